@@ -72,6 +72,9 @@ export function compose(loaded: LoadedParts) {
   const page = new PageData({
     ...loaded,
     pendingOf,
+    undecided: (id) => decisions.undecided(id),
+    servedOf: (id) => served.currentOf(id),
+    take: (id, commit, signal) => candidates.take(id, commit, signal),
     status: () => status.status(true),
     isBound: (id) => isBound(status.besidePull(id).lock),
     contractProblems: () => contract.known,

@@ -99,6 +99,7 @@ const NO_HOST: PageHost = {
   misfits: () => [],
   history: async () => [],
   compare: async () => undefined,
+  pending: async () => undefined,
 }
 
 const OPTIONS: Omit<HttpOptions, 'onError'> = {

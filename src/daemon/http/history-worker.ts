@@ -1,8 +1,8 @@
 import { parentPort } from 'node:worker_threads'
-import type { SourceChange } from '../../serve/page/page-data.ts'
+import type { PendingChange, SourceChange } from '../../serve/page/page-data.ts'
 import { Store } from '../../sync/store/store.ts'
-import { comparisonOf } from '../status/comparison.ts'
-import type { Compared } from '../status/comparison.ts'
+import { comparisonOf, pendingComparison } from '../status/comparison.ts'
+import type { Compared, PendingSides } from '../status/comparison.ts'
 import { historyOf } from '../status/history.ts'
 import type { StoredGeneration } from '../status/history.ts'
 
@@ -18,10 +18,12 @@ export type PastQuestion =
       readonly to: number
       readonly sources: readonly Compared[]
     }
+  | { readonly kind: 'pending'; readonly state: string; readonly sides: PendingSides }
 
 export type PastAnswer =
   | { readonly kind: 'history'; readonly moments: readonly StoredGeneration[] }
   | { readonly kind: 'compare'; readonly sources: readonly SourceChange[] | undefined }
+  | { readonly kind: 'pending'; readonly change: PendingChange | undefined }
 
 parentPort?.on('message', (question: PastQuestion) => {
   // If it fails, the thread ends without an answer.
@@ -37,6 +39,8 @@ async function answer(question: PastQuestion): Promise<PastAnswer> {
       const { from, to, sources } = question
       return { kind: 'compare', sources: store && (await comparisonOf(store, from, to, sources)) }
     }
+    case 'pending':
+      return { kind: 'pending', change: store && (await pendingComparison(store, question.sides)) }
     default:
       return question satisfies never
   }

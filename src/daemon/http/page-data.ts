@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url'
 import { matcher } from '../../base/globs.ts'
 import { SideThread } from '../../base/worker-client.ts'
 import type {
@@ -8,6 +7,8 @@ import type {
   PageHost,
   PathDiagnostics,
   PageSkillChange,
+  PendingChange,
+  PendingRevision,
   SourceChange,
   SourceHealth,
 } from '../../serve/page/page-data.ts'
@@ -15,21 +16,22 @@ import type { Registry } from '../../serve/registry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { signersTexts } from '../base/signer-text.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
-import { decisionTexts } from '../status/decision-text.ts'
+import type { PendingSides } from '../status/comparison.ts'
 import type { SourceMove, StoredGeneration as Past } from '../status/history.ts'
-import { isFollowed, lockStandingText } from '../status/lock-text.ts'
-import type { SourceStatus, Status } from '../status/status.ts'
-import { isFixed } from '../status/urgency.ts'
+import type { Status } from '../status/status.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
 import { alarmsOf } from './hub-alarms.ts'
 import { isBelowGlobs, listedContractDiagnostics, pathDiagnosticsOf } from './page-diagnostics.ts'
 import type { Around } from './page-diagnostics.ts'
+import { PendingRevisions } from './pending-revisions.ts'
+import type { PendingParts } from './pending-revisions.ts'
+import { healthOf } from './source-health.ts'
 
 /** The parts of the daemon that the web page shows. */
-export interface NewsParts extends Pick<DaemonContext, 'store' | 'clock' | 'redactor'> {
+export interface NewsParts
+  extends Pick<DaemonContext, 'store' | 'clock' | 'redactor'>, Pick<PendingParts, 'undecided' | 'servedOf' | 'take'> {
   readonly config: Config
   readonly registry: Registry
   readonly status: () => Status
@@ -49,6 +51,7 @@ export class PageData implements AsyncDisposable {
     heapMb: 1_024,
     waiting: 8,
   })
+  readonly #pending: PendingRevisions
   /** Cached for one catalog. */
   #problems: { readonly catalog: Catalog; readonly problems: readonly PathDiagnostics[] } | undefined
   /** Cached for one catalog and the problems that were found in it. */
@@ -66,6 +69,11 @@ export class PageData implements AsyncDisposable {
   constructor(parts: NewsParts) {
     const { redactor, clock } = parts
     this.#parts = parts
+    this.#pending = new PendingRevisions({
+      ...parts,
+      clean: (text) => this.#clean(text),
+      compare: (sides) => this.#comparePending(sides),
+    })
     this.host = {
       clean: (text) => redactor.clean(text),
       now: () => clock.now(),
@@ -75,21 +83,23 @@ export class PageData implements AsyncDisposable {
       misfits: () => this.#misfitsNow(),
       history: () => this.#history(),
       compare: (from, to) => this.#compare(from, to),
+      pending: (source) => this.#pendingOf(source),
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pending[Symbol.asyncDispose]()
     await this.#past[Symbol.asyncDispose]()
   }
 
   /** A status visits all skills, so it is cached for one second. */
   #now(): StatusNow {
-    const { clock, status } = this.#parts
+    const { clock, status, undecided } = this.#parts
     const nowMs = clock.monotonicMs()
     if (this.#status !== undefined && nowMs - this.#status.atMs < 1_000) return this.#status
     const clean = (text: string): string => this.#clean(text)
     const now = status()
-    const sources = now.sources.map((source) => healthOf(source, clean))
+    const sources = now.sources.map((source) => healthOf(source, undecided(source.id), clean))
     const alarms = alarmsOf(now, clean)
     this.#status = { atMs: nowMs, sources, alarms }
     return this.#status
@@ -158,6 +168,17 @@ export class PageData implements AsyncDisposable {
     return answer.sources?.map((change) => withoutHidden(change, config, served))
   }
 
+  async #pendingOf(source: string): Promise<PendingRevision | undefined> {
+    const { config, isBound } = this.#parts
+    const configured = config.sources.find(({ source: { id } }) => id === source)
+    return configured && this.#pending.of(configured, isTextFree(configured, isBound(configured.source.id)))
+  }
+
+  async #comparePending(sides: PendingSides): Promise<PendingChange | undefined> {
+    const answer = await this.#past.ask({ kind: 'pending', state: this.#parts.config.state, sides })
+    return answer?.kind === 'pending' ? answer.change : undefined
+  }
+
   /** Failures are not cached. */
   async #ask(key: string, question: PastQuestion): Promise<PastAnswer | undefined> {
     const { catalog } = this.#parts.registry
@@ -191,50 +212,6 @@ const ORDER: readonly PathDiagnostics['standing'][] = [
   'noted',
 ]
 
-function healthOf(status: SourceStatus, clean: (text: string) => string): SourceHealth {
-  const { id, kind, served, upstream, condition } = status
-  const lockText = lockStandingText(status.lock)
-  return {
-    id,
-    kind,
-    place: clean(placeText(status.url)),
-    ref: status.ref,
-    update: status.update,
-    lock: lockText === undefined ? undefined : { text: lockText, isFollowed: isFollowed(status.lock) },
-    isFixed: isFixed(status),
-    served: served && {
-      commit: served.commit,
-      ref: served.ref,
-      ...(served.url !== undefined && { place: clean(placeText(served.url)) }),
-    },
-    signers: signersTexts(served?.signers),
-    upstream,
-    lastAttempt: status.lastAttempt,
-    lastSuccess: status.lastSuccess,
-    nextPoll: status.nextPoll,
-    isLooking: status.lookingSince !== undefined,
-    condition: condition && {
-      code: condition.code,
-      message: clean(withoutPath(condition.message, status.url)),
-      mend: condition.mend,
-    },
-    decisions: decisionTexts(status.decision, id),
-    tally: status.tally,
-    form: status.form,
-  }
-}
-
-/** Over HTTP, paths and programs of this machine are not revealed. */
-function placeText(url: string): string {
-  if (url.startsWith('file:')) return 'on the hub itself'
-  return url.startsWith('program:') ? 'a program on the hub' : url
-}
-
-function withoutPath(message: string, url: string): string {
-  if (!url.startsWith('file:')) return message
-  return message.replaceAll(fileURLToPath(url), 'the folder').replaceAll(url, 'the folder')
-}
-
 function momentOf(
   { generation, createdAt, isServed, cause, moves }: Past,
   configured: ReadonlySet<SourceId>,
@@ -254,8 +231,8 @@ function moveOf({ source, from, to, skills }: SourceMove): Exclude<PageGeneratio
 }
 
 /**
- * True if readers may see earlier texts of its skills. If a lock or signatures bind a source, only what they admit now
- * is shown. Earlier texts from other servers are not kept.
+ * True if readers may see texts of its skills that are not served. If a lock or signatures bind a source, only what
+ * they admit now is shown. Other texts from other servers are not kept.
  */
 function isTextFree({ source, signed }: ConfiguredSource, isBound: boolean): boolean {
   return source.kind !== 'mcp' && !isBound && signed === undefined

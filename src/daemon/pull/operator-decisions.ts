@@ -1,7 +1,8 @@
 import type { Registry } from '../../serve/registry.ts'
 import { pendingPaths } from '../../sync/decisions/approvals.ts'
-import { isObjectId } from '../../sync/model/revision.ts'
+import { isObjectId, type Revision } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import { isAwaitingDecision } from '../../sync/model/sync-error.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
@@ -37,6 +38,14 @@ export class OperatorDecisions {
     const { condition } = report.recordOf(configuredIn(config, id).source)
     if (condition === undefined) throw new TypeError('What waits does so under a condition')
     return { revision, ...condition }
+  }
+
+  /** The revision of a source that an operator has to approve or reject; `undefined` if there is none. */
+  undecided(id: SourceId): Revision | undefined {
+    const { config, store, report } = this.#parts
+    const { condition, revision } = report.recordOf(configuredIn(config, id).source)
+    if (condition === undefined || !isAwaitingDecision(condition.code)) return undefined
+    return store.decisions.knownOf(id).frozen === undefined ? revision : undefined
   }
 
   /** Stores the decision about a source. The next pull follows it. */

@@ -1,6 +1,6 @@
 import { hunksOf } from '../../base/text/text-diff.ts'
-import type { PageSkillChange, SourceChange, TextDiff } from '../../serve/page/page-data.ts'
-import { skillChanges, skillsToLock } from '../../sync/decisions/lock.ts'
+import type { PageHunk, PageSkillChange, PendingChange, SourceChange, TextDiff } from '../../serve/page/page-data.ts'
+import { docsChange, skillChanges, skillsToLock } from '../../sync/decisions/lock.ts'
 import type { Generation } from '../../sync/model/generation.ts'
 import { isInLists, isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
@@ -40,6 +40,22 @@ export async function comparisonOf(
   return changes
 }
 
+/** A stored snapshot of a source that is not served, and the served one, if any, both by digest. */
+export interface PendingSides extends Compared {
+  readonly from: string | undefined
+  readonly to: string
+}
+
+/** The changes that an approval would serve. `undefined` if one of the snapshots is gone or damaged. */
+export async function pendingComparison(store: Store, sides: PendingSides): Promise<PendingChange | undefined> {
+  const { source, withText, from, to } = sides
+  const [was, is] = [await contentOf(store, from), await contentOf(store, to)]
+  if (was === undefined || is?.snapshot === undefined) return undefined
+  const texts = withText ? { store, room: { lines: MOST_LINES }, isWithAdded: true } : undefined
+  const change = await sourceChange(source, was.snapshot, is.snapshot, texts)
+  return { ...change, docs: docsChange(was.snapshot?.docs?.digest, is.snapshot.docs?.digest) }
+}
+
 /** Before the first generation there is an empty one, numbered 0. */
 async function generationOf(store: Store, number: number): Promise<Pick<Generation, 'sources'> | undefined> {
   return number === 0 ? { sources: [] } : store.generations.read(number)
@@ -64,6 +80,8 @@ const MOST_FILES = 50
 interface Texts {
   readonly store: Store
   readonly room: { lines: number }
+  /** True to have the whole text of a skill that was added. */
+  readonly isWithAdded?: boolean
 }
 
 async function sourceChange(
@@ -83,7 +101,7 @@ async function sourceChange(
       name: after?.name ?? before?.name ?? path,
       change,
       ...filesBetween(before, after),
-      diff: before && after && texts && (await diffOf(before, after, texts)),
+      diff: texts && after && (await textChange(change, { before, after }, texts)),
     })
   }
   return {
@@ -92,7 +110,18 @@ async function sourceChange(
     to: is?.revision.commit,
     skills,
     more: listed.length - skills.length,
+    unnamed: all.length - listed.length,
   }
+}
+
+/** A skill that is withheld on one side counts as added or removed, and its text there is not shown. */
+async function textChange(
+  change: PageSkillChange['change'],
+  { before, after }: { readonly before: Skill | undefined; readonly after: Skill },
+  texts: Texts,
+): Promise<TextDiff | undefined> {
+  if (change === 'changed' && before !== undefined) return diffOf(before, after, texts)
+  return change === 'added' && texts.isWithAdded === true ? addedText(after, texts) : undefined
 }
 
 function isShown(skill: Skill | undefined): boolean {
@@ -128,19 +157,30 @@ async function diffOf(before: Skill, after: Skill, { store, room }: Texts): Prom
   if (was === is) return undefined
   const hunks = await hunksOf(was, is)
   if (hunks === undefined) return { why: 'The two have too little in common to be compared by line.' }
-  const lines = hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0)
-  if (lines > room.lines)
-    return { why: `${lines} lines differ, too many to be shown here; skillsyncd diff shows them.` }
-  room.lines -= lines
-  return {
-    hunks: hunks.map(({ oldStart, newStart, lines: texts }) => ({
-      from: oldStart,
-      to: newStart,
-      lines: texts.map((line) =>
-        line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS).toWellFormed()}…` : line,
-      ),
-    })),
-  }
+  return fitted(
+    hunks.map(({ oldStart, newStart, lines }) => ({ from: oldStart, to: newStart, lines })),
+    room,
+  )
+}
+
+async function addedText(skill: Skill, { store, room }: Texts): Promise<TextDiff> {
+  const text = await documentOf(skill, store)
+  if (text === undefined) return { why: 'The text is not kept, or too long to be shown.' }
+  const lines = text.replace(/\n$/, '').split('\n')
+  return fitted([{ from: 0, to: 1, lines: lines.map((line) => `+${line}`) }], room)
+}
+
+/** The hunks, if there is room for their lines. */
+function fitted(hunks: readonly PageHunk[], room: Texts['room']): TextDiff {
+  const count = hunks.reduce((sum, { lines }) => sum + lines.length, 0)
+  if (count > room.lines)
+    return { why: `${count} lines differ, too many to be shown here; skillsyncd diff shows them.` }
+  room.lines -= count
+  return { hunks: hunks.map((hunk) => ({ ...hunk, lines: hunk.lines.map(shortLine) })) }
+}
+
+function shortLine(line: string): string {
+  return line.length > MOST_CHARACTERS ? `${line.slice(0, MOST_CHARACTERS).toWellFormed()}…` : line
 }
 
 const MOST_CHARACTERS = 1_000

@@ -107,14 +107,15 @@ async function comparisonView(from: number, to: number, view: View): Promise<Pag
   return {
     title,
     place: 'changes',
-    content: html`${head}${sources.length === 0 ? html`<p>No difference.</p>` : sources.map((source) => sectionOf(source, linkTo))}`,
+    content: html`${head}${sources.length === 0 ? html`<p>No difference.</p>` : sources.map((source) => sourceSection(source, linkTo))}`,
   }
 }
 
 /** Returns the address of a served skill by source and path. */
 type LinkTo = (path: string) => string | undefined
 
-function sectionOf({ source, from, to, skills, more }: SourceChange, linkTo: LinkTo): Html {
+/** Renders the changes of one source. */
+export function sourceSection({ source, from, to, skills, more }: SourceChange, linkTo: LinkTo): Html {
   return html`<section aria-label="Source ${source}">
     <h2>${source} <span class="quiet small">${placeText(from)} → ${placeText(to)}</span></h2>
     ${skills.length === 0 ? html`<p class="quiet">No skill of the lists differs.</p>` : EMPTY_HTML}

@@ -78,8 +78,8 @@ function installer(address: string, isTokenRequired: boolean): Html {
     ${isTokenRequired ? needsPublic : EMPTY_HTML}`
 }
 
-/** `what`: the label of the copy button for screen readers. */
-function snippet(where: string, text: string, what: string): Html {
+/** Renders a text to copy. `what`: the label of the copy button for screen readers. */
+export function snippet(where: string, text: string, what: string): Html {
   return html`<div class="snippet${where === 'Shell' ? ' shell' : ''}" data-what="${what}">
     <div><span>${where}</span></div>
     <pre tabindex="0">${text}</pre>

@@ -25,6 +25,8 @@ export interface PageHost {
   readonly history: () => Promise<readonly PageGeneration[] | undefined>
   /** Compares two generations. `undefined` if one of them is gone, or the comparison takes too long. */
   readonly compare: (from: number, to: number) => Promise<readonly SourceChange[] | undefined>
+  /** The revision of a source that waits for approval. `undefined` if none does. Fetches it if it is not stored. */
+  readonly pending: (source: string) => Promise<PendingRevision | undefined>
 }
 
 /** The state of one source. Times are ISO 8601, UTC. */
@@ -44,6 +46,8 @@ export interface SourceHealth {
   readonly isFixed: boolean
   /** The commit of its ref at the last response; `undefined` if it was not queried. */
   readonly upstream: { readonly commit: string; readonly at: string } | undefined
+  /** The revision that waits for approval: the id to approve, and its ref. */
+  readonly pending: { readonly id: string; readonly ref: string } | undefined
   readonly lastAttempt: string | undefined
   readonly lastSuccess: string | undefined
   readonly nextPoll: string | undefined
@@ -121,6 +125,32 @@ export interface SourceChange {
   readonly skills: readonly PageSkillChange[]
   /** The number of further skills. */
   readonly more: number
+  /** The number of changed skills that are in no list, and are not named. */
+  readonly unnamed: number
+}
+
+/** The changes that the approval of a revision would serve. */
+export interface PendingChange extends SourceChange {
+  /** The change of the docs, if any. */
+  readonly docs: PageSkillChange['change'] | undefined
+}
+
+/** A revision that waits for approval. */
+export interface PendingRevision {
+  readonly source: SourceId
+  /** The commit, or the tag object if the ref is an annotated tag: the operand of `skillsyncd approve`. */
+  readonly id: string
+  readonly ref: string
+  /** The difference from what is served; `fetching` if that is not known yet. */
+  readonly content: PendingContent | 'fetching' | { readonly error: string }
+}
+
+export interface PendingContent {
+  readonly change: PendingChange
+  /** True if a lock or signatures bind the source, or it is an MCP server: no text is shown. */
+  readonly isWithoutText: boolean
+  /** The author and the first line of the message of the commit. */
+  readonly words: { readonly author: string; readonly subject: string; readonly at?: string } | undefined
 }
 
 export interface PageSkillChange {

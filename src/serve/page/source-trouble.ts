@@ -3,6 +3,7 @@ import { isAwaitingDecision, isByChoice } from '../../sync/model/sync-error.ts'
 import { html, EMPTY_HTML, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageHost, SourceHealth } from './page-data.ts'
+import { pendingAddress } from './urls.ts'
 
 /**
  * The reason why a source needs a person. `failing`: the last attempt failed, or its content was lost. `waiting`: its
@@ -36,7 +37,8 @@ export function troubleBanner(host: Pick<PageHost, 'sources' | 'clean'>, up: str
 function failingLine(failing: readonly SourceHealth[], host: Pick<PageHost, 'clean'>, up: string): Html {
   const reason = failing.length === 1 ? failing[0]?.condition?.message : undefined
   return html`<p class="note bad">
-    ${countOf(failing.length, 'source')} ${failing.length === 1 ? 'fails' : 'fail'}: ${namesOf(failing, up)}
+    ${countOf(failing.length, 'source')} ${failing.length === 1 ? 'fails' : 'fail'}:
+    ${namesOf(failing, ({ id }) => `${up}sources#${id}`)}
     ${reason === undefined ? EMPTY_HTML : html`— ${visible(cut(host.clean(reason)))}`}
     <a href="${up}sources">Sources</a>
   </p>`
@@ -45,15 +47,14 @@ function failingLine(failing: readonly SourceHealth[], host: Pick<PageHost, 'cle
 function waitingLine(waiting: readonly SourceHealth[], up: string): Html {
   return html`<p class="note">
     ${countOf(waiting.length, 'source')} ${waiting.length === 1 ? 'waits' : 'wait'} for approval:
-    ${namesOf(waiting, up)}
-    <a href="${up}sources">Sources</a>
+    ${namesOf(waiting, ({ id, pending }) => up + (pending === undefined ? `sources#${id}` : pendingAddress(id)))}
   </p>`
 }
 
-function namesOf(sources: readonly SourceHealth[], up: string): Html {
-  const links = sources.slice(0, MOST_NAMES).map(({ id }, index) => {
+function namesOf(sources: readonly SourceHealth[], addressOf: (source: SourceHealth) => string): Html {
+  const links = sources.slice(0, MOST_NAMES).map((source, index) => {
     const comma = index === 0 ? '' : ', '
-    return html`${comma}<a href="${up}sources#${id}">${id}</a>`
+    return html`${comma}<a href="${addressOf(source)}">${source.id}</a>`
   })
   const left = sources.length - MOST_NAMES
   return html`${links}${left > 0 ? ` and ${left} more` : ''}`

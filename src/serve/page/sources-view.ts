@@ -4,6 +4,7 @@ import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { SourceHealth } from './page-data.ts'
+import { pendingAddress } from './urls.ts'
 import type { View } from './view.ts'
 
 /** Renders the sources: the served revision of each, its age, its errors and their fixes. */
@@ -19,7 +20,7 @@ export function sourcesView(view: View): PageBody {
 }
 
 function cardOf(source: SourceHealth, view: View): Html {
-  const { id, place, kind, condition, decisions, signers, update, lock, ref, served } = source
+  const { id, place, kind, condition, decisions, signers, update, lock, ref, served, pending } = source
   const now = view.host.now()
   const state = stateOf(source)
   return html`<section class="card" id="${id}" aria-label="Source ${id}">
@@ -33,7 +34,8 @@ function cardOf(source: SourceHealth, view: View): Html {
         ? EMPTY_HTML
         : html`<div class="note bad">
             <p><strong>${condition.code}</strong> ${visible(condition.message)}</p>
-            <p>${condition.mend}</p>
+            <p>${visible(condition.mend)}</p>
+            ${pending === undefined ? EMPTY_HTML : html`<p><a href="${view.up}${pendingAddress(id)}">Review the changes</a></p>`}
           </div>`
     }
     ${decisions.map((text) => html`<p class="note">${visible(text)}</p>`)}
@@ -54,6 +56,12 @@ function cardOf(source: SourceHealth, view: View): Html {
       }
       <dt>Serves</dt>
       <dd>${servedText(served)}</dd>
+      ${
+        pending === undefined
+          ? EMPTY_HTML
+          : html`<dt>Waits</dt>
+              <dd>${isolateText(refText(pending.ref))} at ${shortCommit(pending.id)}, for approval</dd>`
+      }
       <dt>Upstream</dt>
       <dd>${upstreamText(source, now)}</dd>
       ${signers.map(

@@ -16,6 +16,11 @@ function below(uri: string): string {
   return `skills/${uri.slice('skill://'.length)}`
 }
 
+/** Returns the address of the page for the revision of a source that waits for approval. */
+export function pendingAddress(source: string): string {
+  return `changes?pending=${encodeURIComponent(source)}`
+}
+
 /** Returns the relative path from the page at `path` to the root. */
 export function upFrom(path: string): string {
   const depth = path.split('/').length - 2

@@ -8,6 +8,8 @@ export interface View {
   readonly catalog: Catalog
   /** True if the catalog is everything. If false, the page must not reveal the rest. */
   readonly isWhole: boolean
+  /** True if the reader may see revisions that wait for approval. */
+  readonly seesPending: boolean
   /** The packs whose addresses are shown. */
   readonly packs: readonly Pack[]
   readonly host: PageHost

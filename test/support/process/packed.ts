@@ -182,6 +182,7 @@ function hostOf(registry: Registry): PageHost {
       },
     ],
     compare: async () => undefined,
+    pending: async () => undefined,
   }
 }
 

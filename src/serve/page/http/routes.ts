@@ -20,6 +20,7 @@ import { html } from '../html.ts'
 import { renderPage, catalogMarkOf } from '../layout.ts'
 import type { PageBody } from '../layout.ts'
 import type { PageHost } from '../page-data.ts'
+import { pendingView } from '../pending-view.ts'
 import { problemCount } from '../problem-entries.ts'
 import { problemsView, withheldView } from '../problems-view.ts'
 import { Readables } from '../render-file.ts'
@@ -124,7 +125,10 @@ export class PageRoutes implements AsyncDisposable {
     const params = new URLSearchParams(query)
     const isWhole = reader.principal?.packs === undefined
     const packs = isWhole ? (serving.packs?.views.packs ?? []) : []
-    return { catalog, isWhole, packs, host, up, params, hasInstaller, marketplace, address: address() }
+    // A public page has readers that the operator has not admitted.
+    const seesPending = isWhole && (reader.principal !== undefined || !host.isTokenRequired)
+    const parts = { catalog, isWhole, seesPending, packs, host, up, params, hasInstaller, marketplace }
+    return { ...parts, address: address() }
   }
 
   #frame(body: PageBody, { catalog, isWhole, host, up }: View, { principal, isSignedIn }: Reader): string {
@@ -163,10 +167,15 @@ export function pagesOf(title: string): Readonly<Record<string, Draw>> {
   return {
     '/': (view) => catalogView(view, title),
     '/sources': ofEverything(sourcesView),
-    '/changes': ofEverything(changesView),
+    '/changes': ofEverything(changesOrPending),
     '/problems': ofEverything(problemsView),
     '/connect': connectView,
   }
+}
+
+async function changesOrPending(view: View): Promise<PageBody> {
+  const source = view.params.get('pending')
+  return source === null ? changesView(view) : pendingView(view, source)
 }
 
 /** Pages about more than single skills are only for readers of everything. */

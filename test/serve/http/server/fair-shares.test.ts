@@ -172,4 +172,5 @@ const NO_HOST: PageHost = {
   misfits: () => [],
   history: async () => [],
   compare: async () => undefined,
+  pending: async () => undefined,
 }

@@ -50,7 +50,7 @@ test('every page names the source that fails, with the reason, and the source th
     const banner = /<div id="banner"[^>]*>(?<text>.*?)<\/div>/.exec(text)?.groups?.['text']
     expect(banner, path).toContain(`1 source fails: <a href="${up}sources#empty">empty</a> — `)
     expect(banner, path).toMatch(/— [^<]*&#34;empty&#34;/)
-    expect(banner, path).toContain(`1 source waits for approval: <a href="${up}sources#fx">fx</a>`)
+    expect(banner, path).toContain(`1 source waits for approval: <a href="${up}changes?pending=fx">fx</a>`)
     expect(text, path).toMatch(/Sources <span id="sources-count"[^>]*>2</)
     expect(text, path).toMatch(/Problems <span id="problems-count"[^>]*>2</)
   }

@@ -1,0 +1,182 @@
+import { matcher } from '../../base/globs.ts'
+import { commitWords } from '../../serve/page/format.ts'
+import type { PendingChange, PendingContent, PendingRevision } from '../../serve/page/page-data.ts'
+import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
+import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
+import type { ObjectId, Revision } from '../../sync/model/revision.ts'
+import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { ConfiguredSource } from '../config/config.ts'
+import type { DaemonContext } from '../context.ts'
+import type { PendingSides } from '../status/comparison.ts'
+import { isBelowGlobs } from './page-diagnostics.ts'
+
+export interface PendingParts extends Pick<DaemonContext, 'store' | 'clock'> {
+  /** The revision of a source that waits for approval. */
+  readonly undecided: (id: SourceId) => Revision | undefined
+  readonly servedOf: (id: SourceId) => Current | undefined
+  /** Fetches one commit into the store. It is not served. */
+  readonly take: (id: SourceId, commit: ObjectId, signal: AbortSignal) => Promise<Current>
+  /** Compares two stored snapshots in a thread; `undefined` if that fails or takes too long. */
+  readonly compare: (sides: PendingSides) => Promise<PendingChange | undefined>
+  /** Removes secrets and paths of this machine. */
+  readonly clean: (text: string) => string
+}
+
+/** The inputs of one answer. The answer is reused as long as they are the same. */
+interface Inputs {
+  readonly revision: Revision
+  /** The digest of the served snapshot. */
+  readonly served: string | undefined
+  readonly disabled: DisabledSkills
+  readonly withText: boolean
+}
+
+interface Answer {
+  readonly inputs: Inputs
+  readonly content: Promise<PendingContent | { readonly error: string }>
+  /** The time of a failure on the monotonic clock. Later requests try again. */
+  failedAtMs?: number
+}
+
+/**
+ * The revisions that wait for approval, each compared with what is served. Most are held before anything of them is
+ * fetched, so the first request for a revision fetches it, and all others share the answer.
+ */
+export class PendingRevisions implements AsyncDisposable {
+  readonly #parts: PendingParts
+  /** The last answer for each source. */
+  readonly #answers = new Map<SourceId, Answer>()
+  /** Each until its answer has ended. */
+  readonly #running = new Set<Promise<void>>()
+  readonly #end = new AbortController()
+
+  constructor(parts: PendingParts) {
+    this.#parts = parts
+  }
+
+  /** `withText`: true if readers may see the lines of skills that changed. */
+  async of(configured: ConfiguredSource, withText: boolean): Promise<PendingRevision | undefined> {
+    const { source } = configured
+    const revision = this.#parts.undecided(source.id)
+    if (revision === undefined) return undefined
+    const answer = this.#answerFor(configured, {
+      revision,
+      served: this.#parts.servedOf(source.id)?.held.snapshot,
+      disabled: this.#parts.store.decisions.disabled,
+      withText,
+    })
+    const content = await this.#orFetching(answer.content)
+    return { source: source.id, id: revision.tag ?? revision.commit, ref: revision.ref, content }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end.abort()
+    await Promise.all(this.#running)
+  }
+
+  async #orFetching(content: Answer['content']): Promise<PendingRevision['content']> {
+    const over = new AbortController()
+    const wait = this.#parts.clock.wait(PATIENCE_MS, over.signal).then(() => 'fetching' as const)
+    // The wait rejects when it is aborted.
+    wait.catch(() => {})
+    try {
+      return await Promise.race([content, wait])
+    } finally {
+      over.abort()
+    }
+  }
+
+  #answerFor(configured: ConfiguredSource, inputs: Inputs): Answer {
+    const { id } = configured.source
+    const known = this.#answers.get(id)
+    if (known !== undefined && isSame(known.inputs, inputs) && !this.#isOver(known)) return known
+    this.#answers.delete(id)
+    const [oldest] = this.#answers.keys()
+    if (this.#answers.size >= MOST_ANSWERS && oldest !== undefined) this.#answers.delete(oldest)
+    const answer: Answer = { inputs, content: this.#contentOf(configured, inputs) }
+    this.#answers.set(id, answer)
+    const end = this.#noteEnd(id, answer)
+    this.#running.add(end)
+    // It does not reject.
+    void end.finally(() => this.#running.delete(end))
+    return answer
+  }
+
+  /** A bug in the program ends the request that met it, and is not kept for others. */
+  async #noteEnd(id: SourceId, answer: Answer): Promise<void> {
+    try {
+      if ('error' in (await answer.content)) answer.failedAtMs = this.#parts.clock.monotonicMs()
+    } catch {
+      if (this.#answers.get(id) === answer) this.#answers.delete(id)
+    }
+  }
+
+  #isOver({ failedAtMs }: Answer): boolean {
+    return failedAtMs !== undefined && this.#parts.clock.monotonicMs() - failedAtMs >= RETRY_MS
+  }
+
+  async #contentOf(
+    { source }: ConfiguredSource,
+    { revision, disabled, withText }: Inputs,
+  ): Promise<PendingContent | { readonly error: string }> {
+    const { take, servedOf, compare, clean } = this.#parts
+    try {
+      const { held, snapshot } = await take(source.id, revision.commit, this.#end.signal)
+      const served = servedOf(source.id)
+      const change = await compare({ source: source.id, withText, from: served?.held.snapshot, to: held.snapshot })
+      if (change === undefined) return { error: 'It takes too long to compare it with what is served.' }
+      const isUnlisted = isBelowGlobs(matcher(source.unlisted))
+      const isDisabled = disabledAt([snapshot, ...(served === undefined ? [] : [served.snapshot])], disabled)
+      return {
+        change: withoutUnlisted(change, isUnlisted, isDisabled),
+        isWithoutText: !withText,
+        // The candidate was fetched by its commit id alone.
+        words: withText
+          ? commitWords({ ...snapshot, revision: { ...snapshot.revision, ref: revision.ref } })
+          : undefined,
+      }
+    } catch (error) {
+      if (error instanceof SyncError) return { error: clean(error.message) }
+      throw error
+    }
+  }
+}
+
+/** A reader waits this long; the fetch goes on. */
+const PATIENCE_MS = 8_000
+/** A failed fetch is not repeated earlier, however many readers ask. */
+const RETRY_MS = 60_000
+/** Each can be some megabytes long. */
+const MOST_ANSWERS = 8
+
+function isSame(a: Inputs, b: Inputs): boolean {
+  const isSameRevision = a.revision.commit === b.revision.commit && a.revision.tag === b.revision.tag
+  return (
+    isSameRevision &&
+    a.revision.ref === b.revision.ref &&
+    a.served === b.served &&
+    a.disabled === b.disabled &&
+    a.withText === b.withText
+  )
+}
+
+function disabledAt(snapshots: readonly Snapshot[], disabled: DisabledSkills): (path: string) => boolean {
+  const matches = snapshots.map((snapshot) => disabledIn(snapshot, disabled))
+  return (path) => matches.some((match) => match.has(path))
+}
+
+/** Names no unlisted skill, and shows no text of a disabled one. */
+function withoutUnlisted(
+  change: PendingChange,
+  isUnlisted: (path: string) => boolean,
+  isDisabled: (path: string) => boolean,
+): PendingChange {
+  const named = change.skills.filter(({ path }) => !isUnlisted(path))
+  return {
+    ...change,
+    skills: named.map((skill) => (isDisabled(skill.path) ? { ...skill, diff: undefined } : skill)),
+    unnamed: change.unnamed + change.skills.length - named.length,
+  }
+}

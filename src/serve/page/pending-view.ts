@@ -1,0 +1,92 @@
+import { countOf } from '../../base/text/plural.ts'
+import { sourceSection } from './changes-view.ts'
+import { snippet } from './connect-view.ts'
+import { minute, refText } from './format.ts'
+import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
+import type { Html } from './html.ts'
+import type { PageBody } from './layout.ts'
+import type { PendingChange, PendingContent, PendingRevision, SourceHealth } from './page-data.ts'
+import type { View } from './view.ts'
+
+/** Renders the revision of a source that waits for approval, with its changes and the commands that decide. */
+export async function pendingView(view: View, id: string): Promise<PageBody> {
+  const { host, up, seesPending } = view
+  const health = host.sources().find((source) => source.id === id)
+  const pending = seesPending ? await host.pending(id) : undefined
+  const waiting = seesPending ? pending : health?.pending
+  const crumbs = html`<p class="crumbs"><a href="${up}sources">Sources</a></p>`
+  if (health === undefined || waiting === undefined) {
+    const content = html`${crumbs}
+      <h1>No revision waits</h1>
+      <p class="lead">No revision of this source waits for approval. It may have been approved or rejected.</p>`
+    return { status: 404, title: 'No revision waits', place: 'sources', content }
+  }
+  const title = `${id}: waits for approval`
+  return {
+    title,
+    place: 'sources',
+    content: html`${crumbs}
+      <h1>${title}</h1>
+      ${conditionNote(health, view)} ${pending === undefined ? hiddenContent(id, waiting.id) : pendingContent(pending)}`,
+  }
+}
+
+function conditionNote({ condition }: SourceHealth, { host }: View): Html {
+  if (condition === undefined) return EMPTY_HTML
+  return html`<p class="note"><strong>${condition.code}</strong> ${visible(host.clean(condition.message))}</p>`
+}
+
+/** The page is public, but the operator has not published this revision. */
+function hiddenContent(source: string, id: string): Html {
+  return html`<p>This page is public, so it does not show a revision that is not approved.</p>
+    ${snippet('Shell', `skillsyncd approve ${source}`, 'the command that shows the changes')}
+    <p class="quiet small">The revision is <code>${id}</code>.</p>`
+}
+
+function pendingContent({ source, id, ref, content }: PendingRevision): Html {
+  return html`<dl class="terms row">
+      <dt>Ref</dt>
+      <dd>${isolateText(refText(ref))}</dd>
+      <dt>Revision</dt>
+      <dd class="mono">${id}</dd>
+      ${content === 'fetching' || 'error' in content ? EMPTY_HTML : commitTerms(content.words)}
+    </dl>
+    <p>
+      Approve or reject it on the hub. Each command names exactly this revision: if another one waits by then, nothing
+      is changed.
+    </p>
+    ${snippet('Shell', `skillsyncd approve ${source} ${id}`, 'the command that approves the revision')}
+    ${snippet('Shell', `skillsyncd reject ${source} ${id}`, 'the command that rejects the revision')}
+    <h2>Changes from what is served</h2>
+    <div id="pending" data-live>${changesIn(content)}</div>`
+}
+
+function commitTerms(words: PendingContent['words']): Html {
+  if (words === undefined) return EMPTY_HTML
+  return html`<dt>Commit</dt>
+    <dd>${isolateText(words.subject)}, by ${isolateText(words.author)} ${minute(words.at)}</dd>`
+}
+
+function changesIn(content: PendingRevision['content']): Html {
+  if (content === 'fetching')
+    return html`<p class="note">The hub fetches the revision. Reload this page in a moment.</p>`
+  if ('error' in content)
+    return html`<p class="note bad">The changes cannot be shown. ${visible(content.error)}</p>
+      <p class="quiet">The hub tries again after a minute.</p>`
+  const { change, isWithoutText } = content
+  return html`${isWithoutText ? html`<p class="note">${WITHOUT_TEXT}</p>` : EMPTY_HTML} ${sourceSection(change, noLink)}
+  ${othersIn(change)}`
+}
+
+const WITHOUT_TEXT =
+  'A lock or signatures decide what is served of this source, or it is an MCP server: the page shows no text that is not served. skillsyncd approve shows the changed lines.'
+
+/** A link would lead to the served version. */
+function noLink(): undefined {
+  return undefined
+}
+
+function othersIn({ unnamed, docs }: PendingChange): Html {
+  return html`${docs === undefined ? EMPTY_HTML : html`<p>The docs folder: ${docs}.</p>`}
+  ${unnamed === 0 ? EMPTY_HTML : html`<p class="quiet">${countOf(unnamed, 'further changed skill')} ${unnamed === 1 ? 'is' : 'are'} in no list. skillsyncd approve names them.</p>`}`
+}

@@ -1,0 +1,258 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Principal } from '../../../../src/serve/principal.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
+import { Repository, runGit } from '../../../support/git/repository.ts'
+import { SigningWorld } from '../../../support/git/signing.ts'
+import { serve } from '../../../support/served.ts'
+import type { Served, ServedOptions } from '../../../support/served.ts'
+import { sourceId } from '../../../sync/store/samples.ts'
+import { ask } from '../../http/ask.ts'
+import type { Answer } from '../../http/ask.ts'
+
+const FX = sourceId('fx')
+const PENDING = '/changes?pending=fx'
+
+function skill(name: string, text: string): Record<string, string> {
+  return { [`${name}/SKILL.md`]: `---\nname: ${name}\ndescription: Says ${name}\n---\n\n${text}\n` }
+}
+
+/** A source whose moves wait for approval, with its first commit approved. */
+async function reviewed(repository: Repository, options: ServedOptions = {}): Promise<Served> {
+  const commit = await repository.commit({ ...skill('kept', 'first words'), ...skill('gone', 'words of old') })
+  const source = ['update: review', ...(options.source ?? [])]
+  const served = await serve(repository, { ...options, source })
+  await served.daemon.decide(FX, 'approve', { commit })
+  await served.sync()
+  return served
+}
+
+async function page(served: Served, path: string, headers = {}): Promise<Answer> {
+  const answer = await ask(served.http.url, path, { headers })
+  return { ...answer, text: answer.text.replaceAll(/\s+/g, ' ') }
+}
+
+/** The number of requests for a commit. */
+function fetchesOf(commit: string, { git }: Served): number {
+  return git.requests.filter(({ body }) => body.includes(`want ${commit}`)).length
+}
+
+test('the first revision of a source is shown whole, and nothing of it is served', async () => {
+  await using repository = await Repository.create()
+  const commit = await repository.commit(skill('kept', 'first words'))
+  await using served = await serve(repository, { source: ['update: review'] })
+
+  const { status, text } = await page(served, PENDING)
+
+  expect(status).toBe(200)
+  expect(text).toContain(`skillsyncd approve fx ${commit}`)
+  expect(text).toContain(`skillsyncd reject fx ${commit}`)
+  expect(text).toMatch(/<bdi>kept<\/bdi> <span class="tag good">added/)
+  expect(text).toContain('<ins>+ first words</ins>')
+  expect(served.daemon.registry.catalog.skills.size).toBe(0)
+  expect((await page(served, '/skills/fx/kept/')).status).toBe(404)
+})
+
+test('a pending revision is shown with its changed, added and removed skills, and is fetched once', async () => {
+  await using repository = await Repository.create()
+  await using served = await reviewed(repository)
+  const commit = await repository.commit({
+    ...skill('kept', 'second words'),
+    ...skill('new', 'new words'),
+    'gone/SKILL.md': null,
+  })
+  await served.sync()
+  const before = fetchesOf(commit, served)
+
+  const [{ text }, again] = await Promise.all([page(served, PENDING), page(served, PENDING)])
+
+  expect(text).toContain('<strong>awaiting-approval</strong>')
+  expect(text).toContain(`skillsyncd approve fx ${commit}`)
+  expect(text).toContain('<del>- first words</del>')
+  expect(text).toContain('<ins>+ second words</ins>')
+  expect(text).toContain('<ins>+ new words</ins>')
+  expect(text).toMatch(/<bdi>gone<\/bdi> <span class="tag bad">removed/)
+  expect(text).not.toContain('words of old')
+  expect(again.text).toBe(text)
+  expect((await page(served, PENDING)).text).toBe(text)
+  expect(fetchesOf(commit, served) - before).toBe(1)
+  for (const path of ['/', '/?q=second', '/skills/fx/kept/', '/skills/fx/new/', '/problems', '/changes', '/sources'])
+    expect((await page(served, path)).text, path).not.toMatch(/second words|new words|Says new/)
+  const sources = (await page(served, '/sources')).text
+  expect(sources).toContain('<a href="./changes?pending=fx">Review the changes</a>')
+  expect(sources).toContain(`<code title="${commit}">`)
+
+  await served.daemon.decide(FX, 'approve', { commit })
+  await served.sync()
+  expect((await page(served, PENDING)).status).toBe(404)
+})
+
+test('a moved tag of a source that follows by itself is shown too, by the id of the tag object', async () => {
+  await using repository = await Repository.create()
+  await repository.commit(skill('kept', 'first words'))
+  await repository.tag('v1', { annotated: true })
+  await using served = await serve(repository, { source: ['ref: v1'] })
+  await repository.commit(skill('kept', 'second words'))
+  await repository.git('tag', '--delete', 'v1')
+  const tag = await repository.tag('v1', { annotated: true })
+  await served.sync()
+
+  const { text } = await page(served, PENDING)
+
+  expect(text).toContain('<strong>tag-moved</strong>')
+  expect(text).toContain(`skillsyncd approve fx ${tag}`)
+  expect(text).toContain('<ins>+ second words</ins>')
+})
+
+test('a rejected, pinned or unknown source has no pending revision, and none is fetched', async () => {
+  await using repository = await Repository.create()
+  await using served = await reviewed(repository)
+  const commit = await repository.commit(skill('kept', 'second words'))
+  await served.sync()
+  await served.daemon.decide(FX, 'pin')
+  const pinned = await page(served, PENDING)
+  await served.daemon.decide(FX, 'unpin')
+  await served.sync()
+  await served.daemon.decide(FX, 'reject', { commit })
+  await served.sync()
+  const before = served.git.requests.length
+
+  const rejected = await page(served, PENDING)
+  const unknown = await page(served, '/changes?pending=none')
+  const unnamed = await page(served, '/changes?pending=')
+
+  expect([pinned, rejected, unknown, unnamed].map(({ status }) => status)).toEqual([404, 404, 404, 404])
+  expect(served.git.requests.length).toBe(before)
+})
+
+test('unlisted skills are counted and not named, and disabled ones are named without their text', async () => {
+  await using repository = await Repository.create()
+  await using served = await reviewed(repository, { source: ["unlisted: ['secret']"] })
+  await served.daemon.disable(FX, 'kept', true)
+  await repository.commit({ ...skill('kept', 'second words'), ...skill('secret', 'secret words') })
+  await served.sync()
+
+  const { text } = await page(served, PENDING)
+
+  expect(text).toMatch(/<bdi>kept<\/bdi> <span class="tag warn">changed/)
+  expect(text).toContain('1 further changed skill is in no list')
+  expect(text).not.toMatch(/secret|second words|first words/)
+})
+
+test('where signatures bind the source, the changed skills are named and no line is shown', async () => {
+  await using repository = await Repository.create()
+  await using keys = await SigningWorld.create()
+  const key = await keys.sshKey('ada')
+  const list = join(keys.folder, 'signers')
+  await writeFile(list, `ada@example.com ${key.line}\n`)
+  const signed = async (text: string): Promise<string> => {
+    const plain = await repository.commit(skill('kept', text))
+    const command = ['commit-tree', '-S', '-m', 'a signed subject', `${plain}^{tree}`, '-p', `${plain}^`]
+    const from = (await repository.git('rev-list', '--count', plain)).trim() === '1' ? command.slice(0, -2) : command
+    const commit = (await runGit(['--git-dir', repository.folder, ...key.options, ...from])).toString().trim()
+    await repository.setRef('refs/heads/main', commit)
+    return commit
+  }
+  const commit = await signed('first words')
+  const source = ['update: review', `signed: { require: commit, allowed_signers: ${list} }`]
+  await using served = await serve(repository, { source })
+  await served.daemon.decide(FX, 'approve', { commit })
+  await served.sync()
+  await signed('second words')
+  await served.sync()
+
+  const { text } = await page(served, PENDING)
+
+  expect(text).toMatch(/<bdi>kept<\/bdi> <span class="tag warn">changed/)
+  expect(text).toContain('the page shows no text that is not served')
+  expect(text).not.toMatch(/words|signed subject/)
+})
+
+const READER: Principal = { id: 'ada', scopes: new Set(['page']) }
+
+test('a reader of packs gets the answer of a page that does not exist', async () => {
+  await using repository = await Repository.create()
+  let reader: Principal = { ...READER, packs: new Set(['some']) }
+  await using served = await reviewed(repository, {
+    config: ['packs:', '  - { id: some, include: [{ source: fx }] }'],
+    access: { isTokenRequired: true, authenticate: async () => reader },
+  })
+  await repository.commit(skill('kept', 'second words'))
+  await served.sync()
+  const asked = async (path: string): Promise<Answer> => page(served, path, { authorization: 'Bearer x' })
+
+  const ofPacks = await asked(PENDING)
+  const unknown = await asked('/changes?pending=none')
+  reader = READER
+  const ofAll = await asked(PENDING)
+
+  expect(ofPacks).toMatchObject({ status: 404, text: unknown.text })
+  expect(ofAll.text).toContain('<ins>+ second words</ins>')
+})
+
+test('a public page shows no change of a pending revision, and fetches none', async () => {
+  await using repository = await Repository.create()
+  await using served = await reviewed(repository, {
+    config: ['serve:', '  public: [page]', '  http: { allowed_hosts: [skills.example.com] }'],
+  })
+  await repository.commit({ ...skill('kept', 'second words'), ...skill('new', 'new words') })
+  await served.sync()
+  const before = served.git.requests.length
+
+  const { status, text } = await page(served, PENDING)
+
+  expect(status).toBe(200)
+  expect(text).toContain('This page is public')
+  expect(text).not.toMatch(/words|Says new/)
+  expect(served.git.requests.length).toBe(before)
+})
+
+test('a revision that cannot be fetched is reported, and is not tried again at once', async () => {
+  await using repository = await Repository.create()
+  const clock = new FakeClock()
+  await using served = await reviewed(repository, { clock })
+  await repository.commit(skill('kept', 'second words'))
+  await served.sync()
+  served.git.fault = { kind: 'status', status: 500, body: 'x' }
+
+  const failed = await page(served, PENDING)
+  served.git.fault = { kind: 'none' }
+  const before = served.git.requests.length
+  const soon = await page(served, PENDING)
+  const asked = served.git.requests.length
+  await clock.advance(60_000)
+  const later = await page(served, PENDING)
+
+  expect(failed.text).toMatch(/The changes cannot be shown\. [^<]*500/)
+  expect(soon.text).toBe(failed.text)
+  expect(asked).toBe(before)
+  expect(later.text).toContain('<ins>+ second words</ins>')
+})
+
+test('a reader does not wait for a long fetch, and a later one has its result', async () => {
+  await using repository = await Repository.create()
+  const clock = new FakeClock()
+  await using served = await reviewed(repository, { clock })
+  const commit = await repository.commit(skill('kept', 'second words'))
+  await served.sync()
+  const before = fetchesOf(commit, served)
+  const arrived = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<void>()
+  served.git.before = async () => {
+    arrived.resolve()
+    await answered.promise
+  }
+
+  const first = page(served, PENDING)
+  await arrived.promise
+  await clock.advance(8_000)
+  const early = await first
+  answered.resolve()
+  const late = await page(served, PENDING)
+
+  expect(early.text).toContain('The hub fetches the revision.')
+  expect(early.text).toContain(`skillsyncd approve fx ${commit}`)
+  expect(late.text).toContain('<ins>+ second words</ins>')
+  expect(fetchesOf(commit, served) - before).toBe(1)
+})
