@@ -12,7 +12,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import type { ConfiguredSource } from '../config/config.ts'
 import { archiveDiagnostics } from '../status/archive-diagnostics.ts'
-import { disabledText, pendingText } from '../status/decision-text.ts'
+import { disabledText, pendingText, skillOperand } from '../status/decision-text.ts'
 import { disabledBy } from '../status/status.ts'
 
 /** The context for judging the problems of a source, in addition to its snapshot. */
@@ -49,7 +49,8 @@ export function pathDiagnosticsOf(snapshot: Snapshot, around: Around): PathDiagn
   return others.length === 0 ? ofSkills : [...ofSkills, ofSource]
 }
 
-const DISABLED_ELSEWHERE = 'disabled: in no list, and clients do not find it, since another skill is disabled'
+const DISABLED_ELSEWHERE =
+  'disabled: in no list, and clients do not find it, because it matches another skill that is disabled'
 
 /** True for a path if it, or a folder above it, matches one of the globs. */
 export function isBelowGlobs(matches: (path: string) => boolean): (path: string) => boolean {
@@ -68,8 +69,11 @@ function decidedOf(
   isPending: boolean,
   source: SourceId,
 ): Found | undefined {
-  if (disabled !== undefined)
-    return { standing: 'disabled', diagnostics: [{ code: 'disabled', path, message: disabled }] }
+  if (disabled !== undefined) {
+    const mend =
+      disabled === DISABLED_ELSEWHERE ? { mend: `skillsyncd why ${skillOperand(source, path)} names it` } : {}
+    return { standing: 'disabled', diagnostics: [{ code: 'disabled', path, message: disabled, ...mend }] }
+  }
   if (isPending)
     return { standing: 'pending', diagnostics: [{ code: 'pending', path, message: pendingText(source, path) }] }
   return undefined

@@ -10,6 +10,7 @@ import type { PageBody } from './layout.ts'
 import { queryOf, searchPage } from './search.ts'
 import type { SearchPage, Query } from './search.ts'
 import { copyLink, placesIn } from './skill-copies.ts'
+import { emptyReasons } from './source-trouble.ts'
 import { skillAddress } from './urls.ts'
 import type { View } from './view.ts'
 
@@ -76,7 +77,7 @@ function nothingFound(view: View, { text, source }: Query): Html {
   if (catalog.listed.length > 0)
     return html`<p>No skill${of} has all of these words: ${isolateText(text)}. <a href="${up}">Show all</a></p>`
   if (!isWhole) return html`<p>No skill is served to you yet.</p>`
-  return html`<p>No skill is served yet. <a href="${up}sources">The sources</a> say why.</p>`
+  return emptyReasons(view)
 }
 
 function nothingOf(source: string, view: View): Html {

@@ -1,5 +1,5 @@
 import { countOf } from '../../base/text/plural.ts'
-import { minute, shortCommit } from './format.ts'
+import { minute, minuteText, shortCommit } from './format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
@@ -21,27 +21,35 @@ function numbersIn(params: URLSearchParams): { readonly from?: number; readonly 
 async function historyView(view: View): Promise<PageBody> {
   const moments = await view.host.history()
   const intro = html`<h1>Changes</h1>
-    <p class="lead">Each time that something moved there is a new generation of what is served.</p>`
+    <p class="lead">
+      Each change of the served skills is a new generation. Compare any two that the hub still stores.
+    </p>`
   const content =
     moments === undefined
       ? html`${intro}
-          <p class="note">That cannot be told at the moment; try again.</p>`
+          <p class="note">The generations cannot be read at the moment. Reload this page to try again.</p>`
       : html`${intro}
           <div id="changes" data-live>
             ${moments.length > 1 ? compareForm(moments, view) : EMPTY_HTML}
-            <ol class="list">
-              ${moments.map((moment) => momentItem(moment, view))}
-            </ol>
+            ${moments.length === 0 ? NOTHING_SERVED : generationList(moments, view)}
           </div>`
   return { title: 'Changes', place: 'changes', content }
+}
+
+const NOTHING_SERVED = html`<p>Nothing has been served yet. The first pull that succeeds makes generation 1.</p>`
+
+function generationList(moments: readonly PageGeneration[], view: View): Html {
+  return html`<ol class="list">
+    ${moments.map((moment) => momentItem(moment, view))}
+  </ol>`
 }
 
 function compareForm(moments: readonly PageGeneration[], { up }: View): Html {
   const options = (chosen: number | undefined): Html[] =>
     moments.map(
-      ({ generation }) =>
+      ({ generation, createdAt }) =>
         html`<option value="${generation}" ${generation === chosen ? html` selected` : EMPTY_HTML}>
-          Generation ${generation}
+          ${generationText(generation, createdAt)}
         </option>`,
     )
   return html`<form class="find two" action="${up}changes" method="get" aria-label="Compare two generations">
@@ -61,6 +69,11 @@ function compareForm(moments: readonly PageGeneration[], { up }: View): Html {
   </form>`
 }
 
+/** An option of a select holds no elements. */
+function generationText(generation: number, createdAt: string | undefined): string {
+  return createdAt === undefined ? `Generation ${generation}` : `Generation ${generation}, ${minuteText(createdAt)}`
+}
+
 function momentItem({ generation, createdAt, isServed, cause, moves }: PageGeneration, { up }: View): Html {
   const before = generation - 1
   return html`<li>
@@ -69,7 +82,7 @@ function momentItem({ generation, createdAt, isServed, cause, moves }: PageGener
       ${isServed ? html`<span class="tag good">served</span>` : EMPTY_HTML}
     </h2>
     <div class="facts"><span>${minute(createdAt)}</span><span>${cause}</span></div>
-    ${moves === undefined ? html`<p class="quiet">What was before is not known any more.</p>` : EMPTY_HTML}
+    ${moves === undefined ? html`<p class="quiet">The generation before it is no longer stored.</p>` : EMPTY_HTML}
     ${moves?.map((move) => html`<p>${moveText(move)}</p>`)}
   </li>`
 }
@@ -80,7 +93,7 @@ function moveText({ source, from, to, added, changed, removed }: PageMove): Html
     ...(changed > 0 ? [`${countOf(changed, 'skill')} changed`] : []),
     ...(removed > 0 ? [`${countOf(removed, 'skill')} removed`] : []),
   ]
-  const what = counts.length === 0 ? 'no skill moved' : counts.join(', ')
+  const what = counts.length === 0 ? 'no skill changed' : counts.join(', ')
   return html`<strong>${source}</strong>: ${what}
     <span class="quiet small">${placeText(from)} → ${placeText(to)}</span>`
 }
@@ -96,7 +109,7 @@ async function comparisonView(from: number, to: number, view: View): Promise<Pag
     <h1>${title}</h1>`
   if (sources === undefined) {
     const why = html`${head}
-      <p class="note">One of them is not kept any more, or it takes too long to compare them.</p>`
+      <p class="note">One of the two is no longer stored, or the comparison takes too long.</p>`
     return { status: 404, title, place: 'changes', content: why }
   }
   const served = new Map(view.catalog.listed.map((skill) => [`${skill.source}/${skill.skill.path}`, skill]))
@@ -118,11 +131,11 @@ type LinkTo = (path: string) => string | undefined
 export function sourceSection({ source, from, to, skills, more }: SourceChange, linkTo: LinkTo): Html {
   return html`<section aria-label="Source ${source}">
     <h2>${source} <span class="quiet small">${placeText(from)} → ${placeText(to)}</span></h2>
-    ${skills.length === 0 ? html`<p class="quiet">No skill of the lists differs.</p>` : EMPTY_HTML}
+    ${skills.length === 0 ? html`<p class="quiet">No listed skill differs.</p>` : EMPTY_HTML}
     <ul class="list">
       ${skills.map((skill) => itemOf(skill, linkTo(`${source}/${skill.path}`)))}
     </ul>
-    ${more === 0 ? EMPTY_HTML : html`<p class="quiet">${more} more are not shown here; skillsyncd diff shows all.</p>`}
+    ${more === 0 ? EMPTY_HTML : html`<p class="quiet">${countOf(more, 'further skill')} ${more === 1 ? 'is' : 'are'} not shown here. skillsyncd diff shows all.</p>`}
   </section>`
 }
 

@@ -29,9 +29,13 @@ const UNITS: readonly (readonly [number, string])[] = [
 ]
 
 /** Formats a time as day and minute, UTC. */
+export function minuteText(at: string): string {
+  return `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
+}
+
+/** Renders a time as day and minute, UTC. */
 export function minute(at: string | undefined): Html | undefined {
-  if (at === undefined) return undefined
-  return html`<time datetime="${at}">${at.slice(0, 10)} ${at.slice(11, 16)} UTC</time>`
+  return at === undefined ? undefined : html`<time datetime="${at}">${minuteText(at)}</time>`
 }
 
 export function shortCommit(commit: string): Html {

@@ -2,35 +2,69 @@ import { countOf } from '../../base/text/plural.ts'
 import type { HubDiagnostic, MisfitDiagnostic, PageHost, PathDiagnostics, SourceHealth } from './page-data.ts'
 import { troubleOf } from './source-trouble.ts'
 
-/** An entry of the page. The kinds are in the order of the page. */
+/** An entry of the page. */
 export type ProblemEntry =
   | { readonly kind: 'alarm'; readonly alarm: HubDiagnostic }
   | { readonly kind: 'source'; readonly health: SourceHealth }
   | { readonly kind: 'misfit'; readonly misfit: MisfitDiagnostic }
   | { readonly kind: 'skill'; readonly problem: PathDiagnostics }
 
-/** Returns the entries of one source, or of all if `source` is empty. */
+/** The action that an entry needs, in the order of the page. */
+export const ACTIONS = ['hub', 'source', 'decide', 'content', 'decided', 'none'] as const
+export type ProblemAction = (typeof ACTIONS)[number]
+
+/** Returns the entries of one source, or of all if `source` is empty, in the order of the page. */
 export function entriesIn(host: PageHost, source: string): readonly ProblemEntry[] {
   const isOf = (id: string | undefined): boolean => source === '' || id === source
-  const failing = host.sources().filter((health) => isOf(health.id) && isListed(health))
+  const listed = host.sources().filter((health) => isOf(health.id) && isListed(health))
   const misfits = host.misfits().filter(({ skills }) => source === '' || skills.some((skill) => isOf(skill.source)))
   const problems = host.problems().filter((problem) => isOf(problem.source))
-  return [
+  const entries = [
     ...host.alarms().flatMap((alarm): ProblemEntry[] => (isOf(alarm.source) ? [{ kind: 'alarm', alarm }] : [])),
-    ...failing.map((health): ProblemEntry => ({ kind: 'source', health })),
+    ...listed.map((health): ProblemEntry => ({ kind: 'source', health })),
     ...misfits.map((misfit): ProblemEntry => ({ kind: 'misfit', misfit })),
     ...problems.map((problem): ProblemEntry => ({ kind: 'skill', problem })),
   ]
+  const by = Map.groupBy(entries, actionOf)
+  return ACTIONS.flatMap((action) => by.get(action) ?? [])
 }
 
-/** The number of entries that are more than notes. */
+/** Returns the action that an entry needs. */
+export function actionOf(entry: ProblemEntry): ProblemAction {
+  switch (entry.kind) {
+    case 'alarm':
+      return 'hub'
+    case 'source':
+      return OF_TROUBLE[troubleOf(entry.health) ?? 'none']
+    case 'misfit':
+      return 'content'
+    case 'skill':
+      return OF_STANDING[entry.problem.standing]
+    default:
+      return entry satisfies never
+  }
+}
+
+const OF_TROUBLE = { failing: 'source', waiting: 'decide', none: 'decided' } as const
+
+const OF_STANDING: Readonly<Record<PathDiagnostics['standing'], ProblemAction>> = {
+  withheld: 'content',
+  tools: 'content',
+  source: 'content',
+  pending: 'decide',
+  disabled: 'decided',
+  link: 'none',
+  noted: 'none',
+}
+
+/** Returns the number of entries that need an action. */
 export function problemCount(host: PageHost): number {
   return entriesIn(host, '').filter(isProblem).length
 }
 
 function isProblem(entry: ProblemEntry): boolean {
-  if (entry.kind === 'source') return troubleOf(entry.health) !== undefined
-  return entry.kind !== 'skill' || (entry.problem.standing !== 'noted' && entry.problem.standing !== 'link')
+  const action = actionOf(entry)
+  return action !== 'decided' && action !== 'none'
 }
 
 /** An operator's decision is listed too, with the command that reverts it. */
@@ -38,10 +72,18 @@ function isListed(health: SourceHealth): boolean {
   return health.condition !== undefined || troubleOf(health) !== undefined
 }
 
-/** Formats the numbers of problems and notes. */
+/** Formats the numbers of problems, decisions and notes. */
 export function countText(entries: readonly ProblemEntry[]): string {
   const problems = entries.filter(isProblem).length
-  const notes = entries.length - problems
-  const noted = notes === 0 ? '' : `, ${countOf(notes, 'note')}`
-  return `${problems === 0 ? 'No problems' : countOf(problems, 'problem')}${noted}`
+  const numbers = [
+    problems === 0 ? 'No problems' : countOf(problems, 'problem'),
+    ...numberOf(entries, 'decided', 'decision'),
+    ...numberOf(entries, 'none', 'note'),
+  ]
+  return numbers.join(', ')
+}
+
+function numberOf(entries: readonly ProblemEntry[], action: ProblemAction, what: string): string[] {
+  const count = entries.filter((entry) => actionOf(entry) === action).length
+  return count === 0 ? [] : [countOf(count, what)]
 }

@@ -1,3 +1,4 @@
+import { describeSkillCode } from '../../sync/model/code-descriptions.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
@@ -5,9 +6,9 @@ import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { HubDiagnostic, MisfitDiagnostic, PathDiagnostic, PathDiagnostics, SourceHealth } from './page-data.ts'
-import { countText, entriesIn } from './problem-entries.ts'
-import type { ProblemEntry } from './problem-entries.ts'
-import { skillAddress } from './urls.ts'
+import { actionOf, countText, entriesIn } from './problem-entries.ts'
+import type { ProblemAction, ProblemEntry } from './problem-entries.ts'
+import { pendingAddress, skillAddress } from './urls.ts'
 import type { View } from './view.ts'
 
 /** Renders the problems of the hub, its sources and their skills, each with its fix. It shows no content of skills. */
@@ -23,16 +24,13 @@ export function problemsView(view: View): PageBody {
     place: 'problems',
     content: html`<h1>Problems</h1>
       <p class="lead">
-        Alarms of the hub, sources that do not work, skills that do not fit together, and skills that are not served, or
-        not as they stand. Each with what mends it.
+        Problems of the hub, its sources and their skills, by the action that each needs, with its fix.
       </p>
       <div id="problems" data-live>
         <p class="quiet small">
-          ${countText(entries)}${source === '' ? EMPTY_HTML : html` of ${isolateText(source)}. <a href="${up}problems">Those of all sources</a>`}
+          ${countText(entries)}${source === '' ? EMPTY_HTML : html` of ${isolateText(source)}. <a href="${up}problems">All sources</a>`}
         </p>
-        <ul class="list">
-          ${itemsOf(shown, view)}
-        </ul>
+        ${groupsOf(shown, view)}
         ${pages === 1 ? EMPTY_HTML : pagesOf(page, pages, `${up}problems?${new URLSearchParams({ source }).toString()}`)}
       </div>`,
   }
@@ -41,7 +39,7 @@ export function problemsView(view: View): PageBody {
 function pagesOf(page: number, pages: number, address: string): Html {
   const to = (number: number): string => `${address}&page=${number}`
   return html`<nav class="pages" aria-label="Pages">
-    ${page > 1 ? html`<a href="${to(page - 1)}" rel="prev">← Before</a>` : html`<span></span>`}
+    ${page > 1 ? html`<a href="${to(page - 1)}" rel="prev">← Previous</a>` : html`<span></span>`}
     <span class="quiet small">Page ${page} of ${pages}</span>
     ${page < pages ? html`<a href="${to(page + 1)}" rel="next">Next →</a>` : html`<span></span>`}
   </nav>`
@@ -49,28 +47,55 @@ function pagesOf(page: number, pages: number, address: string): Html {
 
 const PAGE_PROBLEMS = 100
 
-function itemsOf(shown: readonly ProblemEntry[], view: View): Html[] {
+/** Renders the entries below a heading for each action. */
+function groupsOf(shown: readonly ProblemEntry[], view: View): Html[] {
   const addresses = addressesOf(shown, view)
-  return shown.map((entry) => {
-    switch (entry.kind) {
-      case 'alarm':
-        return alarmItem(entry.alarm, view)
-      case 'source':
-        return sourceItem(entry.health, view)
-      case 'misfit':
-        return misfitItem(entry.misfit, view, addresses)
-      case 'skill':
-        return itemOf(entry.problem, view, addresses.get(keyOf(entry.problem)))
-      default:
-        return entry satisfies never
-    }
+  return [...Map.groupBy(shown, actionOf)].map(([action, entries]) => {
+    const { title, lead } = GROUPS[action]
+    return html`<section aria-label="${title}">
+      <h2>${title}</h2>
+      <p class="quiet">${lead}</p>
+      <ul class="list">
+        ${entries.map((entry) => itemOfEntry(entry, view, addresses))}
+      </ul>
+    </section>`
   })
+}
+
+const GROUPS: Readonly<Record<ProblemAction, { readonly title: string; readonly lead: string }>> = {
+  hub: { title: 'Fix on the hub', lead: 'The state, the configuration or the network of the hub needs a change.' },
+  source: {
+    title: 'Fix a source',
+    lead: 'The last pull of these sources failed. The hub still serves the revision that it served before, if there is one.',
+  },
+  decide: { title: 'Approve or reject', lead: 'The hub does not serve these until an operator approves them.' },
+  content: {
+    title: 'Fix in the repository',
+    lead: 'These need a change in the repository of the source, or in its settings on the hub.',
+  },
+  decided: { title: 'Decided by an operator', lead: 'Nothing to do. Each has the command that reverts the decision.' },
+  none: { title: 'Notes', lead: 'Nothing has to be done. These skills are served, or are links that have no skill.' },
+}
+
+function itemOfEntry(entry: ProblemEntry, view: View, addresses: Addresses): Html {
+  switch (entry.kind) {
+    case 'alarm':
+      return alarmItem(entry.alarm, view)
+    case 'source':
+      return sourceItem(entry.health, view)
+    case 'misfit':
+      return misfitItem(entry.misfit, view, addresses)
+    case 'skill':
+      return itemOf(entry.problem, view, addresses.get(keyOf(entry.problem)))
+    default:
+      return entry satisfies never
+  }
 }
 
 function alarmItem({ code, message, mend, source }: HubDiagnostic, { host, up }: View): Html {
   const of = source === undefined ? EMPTY_HTML : html`<a href="${up}sources#${source}">${source}</a> `
   return html`<li>
-    <h2>${of}${code} <span class="tag bad">the hub</span></h2>
+    <h3>${of}${code} <span class="tag bad">hub</span></h3>
     <p>${visible(host.clean(message))}</p>
     <p class="quiet">${visible(mend)}</p>
   </li>`
@@ -82,7 +107,7 @@ function misfitItem({ code, message, mend, skills }: MisfitDiagnostic, { host, u
     return address === undefined ? EMPTY_HTML : html`<a href="${up}${address}">${isolateText(keyOf(skill))}</a> `
   })
   return html`<li>
-    <h2>${code} <span class="tag warn">between skills</span></h2>
+    <h3>${code} <span class="tag warn">between skills</span></h3>
     <p>${visible(host.clean(message))}</p>
     <p>${links}</p>
     <p class="quiet">${visible(mend)}</p>
@@ -92,16 +117,18 @@ function misfitItem({ code, message, mend, skills }: MisfitDiagnostic, { host, u
 /** Equal to the number of skills that the message names. */
 const MOST_LINKS = 12
 
-function sourceItem({ id, condition, served }: SourceHealth, { host, up }: View): Html {
-  const state = served === undefined ? 'nothing of it is served' : 'served as it was'
+function sourceItem({ id, condition, served, pending }: SourceHealth, { host, up }: View): Html {
+  const [state, tone] = served === undefined ? ['not served', 'bad'] : ['previous revision served', 'warn']
   return html`<li>
-    <h2><a href="${up}sources#${id}">${id}</a> <span class="tag bad">${state}</span></h2>
+    <h3><a href="${up}sources#${id}">${id}</a> <span class="tag ${tone}">${state}</span></h3>
     ${
       condition === undefined
-        ? html`<p>It was not looked at yet, or had nothing to serve.</p>`
+        ? html`<p>The hub has nothing of this source to serve.</p>
+            <p class="quiet">skillsyncd sync ${id} fetches it and prints the reason if that fails</p>`
         : html`<p><strong>${condition.code}</strong> ${visible(host.clean(condition.message))}</p>
             <p class="quiet">${visible(condition.mend)}</p>`
     }
+    ${pending === undefined ? EMPTY_HTML : html`<p><a href="${up}${pendingAddress(id)}">Review the changes</a></p>`}
   </li>`
 }
 
@@ -111,10 +138,10 @@ function itemOf({ source, path, standing, diagnostics }: PathDiagnostics, view: 
   const { text, tone } = STANDINGS[standing]
   const name = address === undefined ? isolateText(path) : html`<a href="${up}${address}">${isolateText(path)}</a>`
   return html`<li>
-    <h2>
+    <h3>
       ${isWhole ? html`<a class="quiet" href="${up}sources#${source}">${source}/</a>` : html`<span class="quiet">${source}/</span>`}${name}
       <span class="tag ${tone}">${text}</span>
-    </h2>
+    </h3>
     ${diagnostics.map(
       ({ code, path: at, message, mend }) =>
         html`<p>
@@ -127,9 +154,9 @@ function itemOf({ source, path, standing, diagnostics }: PathDiagnostics, view: 
 
 type Addresses = ReadonlyMap<string, string>
 
-/** A diagnostic of a survey, without its mend. */
+/** A diagnostic of a survey, with the mend of its code. */
 function pathDiagnosticOf({ rule, path, message }: SkillDiagnostic): PathDiagnostic {
-  return { code: rule, path, message }
+  return { code: rule, path, message, mend: describeSkillCode(rule).mend }
 }
 
 /** The pages of served skills by source and path. */
@@ -160,15 +187,15 @@ function keyOf({ source, path }: Placed): string {
 
 const STANDINGS: Readonly<Record<PathDiagnostics['standing'], { readonly text: string; readonly tone: string }>> = {
   withheld: { text: 'withheld', tone: 'bad' },
-  tools: { text: 'for tools only', tone: 'warn' },
+  tools: { text: 'tools only', tone: 'warn' },
   disabled: { text: 'disabled', tone: 'warn' },
   pending: { text: 'waits for approval', tone: 'warn' },
   source: { text: 'in the source', tone: 'warn' },
-  link: { text: 'link to nothing', tone: 'quiet' },
+  link: { text: 'broken link', tone: 'quiet' },
   noted: { text: 'served, with a note', tone: 'quiet' },
 }
 
-/** Renders a withheld skill that has an address: only the reason, and no content. */
+/** Renders a withheld skill that has an address: only the reason and the fix, and no content. */
 export function withheldView({ path, findings }: Skill, source: SourceId, view: View): PageBody {
   return {
     status: 404,
@@ -176,6 +203,7 @@ export function withheldView({ path, findings }: Skill, source: SourceId, view: 
     place: 'problems',
     content: html`<h1>Withheld</h1>
       <p class="lead">This skill of ${source} is not served.</p>
+      <h2>Fix in the repository</h2>
       <ul class="list">
         ${itemOf({ source, path, standing: 'withheld', diagnostics: findings.map(pathDiagnosticOf) }, view)}
       </ul>`,

@@ -4,6 +4,7 @@ import { html, EMPTY_HTML, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageHost, SourceHealth } from './page-data.ts'
 import { pendingAddress } from './urls.ts'
+import type { View } from './view.ts'
 
 /**
  * The reason why a source needs a person. `failing`: the last attempt failed, or its content was lost. `waiting`: its
@@ -68,3 +69,58 @@ function cut(message: string): string {
 }
 
 const MOST_CHARACTERS = 240
+
+/** Renders the reason for each source why the catalog has no skill, for the start page. */
+export function emptyReasons({ host, up }: Pick<View, 'host' | 'up'>): Html {
+  const sources = host.sources()
+  const left = sources.length - MOST_REASONS
+  return html`<p>No skill is served yet.</p>
+    <ul class="list">
+      ${sources.slice(0, MOST_REASONS).map((health) => emptyReason(health, host, up))}
+    </ul>
+    ${left > 0 ? html`<p class="quiet">${countOf(left, 'further source')}: <a href="${up}sources">Sources</a></p>` : EMPTY_HTML}
+    <p class="quiet small">To add a source, run <code>skillsyncd add URL</code> on the hub.</p>`
+}
+
+const MOST_REASONS = 20
+
+function emptyReason(health: SourceHealth, host: Pick<PageHost, 'clean'>, up: string): Html {
+  const { id, condition } = health
+  const { tag, tone, text } = emptyState(health, up)
+  const reason =
+    condition === undefined
+      ? EMPTY_HTML
+      : html`<p><strong>${condition.code}</strong> ${visible(host.clean(condition.message))}</p>
+          <p class="quiet">${visible(condition.mend)}</p>`
+  return html`<li>
+    <h2><a href="${up}sources#${id}">${id}</a> <span class="tag ${tone}">${tag}</span></h2>
+    ${reason}
+    <p>${text}</p>
+  </li>`
+}
+
+/** Renders the state of a source without a listed skill. */
+function emptyState(health: SourceHealth, up: string): { readonly tag: string; readonly tone: string; text: Html } {
+  const { id, served, lastAttempt, isLooking, pending } = health
+  if (pending !== undefined)
+    return {
+      tag: 'waits for approval',
+      tone: 'warn',
+      text: html`<a href="${up}${pendingAddress(id)}">Review the changes</a>`,
+    }
+  if (troubleOf(health) !== undefined)
+    return {
+      tag: 'failed',
+      tone: 'bad',
+      text: html`On the hub, <code>skillsyncd status</code> and the log of the daemon have the details.`,
+    }
+  if (served !== undefined || lastAttempt !== undefined)
+    return {
+      tag: 'no listed skill',
+      tone: 'warn',
+      text: html`<a href="${up}problems?source=${id}">Its problems</a> have the reason for each skill.`,
+    }
+  return isLooking
+    ? { tag: 'pulling', tone: 'good', text: html`The first pull is running.` }
+    : { tag: 'not pulled', tone: 'warn', text: html`The first pull has not started.` }
+}

@@ -74,7 +74,7 @@ footer button, button.copy { flex: none; padding: .15rem .6rem; font-size: .8125
 .list > li { border-bottom: 1px solid var(--line); padding: .95rem 0 1rem }
 .list h2, .list h3 { margin: 0; font-size: 1.05rem }
 .list h2 a, .list h3 a { text-decoration: none }
-.list h2 a:hover, .list h3 a:hover, #problems h2 a { text-decoration: underline }
+.list h2 a:hover, .list h3 a:hover, #problems h3 a { text-decoration: underline }
 .list p { margin: .25rem 0 .4rem; max-width: 62rem }
 .list .clamp { display: -webkit-box; -webkit-line-clamp: 3; -webkit-box-orient: vertical; overflow: hidden }
 .facts { display: flex; flex-wrap: wrap; gap: .1rem 1rem; font-size: .84rem; color: var(--soft) }

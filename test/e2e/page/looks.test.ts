@@ -145,8 +145,8 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     await page.locator('#problems').getByRole('link', { name: 'empty' }).click()
 
     expect(problems).toMatch(/^2 problems\n/)
-    expect(problems).toMatch(/fx\s+served as it was\s+tag-moved .*[0-9a-f]{40}.*\s+.*skillsyncd approve fx/)
-    expect(problems).toMatch(/empty\s+nothing of it is served\s+ref-not-found /)
+    expect(problems).toMatch(/fx\s+previous revision served\s+tag-moved .*[0-9a-f]{40}.*\s+.*skillsyncd approve fx/)
+    expect(problems).toMatch(/empty\s+not served\s+ref-not-found /)
     expect(count).toBe('2')
     expect(page.url()).toBe(`${troubled.http.url}/sources#empty`)
     await page.goto(`${troubled.http.url}/?source=empty`)
@@ -240,7 +240,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     await page.goto(`${troubled.http.url}/problems?source=team`)
     const ofTeam = await page.locator('#problems').innerText()
 
-    expect(said).toMatch(/lock-unreadable\s+the hub\s+.*skills\.lock/)
+    expect(said).toMatch(/lock-unreadable\s+hub\s+.*skills\.lock/)
     expect(said).not.toContain(dirname(troubled.configFile))
     expect(said).toMatch(
       /id-clash\s+between skills\s+2 skills have the id "pdf".*\s+team\/more\/pdf team\/pdf\s+.*skillsyncd disable/,
@@ -250,9 +250,9 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     )
     expect(said).toMatch(/dependency-cycle\s+between skills\s+.*\s+team\/a team\/b\s+Take one/)
     expect(said).toMatch(/team\/pdf\s+served, with a note\s+archive-refused .*shorten or rename the path/s)
-    expect(said).toMatch(/team\/\.agent\/pdf\s+link to nothing/)
+    expect(said).toMatch(/team\/\.agent\/pdf\s+broken link/)
     expect(ofTeam).toContain('id-clash')
-    expect(ofTeam).not.toMatch(/lock-unreadable\s+the hub/)
+    expect(ofTeam).not.toMatch(/lock-unreadable\s+hub/)
     expect(ofHouse).not.toMatch(/id-clash|dependency-/)
     await page.getByRole('link', { name: 'team/pdf' }).first().click()
     expect(page.url()).toBe(`${troubled.http.url}/skills/team/pdf/`)

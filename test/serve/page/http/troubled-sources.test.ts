@@ -65,3 +65,32 @@ test('a reader of packs sees neither on any page', async () => {
     expect(text, path).not.toMatch(/banner"|-count"|>empty<|fails|waits|tag-moved/)
   }
 })
+
+test('a hub that never served has the reason on the start page, and an empty history', async () => {
+  await using none = await Repository.create()
+  await using hub = await serve(none, { mayFail: true })
+  const at = async (path: string): Promise<string> => (await ask(hub.http.url, path)).text.replaceAll(/\s+/g, ' ')
+
+  const [start, changes, problems] = [await at('/'), await at('/changes'), await at('/problems')]
+
+  expect(start).toMatch(/No skill is served yet\..*sources#fx">fx<\/a> <span class="tag bad">failed<.*ref-not-found/)
+  expect(start).toContain('<code>skillsyncd add URL</code>')
+  expect(changes).toContain('Nothing has been served yet.')
+  expect(changes).not.toContain('<select')
+  expect(problems).toMatch(/<h2>Fix a source<\/h2>.*sources#fx">fx<\/a> <span class="tag bad">not served</)
+})
+
+test('a hub without problems says so, and a choice of generations has their dates', async () => {
+  await using own = await Repository.create()
+  await own.commit({ 'one/SKILL.md': '---\nname: one\ndescription: One\n---\n' })
+  await using hub = await serve(own)
+  await own.commit({ 'two/SKILL.md': '---\nname: two\ndescription: Two\n---\n' })
+  await hub.sync()
+  const at = async (path: string): Promise<string> => (await ask(hub.http.url, path)).text.replaceAll(/\s+/g, ' ')
+
+  const [changes, problems] = [await at('/changes'), await at('/problems')]
+
+  expect(problems).toMatch(/<p class="quiet small"> No problems <\/p>/)
+  expect(problems).not.toMatch(/<section|<li><h3/)
+  expect(changes.match(/<option[^>]*> Generation \d, \d{4}-\d\d-\d\d \d\d:\d\d UTC <\/option>/g)).toHaveLength(4)
+})

@@ -1,0 +1,162 @@
+import { expect, test } from 'vitest'
+import type { HubDiagnostic, PageHost, PathDiagnostics, SourceHealth } from '../../../src/serve/page/page-data.ts'
+import { actionOf, countText, entriesIn, problemCount } from '../../../src/serve/page/problem-entries.ts'
+import { emptyReasons, troubleBanner, troubleOf } from '../../../src/serve/page/source-trouble.ts'
+import { sourceId } from '../../sync/store/samples.ts'
+
+const AT = '2026-06-15T12:00:00Z'
+
+/** A source that was pulled, with these differences. */
+function health(id: string, more: Partial<SourceHealth> = {}): SourceHealth {
+  return {
+    id: sourceId(id),
+    kind: 'git',
+    place: 'https://git.example.com/team',
+    ref: undefined,
+    update: 'auto',
+    lock: undefined,
+    served: { commit: 'a'.repeat(40), ref: 'refs/heads/main' },
+    signers: [],
+    isFixed: false,
+    upstream: undefined,
+    pending: undefined,
+    lastAttempt: AT,
+    lastSuccess: AT,
+    nextPoll: undefined,
+    isLooking: false,
+    condition: undefined,
+    decisions: [],
+    tally: { seen: 0, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 0 },
+    form: undefined,
+    ...more,
+  }
+}
+
+const NEW = { served: undefined, lastAttempt: undefined, lastSuccess: undefined }
+const FAILED = { code: 'dns-failed', message: 'Cannot resolve "git.example.com"', mend: 'Check the host name' } as const
+const WAITS = { code: 'awaiting-approval', message: 'Cannot follow unseen', mend: 'skillsyncd approve' } as const
+const PINNED = { code: 'pinned', message: 'It is pinned', mend: 'skillsyncd unpin' } as const
+const PENDING = { id: 'b'.repeat(40), ref: 'refs/heads/main' }
+
+const SOURCES = [
+  health('well'),
+  health('fails', { condition: FAILED }),
+  health('waits', { condition: WAITS, pending: PENDING }),
+  health('pinned', { condition: PINNED }),
+  health('queued', NEW),
+  health('pulls', { ...NEW, isLooking: true }),
+  health('lost', { served: undefined }),
+]
+
+function hostOf(sources: readonly SourceHealth[], more: Partial<PageHost> = {}): PageHost {
+  return {
+    clean: (text) => text.replaceAll('hunter2', '***'),
+    now: () => new Date(AT),
+    isTokenRequired: false,
+    sources: () => sources,
+    problems: () => [],
+    alarms: () => [],
+    misfits: () => [],
+    history: async () => [],
+    compare: async () => [],
+    pending: async () => undefined,
+    ...more,
+  }
+}
+
+test('a source fails or waits, unless an operator chose its state or its first pull has not ended', () => {
+  expect(SOURCES.map((source) => [source.id, troubleOf(source)])).toEqual([
+    ['well', undefined],
+    ['fails', 'failing'],
+    ['waits', 'waiting'],
+    ['pinned', undefined],
+    ['queued', undefined],
+    ['pulls', undefined],
+    ['lost', 'failing'],
+  ])
+})
+
+test('the banner has the reason of one failure, names five of many, and is empty without any', () => {
+  const failing = (count: number): SourceHealth[] =>
+    Array.from({ length: count }, (_, index) => health(`s${index}`, { condition: FAILED }))
+
+  const none = troubleBanner(hostOf([health('well')]), './')
+  const one = plain(troubleBanner(hostOf(failing(1)), './').html)
+  const many = plain(troubleBanner(hostOf(failing(7)), './').html)
+
+  expect(none.html.trim()).toBe('')
+  expect(one).toBe('1 source fails: s0 — Cannot resolve "git.example.com" Sources')
+  expect(many).toBe('7 sources fail: s0, s1, s2, s3, s4 and 2 more Sources')
+})
+
+test('the banner cuts a long reason, and has no secret of it', () => {
+  const condition = { ...FAILED, message: `hunter2 <b>${'x'.repeat(5_000)}` }
+
+  const { html } = troubleBanner(hostOf([health('fails', { condition })]), './')
+
+  expect(html).toContain('*** &#60;b&#62;')
+  expect(html.match(/x+…/)?.[0].length).toBeLessThan(250)
+})
+
+test('an empty catalog has the state of each source: pulled, failed, waiting or without a listed skill', () => {
+  const text = plain(emptyReasons({ host: hostOf(SOURCES), up: './' }).html)
+
+  expect(text).toMatch(/^No skill is served yet\./)
+  expect(text).toContain('pulls pulling The first pull is running.')
+  expect(text).toContain('queued not pulled The first pull has not started.')
+  expect(text).toMatch(
+    /fails failed dns-failed Cannot resolve "git.example.com" Check the host name .*skillsyncd status/,
+  )
+  expect(text).toMatch(/waits waits for approval awaiting-approval .* Review the changes/)
+  expect(text).toContain('well no listed skill Its problems have the reason')
+  expect(text).toContain('run skillsyncd add URL')
+})
+
+test('problems stand by the action that they need, and decisions and notes do not count', () => {
+  const alarm: HubDiagnostic = { code: 'read-only', message: 'm', mend: 'd' }
+  const problems = (['noted', 'disabled', 'pending', 'withheld', 'link'] as const).map((standing): PathDiagnostics => ({
+    source: sourceId('well'),
+    path: standing,
+    standing,
+    diagnostics: [],
+  }))
+  const host = hostOf(SOURCES, { alarms: () => [alarm], problems: () => problems })
+
+  const entries = entriesIn(host, '')
+
+  expect(entries.map((entry) => [actionOf(entry), nameOf(entry)])).toEqual([
+    ['hub', 'read-only'],
+    ['source', 'fails'],
+    ['source', 'lost'],
+    ['decide', 'waits'],
+    ['decide', 'pending'],
+    ['content', 'withheld'],
+    ['decided', 'pinned'],
+    ['decided', 'disabled'],
+    ['none', 'noted'],
+    ['none', 'link'],
+  ])
+  expect(problemCount(host)).toBe(6)
+  expect(countText(entries)).toBe('6 problems, 2 decisions, 2 notes')
+  expect(countText([])).toBe('No problems')
+})
+
+function nameOf(entry: ReturnType<typeof entriesIn>[number]): string {
+  switch (entry.kind) {
+    case 'alarm':
+      return entry.alarm.code
+    case 'source':
+      return entry.health.id
+    case 'misfit':
+      return entry.misfit.code
+    case 'skill':
+      return entry.problem.path
+    default:
+      return entry satisfies never
+  }
+}
+
+function plain(html: string): string {
+  const text = html.replaceAll(/<[^>]*>/g, '').replaceAll('&#34;', '"')
+  return text.replaceAll(/\s+/g, ' ').trim()
+}
