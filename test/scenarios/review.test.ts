@@ -18,7 +18,7 @@ test('with update: review nothing is served before the first commit is approved,
   expect(held).toMatchObject({ kind: 'held', revision: { commit: first }, reason: { code: 'awaiting-approval' } })
   expect(during).toEqual([undefined, []])
   expect(upstream?.commit).toBe(first)
-  const mend = `Look at it with skillsyncd diff served upstream --only team, then skillsyncd approve team ${first} or skillsyncd reject team ${first}`
+  const mend = `Review it with skillsyncd diff served upstream --only team, then skillsyncd approve team ${first} or skillsyncd reject team ${first}`
   expect([condition?.mend, logged?.['mend']]).toEqual([mend, mend])
   expect(approved).toMatchObject({ kind: 'updated', revision: { commit: first } })
   expect(desk.status()).toMatchObject({ condition: undefined, decision: {} })

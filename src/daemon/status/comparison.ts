@@ -153,7 +153,7 @@ function filesBetween(
 async function diffOf(before: Skill, after: Skill, { store, room }: Texts): Promise<TextDiff | undefined> {
   const [was, is] = [await documentOf(before, store), await documentOf(after, store)]
   if (was === undefined || is === undefined)
-    return { why: 'The text of one of the two is not kept, or too long to compare.' }
+    return { why: 'One of the two texts is not stored, or is too long to compare.' }
   if (was === is) return undefined
   const hunks = await hunksOf(was, is)
   if (hunks === undefined) return { why: 'The two have too little in common to be compared by line.' }
@@ -165,7 +165,7 @@ async function diffOf(before: Skill, after: Skill, { store, room }: Texts): Prom
 
 async function addedText(skill: Skill, { store, room }: Texts): Promise<TextDiff> {
   const text = await documentOf(skill, store)
-  if (text === undefined) return { why: 'The text is not kept, or too long to be shown.' }
+  if (text === undefined) return { why: 'The text is not stored, or is too long to be shown.' }
   const lines = text.replace(/\n$/, '').split('\n')
   return fitted([{ from: 0, to: 1, lines: lines.map((line) => `+${line}`) }], room)
 }
@@ -173,8 +173,7 @@ async function addedText(skill: Skill, { store, room }: Texts): Promise<TextDiff
 /** The hunks, if there is room for their lines. */
 function fitted(hunks: readonly PageHunk[], room: Texts['room']): TextDiff {
   const count = hunks.reduce((sum, { lines }) => sum + lines.length, 0)
-  if (count > room.lines)
-    return { why: `${count} lines differ, too many to be shown here; skillsyncd diff shows them.` }
+  if (count > room.lines) return { why: `${count} lines differ, too many for this page; skillsyncd diff shows them.` }
   room.lines -= count
   return { hunks: hunks.map((hunk) => ({ ...hunk, lines: hunk.lines.map(shortLine) })) }
 }

@@ -5,13 +5,13 @@ import type { DisabledBy } from './status.ts'
 /** The operator's decisions about a source, one sentence each, with the command that reverts it. */
 export function decisionTexts({ paused, frozen, skipped, approved }: SourceDecision, source: string): string[] {
   const texts: string[] = []
-  if (paused === true) texts.push(`paused: it is not looked at until skillsyncd resume ${source}`)
+  if (paused === true) texts.push(`paused: it is not polled until skillsyncd resume ${source}`)
   if (frozen?.by === 'pin') texts.push(`pinned at ${frozen.commit} until skillsyncd resume ${source}`)
   if (frozen?.by === 'rollback') texts.push(`held at ${frozen.commit} until skillsyncd resume ${source}`)
   if (skipped?.by === 'rollback')
-    texts.push(`rolled back from ${skipped.commit}, which is passed over until skillsyncd resume ${source}`)
-  if (skipped?.by === 'reject') texts.push(`rejected ${skipped.commit}, which is passed over`)
-  if (approved !== undefined) texts.push(`approved ${approved.commit}, which is taken as soon as upstream leads to it`)
+    texts.push(`rolled back from ${skipped.commit}, which is skipped until skillsyncd resume ${source}`)
+  if (skipped?.by === 'reject') texts.push(`rejected ${skipped.commit}, which is skipped`)
+  if (approved !== undefined) texts.push(`approved ${approved.commit}, which is served as soon as upstream leads to it`)
   return texts
 }
 

@@ -15,31 +15,34 @@ export function connectView(view: View): PageBody {
     title: 'Connect',
     place: 'connect',
     content: html`<h1>Connect</h1>
-      <p class="lead">Clients of MCP take one address; it answers in every revision of the protocol that they speak.</p>
+      <p class="lead">An MCP client needs one address. It serves every revision of the protocol.</p>
       ${snippet('Address', `${address}/mcp`, 'the address')}
       ${packs.length === 0 ? EMPTY_HTML : packList(packs, address)}
       ${
         isTokenRequired
           ? html`<p class="note">
-              Each client needs a token: <code>skillsyncd token add NAME</code> on the hub. Below it is taken from the
-              environment, <code>SKILLS_TOKEN</code>, where the client can; put it where it says TOKEN.
+              Each client needs a token: <code>skillsyncd token add NAME</code> on the hub creates one. Clients that can
+              read it from the environment variable <code>SKILLS_TOKEN</code>. For the others, replace TOKEN with it.
             </p>`
           : EMPTY_HTML
       }
-      <h2>Clients of MCP</h2>
+      <h2>MCP clients</h2>
       <div class="ways">${clientWays(address, isTokenRequired).map((way) => wayCard(way, 'MCP'))}</div>
       ${marketplaceWays(view)}
       <h2>Without MCP</h2>
-      ${hasInstaller ? installer(address, isTokenRequired) : html`<p class="quiet">This hub offers no files to installers.</p>`}
+      ${hasInstaller ? installer(address, isTokenRequired) : html`<p class="quiet">This hub serves no files for installers.</p>`}
       <h2>On this machine</h2>
-      <p>Clients that start programs can start <code>skillsyncd mcp</code>; they are given paths besides addresses.</p>
+      <p>
+        A client on this machine can start the program <code>skillsyncd mcp</code>, which also gives it the paths of
+        files.
+      </p>
       ${snippet('Settings of the client', JSON.stringify({ mcpServers: { skills: { command: 'skillsyncd', args: ['mcp'] } } }, undefined, 2), 'the settings')}`,
   }
 }
 
 /** A pack costs a client fewer tokens, and is served like everything else. */
 function packList(packs: View['packs'], address: string): Html {
-  return html`<p>A pack is a part of the skills, at an address of its own:</p>
+  return html`<p>A pack is a part of the skills with its own address:</p>
     <ul>
       ${packs.map(({ id, description }) => html`<li><code>${address}/mcp/${id}</code>${description === undefined ? EMPTY_HTML : html` ${isolateText(description)}`}</li>`)}
     </ul>`
@@ -61,7 +64,7 @@ function marketplaceWays({ address, host, isWhole, marketplace, packs }: View): 
   const given = { url: `${address}/marketplace.git`, name, plugins: [first ?? 'PACK'], isTokenRequired }
   const token = tokenStep(given)
   return html`<h2>Plugin marketplace</h2>
-    <p>Agents that read plugin marketplaces take the skills from a git address. Each pack is a plugin.</p>
+    <p>Agents that read plugin marketplaces install the skills from a git address. Each pack is a plugin.</p>
     ${snippet('Address', given.url, 'the address of the marketplace')}
     ${token === undefined ? EMPTY_HTML : snippet(token.where, token.text, 'the token for git')}
     <div class="ways">
@@ -71,9 +74,9 @@ function marketplaceWays({ address, host, isWhole, marketplace, packs }: View): 
 
 function installer(address: string, isTokenRequired: boolean): Html {
   const needsPublic = html`<p class="quiet">
-    They send no token: that works where the files are public (<code>serve.public: [well-known]</code>).
+    Installers send no token, so this works only if the files are public (<code>serve.public: [well-known]</code>).
   </p>`
-  return html`<p>Installers put the skills into the folders that agents read:</p>
+  return html`<p>An installer writes the skills into the directories that agents read:</p>
     ${snippet('Shell', `npx skills add ${shellWord(address)}`, 'the command of the installer')}
     ${isTokenRequired ? needsPublic : EMPTY_HTML}`
 }

@@ -57,5 +57,5 @@ function isPlain(text: string): boolean {
 }
 
 function mark(names: string): string {
-  return `<span class="unseen" title="A character that is not shown">${escapedText(names)}</span>`
+  return `<span class="unseen" title="Invisible character">${escapedText(names)}</span>`
 }

@@ -69,8 +69,10 @@ export function renderPage({ title, content, place }: PageBody, frame: Frame): s
       <footer>
         ${
           whole === undefined
-            ? html`<span>By skillsyncd</span>`
-            : html`<span>Generation <span id="generation" data-live>${whole.generation}</span>, by skillsyncd</span>`
+            ? html`<span>Served by skillsyncd</span>`
+            : html`<span
+                >Generation <span id="generation" data-live>${whole.generation}</span>, served by skillsyncd</span
+              >`
         }
         ${
           reader === undefined
@@ -127,22 +129,33 @@ export function loginPage(name: string, { up, to, isRefused = false }: Login): s
     attributes: ` data-root="${up}"`,
     body: html`<main id="main" class="sign-in">
       <h1>${isolateText(name)}</h1>
-      ${isRefused ? html`<p class="note bad" role="alert">That token does not open this page.</p>` : EMPTY_HTML}
+      ${isRefused ? html`<p class="note bad" role="alert">This token has no access to this page.</p>` : EMPTY_HTML}
       <form method="post" action="${up}login">
         <label for="token">Token</label>
         <input id="token" type="password" name="token" autocomplete="off" required autofocus />
         <input type="hidden" name="to" value="${to}" />
         <button class="main">Sign in</button>
       </form>
-      <p class="quiet small">Whoever runs this hub makes one: <code>skillsyncd token add NAME --scope page</code></p>
+      <p class="quiet small">
+        The operator of the hub creates a token: <code>skillsyncd token add NAME --scope page</code>
+      </p>
       <div id="heard" class="heard" role="status"></div>
     </main>`,
   })
 }
 
-/** Allows our own style and script, each by its digest, and forbids everything else that a page could run or load. */
+/** Three lines of a text. A part of the page itself, so that the policy needs to admit no address. */
+const ICON = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b5c66"/><path d="M8 10h16M8 16h16M8 22h9" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg>',
+)}`
+
+/**
+ * Allows our own style and script, each by its digest, and images that are a part of the page, for its icon. Forbids
+ * everything else that a page could run, and everything that it could load.
+ */
 export const PAGE_POLICY = [
   "default-src 'none'",
+  'img-src data:',
   `script-src '${digestOf(SCRIPT)}'`,
   `style-src '${digestOf(STYLE)}'`,
   "connect-src 'self'",
@@ -159,6 +172,7 @@ function documentOf({ title, attributes, body }: { title: string; attributes: st
   const head = html`<meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <meta name="color-scheme" content="light dark" />
+    <link rel="icon" href="${ICON}" />
     <title>${title}</title>`
   return `<!doctype html>
 <html lang="en"${attributes}>

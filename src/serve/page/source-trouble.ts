@@ -39,8 +39,7 @@ function failingLine(failing: readonly SourceHealth[], host: Pick<PageHost, 'cle
   const reason = failing.length === 1 ? failing[0]?.condition?.message : undefined
   return html`<p class="note bad">
     ${countOf(failing.length, 'source')} ${failing.length === 1 ? 'fails' : 'fail'}:
-    ${namesOf(failing, ({ id }) => `${up}sources#${id}`)}
-    ${reason === undefined ? EMPTY_HTML : html`— ${visible(cut(host.clean(reason)))}`}
+    ${namesOf(failing, ({ id }) => `${up}sources#${id}`)}${reason === undefined ? EMPTY_HTML : html` — ${visible(cut(host.clean(reason)))}`}.
     <a href="${up}sources">Sources</a>
   </p>`
 }

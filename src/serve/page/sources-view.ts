@@ -4,6 +4,8 @@ import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { SourceHealth } from './page-data.ts'
+import { troubleOf } from './source-trouble.ts'
+import type { SourceTrouble } from './source-trouble.ts'
 import { pendingAddress } from './urls.ts'
 import type { View } from './view.ts'
 
@@ -14,7 +16,7 @@ export function sourcesView(view: View): PageBody {
     title: 'Sources',
     place: 'sources',
     content: html`<h1>Sources</h1>
-      <p class="lead">Where the skills come from, and how fresh they are.</p>
+      <p class="lead">The origin of the skills: the served revision of each source, its state and its polls.</p>
       <div id="sources" data-live>${sources.map((source) => cardOf(source, view))}</div>`,
   }
 }
@@ -27,12 +29,12 @@ function cardOf(source: SourceHealth, view: View): Html {
     <div class="state">
       <h2>${id}</h2>
       <span class="tag ${state.tone}">${state.text}</span>
-      <a class="small" href="${view.up}?source=${id}">Its skills</a>
+      <a class="small" href="${view.up}?source=${id}">Skills</a>
     </div>
     ${
       condition === undefined
         ? EMPTY_HTML
-        : html`<div class="note bad">
+        : html`<div class="note${troubleOf(source) === 'failing' ? ' bad' : ''}">
             <p><strong>${condition.code}</strong> ${visible(condition.message)}</p>
             <p>${visible(condition.mend)}</p>
             ${pending === undefined ? EMPTY_HTML : html`<p><a href="${view.up}${pendingAddress(id)}">Review the changes</a></p>`}
@@ -59,8 +61,8 @@ function cardOf(source: SourceHealth, view: View): Html {
       ${
         pending === undefined
           ? EMPTY_HTML
-          : html`<dt>Waits</dt>
-              <dd>${isolateText(refText(pending.ref))} at ${shortCommit(pending.id)}, for approval</dd>`
+          : html`<dt>Pending</dt>
+              <dd>${isolateText(refText(pending.ref))} at ${shortCommit(pending.id)}, waits for approval</dd>`
       }
       <dt>Upstream</dt>
       <dd>${upstreamText(source, now)}</dd>
@@ -69,11 +71,11 @@ function cardOf(source: SourceHealth, view: View): Html {
           html`<dt>Signed</dt>
             <dd>${isolateText(signer)}</dd>`,
       )}
-      <dt>Last looked</dt>
-      <dd>${ago(source.lastAttempt, now)}, last with success ${ago(source.lastSuccess, now)}</dd>
-      <dt>Next look</dt>
-      <dd>${source.isLooking ? 'now' : source.nextPoll === undefined ? 'not planned' : ago(source.nextPoll, now)}</dd>
-      <dt>Found</dt>
+      <dt>Last poll</dt>
+      <dd>${ago(source.lastAttempt, now)}, last success ${ago(source.lastSuccess, now)}</dd>
+      <dt>Next poll</dt>
+      <dd>${nextPollText(source, now)}</dd>
+      <dt>Skills</dt>
       <dd>${tallyText(source, view.up)}</dd>
     </dl>
   </section>`
@@ -81,14 +83,14 @@ function cardOf(source: SourceHealth, view: View): Html {
 
 const KINDS: Readonly<Record<SourceHealth['kind'], string>> = {
   git: 'Repository',
-  directory: 'Folder',
+  directory: 'Directory',
   mcp: 'MCP server',
 }
 
 const UPDATES: Readonly<Record<SourceHealth['update'], string>> = {
   auto: '',
-  locked: ', moved by the lock alone',
-  review: ', each move approved by a person',
+  locked: ', updated by the lock only',
+  review: ', each revision needs approval',
 }
 
 interface State {
@@ -100,26 +102,41 @@ interface State {
  * Returns the state to show. "Up to date" requires the two equal commits that prove it. A source that a person keeps
  * from changing never has this state.
  */
-function stateOf({ served, upstream, condition, decisions, lock, isFixed }: SourceHealth): State {
-  if (served === undefined) return { text: 'nothing is served', tone: 'bad' }
-  if (condition !== undefined) return { text: 'needs a look', tone: 'bad' }
-  if (decisions.length > 0) return { text: 'kept as it is', tone: 'warn' }
-  if (isFixed) return { text: 'fixed', tone: 'good' }
+function stateOf(source: SourceHealth): State {
+  const trouble = troubleOf(source)
+  if (trouble !== undefined) return TROUBLES[trouble]
+  const { served, upstream, condition, decisions, lock, isFixed, isLooking } = source
+  if (condition !== undefined || decisions.length > 0) return { text: 'held by an operator', tone: 'warn' }
+  if (served === undefined) return { text: isLooking ? 'first pull' : 'not pulled yet', tone: 'warn' }
+  if (isFixed) return { text: 'fixed commit', tone: 'good' }
   if (upstream?.commit === served.commit && served.place === undefined) return { text: 'up to date', tone: 'good' }
   if (lock?.isFollowed === true) return { text: 'locked', tone: 'good' }
-  return upstream === undefined ? { text: 'not asked yet', tone: 'warn' } : { text: 'behind', tone: 'warn' }
+  return upstream === undefined ? { text: 'not polled yet', tone: 'warn' } : { text: 'behind', tone: 'warn' }
+}
+
+const TROUBLES: Readonly<Record<SourceTrouble, State>> = {
+  failing: { text: 'failing', tone: 'bad' },
+  waiting: { text: 'waits for approval', tone: 'warn' },
+}
+
+function nextPollText({ isLooking, nextPoll }: SourceHealth, now: Date): Html {
+  if (isLooking) return html`running now`
+  return nextPoll === undefined ? html`not scheduled` : ago(nextPoll, now)
 }
 
 function servedText(served: SourceHealth['served']): Html {
   if (served === undefined) return html`<span class="bad">nothing</span>`
-  const from = served.place === undefined ? EMPTY_HTML : html`, from ${isolateText(served.place)}, where the source was`
+  const from =
+    served.place === undefined
+      ? EMPTY_HTML
+      : html`, from ${isolateText(served.place)}, the previous address of the source`
   return html`${isolateText(refText(served.ref))} at ${shortCommit(served.commit)}${from}`
 }
 
 function upstreamText({ upstream, isFixed }: SourceHealth, now: Date): Html {
-  if (isFixed) return html`<span class="quiet">is not asked: the configuration names this commit</span>`
-  if (upstream === undefined) return html`<span class="quiet">was not asked yet</span>`
-  return html`was at ${shortCommit(upstream.commit)} ${ago(upstream.at, now)}`
+  if (isFixed) return html`<span class="quiet">not queried: the configuration names this commit</span>`
+  if (upstream === undefined) return html`<span class="quiet">not queried yet</span>`
+  return html`at ${shortCommit(upstream.commit)}, ${ago(upstream.at, now)}`
 }
 
 function tallyText({ id, tally }: SourceHealth, up: string): Html {
@@ -127,13 +144,13 @@ function tallyText({ id, tally }: SourceHealth, up: string): Html {
   const parts = [
     `${clean + noted} served`,
     ...(noted > 0 ? [`${noted} of them with a note`] : []),
-    ...(tools > 0 ? [`${tools} for tools only`] : []),
+    ...(tools > 0 ? [`${tools} tools only`] : []),
     ...(withheld > 0 ? [`${withheld} withheld`] : []),
-    ...(links > 0 ? [`${countOf(links, 'link')} to nothing, called as one that is served`] : []),
+    ...(links > 0 ? [countOf(links, 'broken link')] : []),
     ...(disabled > 0 ? [`${disabled} disabled`] : []),
     ...(pending > 0 ? [`${pending} waiting for approval`] : []),
   ]
   const isClean = seen === clean
   return html`${countOf(seen, 'skill')}:
-  ${parts.join(', ')}${isClean ? EMPTY_HTML : html`. <a href="${up}problems?source=${id}">Why</a>`}`
+  ${parts.join(', ')}${isClean ? EMPTY_HTML : html`. <a href="${up}problems?source=${id}">Reasons</a>`}`
 }

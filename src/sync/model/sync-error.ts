@@ -200,7 +200,7 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'folder-unsafe': false,
 }
 
-const LOOK = 'Look at it with skillsyncd diff served upstream --only SOURCE'
+const LOOK = 'Review it with skillsyncd diff served upstream --only SOURCE'
 const APPROVE = 'skillsyncd approve SOURCE ID'
 const DECIDE = `${APPROVE} or skillsyncd reject SOURCE ID`
 
@@ -220,13 +220,13 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'default-branch-moved': `${LOOK}; name the branch that is meant in \`ref\`, or ${APPROVE}`,
   'disabled-returns': `${LOOK}, then ${DECIDE}; skillsyncd enable lets the skill itself be served again`,
   'awaiting-approval': `${LOOK}, then ${DECIDE}`,
-  paused: 'skillsyncd resume lets it be looked at again',
+  paused: 'skillsyncd resume ends the pause',
   pinned: 'skillsyncd resume lets it move again',
   'rolled-back': 'skillsyncd resume lets it move again; without --hold the next commit is taken by itself',
   rejected: `Nothing to do: the next commit is taken; ${APPROVE} takes this one after all`,
   'revision-unverified': 'Check who signed the commit or the tag, and the files that `signed` names',
   'lock-mismatch':
-    'skillsyncd verify tells all that differs; skillsyncd lock adds what is missing, update moves what is there',
+    'skillsyncd verify lists each difference; skillsyncd lock adds what is missing, update moves what is there',
   'not-stored':
     'Run skillsyncd sync once with neither --offline nor --frozen, or copy the state folder of a machine that has it',
   'content-refused': 'The repository holds something that is never served; the message names it',

@@ -126,13 +126,14 @@ describe.skipIf(noBrowser !== undefined)(`a hostile skill in a browser${reason}`
     page.on('requestfailed', (request) => refused.push(`${request.url()} ${request.failure()?.errorText}`))
 
     await page.evaluate(`document.body.insertAdjacentHTML('beforeend',
-      '<img src="https://evil.example/p.png" onerror="alert(1)"><iframe src="https://evil.example/"></iframe>')
+      '<img src="https://evil.example/p.png" onerror="alert(1)"><img src="/favicon.ico"><iframe src="https://evil.example/"></iframe>')
       const script = document.createElement('script'); script.textContent = 'alert(2)'; document.body.append(script)`)
-    await expect.poll(() => said.length).toBeGreaterThanOrEqual(3)
+    await expect.poll(() => said.length).toBeGreaterThanOrEqual(4)
 
     expect(said.every((text) => text.includes('Content Security Policy'))).toBe(true)
     expect(dialogs).toEqual([])
     expect(refused).toContain('https://evil.example/p.png csp')
+    expect(said.filter((text) => text.includes('/favicon.ico'))).toHaveLength(1)
   })
 })
 

@@ -281,6 +281,20 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     }
   })
 
+  test('the icon is a picture that the policy of the page admits', async () => {
+    const { page, said } = await browser.open(served.http.url)
+
+    const width = await page.evaluate<number>(`(async () => {
+      const image = new Image()
+      image.src = document.querySelector('link[rel=icon]').href
+      await image.decode()
+      return image.naturalWidth
+    })()`)
+
+    expect(width).toBeGreaterThan(0)
+    expect(said).toEqual([])
+  })
+
   test('what has the focus is seen, on every stop of the keyboard', async () => {
     const { page } = await browser.open(`${served.http.url}/skills/fx/release-notes/`)
     for (let stop = 0; stop < 12; stop += 1) {

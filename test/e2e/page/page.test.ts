@@ -171,7 +171,7 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
     expect(await page.getByText('first').count()).toBe(1)
 
     expect(await home.command('disable', 'team/alpha')).toMatchObject({ status: 0 })
-    await page.getByRole('heading', { name: 'Nothing here' }).waitFor()
+    await page.getByRole('heading', { name: 'Not found' }).waitFor()
     await page.getByRole('link', { name: /^Problems/ }).click()
 
     expect(await page.locator('#problems').textContent()).toMatch(/team\/\s*alpha\s+disabled/)
@@ -188,7 +188,7 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
 
     const card = page.getByRole('region', { name: 'Source team' })
     expect(await card.textContent()).toContain('source-unreachable')
-    expect(await card.textContent()).toContain('needs a look')
+    expect(await card.textContent()).toContain('failing')
     expect(await card.textContent()).not.toContain('up to date')
   })
 
@@ -208,7 +208,7 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
 
     await page.getByLabel('Token').fill('wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
-    expect(await page.getByRole('alert').textContent()).toBe('That token does not open this page.')
+    expect(await page.getByRole('alert').textContent()).toBe('This token has no access to this page.')
     await page.getByLabel('Token').fill(token)
     await page.getByRole('button', { name: 'Sign in' }).click()
 

@@ -14,7 +14,7 @@ test('what is put into HTML is text there, whatever it is', () => {
 
 test('what nobody would see of a text is named by its number, and the rest stands as it is', () => {
   expect(visibleText('a\u200B\u200Cb\u202E')).toBe(
-    'a<span class="unseen" title="A character that is not shown">U+200B U+200C</span>b<span class="unseen" title="A character that is not shown">U+202E</span>',
+    'a<span class="unseen" title="Invisible character">U+200B U+200C</span>b<span class="unseen" title="Invisible character">U+202E</span>',
   )
   expect(visibleText('\uFEFFx\u0000')).toMatch(/^<span [^>]*>U\+FEFF<\/span>x<span [^>]*>U\+0000<\/span>$/)
   // Characters that are seen, or that others need: an emoji of several people, Persian, a tab.

@@ -23,7 +23,7 @@ function marksIn(text: string): readonly string[] {
 
 /** Every tag that may come out, with all that may stand in it. */
 const TAG =
-  /<(?:\/?(?:p|em|strong|s|ul|ol|li|blockquote|h[2-6]|pre|code|table|thead|tbody|tr|th|td|div|span|a)|br|hr|ol start="\d+"|h[2-6] id="md-[^"<>]*"|pre tabindex="0"|div class="wide" role="region" aria-label="Table" tabindex="0"|t[hd] class="(?:left|center|right)"|span class="(?:image|unseen" title="A character that is not shown|unrendered" title="Markdown leaves this out, and a model reads it|nowhere" title="This link leads to nothing that is served here)"|a href="(?:#md-|\.\/|https?:\/\/)[^"<>]*"(?: rel="noopener noreferrer nofollow")?)>/g
+  /<(?:\/?(?:p|em|strong|s|ul|ol|li|blockquote|h[2-6]|pre|code|table|thead|tbody|tr|th|td|div|span|a)|br|hr|ol start="\d+"|h[2-6] id="md-[^"<>]*"|pre tabindex="0"|div class="wide" role="region" aria-label="Table" tabindex="0"|t[hd] class="(?:left|center|right)"|span class="(?:image|unseen" title="Invisible character|unrendered" title="Markdown leaves this out, and a model reads it|nowhere" title="This link leads to nothing that is served here)"|a href="(?:#md-|\.\/|https?:\/\/)[^"<>]*"(?: rel="noopener noreferrer nofollow")?)>/g
 
 describe('Markdown of others', () => {
   test('comes out as tags and attributes of a short list alone, whatever it says', () => {

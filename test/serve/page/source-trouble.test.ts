@@ -85,8 +85,8 @@ test('the banner has the reason of one failure, names five of many, and is empty
   const many = plain(troubleBanner(hostOf(failing(7)), './').html)
 
   expect(none.html.trim()).toBe('')
-  expect(one).toBe('1 source fails: s0 — Cannot resolve "git.example.com" Sources')
-  expect(many).toBe('7 sources fail: s0, s1, s2, s3, s4 and 2 more Sources')
+  expect(one).toBe('1 source fails: s0 — Cannot resolve "git.example.com". Sources')
+  expect(many).toBe('7 sources fail: s0, s1, s2, s3, s4 and 2 more. Sources')
 })
 
 test('the banner cuts a long reason, and has no secret of it', () => {

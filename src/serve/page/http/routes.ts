@@ -16,7 +16,7 @@ import type { ViewName } from '../../views.ts'
 import { catalogView } from '../catalog-view.ts'
 import { changesView } from '../changes-view.ts'
 import { connectView } from '../connect-view.ts'
-import { html } from '../html.ts'
+import { html, EMPTY_HTML } from '../html.ts'
 import { renderPage, catalogMarkOf } from '../layout.ts'
 import type { PageBody } from '../layout.ts'
 import type { PageHost } from '../page-data.ts'
@@ -180,13 +180,13 @@ async function changesOrPending(view: View): Promise<PageBody> {
 
 /** Pages about more than single skills are only for readers of everything. */
 function ofEverything(draw: Draw): Draw {
-  return (view, readables) => (view.isWhole ? draw(view, readables) : NOTHING_HERE)
+  return (view, readables) => (view.isWhole ? draw(view, readables) : notFound(view))
 }
 
 /** Renders the page of a skill, or of one of its files. `below`: the raw path after `/skills/`. */
 export async function drawBelow(below: string, view: View, readables: Readables): Promise<PageBody | Moved> {
   const uri = readSkillUri(`skill://${below}`)
-  if (!uri.ok) return NOTHING_HERE
+  if (!uri.ok) return notFound(view)
   const { skills, files, withheld } = view.catalog
   const document = `${uri.canonical}/SKILL.md`
   const skill = skills.get(document)
@@ -198,7 +198,7 @@ export async function drawBelow(below: string, view: View, readables: Readables)
   if (kept !== undefined && source !== undefined) return withheldView(kept, source, view)
   const file = uri.trailingSlash ? undefined : files.get(uri.canonical)
   const owner = file === undefined ? undefined : ownerOf(file, skills)
-  return file === undefined || owner === undefined ? NOTHING_HERE : fileView(file, owner, view, readables)
+  return file === undefined || owner === undefined ? notFound(view) : fileView(file, owner, view, readables)
 }
 
 /** Returns the innermost skill of a file. */
@@ -210,11 +210,13 @@ function ownerOf({ uri, folder, name }: CatalogFile, skills: Catalog['skills']):
   return undefined
 }
 
-const NOTHING_HERE: PageBody = {
-  status: 404,
-  title: 'Nothing here',
-  content: html`<h1>Nothing here</h1>
-    <p class="lead">
-      No skill that is served has this address. It may have been moved, renamed or taken out of service.
-    </p>`,
+function notFound({ up, isWhole }: View): PageBody {
+  const problems = html`, or see the <a href="${up}problems">problems</a>, which list the skills that are not served`
+  return {
+    status: 404,
+    title: 'Not found',
+    content: html`<h1>Not found</h1>
+      <p class="lead">No served skill has this address. It may have been moved, renamed or removed.</p>
+      <p><a href="${up}">Search the skills</a>${isWhole ? problems : EMPTY_HTML}.</p>`,
+  }
 }

@@ -108,7 +108,7 @@ describe('where no token is needed', () => {
     const digest = String.raw`'sha256-[\w+/=]+'`
     expect(headers['content-security-policy']).toMatch(
       new RegExp(
-        `^default-src 'none'; script-src ${digest}; style-src ${digest}; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$`,
+        `^default-src 'none'; img-src data:; script-src ${digest}; style-src ${digest}; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$`,
       ),
     )
     expect(headers).toMatchObject({

@@ -38,7 +38,7 @@ afterAll(async () => {
 
 async function page(path: string): Promise<string> {
   const { text } = await ask(served.http.url, path, { headers: { authorization: 'Bearer x' } })
-  return text.replaceAll(/\s+/g, ' ')
+  return text.replace(/<style>.*<\/style>/s, '').replaceAll(/\s+/g, ' ')
 }
 
 test('every page names the source that fails, with the reason, and the source that waits, and counts both', async () => {
@@ -61,8 +61,8 @@ test('a reader of packs sees neither on any page', async () => {
 
   for (const path of PAGES) {
     const text = await page(path)
-    expect(text, path).toContain('By skillsyncd')
-    expect(text, path).not.toMatch(/banner"|-count"|>empty<|fails|waits|tag-moved/)
+    expect(text, path).toContain('Served by skillsyncd')
+    expect(text, path).not.toMatch(/banner"|-count"|>empty<|fails|waits|tag-moved|problems/)
   }
 })
 
@@ -93,4 +93,17 @@ test('a hub without problems says so, and a choice of generations has their date
   expect(problems).toMatch(/<p class="quiet small"> No problems <\/p>/)
   expect(problems).not.toMatch(/<section|<li><h3/)
   expect(changes.match(/<option[^>]*> Generation \d, \d{4}-\d\d-\d\d \d\d:\d\d UTC <\/option>/g)).toHaveLength(4)
+})
+
+test('an address without a skill leads to the search, and a reader of everything to the problems', async () => {
+  reader = {}
+  const ofAll = await page('/skills/fx/none/')
+  reader = { packs: new Set(['some']) }
+  const ofPacks = await page('/skills/fx/none/')
+
+  expect(ofAll).toMatch(
+    /<h1>Not found<\/h1>.*href="\.\.\/\.\.\/\.\.\/">Search the skills<.*href="\.\.\/\.\.\/\.\.\/problems"/,
+  )
+  expect(ofPacks).toMatch(/<h1>Not found<\/h1>.*>Search the skills</)
+  expect(ofPacks).not.toContain('problems')
 })
