@@ -133,20 +133,22 @@ export function sourceSection({ source, from, to, skills, more }: SourceChange, 
     <h2>${source} <span class="quiet small">${placeText(from)} → ${placeText(to)}</span></h2>
     ${skills.length === 0 ? html`<p class="quiet">No listed skill differs.</p>` : EMPTY_HTML}
     <ul class="list">
-      ${skills.map((skill) => itemOf(skill, linkTo(`${source}/${skill.path}`)))}
+      ${skills.map((skill, index) => itemOf(skill, linkTo(`${source}/${skill.path}`), `change-${source}-${index}`))}
     </ul>
     ${more === 0 ? EMPTY_HTML : html`<p class="quiet">${countOf(more, 'further skill')} ${more === 1 ? 'is' : 'are'} not shown here. skillsyncd diff shows all.</p>`}
   </section>`
 }
 
-function itemOf({ path, name, change, files, moreFiles, diff }: PageSkillChange, address: string | undefined): Html {
+/** `id`: an id of the heading, which names the changed lines. */
+function itemOf(skill: PageSkillChange, address: string | undefined, id: string): Html {
+  const { path, name, change, files, moreFiles, diff } = skill
   const called = isolateText(name)
   return html`<li>
-    <h3>
+    <h3 id="${id}">
       ${address === undefined ? called : html`<a href="${address}">${called}</a>`}
       <span class="tag ${TONES[change]}">${change}</span> <span class="quiet small">${isolateText(path)}</span>
     </h3>
-    ${files.length === 0 ? EMPTY_HTML : filesOf(files, moreFiles)} ${diff === undefined ? EMPTY_HTML : diffOf(diff)}
+    ${files.length === 0 ? EMPTY_HTML : filesOf(files, moreFiles)} ${diff === undefined ? EMPTY_HTML : diffOf(diff, id)}
   </li>`
 }
 
@@ -161,11 +163,11 @@ function filesOf(files: PageSkillChange['files'], more: number): Html {
 
 const TONES: Readonly<Record<PageSkillChange['change'], string>> = { added: 'good', changed: 'warn', removed: 'bad' }
 
-function diffOf(diff: TextDiff): Html {
+function diffOf(diff: TextDiff, heading: string): Html {
   if ('why' in diff) return html`<p class="quiet">${diff.why}</p>`
   return html`<details open>
     <summary>SKILL.md</summary>
-    <div class="diff" role="region" aria-label="Changed lines" tabindex="0">
+    <div class="diff" role="region" aria-labelledby="${heading}" tabindex="0">
       ${diff.hunks.map(({ from, to, lines }) => html`<span class="at">line ${from} → line ${to}</span>${lines.map(lineOf)}`)}
     </div>
   </details>`

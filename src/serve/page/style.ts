@@ -19,7 +19,7 @@ export const STYLE = `
 html { font: 100%/1.6 var(--sans); color: var(--ink); background: var(--paper); -webkit-text-size-adjust: 100%; scroll-padding-top: 1rem }
 body { margin: 0; min-height: 100vh; display: flex; flex-direction: column }
 .bar, main, footer { width: 100%; max-width: 74rem; margin: 0 auto; padding: 0 1.25rem }
-main { flex: 1; padding-bottom: 4rem }
+main { flex: 1; padding-bottom: 4rem; overflow-wrap: break-word }
 main:focus { outline: none }
 a { color: var(--accent); text-decoration-thickness: 1px; text-underline-offset: .18em }
 a:hover { text-decoration-thickness: 2px }

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { idsOf } from '../../../src/daemon/config/config.ts'
 import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { barriersOn, Browser, noBrowser, picture, STYLE_RULES } from '../../support/process/browser.ts'
@@ -304,5 +305,107 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
       )
       expect(focused.outline, focused.html.slice(0, 200)).toBe('solid')
     }
+  })
+})
+
+/** A word that has no place to break. */
+const ENDLESS = 'endless'.repeat(16)
+const LONG_ID = `held${'x'.repeat(60)}`
+const FAILING_ID = `failing${'x'.repeat(57)}`
+const LONG_PATH = `${'a-folder-with-a-long-name-that-does-not-break/'.repeat(3)}deep`
+
+describe.skipIf(noBrowser !== undefined)(`how a hub in trouble looks${reason}`, () => {
+  let browser: Browser
+  let repository: Repository
+  let empty: Repository
+  let troubled: Served
+  let shown: Watched
+  beforeAll(async () => {
+    browser = await Browser.start()
+    repository = await Repository.create()
+    empty = await Repository.create()
+    const deep = (text: string): string => `---\nname: deep\ndescription: ${ENDLESS}\n---\n\n${text}\n`
+    const commit = await repository.commit({
+      [`${LONG_PATH}/SKILL.md`]: deep(`${ENDLESS}, first`),
+      [`${LONG_PATH}/${ENDLESS}.md`]: `# ${ENDLESS}\n`,
+      [`${ENDLESS}/SKILL.md`]: '---\nname: [\n---\n',
+    })
+    const source = ['update: review', "unlisted: ['secret']"]
+    troubled = await serve(repository, { id: LONG_ID, source, more: { [FAILING_ID]: empty }, mayFail: true })
+    const [id] = idsOf(troubled.config)
+    await troubled.daemon.decide(id!, 'approve', { commit })
+    await troubled.sync()
+    await troubled.daemon.disable(id!, ENDLESS, true)
+    await repository.commit({
+      [`${LONG_PATH}/SKILL.md`]: deep(`${ENDLESS}, second`),
+      'secret/SKILL.md': '---\nname: secret\ndescription: Secret\n---\n',
+      [`new-${ENDLESS}/SKILL.md`]: `---\nname: new-one\ndescription: New\n---\n\n${'long line '.repeat(60)}\n`,
+    })
+    await troubled.sync()
+    shown = await browser.open('about:blank')
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await troubled?.[Symbol.asyncDispose]()
+    await repository?.[Symbol.asyncDispose]()
+    await empty?.[Symbol.asyncDispose]()
+  })
+
+  const skill = `/skills/${LONG_ID}/${LONG_PATH}/`
+  const pages = {
+    start: '/',
+    search: `/?q=${ENDLESS}`,
+    'failing-source': `/?source=${FAILING_ID}`,
+    'no-source': `/?source=${ENDLESS}`,
+    skill,
+    file: `${skill}${ENDLESS}.md`,
+    text: `${skill}${ENDLESS}.md?as=text`,
+    sources: '/sources',
+    changes: '/changes',
+    difference: '/changes?from=0&to=1',
+    'no-difference': '/changes?from=1&to=99',
+    pending: `/changes?pending=${LONG_ID}`,
+    'no-pending': `/changes?pending=${ENDLESS}`,
+    problems: '/problems',
+    'problems-of-one': `/problems?source=${LONG_ID}`,
+    connect: '/connect',
+    nothing: `/skills/${LONG_ID}/${ENDLESS}/none/`,
+  }
+  // All rules once; the rules of colors and boxes in each scheme at each width.
+  const looks = [
+    { colorScheme: 'light', width: 360, rules: undefined },
+    { colorScheme: 'light', width: 1280, rules: STYLE_RULES },
+    { colorScheme: 'dark', width: 360, rules: STYLE_RULES },
+    { colorScheme: 'dark', width: 1280, rules: STYLE_RULES },
+  ] as const
+
+  test.each(Object.entries(pages))('%s fits its window and has no barrier, light and dark', async (name, path) => {
+    const { page } = shown
+    await page.goto(troubled.http.url + path)
+
+    for (const { colorScheme, width, rules } of looks) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await page.setViewportSize({ width, height: 800 })
+      await picture(page, `trouble-${name}-${colorScheme}-${width}`)
+      expect(await page.evaluate('document.documentElement.scrollWidth'), `at ${width}`).toBeLessThanOrEqual(width)
+      expect(await barriersOn(page, rules), `${colorScheme} at ${width}`).toEqual([])
+    }
+    const banner = await page.locator('#banner').innerText()
+    expect(banner).toContain(`1 source fails: ${FAILING_ID} — `)
+    expect(banner).toContain(`1 source waits for approval: ${LONG_ID}`)
+  })
+
+  test('the banner leads to the review, and the review has the lines and the commands', async () => {
+    const { page } = shown
+    await page.goto(`${troubled.http.url}/connect`)
+
+    await page.locator('#banner').getByRole('link', { name: LONG_ID }).click()
+
+    expect(page.url()).toBe(`${troubled.http.url}/changes?pending=${LONG_ID}`)
+    const commands = await page.locator('.snippet pre').allInnerTexts()
+    expect(commands[0]).toMatch(new RegExp(`^skillsyncd approve ${LONG_ID} [0-9a-f]{40}$`))
+    expect(commands[1]).toMatch(new RegExp(`^skillsyncd reject ${LONG_ID} [0-9a-f]{40}$`))
+    expect(await page.locator('#pending ins').allInnerTexts()).toContain(`+ ${ENDLESS}, second`)
+    expect(await page.locator('main').innerText()).toContain('1 further changed skill is in no list')
   })
 })
