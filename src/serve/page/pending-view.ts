@@ -27,7 +27,8 @@ export async function pendingView(view: View, id: string): Promise<PageBody> {
     place: 'sources',
     content: html`${crumbs}
       <h1>${title}</h1>
-      ${conditionNote(health, view)} ${pending === undefined ? hiddenContent(id, waiting.id) : pendingContent(pending)}`,
+      ${conditionNote(health, view)}
+      ${pending === undefined ? hiddenContent(id, waiting.id) : pendingContent(pending, health)}`,
   }
 }
 
@@ -43,7 +44,7 @@ function hiddenContent(source: string, id: string): Html {
     <p class="quiet small">The revision is <code>${id}</code>.</p>`
 }
 
-function pendingContent({ source, id, ref, content }: PendingRevision): Html {
+function pendingContent({ source, id, ref, content }: PendingRevision, { lock }: SourceHealth): Html {
   return html`<dl class="terms row">
       <dt>Ref</dt>
       <dd>${isolateText(refText(ref))}</dd>
@@ -51,14 +52,26 @@ function pendingContent({ source, id, ref, content }: PendingRevision): Html {
       <dd class="mono">${id}</dd>
       ${content === 'fetching' || 'error' in content ? EMPTY_HTML : commitTerms(content.words)}
     </dl>
-    <p>
+    ${lock?.isFollowed === true ? lockCommand(source) : decisionCommands(source, id)}
+    <h2>Changes from what is served</h2>
+    <div id="pending" data-live>${changesIn(content)}</div>`
+}
+
+function decisionCommands(source: string, id: string): Html {
+  return html`<p>
       Approve or reject it on the hub. Each command names exactly this revision: if another one waits by then, nothing
       is changed.
     </p>
     ${snippet('Shell', `skillsyncd approve ${source} ${id}`, 'the command that approves the revision')}
-    ${snippet('Shell', `skillsyncd reject ${source} ${id}`, 'the command that rejects the revision')}
-    <h2>Changes from what is served</h2>
-    <div id="pending" data-live>${changesIn(content)}</div>`
+    ${snippet('Shell', `skillsyncd reject ${source} ${id}`, 'the command that rejects the revision')}`
+}
+
+/** An approval does not move a lock. */
+function lockCommand(source: string): Html {
+  return html`<p>
+      The hub follows a lock for this source. This command moves the lock to the revision that upstream has by then.
+    </p>
+    ${snippet('Shell', `skillsyncd update ${source}`, 'the command that moves the lock')}`
 }
 
 function commitTerms(words: PendingContent['words']): Html {
@@ -74,12 +87,19 @@ function changesIn(content: PendingRevision['content']): Html {
     return html`<p class="note bad">The changes cannot be shown. ${visible(content.error)}</p>
       <p class="quiet">The hub tries again after a minute.</p>`
   const { change, isWithoutText } = content
-  return html`${isWithoutText ? html`<p class="note">${WITHOUT_TEXT}</p>` : EMPTY_HTML} ${sourceSection(change, noLink)}
+  return html`${isWithoutText ? withoutText(change.source) : EMPTY_HTML} ${sourceSection(change, noLink)}
   ${othersIn(change)}`
 }
 
-const WITHOUT_TEXT =
-  'A lock or signatures decide what is served of this source, or it is an MCP server: the page shows no text that is not served. skillsyncd approve shows the changed lines.'
+function withoutText(source: string): Html {
+  return html`<div class="note">
+    <p>
+      A lock or signatures decide what is served of this source, or it is an MCP server. Therefore the page shows no
+      text that is not served.
+    </p>
+    <p><code>skillsyncd diff served upstream --only ${source}</code> on the hub shows the changed lines.</p>
+  </div>`
+}
 
 /** A link would lead to the served version. */
 function noLink(): undefined {
@@ -88,5 +108,5 @@ function noLink(): undefined {
 
 function othersIn({ unnamed, docs }: PendingChange): Html {
   return html`${docs === undefined ? EMPTY_HTML : html`<p>The docs folder: ${docs}.</p>`}
-  ${unnamed === 0 ? EMPTY_HTML : html`<p class="quiet">${countOf(unnamed, 'further changed skill')} ${unnamed === 1 ? 'is' : 'are'} in no list. skillsyncd approve names them.</p>`}`
+  ${unnamed === 0 ? EMPTY_HTML : html`<p class="quiet">${countOf(unnamed, 'further changed skill')} ${unnamed === 1 ? 'is' : 'are'} in no list. skillsyncd diff names them.</p>`}`
 }

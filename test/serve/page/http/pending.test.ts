@@ -2,6 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Principal } from '../../../../src/serve/principal.ts'
+import { lockEntryOf, type Lock } from '../../../../src/sync/decisions/lock.ts'
+import { changeLock } from '../../../../src/sync/store/lock-file.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { Repository, runGit } from '../../../support/git/repository.ts'
 import { SigningWorld } from '../../../support/git/signing.ts'
@@ -166,10 +168,33 @@ test('where signatures bind the source, the changed skills are named and no line
 
   expect(text).toMatch(/<bdi>kept<\/bdi> <span class="tag warn">changed/)
   expect(text).toContain('the page shows no text that is not served')
+  expect(text).toContain('<code>skillsyncd diff served upstream --only fx</code>')
   expect(text).not.toMatch(/words|signed subject/)
 })
 
 const READER: Principal = { id: 'ada', scopes: new Set(['page']) }
+
+test('where a lock is followed, the command moves the lock, and no line is shown', async () => {
+  await using repository = await Repository.create()
+  await repository.commit(skill('kept', 'first words'))
+  await repository.tag('v1')
+  await using served = await serve(repository, { source: ['ref: v1'] })
+  const [configured] = served.config.sources
+  const [snapshot] = served.daemon.registry.catalog.snapshots
+  const entry = lockEntryOf(configured!.source, snapshot!)
+  const change = (lock: Lock): Lock => ({ ...lock, sources: new Map([[FX, entry]]) })
+  await changeLock(served.config.lock!, change, Date.now, new AbortController().signal)
+  await repository.commit(skill('kept', 'second words'))
+  await repository.git('tag', '--force', 'v1')
+  await served.sync()
+
+  const { text } = await page(served, PENDING)
+
+  expect(text).toContain('<strong>tag-moved</strong>')
+  expect(text).toMatch(/<bdi>kept<\/bdi> <span class="tag warn">changed/)
+  expect(text).toContain('<pre tabindex="0">skillsyncd update fx</pre>')
+  expect(text).not.toMatch(/skillsyncd approve fx [0-9a-f]{40}<\/pre>|words/)
+})
 
 test('a reader of packs gets the answer of a page that does not exist', async () => {
   await using repository = await Repository.create()
