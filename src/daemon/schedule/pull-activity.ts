@@ -6,7 +6,7 @@ export class PullActivity {
   readonly #clock: Clock
   /** The start of the running pull of each source. */
   readonly #began = new Map<SourceId, Date>()
-  /** What the last pull of each source has fetched. */
+  /** The amount that the last pull of each source has fetched. */
   readonly #fetched = new Map<SourceId, FetchedAmount>()
   readonly #watching = new Map<SourceId, Set<(fetched: FetchedAmount) => void>>()
   /** The end of the last pull of each source, on both clocks. */
