@@ -1,21 +1,24 @@
 import { printableLine } from '../base/log-line.ts'
+import { paintFor } from './colors.ts'
 import { printLines } from './command.ts'
 import type { Context } from './command.ts'
 
 /**
- * Writes rows of cells as lines, each column as wide as its widest cell. On a terminal, lines are cut to its width, and
- * the width of a column is at most half of it. To a pipe or a file, lines are written in full.
+ * Writes rows of cells as lines, each column as wide as its widest cell. On a terminal, the lines follow the heads of the
+ * columns and are cut to its width, and the width of a column is at most half of it. To a pipe or a file, lines are
+ * written in full, without heads.
  */
-export function printRows(context: Context, rows: readonly (readonly string[])[]): void {
+export function printRows(context: Context, heads: readonly string[], rows: readonly (readonly string[])[]): void {
   const { isTTY, columns } = context.streams.stdout
   // A pseudo-terminal can have no width.
   const width = isTTY === true ? columns || 80 : undefined
-  const cells = rows.map((row) => row.map(printableLine))
-  const widths = widthsOf(cells, width === undefined ? Number.POSITIVE_INFINITY : Math.floor(width / 2))
-  printLines(
-    context,
-    cells.map((row) => cutTo(lineOf(row, widths), width)),
+  const cells = (width === undefined || rows.length === 0 ? rows : [heads, ...rows]).map((row) =>
+    row.map(printableLine),
   )
+  const widths = widthsOf(cells, width === undefined ? Number.POSITIVE_INFINITY : Math.floor(width / 2))
+  const lines = cells.map((row) => cutTo(lineOf(row, widths), width))
+  const paint = paintFor(context)
+  printLines(context, width === undefined ? lines : lines.map((line, at) => (at === 0 ? paint('bold', line) : line)))
 }
 
 /** The widths of all columns except the last, which needs none. */

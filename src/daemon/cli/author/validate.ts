@@ -13,6 +13,8 @@ import { readFolder } from '../../../sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../../../sync/upstream/upstream.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
+import { paintFor } from '../colors.ts'
+import type { Paint } from '../colors.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { reportOf } from './report.ts'
@@ -51,7 +53,7 @@ export const validateCommand: Command = {
     const report = reportOf(await validateAll(roots, asked, context.signal))
     if (values['sarif'] === true) printJson(context, sarifOf(report, process.cwd()))
     else if (context.json) printJson(context, jsonOf(report, asked))
-    else printLines(context, linesOf(report))
+    else printLines(context, linesOf(report, paintFor(context)))
     return report.errors > 0 || (values['strict'] === true && report.warnings > 0) ? 3 : 0
   },
 }
@@ -118,9 +120,9 @@ function rulesOf({ contract }: Asked): Rules {
   return { selection: all, limits: { skill: SKILL_LIMITS, frontmatter: FRONTMATTER_LIMITS, fetch: FETCH_LIMITS } }
 }
 
-function linesOf(report: ValidationReport): string[] {
+function linesOf(report: ValidationReport, paint: Paint): string[] {
   const { skills, diagnostics, errors, warnings } = report
-  const texts = diagnostics.flatMap(textsOf)
+  const texts = diagnostics.flatMap((diagnostic) => textsOf(diagnostic, paint))
   const passed = skills.filter(passes).length
   return [
     ...texts,
@@ -128,9 +130,11 @@ function linesOf(report: ValidationReport): string[] {
   ]
 }
 
-function textsOf({ path, line, column, code, description, message }: ReportedDiagnostic): string[] {
+function textsOf({ path, line, column, code, description, message }: ReportedDiagnostic, paint: Paint): string[] {
+  const { severity } = description
+  const severityText = paint(severity === 'error' ? 'red' : 'yellow', severity)
   return [
-    `${printableLine(path)}:${line}:${column}  ${description.severity}  ${code}  ${printableLine(message)}`,
+    `${printableLine(path)}:${line}:${column}  ${severityText}  ${code}  ${printableLine(message)}`,
     `    ${description.mend}`,
   ]
 }

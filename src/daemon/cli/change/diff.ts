@@ -13,6 +13,8 @@ import { agreeWithDaemon } from '../../control/requests.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 import { lockRead, standingIn } from '../../trust/lock-rules.ts'
 import type { LockStanding } from '../../trust/lock-rules.ts'
+import { paintFor } from '../colors.ts'
+import type { Paint } from '../colors.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import type { SourceFailure } from '../store-reader.ts'
@@ -212,16 +214,23 @@ async function textOf({ change, from, to }: Change, texts: SkillTexts): Promise<
 
 /** Prints differences one skill at a time, so that memory holds no more than that of a large change. */
 export async function printDifferences(context: Context, ends: readonly End[], texts: SkillTexts): Promise<void> {
+  const paint = paintFor(context)
   if (ends.every(isEqual)) printLines(context, ['no difference'])
   for (const end of ends) {
     if (isEqual(end)) continue
     printLines(context, [headOf(end)])
     for (const skill of 'failure' in end ? [] : end.skills) {
       const text = await textOf(skill, texts)
-      printLines(context, [lineOf(skill)].concat(text.map((line) => `    ${line}`)))
+      printLines(context, [lineOf(skill)].concat(text.map((line) => `    ${paintChange(line, paint)}`)))
     }
     if (!('failure' in end) && end.docs !== undefined) printLines(context, [`  ${end.docs.padEnd(7)} the docs folder`])
   }
+}
+
+/** Colors a line of a comparison by its mark. */
+function paintChange(line: string, paint: Paint): string {
+  if (line.startsWith('+')) return paint('green', line)
+  return line.startsWith('-') ? paint('red', line) : line
 }
 
 function headOf(end: End): string {

@@ -9,6 +9,8 @@ import { ConfigError } from '../../config/config-error.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { sourcesOf } from '../../control/requests.ts'
+import { paintFor } from '../colors.ts'
+import type { Paint } from '../colors.ts'
 import { configFor, printJson, printLines, progressOf } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
@@ -137,12 +139,21 @@ function print(context: Context, all: readonly CheckResult[], more: object): voi
   const shown = context.quiet ? all.filter(({ state }) => state !== 'ok') : all
   const verdict = fail + warn === 0 ? 'nothing found' : `${countOf(fail, 'fault')}, ${countOf(warn, 'warning')}`
   const hosts = offline ? '; no host was asked' : ''
-  printLines(context, [...shown.flatMap(linesOf), `${countOf(all.length, 'check')}: ${verdict}${hosts}`])
+  const paint = paintFor(context)
+  printLines(context, [
+    ...shown.flatMap((result) => linesOf(result, paint)),
+    `${countOf(all.length, 'check')}: ${verdict}${hosts}`,
+  ])
 }
 
-function linesOf({ check, state, subject, message, mend }: CheckResult): string[] {
+const STATE_COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const
+
+function linesOf({ check, state, subject, message, mend }: CheckResult, paint: Paint): string[] {
   const about = subject === undefined ? check : `${check} ${printableLine(subject)}`
   const [first = '', ...rest] = message.split('\n').map(printableLine)
-  const lines = [`${state.padEnd(4)}  ${about}: ${first}`, ...rest.map((line) => `        ${line}`)]
+  const lines = [
+    `${paint(STATE_COLOURS[state], state.padEnd(4))}  ${about}: ${first}`,
+    ...rest.map((line) => `        ${line}`),
+  ]
   return mend === undefined ? lines : [...lines, `        → ${printableLine(mend)}`]
 }

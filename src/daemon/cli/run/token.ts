@@ -185,7 +185,12 @@ async function listTokens(context: Context): Promise<ExitStatus> {
   const uses = await kept.lastUses()
   if (context.json) printJson(context, { tokens: tokens.map((one) => listed(one, now, uses)) })
   else if (tokens.length === 0) printLines(context, ['there are no tokens'])
-  else printRows(context, [HEADS, ...tokens.map((one) => rowOf(one, now, uses))])
+  else
+    printRows(
+      context,
+      HEADS,
+      tokens.map((one) => rowOf(one, now, uses)),
+    )
   return 0
 }
 

@@ -13,8 +13,8 @@ export const list: Command = {
   summary: 'List every skill, and its state',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  Each place of a skill is a line of its own. (copy) marks a skill that another place has too, with the same name and
-  content; --json names the places.
+  Each place of a skill is a line of its own. The state copy marks a skill that another place has too, with the same
+  name and content; --json names the places.
 `,
   examples: ['skillsyncd list', 'skillsyncd list team --served'],
   options: {
@@ -43,23 +43,27 @@ export const list: Command = {
       ? wanted.filter(({ uri, disabled, pending }) => uri !== undefined && !disabled && !pending)
       : wanted
     if (context.json) printJson(context, { skills: shown })
-    else printRows(context, shown.map(cellsOf))
+    else printRows(context, ['SKILL', 'STATE', 'DESCRIPTION'], shown.map(cellsOf))
+    if (shown.length === 0 && !context.json && !context.quiet)
+      context.streams.stderr.write('no skills; skillsyncd status shows the sources, skillsyncd sync fetches them\n')
     return 0
   },
 }
 
 function cellsOf(row: SkillRow): readonly string[] {
-  const { name, description } = row
-  const what = `${placeOf(row)}${row.disabled ? ' (disabled)' : ''}${row.pending ? ' (waits for approval)' : ''}`
-  return [`${what}${checkedText(row)}`, description?.replaceAll(/\s+/g, ' ') ?? name ?? '']
+  const { name, description, source, path, uri } = row
+  const skill = uri === undefined ? `${source}/${path}` : uri.replace(/\/SKILL\.md$/, '')
+  return [skill, stateCell(row), description?.replaceAll(/\s+/g, ' ') ?? name ?? '']
 }
 
-function checkedText({ verified }: SkillRow): string {
-  return verified === undefined ? '' : ` (${verified.files} of ${countOf(verified.of, 'file')} checked)`
-}
-
-function placeOf({ source, path, uri, standing, places = [] }: SkillRow): string {
-  const copy = places.length > 1 ? ' (copy)' : ''
-  if (uri === undefined) return `${source}/${path} (${standing})${copy}`
-  return `${uri.replace(/\/SKILL\.md$/, '')}${standing === 'unlisted' ? ' (unlisted)' : ''}${copy}`
+/** The state of a skill in a few words, the operator's decisions first. */
+function stateCell({ standing, disabled, pending, verified, places = [] }: SkillRow): string {
+  const words = [
+    ...(disabled ? ['disabled'] : []),
+    ...(pending ? ['waits for approval'] : []),
+    ...(standing === 'served' && (disabled || pending) ? [] : [standing === 'tools' ? 'tools-only' : standing]),
+    ...(places.length > 1 ? ['copy'] : []),
+    ...(verified === undefined ? [] : [`${verified.files} of ${countOf(verified.of, 'file')} checked`]),
+  ]
+  return words.join(', ')
 }

@@ -60,7 +60,7 @@ export const searchCommand: Command = {
     if (context.json) printJson(context, hits)
     else if (hits.skills.length === 0) printLines(context, ['Nothing was found; try fewer or other words'])
     else {
-      printRows(context, hits.skills.map(cellsOf))
+      printRows(context, ['ID', 'SOURCE', 'DESCRIPTION'], hits.skills.map(cellsOf))
       if (hits.omitted !== undefined) printLines(context, [`${hits.omitted} more left out`])
     }
     return 0

@@ -12,6 +12,7 @@ import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
 import { lockRead, standingIn } from '../../trust/lock-rules.ts'
 import { refusalOf } from '../../trust/serving-policy.ts'
+import { paintFor } from '../colors.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines, progressOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
@@ -197,7 +198,7 @@ function print(
       : `generation ${served.number}, ${countOf(looked.size, 'skill')} looked at${deep ? second(files) : ''}`
   const count = findings.length === 0 ? 'nothing found' : `${findings.length} found`
   printLines(context, [
-    ...findings.map((diagnostic) => `! ${lineOf(diagnostic)}`),
+    ...findings.map((diagnostic) => paintFor(context)('red', `! ${lineOf(diagnostic)}`)),
     ...notes.map((diagnostic) => `- ${lineOf(diagnostic)}`),
     `${what}: ${count}${notes.length === 0 ? '' : `, ${countOf(notes.length, 'note')}`}`,
   ])

@@ -39,7 +39,7 @@ test('disable and enable take effect at once, heed no case, and a second time no
   )
   expect([gone, updates]).toEqual([false, 1])
   expect(told[0]?.stdout).toContain('0 withheld, 1 disabled\n  disabled until skillsyncd enable team/alpha\n')
-  expect(told[1]?.stdout).toContain('skill://team/alpha (disabled)')
+  expect(told[1]?.stdout).toMatch(/skill:\/\/team\/alpha +disabled/)
   for (const { stdout } of told.slice(2)) {
     expect(stdout).toContain('alpha (disabled)')
     expect(stdout).toContain('until skillsyncd enable team/alpha')
@@ -134,7 +134,7 @@ test('a disabled skill that its author renames is in no folder of an agent, and 
     '  ! disabled-returns: team/alpha-2 is out of service: it has the SKILL.md of team/alpha\n',
   )
   expect(told[1]?.stdout).toContain('it has the SKILL.md of team/alpha, until skillsyncd enable team/alpha\n')
-  expect(told[2]?.stdout).toContain('skill://team/alpha (disabled)')
+  expect(told[2]?.stdout).toMatch(/skill:\/\/team\/alpha +disabled/)
   expect(enabled).toMatchObject({ status: 0, stdout: 'team/alpha-2: enabled\n', stderr: '' })
   expect([await found(peer), await readFile(linked, 'utf8')]).toEqual([true, before])
 })

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { appendFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { tokensIn } from '../../../../src/serve/search/hits.ts'
 import { Home } from '../../../support/process/program.ts'
@@ -42,10 +43,10 @@ test('search finds a skill once however many places it has, also one for people 
     ['team/pdf', ['team/pdf', 'more/pdf']],
   ])
   expect(lines.stdout).toMatch(/^team\/pdf +team, 1 more place +Fill in forms\n$/)
-  expect(listed.stdout.match(/skill:\/\/\w+\/pdf( \(copy\))?/g)?.toSorted()).toEqual([
-    'skill://more/pdf (copy)',
-    'skill://other/pdf',
-    'skill://team/pdf (copy)',
+  expect(listed.stdout.match(/skill:\/\/\w+\/pdf +served(, copy)?/g)?.toSorted()).toEqual([
+    'skill://more/pdf   served, copy',
+    'skill://other/pdf  served',
+    'skill://team/pdf   served, copy',
   ])
   expect(prompt.stdout).toBe('')
 })
@@ -107,9 +108,10 @@ test('list and search are cut where a terminal shows them, and nowhere else', as
 
   for (const command of [['list'], ['search', 'alike']]) {
     const piped = (await home.command(...command)).stdout.trimEnd().split('\n')
-    const shown = (await home.typing([], ...command)).stdout.trimEnd().split('\n')
+    const [heads = '', ...shown] = (await home.typing([], ...command)).stdout.trimEnd().split('\n')
 
     expect(piped.map((line) => line.endsWith(long))).toEqual([true, true])
+    expect(stripVTControlCharacters(heads)).toMatch(/^(?:SKILL|ID) +(?:STATE|SOURCE) +DESCRIPTION$/)
     expect(new Set(piped.map((line) => line.indexOf('alike'))).size, 'columns are aligned').toBe(1)
     expect(shown.map((line) => [line.length, line.endsWith('…')])).toEqual([
       [80, true],
