@@ -1,5 +1,6 @@
 import { realpath, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { closestTo } from '../../../base/text/closest.ts'
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import type { Recording } from '../../agent-folders/apply-plan.ts'
 import { useOfFolder } from '../../agent-folders/link-record.ts'
@@ -8,6 +9,7 @@ import { readLinks } from '../../agent-folders/links-file.ts'
 import { AGENTS, agentFolderOf } from '../../agents/agents.ts'
 import type { Agent } from '../../agents/agents.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
+import { printableLine } from '../../base/log-line.ts'
 import { futurePath } from '../../base/resolve-path.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Context, Operands, Option } from '../command.ts'
@@ -76,7 +78,7 @@ function agentsOf(operands: readonly string[]): readonly Agent[] {
   return [...new Set(operands)].map((id) => {
     const agent = AGENTS.find((candidate) => candidate.id === id)
     if (agent !== undefined) return agent
-    throw new UsageError(`No agent is called "${id}"; there are ${AGENTS.map((known) => known.id).join(', ')}`)
+    throw unknownAgent(id)
   })
 }
 
@@ -104,4 +106,11 @@ export function recordingOf(ask: AskWriter, state: string): Recording {
     known: async () => readLinks(state),
     atOnce: 100,
   }
+}
+
+function unknownAgent(id: string): UsageError {
+  const ids = AGENTS.map((known) => known.id)
+  const meant = ids.find((known) => known.startsWith(`${id}-`)) ?? closestTo(id, ids)
+  const hint = meant === undefined ? '' : `did you mean ${meant}? `
+  return new UsageError(`No agent is called "${printableLine(id)}"; ${hint}there are ${ids.join(', ')}`)
 }

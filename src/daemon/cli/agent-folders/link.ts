@@ -12,6 +12,7 @@ import { readLinks } from '../../agent-folders/links-file.ts'
 import type { LeftOut } from '../../agent-folders/unlinkable-skills.ts'
 import { AGENTS } from '../../agents/agents.ts'
 import { OperatorError } from '../../base/operator-error.ts'
+import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
 import { theOnly, theOnlyIfAny } from '../../status/named-skill.ts'
@@ -19,6 +20,8 @@ import type { SkillReference } from '../../status/named-skill.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
+import type { AskWriter } from '../daemon-client.ts'
+import { linesOfPull, pullWithProgress } from '../pull-results.ts'
 import { listLinks } from './link-list.ts'
 import {
   AGENT_OPERANDS,
@@ -42,7 +45,7 @@ export const link: Command = {
 
   AGENT is ${AGENTS.map(({ id }) => id).join(', ')}.
 
-  Each skill is a link to the served version, which the daemon keeps current. Run it again for skills that were added or
+  If nothing was fetched yet, the sources are fetched first. Each skill is a link to the served version, which the daemon keeps current. Run it again for skills that were added or
   removed since, or name the folder under links in the configuration. A file or folder that skillsyncd did not make stays,
   and is named. So is each skill that cannot be in a folder.
 `,
@@ -81,11 +84,21 @@ export const link: Command = {
     const isDry = context.values['dry-run'] === true
     const { ends, leftOut } = isDry
       ? await linkFolder(context, config, targets, undefined)
-      : await withWriter(context, config, (ask) => linkFolder(context, config, targets, recordingOf(ask, config.state)))
+      : await withWriter(context, config, async (ask) => {
+          await pullIfEmpty(context, config, ask)
+          return linkFolder(context, config, targets, recordingOf(ask, config.state))
+        })
     if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson), leftOut })
     else printLines(context, [...ends.flatMap(linesOf), ...leftOut.map(leftOutLine)])
     return exitOf(ends)
   },
+}
+
+/** Pulls the sources if nothing was ever served: the first command of a new user is often this one. */
+async function pullIfEmpty(context: Context, config: Config, ask: AskWriter): Promise<void> {
+  if (config.mode.offline || (await linkedState(config))?.isServing === true) return
+  const { ends } = await pullWithProgress(context, idsOf(config), ask)
+  for (const line of ends.flatMap(linesOfPull)) context.streams.stderr.write(`${context.redactor.clean(line)}\n`)
 }
 
 interface Linked {

@@ -674,6 +674,8 @@ test('a link in a project that leads out of it is refused, one that stays inside
 
 test.each([
   [['link', 'emacs'], 'No agent is called "emacs"; there are claude-code, codex, '],
+  [['link', 'claude'], 'No agent is called "claude"; did you mean claude-code? there are claude-code, codex, '],
+  [['link', 'codx'], 'No agent is called "codx"; did you mean codex? '],
   [['link', 'codex', '--project', '/nowhere/at/all'], 'Cannot use --project "/nowhere/at/all": '],
   [['link', 'codex', '--only', 'nobody'], 'No source is called "nobody"; there are team'],
   [['unlink'], '"unlink" wants the names of agents, --to DIR, or --all; '],
@@ -729,7 +731,7 @@ test('nothing is linked into a folder that is a source, nor before anything is s
   await writeFile(join(home.path, CLAUDE, 'own', 'SKILL.md'), skill('own', 'mine'))
   await home.configure({ own: [`path: ${join(home.path, '.claude')}`, 'root: skills'] })
 
-  const early = await home.command('link', 'codex')
+  const early = await home.command('link', 'codex', '--offline')
   await home.command('sync')
   const own = await home.command('link', 'claude-code')
   const other = await home.command('link', 'codex')
@@ -740,6 +742,25 @@ test('nothing is linked into a folder that is a source, nor before anything is s
   expect(own.stderr).toContain('it is what the source "own" is made from')
   expect(other.status).toBe(0)
   expect(await readFile(join(home.path, '.agents/skills/own/SKILL.md'), 'utf8')).toBe(skill('own', 'mine'))
+})
+
+test('the first link of a new user fetches the sources, and says what failed', async () => {
+  await using world = await World.create()
+  const { home } = world
+
+  const dry = await home.command('link', 'codex', '--dry-run')
+  const first = await home.command('link', 'codex')
+  await using broken = await Home.create()
+  await broken.configure({ gone: [`url: ${world.git.serve('team', world.repository)}/nothing`] })
+  const failed = await broken.command('link', 'codex')
+
+  expect(dry).toMatchObject({ status: 1, stderr: expect.stringContaining('nothing is served yet') })
+  expect(first.status).toBe(0)
+  expect(first.stderr).toContain('team: updated, refs/heads/main at ')
+  expect(await readdir(join(home.path, '.agents/skills'))).toEqual(['alpha'])
+  expect(failed).toMatchObject({ status: 1, stdout: '' })
+  expect(failed.stderr).toContain('gone: failed (repository-not-found)')
+  expect(failed.stderr).toContain('nothing is served yet')
 })
 
 function findingsOf({ stdout }: Ended): string[] {
