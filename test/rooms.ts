@@ -166,6 +166,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/mcp/rpc',
     'serve/marketplace',
   ],
+  'serve/page/skill': ['base', 'base/text', 'sync/model', 'sync/catalog', 'serve', 'serve/mcp/tools', 'serve/page'],
   'serve/http/server': ['base', 'serve', 'serve/mcp/rpc', 'serve/mcp/core'],
   'serve/http/access': ['serve', 'serve/http/server'],
   'serve/http/mcp': [
@@ -189,6 +190,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/mcp/resources/derived',
     'serve/mcp/core',
     'serve/page',
+    'serve/page/skill',
     'serve/http/server',
     'serve/http/access',
     'serve/http/mcp',

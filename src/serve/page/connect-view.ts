@@ -5,6 +5,7 @@ import type { ClientWay } from './client-setup.ts'
 import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
+import { snippet } from './snippet.ts'
 import type { View } from './view.ts'
 
 /** Renders the setup of clients for this server, ready to copy. */
@@ -79,12 +80,4 @@ function installer(address: string, isTokenRequired: boolean): Html {
   return html`<p>An installer writes the skills into the directories that agents read:</p>
     ${snippet('Shell', `npx skills add ${shellWord(address)}`, 'the command of the installer')}
     ${isTokenRequired ? needsPublic : EMPTY_HTML}`
-}
-
-/** Renders a text to copy. `what`: the label of the copy button for screen readers. */
-export function snippet(where: string, text: string, what: string): Html {
-  return html`<div class="snippet${where === 'Shell' ? ' shell' : ''}" data-what="${what}">
-    <div><span>${where}</span></div>
-    <pre tabindex="0">${text}</pre>
-  </div>`
 }

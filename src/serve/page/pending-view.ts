@@ -1,12 +1,12 @@
 import { countOf } from '../../base/text/plural.ts'
 import { sourceSection } from './changes-view.ts'
-import { snippet } from './connect-view.ts'
 import { minute, refText } from './format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { PendingChange, PendingContent, PendingRevision, SourceHealth } from './page-data.ts'
 import type { View } from './view.ts'
+import { snippet } from './snippet.ts'
 
 /** Renders the revision of a source that waits for approval, with its changes and the commands that decide. */
 export async function pendingView(view: View, id: string): Promise<PageBody> {

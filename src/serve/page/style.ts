@@ -132,6 +132,9 @@ summary { cursor: pointer; padding: .2rem 0; overflow-wrap: anywhere }
 .ways { margin-top: 1.6rem }
 .ways .card { break-inside: avoid }
 @media (min-width: 62rem) { .ways { columns: 2; column-gap: 1.4rem } }
+.use { margin: 1.4rem 0 0 }
+.uses { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: .2rem 1.4rem }
+.use .snippet { margin-bottom: .35rem } .uses p { margin-bottom: .8rem }
 .snippet { margin: 0 0 1rem }
 .snippet div { display: flex; align-items: end; justify-content: space-between; gap: 1rem; min-height: 1.9rem; margin-bottom: .35rem; font-size: .875rem; color: var(--soft); overflow-wrap: anywhere }
 .snippet pre { margin: 0 }

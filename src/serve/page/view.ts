@@ -18,6 +18,10 @@ export interface View {
   /** The URL of the server that clients use, without a trailing slash. */
   readonly address: string
   readonly hasInstaller: boolean
+  /** The catalog that installers see, who send no token. `undefined` if they need one, or are offered nothing. */
+  readonly installable: Catalog | undefined
+  /** True if skills are prompts. */
+  readonly hasPrompts: boolean
   /** The marketplace that is served, if there is one. */
   readonly marketplace: Pick<MarketplaceConfig, 'name' | 'plugin'> | undefined
   readonly params: URLSearchParams

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Steps } from '../../base/cooperative.ts'
+import { IncrementalCache } from '../../base/incremental.ts'
 import { contentKeyOf } from '../model/skill.ts'
 import { isSkillName } from '../skill-md/skill-name.ts'
 import type { CatalogSkill, FolderSkill } from './catalog-entry.ts'
-import { withoutCopies } from './folder-skills.ts'
+import type { Catalog } from './catalog.ts'
+import { folderSkillsIn, isReadByInstallers, withoutCopies } from './folder-skills.ts'
 
 /** An installable skill. */
 export type InstallableSkill = CatalogSkill | FolderSkill
@@ -19,6 +21,25 @@ export interface InstallNames {
   readonly besides: ReadonlyMap<string, InstallableSkill>
   /** The URIs of all places of a listed name's content, in order; absent if there is only one place. */
   readonly places: ReadonlyMap<string, readonly string[]>
+}
+
+/** The names under which a catalog is offered to installers. They are made in slices, once for each catalog. */
+export async function installNamesIn(catalog: Catalog): Promise<InstallNames> {
+  return NAMES.ready(catalog)
+}
+
+const NAMES = new IncrementalCache<Catalog, InstallNames>((catalog) =>
+  installNames(catalog.listed.filter(isReadByInstallers), folderSkillsIn(catalog).filter(isReadByInstallers)),
+)
+
+/** The listed name that leads to the content of a skill; `undefined` if none does. */
+export function installNameOf(
+  { uri }: Pick<CatalogSkill, 'uri'>,
+  { listed, places }: InstallNames,
+): string | undefined {
+  const isIts = ([name, skill]: [string, InstallableSkill]): boolean =>
+    skill.uri === uri || places.get(name)?.includes(uri) === true
+  return [...listed].find(isIts)?.[0]
 }
 
 /**

@@ -48,7 +48,17 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
       const about = await page.locator('#about').textContent()
       expect(about).toContain(commit)
       expect(about).toContain('Teach <b>delta</b>')
-      expect(about).toMatch(/Digest\s+[0-9a-f]{64}/)
+      expect(
+        await page
+          .locator('#digests')
+          .getByText(/[0-9a-f]{64}/)
+          .first()
+          .isVisible(),
+      ).toBe(false)
+      await page.getByText('Digests (SHA-256)').click()
+      expect(await page.locator('#digests').innerText()).toMatch(
+        /Digest of the skill\s+(?:Copy\s+)?[0-9a-f]{64}\s+SKILL\.md\s+[0-9a-f]{64}/,
+      )
       expect(await page.getByRole('link', { name: 'the web' }).getAttribute('rel')).toBe('noopener noreferrer nofollow')
       expect(await page.getByRole('link', { name: 'up', exact: true }).count()).toBe(0)
       expect(await page.getByText('Image: a cat').count()).toBe(1)
@@ -89,6 +99,22 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
       expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
         `claude mcp add --transport http skills ${origin}/mcp`,
       )
+    })
+
+    test('the command that a skill has at its top is copied, and links the skill', async () => {
+      const { page } = await browser.open(`${origin}/skills/team/delta/`, {
+        permissions: ['clipboard-read', 'clipboard-write'],
+      })
+
+      await page.getByRole('button', { name: 'Copy the command that links the skill' }).click()
+      await page.getByText('Copied').first().waitFor()
+      const [program, ...words] = (await page.evaluate<string>('navigator.clipboard.readText()')).split(' ')
+      const linked = await world.home.command(...words, '--json')
+
+      expect(program).toBe('skillsyncd')
+      expect(linked).toMatchObject({ status: 0 })
+      expect(linked.stdout).toContain('delta')
+      expect(linked.stdout).not.toContain('gamma')
     })
 
     test('nobody needs a script: searching, reading and comparing go by links and forms', async () => {

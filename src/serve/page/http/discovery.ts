@@ -3,8 +3,8 @@ import { inSlices, sorting, stepByStep } from '../../../base/cooperative.ts'
 import { SerialQueue } from '../../../base/serial-queue.ts'
 import type { CatalogFile } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { filesToInstall, folderSkillsIn, isReadByInstallers } from '../../../sync/catalog/folder-skills.ts'
-import { installNames } from '../../../sync/catalog/install-names.ts'
+import { filesToInstall } from '../../../sync/catalog/folder-skills.ts'
+import { installNamesIn } from '../../../sync/catalog/install-names.ts'
 import type { InstallableSkill } from '../../../sync/catalog/install-names.ts'
 import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
 import { bytesOf, isUnread } from '../../content.ts'
@@ -111,9 +111,7 @@ export class Discovery {
 
   /** `isWhole` is false if an omitted skill may be available later. */
   async #build(catalog: Catalog): Promise<Installable & { readonly isWhole: boolean }> {
-    const { listed, besides, places } = await stepByStep(
-      installNames(catalog.listed.filter(isReadByInstallers), folderSkillsIn(catalog).filter(isReadByInstallers)),
-    )
+    const { listed, besides, places } = await installNamesIn(catalog)
     const inOrder = await stepByStep(sorting([...listed], ([a], [b]) => (a < b ? -1 : 1)))
     const archives = new Map<string, Announced>()
     const listing = new OpenListing()

@@ -24,7 +24,7 @@ import { pendingView } from '../pending-view.ts'
 import { problemCount } from '../problem-entries.ts'
 import { problemsView, withheldView } from '../problems-view.ts'
 import { Readables } from '../render-file.ts'
-import { fileView, skillView } from '../skill-view.ts'
+import { fileView, skillView } from '../skill/skill-view.ts'
 import { troubleBanner, troubleCount } from '../source-trouble.ts'
 import { sourcesView } from '../sources-view.ts'
 import { upFrom } from '../urls.ts'
@@ -38,6 +38,8 @@ export interface PageParts extends LoginParts {
   readonly serving: Serving
   readonly host: PageHost
   readonly hasInstaller: boolean
+  /** True if installers need no token. */
+  readonly isInstallerPublic: boolean
   readonly marketplace: View['marketplace']
   /** The streams of the whole server: a reader that follows the page takes one of its places. */
   readonly streams: EventStreams
@@ -119,7 +121,7 @@ export class PageRoutes implements AsyncDisposable {
   }
 
   #viewFor({ url = '/' }: IncomingMessage, reader: Reader, { catalog }: Registry): View {
-    const { serving, host, hasInstaller, marketplace, address } = this.#parts
+    const { serving, host, hasInstaller, isInstallerPublic, marketplace, address } = this.#parts
     const [path = '/', query = ''] = url.split('?', 2)
     const up = upFrom(path)
     const params = new URLSearchParams(query)
@@ -127,8 +129,20 @@ export class PageRoutes implements AsyncDisposable {
     const packs = isWhole ? (serving.packs?.views.packs ?? []) : []
     // A public page has readers that the operator has not admitted.
     const seesPending = isWhole && (reader.principal !== undefined || !host.isTokenRequired)
-    const parts = { catalog, isWhole, seesPending, packs, host, up, params, hasInstaller, marketplace }
-    return { ...parts, address: address() }
+    return {
+      catalog,
+      isWhole,
+      seesPending,
+      packs,
+      host,
+      up,
+      params,
+      hasInstaller,
+      installable: isInstallerPublic ? serving.registry.catalog : undefined,
+      hasPrompts: serving.forms.skillPrompts,
+      marketplace,
+      address: address(),
+    }
   }
 
   #frame(body: PageBody, { catalog, isWhole, host, up }: View, { principal, isSignedIn }: Reader): string {

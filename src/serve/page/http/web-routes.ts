@@ -37,10 +37,11 @@ interface Edge extends Pick<
 /** Returns the routes of the enabled content. Disposal ends the page. */
 export function webRoutesOf(
   serving: Serving,
-  { wellKnown, page }: WebOptions,
+  { wellKnown, page, open }: WebOptions,
   edge: Edge,
 ): { readonly routes: Routes } & AsyncDisposable {
-  const pages = page && new PageRoutes({ ...edge, ...page, serving, hasInstaller: wellKnown })
+  const isInstallerPublic = wellKnown && (page?.host.isTokenRequired === false || open.has('well-known'))
+  const pages = page && new PageRoutes({ ...edge, ...page, serving, hasInstaller: wellKnown, isInstallerPublic })
   return {
     routes: {
       ...(wellKnown && wellKnownRoutes(serving, edge)),

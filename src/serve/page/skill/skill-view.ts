@@ -1,20 +1,22 @@
-import type { JsonObject } from '../../base/json-value.ts'
-import { countOf } from '../../base/text/plural.ts'
-import type { CatalogFile, CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
-import type { Catalog } from '../../sync/catalog/catalog.ts'
-import { filesOf } from '../../sync/catalog/skill-files.ts'
-import type { Signers } from '../../sync/model/signers.ts'
-import { pathBelow } from '../../sync/model/skill-uri.ts'
-import type { Snapshot } from '../../sync/model/snapshot.ts'
-import { mimeTypeOf } from '../mime.ts'
-import { commitWords, refText, sizeText } from './format.ts'
-import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
-import type { Html } from './html.ts'
-import type { PageBody } from './layout.ts'
-import type { Readable, Readables } from './render-file.ts'
-import { copyLink, placesIn } from './skill-copies.ts'
-import { fileAddress, skillAddress } from './urls.ts'
-import type { View } from './view.ts'
+import type { JsonObject } from '../../../base/json-value.ts'
+import { countOf } from '../../../base/text/plural.ts'
+import type { CatalogFile, CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { filesOf } from '../../../sync/catalog/skill-files.ts'
+import type { Signers } from '../../../sync/model/signers.ts'
+import { pathBelow } from '../../../sync/model/skill-uri.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { mimeTypeOf } from '../../mime.ts'
+import { commitWords, refText, sizeText } from '../format.ts'
+import { html, EMPTY_HTML, isolateText, visible } from '../html.ts'
+import type { Html } from '../html.ts'
+import type { PageBody } from '../layout.ts'
+import type { Readable, Readables } from '../render-file.ts'
+import { copyLink, placesIn } from '../skill-copies.ts'
+import { snippet } from '../snippet.ts'
+import { fileAddress, skillAddress } from '../urls.ts'
+import type { View } from '../view.ts'
+import { skillUse } from './skill-use.ts'
 
 /** Renders one skill: its SKILL.md and its known origin. */
 export async function skillView(entry: CatalogSkill, view: View, readables: Readables): Promise<PageBody> {
@@ -23,6 +25,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
   const readable = document === undefined ? undefined : await readables.show(entry, document, false)
   // In a variable, so that the formatter breaks no line inside the article.
   const content = readable === undefined ? EMPTY_HTML : readableHtml(readable, document)
+  const use = await skillUse(entry, view)
   const { up } = view
   return {
     title: name,
@@ -36,6 +39,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
         ${entry.skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(entry.skill.findings.length, 'note')}</span>`}
         <a href="#about">Commit, digests and files</a>
       </div>
+      ${use}
       <div class="sides">
         <article aria-label="SKILL.md">${content}</article>
         <aside id="about" aria-label="About this skill">${about(entry, view)}</aside>
@@ -103,7 +107,7 @@ function readableHtml(readable: Readable, file: CatalogFile | undefined): Html {
 }
 
 function about(entry: CatalogSkill, view: View): Html {
-  const { skill, uri, digest, signers } = entry
+  const { skill, signers } = entry
   const snapshot = snapshotOf(view.catalog, entry)
   return html`${notesOf(entry, view)}
     <h2>Where it is from</h2>
@@ -116,27 +120,47 @@ function about(entry: CatalogSkill, view: View): Html {
       <dt>Signed</dt>
       <dd>${signerText(signers)}</dd>
     </dl>
-    ${placesOf(entry, view)}
-    <h2>What it is</h2>
-    <dl class="terms">
-      <dt>Address</dt>
-      <dd class="mono">${uri}</dd>
-      ${
-        skill.upstream === undefined
-          ? EMPTY_HTML
-          : html`<dt>There</dt>
-              <dd class="mono">${isolateText(skill.upstream.uri)}</dd>`
-      }
-      <dt>Digest</dt>
-      <dd class="digest">${digest}</dd>
-      ${fieldsOf(entry.frontmatter)}
-    </dl>
+    ${placesOf(entry, view)} ${declared(entry)}
     <h2 id="files">${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</h2>
     <ul class="files">
       ${filesOf(entry)
         .slice(0, MOST_FILES)
         .map((file) => fileItem(file, entry, view.up))}
-    </ul>`
+    </ul>
+    ${digestsOf(entry)}`
+}
+
+/** Few readers compare digests, so they take no room until they are opened. */
+function digestsOf(entry: CatalogSkill): Html {
+  const files = filesOf(entry).slice(0, MOST_FILES)
+  return html`<details id="digests">
+    <summary>Digests (SHA-256)</summary>
+    ${snippet('Digest of the skill', entry.digest, 'the digest of the skill', true)}
+    <ul class="files">
+      ${files.map(
+        (file) =>
+          html`<li>
+            ${isolateText(pathBelow(entry.root, file.uri))} <span class="digest">${file.file.sha256}</span>
+          </li>`,
+      )}
+    </ul>
+  </details>`
+}
+
+/** Renders the upstream's name of a skill, and the rest of its frontmatter. */
+function declared({ skill: { upstream }, frontmatter }: CatalogSkill): Html {
+  const fields = fieldsOf(frontmatter)
+  if (upstream === undefined && fields.length === 0) return EMPTY_HTML
+  return html`<h2>What it says of itself</h2>
+    <dl class="terms">
+      ${
+        upstream === undefined
+          ? EMPTY_HTML
+          : html`<dt>URI there</dt>
+              <dd class="mono">${isolateText(upstream.uri)}</dd>`
+      }
+      ${fields}
+    </dl>`
 }
 
 /** Links to the other places with equal name and content. */
@@ -207,10 +231,9 @@ const MOST_FIELDS = 30
 const MOST_CHARACTERS = 500
 
 function fileItem(file: CatalogFile, { root }: CatalogSkill, up: string): Html {
-  const { size, sha256, executable } = file.file
+  const { size, executable } = file.file
   return html`<li>
     <a href="${up}${fileAddress(file)}">${isolateText(pathBelow(root, file.uri))}</a>
     <span class="quiet small">${sizeText(size)}${executable ? ', executable' : ''}</span>
-    <span class="digest">${sha256}</span>
   </li>`
 }
