@@ -18,14 +18,15 @@ export function ago(at: string | undefined, now: Date): Html {
 }
 
 function lengthText(seconds: number): string {
-  const [of, unit] = UNITS.find(([of]) => seconds >= of) ?? [1, 's']
+  const { of, unit } = UNITS.find(({ from }) => seconds >= from) ?? { of: 1, unit: 's' }
   return `${Math.floor(seconds / of)} ${unit}`
 }
 
-const UNITS: readonly (readonly [number, string])[] = [
-  [172_800, 'days'],
-  [3_600, 'h'],
-  [60, 'min'],
+/** Hours are counted up to two days. */
+const UNITS = [
+  { from: 172_800, of: 86_400, unit: 'days' },
+  { from: 3_600, of: 3_600, unit: 'h' },
+  { from: 60, of: 60, unit: 'min' },
 ]
 
 /** Formats a time as day and minute, UTC. */
