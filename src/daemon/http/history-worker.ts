@@ -5,12 +5,15 @@ import { comparisonOf, pendingComparison } from '../status/comparison.ts'
 import type { Compared, PendingSides } from '../status/comparison.ts'
 import { historyOf } from '../status/history.ts'
 import type { StoredGeneration } from '../status/history.ts'
+import { lastChangesOf } from './last-changes.ts'
+import type { LastChanges } from './last-changes.ts'
 
 // The worker thread that reads earlier generations. Each can take as long as a start, and the process has clients
 // waiting.
 
 export type PastQuestion =
   | { readonly kind: 'history'; readonly state: string; readonly most: number }
+  | { readonly kind: 'last-changes'; readonly state: string }
   | {
       readonly kind: 'compare'
       readonly state: string
@@ -21,6 +24,7 @@ export type PastQuestion =
   | { readonly kind: 'pending'; readonly state: string; readonly sides: PendingSides }
 
 export type PastAnswer =
+  | { readonly kind: 'last-changes'; readonly sources: readonly LastChanges[] }
   | { readonly kind: 'history'; readonly moments: readonly StoredGeneration[] }
   | { readonly kind: 'compare'; readonly sources: readonly SourceChange[] | undefined }
   | { readonly kind: 'pending'; readonly change: PendingChange | undefined }
@@ -35,6 +39,8 @@ async function answer(question: PastQuestion): Promise<PastAnswer> {
   switch (question.kind) {
     case 'history':
       return { kind: 'history', moments: store === undefined ? [] : await historyOf(store, question.most) }
+    case 'last-changes':
+      return { kind: 'last-changes', sources: store === undefined ? [] : await lastChangesOf(store) }
     case 'compare': {
       const { from, to, sources } = question
       return { kind: 'compare', sources: store && (await comparisonOf(store, from, to, sources)) }

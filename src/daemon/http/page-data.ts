@@ -1,6 +1,7 @@
 import { matcher } from '../../base/globs.ts'
 import { SideThread } from '../../base/worker-client.ts'
 import type {
+  ContentMoment,
   HubDiagnostic,
   MisfitDiagnostic,
   PageGeneration,
@@ -23,6 +24,8 @@ import type { SourceMove, StoredGeneration as Past } from '../status/history.ts'
 import type { Status } from '../status/status.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
 import { alarmsOf } from './hub-alarms.ts'
+import { shownMoments } from './last-changes.ts'
+import type { MomentRules } from './last-changes.ts'
 import { isBelowGlobs, listedContractDiagnostics, pathDiagnosticsOf } from './page-diagnostics.ts'
 import type { Around } from './page-diagnostics.ts'
 import { PendingRevisions } from './pending-revisions.ts'
@@ -62,6 +65,8 @@ export class PageData implements AsyncDisposable {
         readonly misfits: readonly MisfitDiagnostic[]
       }
     | undefined
+  /** Cached for the parts `of`. */
+  #moments: { readonly of: readonly unknown[]; readonly shown: ReadonlyMap<string, ContentMoment> } | undefined
   #status: StatusNow | undefined
   /** Answers about the past, cached for one catalog. */
   #known: { readonly catalog: Catalog; readonly answers: Map<string, Promise<PastAnswer | undefined>> } | undefined
@@ -82,6 +87,7 @@ export class PageData implements AsyncDisposable {
       alarms: () => this.#now().alarms,
       misfits: () => this.#misfitsNow(),
       history: () => this.#history(),
+      lastChanges: () => this.#lastChanges(),
       compare: (from, to) => this.#compare(from, to),
       pending: (source) => this.#pendingOf(source),
     }
@@ -147,6 +153,40 @@ export class PageData implements AsyncDisposable {
     if (answer?.kind !== 'history') return undefined
     const configured = new Set(config.sources.map(({ source }) => source.id))
     return answer.moments.map((past) => momentOf(past, configured))
+  }
+
+  async #lastChanges(): Promise<ReadonlyMap<string, ContentMoment>> {
+    const { config, registry, store, isBound } = this.#parts
+    const { catalog } = registry
+    const answer = await this.#ask('last-changes', { kind: 'last-changes', state: config.state })
+    if (answer?.kind !== 'last-changes') return new Map()
+    // A lock and an approval can come without another catalog.
+    const free = config.sources.filter((configured) => isTextFree(configured, isBound(configured.source.id)))
+    const of = [answer, catalog, store.decisions.approvals, free.map(({ source }) => source.id).join(' ')] as const
+    const known = this.#moments
+    if (known !== undefined && of.every((part, at) => part === known.of[at])) return known.shown
+    const shown = shownMoments(answer.sources, (id) => this.#momentRules(id, free, catalog))
+    this.#moments = { of, shown }
+    return shown
+  }
+
+  #momentRules(
+    id: SourceId,
+    free: readonly ConfiguredSource[],
+    { snapshots }: Pick<Catalog, 'snapshots'>,
+  ): MomentRules | undefined {
+    const { config, store } = this.#parts
+    const configured = config.sources.find(({ source }) => source.id === id)
+    if (configured === undefined) return undefined
+    const { source } = configured
+    const isFree = free.includes(configured)
+    const served = snapshots.find((snapshot) => snapshot.source === id)?.revision.commit
+    const needsApproval = source.kind === 'mcp' && source.approval === 'required'
+    const approvals = needsApproval ? store.decisions.approvals.get(id) : undefined
+    return {
+      isCommitShown: (commit) => isFree || commit === served,
+      approvedAt: (path) => approvals?.get(path)?.at,
+    }
   }
 
   async #compare(from: number, to: number): Promise<readonly SourceChange[] | undefined> {

@@ -1,12 +1,14 @@
 import { countOf } from '../../base/text/plural.ts'
 import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import type { Revision } from '../../sync/model/revision.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { refText, shortCommit, sizeText } from './format.ts'
+import { commitWords, contentMoment, refText, shortCommit, sizeText } from './format.ts'
 import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
+import type { ContentMoment } from './page-data.ts'
+import { momentKeyOf } from './page-data.ts'
 import { queryOf, searchPage } from './search.ts'
 import type { SearchPage, Query } from './search.ts'
 import { copyLink, placesIn } from './skill-copies.ts'
@@ -15,10 +17,11 @@ import { skillAddress } from './urls.ts'
 import type { View } from './view.ts'
 
 /** Renders the served skills, or the results of a search. */
-export function catalogView(view: View, name: string): PageBody {
+export async function catalogView(view: View, name: string): Promise<PageBody> {
   const { catalog, params, up } = view
   const query = queryOf(params)
   const found = searchPage(catalog, query)
+  const moments = await view.host.lastChanges()
   return {
     title: name,
     place: 'skills',
@@ -30,7 +33,7 @@ export function catalogView(view: View, name: string): PageBody {
       ${findForm(view, query)}
       <div id="found" data-live>
         <p id="count" class="quiet small">${countText(found, query, view)}</p>
-        ${found.skills.length === 0 ? nothingFound(view, query) : listOf(found.skills, view)}
+        ${found.skills.length === 0 ? nothingFound(view, query) : listOf(found.skills, moments, view)}
         ${pagesOf(found, query, up)}
       </div>`,
   }
@@ -89,28 +92,42 @@ function nothingOf(source: string, view: View): Html {
   return html`<p>No skill of ${isolateText(source)} is in the list. ${why}${all}</p>`
 }
 
-function listOf(skills: readonly CatalogSkill[], view: View): Html {
+type Moments = ReadonlyMap<string, ContentMoment>
+
+function listOf(skills: readonly CatalogSkill[], moments: Moments, view: View): Html {
   const { catalog } = view
-  const revisions = new Map(catalog.snapshots.map(({ source, revision }) => [source, revision]))
+  const snapshots = new Map(catalog.snapshots.map((snapshot) => [snapshot.source, snapshot]))
   return html`<ul class="list">
-    ${skills.map((skill) => itemOf(skill, revisions.get(skill.source), view))}
+    ${skills.map((skill) => itemOf(skill, { snapshot: snapshots.get(skill.source), moment: moments.get(momentKeyOf(skill)) }, view))}
   </ul>`
 }
 
-function itemOf(entry: CatalogSkill, revision: Revision | undefined, { catalog, up }: View): Html {
+interface ItemFacts {
+  readonly snapshot: Snapshot | undefined
+  readonly moment: ContentMoment | undefined
+}
+
+function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, { catalog, host, up }: View): Html {
   const { name, description, source, skill } = entry
-  const { ref = '', commit = '' } = revision ?? {}
   return html`<li>
     <h2><a href="${up}${skillAddress(entry)}">${isolateText(name)}</a></h2>
     <p class="clamp">${isolateText(description)}</p>
     <div class="facts">
       <span>${source}</span>
-      <span>${isolateText(refText(ref))} at ${shortCommit(commit)}</span>
+      ${moment === undefined ? EMPTY_HTML : html`<span>${contentMoment(moment, host.now())}</span>`}
+      ${snapshot === undefined ? EMPTY_HTML : html`<span>${commitText(snapshot)}</span>`}
       <span>${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</span>
       ${skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}
     </div>
     ${placesOf(entry, catalog, up)}
   </li>`
+}
+
+function commitText(snapshot: Snapshot): Html {
+  const { ref, commit } = snapshot.revision
+  const author = commitWords(snapshot)?.author ?? ''
+  const by = author === '' ? EMPTY_HTML : html` by ${isolateText(author)}`
+  return html`${isolateText(refText(ref))} at ${shortCommit(commit)}${by}`
 }
 
 /** Links to the other places of a skill with several places. */

@@ -1,7 +1,8 @@
 import { FOLDER_REF, LISTING_REF } from '../../sync/model/revision.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
-import { html } from './html.ts'
+import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
+import type { ContentMoment } from './page-data.ts'
 
 /** Formats a number of bytes for people. */
 export function sizeText(bytes: number): string {
@@ -39,6 +40,20 @@ export function minute(at: string | undefined): Html | undefined {
   return at === undefined ? undefined : html`<time datetime="${at}">${minuteText(at)}</time>`
 }
 
+/** Renders the last change of a skill's content, with the author of the commit that brought it. */
+export function contentMoment({ at, change, commit }: ContentMoment, now: Date): Html {
+  const by =
+    commit === undefined || commit.author === '' ? EMPTY_HTML : html`, with a commit by ${isolateText(commit.author)}`
+  return html`${CHANGES[change]} ${ago(at, now)}${by}`
+}
+
+const CHANGES: Readonly<Record<ContentMoment['change'], string>> = {
+  added: 'added',
+  changed: 'changed',
+  approved: 'approved',
+  unknown: 'unchanged since at least',
+}
+
 export function shortCommit(commit: string): Html {
   return html`<code title="${commit}">${commit.slice(0, 12)}</code>`
 }
@@ -51,7 +66,7 @@ export function refText(ref: string): string {
 }
 
 /** The message and author of a commit. */
-interface CommitWords {
+export interface CommitWords {
   /** The first line of the message. */
   readonly subject: string
   readonly author: string

@@ -1,9 +1,11 @@
 import type { Diagnostic } from '../../base/diagnostic.ts'
+import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Tally } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { SkillCode } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { CommitWords } from './format.ts'
 
 /**
  * The services of the daemon for the page, because `serve` knows no schedule and no store. Nothing in it is a secret.
@@ -23,6 +25,10 @@ export interface PageHost {
   readonly misfits: () => readonly MisfitDiagnostic[]
   /** The stored generations, newest first. `undefined` if they cannot be read now. */
   readonly history: () => Promise<readonly PageGeneration[] | undefined>
+  /**
+   * The last change of the content of each skill, by `momentKeyOf`. Empty if the generations cannot be read now.
+   */
+  readonly lastChanges: () => Promise<ReadonlyMap<string, ContentMoment>>
   /** Compares two generations. `undefined` if one of them is gone, or the comparison takes too long. */
   readonly compare: (from: number, to: number) => Promise<readonly SourceChange[] | undefined>
   /** The revision of a source that waits for approval. `undefined` if none does. Fetches it if it is not stored. */
@@ -94,6 +100,25 @@ export interface MisfitDiagnostic extends Diagnostic<'id-clash' | 'dependency-mi
 /** A diagnostic about a skill or a file. It has a mend if the message does not name one. */
 export interface PathDiagnostic extends Diagnostic<SkillCode | 'disabled' | 'pending'> {
   readonly path: string
+}
+
+/** The moment since which a skill has its present content on this hub. */
+export interface ContentMoment {
+  /** ISO 8601, UTC. */
+  readonly at: string
+  readonly generation: number
+  /** `unknown`: no earlier generation is kept, so the skill may have its content for longer. */
+  readonly change: 'added' | 'changed' | 'approved' | 'unknown'
+  /**
+   * The commit with which the content came, if the hub had the source before. Earlier commits, which the hub never had,
+   * may have changed the skill.
+   */
+  readonly commit?: CommitWords & { readonly id: string }
+}
+
+/** The key of a skill's `ContentMoment`. */
+export function momentKeyOf({ source, skill }: Pick<CatalogSkill, 'source' | 'skill'>): string {
+  return `${source}/${skill.path}`
 }
 
 /** One generation. */

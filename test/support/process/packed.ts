@@ -172,6 +172,7 @@ function hostOf(registry: Registry): PageHost {
         standing: 'withheld',
         diagnostics: [{ code: 'name-clash', path, message: 'It clashes' }],
       })),
+    lastChanges: async () => new Map(),
     history: async () => [
       {
         generation: 1,

@@ -7,10 +7,13 @@ import type { Signers } from '../../../sync/model/signers.ts'
 import { pathBelow } from '../../../sync/model/skill-uri.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { mimeTypeOf } from '../../mime.ts'
-import { commitWords, refText, sizeText } from '../format.ts'
+import { commitWords, contentMoment, minute, refText, shortCommit, sizeText } from '../format.ts'
+import type { CommitWords } from '../format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageBody } from '../layout.ts'
+import { momentKeyOf } from '../page-data.ts'
+import type { ContentMoment } from '../page-data.ts'
 import type { Readable, Readables } from '../render-file.ts'
 import { copyLink, placesIn } from '../skill-copies.ts'
 import { snippet } from '../snippet.ts'
@@ -26,6 +29,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
   // In a variable, so that the formatter breaks no line inside the article.
   const content = readable === undefined ? EMPTY_HTML : readableHtml(readable, document)
   const use = await skillUse(entry, view)
+  const moment = (await view.host.lastChanges()).get(momentKeyOf(entry))
   const { up } = view
   return {
     title: name,
@@ -35,6 +39,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
       <h1>${isolateText(name)}</h1>
       <p class="lead">${isolateText(description)}</p>
       <div class="facts">
+        ${moment === undefined ? EMPTY_HTML : html`<span>${contentMoment(moment, view.host.now())}</span>`}
         <span>${countOf(entry.skill.files.length, 'file')}, ${sizeText(entry.skill.size)}</span>
         ${entry.skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(entry.skill.findings.length, 'note')}</span>`}
         <a href="#about">Commit, digests and files</a>
@@ -42,7 +47,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
       ${use}
       <div class="sides">
         <article aria-label="SKILL.md">${content}</article>
-        <aside id="about" aria-label="About this skill">${about(entry, view)}</aside>
+        <aside id="about" aria-label="About this skill">${about(entry, moment, view)}</aside>
       </div>
     </div>`,
   }
@@ -106,7 +111,7 @@ function readableHtml(readable: Readable, file: CatalogFile | undefined): Html {
   }
 }
 
-function about(entry: CatalogSkill, view: View): Html {
+function about(entry: CatalogSkill, moment: ContentMoment | undefined, view: View): Html {
   const { skill, signers } = entry
   const snapshot = snapshotOf(view.catalog, entry)
   return html`${notesOf(entry, view)}
@@ -114,9 +119,10 @@ function about(entry: CatalogSkill, view: View): Html {
     <dl class="terms">
       <dt>Source</dt>
       <dd>${view.isWhole ? html`<a href="${view.up}sources#${entry.source}">${entry.source}</a>` : entry.source}</dd>
-      ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot)}
       <dt>Folder</dt>
       <dd>${skill.path === '' ? 'the root' : isolateText(skill.path)}</dd>
+      ${moment === undefined ? EMPTY_HTML : momentTerm(moment, view)}
+      ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot)}
       <dt>Signed</dt>
       <dd>${signerText(signers)}</dd>
     </dl>
@@ -190,11 +196,32 @@ function snapshotOf({ snapshots }: Catalog, { source }: CatalogSkill): Snapshot 
 function commitTerms(snapshot: Snapshot): Html {
   const { ref, commit, tag } = snapshot.revision
   const words = commitWords(snapshot)
-  return html`<dt>Commit</dt>
+  return html`<dt>Commit of the source</dt>
     <dd class="digest">${commit}</dd>
-    ${words === undefined ? EMPTY_HTML : html`<dd>${isolateText(words.subject)} <span class="quiet">${isolateText(words.author)}</span></dd>`}
+    ${words === undefined ? EMPTY_HTML : html`<dd>${wordsHtml(words)}</dd>`}
     <dt>Ref</dt>
     <dd>${isolateText(refText(ref))}${tag === undefined ? EMPTY_HTML : html` <span class="digest">${tag}</span>`}</dd>`
+}
+
+function wordsHtml({ subject, author, at }: CommitWords): Html {
+  const when = at === undefined ? EMPTY_HTML : html`, ${minute(at)}`
+  return html`${isolateText(subject)} <span class="quiet">${isolateText(author)}${when}</span>`
+}
+
+/** The change of the skill on this hub, with the commit that brought it. Only readers of everything see generations. */
+function momentTerm({ at, change, generation, commit }: ContentMoment, { isWhole }: View): Html {
+  const where = isWhole ? html`, generation ${generation}` : EMPTY_HTML
+  const by = commit === undefined ? EMPTY_HTML : html`<dd>${shortCommit(commit.id)} ${wordsHtml(commit)}</dd>`
+  return html`<dt>${MOMENTS[change]}</dt>
+    <dd>${minute(at)}${where}</dd>
+    ${by}`
+}
+
+const MOMENTS: Readonly<Record<ContentMoment['change'], string>> = {
+  added: 'Added on this hub',
+  changed: 'Changed on this hub',
+  approved: 'Approved on this hub',
+  unknown: 'Unchanged on this hub since at least',
 }
 
 function signerText(signers: Signers | undefined): Html {

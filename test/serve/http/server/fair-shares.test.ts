@@ -170,6 +170,7 @@ const NO_HOST: PageHost = {
   problems: () => [],
   alarms: () => [],
   misfits: () => [],
+  lastChanges: async () => new Map(),
   history: async () => [],
   compare: async () => undefined,
   pending: async () => undefined,

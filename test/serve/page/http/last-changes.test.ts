@@ -1,0 +1,137 @@
+import { writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../../../src/base/clock.ts'
+import { EMPTY_LOCK, lockEntryOf } from '../../../../src/sync/decisions/lock.ts'
+import { lockText } from '../../../../src/sync/store/lock-text.ts'
+import { Repository } from '../../../support/git/repository.ts'
+import { serve } from '../../../support/served.ts'
+import type { Served } from '../../../support/served.ts'
+import { ask } from '../../http/ask.ts'
+
+const skill = (name: string, body: string): string => `---\nname: ${name}\ndescription: About ${name}\n---\n${body}\n`
+
+const DAY_MS = 86_400_000
+
+/** A hub whose clock the test moves, and whose source is at the first of its commits. */
+async function started(config: readonly string[] = []): Promise<Hub> {
+  const repository = await Repository.create()
+  await repository.commit({ 'old/SKILL.md': skill('old', '1'), 'edited/SKILL.md': skill('edited', '1') })
+  let nowMs = systemClock.now().getTime()
+  const now = (): Date => new Date(nowMs)
+  const served = await serve(repository, { clock: { ...systemClock, now }, config })
+  return {
+    served,
+    repository,
+    pass: (days) => (nowMs += days * DAY_MS),
+    async [Symbol.asyncDispose]() {
+      await served[Symbol.asyncDispose]()
+      await repository[Symbol.asyncDispose]()
+    },
+  }
+}
+
+interface Hub extends AsyncDisposable {
+  readonly served: Served
+  readonly repository: Repository
+  readonly pass: (days: number) => void
+}
+
+/** The facts of each skill in the list, as text. */
+async function factsOf({ http }: Served): Promise<Record<string, string>> {
+  const { text } = await ask(http.url, '/')
+  const items = text.matchAll(/<li>\s*<h2>[^]*?<bdi>([^<]*)<\/bdi>[^]*?<div class="facts">([^]*?)<\/div>/g)
+  return Object.fromEntries(Array.from(items, ([, name = '', facts = '']) => [name, plain(facts)]))
+}
+
+function plain(text: string): string {
+  return text
+    .replaceAll(/<[^>]*>/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+}
+
+describe('when a skill changed', () => {
+  test('is the time since which the hub has its content, with the author of the commit that brought it', async () => {
+    await using hub = await started()
+    const { served, repository, pass } = hub
+    pass(5)
+    const commit = await repository.commit({
+      'edited/SKILL.md': skill('edited', '2'),
+      'new/SKILL.md': skill('new', '1'),
+    })
+    await served.sync()
+    pass(3)
+    await repository.commit({ 'later/SKILL.md': skill('later', '1') })
+    await served.sync()
+    pass(3)
+
+    const facts = await factsOf(served)
+    const { text } = await ask(served.http.url, '/skills/fx/edited/')
+
+    expect(facts['old']).toMatch(/^fx added 11 days ago main at \w{12} by Ada Author /)
+    expect(facts['edited']).toMatch(/^fx changed 6 days ago, with a commit by Ada Author main at /)
+    expect(facts['new']).toMatch(/^fx added 6 days ago, with a commit by Ada Author main at /)
+    expect(facts['later']).toMatch(/^fx added 3 days ago, with a commit by Ada Author main at /)
+    expect(text).toMatch(/changed <time datetime="\d{4}-[^"]*Z" title="[^"]*">6 days ago<\/time>/)
+    expect(plain(text)).toMatch(
+      new RegExp(
+        `Changed on this hub \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC, generation 2 ${commit.slice(0, 12)} change Ada Author, \\d{4}-`,
+      ),
+    )
+  })
+
+  test('a skill that was taken away and came back is one that was added', async () => {
+    await using hub = await started()
+    const { served, repository, pass } = hub
+    await repository.commit({ 'edited/SKILL.md': null })
+    await served.sync()
+    pass(2)
+    await repository.commit({ 'edited/SKILL.md': skill('edited', '1') })
+    await served.sync()
+
+    expect((await factsOf(served))['edited']).toMatch(/^fx added 0 s ago, with a commit by /)
+  })
+
+  test('is not said where no earlier generation is kept: it is at least so long ago', async () => {
+    await using hub = await started(['retention: { generations: 2, younger_than: 1s }'])
+    const { served, repository, pass } = hub
+    for (const body of ['2', '3', '4']) {
+      pass(3)
+      await repository.commit({ 'edited/SKILL.md': skill('edited', body) })
+      await served.sync()
+    }
+
+    const facts = await factsOf(served)
+
+    expect(facts['old']).toMatch(/^fx unchanged since at least 3 days ago main at /)
+    expect(facts['edited']).toMatch(/^fx changed 0 s ago, with a commit by /)
+  })
+
+  test('where a lock binds the source, no commit before the present one is named', async () => {
+    await using hub = await started()
+    const { served, repository } = hub
+    await repository.commit({ 'edited/SKILL.md': skill('edited', '2') }, { message: 'of the second' })
+    await served.sync()
+    await repository.commit({ 'old/SKILL.md': skill('old', '2') }, { message: 'of the third' })
+    await served.sync()
+    const free = await ask(served.http.url, '/skills/fx/edited/')
+
+    await lock(served)
+    await served.sync()
+    const bound = await ask(served.http.url, '/skills/fx/edited/')
+
+    expect(free.text).toContain('of the second')
+    expect(bound.text).not.toContain('of the second')
+    expect(bound.text).toContain('of the third')
+  })
+})
+
+/** Locks what is served. */
+async function lock({ config, configFile, daemon }: Served): Promise<void> {
+  const [configured] = config.sources
+  const [snapshot] = daemon.registry.catalog.snapshots
+  const entry = lockEntryOf(configured!.source, snapshot!)
+  const text = lockText({ ...EMPTY_LOCK, sources: new Map([[snapshot!.source, entry]]) })
+  await writeFile(join(dirname(configFile), 'skills.lock'), text)
+}
