@@ -19,6 +19,7 @@ import { copyLink, placesIn } from '../skill-copies.ts'
 import { snippet } from '../snippet.ts'
 import { fileAddress, skillAddress } from '../urls.ts'
 import type { View } from '../view.ts'
+import { skillPages } from './git-host.ts'
 import { skillUse } from './skill-use.ts'
 
 /** Renders one skill: its SKILL.md and its known origin. */
@@ -114,15 +115,17 @@ function readableHtml(readable: Readable, file: CatalogFile | undefined): Html {
 function about(entry: CatalogSkill, moment: ContentMoment | undefined, view: View): Html {
   const { skill, signers } = entry
   const snapshot = snapshotOf(view.catalog, entry)
+  // A reader of some packs must not learn the address of a repository.
+  const pages = snapshot === undefined || !view.isWhole ? {} : skillPages(snapshot, skill.path)
   return html`${notesOf(entry, view)}
     <h2>Where it is from</h2>
     <dl class="terms">
       <dt>Source</dt>
       <dd>${view.isWhole ? html`<a href="${view.up}sources#${entry.source}">${entry.source}</a>` : entry.source}</dd>
       <dt>Folder</dt>
-      <dd>${skill.path === '' ? 'the root' : isolateText(skill.path)}</dd>
+      <dd>${linked(isolateText(skill.path === '' ? 'the root' : skill.path), pages.folder)}</dd>
       ${moment === undefined ? EMPTY_HTML : momentTerm(moment, view)}
-      ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot)}
+      ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot, pages.commit)}
       <dt>Signed</dt>
       <dd>${signerText(signers)}</dd>
     </dl>
@@ -193,14 +196,20 @@ function snapshotOf({ snapshots }: Catalog, { source }: CatalogSkill): Snapshot 
   return snapshots.find((snapshot) => snapshot.source === source)
 }
 
-function commitTerms(snapshot: Snapshot): Html {
+/** `page`: the page of the commit at its git host. */
+function commitTerms(snapshot: Snapshot, page: string | undefined): Html {
   const { ref, commit, tag } = snapshot.revision
   const words = commitWords(snapshot)
   return html`<dt>Commit of the source</dt>
-    <dd class="digest">${commit}</dd>
+    <dd class="digest">${linked(html`${commit}`, page)}</dd>
     ${words === undefined ? EMPTY_HTML : html`<dd>${wordsHtml(words)}</dd>`}
     <dt>Ref</dt>
     <dd>${isolateText(refText(ref))}${tag === undefined ? EMPTY_HTML : html` <span class="digest">${tag}</span>`}</dd>`
+}
+
+/** Links to another site, which does not learn the address of this page. */
+function linked(text: Html, to: string | undefined): Html {
+  return to === undefined ? text : html`<a href="${to}" rel="noopener noreferrer nofollow">${text}</a>`
 }
 
 function wordsHtml({ subject, author, at }: CommitWords): Html {

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Readables } from '../../../../src/serve/page/render-file.ts'
+import { skillView } from '../../../../src/serve/page/skill/skill-view.ts'
+import type { View } from '../../../../src/serve/page/view.ts'
+import { Repository } from '../../../support/git/repository.ts'
+import { serve } from '../../../support/served.ts'
+import type { Served } from '../../../support/served.ts'
+
+describe('the page of a skill of a repository at a git host', () => {
+  let repository: Repository
+  let served: Served
+  beforeAll(async () => {
+    repository = await Repository.create()
+    await repository.commit({ 'all/pdf/SKILL.md': '---\nname: pdf\ndescription: About pdf\n---\nbody\n' })
+    served = await serve(repository, { source: ['root: all'] })
+  })
+  afterAll(async () => {
+    await served[Symbol.asyncDispose]()
+    await repository[Symbol.asyncDispose]()
+  })
+
+  /** The page, as if the source had this address. */
+  async function drawn(url: string, isWhole: boolean): Promise<string> {
+    const { registry, serving, page } = served.daemon
+    const { catalog } = registry
+    const view: View = {
+      catalog: { ...catalog, snapshots: catalog.snapshots.map((snapshot) => ({ ...snapshot, url })) },
+      isWhole,
+      packs: [],
+      host: { ...page.host, isTokenRequired: false },
+      up: '../../../',
+      address: served.http.url,
+      hasInstaller: false,
+      installable: undefined,
+      hasPrompts: false,
+      marketplace: undefined,
+      params: new URLSearchParams(),
+    }
+    await using readables = new Readables(serving.read)
+    return (await skillView(catalog.listed[0]!, view, readables)).content.html
+  }
+
+  test('links to its commit and its folder there, without the credential of the address', async () => {
+    const text = await drawn('https://user:secret@github.com/owner/repo.git', true)
+    const commit = served.daemon.registry.catalog.snapshots[0]?.revision.commit
+
+    expect(linksIn(text)).toEqual([
+      [`https://github.com/owner/repo/tree/${commit}/all/pdf`, 'noopener noreferrer nofollow'],
+      [`https://github.com/owner/repo/commit/${commit}`, 'noopener noreferrer nofollow'],
+    ])
+    expect(text).not.toContain('secret')
+  })
+
+  test('has no such link where the address is no page of a known host', async () => {
+    for (const url of ['javascript://github.com/owner/repo', 'https://git.example.com/owner/repo'])
+      expect(linksIn(await drawn(url, true)), url).toEqual([])
+  })
+
+  test('tells a reader of some packs nothing of the address, as of its source', async () => {
+    const text = await drawn('https://github.com/owner/repo', false)
+
+    expect(text).not.toMatch(/github|generation \d/)
+    expect(text).toContain('Added on this hub')
+  })
+})
+
+/** The links to other sites, with their `rel`. */
+function linksIn(text: string): (readonly string[])[] {
+  return Array.from(text.matchAll(/<a href="(\w+:[^"]*)"(?:\s+rel="([^"]*)")?/g), ([, href = '', rel = '']) => [
+    href,
+    rel,
+  ])
+}
