@@ -5,8 +5,8 @@ import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { PendingChange, PendingContent, PendingRevision, SourceHealth } from './page-data.ts'
-import type { View } from './view.ts'
 import { snippet } from './snippet.ts'
+import type { View } from './view.ts'
 
 /** Renders the revision of a source that waits for approval, with its changes and the commands that decide. */
 export async function pendingView(view: View, id: string): Promise<PageBody> {

@@ -60,6 +60,7 @@ function hostOf(sources: readonly SourceHealth[], more: Partial<PageHost> = {}):
     history: async () => [],
     compare: async () => [],
     pending: async () => undefined,
+    lastChanges: async () => new Map(),
     ...more,
   }
 }

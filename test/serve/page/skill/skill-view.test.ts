@@ -26,6 +26,7 @@ describe('the page of a skill of a repository at a git host', () => {
     const view: View = {
       catalog: { ...catalog, snapshots: catalog.snapshots.map((snapshot) => ({ ...snapshot, url })) },
       isWhole,
+      seesPending: false,
       packs: [],
       host: { ...page.host, isTokenRequired: false },
       up: '../../../',
