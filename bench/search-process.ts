@@ -47,9 +47,15 @@ answerParent({
   queries: ([most]) => skills.queries(Number(most)),
   /** What it took is measured here, without the way of the answer to the parent. */
   search: async ([text = '']) => ({ ms: await timed(async () => find(text)) }),
-  /** The search of the page, which goes through all skills and forgives nothing. */
+  /** The part of the page's search that goes through all skills. */
   scan: async ([text = '']) => ({
-    ms: await timed(async () => searchPage(registry.catalog, { text, source: '', page: 1 })),
+    ms: await timed(async () =>
+      searchPage(
+        registry.catalog,
+        { text, source: '', pack: '', sort: 'match', page: 1 },
+        { hits: undefined, changedMs: () => 0, isInPack: () => true },
+      ),
+    ),
   }),
   /** Has the next search begin with nothing. */
   forget: async () => {

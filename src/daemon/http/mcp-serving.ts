@@ -77,6 +77,7 @@ function registryServing({ config, reading, host, finder }: ServingParts, regist
       ...(prompts === 'off' ? [] : [PROMPTS, catalogPrompt(registry)]),
       ...(forms.skillPrompts ? [skillPrompts({ registry, read, pages }, host)] : []),
     ],
+    ...(search && finder !== undefined && { finder }),
     ...(instructions !== undefined && { instructions }),
   }
 }

@@ -1,6 +1,7 @@
 import { countOf } from '../../base/text/plural.ts'
 import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
+import { packedIn } from '../../sync/catalog/pack.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { commitWords, contentMoment, refText, shortCommit, sizeText } from './format.ts'
@@ -11,7 +12,7 @@ import type { ContentMoment } from './page-data.ts'
 import { momentKeyOf } from './page-data.ts'
 import { queryOf, searchPage } from './search.ts'
 import type { SearchPage, Query } from './search.ts'
-import { copyLink, placesIn } from './skill-copies.ts'
+import { copyLink, placeText, placesIn } from './skill-copies.ts'
 import { emptyReasons } from './source-trouble.ts'
 import { skillAddress } from './urls.ts'
 import type { View } from './view.ts'
@@ -20,8 +21,13 @@ import type { View } from './view.ts'
 export async function catalogView(view: View, name: string): Promise<PageBody> {
   const { catalog, params, up } = view
   const query = queryOf(params)
-  const found = searchPage(catalog, query)
   const moments = await view.host.lastChanges()
+  const result = query.text.trim() === '' ? undefined : await view.search?.(query.text)
+  const found = searchPage(catalog, query, {
+    hits: result?.kind === 'found' ? result.skills : undefined,
+    changedMs: (skill) => Date.parse(moments.get(momentKeyOf(skill))?.at ?? '') || 0,
+    isInPack: packTest(query.pack, view),
+  })
   return {
     title: name,
     place: 'skills',
@@ -33,17 +39,33 @@ export async function catalogView(view: View, name: string): Promise<PageBody> {
       ${findForm(view, query)}
       <div id="found" data-live>
         <p id="count" class="quiet small">${countText(found, query, view)}</p>
+        ${result === undefined || result.kind === 'found' ? EMPTY_HTML : EXACT_ONLY}
         ${found.skills.length === 0 ? nothingFound(view, query) : listOf(found.skills, moments, view)}
         ${pagesOf(found, query, up)}
       </div>`,
   }
 }
 
-function findForm(view: View, { text, source }: Query): Html {
-  const { up } = view
-  const options = sourcesIn(view).map(
-    (id) => html`<option value="${id}" ${id === source ? html` selected` : EMPTY_HTML}>${id}</option>`,
-  )
+const EXACT_ONLY = html`<p class="quiet small">The search index is not ready. These skills contain every word.</p>`
+
+/** Returns the test for the skills of a pack, or for all without one. A pack that does not exist has none. */
+function packTest(id: string, { catalog, packs }: View): (skill: CatalogSkill) => boolean {
+  if (id === '') return () => true
+  const pack = packs.find((one) => one.id === id)
+  if (pack === undefined) return () => false
+  const held = new Set(catalog.snapshots.flatMap((snapshot) => [...packedIn(snapshot, pack)]))
+  return ({ skill }) => held.has(skill)
+}
+
+const SORTS = [
+  ['', 'Best match'],
+  ['name', 'Name'],
+  ['changed', 'Last change'],
+] as const
+
+function findForm(view: View, { text, source, pack, sort }: Query): Html {
+  const { packs, up } = view
+  const options = sourcesIn(view).map((id) => optionOf(id, id, id === source))
   return html`<form class="find" role="search" action="${up}" method="get">
     <div>
       <label for="q">Search by name, path or description</label>
@@ -56,8 +78,29 @@ function findForm(view: View, { text, source }: Query): Html {
         ${options}
       </select>
     </div>
+    ${
+      packs.length === 0
+        ? EMPTY_HTML
+        : html`<div>
+            <label for="pack">Pack</label>
+            <select id="pack" name="pack">
+              <option value="">All packs</option>
+              ${packs.map(({ id }) => optionOf(id, id, id === pack))}
+            </select>
+          </div>`
+    }
+    <div>
+      <label for="sort">Sort by</label>
+      <select id="sort" name="sort">
+        ${SORTS.map(([value, words]) => optionOf(value, words, value === sort || (value === '' && sort === 'match')))}
+      </select>
+    </div>
     <button>Search</button>
   </form>`
+}
+
+function optionOf(value: string, text: string, isSelected: boolean): Html {
+  return html`<option value="${value}" ${isSelected ? html` selected` : EMPTY_HTML}>${text}</option>`
 }
 
 /** The sources of the filter. A reader of everything also sees failing sources. */
@@ -65,18 +108,19 @@ function sourcesIn({ catalog, isWhole, host }: View): readonly SourceId[] {
   return isWhole ? host.sources().map(({ id }) => id) : catalog.snapshots.map(({ source }) => source)
 }
 
-function countText(found: SearchPage, { text, source }: Query, { catalog }: View): string {
+function countText(found: SearchPage, { text, source, pack }: Query, { catalog }: View): string {
   const { total, places, page, pages } = found
   const where = places > total ? ` in ${countOf(places, 'place')}` : ''
-  const isAll = text === '' && source === ''
+  const isAll = text === '' && source === '' && pack === ''
   const of = isAll ? ` of ${countOf(catalog.snapshots.length, 'source')}` : `, of ${placesIn(catalog).skills}`
   return `${countOf(total, 'skill')}${where}${of}${pages > 1 ? `, page ${page} of ${pages}` : ''}`
 }
 
-function nothingFound(view: View, { text, source }: Query): Html {
+function nothingFound(view: View, { text, source, pack }: Query): Html {
   const { catalog, isWhole, up } = view
   if (source !== '' && !catalog.listed.some((skill) => skill.source === source)) return nothingOf(source, view)
   const of = source === '' ? EMPTY_HTML : html` of ${isolateText(source)}`
+  if (pack !== '' && text === '') return html`<p>No skill of this pack is in the list. <a href="${up}">Show all</a></p>`
   if (catalog.listed.length > 0)
     return html`<p>No skill${of} has all of these words: ${isolateText(text)}. <a href="${up}">Show all</a></p>`
   if (!isWhole) return html`<p>No skill is served to you yet.</p>`
@@ -113,7 +157,7 @@ function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, { catalog,
     <h2><a href="${up}${skillAddress(entry)}">${isolateText(name)}</a></h2>
     <p class="clamp">${isolateText(description)}</p>
     <div class="facts">
-      <span>${source}</span>
+      <span>${isNameShared(entry, catalog) ? isolateText(placeText(entry)) : source}</span>
       ${moment === undefined ? EMPTY_HTML : html`<span>${contentMoment(moment, host.now())}</span>`}
       ${snapshot === undefined ? EMPTY_HTML : html`<span>${commitText(snapshot)}</span>`}
       <span>${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</span>
@@ -122,6 +166,22 @@ function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, { catalog,
     ${placesOf(entry, catalog, up)}
   </li>`
 }
+
+/** True if several listed skills with other content have this name: only the path tells them apart. */
+function isNameShared({ name }: CatalogSkill, catalog: Catalog): boolean {
+  return (namesIn(catalog).get(name) ?? 0) > 1
+}
+
+function namesIn(catalog: Catalog): ReadonlyMap<string, number> {
+  const known = NAMES.get(catalog)
+  if (known !== undefined) return known
+  const names = new Map<string, number>()
+  for (const { name } of catalog.listed) names.set(name, (names.get(name) ?? 0) + 1)
+  NAMES.set(catalog, names)
+  return names
+}
+
+const NAMES = new WeakMap<Catalog, ReadonlyMap<string, number>>()
 
 function commitText(snapshot: Snapshot): Html {
   const { ref, commit } = snapshot.revision
@@ -152,14 +212,16 @@ function pagesOf({ page, pages }: SearchPage, query: Query, up: string): Html {
       ? html`<span></span>`
       : html`<a href="${up}?${addressOf({ ...query, page: number })}" rel="${rel}">${text}</a>`
   return html`<nav class="pages" aria-label="Pages">
-    ${to(page - 1, '← Before', 'prev')} ${to(page + 1, 'Next →', 'next')}
+    ${to(page - 1, '← Previous', 'prev')} ${to(page + 1, 'Next →', 'next')}
   </nav>`
 }
 
-function addressOf({ text, source, page }: Query): string {
+function addressOf({ text, source, pack, sort, page }: Query): string {
   return new URLSearchParams({
     ...(text !== '' && { q: text }),
     ...(source !== '' && { source }),
+    ...(pack !== '' && { pack }),
+    ...(sort !== 'match' && { sort }),
     page: String(page),
   }).toString()
 }

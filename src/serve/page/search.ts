@@ -1,5 +1,8 @@
 import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
+import type { Offered } from '../../sync/catalog/tool-catalog.ts'
+import { comparePaths } from '../../sync/model/digest.ts'
+import { contentKeyOf } from '../../sync/model/skill.ts'
 import { placesIn } from './skill-copies.ts'
 
 /** A search in the form of the page's query string. */
@@ -7,9 +10,15 @@ export interface Query {
   readonly text: string
   /** The id of a source; empty for all. */
   readonly source: string
+  /** The id of a pack; empty for all. */
+  readonly pack: string
+  readonly sort: Sort
   /** The number of the page, from 1. */
   readonly page: number
 }
+
+/** `match`: the best match first, without words in the order of the catalog. */
+export type Sort = 'match' | 'name' | 'changed'
 
 /** One page of search results. */
 export interface SearchPage {
@@ -22,28 +31,81 @@ export interface SearchPage {
   readonly pages: number
 }
 
+/** The facts that a search of the page depends on, besides the catalog. */
+export interface SearchGround {
+  /** The matches of the search of clients, best first; `undefined` if it has no result now. */
+  readonly hits: readonly Offered[] | undefined
+  /** Returns the time of the last change of a skill, in milliseconds; 0 if it is not known. */
+  readonly changedMs: (skill: CatalogSkill) => number
+  /** True for a skill of the chosen pack. */
+  readonly isInPack: (skill: CatalogSkill) => boolean
+}
+
 export function queryOf(params: URLSearchParams): Query {
   const page = Number(/^\d{1,6}$/.exec(params.get('page') ?? '')?.[0] ?? 1)
-  return { text: (params.get('q') ?? '').slice(0, MOST_CHARACTERS), source: params.get('source') ?? '', page }
+  const sort = params.get('sort')
+  return {
+    text: (params.get('q') ?? '').slice(0, MOST_CHARACTERS),
+    source: params.get('source') ?? '',
+    pack: params.get('pack') ?? '',
+    sort: sort === 'name' || sort === 'changed' ? sort : 'match',
+    page,
+  }
 }
 
 /**
- * Returns the listed skills that contain every word, each once even if it has several places. Matches in the name come
- * first.
+ * Returns the listed skills that the search of clients finds, and after them those that contain every word, each once
+ * even if it has several places.
  */
-export function searchPage(catalog: Catalog, { text, source, page }: Query): SearchPage {
-  const words = text
+export function searchPage(catalog: Catalog, query: Query, ground: SearchGround): SearchPage {
+  const words = query.text
     .toLowerCase()
     .split(/\s+/)
     .filter((word) => word !== '')
     .slice(0, MOST_WORDS)
-  const matching = entriesOf(catalog).filter((entry) => isMatch(entry, words, source))
-  const entries = onceEach(matching, catalog)
-  const ranked = words.length === 0 ? entries : inRank(entries, words)
+  const admitted = entriesOf(catalog).filter(
+    ({ skill }) => (query.source === '' || skill.source === query.source) && ground.isInPack(skill),
+  )
+  const isLiteral = ({ text }: Entry): boolean => words.every((word) => text.includes(word))
+  const literal = admitted.filter(isLiteral)
+  const found = words.length === 0 ? [] : hitsAmong(admitted, ground.hits ?? [], isLiteral)
+  const matching = [...new Set([...found, ...(words.length === 0 ? literal : inRank(literal, words))])]
+  const ranked = sorted(onceEach(matching, catalog), query.sort, ground)
   const pages = Math.max(1, Math.ceil(ranked.length / PAGE_SKILLS))
-  const shown = Math.min(Math.max(1, page), pages)
+  const shown = Math.min(Math.max(1, query.page), pages)
   const skills = ranked.slice((shown - 1) * PAGE_SKILLS, shown * PAGE_SKILLS).map(({ skill }) => skill)
   return { skills, total: ranked.length, places: matching.length, page: shown, pages }
+}
+
+/** The places of the hits, in the order of the hits: those with every word in their own text, or else all. */
+function hitsAmong(
+  entries: readonly Entry[],
+  hits: readonly Offered[],
+  isLiteral: (entry: Entry) => boolean,
+): readonly Entry[] {
+  const byContent = new Map<string, Entry[]>()
+  for (const entry of entries) {
+    const key = contentKeyOf(entry.skill.skill)
+    byContent.set(key, [...(byContent.get(key) ?? []), entry])
+  }
+  return hits.flatMap(({ skill }) => {
+    const places = byContent.get(contentKeyOf(skill)) ?? []
+    const literal = places.filter(isLiteral)
+    return literal.length > 0 ? literal : places
+  })
+}
+
+function sorted(entries: readonly Entry[], sort: Sort, { changedMs }: SearchGround): readonly Entry[] {
+  switch (sort) {
+    case 'match':
+      return entries
+    case 'name':
+      return entries.toSorted((a, b) => comparePaths(a.name, b.name))
+    case 'changed':
+      return entries.toSorted((a, b) => changedMs(b.skill) - changedMs(a.skill))
+    default:
+      return sort satisfies never
+  }
 }
 
 function onceEach(entries: readonly Entry[], catalog: Catalog): readonly Entry[] {
@@ -80,10 +142,6 @@ function entriesOf(catalog: Catalog): readonly Entry[] {
 }
 
 const KNOWN = new WeakMap<Catalog, readonly Entry[]>()
-
-function isMatch({ skill, text }: Entry, words: readonly string[], source: string): boolean {
-  return (source === '' || skill.source === source) && words.every((word) => text.includes(word))
-}
 
 /** Sorts by rank, and by catalog order within a rank. Each entry is ranked only once. */
 function inRank(entries: readonly Entry[], words: readonly string[]): readonly Entry[] {

@@ -28,8 +28,10 @@ const KNOWN = new WeakMap<Catalog, SkillCopies>()
 
 /** Links to the page of a place, labeled by its source and folder. */
 export function copyLink(place: CatalogSkill, up: string): Html {
-  const { source, skill } = place
-  return html`<a href="${up}${skillAddress(place)}"
-    >${isolateText(skill.path === '' ? source : `${source}/${skill.path}`)}</a
-  >`
+  return html`<a href="${up}${skillAddress(place)}">${isolateText(placeText(place))}</a>`
+}
+
+/** Returns the source and the folder of a skill. */
+export function placeText({ source, skill }: CatalogSkill): string {
+  return skill.path === '' ? source : `${source}/${skill.path}`
 }

@@ -1,6 +1,7 @@
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import type { MarketplaceConfig } from '../marketplace/plugins.ts'
+import type { SearchResult } from '../search/finder.ts'
 import type { PageHost } from './page-data.ts'
 
 /** The data that a page is rendered from: one catalog, and the services of the daemon. */
@@ -24,5 +25,7 @@ export interface View {
   readonly hasPrompts: boolean
   /** The marketplace that is served, if there is one. */
   readonly marketplace: Pick<MarketplaceConfig, 'name' | 'plugin'> | undefined
+  /** Searches as clients do, best match first. `undefined` if search is off. */
+  readonly search?: ((text: string) => Promise<SearchResult>) | undefined
   readonly params: URLSearchParams
 }

@@ -122,7 +122,7 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
 
       await page.getByLabel('Search').fill('beta')
       await page.keyboard.press('Enter')
-      await page.waitForURL(`${origin}/?q=beta&source=`)
+      await page.waitForURL(`${origin}/?q=beta&source=&sort=`)
       await page.getByRole('link', { name: 'beta' }).click()
       expect(await page.locator('.prose').textContent()).toContain('second')
       await page.getByRole('link', { name: 'Changes' }).click()

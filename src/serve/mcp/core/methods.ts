@@ -6,6 +6,7 @@ import type { ShareHolder } from '../../fair-shares.ts'
 import type { Meter } from '../../meter.ts'
 import type { Scope } from '../../principal.ts'
 import type { Registry } from '../../registry.ts'
+import type { Finder } from '../../search/finder.ts'
 import { NONE, WHOLE } from '../../views.ts'
 import type { ViewName, Views } from '../../views.ts'
 import type { Forms } from '../resources/forms.ts'
@@ -32,6 +33,8 @@ export interface Serving {
   readonly surfaces?: readonly Surface[]
   /** Records every read, list and call. */
   readonly audit?: Audit
+  /** The search of tools, for other ways to search. `undefined` if search is off. */
+  readonly finder?: Finder
   /** Counts the HTTP requests. */
   readonly meter?: Meter
   /** Text about this server for the client's model; it may name skills by URI. */

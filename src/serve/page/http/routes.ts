@@ -46,6 +46,9 @@ export interface PageParts extends LoginParts {
   readonly holderOf: ShareHolderOf
 }
 
+/** The matches that a search of the page has, over all its pages. */
+const MOST_FOUND = 1_000
+
 /** The catalog for people, at `/` and below. Every URL is looked up as it is; none is joined to a path. */
 export class PageRoutes implements AsyncDisposable {
   readonly login: PageLogin
@@ -120,7 +123,11 @@ export class PageRoutes implements AsyncDisposable {
     return view === undefined ? undefined : serving.packs?.views.registryOf(view)
   }
 
-  #viewFor({ url = '/' }: IncomingMessage, reader: Reader, { catalog }: Registry): View {
+  #viewFor(request: IncomingMessage, reader: Reader, registry: Registry): View {
+    const { url = '/' } = request
+    const { catalog } = registry
+    const { finder } = this.#parts.serving
+    const holder = this.#parts.holderOf(request, reader.principal)
     const { serving, host, hasInstaller, isInstallerPublic, marketplace, address } = this.#parts
     const [path = '/', query = ''] = url.split('?', 2)
     const up = upFrom(path)
@@ -142,6 +149,7 @@ export class PageRoutes implements AsyncDisposable {
       hasPrompts: serving.forms.skillPrompts,
       marketplace,
       address: address(),
+      search: finder && (async (text) => finder.find(registry, { text, limit: MOST_FOUND }, holder)),
     }
   }
 
