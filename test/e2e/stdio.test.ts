@@ -135,7 +135,7 @@ test('one that cannot write, since its socket would be for others too, serves wh
   await using mcp = await stdio([], 'legacy', world.home.env)
 
   expect((await mcp.call('skills/list')).result.skills).toHaveLength(1)
-  while (!mcp.stderr().includes('it is no folder of yours alone')) await once(mcp.process.stderr, 'data')
+  while (!mcp.stderr().includes('it is not a folder of this user alone')) await once(mcp.process.stderr, 'data')
   expect(mcp.stderr()).not.toContain('    at ')
 })
 

@@ -474,7 +474,7 @@ test('--frozen and --offline ask no host for anything, and serve what is here', 
 
   expect(end.status).toBe(1)
   expect(end.stdout).toMatch(
-    /team: failed \(not-stored\): .*: the store does not have it, and --offline lets nobody be asked\n +Run skillsyncd sync once with neither --offline nor --frozen/,
+    /team: failed \(not-stored\): .*: the store does not have it, and --offline forbids network access\n +Run skillsyncd sync once with neither --offline nor --frozen/,
   )
   expect(end.stdout).not.toContain('`ref`')
   expect(world.git.requests.length).toBe(asked)

@@ -119,7 +119,9 @@ test('what was approved and then taken out of the branch is not served, and the 
   const outcome = await desk.sync()
 
   expect(outcome).toMatchObject({ kind: 'held', revision: { commit: other }, reason: { code: 'history-rewritten' } })
-  expect(messageOf(outcome)).toContain(`what was approved is not taken, ${second}: refs/heads/main does not lead to it`)
+  expect(messageOf(outcome)).toContain(
+    `the approved commit is not served, ${second}: refs/heads/main does not lead to it`,
+  )
   expect(desk.served()).toBe(first)
 })
 

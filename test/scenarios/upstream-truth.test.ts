@@ -18,7 +18,7 @@ test('a daemon with --locked says so, and never that a commit is upstream which 
 
   expect(before.json.sources[0]).not.toHaveProperty('upstream')
   expect(before.text).toContain(
-    `serves the locked commit ${locked.slice(0, 12)} of refs/heads/main; upstream was not asked yet`,
+    `serves the locked commit ${locked.slice(0, 12)} of refs/heads/main; upstream was not queried yet`,
   )
   expect(before.text).not.toContain('up to date')
   expect(before.json.attention.upToDate).toBe(0)
@@ -92,7 +92,7 @@ test('a source whose ref is a commit id is never told as up to date: upstream is
 
   expect(json.sources[0]).toMatchObject({ served: { commit } })
   expect(json.sources[0]).not.toHaveProperty('upstream')
-  expect(text).toContain('the configuration names this commit, and upstream is not asked for another')
+  expect(text).toContain('the configuration pins this commit, and upstream is not asked for another')
   expect(text).not.toContain('up to date')
 })
 
@@ -106,7 +106,7 @@ test('with --offline sync says that upstream was not asked, and status when it l
   const { stdout } = await world.home.command('sync')
   const { json, text } = await told(world.home)
 
-  expect(stdout).toBe(`team: unchanged, refs/heads/main at ${commit.slice(0, 12)}; upstream was not asked\n`)
+  expect(stdout).toBe(`team: unchanged, refs/heads/main at ${commit.slice(0, 12)}; upstream was not queried\n`)
   expect(json.daemon).toMatchObject({ locked: false, offline: true })
   expect(text).toContain(' with --offline;')
 })

@@ -247,7 +247,7 @@ async function put(
     const isThere = copies
       ? await putCopy({ ...ours, path, skill }, state)
       : await createLink(path, state.store.links.pathOf(name), ours)
-    if (!isThere) return { name, end: 'left', skill, why: 'somebody put something there meanwhile' }
+    if (!isThere) return { name, end: 'left', skill, why: 'another program put something there meanwhile' }
     return { name, end: copies ? 'copied' : 'linked', skill, isRenewed: step.found.kind !== 'absent' }
   } catch (error) {
     signal.throwIfAborted()

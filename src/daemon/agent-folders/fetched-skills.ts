@@ -111,7 +111,7 @@ async function faultOf(
     if (refusal !== undefined) return refusal.message
   }
   if (lacking > 0)
-    return `${lacking} of its ${skill.files.length} files are not fetched yet; the daemon fetches them at its next look, and skillsyncd mcp-source mirror now`
+    return `${lacking} of its ${skill.files.length} files are not fetched yet; the daemon fetches them at its next poll, and skillsyncd mcp-source mirror now`
   EXAMINED.add(skill)
   return undefined
 }

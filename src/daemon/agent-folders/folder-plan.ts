@@ -134,7 +134,7 @@ function holdersFor({ folder, remainderOf }: WantedLinks, { links, meant }: Serv
 /** A process that cannot examine the path must not put anything there either. */
 function unseenEntry(error: unknown): AgentFolderEntry {
   if (!isDiskError(error)) throw error
-  return { kind: 'foreign', what: `it cannot be looked at, ${whyNotUsed(error)}` }
+  return { kind: 'foreign', what: `it cannot be read, ${whyNotUsed(error)}` }
 }
 
 function isAsWanted(

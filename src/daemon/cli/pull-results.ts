@@ -75,7 +75,7 @@ function placeText({ ref, commit, upstream, lock }: SyncEnd): string {
   const served = isLocked ? `${at} (locked)` : at
   if (upstream?.commit === commit || ref === commit) return served
   return upstream === undefined
-    ? `${served}; upstream was not asked`
+    ? `${served}; upstream was not queried`
     : `${served}; upstream is at ${upstream.commit.slice(0, 12)}`
 }
 

@@ -104,7 +104,7 @@ const STRAYS: readonly Stray[] = [
     goesWith: ['url'],
     keys: {
       ref: 'only a repository has branches and tags',
-      signed: 'only a repository has commits that somebody could sign',
+      signed: 'only a repository has signed commits',
       webhook: 'a folder is watched, and a server is listened to',
       backend: 'it says what speaks git',
       fallback: 'only a repository has commits that could vanish from it',
@@ -113,9 +113,9 @@ const STRAYS: readonly Stray[] = [
   {
     goesWith: ['url', 'mcp'],
     keys: {
-      auth: 'nobody is asked for a folder',
-      ca: 'nobody is asked for a folder',
-      proxy: 'nobody is asked for a folder',
+      auth: 'a folder has no host',
+      ca: 'a folder has no host',
+      proxy: 'a folder has no host',
     },
   },
   {

@@ -92,7 +92,7 @@ async function expectOwnRuntime(runtime: string): Promise<void> {
 /** `undefined` if the folder belongs to this user alone. */
 export function whyNotOwn(folder: Stats): string | undefined {
   if (folder.isDirectory() && isMine(folder) && (folder.mode & 0o077) === 0) return undefined
-  return `it is no folder of yours alone, it has owner ${folder.uid} and mode ${(folder.mode & 0o777).toString(8)}`
+  return `it is not a folder of this user alone, it has owner ${folder.uid} and mode ${(folder.mode & 0o777).toString(8)}`
 }
 
 /** A system without user ids has one owner of everything. */

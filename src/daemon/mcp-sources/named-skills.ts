@@ -139,7 +139,7 @@ export class Additions {
   #serverOf(source: McpSource): McpServer {
     const { config, servers } = this.#parts
     if (!config.mode.offline) return servers.at(configuredIn(config, source.id), source)
-    throw new SyncError('source-unreachable', `Cannot ask "${source.id}": --offline lets nobody be asked`)
+    throw new SyncError('source-unreachable', `Cannot ask "${source.id}": --offline forbids network access`)
   }
 }
 

@@ -120,7 +120,7 @@ function hiddenDiagnostics(skill: Authored, finding: SkillDiagnostic): LintDiagn
   const text = inside === skill.documentName ? skill.document?.text : skill.texts.get(inside)
   const places = hiddenPlaces(hidden, text)
   return hidden.runs.map((run, index) => {
-    const said = `Characters stand here that nobody sees and a model reads: ${codePointNames(run)}`
+    const said = `Characters stand here that people do not see and a model reads: ${codePointNames(run)}`
     const more = index === hidden.runs.length - 1 ? moreHidden(hidden) : ''
     return { code, path, place: places[index] ?? START, message: `${said}${more}` }
   })

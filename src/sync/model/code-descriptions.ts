@@ -108,7 +108,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'field-refused': errorCode('skillsyncd', 'A field is called "__proto__", which clients refuse', 'call it otherwise'),
   'hidden-unicode': warningCode(
     'skillsyncd',
-    'Characters that nobody sees and a model reads; some of them withhold the skill',
+    'Characters that people do not see and a model reads; some of them withhold the skill',
     'remove them; where they are meant, write them as escapes',
   ),
   'unrendered-text': warningCode(

@@ -222,8 +222,8 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'awaiting-approval': `${LOOK}, then ${DECIDE}`,
   paused: 'skillsyncd resume ends the pause',
   pinned: 'skillsyncd resume lets it move again',
-  'rolled-back': 'skillsyncd resume lets it move again; without --hold the next commit is taken by itself',
-  rejected: `Nothing to do: the next commit is taken; ${APPROVE} takes this one after all`,
+  'rolled-back': 'skillsyncd resume lets it move again; without --hold the next commit is served without a decision',
+  rejected: `Nothing to do: the next commit is considered again; ${APPROVE} approves this one after all`,
   'revision-unverified': 'Check who signed the commit or the tag, and the files that `signed` names',
   'lock-mismatch':
     'skillsyncd verify lists each difference; skillsyncd lock adds what is missing, update moves what is there',
@@ -236,7 +236,7 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   unsupported: 'The message names what this version cannot do with the source',
   'store-failed': 'Check the space and the permissions of the state folder',
   'no-state-folder':
-    'Mount its disk, or restore the whole folder from a backup; or move away what is left of it and start the daemon, which fetches everything anew; or name another folder with `state` or --state',
+    'Mount its disk, or restore the whole folder from a backup; or move away what is left of it and start the daemon, which fetches everything again; or name another folder with `state` or --state',
   'socket-failed':
     'Set XDG_RUNTIME_DIR to a folder of this user alone, or unset it: the daemon then makes a folder of its own below TMPDIR',
   'folder-unsafe':

@@ -51,6 +51,6 @@ async function takeBelow(pull: RevisionPull, approved: Revision, take: Take): Pr
 }
 
 function notTaken({ reason, ...held }: Waiting, { commit }: Revision, why: string): Waiting {
-  const message = `${reason.message}; what was approved is not taken, ${commit}: ${why}`
+  const message = `${reason.message}; the approved commit is not served, ${commit}: ${why}`
   return { ...held, reason: { code: reason.code, message } }
 }

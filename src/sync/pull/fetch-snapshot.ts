@@ -172,7 +172,7 @@ function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void
   const count = invalid.length === 1 ? '1 of its skills is' : `${invalid.length} of its skills are`
   const named = invalid.slice(0, MOST_NAMED).map((skill) => `"${skill.path}": ${invalidReason(skill)}`)
   const more = invalid.length > MOST_NAMED ? `; and ${invalid.length - MOST_NAMED} more` : ''
-  const message = `Cannot take the commit: ${count} invalid and the source is strict; ${named.join('; ')}${more}`
+  const message = `Cannot serve the commit: ${count} invalid and the source is strict; ${named.join('; ')}${more}`
   throw new SyncError('content-refused', message)
 }
 

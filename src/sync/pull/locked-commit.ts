@@ -47,7 +47,7 @@ function notHere({ source: { id }, entry }: LockedPull, why: string): SyncError 
   const tries = `restore the state folder of a machine that has it, or move the lock with skillsyncd update ${id}`
   return new SyncError(
     'ref-not-found',
-    `Cannot take commit ${entry.revision.commit} of "${id}", which is locked: ${why}; ${tries}`,
+    `Cannot fetch commit ${entry.revision.commit} of "${id}", which is locked: ${why}; ${tries}`,
   )
 }
 

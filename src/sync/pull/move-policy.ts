@@ -50,7 +50,7 @@ function standingHold({ source, served, found, decision }: RefMove): SyncError |
   if (!isAbout(skipped, found) || (served !== undefined && isSameRevision(served, found))) return undefined
   const [code, how] =
     skipped?.by === 'reject' ? (['rejected', 'rejected'] as const) : (['rolled-back', 'rolled back from'] as const)
-  return new SyncError(code, `"${id}" was ${how} ${revisionText(found)}; the next commit is taken`)
+  return new SyncError(code, `"${id}" was ${how} ${revisionText(found)}; the next commit is considered again`)
 }
 
 /**

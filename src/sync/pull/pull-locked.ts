@@ -104,8 +104,8 @@ async function takeEarlierVersion(pull: LockedPull): Promise<Outcome> {
 }
 
 function cutOff({ source, entry }: LockedPull, why: string): SyncError {
-  const what = `Cannot take commit ${entry.revision.commit} of "${source.id}", which is locked`
-  return new SyncError('not-stored', `${what}: ${why}, and --offline lets nobody be asked`)
+  const what = `Cannot fetch commit ${entry.revision.commit} of "${source.id}", which is locked`
+  return new SyncError('not-stored', `${what}: ${why}, and --offline forbids network access`)
 }
 
 function isOfEarlierVersion(pull: LockedPull, snapshot: Snapshot): boolean {

@@ -64,7 +64,7 @@ async function take(pull: RevisionPull): Promise<Updated | Waiting> {
 
 function offlineOutcome({ source, current }: Pull): Outcome {
   if (current !== undefined) return { kind: 'unchanged', revision: undefined }
-  const message = `Cannot pull "${source.id}": nothing of it is in the store, and --offline lets nobody be asked`
+  const message = `Cannot pull "${source.id}": nothing of it is in the store, and --offline forbids network access`
   throw new SyncError('not-stored', message)
 }
 

@@ -70,8 +70,7 @@ function asListed(skill: Skill, { firstRead, dynamic, packed }: Listing): Skill 
 /** The server guarantees nothing about the files of such a skill: they are what the first read returned. */
 function withNote(skill: Skill, firstRead: ReadonlySet<string>): Skill {
   if (!firstRead.has(skill.upstream?.uri ?? '')) return skill
-  const message =
-    'The server gives no digests of its files: they are taken for what they were when they were first read'
+  const message = 'The server gives no digests of its files: they are pinned as they were when they were first read'
   return { ...skill, findings: [...skill.findings, { rule: 'not-verifiable', path: skill.path, message }] }
 }
 

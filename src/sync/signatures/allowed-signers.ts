@@ -82,7 +82,7 @@ function readKey(text: string): SshPublicKey {
   if (certifiedType(type) !== undefined) {
     throw new MalformedSsh('it has a certificate; name the key itself, or its authority with cert-authority')
   }
-  if (!isKeyType(type)) throw new MalformedSsh(`${JSON.stringify(type.slice(0, 100))} is no type of key that is taken`)
+  if (!isKeyType(type)) throw new MalformedSsh(`${JSON.stringify(type.slice(0, 100))} is not a supported type of key`)
   const key = readSshKey(fromBase64(encoded))
   if (key.type !== type) throw new MalformedSsh(`its key is of the type ${key.type}`)
   return key

@@ -67,7 +67,7 @@ export function readSshKey(blob: Buffer): SshPublicKey {
 export function readKeyFields(type: string, reader: SshReader): SshPublicKey {
   const known = KEY_TYPES.get(type)
   if (known === undefined)
-    throw new MalformedSsh(`keys of the type ${JSON.stringify(type.slice(0, 100))} are not taken`)
+    throw new MalformedSsh(`keys of the type ${JSON.stringify(type.slice(0, 100))} are not supported`)
   const fields = readPublic(known.kind, reader)
   const application = known.onSecurityKey ? reader.string() : undefined
   const strings = [type, ...fields.strings, ...(application === undefined ? [] : [application])]
@@ -105,7 +105,8 @@ function readRsa(reader: SshReader): PublicFields {
   const n = reader.magnitude()
   const bits = n.length * 8 - Math.clz32(n[0] ?? 0) + 24
   if (bits < LEAST_RSA_BITS) throw new MalformedSsh(`its RSA key has ${bits} bits; ${LEAST_RSA_BITS} are needed`)
-  if (bits > MOST_RSA_BITS) throw new MalformedSsh(`its RSA key has ${bits} bits; ${MOST_RSA_BITS} are taken at most`)
+  if (bits > MOST_RSA_BITS)
+    throw new MalformedSsh(`its RSA key has ${bits} bits; ${MOST_RSA_BITS} are supported at most`)
   const key = publicKey({ kty: 'RSA', n: n.toString('base64url'), e: e.toString('base64url') })
   return { algorithm: { kind: 'rsa', bytes: n.length }, public: key, strings: [positive(e), positive(n)] }
 }
@@ -178,7 +179,7 @@ const USER_PRESENT = 0x01
 function onSecurityKey(application: string, reader: SshReader, data: Buffer, touch: Touch): Buffer {
   const state = reader.take(5)
   if (touch === 'required' && (state.readUInt8() & USER_PRESENT) === 0) {
-    throw new Unproven('is signed by a security key that nobody touched')
+    throw new Unproven('is signed by a security key without a touch')
   }
   return Buffer.concat([sha256(application), state, sha256(data)])
 }

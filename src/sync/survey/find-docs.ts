@@ -38,7 +38,7 @@ export function docsTree(tree: Tree, folder: string): ObjectId | SkillDiagnostic
   return id
 }
 
-const UNREAD = 'The docs folder cannot be looked into; what was served of it is served on'
+const UNREAD = 'The docs folder cannot be read; what was served of it stays in service'
 
 class Walk implements FoundDocs {
   readonly files: FoundFile[] = []

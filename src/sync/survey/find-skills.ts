@@ -184,7 +184,7 @@ function rootFolder(tree: Tree, root: string): ObjectId {
   for (const name of root === '' ? [] : root.split('/')) {
     const entry = tree.list(id).find((candidate) => candidate.name === name)
     if (entry?.kind === 'unread')
-      throw new SyncError('source-unreachable', `Cannot look into the folder "${root}": it cannot be read`)
+      throw new SyncError('source-unreachable', `Cannot read the folder "${root}": it cannot be read`)
     if (entry?.kind !== 'folder') {
       throw new SyncError(
         'content-refused',

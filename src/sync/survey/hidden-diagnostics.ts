@@ -57,9 +57,9 @@ function findingOf({ path, where, hidden }: Hiding): SkillDiagnostic {
 }
 
 const KINDS = {
-  smuggled: 'spell out what nobody sees and a model reads',
+  smuggled: 'spell out what people do not see and a model reads',
   disguised: 'reorder or conceal what a model reads',
-  unseen: 'nobody sees and a model reads',
+  unseen: 'people do not see and a model reads',
 } as const
 
 /** The invisible characters in the values of a frontmatter, which escapes can spell. */

@@ -44,8 +44,7 @@ export function follow(
     const entry = places.entryAt(target)
     if (entry === undefined) return refusal(`its target "${shownText(text)}" does not exist`)
     if (entry.kind === 'submodule') return refusal(`its target "${shownText(text)}" is a submodule`)
-    if (entry.kind === 'unread')
-      return { ...refusal(`its target "${shownText(text)}" cannot be looked into`), isUnread: true }
+    if (entry.kind === 'unread') return { ...refusal(`its target "${shownText(text)}" cannot be read`), isUnread: true }
     if (entry.kind !== 'link') return { kind: 'entry', path: target, entry }
     path = target
     id = entry.id

@@ -76,7 +76,7 @@ class DeclaredSet {
         `The digest of "${path}" is ${shownValue(digest)}, and not sha256: with 64 digits of 0-9 and a-f`,
       )
     if (size === undefined)
-      return this.#finding('size-unknown', `The server does not say how large "${path}" is; nobody could list it`)
+      return this.#finding('size-unknown', `The server does not declare the size of "${path}", so it cannot be listed`)
     if (!isSize(size)) return this.#refusal(`The size of "${path}" is ${shownValue(size)}, and no number of bytes`)
     if (this.#met.has(uri)) return this.#refusal(`The file ${shownValue(uri)} is listed twice`)
     const twin = this.#tree.add(path)

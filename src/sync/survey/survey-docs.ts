@@ -207,7 +207,7 @@ class DocsSurvey {
   #refuse(path: string, refused: RefusedBlob): void {
     const at = joinPath(this.#reading.folder, path)
     const { rule, message } = contentRefusal(at, refused, this.#mostBytes)
-    if (mayPass(refused.reason)) this.#note('not-read', at, `${message}; what was served of it is served on`)
+    if (mayPass(refused.reason)) this.#note('not-read', at, `${message}; what was served of it stays in service`)
     else this.#note(rule, at, message)
   }
 
@@ -262,7 +262,7 @@ const LOT = 256
  */
 function unaddressedReason(path: string): string | undefined {
   if (path.includes('\\')) return 'The path holds a backslash, which no URI may carry'
-  if (/\p{Cc}/u.test(path)) return 'The path holds a control character, and nobody would see what its URI names'
+  if (/\p{Cc}/u.test(path)) return 'The path contains a control character, which would be invisible in its URI'
   if (baseName(path) === '.md') return 'The file has an ending and no name before it'
   return readContractUri(contractUri({ kind: 'doc', path })).ok ? undefined : 'No URI can name the file'
 }

@@ -112,7 +112,7 @@ class Surveyor {
     const isUnlisted = matcher(this.#selection.unlisted)
     const { names, nested } = this.#selection
     const skills = await stepByStep(placing(judged, { names, nested, isUnlisted }))
-    const unusable = found.unusable.map((path) => unusableDiagnostic(path, 'A folder that is not looked into'))
+    const unusable = found.unusable.map((path) => unusableDiagnostic(path, 'A folder that is not read'))
     const docs = await this.#docs()
     // Last of all that takes blobs, so that it uses up no limit before the rest.
     const { marketplace, findings: ofMarketplace } = await this.#marketplace(found)
@@ -268,7 +268,7 @@ class Surveyor {
     if (taken?.kind === 'blob') return this.#tree.bytesOf(taken)
     const stored = this.#stored.get(blob)
     if (stored === undefined || this.#earlier === undefined)
-      throw new SyncError('store-failed', `Cannot read blob ${blob}: nobody has it`)
+      throw new SyncError('store-failed', `Cannot read blob ${blob}: it was not fetched`)
     return this.#earlier.read(stored.in, stored.path)
   }
 }

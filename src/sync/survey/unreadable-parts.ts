@@ -48,7 +48,7 @@ export function unreadDiagnostics({
 }: Pick<UnreadParts, 'outside' | 'contentOf'>): readonly SkillDiagnostic[] {
   const findings = outside.flatMap(({ path, id }) => refusalIn(path, contentOf(id)) ?? [])
   return firstDiagnostics(findings, MOST_TOLD, (left, { path }) => {
-    return { path, message: `${left} more places that cannot be looked into are left out` }
+    return { path, message: `${left} more places that cannot be read are left out` }
   })
 }
 
@@ -81,7 +81,7 @@ class Reasons {
   constructor({ outside, linked, candidates, contentOf }: UnreadParts) {
     for (const { path, id } of outside) this.#add(path, contentOf(id))
     for (const path of linked) {
-      const message = 'What the link leads to cannot be looked into'
+      const message = 'What the link leads to cannot be read'
       this.#ofSkills.set(path, { rule: 'path-refused', path, message })
     }
     for (const candidate of candidates) {

@@ -138,9 +138,9 @@ test('what is in the way in the runtime folder is named with what helps', async 
 
   const end = await home.run('sync')
 
-  expect(end.stderr).toContain('it is no folder of yours alone')
+  expect(end.stderr).toContain('it is not a folder of this user alone')
   expect(end.stderr).toContain('Set XDG_RUNTIME_DIR to a folder of this user alone, or unset it')
-  expect((await home.command('doctor')).stdout).toContain('it is no folder of yours alone')
+  expect((await home.command('doctor')).stdout).toContain('it is not a folder of this user alone')
 })
 
 /** Another user's folder and socket, in the place of those of the daemon. */

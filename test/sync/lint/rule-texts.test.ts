@@ -562,7 +562,7 @@ test('hidden characters are told run by run, and of those that are not how many 
 
   const diagnostics = await diagnosticsOf({ 'a/SKILL.md': sound('a'), 'a/b.md': lines })
 
-  const says = 'Characters stand here that nobody sees and a model reads: '
+  const says = 'Characters stand here that people do not see and a model reads: '
   expect(diagnostics.map(({ message }) => message)).toEqual([
     `${says}U+202E`,
     `${says}U+200B`,

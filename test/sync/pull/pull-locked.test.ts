@@ -125,7 +125,7 @@ describe('where nobody may be asked', () => {
 
     const outcome = await scene.pull()
 
-    const message = expect.stringMatching(/the store has it by other rules .*, and --offline lets nobody be asked$/)
+    const message = expect.stringMatching(/the store has it by other rules .*, and --offline forbids network access$/)
     expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'not-stored', message } })
     expect(outcome).not.toHaveProperty('withdraw')
   })
@@ -134,7 +134,7 @@ describe('where nobody may be asked', () => {
     await using scene = await lockedBy(rulesOf(rulesWith()))
     scene.orders = { ...scene.orders, locked: { ...scene.orders.locked!, revision: OTHER } }
 
-    const message = expect.stringMatching(/the store does not have it, and --offline lets nobody be asked$/)
+    const message = expect.stringMatching(/the store does not have it, and --offline forbids network access$/)
     expect(await scene.pull()).toMatchObject({ kind: 'failed', error: { code: 'not-stored', message } })
   })
 })

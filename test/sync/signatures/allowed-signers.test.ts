@@ -83,7 +83,7 @@ const UNREADABLE: readonly (readonly [string, string])[] = [
   [`ada@example.com ${TYPE} ${KEY.slice(0, -1)}`, 'it is not valid base64'],
   [`ada@example.com ${TYPE} !${KEY}`, 'it is not valid base64'],
   [`ada@example.com ecdsa-sha2-nistp256 ${KEY}`, 'its key is of the type ssh-ed25519'],
-  [`ada@example.com ssh-dss ${KEY}`, '"ssh-dss" is no type of key that is taken'],
+  [`ada@example.com ssh-dss ${KEY}`, '"ssh-dss" is not a supported type of key'],
   [`ada@example.com ssh-ed25519-cert-v01@openssh.com ${KEY}`, 'it has a certificate; name the key itself'],
   [`ada@example.com no-touch-required ${ada.line}`, 'it has the unknown option "no-touch-required"'],
   [`ada@example.com constructor ${ada.line}`, 'it has the unknown option "constructor"'],

@@ -155,8 +155,8 @@ describe('a security key', () => {
     })
 
     test('that nobody touched is refused by name', () => {
-      expect(answerOf(touched(0x00), list)).toBe('is signed by a security key that nobody touched')
-      expect(answerOf(touched(0x04), list)).toBe('is signed by a security key that nobody touched')
+      expect(answerOf(touched(0x00), list)).toBe('is signed by a security key without a touch')
+      expect(answerOf(touched(0x04), list)).toBe('is signed by a security key without a touch')
     })
 
     test('cannot be told that it was touched afterwards', () => {
@@ -299,7 +299,7 @@ describe('a certificate', async () => {
     const list = `ada@example.com cert-authority ssh-ed25519 ${caBlob.toString('base64')}\n`
 
     expect(answerOf(untouched(sshStrings('no-touch-required', '')), list)).toBe('ada@example.com')
-    expect(answerOf(untouched(Buffer.alloc(0)), list)).toBe('is signed by a security key that nobody touched')
+    expect(answerOf(untouched(Buffer.alloc(0)), list)).toBe('is signed by a security key without a touch')
   })
 })
 

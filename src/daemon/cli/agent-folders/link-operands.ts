@@ -95,7 +95,7 @@ async function projectOf({ values }: Context): Promise<string | undefined> {
     if (!isDiskError(error)) throw error
     throw new UsageError(`Cannot use --project "${named}": ${whyNotUsed(error)}; ${mend}`, { cause: error })
   }
-  throw new UsageError(`Cannot use --project "${named}": it is no folder; ${mend}`)
+  throw new UsageError(`Cannot use --project "${named}": it is not a folder; ${mend}`)
 }
 
 /** Sends the records of links to the writer of the state folder. */

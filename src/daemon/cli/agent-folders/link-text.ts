@@ -32,7 +32,7 @@ export function linesOf({ folder, uses, done, cautions, ofUpstream }: FolderEnd)
     `${uses.map(folderUseText).join(', ')}: ${folder}`,
     ...moved.map((one) => `  ${lineOf(one)}`),
     ...(kept > 0 ? [`  = ${countOf(kept, 'skill')} as before`] : []),
-    ...(done.length === 0 && cautions.length === 0 ? ['  nothing to put there, and nothing of ours'] : []),
+    ...(done.length === 0 && cautions.length === 0 ? ['  nothing to install, and nothing that skillsyncd made'] : []),
     ...(ofUpstream > 0
       ? [
           `  - ${countOf(ofUpstream, 'skill')} of other MCP servers: in no folder, since their sources have no \`folders: true\``,

@@ -48,7 +48,7 @@ export const projectCommand: Command = {
     const { root, named, folders, closed } = await skillFoldersAt(path, context.signal)
     const shown = (folder: string): string => join(named, relative(root, folder))
     const unread = closed.map(([folder, code]): Named<ProjectionFailed> => {
-      const faults = [{ path: '', message: `cannot be looked into: ${whyNotUsed({ code })}` }]
+      const faults = [{ path: '', message: `cannot be read: ${whyNotUsed({ code })}` }]
       return { path: shown(folder), kind: 'failed', faults }
     })
     const out = context.values['out']

@@ -133,7 +133,7 @@ function stateLines({ source, state, locked, upstream, differences = [], error }
     case 'missing':
       return [`${source}: is not in the lock; upstream has ${textOf(upstream)}`]
     case 'extra':
-      return [`${source}: is in the lock and not in the configuration; skillsyncd lock --prune takes it out`]
+      return [`${source}: is in the lock and not in the configuration; skillsyncd lock --prune removes it`]
     case 'failed':
       return [`${source}: not known (${error?.code}): ${printableLine(error?.message ?? '')}`, ...more]
     default:

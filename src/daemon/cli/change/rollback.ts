@@ -84,7 +84,7 @@ function print(context: Context, done: readonly RolledBack[]): void {
 /** The automatic next step of the source, as text. */
 function nextOf({ source, decision: { paused, frozen, skipped } }: RolledBack): string {
   if (frozen !== undefined) return `held until skillsyncd resume ${source}`
-  if (paused === true) return `not looked at until skillsyncd resume ${source}`
+  if (paused === true) return `not polled until skillsyncd resume ${source}`
   if (skipped === undefined) return 'its ref is followed as before'
-  return `the commit after ${skipped.commit} is taken by itself; skillsyncd resume ${source} takes that one again`
+  return `the commit after ${skipped.commit} is served without a decision; skillsyncd resume ${source} serves that one again`
 }

@@ -51,7 +51,7 @@ export class SkillTexts {
   async #readUpstream({ upstream }: UpstreamSkill, file: SkillFile): Promise<string | { readonly why: string }> {
     const kept = await this.#store?.upstreams.read(upstream.source, file)
     if (kept?.kind === 'whole') return Buffer.from(kept.bytes).toString('utf8')
-    return { why: `the store does not have SKILL.md of a skill of "${upstream.source}": nobody has read it` }
+    return { why: `the store does not have SKILL.md of a skill of "${upstream.source}": no client has read it` }
   }
 
   /** A lock identifies a version by its digest alone; its files are found through a snapshot that contains it. */

@@ -121,7 +121,7 @@ async function readConfiguration(context: Context): Promise<{ readonly config: C
     const { environment, values } = context
     const state = typeof values['state'] === 'string' ? values['state'] : environment.state
     const config = { ...configOfSources([ANY], environment), sources: [], state: resolve(state) }
-    return { config, told: fail(error.message, 'Mend what the message names; sources are not looked at until then') }
+    return { config, told: fail(error.message, 'Mend what the message names; sources are not checked until then') }
   }
 }
 
@@ -138,7 +138,7 @@ function print(context: Context, all: readonly CheckResult[], more: object): voi
   }
   const shown = context.quiet ? all.filter(({ state }) => state !== 'ok') : all
   const verdict = fail + warn === 0 ? 'nothing found' : `${countOf(fail, 'fault')}, ${countOf(warn, 'warning')}`
-  const hosts = offline ? '; no host was asked' : ''
+  const hosts = offline ? '; no host was queried' : ''
   const paint = paintFor(context)
   printLines(context, [
     ...shown.flatMap((result) => linesOf(result, paint)),

@@ -43,13 +43,13 @@ async function watchesChecked(paths: readonly string[], limits: string, signal: 
   const [most, instances] = [await numberIn(limits, 'max_user_watches'), await numberIn(limits, 'max_user_instances')]
   if (most === undefined || instances === undefined) return ok('the system names no limits')
   const needed = await foldersBelow(paths, signal)
-  const mend = `sysctl fs.inotify.max_user_watches=${Math.max(65_536, 4 * needed)}; until then folders are looked at on their schedule`
+  const mend = `sysctl fs.inotify.max_user_watches=${Math.max(65_536, 4 * needed)}; until then folders are polled on their schedule`
   if (2 * needed > most)
     return warn(`${needed} folders are watched, and a user of this machine has ${most} watches in all`, mend)
   if (paths.length * 2 > instances)
     return warn(
       `${paths.length} sources are watched, and a user of this machine has ${instances} watchers in all`,
-      `sysctl fs.inotify.max_user_instances=${4 * paths.length}; until then folders are looked at on their schedule`,
+      `sysctl fs.inotify.max_user_instances=${4 * paths.length}; until then folders are polled on their schedule`,
     )
   return ok(`${needed} folders are watched; a user of this machine has ${most} watches`)
 }

@@ -55,5 +55,5 @@ function failedCheck({ name, subject }: DoctorCheck, error: unknown): CheckResul
   const { fail } = verdicts(name, subject)
   if (error instanceof SyncError) return fail(error.message, mendOf(error.code))
   const why = error instanceof Error ? error.message : String(error)
-  return fail(`this could not be looked at: ${why}`, 'The message names what stood in the way')
+  return fail(`this check failed to run: ${why}`, 'The message names what stood in the way')
 }

@@ -87,8 +87,7 @@ async function decisionsChecked(state: string): Promise<CheckResult[]> {
     await decisions.read()
     const { damage, loss } = decisions
     if (loss !== undefined) return [fail(loss.message, LOSS_MEND)]
-    if (damage !== undefined)
-      return [warn(damage.message, 'Nothing: it is written again by the daemon at its next look')]
+    if (damage !== undefined) return [warn(damage.message, 'Nothing: the daemon writes it again at its next poll')]
     return [ok('what people decided can be read')]
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
@@ -123,7 +122,7 @@ function kindOf(state: string, { type }: StatsFs): CheckResult[] {
 function roomOf(state: string, free: number, lacking: number): CheckResult[] {
   const { ok, warn, fail } = verdicts('disk', state)
   const text = `${bytesText(free)} free`
-  if (free < LEAST_FREE) return [fail(text, 'Make room: what is served is served on, but nothing new can be kept')]
+  if (free < LEAST_FREE) return [fail(text, 'Make room: what is served stays in service, but nothing new can be kept')]
   if (free >= lacking) return [ok(`${text}; at most ${bytesText(lacking)} more are used (limits.disk)`)]
   const mend = 'Make room, or lower `limits.disk.bytes`'
   return [warn(`${text}, and up to ${bytesText(lacking)} more may be used (limits.disk)`, mend)]
@@ -151,7 +150,7 @@ interface DiskKind {
 
 /** Another machine sees a writer's lease only if the disk shows changed files there in time. */
 const NETWORK: DiskKind = { name: 'a disk of the network', why: 'store.db must be on a local disk' }
-const MEMORY: DiskKind = { name: 'kept in memory', why: 'it is gone with the machine, or the container' }
+const MEMORY: DiskKind = { name: 'kept in memory', why: 'it ended with the machine or the container' }
 
 /** By the `f_type` of statfs(2): NFS, SMB in its three forms, 9P and AFS; tmpfs and ramfs. */
 const KINDS: ReadonlyMap<number, DiskKind> = new Map([

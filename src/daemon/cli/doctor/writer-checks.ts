@@ -87,7 +87,7 @@ async function silent(holder: FoundHolder): Promise<CheckResult> {
   const { ok, fail } = verdicts('lock')
   const who = processText(holder)
   if (await isAlive(holder)) return fail(`${who} holds it and does not listen`, STOPPED_MEND)
-  return ok(`${who} left it and is gone; the next start takes it over`)
+  return ok(`${who} left it and has ended; the next start takes it over`)
 }
 
 /** A process from before a reboot looks like one on another machine. */

@@ -28,7 +28,7 @@ export const reload: Command = {
     if (answer === undefined && holder?.isElsewhere === true)
       throw new OperatorError(
         'no-daemon',
-        `Cannot reload: ${processText(holder)} has the lock and cannot be asked from here; ${ELSEWHERE_MEND}`,
+        `Cannot reload: ${processText(holder)} has the lock and cannot be reached from here; ${ELSEWHERE_MEND}`,
       )
     if (answer === undefined)
       throw new OperatorError(

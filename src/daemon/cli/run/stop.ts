@@ -28,7 +28,7 @@ export const stop: Command = {
     if (answer === undefined && holder?.isElsewhere === true)
       throw new OperatorError(
         'no-daemon',
-        `Cannot stop: ${processText(holder)} has the lock and cannot be asked from here; ${ELSEWHERE_MEND}`,
+        `Cannot stop: ${processText(holder)} has the lock and cannot be reached from here; ${ELSEWHERE_MEND}`,
       )
     if (answer === undefined) throw new OperatorError('no-daemon', `No daemon runs for "${config.state}"`)
     const { pid, isManaged } = STOPPED.parse(answer.result)

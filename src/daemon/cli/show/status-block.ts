@@ -46,7 +46,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
     ...fetchedLines(source),
   ]
   for (const text of decisionTexts(decision, id)) lines.push(`  ${text}`)
-  if (lookingSince !== undefined) lines.push(`  looking, for ${sinceText(lookingSince, now)} now`)
+  if (lookingSince !== undefined) lines.push(`  fetching (${sinceText(lookingSince, now)})`)
   else if (nextPoll !== undefined) lines.push(`  next poll ${dueText(nextPoll, now)}`)
   if (condition !== undefined)
     lines.push(`  ! ${condition.code}: ${printableLine(condition.message)}`, `    ${mendLine(condition)}`)
@@ -102,7 +102,7 @@ function fetchedLines({ fetched }: SourceStatus): string[] {
 
 /** The usual form of current servers needs no line. */
 function formLines({ form }: SourceStatus): string[] {
-  return form === undefined || form === 'skills/list' ? [] : [`  told by ${FORM_TEXTS[form]}`]
+  return form === undefined || form === 'skills/list' ? [] : [`  listed by ${FORM_TEXTS[form]}`]
 }
 
 const FORM_TEXTS: Readonly<Record<Exclude<ListingForm, 'skills/list'>, string>> = {
@@ -156,7 +156,7 @@ function pendingLines({ id, pending: { count, paths } }: SourceStatus): string[]
     .map((path) => `  waits for skillsyncd approve ${printableLine(skillOperand(id, path))}`)
   const left = count - lines.length
   return left > 0
-    ? [...lines, `  ${left} more wait; skillsyncd list shows them, skillsyncd approve ${id}/ takes all`]
+    ? [...lines, `  ${left} more wait; skillsyncd list shows them, skillsyncd approve ${id}/ approves all`]
     : lines
 }
 
@@ -194,10 +194,10 @@ function freshness(source: SourceStatus, now: Date): string {
   const from = served.url === undefined ? '' : ` of ${served.url}, where the source was`
   const at = `serves ${served.ref} at ${served.commit.slice(0, 12)}${from}`
   const where = WHERE[kind]
-  if (isFixed(source)) return `${at}; the configuration names this commit, and ${where} is not asked for another`
+  if (isFixed(source)) return `${at}; the configuration pins this commit, and ${where} is not queried for another`
   if (upstream === undefined && isFollowed(lock) && lock.commit === served.commit)
-    return `serves the locked commit ${served.commit.slice(0, 12)} of ${served.ref}; ${where} was not asked yet`
-  if (upstream === undefined) return `${at}; ${where} was not asked yet`
+    return `serves the locked commit ${served.commit.slice(0, 12)} of ${served.ref}; ${where} was not queried yet`
+  if (upstream === undefined) return `${at}; ${where} was not queried yet`
   const seen = `${where} was at ${upstream.commit.slice(0, 12)} ${agoText(upstream.at, now)}`
   if (served.commit !== upstream.commit) return `${at}; behind: ${seen}`
   if (condition === undefined && !isKept(decision) && isUpToDate(source)) return `${at}; up to date: ${seen}`

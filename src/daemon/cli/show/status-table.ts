@@ -79,7 +79,7 @@ function stateOf(source: SourceStatus): string {
   if (isFixed(source)) return 'fixed'
   if (isUpToDate(source)) return 'up to date'
   if (isFollowed(source.lock)) return 'locked'
-  return upstream === undefined ? 'not asked yet' : 'behind'
+  return upstream === undefined ? 'not queried yet' : 'behind'
 }
 
 function lineOf(cells: readonly string[], widths: readonly number[]): string {

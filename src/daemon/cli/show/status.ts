@@ -224,7 +224,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
 function absenceText(elsewhere: WriterElsewhere | undefined): string {
   if (elsewhere === undefined) return 'no daemon runs'
   const who = processText({ ...elsewhere, isElsewhere: true })
-  if (elsewhere.isAlive) return `${who} writes, and cannot be asked from here`
+  if (elsewhere.isAlive) return `${who} writes, and cannot be reached from here`
   return `no daemon runs here; ${who} has the lock and left its lease as it is for ${GLANCE_MS / 1000} s`
 }
 
@@ -245,7 +245,7 @@ function lockLines({ lock, sources }: Status): string[] {
 function sourceLines({ sources, http }: Status, look: Look): string[] {
   if (look.inFull || sources.length <= MOST_IN_FULL)
     return sources.flatMap((source) => ['', ...blockOf(source, { http, now: look.now, all: look.all })])
-  return ['', ...tableOf(sources, look), '', look.paint('dim', 'skillsyncd status SOURCE tells all of one')]
+  return ['', ...tableOf(sources, look), '', look.paint('dim', 'skillsyncd status SOURCE shows all about one')]
 }
 
 /** More of them do not fit on a screen. */

@@ -52,7 +52,7 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
   const snapshot = snapshots?.find(({ source }) => source === row.source)
   const skill = snapshot?.skills.find(({ path }) => path === row.path)
   if (store === undefined || configured === undefined || snapshot === undefined || skill === undefined)
-    throw new OperatorError('unknown-skill', `"${row.source}/${row.path}" was taken away meanwhile`)
+    throw new OperatorError('unknown-skill', `"${row.source}/${row.path}" was removed meanwhile`)
   const { source } = configured
   const lock = config.lock === undefined ? undefined : await readLock(config.lock)
   const decision = (await store.decisions.read()).get(source.id)
@@ -134,7 +134,7 @@ function updateText({ update, ref, lock: { follows, source } }: Provenance): str
 
 function ruleText({ path, name, ref, rule: { root, include, unlisted, renamed } }: Provenance): string {
   const where = `${path === '' ? 'the root itself' : `"${path}"`} below ${root === '' ? `the root of the ${PLACES[ref]?.root ?? 'repository'}` : `root "${root}"`}`
-  const taken = include === undefined ? ', which no include takes any more' : `, taken by include "${include}"`
+  const taken = include === undefined ? ', which no include matches any more' : `, matched by include "${include}"`
   const hidden = unlisted === undefined ? '' : `, in no list by unlisted "${unlisted}"`
   return `${where}${taken}${hidden}${renamed ? `; served by its name, "${name}"` : ''}`
 }
@@ -167,7 +167,7 @@ const UNFOLLOWED: Partial<Record<LockStanding['state'], string>> = {
 
 function sinceText({ since, standing, disabled, pending }: Provenance): string {
   if (disabled) return 'not served; a person disabled it'
-  if (pending) return 'not served; nobody has approved what is declared now'
+  if (pending) return 'not served; its present declaration is not approved'
   if (since === undefined) return standing === 'withheld' ? 'not served; the findings say why' : 'not known'
   const { generation, createdAt, isOldestKept, approvedAt } = since
   if (approvedAt !== undefined)

@@ -132,7 +132,7 @@ interface Asked {
 const NOTHING_ASKED: Asked = { diagnostics: [], files: 0 }
 
 async function upstream(context: Context, config: Config, verifying: Verifying): Promise<Asked> {
-  if (config.mode.offline) return withoutAsking(verifyNote('upstream-not-asked', '--offline lets nobody be asked'))
+  if (config.mode.offline) return withoutAsking(verifyNote('upstream-not-asked', '--offline forbids network access'))
   const ids = idsOf(config).filter((id) => verifying.named.has(id))
   try {
     return await withWriter(context, config, (ask) => askedAbout(ids, verifying, ask))

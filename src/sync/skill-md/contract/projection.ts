@@ -118,7 +118,7 @@ function metadataFaults(metadata: JsonValue | undefined, hasBlock: boolean): Pro
   if (!isMapping(metadata)) return [{ field: 'metadata', message: 'has to be a mapping of names to texts' }]
   return Object.entries(metadata).flatMap(([key, value]) => {
     const field = `metadata.${key}`
-    if (key.startsWith(RESERVED)) return [{ field, message: `is reserved: nobody but the protocol names ${RESERVED}` }]
+    if (key.startsWith(RESERVED)) return [{ field, message: `is reserved: only the protocol defines ${RESERVED}` }]
     if (key.startsWith(PROJECTED)) {
       const mend = hasBlock ? 'give it another name' : 'this is a projection already; --reverse undoes it'
       return [{ field, message: `is where the projection puts what stands in ${CONTRACT_KEY}; ${mend}` }]

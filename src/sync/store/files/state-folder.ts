@@ -289,7 +289,7 @@ async function checkUnused(root: string): Promise<void> {
   const told =
     foreign === undefined
       ? `holds only "${first}" and the like, as where it was removed under a running daemon or restored in part`
-      : `holds "${foreign}", which is none of ours`
+      : `holds "${foreign}", which skillsyncd did not make`
   const message = `Cannot use "${root}" as the state folder: it has no file "format" and ${told}`
   throw new SyncError('no-state-folder', message)
 }

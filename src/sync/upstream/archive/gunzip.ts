@@ -11,9 +11,10 @@ export async function* gunzipStream(file: Buffer, most: number, signal: AbortSig
   const { used, size, sum } = yield* inflatedStream(file.subarray(start), most, 'the archive', signal)
   const end = start + used
   if (file.length < end + TRAILER_BYTES) throw new BadArchive('the gzip file ends early')
-  if (file.readUInt32LE(end) !== sum) throw new BadArchive('the gzip file has another sum than it says')
-  if (file.readUInt32LE(end + 4) !== size % 2 ** 32) throw new BadArchive('the gzip file has another size than it says')
-  if (file.length > end + TRAILER_BYTES) throw new BadArchive('the gzip file goes on after its first member')
+  if (file.readUInt32LE(end) !== sum) throw new BadArchive('the gzip file does not have the checksum that it declares')
+  if (file.readUInt32LE(end + 4) !== size % 2 ** 32)
+    throw new BadArchive('the gzip file does not have the size that it declares')
+  if (file.length > end + TRAILER_BYTES) throw new BadArchive('the gzip file continues after its first member')
 }
 
 const HEADER_BYTES = 10
@@ -24,7 +25,7 @@ function startOf(file: Buffer): number {
   const isGzip = file.length >= HEADER_BYTES && file.readUInt16BE(0) === 0x1f8b && file.readUInt8(2) === 8
   if (!isGzip) throw new BadArchive('it is no gzip file')
   const flags = file.readUInt8(3)
-  if (flags > 31) throw new BadArchive('the gzip file has flags that nobody knows')
+  if (flags > 31) throw new BadArchive('the gzip file has unknown flags')
   let at = HEADER_BYTES
   if ((flags & EXTRA) !== 0) at = within(file, at + 2) + file.readUInt16LE(at)
   if ((flags & NAME) !== 0) at = afterZero(file, at)

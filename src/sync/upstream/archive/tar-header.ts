@@ -14,7 +14,8 @@ export interface TarHeader {
 
 /** Parses a header of POSIX (ustar) or GNU. Throws if its checksum is wrong, or if its numbers are not octal. */
 export function readTarHeader(block: Buffer): TarHeader {
-  if (octalAt(block, 148, 8) !== sumOf(block)) throw new BadArchive('a header of the tar has another sum than it says')
+  if (octalAt(block, 148, 8) !== sumOf(block))
+    throw new BadArchive('a header of the tar file does not have the checksum that it declares')
   const magic = block.toString('latin1', 257, 263)
   if (magic !== USTAR && magic !== GNU) throw new BadArchive('a header of the tar is neither of POSIX nor of GNU')
   // GNU has times in the place of POSIX's prefix for long names.

@@ -121,7 +121,7 @@ async function takeBytes(reader: PieceReader, length: number): Promise<Buffer> {
 async function checkEnd(reader: PieceReader): Promise<void> {
   let zeros = 0
   for (let piece = await reader.next(); piece !== undefined; piece = await reader.next()) {
-    if (!isZero(piece)) throw new BadArchive('the tar goes on after its end')
+    if (!isZero(piece)) throw new BadArchive('the tar file continues after its end')
     zeros += piece.length
   }
   if (zeros < BLOCK_BYTES) throw new BadArchive('the tar ends early')
@@ -141,7 +141,7 @@ function paxRecords(bytes: Buffer): ReadonlyMap<string, Buffer> {
     const isWhole = end <= bytes.length && equals > at + written.length && equals < end && bytes[end - 1] === NEWLINE
     if (written === '' || !isWhole) throw new BadArchive('a pax header of the tar is malformed')
     const key = bytes.toString('utf8', at + written.length, equals)
-    if (records.has(key)) throw new BadArchive('a pax header of the tar says something twice')
+    if (records.has(key)) throw new BadArchive('a pax header of the tar file has a key twice')
     if (key.startsWith('GNU.sparse.')) throw new BadArchive('the tar has a file with holes')
     records.set(key, bytes.subarray(equals + 1, end - 1))
     at = end

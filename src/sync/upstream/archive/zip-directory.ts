@@ -49,7 +49,7 @@ export function readZipDirectory(archive: Buffer, limits: UnpackLimits): ZipDire
     entries.push(entry)
     at = next
   }
-  if (at !== end) throw new BadArchive('the zip has another number of members than it says')
+  if (at !== end) throw new BadArchive('the zip file does not have the number of members that it declares')
   return { entries, start }
 }
 

@@ -62,7 +62,7 @@ const OTHERS: ReadonlyMap<number, string> = new Map([
   [6, 'a device'],
   [10, 'a symbolic link'],
   [12, 'a socket'],
-  ...[3, 5, 7, 9, 11, 13, 14, 15].map((type): [number, string] => [type, 'of a kind that nobody knows']),
+  ...[3, 5, 7, 9, 11, 13, 14, 15].map((type): [number, string] => [type, 'of an unknown kind']),
 ])
 
 function checkReadable({ flags, method }: ZipEntry, path: string): void {
@@ -82,7 +82,7 @@ async function unpackEntry(entry: ZipEntry, packed: Buffer, signal: AbortSignal)
   const name = entry.name.toString()
   if (used !== entry.packed) throw badMember(name, 'has packed bytes after their end')
   if (bytes.length !== entry.size) throw badMember(name, `has ${bytes.length} bytes where it says ${entry.size}`)
-  if (sum !== entry.sum) throw badMember(name, 'has another sum than it says')
+  if (sum !== entry.sum) throw badMember(name, 'does not have the checksum that it declares')
   return bytes
 }
 

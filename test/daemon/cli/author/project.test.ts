@@ -364,7 +364,7 @@ test('a projection that --reverse could not undo is not made', async () => {
   expect(await written()).toEqual([])
 })
 
-test('a folder that cannot be looked into is told by its own path, and nothing is printed beside it', async () => {
+test('a folder that cannot be read is told by its own path, and nothing is printed beside it', async () => {
   await write({ 'one/SKILL.md': skillOf('one') })
   const closed = join(skills, 'closed')
   await mkdir(closed)
@@ -374,7 +374,7 @@ test('a folder that cannot be looked into is told by its own path, and nothing i
     await home.command('project', skills, '--json'),
   ])
 
-  const message = 'cannot be looked into: permission denied'
+  const message = 'cannot be read: permission denied'
   expect(beside).toMatchObject({ status: 1, stdout: '', stderr: `! ${closed}: ${message}\n` })
   expect(JSON.parse(json.stdout)).toEqual({ skills: [], failed: [{ path: closed, message }] })
 })

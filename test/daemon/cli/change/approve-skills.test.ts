@@ -33,7 +33,7 @@ test('a skill that waits is not told to be served, nor since when', async () => 
     expect(stdout).toContain('refunds (waits for approval)\n')
     expect(stdout).toContain('clients do not find it, until skillsyncd approve au/refunds\n')
   }
-  expect(told[1]?.stdout).toContain('since   not served; nobody has approved what is declared now\n')
+  expect(told[1]?.stdout).toContain('since   not served; its present declaration is not approved\n')
   expect(why).toMatchObject({ pending: true })
   expect(why).not.toHaveProperty('since')
   expect(after.stdout).toContain('refunds (served)\n')

@@ -168,7 +168,7 @@ test('a folder with update: review is served as what was approved, and not as wh
   const approved = await world.home.command('approve', 'own', waiting.commit)
 
   expect([held.status, late.status, approved.status]).toEqual([3, 3, 0])
-  expect(late.stdout).toContain(`what was approved is not taken, ${shown.waiting.commit}`)
+  expect(late.stdout).toContain(`the approved commit is not served, ${shown.waiting.commit}`)
   expect(listed.stdout).not.toContain('gamma')
   expect((await world.home.command('list')).stdout).toContain('gamma')
 })

@@ -75,7 +75,7 @@ test('"up to date" stands only where both commits are shown, and nobody keeps th
   expect(told).toEqual([
     'up to date',
     'behind',
-    'not asked yet',
+    'not queried yet',
     'nothing served',
     'never pulled',
     'paused',

@@ -111,7 +111,7 @@ describe('a cursor is refused', () => {
       ],
       [null, 5, true, {}, [], [nextCursor], { toString: () => nextCursor }],
     ].flat(),
-  )('where it is %j, which is none of ours', (cursor) => {
+  )('where it is %j, which skillsyncd did not make', (cursor) => {
     const asked = () => pageOf(items, listing, { cursor, limits, sizeOf })
 
     expect(asked).toThrow(expect.objectContaining({ name: 'RpcError', code: -32602 }))

@@ -47,7 +47,7 @@ test('what was removed of the layout is made again, but nothing where it is no s
 
 test.each([
   [['checkouts', 'audit'], 'holds only "checkouts" and the like, as where it was removed under a running daemon'],
-  [['checkouts', 'thesis'], 'holds "thesis", which is none of ours'],
+  [['checkouts', 'thesis'], 'holds "thesis", which skillsyncd did not make'],
   [['store.db'], 'holds only "store.db" and the like'],
 ])('a folder with %j and without its format is refused, by whose it is', async (names, says) => {
   await using folder = await temporaryFolder()

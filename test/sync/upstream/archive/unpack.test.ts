@@ -167,7 +167,7 @@ describe('what is neither a file nor a folder', () => {
     ['a device of characters', 0o020644, 'a device'],
     ['a device of blocks', 0o060644, 'a device'],
     ['a socket', 0o140644, 'a socket'],
-    ['a kind that nobody knows', 0o150644, 'of a kind that nobody knows'],
+    ['a kind that nobody knows', 0o150644, 'of an unknown kind'],
   ])('%s in a zip is refused', async (_, mode, what) => {
     const result = await unpacked('zip', zip(SKILL, { name: 'evil', content: '../../etc/passwd', mode }))
 
@@ -441,7 +441,7 @@ describe('a zip', () => {
     ['another size in its header', { local: { size: 1 } }, 'is described otherwise in its own header'],
     ['no size in its header', { local: open }, 'is described otherwise in its own header'],
     ['other flags in its header', { local: { flags: 0 } }, 'is described otherwise in its own header'],
-    ['a wrong sum', { said: { sum: 1 } }, 'has another sum than it says'],
+    ['a wrong sum', { said: { sum: 1 } }, 'does not have the checksum that it declares'],
     ['too small a size', { said: { size: 9 } }, 'inflates to more than 9 bytes'],
     ['too large a size', { said: { size: 251 } }, 'has 250 bytes where it says 251'],
     ['too small a packed size', { said: { packed: packed - 1 } }, 'has something else after its bytes'],

@@ -51,7 +51,7 @@ const PEEK_BYTES = 1024
 function contentOf(handle: number, headerBytes: number, size: number): Buffer {
   const whole = headerBytes + size
   const length = fstatSync(handle).size
-  if (length > mostBytes(whole)) throw new Malformed('a loose object is larger than it says')
+  if (length > mostBytes(whole)) throw new Malformed('a loose object is larger than it declares')
   const packed = Buffer.allocUnsafe(length)
   for (let at = 0; at < length;) {
     const read = readSync(handle, packed, at, length - at, at)

@@ -124,7 +124,7 @@ export class PackFile implements Disposable {
     let total = 0
     inflate.on('data', (piece: Buffer) => {
       total += piece.length
-      if (total > size) inflate.destroy(new Malformed('an object is larger than it says'))
+      if (total > size) inflate.destroy(new Malformed('an object is larger than it declares'))
       else take(piece)
     })
     const ended = new Promise<void>((resolve, reject) => {
@@ -138,7 +138,7 @@ export class PackFile implements Disposable {
     }
     inflate.end()
     await ended
-    if (total !== size) throw new Malformed('an object is smaller than it says')
+    if (total !== size) throw new Malformed('an object is smaller than it declares')
     return at + inflate.bytesWritten
   }
 
@@ -219,12 +219,12 @@ export function inflatedObject(
   try {
     const result: unknown = inflateSync(packed, options)
     if (!isInflated(result) || result.buffer.length !== size)
-      throw new Malformed('an object has another size than it says')
+      throw new Malformed('an object does not have the size that it declares')
     return { bytes: result.buffer, used: result.engine.bytesWritten }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'Z_BUF_ERROR') return undefined
-    if (code === 'ERR_BUFFER_TOO_LARGE') throw new Malformed('an object is larger than it says')
+    if (code === 'ERR_BUFFER_TOO_LARGE') throw new Malformed('an object is larger than it declares')
     throw error
   }
 }

@@ -95,7 +95,7 @@ const OF_SSH: readonly Reading[] = [
     'credentials-rejected',
     /Permission denied \(([^\n)]*)\)/,
     ([, methods]) =>
-      `the host takes none of the keys that it was offered; it takes ${printableText(methods)}, and keys alone are tried`,
+      `the host accepts none of the offered keys; it accepts ${printableText(methods)}, and keys alone are tried`,
   ],
   [
     'credentials-rejected',

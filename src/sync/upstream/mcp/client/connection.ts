@@ -118,7 +118,7 @@ function expectComplete(result: JsonObject, what: string): void {
   const { resultType } = result
   if (resultType === undefined || resultType === 'complete') return
   if (resultType === 'input_required') {
-    throw new SyncError('unsupported', `${what}: it wants input first, and nobody is here to give it`)
+    throw new SyncError('unsupported', `${what}: it requests input first, which skillsyncd does not give`)
   }
   throw new SyncError('unsupported', `${what}: its type is ${printable(shownValue(withinDepth(resultType)))}`)
 }
