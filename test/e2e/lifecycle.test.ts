@@ -229,7 +229,7 @@ test('the status says since when a source is looked at, not when that was due', 
 
   const { stdout } = await world.home.command('status')
 
-  expect(stdout).toMatch(/\n {2}looking, for \d+ s now\n/)
+  expect(stdout).toMatch(/\n {2}fetching \(\d+ s\)\n/)
   expect(stdout).not.toContain('next poll')
   await daemon.stop()
 })

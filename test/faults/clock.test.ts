@@ -49,7 +49,7 @@ describe.skipIf(LIBRARY === undefined)(
 
       // It is asked here, where the clock is behind that of the daemon.
       const told = async (): Promise<string> => (await scene.home.command('status')).stdout
-      await expect.poll(told).toContain('  looking, for 0 s now')
+      await expect.poll(told).toContain('  fetching (0 s)')
     })
   },
 )

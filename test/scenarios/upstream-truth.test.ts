@@ -92,7 +92,7 @@ test('a source whose ref is a commit id is never told as up to date: upstream is
 
   expect(json.sources[0]).toMatchObject({ served: { commit } })
   expect(json.sources[0]).not.toHaveProperty('upstream')
-  expect(text).toContain('the configuration pins this commit, and upstream is not asked for another')
+  expect(text).toContain('the configuration pins this commit, and upstream is not queried for another')
   expect(text).not.toContain('up to date')
 })
 

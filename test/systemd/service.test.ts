@@ -23,7 +23,7 @@ describe.skipIf(OBSTACLE !== undefined)(
         StatusText: expect.stringMatching(/^\d skills? of 2 sources, generation \d$/),
       })
       await expect.poll(async () => machine.served(), POLL).toEqual(['alpha'])
-      expect((await machine.skillsyncd('status')).stdout).toContain('looking, for ')
+      expect((await machine.skillsyncd('status')).stdout).toContain('fetching (')
     })
 
     test('after a restart the last generation is there when the restart is over', async () => {
@@ -143,7 +143,7 @@ describe.skipIf(OBSTACLE !== undefined)(
       await expect.poll(async () => machine.pinged(), POLL).toBeGreaterThan(asked + 9_000_000)
 
       expect(await machine.show('NRestarts', 'SubState')).toEqual({ NRestarts: '0', SubState: 'running' })
-      expect((await machine.skillsyncd('status')).stdout).toContain('looking, for ')
+      expect((await machine.skillsyncd('status')).stdout).toContain('fetching (')
     })
 
     test('a credential of the manager is what a source is asked with, and is in no line of the journal', async () => {

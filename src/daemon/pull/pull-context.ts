@@ -73,7 +73,7 @@ function gateOf(
     }
     const what = `${next.revision.commit} of "${next.source}"`
     return verdict.kind === 'hold'
-      ? new SyncError('awaiting-approval', `Cannot follow unseen: the gate holds ${what}: ${verdict.reason}`)
+      ? new SyncError('awaiting-approval', `Cannot serve without approval: the gate holds ${what}: ${verdict.reason}`)
       : new SyncError('content-refused', `Cannot serve ${what}: the gate refuses it: ${verdict.reason}`)
   }
 }

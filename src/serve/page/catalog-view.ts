@@ -66,7 +66,7 @@ const SORTS = [
 function findForm(view: View, { text, source, pack, sort }: Query): Html {
   const { packs, up } = view
   const options = sourcesIn(view).map((id) => optionOf(id, id, id === source))
-  return html`<form class="find" role="search" action="${up}" method="get">
+  return html`<form class="find wide" role="search" action="${up}" method="get">
     <div>
       <label for="q">Search by name, path or description</label>
       <input id="q" type="search" name="q" value="${text}" maxlength="200" autocomplete="off" spellcheck="false" />
@@ -167,16 +167,19 @@ function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, { catalog,
   </li>`
 }
 
-/** True if several listed skills with other content have this name: only the path tells them apart. */
+/** True if listed skills with other content have this name: only the path tells them apart. */
 function isNameShared({ name }: CatalogSkill, catalog: Catalog): boolean {
   return (namesIn(catalog).get(name) ?? 0) > 1
 }
 
+/** Returns the number of skills with each name, copies counted once. */
 function namesIn(catalog: Catalog): ReadonlyMap<string, number> {
   const known = NAMES.get(catalog)
   if (known !== undefined) return known
   const names = new Map<string, number>()
-  for (const { name } of catalog.listed) names.set(name, (names.get(name) ?? 0) + 1)
+  const places = placesIn(catalog)
+  const firsts = catalog.listed.filter((entry) => places.of(entry)[0] === entry)
+  for (const { name } of firsts) names.set(name, (names.get(name) ?? 0) + 1)
   NAMES.set(catalog, names)
   return names
 }

@@ -102,8 +102,8 @@ async function awaitingReview(
   const moved = `${found.ref} of "${source.id}" moved from ${revisionText(followed)} to ${revisionText(found)}`
   const isRewritten = followed.ref === found.ref && (await relationOf(followed, found)) === 'rewritten'
   if (isRewritten)
-    return new SyncError('history-rewritten', `Cannot follow unseen: ${moved}, which does not lead to it`)
-  return new SyncError('awaiting-approval', `Cannot follow unseen: ${moved}`)
+    return new SyncError('history-rewritten', `Cannot serve without approval: ${moved}, which does not lead to it`)
+  return new SyncError('awaiting-approval', `Cannot serve without approval: ${moved}`)
 }
 
 /**
@@ -114,7 +114,7 @@ function awaitingFirstReview({ id }: Source, served: Revision | undefined, found
   // Another address of the same repository: a commit id stands for its content, whatever the origin.
   if (served !== undefined && served.commit === found.commit && served.tag === found.tag) return undefined
   const first = `${found.ref} of "${id}" is at ${revisionText(found)}, and nothing from there was approved before`
-  return new SyncError('awaiting-approval', `Cannot follow unseen: ${first}`)
+  return new SyncError('awaiting-approval', `Cannot serve without approval: ${first}`)
 }
 
 /** The commit, and the tag object if there is one: a tag that was created anew can name the same commit. */

@@ -101,8 +101,8 @@ test('a pull shows how much of its source has come', async () => {
 
 describe.each([
   ['sync', ['[....................] pulling team', '[####################] 1 of 1 source: team updated']],
-  ['lock', ['[....................] 0 of 1 source looked at', '[####################] 1 of 1 source looked at: team']],
-  ['update', ['1 of 1 source looked at: team', '[....................] 0 of 1 source pulled', 'pulled: team']],
+  ['lock', ['[....................] 0 of 1 source checked', '[####################] 1 of 1 source checked: team']],
+  ['update', ['1 of 1 source checked: team', '[....................] 0 of 1 source pulled', 'pulled: team']],
 ])('%s', (command, shown) => {
   test('counts its sources, with a bar on a terminal', async () => {
     await using world = await World.create()

@@ -53,14 +53,16 @@ test('who reads the state folder for a client is answered whatever its configura
   ).rejects.toMatchObject({ code: 'other-config' })
 })
 
-test('each pull is told as it ends, in a form that its reader knows', async () => {
+test('each pull is reported while it fetches and as it ends, in a form that its reader knows', async () => {
   await using desk = await Desk.open()
   await using _writer = await desk.write()
-  const ends: unknown[] = []
+  const events: unknown[] = []
 
-  const answer = await request(desk.config(), 'sync', {}, { signal: STEADY, onEvent: (end) => ends.push(end) })
+  const answer = await request(desk.config(), 'sync', {}, { signal: STEADY, onEvent: (event) => events.push(event) })
 
   expect(answer).toEqual({ result: { problems: [] } })
+  const ends = events.slice(-1)
+  expect(events.slice(0, -1)).toEqual([{ fetching: { source: 'team', files: 1, bytes: 0 } }])
   expect(ends.map((end) => SYNC_END.parse(end))).toEqual(ends)
   expect(ends).toMatchObject([{ source: 'team', outcome: 'updated', skills: { seen: 1, clean: 1 } }])
 })

@@ -34,7 +34,11 @@ function health(id: string, more: Partial<SourceHealth> = {}): SourceHealth {
 
 const NEW = { served: undefined, lastAttempt: undefined, lastSuccess: undefined }
 const FAILED = { code: 'dns-failed', message: 'Cannot resolve "git.example.com"', mend: 'Check the host name' } as const
-const WAITS = { code: 'awaiting-approval', message: 'Cannot follow unseen', mend: 'skillsyncd approve' } as const
+const WAITS = {
+  code: 'awaiting-approval',
+  message: 'Cannot serve without approval',
+  mend: 'skillsyncd approve',
+} as const
 const PINNED = { code: 'pinned', message: 'It is pinned', mend: 'skillsyncd unpin' } as const
 const PENDING = { id: 'b'.repeat(40), ref: 'refs/heads/main' }
 

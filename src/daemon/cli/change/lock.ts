@@ -67,7 +67,7 @@ interface Done {
 async function entriesFor(ids: readonly SourceId[], context: Context, config: Config): Promise<End[]> {
   const sources = ids.map((id) => configuredIn(config, id))
   return withStoreAndWriter(context, config, (looking) =>
-    eachCounted(context, sources, 'looked at', ({ source }) => entryFor(source, looking)),
+    eachCounted(context, sources, 'checked', ({ source }) => entryFor(source, looking)),
   )
 }
 

@@ -104,7 +104,7 @@ async function updateLock(context: Context, config: Config, update: LockUpdate):
   return withStoreAndWriter(context, config, async (looking) => {
     const precise = await preciseCommit(update, looking)
     const sources = ids.map((id) => configuredIn(config, id))
-    const looks = await eachCounted(context, sources, 'looked at', ({ source }) => lookAt(source, looking, precise))
+    const looks = await eachCounted(context, sources, 'checked', ({ source }) => lookAt(source, looking, precise))
     const { isWritten, moves } = await writeLock(file, looks, context.signal)
     const ends = await eachCounted(context, looks, 'pulled', async (look): Promise<End> => {
       const { id } = look.source

@@ -66,6 +66,8 @@ export const start: Command = {
     )
     await whileServing(writer, { listen, sockets, place, log }, async ({ url, operationsUrl, serve }) => {
       streams.stdout.write(`${url}/mcp\n`)
+      if (streams.stderr.isTTY === true && !context.quiet && isPageShown(config))
+        streams.stderr.write(`page: ${url}/\nCtrl+C or skillsyncd stop ends the daemon\n`)
       logStart(log, writer.daemon, operationsUrl)
       await writer.daemon.tellChanges()
       writer.serveWith(serve)
@@ -83,6 +85,10 @@ export const start: Command = {
     })
     return 0
   },
+}
+
+function isPageShown({ serve: { web } }: Config): boolean {
+  return web.page !== undefined
 }
 
 /** A reload reads the file that the search found. */

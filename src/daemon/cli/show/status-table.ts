@@ -38,7 +38,7 @@ function widthsOf(rows: readonly (readonly string[])[], columns: number): number
   return [Math.max(LEAST_NAME, Math.min(name, columns - taken)), ...others]
 }
 
-const HEAD = ['SOURCE', 'SERVES', 'UPSTREAM', 'IS', 'SEEN', 'NEXT'] as const
+const HEAD = ['SOURCE', 'SERVES', 'UPSTREAM', 'STATE', 'POLLED', 'NEXT'] as const
 const GAP = '  '
 const MARK_COLUMNS = 2
 const LEAST_NAME = 8
@@ -60,7 +60,7 @@ function cellsOf(source: SourceStatus, { now, columns }: TableLook): readonly st
     upstream?.commit.slice(0, digits) ?? '-',
     stateOf(source),
     upstream === undefined ? 'never' : agoText(upstream.at, now),
-    lookingSince === undefined ? next : 'looking',
+    lookingSince === undefined ? next : 'fetching',
   ]
 }
 

@@ -92,7 +92,7 @@ async function* inspect(snapshot: Snapshot, verifying: Verifying): AsyncGenerato
     if (looked.has(place)) continue
     signal.throwIfAborted()
     looked.add(place)
-    if (looked.size % SHOWN_EVERY === 0) show(`${looked.size} skills looked at`)
+    if (looked.size % SHOWN_EVERY === 0) show(`${looked.size} skills checked`)
     for (const { sha256 } of stored.files) checked.add(sha256)
     const inStore = await store.skills.damageIn(stored)
     for (const { path, problem } of inStore) yield verifyError('file-damaged', problem, { source, ...of, path })

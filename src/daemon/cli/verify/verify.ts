@@ -195,7 +195,7 @@ function print(
   const what =
     served === undefined
       ? 'nothing is served yet'
-      : `generation ${served.number}, ${countOf(looked.size, 'skill')} looked at${deep ? second(files) : ''}`
+      : `generation ${served.number}, ${countOf(looked.size, 'skill')} checked${deep ? second(files) : ''}`
   const count = findings.length === 0 ? 'nothing found' : `${findings.length} found`
   printLines(context, [
     ...findings.map((diagnostic) => paintFor(context)('red', `! ${lineOf(diagnostic)}`)),

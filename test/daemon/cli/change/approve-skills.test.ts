@@ -196,7 +196,7 @@ test('verify counts a skill of another server once, however many files it has', 
 
   const verified = await world.home.command('verify')
 
-  expect(verified.stdout).toBe('generation 1, 1 skill looked at: nothing found\n')
+  expect(verified.stdout).toBe('generation 1, 1 skill checked: nothing found\n')
 })
 
 /** A home that looked at a server, one skill of which waits. */

@@ -55,7 +55,7 @@ test('approve without an id shows what waits and its difference from what is ser
 
   expect([shown.status, json.status]).toEqual([2, 2])
   for (const text of [
-    'team: awaiting-approval: Cannot follow unseen',
+    'team: awaiting-approval: Cannot serve without approval',
     `  refs/heads/main at ${commit}\n`,
     / {2}by .+ on \d{4}-\d\d-\d\dT[\d:.]+Z: /,
     '  changed alpha\n',
@@ -199,7 +199,7 @@ test('reject passes over what waits by its full id, and says how it went on', as
   expect([wrong.status, rejected.status, back.status]).toEqual([1, 0, 0])
   expect(wrong.stderr).toContain(`Cannot reject abcdef: what waits of "team" is ${commit}`)
   expect(rejected.stdout).toContain(`team: rejected ${commit}\nteam: held (rejected)`)
-  expect(rejected.stdout).toContain(`skillsyncd approve team ${commit} takes this one after all`)
+  expect(rejected.stdout).toContain(`skillsyncd approve team ${commit} approves this one after all`)
 })
 
 test('pause and resume without a source mean all that they can be about', async () => {

@@ -18,7 +18,7 @@ test('log tells what moved from generation to generation, and rollback goes back
 
   expect([back, log, again, held, lines].map(({ status }) => status)).toEqual([0, 0, 0, 0, 0])
   expect(back.stdout).toContain(`team: ${second} -> ${first} (refs/heads/main)`)
-  expect(back.stdout).toContain(`the commit after ${second} is taken by itself`)
+  expect(back.stdout).toContain(`the commit after ${second} is served without a decision`)
   const { generations } = JSON.parse(log.stdout)
   const counts = (added: number, changed: number, gone: number) => ({ added, changed, removed: gone })
   expect(generations).toMatchObject([
@@ -93,7 +93,9 @@ test('why names the ref, the rule, the decision, the lock entry and the age of a
     lock: { state: 'same', follows: false, commit },
     since: { generation: 1, isOldestKept: false },
   })
-  expect(delta.stdout).toContain('"gamma" below the root of the repository, taken by include "**"; served by its name')
+  expect(delta.stdout).toContain(
+    '"gamma" below the root of the repository, matched by include "**"; served by its name',
+  )
   expect(delta.stdout).toMatch(/since {3}served with this digest since generation 2 /)
   expect(delta.stdout).toContain('pinned at')
   expect(beta.stdout).toMatch(/^beta \((?:withheld|tools)\)/)

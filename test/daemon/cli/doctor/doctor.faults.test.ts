@@ -17,5 +17,5 @@ test('a disk that hangs is told after ten seconds, and keeps no process', async 
   const [status, signal] = process.execve === undefined ? [null, 'SIGKILL'] : [3, null]
   expect(end).toMatchObject({ status, signal, stderr: '' })
   expect(end.stdout).toContain(`fail  state-folder ${home.state}: no answer within 10 s\n`)
-  expect(end.stdout).toMatch(/checks: \d faults?, .*; no host was asked\n$/)
+  expect(end.stdout).toMatch(/checks: \d faults?, .*; no host was queried\n$/)
 })

@@ -94,7 +94,7 @@ test('what is wrong is told with a mend and exit status 3, and hides nothing els
     expect(end.stdout).toContain(part)
   expect(quiet.stdout).not.toContain('ok  ')
   expect(offline.stdout).not.toContain('  host ')
-  expect(offline.stdout).toMatch(/1 fault, .*; no host was asked\n$/)
+  expect(offline.stdout).toMatch(/1 fault, .*; no host was queried\n$/)
 })
 
 test('a configuration that cannot be used is one fault among the checks of the machine', async () => {

@@ -23,7 +23,7 @@ test.each([1, 5, 40])('%i sources are as many lines and one, none wider than the
   const lines = tableOf(sources, { now: NOW, columns: 80, paint: plain })
 
   expect(lines).toHaveLength(count + 1)
-  expect(lines[0]).toMatch(/^ {2}SOURCE +SERVES +UPSTREAM +IS +SEEN +NEXT$/)
+  expect(lines[0]).toMatch(/^ {2}SOURCE +SERVES +UPSTREAM +STATE +POLLED +NEXT$/)
   expect(lines[1]).toMatch(/^ {2}source-0x+… +1111111 +1111111 +up to date +3 min ago +in 2 min$/)
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80)
 })

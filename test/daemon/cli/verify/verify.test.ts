@@ -43,7 +43,7 @@ test('a store that is whole is found so, deep too, with a daemon and without one
   const asked = await verified(world, '--deep')
 
   expect(before).toMatchObject({ status: 0, findings: [], notes: [] })
-  expect(plain).toMatchObject({ status: 0, stdout: 'generation 1, 1 skill looked at: nothing found\n' })
+  expect(plain).toMatchObject({ status: 0, stdout: 'generation 1, 1 skill checked: nothing found\n' })
   for (const end of [deep, asked]) expect(end).toMatchObject({ status: 0, findings: [], notes: [] })
 })
 

@@ -303,14 +303,14 @@ describe('a gzip file', () => {
   const whole = tarGz(SKILL)
 
   test.each([
-    ['of two members', Buffer.concat([whole, gzipSync('more')]), 'goes on after its first member'],
-    ['cut into two members', twoMembers(tar(SKILL)), 'goes on after its first member'],
-    ['with bytes after it', Buffer.concat([whole, Buffer.from([1])]), 'goes on after its first member'],
-    ['with zeros after it', Buffer.concat([whole, Buffer.alloc(512)]), 'goes on after its first member'],
-    ['with a wrong sum', flipped(whole, whole.length - 8), 'another sum'],
-    ['with a wrong size', flipped(whole, whole.length - 1), 'another size'],
+    ['of two members', Buffer.concat([whole, gzipSync('more')]), 'continues after its first member'],
+    ['cut into two members', twoMembers(tar(SKILL)), 'continues after its first member'],
+    ['with bytes after it', Buffer.concat([whole, Buffer.from([1])]), 'continues after its first member'],
+    ['with zeros after it', Buffer.concat([whole, Buffer.alloc(512)]), 'continues after its first member'],
+    ['with a wrong sum', flipped(whole, whole.length - 8), 'the checksum that it declares'],
+    ['with a wrong size', flipped(whole, whole.length - 1), 'the size that it declares'],
     ['of another method', flipped(whole, 2), 'no gzip file'],
-    ['with flags that nobody knows', flipped(whole, 3, 0x80), 'flags that nobody knows'],
+    ['with flags that nobody knows', flipped(whole, 3, 0x80), 'unknown flags'],
     ['that is a zip', zip(SKILL), 'no gzip file'],
     ['of no byte', Buffer.alloc(0), 'no gzip file'],
   ])('%s is refused', async (_, bytes, why) => {
@@ -356,7 +356,7 @@ describe('a tar', () => {
   })
 
   test.each([
-    ['a wrong sum', [{ name: 'a', wrongBy: 1 }], 'another sum than it says'],
+    ['a wrong sum', [{ name: 'a', wrongBy: 1 }], 'the checksum that it declares'],
     ['another magic', [{ name: 'a', magic: 'evil!' }], 'neither of POSIX nor of GNU'],
     ['two sizes', [pax({ size: 512 }), { name: 'a', content: 'x' }], 'the member "a" has two sizes'],
     ['a size that is none', [pax({ size: '1e3' }), { name: 'a' }], 'no such size'],
@@ -370,7 +370,7 @@ describe('a tar', () => {
     ['a header longer than itself', [{ name: 'x', type: 'x', content: '99 path=a\n' }, { name: 'b' }], 'malformed'],
     ['a header without a line feed', [{ name: 'x', type: 'x', content: '9 path=ab' }, { name: 'b' }], 'malformed'],
     ['a header without a key', [{ name: 'x', type: 'x', content: '5 =a\n' }, { name: 'b' }], 'malformed'],
-    ['a key twice', [{ name: 'x', type: 'x', content: '9 path=a\n9 path=b\n' }, { name: 'b' }], 'something twice'],
+    ['a key twice', [{ name: 'x', type: 'x', content: '9 path=a\n9 path=b\n' }, { name: 'b' }], 'a key twice'],
   ])('with %s is refused', async (_, members: readonly TarMember[], why) => {
     expect(whyOf(await unpacked('tar.gz', tarGz(SKILL, ...members)))).toContain(why)
   })
@@ -390,10 +390,18 @@ describe('a tar', () => {
   test.each([
     ['without an end', [tarMember(SKILL)], 'ends early'],
     ['with half of an end', [tarMember(SKILL), Buffer.alloc(512)], 'ends early'],
-    ['with a member after its end', [tar(SKILL), tarMember({ name: 'a' })], 'goes on after its end'],
-    ['with a member after half of an end', [tarMember(SKILL), Buffer.alloc(512), tar({ name: 'a' })], 'goes on after'],
+    ['with a member after its end', [tar(SKILL), tarMember({ name: 'a' })], 'continues after its end'],
+    [
+      'with a member after half of an end',
+      [tarMember(SKILL), Buffer.alloc(512), tar({ name: 'a' })],
+      'continues after',
+    ],
     ['whose last file is cut', [tarMember({ ...SKILL, size: 5000 })], 'ends early'],
-    ['whose size leaves bytes over', [tarMember({ name: 'a', content: 'x'.repeat(600), size: 5 })], 'another sum'],
+    [
+      'whose size leaves bytes over',
+      [tarMember({ name: 'a', content: 'x'.repeat(600), size: 5 })],
+      'the checksum that it declares',
+    ],
   ])('%s is refused', async (_, parts, why) => {
     expect(whyOf(await unpacked('tar.gz', gzipSync(Buffer.concat(parts))))).toContain(why)
   })
@@ -470,7 +478,7 @@ describe('a zip', () => {
 
   test.each([
     ['of several disks', zipWith({ disk: 1 }, SKILL), 'one of several parts'],
-    ['that counts too few', zipWith({ count: 1 }, SKILL, { name: 'a' }), 'another number of members'],
+    ['that counts too few', zipWith({ count: 1 }, SKILL, { name: 'a' }), 'the number of members that it declares'],
     ['that counts too many', zipWith({ count: 2 }, SKILL), 'the directory of the zip is malformed'],
     ['that counts as one of 64 bits', zipWith({ count: 0xffff }, SKILL), 'the form for sizes over 4 GiB'],
     ['with a gap before its end', zipWith({ between: Buffer.alloc(20) }, SKILL), 'between its directory and its end'],

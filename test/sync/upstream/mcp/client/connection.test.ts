@@ -173,7 +173,7 @@ test.each([
 })
 
 test.each([
-  ['input_required', 'wants input'],
+  ['input_required', 'requests input first'],
   ['novel', '"novel"'],
 ])('a result of the type %s is refused, and not asked for again', async (resultType, why) => {
   await using server = await modern((heard) => result(heard, { resultType, requestState: 's', inputRequests: {} }))
