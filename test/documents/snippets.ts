@@ -16,7 +16,8 @@ export interface Snippet {
 
 /** All examples in the README and the pages for users. */
 async function snippets(): Promise<readonly Snippet[]> {
-  const pages = (await readdir(join(ROOT, 'docs'))).map((name) => join('docs', name))
+  const names = (await readdir(join(ROOT, 'docs'))).filter((name) => name.endsWith('.md'))
+  const pages = names.map((name) => join('docs', name))
   const paths = ['README.md', 'systemd/README.md', ...pages]
   const found = await Promise.all(paths.map(async (path) => snippetsIn(path, await readFile(join(ROOT, path), 'utf8'))))
   return found.flat()
