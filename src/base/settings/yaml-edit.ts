@@ -43,8 +43,9 @@ export function withoutItems(text: string, { key, isRemoved, isOwnComment }: Yam
   const values: unknown[] = list.toJS(document)
   const gone = [...values.keys()].filter((index) => isRemoved(values[index]))
   const edited = gone.toReversed().reduce((rest, index) => {
+    const isFollowed = values.some((_, later) => later > index && !gone.includes(later))
     const [start, end] =
-      list.flow === true ? flowSpan(ranges, index, rest) : blockSpan(ranges, index, rest, isOwnComment)
+      list.flow === true ? flowSpan(ranges, index, isFollowed) : blockSpan(ranges, index, rest, isOwnComment)
     return rest.slice(0, start) + rest.slice(end)
   }, text)
   const kept = values.filter((_, index) => !gone.includes(index))
@@ -95,15 +96,15 @@ function nextLine(text: string, at: number): number {
   return end === -1 ? text.length : end + 1
 }
 
-/** An item between brackets, with one comma. */
+/** An item between brackets, with the comma after it; that of the last item is before it. */
 function flowSpan(
   ranges: readonly (readonly [number, number])[],
   index: number,
-  text: string,
+  isFollowed: boolean,
 ): readonly [number, number] {
   const [start = 0, end = 0] = ranges[index] ?? []
   const next = ranges[index + 1]
-  if (next !== undefined && next[0] <= text.length) return [start, next[0]]
+  if (isFollowed && next !== undefined) return [start, next[0]]
   const previous = ranges[index - 1]
   return [previous === undefined ? start : previous[1], end]
 }

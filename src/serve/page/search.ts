@@ -2,8 +2,8 @@ import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Offered } from '../../sync/catalog/tool-catalog.ts'
 import { comparePaths } from '../../sync/model/digest.ts'
-import { contentKeyOf } from '../../sync/model/skill.ts'
 import { placesIn } from './skill-copies.ts'
+import type { SkillCopies } from './skill-copies.ts'
 
 /** A search in the form of the page's query string. */
 export interface Query {
@@ -68,7 +68,8 @@ export function searchPage(catalog: Catalog, query: Query, ground: SearchGround)
   )
   const isLiteral = ({ text }: Entry): boolean => words.every((word) => text.includes(word))
   const literal = admitted.filter(isLiteral)
-  const found = words.length === 0 ? [] : hitsAmong(admitted, ground.hits ?? [], isLiteral)
+  const found =
+    words.length === 0 ? [] : hitsAmong({ entries: admitted, places: placesIn(catalog), isLiteral }, ground.hits ?? [])
   const matching = [...new Set([...found, ...(words.length === 0 ? literal : inRank(literal, words))])]
   const ranked = sorted(onceEach(matching, catalog), query.sort, ground)
   const pages = Math.max(1, Math.ceil(ranked.length / PAGE_SKILLS))
@@ -77,21 +78,20 @@ export function searchPage(catalog: Catalog, query: Query, ground: SearchGround)
   return { skills, total: ranked.length, places: matching.length, page: shown, pages }
 }
 
+interface HitGround {
+  readonly entries: readonly Entry[]
+  readonly places: SkillCopies
+  readonly isLiteral: (entry: Entry) => boolean
+}
+
 /** The places of the hits, in the order of the hits: those with every word in their own text, or else all. */
-function hitsAmong(
-  entries: readonly Entry[],
-  hits: readonly Offered[],
-  isLiteral: (entry: Entry) => boolean,
-): readonly Entry[] {
-  const byContent = new Map<string, Entry[]>()
-  for (const entry of entries) {
-    const key = contentKeyOf(entry.skill.skill)
-    byContent.set(key, [...(byContent.get(key) ?? []), entry])
-  }
-  return hits.flatMap(({ skill }) => {
-    const places = byContent.get(contentKeyOf(skill)) ?? []
-    const literal = places.filter(isLiteral)
-    return literal.length > 0 ? literal : places
+function hitsAmong({ entries, places, isLiteral }: HitGround, hits: readonly Offered[]): readonly Entry[] {
+  if (hits.length === 0) return []
+  const entryOf = new Map(entries.map((entry) => [entry.skill, entry]))
+  return hits.flatMap((hit) => {
+    const all = places.of(hit).flatMap((place) => entryOf.get(place) ?? [])
+    const literal = all.filter(isLiteral)
+    return literal.length > 0 ? literal : all
   })
 }
 
@@ -102,7 +102,10 @@ function sorted(entries: readonly Entry[], sort: Sort, { changedMs }: SearchGrou
     case 'name':
       return entries.toSorted((a, b) => comparePaths(a.name, b.name))
     case 'changed':
-      return entries.toSorted((a, b) => changedMs(b.skill) - changedMs(a.skill))
+      return entries
+        .map((entry) => ({ entry, atMs: changedMs(entry.skill) }))
+        .toSorted((a, b) => b.atMs - a.atMs)
+        .map(({ entry }) => entry)
     default:
       return sort satisfies never
   }

@@ -9,15 +9,15 @@ import { skillAddress } from './urls.ts'
 export interface SkillCopies {
   /** The number of skills with distinct name and content. */
   readonly skills: number
-  /** Returns the listed copies of a skill, itself included, in the order of the list. */
-  of(skill: CatalogSkill): readonly CatalogSkill[]
+  /** Returns the listed copies of a skill, itself included if it is listed, in the order of the list. */
+  of(skill: Pick<CatalogSkill, 'skill'>): readonly CatalogSkill[]
 }
 
 /** Returns the places of a catalog, computed once. */
 export function placesIn(catalog: Catalog): SkillCopies {
   const known = KNOWN.get(catalog)
   if (known !== undefined) return known
-  const keyOf = ({ skill }: CatalogSkill): string => contentKeyOf(skill)
+  const keyOf = ({ skill }: Pick<CatalogSkill, 'skill'>): string => contentKeyOf(skill)
   const groups = Map.groupBy(catalog.listed, keyOf)
   const places: SkillCopies = { skills: groups.size, of: (skill) => groups.get(keyOf(skill)) ?? [] }
   KNOWN.set(catalog, places)

@@ -163,6 +163,18 @@ test.each([
 })
 
 test.each([
+  [['a'], 'sources: [{ id: b }, { id: c }] # all\n'],
+  [['b'], 'sources: [{ id: a }, { id: c }] # all\n'],
+  [['c'], 'sources: [{ id: a }, { id: b }] # all\n'],
+  [['a', 'b'], 'sources: [{ id: c }] # all\n'],
+  [['b', 'c'], 'sources: [{ id: a }] # all\n'],
+  [['a', 'c'], 'sources: [{ id: b }] # all\n'],
+  [['a', 'b', 'c'], 'sources: [] # all\n'],
+])('%j of three items in brackets are removed with their commas', (ids, after) => {
+  expect(withoutItems('sources: [{ id: a }, { id: b }, { id: c }] # all\n', removing(...ids))).toBe(after)
+})
+
+test.each([
   ['no list', 'a: 1\nsources: many\n', /^line 2: sources is no list/],
   ['an anchor that another item needs', 'sources:\n  - &a { id: gone }\n  - { id: b, like: *a }\n', /^line \d+: /],
 ])('%s is refused', (_, text, message) => {

@@ -84,7 +84,7 @@ async function isThere(file: string): Promise<boolean> {
 
 function alreadyThere(file: string): UsageError {
   return new UsageError(
-    `Cannot write "${file}": it is there already; --force replaces it, --config FILE names another one`,
+    `Cannot write "${file}": it is there already; skillsyncd add URL adds a source, --force replaces the file, --config FILE names another`,
   )
 }
 
