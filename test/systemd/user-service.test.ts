@@ -49,6 +49,20 @@ describe.skipIf(OBSTACLE !== undefined)(
         .toContain('name: beta')
     })
 
+    test('the service of a user is stopped and removed, and her state stays', async () => {
+      await using desk = await Desk.boot()
+      await desk.output(NODE, INSTALLED, 'service', 'install', '--user')
+      await desk.output('systemctl', '--user', 'daemon-reload')
+      await desk.output('systemctl', '--user', 'enable', '--now', 'skillsyncd.socket', 'skillsyncd.service')
+
+      const removed = await desk.output(NODE, INSTALLED, 'service', 'uninstall', '--user')
+
+      expect(removed).toContain(`removed   ${HOME}/.config/systemd/user/skillsyncd.service\n`)
+      expect((await desk.run('systemctl', '--user', 'is-active', 'skillsyncd.service')).stdout).toBe('inactive\n')
+      expect((await desk.run('ls', `${HOME}/.config/systemd/user`)).stdout).not.toContain('skillsyncd')
+      expect((await desk.run('ls', STATE)).stdout).toContain('store.db')
+    })
+
     test('a folder that cannot be made is a note, and the service is installed', async () => {
       await using desk = await Desk.boot()
       const links = 'sources: [{ id: mine, path: ~/skills }]\nlinks: [{ to: ~/file/host }, claude-code]\n'

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { printableLine } from '../base/log-line.ts'
 import { UsageError } from '../base/usage-error.ts'
 import type { Environment } from '../config/environment.ts'
 import { whatIsAt } from './install.ts'
@@ -14,18 +15,16 @@ export interface Uninstall {
   readonly isForced: boolean
 }
 
-/** The removed files, and the error of the manager if it could not stop the service. */
-export interface Uninstalled {
-  readonly removed: readonly string[]
-  readonly failure: string | undefined
-}
-
-/** Stops and disables the service, and removes its files. A file that skillsyncd did not write is refused first. */
+/**
+ * Stops and disables the service, and removes its files. Returns the paths of the removed files. Throws `UsageError`
+ * before anything is removed if skillsyncd did not write a file, or if the manager cannot stop the service, unless that
+ * is forced.
+ */
 export async function uninstall(
   { paths, manager, isForced }: Uninstall,
   environment: Environment,
   signal: AbortSignal,
-): Promise<Uninstalled> {
+): Promise<readonly string[]> {
   const found = await Promise.all(paths.map(async (path) => ({ path, content: await whatIsAt({ path, text: '' }) })))
   const foreign = found.find(({ content }) => content === 'foreign')
   if (foreign !== undefined && !isForced)
@@ -33,16 +32,18 @@ export async function uninstall(
       `Cannot remove "${foreign.path}": skillsyncd did not write it; --force removes it all the same`,
     )
   const removed = found.filter(({ content }) => content !== 'nothing').map(({ path }) => path)
-  if (removed.length === 0) return { removed, failure: undefined }
+  if (removed.length === 0) return []
   const systemctl = async (...args: readonly string[]): Promise<string | undefined> =>
     manager === undefined
       ? undefined
       : runSystemctl([...(manager === 'user' ? ['--user'] : []), ...args], environment, signal)
   // While the files are there: without them, systemctl knows no unit to disable.
   const failure = await systemctl('disable', '--now', ...removed.map((path) => basename(path)))
+  if (failure !== undefined && !isForced)
+    throw new UsageError(`Cannot stop the service: ${failure}; --force removes its files all the same`)
   for (const path of removed) await rm(path, { force: true })
   await systemctl('daemon-reload')
-  return { removed, failure }
+  return removed
 }
 
 /** Returns the error of systemctl; `undefined` if there is none. */
@@ -55,8 +56,9 @@ async function runSystemctl(
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>()
   execFile('systemctl', args, { env, signal, timeout: TIMEOUT_MS }, (error, _stdout, stderr) => {
     if (error?.code === 'ABORT_ERR') return reject(error)
-    if (error?.code === 'ENOENT') return resolve('there is no systemctl')
-    resolve(error === null ? undefined : stderr.trim() || error.message)
+    // Without systemctl there is no service that runs.
+    if (error?.code === 'ENOENT') return resolve(undefined)
+    resolve(error === null ? undefined : printableLine(stderr.trim() || error.message))
   })
   return promise
 }

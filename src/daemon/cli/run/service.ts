@@ -239,24 +239,18 @@ async function uninstallFiles(context: Context): Promise<ExitStatus> {
   const scope = scopeOf(context)
   const paths = installedPaths(scope, environment)
   const manager = scope === 'launchd' ? undefined : scope
-  const { removed, failure } = await uninstall(
-    { paths, manager, isForced: values['force'] === true },
-    environment,
-    signal,
-  )
+  const isForced = values['force'] === true
+  const removed = await uninstall({ paths, manager, isForced }, environment, signal)
   const next = scope === 'launchd' && removed.length > 0 ? ['launchctl bootout gui/$(id -u)/dev.skillsyncd'] : []
-  if (context.json) printJson(context, { removed, ...(failure !== undefined && { failure }), next })
+  if (context.json) printJson(context, { removed, next })
+  else if (removed.length === 0) printLines(context, [`nothing is installed at ${paths.join(' or ')}`])
   else
     printLines(context, [
-      ...(removed.length === 0 ? [`nothing is installed at ${paths.join(' or ')}`] : []),
       ...removed.map((path) => `removed   ${path}`),
-      ...(failure === undefined ? [] : [`note      systemd could not stop it: ${printableLine(failure)}`]),
       ...(next.length === 0 ? [] : ['next:', ...next.map((command) => `  ${command}`)]),
-      ...(removed.length === 0
-        ? []
-        : ['configuration, state folder and linked skills are kept; skillsyncd unlink takes the links out']),
+      'The configuration, the state folder and linked skills stay; skillsyncd unlink --all removes the links.',
     ])
-  return failure === undefined ? 0 : 1
+  return 0
 }
 
 function installedPaths(scope: Scope, { configHome, home }: Environment): readonly string[] {
