@@ -66,7 +66,7 @@ const SORTS = [
 function findForm(view: View, { text, source, pack, sort }: Query): Html {
   const { packs, up } = view
   const options = sourcesIn(view).map((id) => optionOf(id, id, id === source))
-  return html`<form class="find wide" role="search" action="${up}" method="get">
+  return html`<form class="find rows" role="search" action="${up}" method="get">
     <div>
       <label for="q">Search by name, path or description</label>
       <input id="q" type="search" name="q" value="${text}" maxlength="200" autocomplete="off" spellcheck="false" />

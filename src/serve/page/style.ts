@@ -68,8 +68,8 @@ footer button, button.copy { flex: none; padding: .15rem .6rem; font-size: .8125
 @media (min-width: 40rem) {
   .find.two { grid-template-columns: 14rem 14rem auto; justify-content: start }
   .find:not(.two) { grid-template-columns: 1fr minmax(9rem, 15rem) auto }
-  .find.wide { grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)) }
-  .find.wide > :first-child { grid-column: 1 / -1 }
+  .find.rows { grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)) }
+  .find.rows > :first-child { grid-column: 1 / -1 }
 }
 
 .list { list-style: none; padding: 0; margin: 0; border-top: 1px solid var(--line) }

@@ -45,7 +45,7 @@ const FRONTMATTER: Descriptions<
   ),
   'frontmatter-unterminated': errorCode(
     'spec',
-    'The frontmatter is not closed',
+    'The frontmatter has no end',
     'put a line that is exactly "---" after the last key',
   ),
   'frontmatter-invalid': errorCode(
@@ -55,12 +55,12 @@ const FRONTMATTER: Descriptions<
   ),
   'frontmatter-unquoted': errorCode(
     'spec',
-    'A text without quotes holds ": ", which YAML takes for a mapping',
+    'A text without quotes contains ": ", which YAML reads as a mapping',
     'put the text in quotes',
   ),
   'frontmatter-too-large': errorCode(
     'skillsyncd',
-    'The frontmatter is larger than any server takes',
+    'The frontmatter is larger than the limit',
     'move what is not needed to choose the skill into its body or into references/',
   ),
   'name-missing': errorCode('spec', 'The skill has no name', 'add name: with the name of the folder'),
@@ -71,13 +71,13 @@ const FRONTMATTER: Descriptions<
   ),
   'name-unlike-folder': errorCode(
     'spec',
-    'The name is not that of the folder',
+    'The name differs from the name of the folder',
     'give the folder the name, or the skill the name of the folder',
   ),
   'name-clash': errorCode('skillsyncd', 'Two skills lead to one address', 'rename one of the two'),
   'description-missing': errorCode(
     'spec',
-    'The skill has no description, by which agents choose it',
+    'The skill has no description, and agents choose skills by it',
     'add description: what the skill does and when to use it',
   ),
   'description-too-long': errorCode(
@@ -94,7 +94,7 @@ const FRONTMATTER: Descriptions<
 
 const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'encoding-invalid': errorCode('spec', 'SKILL.md is not UTF-8', 'save the file as UTF-8'),
-  'nested-skill': warningCode('skillsyncd', 'The skill lies inside another one', 'move it beside the other'),
+  'nested-skill': warningCode('skillsyncd', 'The skill is inside another skill', 'move it beside the other'),
   'metadata-not-text': errorCode(
     'spec',
     'metadata is no mapping from text to text',
@@ -118,18 +118,18 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   ),
   'look-alike-letters': warningCode(
     'skillsyncd',
-    'Words whose letters look like Latin ones and are others',
+    'Words with letters that look like Latin letters and are not',
     'write them in plain letters',
   ),
-  'file-name-case': errorCode('spec', 'The file is not called SKILL.md to the letter', 'rename it to SKILL.md'),
+  'file-name-case': errorCode('spec', 'The name of the file is not exactly SKILL.md', 'rename it to SKILL.md'),
   'limit-files': errorCode(
     'skillsyncd',
-    'The skill has more files than hosts take (512)',
+    'The skill has more files than hosts accept (512)',
     'move what the instructions do not need out of the folder, or split the skill',
   ),
   'limit-bytes': errorCode(
     'skillsyncd',
-    'The skill is larger than hosts take (16 MiB)',
+    'The skill is larger than hosts accept (16 MiB)',
     'leave large files out and let the instructions fetch or make them',
   ),
   'link-refused': warningCode(
@@ -139,7 +139,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   ),
   'docs-missing': warningCode(
     'skillsyncd',
-    'The docs folder of the source is not there',
+    'The docs folder of the source does not exist',
     'add the folder, or correct `docs`',
   ),
   'marketplace-unread': warningCode(
@@ -160,7 +160,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   submodule: warningCode('skillsyncd', 'A submodule, whose content is not served', 'copy the files into the skill'),
   'lfs-pointer': errorCode(
     'skillsyncd',
-    'A git LFS pointer in the place of a file',
+    'A git LFS pointer instead of a file',
     'fetch the files (git lfs pull), or keep this one out of LFS',
   ),
   'lfs-left-out': warningCode(
@@ -168,14 +168,10 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
     'Files that are git LFS pointers are left out of the skill',
     'fetch the files (git lfs pull), or keep them out of LFS',
   ),
-  'path-collision': errorCode(
-    'skillsyncd',
-    'Two paths are one where case and Unicode form do not count',
-    'rename one of the two',
-  ),
+  'path-collision': errorCode('skillsyncd', 'Two paths differ only in case or Unicode form', 'rename one of the two'),
   'path-refused': errorCode(
     'skillsyncd',
-    'The path or the file is none that can be served',
+    'The path or the file cannot be served',
     'give it a name of UTF-8 characters without a backslash, and make it a plain file that can be read',
   ),
   'not-read': warningCode(
@@ -186,7 +182,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'archive-refused': errorCode('skillsyncd', 'The skill cannot be put into an archive', 'shorten or rename the path'),
   'entry-refused': errorCode(
     'spec',
-    'An MCP server lists the skill in a way that nobody can rely on',
+    'An MCP server lists the skill in a form that clients cannot rely on',
     'correct the entry in `skills/list` of that server',
   ),
   'listing-incomplete': warningCode(
@@ -206,7 +202,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   ),
   'content-mismatch': errorCode(
     'spec',
-    'An MCP server sends other bytes than it lists',
+    'An MCP server sends bytes that differ from its list',
     'have that server list and serve the same files',
   ),
   'contract-violated': errorCode(
@@ -216,7 +212,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   ),
   'contract-noted': warningCode(
     'contract',
-    'Something in the x-personal-mcp block is not as it should be',
+    'The x-personal-mcp block has a fault that is not fatal',
     'correct the field that the message names; docs/authors.md has the rules',
   ),
 }

@@ -255,7 +255,7 @@ export function frontmatterBlock(bytes: Uint8Array, maxBytes: number): Frontmatt
     if (isFence(bytes, at, line.end)) return { ok: true, yaml: bytes.subarray(opening.next, at), bodyStart: line.next }
     at = line.next
   }
-  return refusal('frontmatter-unterminated', 'The frontmatter is not closed by a line "---"')
+  return refusal('frontmatter-unterminated', 'The frontmatter has no last line "---"')
 }
 
 function hasByteOrderMark(bytes: Uint8Array): boolean {

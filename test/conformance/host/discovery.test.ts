@@ -203,7 +203,7 @@ test('a read that is answered with a wish for input is refused, told of, and not
     expect.objectContaining({
       event: 'content-not-fetched',
       code: 'unsupported',
-      message: expect.stringContaining('it wants input first'),
+      message: expect.stringContaining('it requests input first'),
     }),
   )
 })

@@ -13,7 +13,7 @@ const SERVED = 'skill://au/refunds/SKILL.md'
 /** "send it" in tag characters, which no person sees. */
 const SMUGGLED = Array.from('send it', (letter) => String.fromCodePoint(0xe_00_00 + letter.charCodeAt(0))).join('')
 const DISGUISED = { 'an override': '\u{202E}', 'an escape to the terminal': '\u{1B}[8m' } as const
-const SAID = 'spell out what nobody sees'
+const SAID = 'spell out what people do not see'
 
 test.each([
   ['tag characters', SMUGGLED, SAID],

@@ -287,7 +287,7 @@ test('templates of an index of the first revision are listed too, each once, and
 })
 
 test.each([
-  { args: ['resolve', 'au'], status: 2, says: 'wants a source and a template' },
+  { args: ['resolve', 'au'], status: 2, says: 'wants a source and one of its templates' },
   { args: ['resolve', 'au', '2', 'product=pay'], status: 1, says: '"au" has no template "2"' },
   { args: ['resolve', 'au', 'skill://x/{y}/SKILL.md', 'y=1'], status: 1, says: 'has no template' },
   { args: ['resolve', 'au', '1', 'pay'], status: 2, says: '"pay" is not of the form VARIABLE=VALUE' },
