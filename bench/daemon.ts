@@ -12,7 +12,7 @@ import type { Child } from './child.ts'
 
 const { readConfig } = await import('../src/daemon/config/config.ts')
 const { request } = await import('../src/daemon/control/requests.ts')
-const { SYNC_END } = await import('../src/daemon/status/pull-result.ts')
+const { SYNC_EVENT } = await import('../src/daemon/status/pull-result.ts')
 
 export interface RunningDaemon extends AsyncDisposable {
   /** Where it serves MCP. */
@@ -145,7 +145,10 @@ export async function writeSettings(
 /** Has the daemon of a configuration pull now, all sources or these. Says how that ended, for each. */
 export async function syncBy(config: Config, sources?: readonly string[]): Promise<readonly SyncEnd[]> {
   const ends: SyncEnd[] = []
-  const onEvent = (event: unknown): void => void ends.push(SYNC_END.parse(event))
+  const onEvent = (event: unknown): void => {
+    const parsed = SYNC_EVENT.parse(event)
+    if (!('fetching' in parsed)) ends.push(parsed)
+  }
   const { signal } = new AbortController()
   const params = sources === undefined ? {} : { sources }
   const answer = await request(config, 'sync', params, { onEvent, signal, timeoutMs: SILENCE_MS })

@@ -4,8 +4,8 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
 import { printableLine } from '../base/log-line.ts'
 import { isFollowed } from '../status/lock-text.ts'
-import { SYNC_END } from '../status/pull-result.ts'
-import type { SyncEnd } from '../status/pull-result.ts'
+import { SYNC_EVENT } from '../status/pull-result.ts'
+import type { FETCHING, SyncEnd } from '../status/pull-result.ts'
 import { progressOf } from './command.ts'
 import type { Context, ExitStatus } from './command.ts'
 import type { AskWriter } from './daemon-client.ts'
@@ -46,9 +46,6 @@ export async function pullOneSource(id: string, ask: AskWriter): Promise<SyncEnd
   })
   return end
 }
-
-const FETCHING = z.object({ source: z.string(), files: z.number(), bytes: z.number() })
-const SYNC_EVENT = z.union([z.object({ fetching: FETCHING }), SYNC_END])
 
 /** The progress of one source: what has arrived, in files or bytes. */
 function fetchedText({ source, files, bytes }: z.infer<typeof FETCHING>): string {

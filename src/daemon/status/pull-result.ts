@@ -43,6 +43,12 @@ export const SYNC_END = z.object({
   mend: z.string().optional(),
 })
 
+/** The amount that a running pull has fetched: files in the store, and bytes of packs over HTTP. */
+export const FETCHING = z.object({ source: z.string(), files: z.number(), bytes: z.number() })
+
+/** An event of a request to sync: the progress of one source, or its result. */
+export const SYNC_EVENT = z.union([z.object({ fetching: FETCHING }), SYNC_END])
+
 export type SyncEnd = z.infer<typeof SYNC_END>
 
 /** The state of a source in addition to its outcome. */
