@@ -47,7 +47,7 @@ test('a file that is there is never written over without --force, also if it cam
   const before = await readFile(world.file, 'utf8')
   const forced = await world.init(world.url, '--force')
 
-  expect(refused).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('--force replaces it') })
+  expect(refused).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('--force replaces the file') })
   expect(world.git.requests.length).toBeGreaterThan(0)
   expect({ late, before }).toEqual({ late: false, before: 'mine\n' })
   expect(forced.status).toBe(0)
