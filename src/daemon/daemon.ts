@@ -27,7 +27,7 @@ import { marketplaceScratch } from './publish/marketplace-scratch.ts'
 import type { PublicationEnd } from './publish/publication-status.ts'
 import type { PublishRequest } from './publish/publications.ts'
 import type { Candidates } from './pull/candidates.ts'
-import type { HeldRevision, NamedRevision, Verb } from './pull/decide.ts'
+import type { DecisionDetails, HeldRevision, Verb } from './pull/decide.ts'
 import { mendDecisions, readDecisions, recogniseDisabled } from './pull/load-decisions.ts'
 import { openPublisher } from './pull/open-publisher.ts'
 import type { RollbackTarget, RolledBack } from './pull/rollback.ts'
@@ -252,7 +252,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** Stores the operator's decision about a source. The next pull follows it. */
-  async decide(id: SourceId, verb: Verb, named: NamedRevision = {}): Promise<void> {
+  async decide(id: SourceId, verb: Verb, named: DecisionDetails = {}): Promise<void> {
     await this.#parts.decisions.decide(id, verb, named)
   }
 

@@ -22,6 +22,12 @@ export function withItems(text: string, key: string, items: readonly YamlItem[])
   return edited
 }
 
+/** The items of the list at a key of the top level. Throws `EditRefused` if the text is not valid, or has no list there. */
+export function itemsAt(text: string, key: string): readonly unknown[] {
+  const document = parsed(text)
+  return listAt(document, text, key).toJS(document)
+}
+
 /** Removes items from the list at a key of the top level. */
 export interface YamlRemoval {
   readonly key: string
@@ -37,20 +43,29 @@ export interface YamlRemoval {
  */
 export function withoutItems(text: string, { key, isRemoved, isOwnComment }: YamlRemoval): string {
   const document = parsed(text)
-  const list: unknown = document.get(key, true)
-  if (!isSeq(list)) throw invalid(text, Math.max(text.search(new RegExp(`^${key}:`, 'm')), 0), `${key} is no list`)
+  const list = listAt(document, text, key)
   const ranges = list.items.map((item) => rangeOf(item, text))
   const values: unknown[] = list.toJS(document)
   const gone = [...values.keys()].filter((index) => isRemoved(values[index]))
   const edited = gone.toReversed().reduce((rest, index) => {
     const isFollowed = values.some((_, later) => later > index && !gone.includes(later))
     const [start, end] =
-      list.flow === true ? flowSpan(ranges, index, isFollowed) : blockSpan(ranges, index, rest, isOwnComment)
+      list.flow === true ? flowSpan(ranges, index, isFollowed, rest) : blockSpan(ranges, index, rest, isOwnComment)
     return rest.slice(0, start) + rest.slice(end)
   }, text)
   const kept = values.filter((_, index) => !gone.includes(index))
   expectOnly(text, edited, key, kept.length === 0 && list.flow !== true ? null : kept)
   return edited
+}
+
+function listAt(document: Document.Parsed, text: string, key: string): YAMLSeq {
+  const list: unknown = document.get(key, true)
+  if (!isSeq(list)) throw noList(text, key)
+  return list
+}
+
+function noList(text: string, key: string): EditRefused {
+  return invalid(text, Math.max(text.search(new RegExp(`^${key}:`, 'm')), 0), `${key} is no list`)
 }
 
 function rangeOf(item: unknown, text: string): readonly [start: number, end: number] {
@@ -96,17 +111,23 @@ function nextLine(text: string, at: number): number {
   return end === -1 ? text.length : end + 1
 }
 
-/** An item between brackets, with the comma after it; that of the last item is before it. */
+/**
+ * An item between brackets, with the comma after it; that of the last item is before it. Throws `EditRefused` if there is
+ * a comment: it may be about another item.
+ */
 function flowSpan(
   ranges: readonly (readonly [number, number])[],
   index: number,
   isFollowed: boolean,
+  text: string,
 ): readonly [number, number] {
   const [start = 0, end = 0] = ranges[index] ?? []
-  const next = ranges[index + 1]
-  if (isFollowed && next !== undefined) return [start, next[0]]
-  const previous = ranges[index - 1]
-  return [previous === undefined ? start : previous[1], end]
+  const [previous, next] = [ranges[index - 1], ranges[index + 1]]
+  const isBeforeNext = isFollowed && next !== undefined
+  const [from, to] = isBeforeNext ? [start, next[0]] : [previous === undefined ? start : previous[1], end]
+  const between = isBeforeNext ? text.slice(end, to) : text.slice(from, start)
+  if (between.includes('#')) throw invalid(text, from, 'a comment stands between the items; edit it by hand')
+  return [from, to]
 }
 
 function lineStart(text: string, at: number): number {
@@ -136,8 +157,7 @@ function withinList(text: string, list: YAMLSeq, items: readonly YamlItem[]): st
 
 /** Adds the key at the end. A key without a value there is left for the operator to remove. */
 function afterAll(text: string, key: string, found: unknown, items: readonly YamlItem[]): string {
-  if (found !== undefined)
-    throw invalid(text, Math.max(text.search(new RegExp(`^${key}:`, 'm')), 0), `${key} is no list`)
+  if (found !== undefined) throw noList(text, key)
   const eol = eolOf(text)
   return inserted(text, text.length, `${key}:${eol}${blockOf(items, 2, eol)}`)
 }

@@ -1,12 +1,31 @@
-import { link, open, rename, rm } from 'node:fs/promises'
+import { link, lstat, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import { syncFolder, temporaryIn } from '../../sync/store/files/atomic.ts'
-import { cannot, isDiskError } from '../../sync/store/files/disk-error.ts'
+import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { makeFolders } from '../../sync/store/files/make-folders.ts'
+import { whyNotUsed } from './disk-error-text.ts'
+import { printableLine } from './log-line.ts'
+import { UsageError } from './usage-error.ts'
+
+function notWritten(path: string, cause: unknown): unknown {
+  if (!isDiskError(cause)) return cause
+  return new UsageError(`Cannot write "${printableLine(path)}": ${whyNotUsed(cause)}`)
+}
+
+/** True if there is something at the path. Throws `UsageError` with this remedy if the system does not say. */
+export async function isThere(path: string, mend: string): Promise<boolean> {
+  try {
+    return (await unlessAbsent(lstat(path))) !== undefined
+  } catch (error) {
+    if (!isDiskError(error)) throw error
+    throw new UsageError(`Cannot write "${printableLine(path)}": ${whyNotUsed(error)}; ${mend}`)
+  }
+}
 
 /**
  * Writes a file atomically, readable for others. If the path exists, returns false and leaves it unchanged; with
- * `replace` it is replaced.
+ * `replace` it is replaced. Throws `UsageError` if the disk refuses it.
  */
 export async function writeNew(path: string, text: string, replace: boolean): Promise<boolean> {
   const folder = dirname(path)
@@ -21,7 +40,7 @@ export async function writeNew(path: string, text: string, replace: boolean): Pr
     else await link(temporary, path)
   } catch (error) {
     if (isDiskError(error, 'EEXIST')) return false
-    cannot(`write "${path}"`)(error)
+    throw notWritten(path, error instanceof SyncError ? error.cause : error)
   } finally {
     await rm(temporary, { force: true }).catch(() => {})
   }

@@ -28,19 +28,31 @@ export async function run(
   })
   const words = commandFirst(args)
   const result = { isPrinted: false }
+  let command: Command | undefined
+  // On EPIPE the reader has read enough, as in `skillsyncd list | head`. A command ends on any write error, since it
+  // cannot report its result; a daemon continues.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    const isReadEnough = error.code === 'EPIPE'
+    if (!isReadEnough) process.stderr.write(`skillsyncd: Cannot write the result: ${error.code}\n`)
+    if (command?.serves !== 'http') process.exit(isReadEnough ? 0 : 1)
+  })
   try {
     const [name = '--help', ...others] = words
     if (name === '--version' || name === '-V' || name === '-v') return print(process, `${VERSION}\n`)
     if (name === '--help' || name === '-h') return print(process, await helpAbout([], columnsOf(process)))
     if (name === 'help') return print(process, await helpAbout(others, columnsOf(process)))
     if (isFamily(words)) return print(process, await helpAbout([name], columnsOf(process)))
-    const { command, args: own } = await commandIn(words)
-    return await runCommand(command, own, { process, environment, redactor, result })
+    const call = await commandIn(words)
+    command = call.command
+    const status = await runCommand(command, call.args, { process, environment, redactor, result })
+    if (command.mayHang === true) process.endSoon(status)
+    return status
   } catch (error) {
     const failure = failureOf(error)
     if (failure === undefined) throw error
     process.stderr.write(`skillsyncd: ${redactor.clean(failure.text)}\n`)
-    if (isJsonWanted(words) && !result.isPrinted) printFailure(process, failure, redactor)
+    if (isJsonWanted(words) && !result.isPrinted && command?.serves === undefined)
+      printFailure(process, failure, redactor)
     return failure.status
   }
 }
@@ -73,6 +85,7 @@ async function runCommand(
   const logLevel = values['log-level'] ?? 'info'
   if (typeof logLevel !== 'string' || !isLogLevel(logLevel))
     throw new UsageError('--log-level is one of error, warn, info, debug')
+  const stopping = stopOn(process, command)
   const context: Context = {
     streams: process,
     environment,
@@ -82,7 +95,8 @@ async function runCommand(
     json: values['json'] === true,
     quiet: values['quiet'] === true,
     logLevel: values['quiet'] === true ? 'error' : logLevel,
-    signal: stopSignal(process, command.name),
+    signal: stopping.signal,
+    stop: () => stopping.stop(),
     result,
     onHangUp: (listener) => void process.on('SIGHUP', listener),
     commands: COMMANDS,
@@ -117,22 +131,29 @@ export interface Signals {
   on(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown
   on(event: 'uncaughtException', listener: (error: unknown) => void): unknown
   exit(status: number): never
+  /** Ends the process soon, even if a system call hangs. */
+  endSoon(status: number): void
 }
 
 /**
- * Aborted by the first signal. The second signal ends the process at once. A timeout also ends it, for example if a
- * call to a disk never returns.
+ * The signal is aborted by the first SIGINT or SIGTERM, and by `stop`. The second SIGINT or SIGTERM ends the process at
+ * once. A timeout also ends it, for example if a call to a disk never returns.
  */
-function stopSignal(process: Streams & Signals, command: string): AbortSignal {
+function stopOn(
+  process: Streams & Signals,
+  { serves }: Pick<Command, 'serves'>,
+): { readonly signal: AbortSignal; readonly stop: () => void } {
   const controller = new AbortController()
+  const { signal } = controller
   const stop = (): void => {
-    if (controller.signal.aborted) process.exit(1)
+    if (signal.aborted) return
     controller.abort(new DOMException('The process was asked to stop', 'AbortError'))
-    setTimeout(() => endHung(process), SERVERS.has(command) ? SERVER_MS : COMMAND_MS).unref()
+    setTimeout(() => endHung(process), serves === undefined ? COMMAND_MS : SERVER_MS).unref()
   }
-  process.on('SIGINT', stop)
-  process.on('SIGTERM', stop)
-  return controller.signal
+  const onSignal = (): void => (signal.aborted ? process.exit(1) : stop())
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  return { signal, stop }
 }
 
 function endHung(process: Streams & Signals): never {
@@ -142,11 +163,7 @@ function endHung(process: Streams & Signals): never {
   process.exit(1)
 }
 
-/**
- * The commands that end the requests of clients and write their state. A service manager kills the process after half a
- * minute.
- */
-const SERVERS: ReadonlySet<string> = new Set(['start', 'mcp'])
+/** A server ends the requests of clients. A service manager kills the process after half a minute. */
 const SERVER_MS = 25_000
 /** Pulls that a command began have five seconds of this time to end. */
 const COMMAND_MS = 10_000

@@ -23,7 +23,10 @@ export async function commandIn(words: readonly string[]): Promise<CommandCall> 
   return { command, args: rest }
 }
 
-/** Moves options that stand before the command behind it: `skillsyncd --json status` is `skillsyncd status --json`. */
+/**
+ * Moves options before the command to its own options: `skillsyncd --json mcp-source mirror hub` is `skillsyncd
+ * mcp-source mirror hub --json`.
+ */
 export function commandFirst(args: readonly string[]): readonly string[] {
   const before: string[] = []
   const rest = [...args]
@@ -32,7 +35,11 @@ export function commandFirst(args: readonly string[]): readonly string[] {
     const known = Object.entries(LEADING).find(([name, { short }]) =>
       option.startsWith('--') ? option.split('=', 1)[0] === `--${name}` : option === `-${short}`,
     )
-    if (known === undefined) return rest.length === 0 ? args : [...rest.slice(0, 1), ...before, ...rest.slice(1)]
+    if (known === undefined) {
+      if (rest.length === 0) return args
+      const own = rest.findIndex((word, at) => at > 0 && word.startsWith('-'))
+      return own === -1 ? [...rest, ...before] : rest.toSpliced(own, 0, ...before)
+    }
     const isSeparate = known[1].type === 'string' && !option.includes('=')
     before.push(option, ...(isSeparate && value !== undefined ? [value] : []))
     rest.splice(0, isSeparate ? 2 : 1)
@@ -43,7 +50,8 @@ export function commandFirst(args: readonly string[]): readonly string[] {
 const { help: _help, ...LEADING } = { ...CONFIGURING, ...COMMON }
 
 /** Returns the help of the command, or of the family of commands, that the words name; without words, of all. */
-export async function helpAbout(words: readonly string[], columns: number): Promise<string> {
+export async function helpAbout(args: readonly string[], columns: number): Promise<string> {
+  const words = args.filter((arg) => !arg.startsWith('-'))
   const [name] = words
   if (name === undefined) return helpOf(await loadedGroups(), columns)
   if (!isFamily(words)) return helpOfCommand((await commandIn(words)).command, columns)
@@ -51,9 +59,9 @@ export async function helpAbout(words: readonly string[], columns: number): Prom
   return helpOfFamily(name, await loaded(family), columns)
 }
 
-/** True for the name of a family of commands alone, and for its `--help`. */
+/** True for the name of a family of commands alone, or with options. */
 export function isFamily([name = '', second]: readonly string[]): boolean {
-  return (second === undefined || second === '--help' || second === '-h') && verbsOf(name).length > 0
+  return (second === undefined || second.startsWith('-')) && verbsOf(name).length > 0
 }
 
 /** True if the words have the option `--json`. */
@@ -66,7 +74,8 @@ export function isJsonWanted(words: readonly string[]): boolean {
  * The programs of other servers have no commands, and client configurations are written in their form: `--skills-dir
  * DIR` alone.
  */
-function unknownCommand([name = '', second]: readonly string[]): UsageError {
+function unknownCommand(words: readonly string[]): UsageError {
+  const [name = '', second] = words.map((word) => printableLine(word))
   const isOption = /^--(?:skills-dir|source|config|state|form|pack)(?:=|$)/.test(name)
   if (isOption)
     return new UsageError(`The command stands before its options: skillsyncd mcp ${name.split('=', 1)[0]} …`)
@@ -74,11 +83,11 @@ function unknownCommand([name = '', second]: readonly string[]): UsageError {
   if (verbs.length > 0) {
     const meant = closestTo(second ?? '', verbs)
     const hint = meant === undefined ? `it has ${verbs.join(', ')}` : `did you mean "skillsyncd ${name} ${meant}"?`
-    return new UsageError(`There is no command "${name} ${second}"; ${hint}`)
+    return new UsageError(`There is no command "${name} ${second ?? ''}"; ${hint}`)
   }
   const meant = Object.hasOwn(SYNONYMS, name) ? SYNONYMS[name] : closestTo(name, [...COMMANDS.keys()])
   const hint = meant === undefined ? 'skillsyncd --help lists them' : `did you mean "skillsyncd ${meant}"?`
-  return new UsageError(`There is no command "${printableLine(name)}"; ${hint}`)
+  return new UsageError(`There is no command "${name}"; ${hint}`)
 }
 
 /** Parses the options of a command. Throws `UsageError` with a suggestion. */

@@ -30,6 +30,13 @@ export interface Command {
    * False for a command that reads no configuration: its help omits the options that name one, and they have no effect.
    */
   readonly needsConfiguration?: false
+  /**
+   * The side on which it serves clients until it is stopped; absent for a command that ends by itself. Its output is
+   * never a result: failures go to stderr alone.
+   */
+  readonly serves?: 'http' | 'stdio'
+  /** True if a system call that it no longer waits for may hang when it has ended. */
+  readonly mayHang?: true
   /** Paragraphs for its help, wrapped there. Lines that are indented by four spaces or more are kept as they are. */
   readonly details?: string
   /** Command lines for its help, each complete. */
@@ -86,6 +93,8 @@ export interface Context {
   readonly result: { isPrinted: boolean }
   /** Aborted when the process gets a signal to stop. */
   readonly signal: AbortSignal
+  /** Stops the process as the first signal does. */
+  readonly stop: () => void
   /** Calls the listener at each SIGHUP, which ends a process without a listener. */
   readonly onHangUp: (listener: () => void) => void
   /** All commands by name. */
@@ -124,7 +133,8 @@ async function namedConfig({ values, environment, signal }: Context): Promise<Co
     if (values['form'] !== undefined)
       throw new UsageError('--form goes with --source and --skills-dir; a configuration says it for itself')
     const file = optional(values['config']) ?? (await searchConfig(environment))
-    return file === undefined ? configOfDaemon(state, environment, signal) : readConfig({ file, state }, environment)
+    if (file !== undefined) return readConfig({ file, state }, environment)
+    return configOfDaemon(state === undefined ? undefined : resolve(state), environment, signal)
   }
   const switches = Array.isArray(sources) ? '--source' : '--skills-dir'
   if (values['config'] !== undefined) throw new UsageError(`${switches} and --config exclude each other`)
@@ -133,13 +143,18 @@ async function namedConfig({ values, environment, signal }: Context): Promise<Co
   return state === undefined ? config : { ...config, state: resolve(state) }
 }
 
-/** The configuration of the one daemon of this user that runs. Throws `ConfigError` if there is none. */
+/**
+ * The configuration of the one daemon of this user that runs, or of the one with this state folder. Throws
+ * `ConfigError` if there is none.
+ */
 async function configOfDaemon(
   state: string | undefined,
   environment: Environment,
   signal: AbortSignal,
 ): Promise<Config> {
-  const daemons = (await runningDaemons(environment, signal)).filter((daemon) => daemon.config !== undefined)
+  const daemons = (await runningDaemons(environment, signal)).filter(
+    (daemon) => daemon.config !== undefined && (state === undefined || daemon.state === state),
+  )
   const [daemon] = daemons
   if (daemons.length < 2) return readConfig({ file: daemon?.config, state: state ?? daemon?.state }, environment)
   const files = daemons.map(({ config }) => `--config ${shellWord(config ?? '')}`).join(' or ')
@@ -165,9 +180,19 @@ export function progressOf({ streams, quiet, json }: Context): Progress {
 }
 
 /** Writes a result as JSON. */
-export function printJson({ streams, redactor, result }: Context, value: unknown): void {
+export function printJson(context: Context, value: unknown): void {
+  printJsonAsIs(context, context.redactor.cleanAll(value))
+}
+
+/** Writes a result as JSON past the filter of secrets. */
+export function printJsonAsIs(context: Context, value: unknown): void {
+  printJsonText(context, JSON.stringify(value, null, 2))
+}
+
+/** Writes a result that is JSON text already, past the filter of secrets. */
+export function printJsonText({ streams, result }: Context, text: string): void {
   result.isPrinted = true
-  streams.stdout.write(`${JSON.stringify(redactor.cleanAll(value), null, 2)}\n`)
+  streams.stdout.write(`${text}\n`)
 }
 
 /** Writes a result as lines of text. */

@@ -201,6 +201,7 @@ const DECIDE = z.object({
   verb: z.enum(VERBS),
   commit: z.string().optional(),
   tag: z.string().optional(),
+  keepsPin: z.boolean().optional(),
 })
 const DISABLE = z.object({
   source: z.string(),

@@ -8,16 +8,18 @@ import { OperatorError } from '../base/operator-error.ts'
 export const VERBS = ['pause', 'resume', 'pin', 'unpin', 'release', 'approve', 'reject'] as const
 export type Verb = (typeof VERBS)[number]
 
-/** The revision that an operator names with a decision. */
-export interface NamedRevision {
+/** The details of a decision of an operator. */
+export interface DecisionDetails {
   /** The full id for `approve` and `reject`; its first digits are enough for `pin`. */
   readonly commit?: string | undefined
   /** The tag object, if the ref is an annotated tag. */
   readonly tag?: string | undefined
+  /** True if `resume` leaves a pin as it is, because the source is not named. */
+  readonly keepsPin?: boolean | undefined
 }
 
 /** The facts that a decision depends on. */
-export interface Situation extends NamedRevision {
+export interface Situation extends DecisionDetails {
   readonly source: string
   readonly served: Revision | undefined
   /** The last known upstream revision, if it is not served. */
@@ -43,9 +45,11 @@ export function decisionAfter(verb: Verb, before: SourceDecision, situation: Sit
     case 'pause':
       return { ...before, paused: true }
     case 'resume': {
-      const isBound = paused !== undefined || frozen !== undefined || skipped?.by === 'rollback'
-      if (!isBound) throw nothing(`"${situation.source}" follows its ref: it is not paused, pinned or rolled back`)
+      const pin = situation.keepsPin === true && frozen?.by === 'pin' ? frozen : undefined
+      const isBound = paused !== undefined || frozen !== pin || skipped?.by === 'rollback'
+      if (!isBound) throw nothing(notBound(situation.source, pin))
       return {
+        ...(pin !== undefined && { frozen: pin }),
         ...(skipped?.by === 'reject' && { skipped }),
         ...(approved !== undefined && { approved }),
       }
@@ -139,6 +143,12 @@ export function expectWaiting(
 /** True if the last upstream revision waits for an operator, or was rejected by one. */
 export function isWaiting(code: SyncErrorCode | undefined): boolean {
   return code !== undefined && (isAwaitingDecision(code) || code === 'rejected' || code === 'rolled-back')
+}
+
+function notBound(source: string, pin: SourceDecision['frozen']): string {
+  return pin === undefined
+    ? `"${source}" follows its ref: it is not paused, pinned or rolled back`
+    : `"${source}" is pinned; skillsyncd resume ${source} ends the pin`
 }
 
 function notFrozen(source: string, how: string, frozen: SourceDecision['frozen']): string {

@@ -9,7 +9,7 @@ import type { DaemonContext } from '../context.ts'
 import { disablementIn, keptOut, type Disablement } from '../status/disablement.ts'
 import type { PullReport } from '../status/report.ts'
 import { decisionAfter, expectWaiting, isWaiting } from './decide.ts'
-import type { HeldRevision, NamedRevision, Situation, Verb } from './decide.ts'
+import type { DecisionDetails, HeldRevision, Situation, Verb } from './decide.ts'
 import { followDisabled } from './load-decisions.ts'
 import type { Puller } from './puller.ts'
 import { heldAtCommit } from './rollback.ts'
@@ -49,7 +49,7 @@ export class OperatorDecisions {
   }
 
   /** Stores the decision about a source. The next pull follows it. */
-  async decide(id: SourceId, verb: Verb, named: NamedRevision): Promise<void> {
+  async decide(id: SourceId, verb: Verb, named: DecisionDetails): Promise<void> {
     const { store, log, puller } = this.#parts
     // A running pull would follow the previous decision.
     await puller.stop(id)
@@ -92,7 +92,7 @@ export class OperatorDecisions {
   }
 
   /** The facts that a decision about a source depends on, except those that the operator names. */
-  #situation(id: SourceId): Omit<Situation, keyof NamedRevision> {
+  #situation(id: SourceId): Omit<Situation, keyof DecisionDetails> {
     const { config, report, served } = this.#parts
     const { condition, revision } = report.recordOf(configuredIn(config, id).source)
     const waiting = isWaiting(condition?.code) ? revision : undefined

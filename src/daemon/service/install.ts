@@ -28,8 +28,14 @@ export async function install(files: readonly ServiceFile[], force: boolean): Pr
   return found.map(({ file: { path }, there }) => ({ path, change: there === 'same' ? 'unchanged' : 'written' }))
 }
 
-/** The present content of a file's path. A link is never ours: a masked unit is a link. */
-export async function whatIsAt({ path, text }: ServiceFile): Promise<'nothing' | 'same' | 'ours' | 'foreign'> {
+/**
+ * The present content of a file's path, compared with this text if there is one. A link is never ours: a masked unit is a
+ * link.
+ */
+export async function whatIsAt({
+  path,
+  text,
+}: Pick<ServiceFile, 'path'> & Partial<ServiceFile>): Promise<'nothing' | 'same' | 'ours' | 'foreign'> {
   try {
     if (!(await lstat(path)).isFile()) return 'foreign'
     const there = await readFile(path, 'utf8')

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { isDiskError } from '../../sync/store/files/disk-error.ts'
+import { whyNotUsed } from '../base/disk-error-text.ts'
 import { printableLine } from '../base/log-line.ts'
 import { UsageError } from '../base/usage-error.ts'
 import type { Environment } from '../config/environment.ts'
@@ -25,25 +27,43 @@ export async function uninstall(
   environment: Environment,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const found = await Promise.all(paths.map(async (path) => ({ path, content: await whatIsAt({ path, text: '' }) })))
+  const found = await Promise.all(paths.map(async (path) => ({ path, content: await whatIsAt({ path }) })))
   const foreign = found.find(({ content }) => content === 'foreign')
   if (foreign !== undefined && !isForced)
     throw new UsageError(
       `Cannot remove "${foreign.path}": skillsyncd did not write it; --force removes it all the same`,
     )
-  const removed = found.filter(({ content }) => content !== 'nothing').map(({ path }) => path)
-  if (removed.length === 0) return []
+  const present = found.filter(({ content }) => content !== 'nothing').map(({ path }) => path)
+  if (present.length === 0) return []
   const systemctl = async (...args: readonly string[]): Promise<string | undefined> =>
     manager === undefined
       ? undefined
       : runSystemctl([...(manager === 'user' ? ['--user'] : []), ...args], environment, signal)
   // While the files are there: without them, systemctl knows no unit to disable.
-  const failure = await systemctl('disable', '--now', ...removed.map((path) => basename(path)))
+  const failure = await systemctl('disable', '--now', ...present.map((path) => basename(path)))
   if (failure !== undefined && !isForced)
     throw new UsageError(`Cannot stop the service: ${failure}; --force removes its files all the same`)
-  for (const path of removed) await rm(path, { force: true })
-  await systemctl('daemon-reload')
-  return removed
+  try {
+    await removeEach(present)
+  } finally {
+    await systemctl('daemon-reload')
+  }
+  return present
+}
+
+async function removeEach(paths: readonly string[]): Promise<void> {
+  const removed: string[] = []
+  for (const path of paths) {
+    try {
+      await rm(path, { force: true })
+    } catch (error) {
+      if (!isDiskError(error)) throw error
+      const done =
+        removed.length === 0 ? 'the service is stopped' : `the service is stopped, and ${removed.join(', ')} removed`
+      throw new UsageError(`Cannot remove "${path}": ${whyNotUsed(error)}; ${done}`)
+    }
+    removed.push(path)
+  }
 }
 
 /** Returns the error of systemctl; `undefined` if there is none. */

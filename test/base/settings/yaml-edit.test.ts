@@ -163,6 +163,15 @@ test.each([
 })
 
 test.each([
+  ['before the next', 'sources: [\n  { id: gone }, # about gone\n  { id: team },\n]\n'],
+  ['after the previous', 'sources: [\n  { id: team }, # about team\n  { id: gone }\n]\n'],
+])('a comment between brackets, %s, is not removed with an item', (_, text) => {
+  expect(() => withoutItems(text, removing('gone'))).toThrow(
+    'line 2: a comment stands between the items; edit it by hand',
+  )
+})
+
+test.each([
   [['a'], 'sources: [{ id: b }, { id: c }] # all\n'],
   [['b'], 'sources: [{ id: a }, { id: c }] # all\n'],
   [['c'], 'sources: [{ id: a }, { id: b }] # all\n'],

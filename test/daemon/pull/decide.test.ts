@@ -12,6 +12,8 @@ const EVERYTHING: SourceDecision = {
   skipped: { commit: B.commit, by: 'reject' },
 }
 
+const PIN: SourceDecision = { frozen: { commit: A.commit, by: 'pin' } }
+
 function decided(verb: Verb, before: SourceDecision, commit?: string): SourceDecision {
   return decisionAfter(verb, before, { ...SITUATION, commit })
 }
@@ -65,6 +67,20 @@ test.each<[Verb, SourceDecision, string | undefined, RegExp]>([
 ])('%s where there is nothing of the kind says what there is: %j', (verb, before, commit, says) => {
   expect(() => decided(verb, before, commit)).toThrow(
     expect.objectContaining({ code: 'nothing-to-decide', message: expect.stringMatching(says) }),
+  )
+})
+
+test.each<[string, SourceDecision, SourceDecision]>([
+  ['a pause', { ...PIN, paused: true }, PIN],
+  ['a skipped revision', { ...PIN, skipped: { commit: B.commit, by: 'rollback' } }, PIN],
+  ['a rollback', { frozen: { commit: A.commit, by: 'rollback' } }, {}],
+])('resume of all sources ends %s, and keeps a pin', (_, before, after) => {
+  expect(decisionAfter('resume', before, { ...SITUATION, keepsPin: true })).toEqual(after)
+})
+
+test('resume of all sources has nothing to do for a source that is pinned alone', () => {
+  expect(() => decisionAfter('resume', PIN, { ...SITUATION, keepsPin: true })).toThrow(
+    '"team" is pinned; skillsyncd resume team ends the pin',
   )
 })
 

@@ -69,6 +69,27 @@ test('a unit that skillsyncd did not write is refused before anything is stopped
   expect((await one.left()).toSorted()).toEqual(['skillsyncd.service', 'skillsyncd.socket'])
 })
 
+test('a file that cannot be removed is reported with what is removed already', async () => {
+  await using one = await installed({ 'skillsyncd.socket': `${MARK}y` }, 'exit 0')
+  await mkdir(one.paths[1] ?? '')
+  const ask = { paths: one.paths, manager: 'user', isForced: true } as const
+
+  await expect(uninstall(ask, one.environment, STEADY)).rejects.toThrow(
+    /^Cannot remove ".*skillsyncd\.service": .*; the service is stopped, and .*skillsyncd\.socket removed$/,
+  )
+
+  expect(await one.left()).toEqual(['skillsyncd.service'])
+  expect((await one.calls()).at(-1)).toBe('--user daemon-reload')
+})
+
+test('an empty unit is not one that skillsyncd wrote', async () => {
+  await using one = await installed({ 'skillsyncd.service': '' }, 'exit 0')
+
+  await expect(
+    uninstall({ paths: one.paths, manager: 'user', isForced: false }, one.environment, STEADY),
+  ).rejects.toThrow('skillsyncd did not write it')
+})
+
 test('without systemctl the files are removed, and where there are none nothing is done', async () => {
   await using one = await installed({ 'skillsyncd.service': `${MARK}x` })
   const ask = { paths: one.paths, manager: 'user', isForced: false } as const

@@ -109,7 +109,7 @@ export class Home implements AsyncDisposable {
     const { run } = await import('../../../src/daemon/cli/cli.ts')
     const [stdout, stderr] = [new Heard(isTTY), new Heard(isTTY)]
     const stdin = Object.assign(Readable.from(typed(lines)), { isTTY })
-    const process = { stdin, stdout, stderr, on: () => undefined, exit: noExit }
+    const process = { stdin, stdout, stderr, on: () => undefined, exit: noExit, endSoon: () => undefined }
     const status = await run(args, process, environmentOf(this.env, this.path))
     return { status, signal: null, stdout: stdout.text, stderr: stderr.text }
   }

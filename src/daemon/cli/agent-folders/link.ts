@@ -45,9 +45,10 @@ export const link: Command = {
 
   AGENT is ${AGENTS.map(({ id }) => id).join(', ')}.
 
-  If nothing was fetched yet, the sources are fetched first. Each skill is a link to the served version, which the daemon keeps current. Run it again for skills that were added or
-  removed since, or name the folder under links in the configuration. A file or folder that skillsyncd did not make stays,
-  and is named. So is each skill that cannot be in a folder.
+  If nothing was fetched yet, the sources are fetched first. Each skill is a link to the served version, which the
+  daemon keeps current. Run it again for skills that were added or removed since, or name the folder under links in
+  the configuration. A file or folder that skillsyncd did not make stays, and is named. So is each skill that cannot
+  be in a folder.
 `,
   examples: ['skillsyncd link claude-code', 'skillsyncd link codex --project . --only team'],
   options: {

@@ -1,9 +1,8 @@
-import { lstat } from 'node:fs/promises'
 import { basename, join, relative, resolve } from 'node:path'
+import { shellWord } from '../../../base/text/shell-word.ts'
 import { isSkillName } from '../../../sync/skill-md/skill-name.ts'
-import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { printableLine } from '../../base/log-line.ts'
-import { writeNew } from '../../base/new-file.ts'
+import { isThere, writeNew } from '../../base/new-file.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
@@ -34,7 +33,7 @@ export const newSkill: Command = {
       throw new UsageError(
         `Cannot name a skill "${printableLine(name)}": a name has 1 to 64 of a-z, 0-9 and single hyphens between them`,
       )
-    if ((await unlessAbsent(lstat(folder))) !== undefined) throw alreadyThere(folder)
+    if (await isThere(folder, 'choose another folder')) throw alreadyThere(folder)
     const description = descriptionIn(context.values)
     const file = join(folder, 'SKILL.md')
     if (!(await writeNew(file, skeleton(name, description ?? PLACEHOLDER), false))) throw alreadyThere(folder)
@@ -47,7 +46,7 @@ export const newSkill: Command = {
         '',
         'Next:',
         `  edit ${edit}: agents choose a skill by its description`,
-        `  skillsyncd validate ${printableLine(relative('', folder))}`,
+        `  skillsyncd validate ${shellWord(relative('', folder))}`,
       ])
     }
     return 0

@@ -9,7 +9,7 @@ import { OutputFolder } from '../../base/output-folder.ts'
 import { futurePath } from '../../base/resolve-path.ts'
 import { isWithin, skillFoldersAt } from '../../base/skill-folders.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { printJson, printLines } from '../command.ts'
+import { printJson, printJsonAsIs, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { copyTo, projectedDocument } from './project-skill.ts'
 import type { Copy, ProjectedSkill, ProjectionFailed, ProjectionResult, Projecting } from './project-skill.ts'
@@ -21,8 +21,9 @@ export const projectCommand: Command = {
   operands: { text: 'PATH', most: 1, offers: ['files'] },
   needsConfiguration: false,
   details: `
-  For uploads and validators that refuse other fields. PATH is a SKILL.md, the folder of a skill, or a folder of skills. One SKILL.md goes to stdout; with --out, each skill is
-  copied whole to DIR/NAME. An earlier copy there is replaced only if it was not edited. It needs no configuration.
+  For uploads and validators that refuse other fields. PATH is a SKILL.md, the folder of a skill, or a folder of
+  skills. One SKILL.md goes to stdout; with --out, each skill is copied whole to DIR/NAME. An earlier copy there is
+  replaced only if it was not edited. It needs no configuration.
 `,
   examples: ['skillsyncd project skills/pdf/SKILL.md', 'skillsyncd project skills --out dist/skills'],
   options: {
@@ -137,10 +138,7 @@ function printDocument(context: Context, result: Named<ProjectionResult<Projecte
   if (!isMade(result)) return printNothing(context, [result])
   const { path, name, bytes, dropped } = result
   // The author's text is returned byte for byte, so it bypasses the filter of secrets.
-  if (json)
-    streams.stdout.write(
-      `${JSON.stringify({ skills: [{ path, name, dropped, ...textOf(bytes) }], failed: [] }, null, 2)}\n`,
-    )
+  if (json) printJsonAsIs(context, { skills: [{ path, name, dropped, ...textOf(bytes) }], failed: [] })
   else streams.stdout.write(bytes)
   if (!json && !quiet && dropped.length > 0) streams.stderr.write(`${printableLine(path)}${leftOut(dropped)}\n`)
   return 0

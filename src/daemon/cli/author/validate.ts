@@ -29,8 +29,8 @@ export const validateCommand: Command = {
   operands: { text: '[PATH…]', most: Number.POSITIVE_INFINITY, offers: ['files'] },
   needsConfiguration: false,
   details: `
-  PATH is the folder of a skill, a file of a skill, or a folder of skills; the default is the current folder. It needs no
-  configuration and no network. The exit status is 3 for an error.
+  PATH is the folder of a skill, a file of a skill, or a folder of skills; the default is the current folder. It needs
+  no configuration and no network. The exit status is 3 for an error.
 `,
   examples: ['skillsyncd validate skills/', 'skillsyncd validate --sarif skills/ > skills.sarif'],
   options: {

@@ -30,12 +30,13 @@ export const approve: Command = {
     offers: ['sources', 'skills'],
   },
   details: `
-  Without ID it shows what waits and its difference from what is served, and approves nothing; on a terminal it asks. ID is
-  the full id that was shown: of the commit, or of the tag object if the ref is an annotated tag. The first digits are not
-  enough: a commit with the same first digits is easy to make. If something else waits by then, nothing is approved.
+  Without ID it shows what waits and its difference from what is served, and approves nothing; on a terminal it asks.
+  ID is the full id that was shown: of the commit, or of the tag object if the ref is an annotated tag. The first
+  digits are not enough: a commit with the same first digits is easy to make. If something else waits by then, nothing
+  is approved.
 
-  SKILL is SOURCE/PATH or the URI of a skill of an MCP source; SOURCE/ means all of its skills that wait. Their ID covers
-  exactly the files and the frontmatter that were shown: any change waits again.
+  SKILL is SOURCE/PATH or the URI of a skill of an MCP source; SOURCE/ means all of its skills that wait. Their ID
+  covers exactly the files and the frontmatter that were shown: any change waits again.
 `,
   examples: ['skillsyncd approve team', 'skillsyncd approve team 4f2c81d5a0d1c6f2b7e98a3c4d5e6f708192a3b4'],
   async run(context) {
@@ -49,7 +50,8 @@ export const reject: Command = {
   summary: 'Skip the revision that waits for a decision',
   operands: { text: 'SOURCE [COMMIT]', most: 2, offers: ['sources', []] },
   details: `
-  The next revision is considered again. COMMIT, in full or its first digits, makes sure that it is the revision that was shown.
+  The next revision is considered again. COMMIT, in full or its first digits, makes sure that it is the revision that
+  was shown.
 `,
   examples: ['skillsyncd reject team', 'skillsyncd reject team 4f2c81d'],
   async run(context) {

@@ -6,7 +6,7 @@ import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
 import { sourcesOf } from '../../control/requests.ts'
-import type { NamedRevision, Verb } from '../../pull/decide.ts'
+import type { DecisionDetails, Verb } from '../../pull/decide.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
@@ -29,7 +29,7 @@ interface Deciding {
   readonly isMeant?: (decision: SourceDecision) => boolean
   readonly examples: Command['examples']
   /** Returns the result for the source, as text. */
-  readonly done: (source: SourceId) => string
+  readonly done: (source: SourceId, details: DecisionDetails) => string
   /** True if the decision can move the source, so that it is pulled at once. */
   readonly moves: (commit: string | undefined) => boolean
 }
@@ -74,7 +74,7 @@ export const resume = deciding({
   operands: 'all',
   isMeant: ({ paused, frozen, skipped }) =>
     paused !== undefined || frozen?.by === 'rollback' || skipped?.by === 'rollback',
-  done: () => 'follows its ref again',
+  done: (_, { keepsPin }) => (keepsPin === true ? 'no longer paused or held by a rollback' : 'follows its ref again'),
   moves: ALWAYS,
 })
 
@@ -110,7 +110,8 @@ function deciding(kind: Deciding): Command {
       const config = await configFor(context)
       const commit = kind.operands === 'commit' ? commitNamed(context.operands[1]) : undefined
       const ids = await meant(kind, context, config)
-      return withWriter(context, config, (ask) => applyDecision(context, { ...kind, ids, named: { commit } }, ask))
+      const named = { commit, ...(context.operands.length === 0 && { keepsPin: true }) }
+      return withWriter(context, config, (ask) => applyDecision(context, { ...kind, ids, named }, ask))
     },
   }
 }
@@ -118,7 +119,7 @@ function deciding(kind: Deciding): Command {
 /** A decision to be made. */
 export interface DecisionRequest extends Pick<Deciding, 'verb' | 'done' | 'moves'> {
   readonly ids: readonly SourceId[]
-  readonly named: NamedRevision
+  readonly named: DecisionDetails
 }
 
 /** Requests the decision from the writer, pulls the sources that it may move, and prints the results. */
@@ -173,7 +174,7 @@ async function decideEach({ ids, verb, named }: DecisionRequest, ask: AskWriter)
 
 function print(
   context: Context,
-  { verb, done }: DecisionRequest,
+  { verb, done, named }: DecisionRequest,
   made: readonly Decided[],
   ends: readonly SyncEnd[],
 ): void {
@@ -191,7 +192,7 @@ function print(
   const lines = made.flatMap(({ source, error }) => {
     if (error !== undefined) return [`${source}: ${printableLine(error.message)}`]
     const end = endOf(source)
-    return [`${source}: ${done(source)}`, ...(end === undefined ? [] : linesOfPull(end))]
+    return [`${source}: ${done(source, named)}`, ...(end === undefined ? [] : linesOfPull(end))]
   })
   printLines(context, lines)
 }

@@ -27,8 +27,9 @@ export const diffCommand: Command = {
   summary: 'Compare two states, skill by skill',
   operands: { text: '[A] [B]', most: 2, offers: [['lock', 'served', 'upstream']] },
   details: `
-  The exit status is 3 if they differ. A state is lock, served, upstream, the number of a generation, or the path of a lock file (./3 for a file named 3). The
-  default for A is the lock, or served if there is no lock. The default for B is upstream, which is fetched and not served.
+  The exit status is 3 if they differ. A state is lock, served, upstream, the number of a generation, or the path of a
+  lock file (./3 for a file named 3). The default for A is the lock, or served if there is no lock. The default for B
+  is upstream, which is fetched and not served.
 `,
   examples: ['skillsyncd diff', 'skillsyncd diff served upstream --only team', 'skillsyncd diff 41 42'],
   options: {

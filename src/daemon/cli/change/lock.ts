@@ -25,8 +25,8 @@ export const lock: Command = {
   summary: 'Pin the served commits in skills.lock',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  The lock is skills.lock beside the configuration, for your repository. From then on the locked commits are served, unless
-  the configuration says lock: ignore. Existing entries stay; skillsyncd update moves them.
+  The lock is skills.lock beside the configuration, for your repository. From then on the locked commits are served,
+  unless the configuration says lock: ignore. Existing entries stay; skillsyncd update moves them.
 `,
   examples: ['skillsyncd lock', 'skillsyncd lock --prune'],
   options: { prune: { type: 'boolean', help: 'remove entries of sources that are not configured any more' } },

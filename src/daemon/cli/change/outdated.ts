@@ -22,8 +22,8 @@ export const outdated: Command = {
   summary: 'Show what update would move',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  The exit status is 3 if there is something. Nothing is fetched. It also shows where the lock and the configuration differ: an entry that is missing, one for a
-  source that is gone, or one with another url or ref.
+  The exit status is 3 if there is something. Nothing is fetched. It also shows where the lock and the configuration
+  differ: an entry that is missing, one for a source that is gone, or one with another url or ref.
 `,
   examples: ['skillsyncd outdated'],
   async run(context) {

@@ -24,8 +24,9 @@ export const preview: Command = {
   summary: 'Show the SKILL.md of a skill, approved or not',
   operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
-  SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name. The skill stays as it is: one that waits for approval stays waiting. A file of an MCP source is fetched, and checked as
-  for clients. With --json, and to a pipe or a file, its text is marked as untrusted, because a model may read it.
+  SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name. The skill stays as it is: one that waits for
+  approval stays waiting. A file of an MCP source is fetched, and checked as for clients. With --json, and to a pipe
+  or a file, its text is marked as untrusted, because a model may read it.
 `,
   examples: ['skillsyncd preview team/skills/pdf'],
   async run(context) {

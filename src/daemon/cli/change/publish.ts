@@ -9,8 +9,9 @@ export const publish: Command = {
   name: 'publish',
   summary: 'Push the plugin marketplace to a git host',
   details: `
-  Each push is a new commit of a branch. Without --git: to each repository under publish in the configuration. The running daemon pushes, or this process if none
-  runs. A branch that has the served tree already is not changed. A push is never forced.
+  Each push is a new commit of a branch. Without --git: to each repository under publish in the configuration. The
+  running daemon pushes, or this process if none runs. A branch that has the served tree already is not changed. A
+  push is never forced.
 `,
   examples: ['skillsyncd publish', 'skillsyncd publish --git https://git.example.com/team/plugins.git --dry-run'],
   options: {

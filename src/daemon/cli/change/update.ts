@@ -37,9 +37,9 @@ export const update: Command = {
   summary: 'Move the lock to what upstream has now',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  Missing entries are added, and then the sources are pulled. A source that fails keeps its entry. A revision that waits
-  for approval stays waiting, unless --precise names it: that approves it. A source with update: review is locked only at
-  approved commits, or at the one that --precise names.
+  Missing entries are added, and then the sources are pulled. A source that fails keeps its entry. A revision that
+  waits for approval stays waiting, unless --precise names it: that approves it. A source with update: review is
+  locked only at approved commits, or at the one that --precise names.
 `,
   examples: ['skillsyncd update', 'skillsyncd update team --precise 4f2c81d'],
   options: {

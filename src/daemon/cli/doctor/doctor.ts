@@ -49,13 +49,14 @@ export const doctor: Command = {
   name: 'doctor',
   summary: 'Check what could keep the daemon from working',
   operands: { text: '[SOURCE… | URL]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  mayHang: true,
   details: `
-  The exit status is 3 for a failure. With SOURCE, only those sources are checked, and isomorphic-git fetches the served commit of each once more, to compare
-  all files of its skills.
+  The exit status is 3 for a failure. With SOURCE, only those sources are checked, and isomorphic-git fetches the
+  served commit of each once more, to compare all files of its skills.
 
-  With --connect, only the configured or named address is checked: it is opened as clients of both eras of MCP open it,
-  which list, read, verify and subscribe. The token comes from a file or from the variable SKILLSYNCD_TOKEN, the proxy from
-  HTTP_PROXY and HTTPS_PROXY.
+  With --connect, only the configured or named address is checked: it is opened as clients of both eras of MCP open
+  it, which list, read, verify and subscribe. The token comes from a file or from the variable SKILLSYNCD_TOKEN, the
+  proxy from HTTP_PROXY and HTTPS_PROXY.
 `,
   examples: ['skillsyncd doctor', 'skillsyncd doctor --connect https://skills.example.com/mcp'],
   options: {

@@ -21,11 +21,12 @@ export const mirror: Command = {
   summary: 'Fetch all files of a skill now, and check them',
   operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
   details: `
-  SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name. Without this command, a file is fetched when a client first reads it, as the extension demands. Fetched files
-  are served while the server is down. A skill that was withheld because its bytes differed is checked once more.
+  SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name. Without this command, a file is fetched when a
+  client first reads it, as the extension demands. Fetched files are served while the server is down. A skill that was
+  withheld because its bytes differed is checked once more.
 
-  If the server does not declare the sizes of files, and the skill is withheld for that, their sizes are measured, from now
-  on after each change; skillsyncd mcp-source add-uri SOURCE URI --remove ends that.
+  If the server does not declare the sizes of files, and the skill is withheld for that, their sizes are measured,
+  from now on after each change; skillsyncd mcp-source add-uri SOURCE URI --remove ends that.
 `,
   examples: ['skillsyncd mcp-source mirror acme/refunds'],
   async run(context) {

@@ -21,9 +21,9 @@ export const resolve: Command = {
     offers: ['sources', []],
   },
   details: `
-  NUMBER comes from skillsyncd mcp-source templates SOURCE. On a terminal it asks for each variable without a VALUE, and
-  offers the values that the server has; elsewhere that is an error. The result is added as by skillsyncd mcp-source add-uri,
-  which also removes it.
+  NUMBER comes from skillsyncd mcp-source templates SOURCE. On a terminal it asks for each variable without a VALUE,
+  and offers the values that the server has; elsewhere that is an error. The result is added as by skillsyncd
+  mcp-source add-uri, which also removes it.
 `,
   examples: ['skillsyncd mcp-source resolve acme 1 product=payments'],
   options: { unverified: UNVERIFIED },

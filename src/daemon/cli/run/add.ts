@@ -21,8 +21,9 @@ export const add: Command = {
   summary: 'Add sources to the configuration',
   operands: { text: 'URL… | PLUGIN…', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
   details: `
-  The running daemon applies it at once. URL is the address of a git repository, owner/repo on GitHub, or the path of a repository or of a plain folder. Each is
-  fetched first, as init does. The entries come to the end of sources; every other byte of the file stays.
+  The running daemon applies it at once. URL is the address of a git repository, owner/repo on GitHub, or the path of
+  a repository or of a plain folder. Each is fetched first, as init does. The entries come to the end of sources;
+  every other byte of the file stays.
 
   With --from-marketplace, add the sources that the plugins in the repository of a source suggest, each at its commit if
   the marketplace names one: those of the named plugins, or all.

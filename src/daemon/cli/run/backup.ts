@@ -19,8 +19,9 @@ export const backupCommand: Command = {
   summary: 'Copy skills, history and decisions into one file',
   operands: { text: 'FILE', most: 1, offers: ['files'] },
   details: `
-  FILE is a SQLite database with the skills, the history, the decisions and the hashes of tokens. It has no files of other
-  MCP servers, no sessions and no audit log. Every object is verified before FILE gets its name. The daemon may run.
+  FILE is a SQLite database with the skills, the history, the decisions and the hashes of tokens. It has no files of
+  other MCP servers, no sessions and no audit log. Every object is verified before FILE gets its name. The daemon may
+  run.
 `,
   examples: ['skillsyncd backup /var/backups/skillsyncd.db'],
   async run(context) {

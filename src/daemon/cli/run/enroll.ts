@@ -22,9 +22,9 @@ export const enroll: Command = {
 
   AGENT is ${IDS.join(', ')}; the default is all.
 
-  Nothing is written without --write, which changes only its own entries and keeps every other byte, comments included. A
-  file is refused if it is not valid, if another user owns it, or if it has another table with that name. Afterwards the
-  check of --check runs. A token is never shown, and is never in a settings file.
+  Nothing is written without --write, which changes only its own entries and keeps every other byte, comments
+  included. A file is refused if it is not valid, if another user owns it, or if it has another table with that name.
+  Afterwards the check of --check runs. A token is never shown, and is never in a settings file.
 `,
   examples: ['skillsyncd enroll claude-code', 'skillsyncd enroll codex --write', 'skillsyncd enroll --check'],
   options: {

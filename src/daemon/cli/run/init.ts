@@ -1,14 +1,11 @@
-import { lstat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { shellWord } from '../../../base/text/shell-word.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
-import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { printableLine } from '../../base/log-line.ts'
-import { writeNew } from '../../base/new-file.ts'
+import { isThere, writeNew } from '../../base/new-file.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withUniqueIds } from '../../config/command-line-config.ts'
-import { CONFIG_NAME, parseConfig, userConfigFile } from '../../config/config.ts'
+import { CONFIG_NAME, parseConfig, searchConfig, userConfigFile } from '../../config/config.ts'
 import { seenText, startingText } from '../../config/init-template.ts'
 import type { StartingSource } from '../../config/init-template.ts'
 import { Prompt } from '../ask.ts'
@@ -24,8 +21,8 @@ export const init: Command = {
   operands: { text: '[URL…]', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
   needsConfiguration: false,
   details: `
-  URL is the address of a git repository, owner/repo on GitHub, or the path of a repository or of a plain folder. Each is
-  fetched first, to find its default branch and its skills. Without URL, init asks for the addresses on a terminal.
+  URL is the address of a git repository, owner/repo on GitHub, or the path of a repository or of a plain folder. Each
+  is fetched first, to find its default branch and its skills. Without URL, init asks for the addresses on a terminal.
 
   The file has no secret: for a private repository, name the credential in the file under auth.
 `,
@@ -46,7 +43,7 @@ export const init: Command = {
     const { values, operands } = context
     const file = fileOf(context)
     const isForced = values['force'] === true
-    if (!isForced && (await isThere(file))) throw alreadyThere(file)
+    if (!isForced && (await isThere(file, 'name another file with --config'))) throw alreadyThere(file)
     const found = operands.length > 0 ? await probeAll(operands, context) : await answers(context)
     if (found === undefined) return 1
     const sources = withUniqueIds(withoutRepetition(found).map((one) => [sourceIdFor(one.place), one])).map(
@@ -61,7 +58,7 @@ export const init: Command = {
     if (Array.isArray(parseConfig(text, file, context.environment)))
       throw new TypeError('The configuration that was made is none')
     if (!(await writeNew(file, text, isForced))) throw alreadyThere(file)
-    print(context, file, sources)
+    await print(context, file, sources)
     return 0
   },
 }
@@ -71,15 +68,6 @@ function fileOf({ values: { config, here }, environment }: Context): string {
   if (typeof config !== 'string') return here === true ? resolve(CONFIG_NAME) : userConfigFile(environment)
   if (here === true) throw new UsageError('--here and --config exclude each other')
   return resolve(config)
-}
-
-async function isThere(file: string): Promise<boolean> {
-  try {
-    return (await unlessAbsent(lstat(file))) !== undefined
-  } catch (error) {
-    if (!isDiskError(error)) throw error
-    throw new UsageError(`Cannot write "${file}": ${whyNotUsed(error)}; name another file with --config`)
-  }
 }
 
 function alreadyThere(file: string): UsageError {
@@ -134,12 +122,12 @@ async function askSource(text: string, questions: Prompt, context: Context): Pro
   return answer !== undefined && /^y(?:es)?$/i.test(answer) ? { place: candidate.place, seen: undefined } : undefined
 }
 
-function print(context: Context, file: string, sources: readonly StartingSource[]): void {
+async function print(context: Context, file: string, sources: readonly StartingSource[]): Promise<void> {
   if (context.json) {
     printJson(context, { config: file, sources: sources.map(({ id, place, seen }) => ({ id, ...place, ...seen })) })
     return
   }
-  const isFound = file === resolve(CONFIG_NAME) || file === userConfigFile(context.environment)
+  const isFound = (await searchConfig(context.environment)) === file
   const option = isFound ? '' : ` --config ${shellWord(file)}`
   printLines(context, [
     ...sources.map(({ id, seen }) => printableLine(`${id}: ${seen === undefined ? 'not fetched' : seenText(seen)}`)),

@@ -35,14 +35,15 @@ export const mcp: Command = {
   name: 'mcp',
   summary: 'Serve one MCP client over stdio',
   details: `
-  For the configuration of an MCP client that starts its servers itself. It reads the store of a running daemon, or pulls
-  itself if none runs.
+  For the configuration of an MCP client that starts its servers itself. It reads the store of a running daemon, or
+  pulls itself if none runs.
 `,
   examples: [
     'skillsyncd mcp',
     'skillsyncd mcp --source https://git.example.com/team/skills.git',
     'skillsyncd mcp --skills-dir "$PWD/skills"',
   ],
+  serves: 'stdio',
   options: {
     ...MODE_OPTIONS,
     pack: {

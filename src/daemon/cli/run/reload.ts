@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import { OperatorError } from '../../base/operator-error.ts'
 import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
 import { request } from '../../control/requests.ts'
-import { ELSEWHERE_MEND, processText } from '../../control/write-lock.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
+import { requestDaemon } from './daemon-request.ts'
 
 export const reload: Command = {
   name: 'reload',
@@ -17,25 +16,13 @@ export const reload: Command = {
   examples: ['skillsyncd reload'],
   async run(context) {
     const config = await configFor(context)
-    const holder = await lockHolderOf(config.state)
-    // A process that a client started reads its configuration when the client starts it again.
-    if (holder !== undefined && holder.command !== 'start')
-      throw new OperatorError(
-        'no-daemon',
-        `Cannot reload: process ${holder.pid} (skillsyncd ${holder.command}) is no daemon`,
-      )
-    const answer = await request(config, 'reload', {}, { signal: context.signal, timeoutMs: RELOAD_MS })
-    if (answer === undefined && holder?.isElsewhere === true)
-      throw new OperatorError(
-        'no-daemon',
-        `Cannot reload: ${processText(holder)} has the lock and cannot be reached from here; ${ELSEWHERE_MEND}`,
-      )
-    if (answer === undefined)
-      throw new OperatorError(
-        'no-daemon',
-        `Cannot reload: no daemon runs for "${config.state}"; skillsyncd start runs one`,
-      )
-    const reloaded = RELOADED.parse(answer.result)
+    const { result } = await requestDaemon(config, {
+      method: 'reload',
+      signal: context.signal,
+      timeoutMs: RELOAD_MS,
+      mend: 'skillsyncd start runs one',
+    })
+    const reloaded = RELOADED.parse(result)
     if (context.json) printJson(context, reloaded)
     else printLines(context, linesOf(reloaded))
     return 0

@@ -1,11 +1,10 @@
 import { isObject } from '../../../base/json-object.ts'
-import { withoutItems } from '../../../base/settings/yaml-edit.ts'
+import { itemsAt, withoutItems } from '../../../base/settings/yaml-edit.ts'
 import type { YamlRemoval } from '../../../base/settings/yaml-edit.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { idsOf } from '../../config/config.ts'
 import { isSourceComment } from '../../config/init-template.ts'
-import { sourcesOf } from '../../control/requests.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
 import { editConfiguration } from './edit-configuration.ts'
@@ -16,8 +15,9 @@ export const remove: Command = {
   summary: 'Remove sources from the configuration',
   operands: { text: 'SOURCE…', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  The running daemon applies it at once. The skills of the source are out of service at once, and its links in the folders of agents go. Every other byte of
-  the file stays. An entry in skills.lock stays too, for the day on which the source comes back.
+  The running daemon applies it at once. The skills of the source are out of service at once, and its links in the
+  folders of agents go. Every other byte of the file stays. An entry in skills.lock stays too, for the day on which
+  the source comes back.
 `,
   examples: ['skillsyncd remove team'],
   async run(context) {
@@ -26,12 +26,11 @@ export const remove: Command = {
     if (file === undefined) throw new UsageError('"remove" edits a configuration file; name it with --config')
     if (context.operands.length === 0)
       throw new UsageError(`"remove" wants the id of a source: ${idsOf(config).join(', ')}`)
-    const ids = sourcesOf(context.operands, config)
-    if (ids.length === idsOf(config).length)
-      throw new UsageError(
-        'Cannot remove every source: a configuration has one at least; skillsyncd stop ends the daemon',
-      )
-    const edit = (text: string): string => withoutItems(text, removal(ids))
+    const ids = [...new Set(context.operands)]
+    const edit = (text: string): string => {
+      expectRemovable(ids, itemsAt(text, 'sources').flatMap(idIn))
+      return withoutItems(text, removal(ids))
+    }
     const next = await editConfiguration({ file, command: 'remove', edit }, context.environment)
     if (!context.json) printLines(context, [...ids.map((id) => `removed ${id}`), `wrote ${printableLine(file)}`])
     const isReloaded = await reloadDaemon({ ...next, state: config.state }, context.signal)
@@ -41,10 +40,25 @@ export const remove: Command = {
   },
 }
 
+/** The file names the disabled sources too, which the configuration does not have. */
+function expectRemovable(ids: readonly string[], all: readonly string[]): void {
+  const unknown = ids.find((id) => !all.includes(id))
+  if (unknown !== undefined)
+    throw new UsageError(`No source is called "${printableLine(unknown)}"; there are ${all.join(', ')}`)
+  if (all.every((id) => ids.includes(id)))
+    throw new UsageError(
+      'Cannot remove every source: a configuration has one at least; skillsyncd stop ends the daemon',
+    )
+}
+
+function idIn(value: unknown): string[] {
+  return isObject(value) && typeof value['id'] === 'string' ? [value['id']] : []
+}
+
 function removal(ids: readonly string[]): YamlRemoval {
   return {
     key: 'sources',
-    isRemoved: (value) => isObject(value) && ids.some((id) => id === value['id']),
+    isRemoved: (value) => idIn(value).some((id) => ids.includes(id)),
     isOwnComment: isSourceComment,
   }
 }

@@ -31,8 +31,8 @@ export const service: Command = {
   needsConfiguration: false,
   details: `
   print shows the units, install writes them, verify checks them with systemd-analyze (exit status 3 for a fault), and
-  uninstall stops the service and removes them. install starts nothing: it prints the commands for that. The units run this
-  program with this Node.js, so keep both where they are.
+  uninstall stops the service and removes them. install starts nothing: it prints the commands for that. The units run
+  this program with this Node.js, so keep both where they are.
 `,
   examples: [
     'skillsyncd service install --user',

@@ -12,7 +12,7 @@ import { metricsPlaceOf } from '../../metrics/metrics-place.ts'
 import { whileServing } from '../../process/http-server.ts'
 import { Reload } from '../../process/reload.ts'
 import type { Reloaded } from '../../process/reload.ts'
-import { StopRequest } from '../../process/stop-request.ts'
+import { stopHandler } from '../../process/stop-request.ts'
 import { becomeWriter } from '../../process/writer.ts'
 import { takeSockets } from '../../service/handed-sockets.ts'
 import type { HandedSocket, HandedSockets } from '../../service/handed-sockets.ts'
@@ -27,6 +27,7 @@ export const start: Command = {
   details: `
   It runs until skillsyncd stop, or Ctrl+C. skillsyncd service install runs it in the background.
 `,
+  serves: 'http',
   examples: ['skillsyncd start', 'skillsyncd start --port 9000 --source https://git.example.com/team/skills.git'],
   options: {
     port: { type: 'string', value: 'N', help: 'the port to listen on; 0 means any free port' },
@@ -51,10 +52,9 @@ export const start: Command = {
       const reload = await reloading.promise
       return manager.reloading(async () => work(reload))
     }
-    const stopRequest = new StopRequest()
     const handlers = {
       reload: async (params: unknown) => reloaded(async (reload) => reload.answer(params)),
-      stop: stopRequest.handler(environment.manager.notify !== undefined),
+      stop: stopHandler(context.stop, environment.manager.notify !== undefined),
       place: async () => ({ config: config.file, state: config.state }),
     }
     context.onHangUp(() => {
@@ -77,11 +77,11 @@ export const start: Command = {
       const listenBy = (by: Config): ListenAddress => listenOn(context, by, sockets)
       reloading.resolve(new Reload({ writer, read, listenBy, isApart: operationsUrl !== undefined, serve, log }))
       manager.ready(() => writer.daemon.standing)
-      const ended = AbortSignal.any([signal, stopRequest.signal, writer.lost])
+      const ended = AbortSignal.any([signal, writer.lost])
       if (!ended.aborted) await once(ended, 'abort')
       log.info('stopping')
       manager.stopping()
-      if (!signal.aborted && !stopRequest.signal.aborted) writer.lost.throwIfAborted()
+      if (!signal.aborted) writer.lost.throwIfAborted()
     })
     return 0
   },

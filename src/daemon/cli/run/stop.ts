@@ -1,38 +1,28 @@
 import { systemClock } from '../../../base/clock.ts'
 import { OperatorError } from '../../base/operator-error.ts'
+import { isAlive, processIdentityOf } from '../../base/process-identity.ts'
+import type { ProcessIdentity } from '../../base/process-identity.ts'
 import type { Config } from '../../config/config.ts'
-import { isListening, lockHolderOf } from '../../control/daemon-lock.ts'
-import { request } from '../../control/requests.ts'
-import { ELSEWHERE_MEND, processText } from '../../control/write-lock.ts'
+import { lockHolderOf } from '../../control/daemon-lock.ts'
 import { STOPPED } from '../../process/stop-request.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
+import { requestDaemon } from './daemon-request.ts'
+import type { DaemonAnswer } from './daemon-request.ts'
 
 export const stop: Command = {
   name: 'stop',
   summary: 'Stop the running daemon',
   details: `
-  Running requests of clients end first, and the command waits until the daemon has ended. What the daemon stored stays;
-  skillsyncd start serves it again.
+  Running requests of clients end first, and the command waits until the daemon has released its state folder. What the
+  daemon stored stays; skillsyncd start serves it again.
 `,
   examples: ['skillsyncd stop'],
   async run(context) {
     const config = await configFor(context)
-    const holder = await lockHolderOf(config.state)
-    if (holder !== undefined && holder.command !== 'start')
-      throw new OperatorError(
-        'no-daemon',
-        `Cannot stop: process ${holder.pid} (skillsyncd ${holder.command}) is no daemon; it ends with its client`,
-      )
-    const answer = await request(config, 'stop', {}, { signal: context.signal })
-    if (answer === undefined && holder?.isElsewhere === true)
-      throw new OperatorError(
-        'no-daemon',
-        `Cannot stop: ${processText(holder)} has the lock and cannot be reached from here; ${ELSEWHERE_MEND}`,
-      )
-    if (answer === undefined) throw new OperatorError('no-daemon', `No daemon runs for "${config.state}"`)
-    const { pid, isManaged } = STOPPED.parse(answer.result)
-    await untilEnded(config, pid, context.signal)
+    const { result, holder } = await requestDaemon(config, { method: 'stop', signal: context.signal })
+    const { pid, isManaged } = STOPPED.parse(result)
+    await untilEnded(config, { holder, process: await processIdentityOf(pid) }, context.signal)
     if (context.json) printJson(context, { pid, isManaged })
     else printLines(context, [`stopped process ${pid}`, ...(isManaged ? [MANAGED] : [])])
     return 0
@@ -41,16 +31,28 @@ export const stop: Command = {
 
 const MANAGED = 'a service manager had started it, and may start it again: systemctl stop skillsyncd, or with --user'
 
-/** Waits until the daemon has released its lock, or another process has it. */
-async function untilEnded({ state }: Config, pid: number, signal: AbortSignal): Promise<void> {
+/** The process that was asked to stop. */
+interface Stopping extends Pick<DaemonAnswer, 'holder'> {
+  readonly process: ProcessIdentity
+}
+
+/** Waits until the daemon has released its lock or, if it has none, has ended. */
+async function untilEnded({ state }: Config, stopping: Stopping, signal: AbortSignal): Promise<void> {
   const byMs = systemClock.monotonicMs() + STOP_MS
-  for (;;) {
-    const holder = await lockHolderOf(state)
-    if (holder === undefined || holder.pid !== pid || !(await isListening(holder))) return
-    if (systemClock.monotonicMs() > byMs)
+  while (await isRunning(state, stopping)) {
+    if (systemClock.monotonicMs() > byMs) {
+      const { pid } = stopping.process
       throw new OperatorError('timed-out', `Process ${pid} still runs after ${STOP_MS / 1000} s; kill ${pid} ends it`)
+    }
     await systemClock.wait(PAUSE_MS, signal)
   }
+}
+
+async function isRunning(state: string, { holder, process }: Stopping): Promise<boolean> {
+  if (holder === undefined) return isAlive(process)
+  if ((await lockHolderOf(state))?.nonce !== holder.nonce) return false
+  // The lock of a killed process stays. The pid of another container means nothing here.
+  return holder.isElsewhere === true || isAlive(holder)
 }
 
 /** Longer than a daemon needs to end requests that hang. */

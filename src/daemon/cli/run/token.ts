@@ -14,7 +14,7 @@ import { agreeWithDaemon } from '../../control/requests.ts'
 import { Tokens, isExpired, isTokenName, madeElsewhere, newToken } from '../../http/tokens.ts'
 import type { Token } from '../../http/tokens.ts'
 import { printRows } from '../columns.ts'
-import { configFor, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printJsonAsIs, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
 import { packsNamed } from '../pack-option.ts'
@@ -116,9 +116,8 @@ async function addToken(context: Context, name: string): Promise<ExitStatus> {
   await adding
   const { streams, json, quiet } = context
   // The token must be shown this once, so it bypasses the filter of secrets.
-  streams.stdout.write(
-    json ? `${JSON.stringify({ ...withoutDigest(added, created), token: secret }, null, 2)}\n` : `${secret}\n`,
-  )
+  if (json) printJsonAsIs(context, { ...withoutDigest(added, created), token: secret })
+  else streams.stdout.write(`${secret}\n`)
   if (!json && !quiet)
     streams.stderr.write(
       `${name} opens ${scopes.join(', ')}${ofPacks(added)}; ${expiryText(added)}. It is not shown again.\n`,

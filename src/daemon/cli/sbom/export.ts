@@ -4,7 +4,7 @@ import { Store } from '../../../sync/store/store.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
-import { configFor, logOf } from '../command.ts'
+import { configFor, logOf, printJsonText } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { billOf } from './bill.ts'
 import type { Bill } from './bill.ts'
@@ -19,7 +19,8 @@ export const exportBill: Command = {
   name: 'export',
   summary: 'Write the SBOM of a generation',
   details: `
-  It has each file with its digest, origin, signer and license. An SBOM is a software bill of materials. With the same generation it has the same bytes.
+  It has each file with its digest, origin, signer and license. An SBOM is a software bill of materials. With the same
+  generation it has the same bytes.
 `,
   examples: ['skillsyncd export --output skills.cdx.json', 'skillsyncd export --format spdx'],
   options: {
@@ -43,10 +44,10 @@ export const exportBill: Command = {
     const file = outputOf(context)
     const config = await configFor(context)
     const [bill, form] = await Promise.all([billIn(config, number), load()])
-    const text = `${form(bill)}\n`
-    if (file === undefined) context.streams.stdout.write(text)
+    const text = form(bill)
+    if (file === undefined) printJsonText(context, text)
     else {
-      await writeWhole(file, text)
+      await writeWhole(file, `${text}\n`)
       logOf(context).info('exported', { file, generation: bill.generation, skills: bill.skills.length })
     }
     return 0

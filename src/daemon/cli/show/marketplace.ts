@@ -7,7 +7,7 @@ import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { carriedText } from '../../status/marketplace-rows.ts'
 import type { MarketplaceRow } from '../../status/marketplace-rows.ts'
-import { configFor, printJson, printLines } from '../command.ts'
+import { configFor, printJson, printJsonAsIs, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { FreeIds, marketplaceOf, sourceEntries } from './marketplace-selection.ts'
 
@@ -16,8 +16,9 @@ export const marketplaceCommand: Command = {
   summary: 'Show the plugins in the repository of a source',
   operands: { text: 'SOURCE [PLUGIN…]', most: Number.POSITIVE_INFINITY, offers: ['sources', []] },
   details: `
-  The sources that they suggest are shown too. Without PLUGIN, all plugins are shown. Only the served commit is read: no suggested source is fetched, and no
-  configuration is written. --packs and --sources print entries for the configuration.
+  The sources that they suggest are shown too. Without PLUGIN, all plugins are shown. Only the served commit is read:
+  no suggested source is fetched, and no configuration is written. --packs and --sources print entries for the
+  configuration.
 `,
   examples: ['skillsyncd marketplace team', 'skillsyncd marketplace team --sources'],
   options: {
@@ -54,8 +55,8 @@ function print(context: Context, row: MarketplaceRow, config: Config): void {
     }),
   }
   // The redactor would take the user name out of `ssh://git@…`. No address of a marketplace has a password.
-  const text = context.json ? `${JSON.stringify(added, null, 2)}\n` : yamlOf(added, row)
-  context.streams.stdout.write(text)
+  if (context.json) printJsonAsIs(context, added)
+  else context.streams.stdout.write(yamlOf(added, row))
 }
 
 /** The configuration, with a comment on each source that no commit pins. */

@@ -49,8 +49,8 @@ export const status: Command = {
   summary: 'Show what is served, and what is wrong',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  With SOURCE, or with few sources: all about each. Otherwise a line for each, the most urgent first: ! needs an operator,
-  ~ is retried, - is intended. --json has exact times.
+  With SOURCE, or with few sources: all about each. Otherwise a line for each, the most urgent first: ! needs an
+  operator, ~ is retried, - is intended. --json has exact times.
 `,
   examples: ['skillsyncd status', 'skillsyncd status team --findings', 'skillsyncd status --check'],
   options: {

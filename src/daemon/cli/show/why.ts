@@ -28,7 +28,8 @@ export const why: Command = {
   summary: 'Explain why a skill is served, or is not',
   operands: { text: 'SKILL', most: 1, offers: ['skills'] },
   details: `
-  It names the rule, the lock entry and the decision behind it. SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name.
+  It names the rule, the lock entry and the decision behind it. SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a
+  path or a name.
 `,
   examples: ['skillsyncd why pdf'],
   async run(context) {

@@ -46,8 +46,8 @@ export const verify: Command = {
   summary: 'Check the store against the lock and the digests',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  The exit status is 3 for a finding. With --deep, isomorphic-git fetches each served commit once more, and all files of served skills are compared with what
-  it read. It takes no part in pulls over HTTP.
+  The exit status is 3 for a finding. With --deep, isomorphic-git fetches each served commit once more, and all files
+  of served skills are compared with what it read. It takes no part in pulls over HTTP.
 `,
   examples: ['skillsyncd verify', 'skillsyncd verify team --deep'],
   options: {

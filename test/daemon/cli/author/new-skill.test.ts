@@ -45,6 +45,16 @@ test.each(['Report', 'a--b', '-a', 'a b', 'ä', 'a'.repeat(65)])('%j is no name 
   expect(end.stderr).toContain('Cannot name a skill')
 })
 
+test('a path that cannot be written is refused with the reason', async () => {
+  await using home = await Home.create()
+  await writeFile(join(home.path, 'file'), '')
+
+  const end = await home.command('new', join(home.path, 'file', 'report'))
+
+  expect(end).toMatchObject({ status: 2, stdout: '' })
+  expect(end.stderr).toMatch(/^skillsyncd: Cannot write ".*report.*": a part of the path is no folder/)
+})
+
 test('a name is wanted, and an empty description is refused', async () => {
   await using home = await Home.create()
 

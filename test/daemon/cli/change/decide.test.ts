@@ -215,6 +215,20 @@ test('pause and resume without a source mean all that they can be about', async 
   expect(ends[4]?.stderr).toContain('There is no source to release')
 })
 
+test('resume without a source ends a pause and keeps the pin of the same source', async () => {
+  await using world = await World.create()
+  await world.synced()
+  await world.home.command('pin', 'team')
+  await world.home.command('pause')
+
+  const resumed = await world.home.command('resume')
+  const { stdout: status } = await world.home.command('status')
+
+  expect(resumed).toMatchObject({ status: 0, stdout: expect.stringContaining('team: no longer paused') })
+  expect(status).toMatch(/ {2}pinned at [0-9a-f]{40} until skillsyncd resume team/)
+  expect(status).not.toContain('paused')
+})
+
 test.each([
   { args: ['unpin'], status: 2, says: 'wants the id of a source' },
   { args: ['pin'], status: 2, says: 'wants the id of a source' },

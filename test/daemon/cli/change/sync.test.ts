@@ -95,6 +95,7 @@ function contextOf(home: string, values: Context['values'], signal: AbortSignal)
     logLevel: 'error',
     signal,
     result: { isPrinted: false },
+    stop: () => {},
     onHangUp: () => {},
     commands: new Map(),
   }

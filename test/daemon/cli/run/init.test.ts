@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -53,6 +53,19 @@ test('a file that is there is never written over without --force, also if it cam
   expect(forced.status).toBe(0)
   expect((await world.written()).sources).toHaveLength(1)
   expect((await readdir(world.home.path)).filter((name) => name.startsWith('.tmp'))).toEqual([])
+})
+
+test('the commands that it shows name the file where the search finds another one first', async () => {
+  await using world = await World.create()
+  const file = join(world.home.env['XDG_CONFIG_HOME'] ?? '', 'skillsyncd', 'skillsyncd.yaml')
+  await writeFile(world.file, 'mine\n')
+
+  const shadowed = await world.home.run('init', world.url)
+  await rm(world.file)
+  const found = await world.home.run('init', '--force', world.url)
+
+  expect(shadowed.stdout).toContain(`skillsyncd start --config ${file}`)
+  expect(found.stdout).not.toContain('--config')
 })
 
 test('a file that is there is told before anybody is asked anything', async () => {

@@ -38,6 +38,18 @@ test('without a daemon the next start applies it, and --json names what was remo
   expect(JSON.parse(removed.stdout)).toEqual({ config: home.configFile, removed: ['kit'], reloaded: false })
 })
 
+test('a disabled source is removed by its id', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const before = await readFile(home.configFile, 'utf8')
+  await writeFile(home.configFile, before.replace('serve:', '  - { id: kit, path: /tmp, enabled: false }\nserve:'))
+
+  const removed = await home.command('remove', 'kit')
+
+  expect(removed).toMatchObject({ status: 0, stderr: '' })
+  expect(await readFile(home.configFile, 'utf8')).toBe(before)
+})
+
 test('what is no source, the last source and what another key needs are refused, and the file stays', async () => {
   await using world = await World.create()
   const { home } = world

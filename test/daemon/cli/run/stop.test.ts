@@ -1,6 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { lockHolderOf } from '../../../../src/daemon/control/daemon-lock.ts'
 import { World } from '../../../e2e/world.ts'
 
 test('stop ends the daemon cleanly, and is done when the process has released its state', async () => {
@@ -10,10 +11,12 @@ test('stop ends the daemon cleanly, and is done when the process has released it
   await daemon.line()
 
   const stopped = await home.command('stop', '--json')
+  const holder = await lockHolderOf(home.state)
   const next = home.start('start')
   await next.line()
 
   expect(stopped).toMatchObject({ status: 0, stderr: '' })
+  expect(holder).toBeUndefined()
   expect(JSON.parse(stopped.stdout)).toEqual({ pid: daemon.pid, isManaged: false })
   expect(await daemon.ended()).toMatchObject({ status: 0, signal: null })
   expect((await home.command('stop')).stdout).toBe(`stopped process ${next.pid}\n`)
@@ -25,7 +28,7 @@ test('where no daemon runs stop says so', async () => {
   const end = await world.home.command('stop')
 
   expect(end).toMatchObject({ status: 1, stdout: '' })
-  expect(end.stderr).toContain(`No daemon runs for "${world.home.state}"`)
+  expect(end.stderr).toContain(`Cannot stop: no daemon runs for "${world.home.state}"`)
 })
 
 test('a process that serves one client is not stopped', async () => {
@@ -36,7 +39,7 @@ test('a process that serves one client is not stopped', async () => {
   const end = await world.home.command('stop')
 
   expect(end.status).toBe(1)
-  expect(end.stderr).toMatch(/skillsyncd mcp\) is no daemon|No daemon runs/)
+  expect(end.stderr).toMatch(/skillsyncd mcp\) is no daemon|no daemon runs/)
   expect(client.process.exitCode).toBeNull()
 })
 
@@ -72,8 +75,12 @@ test('where two daemons run without a configuration to find, both are named', as
   await rm(home.configFile)
 
   const end = await home.command('status')
+  const second = await home.command('remove', 'team', '--state', join(home.path, 'state-1'))
+  const neither = await home.command('status', '--state', join(home.path, 'state-2'))
 
   expect(end).toMatchObject({ status: 2, stdout: '' })
   expect(end.stderr).toContain('Several daemons run')
   for (const file of files) expect(end.stderr).toContain(`--config ${file}`)
+  expect(second).toMatchObject({ status: 2, stderr: expect.stringContaining('Cannot remove every source') })
+  expect(neither).toMatchObject({ status: 2, stderr: expect.stringContaining('Cannot find a configuration') })
 })
