@@ -221,8 +221,7 @@ export class Daemon implements AsyncDisposable {
     this.#parts.status.isServedBy(http)
   }
 
-  /** Pulls all sources, or the named ones, now. Returns the outcome for each. */
-  /** `onFetched` is called with the progress of each. */
+  /** Pulls all sources, or the named ones, now. Returns the outcome for each; `onFetched` gets their progress. */
   async sync(
     ids: readonly SourceId[] = idsOf(this.config),
     onFetched?: (source: SourceId, fetched: FetchedAmount) => void,

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../src/base/clock.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { auditLogOf, withAudit } from '../../src/daemon/audit/audit-log.ts'
@@ -149,4 +150,9 @@ export async function serve(repository: Repository, options: ServedOptions = {})
   }
   await served.sync()
   return served
+}
+
+/** Waits until the page knows since when each skill has its content; before that it is shown without. */
+export async function momentsFound({ daemon }: Pick<Served, 'daemon'>): Promise<void> {
+  while ((await daemon.page.host.lastChanges()).size === 0) await setImmediate()
 }

@@ -24,8 +24,8 @@ export type PastQuestion =
   | { readonly kind: 'pending'; readonly state: string; readonly sides: PendingSides }
 
 export type PastAnswer =
-  | { readonly kind: 'last-changes'; readonly sources: readonly LastChanges[] }
   | { readonly kind: 'history'; readonly moments: readonly StoredGeneration[] }
+  | { readonly kind: 'last-changes'; readonly sources: readonly LastChanges[] }
   | { readonly kind: 'compare'; readonly sources: readonly SourceChange[] | undefined }
   | { readonly kind: 'pending'; readonly change: PendingChange | undefined }
 

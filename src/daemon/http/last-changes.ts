@@ -13,8 +13,8 @@ export interface LastChanges {
 }
 
 /**
- * Returns since when each skill has the content that it has now, as far back as generations are kept. What happened
- * between two generations is not known: a source may have moved by several commits.
+ * Returns since when each skill has the content that it has now, as far back as the last 500 generations that are kept.
+ * What happened between two generations is not known: a source may have moved by several commits.
  */
 export async function lastChangesOf(store: Store): Promise<LastChanges[]> {
   const [served, ...earlier] = await generationsOf(store)
@@ -32,6 +32,7 @@ async function generationsOf(store: Store): Promise<Generation[]> {
   const served = (await store.generations.current())?.number ?? 0
   const generations: Generation[] = []
   for (const number of await store.generations.numbers()) {
+    if (generations.length === MOST_GENERATIONS) break
     if (number > served) continue
     const generation = await store.generations.read(number)
     if (generation === undefined) break
@@ -39,6 +40,9 @@ async function generationsOf(store: Store): Promise<Generation[]> {
   }
   return generations
 }
+
+/** Each can have a snapshot of its own to read. */
+const MOST_GENERATIONS = 500
 
 type Moment = LastChanges['moments'][number]
 

@@ -1,7 +1,6 @@
 import { matcher } from '../../base/globs.ts'
 import { SideThread } from '../../base/worker-client.ts'
 import type {
-  ContentMoment,
   HubDiagnostic,
   MisfitDiagnostic,
   PageGeneration,
@@ -13,36 +12,32 @@ import type {
   SourceChange,
   SourceHealth,
 } from '../../serve/page/page-data.ts'
-import type { Registry } from '../../serve/registry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { Config, ConfiguredSource } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import type { PendingSides } from '../status/comparison.ts'
 import type { SourceMove, StoredGeneration as Past } from '../status/history.ts'
 import type { Status } from '../status/status.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
 import { alarmsOf } from './hub-alarms.ts'
-import { shownMoments } from './last-changes.ts'
-import type { MomentRules } from './last-changes.ts'
 import { isBelowGlobs, listedContractDiagnostics, pathDiagnosticsOf } from './page-diagnostics.ts'
 import type { Around } from './page-diagnostics.ts'
 import { PendingRevisions } from './pending-revisions.ts'
 import type { PendingParts } from './pending-revisions.ts'
+import { SkillMoments } from './skill-moments.ts'
+import type { SkillMomentsParts } from './skill-moments.ts'
 import { healthOf } from './source-health.ts'
+import { isTextFree } from './text-rule.ts'
 
 /** The parts of the daemon that the web page shows. */
 export interface NewsParts
-  extends Pick<DaemonContext, 'store' | 'clock' | 'redactor'>, Pick<PendingParts, 'undecided' | 'servedOf' | 'take'> {
-  readonly config: Config
-  readonly registry: Registry
+  extends Pick<DaemonContext, 'redactor'>, SkillMomentsParts, Pick<PendingParts, 'undecided' | 'servedOf' | 'take'> {
   readonly status: () => Status
   /** The problems between skills of the contract, as last found. */
   readonly contractProblems: () => readonly ContractDiagnostic[]
   readonly pendingOf: (id: SourceId) => readonly string[]
-  /** True if a lock determines what is served of a source. */
-  readonly isBound: (id: SourceId) => boolean
 }
 
 /** The daemon's state for its web page. */
@@ -54,6 +49,7 @@ export class PageData implements AsyncDisposable {
     heapMb: 1_024,
     waiting: 8,
   })
+  readonly #moments: SkillMoments
   readonly #pending: PendingRevisions
   /** Cached for one catalog. */
   #problems: { readonly catalog: Catalog; readonly problems: readonly PathDiagnostics[] } | undefined
@@ -65,8 +61,6 @@ export class PageData implements AsyncDisposable {
         readonly misfits: readonly MisfitDiagnostic[]
       }
     | undefined
-  /** Cached for the parts `of`. */
-  #moments: { readonly of: readonly unknown[]; readonly shown: ReadonlyMap<string, ContentMoment> } | undefined
   #status: StatusNow | undefined
   /** Answers about the past, cached for one catalog. */
   #known: { readonly catalog: Catalog; readonly answers: Map<string, Promise<PastAnswer | undefined>> } | undefined
@@ -74,6 +68,7 @@ export class PageData implements AsyncDisposable {
   constructor(parts: NewsParts) {
     const { redactor, clock } = parts
     this.#parts = parts
+    this.#moments = new SkillMoments(parts)
     this.#pending = new PendingRevisions({
       ...parts,
       clean: (text) => this.#clean(text),
@@ -87,13 +82,14 @@ export class PageData implements AsyncDisposable {
       alarms: () => this.#now().alarms,
       misfits: () => this.#misfitsNow(),
       history: () => this.#history(),
-      lastChanges: () => this.#lastChanges(),
+      lastChanges: () => this.#moments.read(),
       compare: (from, to) => this.#compare(from, to),
       pending: (source) => this.#pendingOf(source),
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#moments[Symbol.asyncDispose]()
     await this.#pending[Symbol.asyncDispose]()
     await this.#past[Symbol.asyncDispose]()
   }
@@ -153,40 +149,6 @@ export class PageData implements AsyncDisposable {
     if (answer?.kind !== 'history') return undefined
     const configured = new Set(config.sources.map(({ source }) => source.id))
     return answer.moments.map((past) => momentOf(past, configured))
-  }
-
-  async #lastChanges(): Promise<ReadonlyMap<string, ContentMoment>> {
-    const { config, registry, store, isBound } = this.#parts
-    const { catalog } = registry
-    const answer = await this.#ask('last-changes', { kind: 'last-changes', state: config.state })
-    if (answer?.kind !== 'last-changes') return new Map()
-    // A lock and an approval can come without another catalog.
-    const free = config.sources.filter((configured) => isTextFree(configured, isBound(configured.source.id)))
-    const of = [answer, catalog, store.decisions.approvals, free.map(({ source }) => source.id).join(' ')] as const
-    const known = this.#moments
-    if (known !== undefined && of.every((part, at) => part === known.of[at])) return known.shown
-    const shown = shownMoments(answer.sources, (id) => this.#momentRules(id, free, catalog))
-    this.#moments = { of, shown }
-    return shown
-  }
-
-  #momentRules(
-    id: SourceId,
-    free: readonly ConfiguredSource[],
-    { snapshots }: Pick<Catalog, 'snapshots'>,
-  ): MomentRules | undefined {
-    const { config, store } = this.#parts
-    const configured = config.sources.find(({ source }) => source.id === id)
-    if (configured === undefined) return undefined
-    const { source } = configured
-    const isFree = free.includes(configured)
-    const served = snapshots.find((snapshot) => snapshot.source === id)?.revision.commit
-    const needsApproval = source.kind === 'mcp' && source.approval === 'required'
-    const approvals = needsApproval ? store.decisions.approvals.get(id) : undefined
-    return {
-      isCommitShown: (commit) => isFree || commit === served,
-      approvedAt: (path) => approvals?.get(path)?.at,
-    }
   }
 
   async #compare(from: number, to: number): Promise<readonly SourceChange[] | undefined> {
@@ -268,14 +230,6 @@ function momentOf(
 
 function moveOf({ source, from, to, skills }: SourceMove): Exclude<PageGeneration['moves'], undefined>[number] {
   return { source, from, to, ...skills }
-}
-
-/**
- * True if readers may see texts of its skills that are not served. If a lock or signatures bind a source, only what
- * they admit now is shown. Other texts from other servers are not kept.
- */
-function isTextFree({ source, signed }: ConfiguredSource, isBound: boolean): boolean {
-  return source.kind !== 'mcp' && !isBound && signed === undefined
 }
 
 /** Leaves out unlisted skills, and the text of any skill that is not served at this moment. */

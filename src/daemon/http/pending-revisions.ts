@@ -36,8 +36,8 @@ interface Inputs {
 interface Answer {
   readonly inputs: Inputs
   readonly content: Promise<PendingContent | { readonly error: string }>
-  /** The time of a failure on the monotonic clock. Later requests try again. */
-  failedAtMs?: number
+  /** Its result: the content, or the time of the failure on the monotonic clock. `undefined` while it runs. */
+  end?: 'content' | { readonly failedAtMs: number }
 }
 
 /**
@@ -46,7 +46,7 @@ interface Answer {
  */
 export class PendingRevisions implements AsyncDisposable {
   readonly #parts: PendingParts
-  /** The last answer for each source. */
+  /** The last answer for each source: all that run or failed, and the last few with content. */
   readonly #answers = new Map<SourceId, Answer>()
   /** Each until its answer has ended. */
   readonly #running = new Set<Promise<void>>()
@@ -61,13 +61,19 @@ export class PendingRevisions implements AsyncDisposable {
     const { source } = configured
     const revision = this.#parts.undecided(source.id)
     if (revision === undefined) return undefined
-    const answer = this.#answerFor(configured, {
+    const { decisions } = this.#parts.store
+    const inputs: Inputs = {
       revision,
       served: this.#parts.servedOf(source.id)?.held.snapshot,
-      disabled: this.#parts.store.decisions.disabled,
+      disabled: decisions.disabled,
       withText,
-    })
-    const content = await this.#orFetching(answer.content)
+    }
+    const known = this.#knownFor(source.id, inputs)
+    const isPaused = decisions.knownOf(source.id).paused === true
+    const content =
+      known === undefined && isPaused
+        ? { error: `The source is paused, so it is not fetched: skillsyncd resume ${source.id}` }
+        : await this.#orFetching((known ?? this.#begin(configured, inputs)).content)
     return { source: source.id, id: revision.tag ?? revision.commit, ref: revision.ref, content }
   }
 
@@ -88,13 +94,17 @@ export class PendingRevisions implements AsyncDisposable {
     }
   }
 
-  #answerFor(configured: ConfiguredSource, inputs: Inputs): Answer {
-    const { id } = configured.source
+  /** A failure is the answer until it may be tried again. */
+  #knownFor(id: SourceId, inputs: Inputs): Answer | undefined {
     const known = this.#answers.get(id)
-    if (known !== undefined && isSame(known.inputs, inputs) && !this.#isOver(known)) return known
+    if (known === undefined || !isSame(known.inputs, inputs)) return undefined
+    const failedAtMs = typeof known.end === 'object' ? known.end.failedAtMs : Number.POSITIVE_INFINITY
+    return this.#parts.clock.monotonicMs() - failedAtMs >= RETRY_MS ? undefined : known
+  }
+
+  #begin(configured: ConfiguredSource, inputs: Inputs): Answer {
+    const { id } = configured.source
     this.#answers.delete(id)
-    const [oldest] = this.#answers.keys()
-    if (this.#answers.size >= MOST_ANSWERS && oldest !== undefined) this.#answers.delete(oldest)
     const answer: Answer = { inputs, content: this.#contentOf(configured, inputs) }
     this.#answers.set(id, answer)
     const end = this.#noteEnd(id, answer)
@@ -107,14 +117,17 @@ export class PendingRevisions implements AsyncDisposable {
   /** A bug in the program ends the request that met it, and is not kept for others. */
   async #noteEnd(id: SourceId, answer: Answer): Promise<void> {
     try {
-      if ('error' in (await answer.content)) answer.failedAtMs = this.#parts.clock.monotonicMs()
+      const isFailed = 'error' in (await answer.content)
+      answer.end = isFailed ? { failedAtMs: this.#parts.clock.monotonicMs() } : 'content'
+      this.#forgetOldest()
     } catch {
       if (this.#answers.get(id) === answer) this.#answers.delete(id)
     }
   }
 
-  #isOver({ failedAtMs }: Answer): boolean {
-    return failedAtMs !== undefined && this.#parts.clock.monotonicMs() - failedAtMs >= RETRY_MS
+  #forgetOldest(): void {
+    const full = [...this.#answers].filter(([, { end }]) => end === 'content')
+    for (const [id] of full.slice(0, Math.max(full.length - MOST_CONTENTS, 0))) this.#answers.delete(id)
   }
 
   async #contentOf(
@@ -149,7 +162,7 @@ const PATIENCE_MS = 8_000
 /** A failed fetch is not repeated earlier, however many readers ask. */
 const RETRY_MS = 60_000
 /** Each can be some megabytes long. */
-const MOST_ANSWERS = 8
+const MOST_CONTENTS = 8
 
 function isSame(a: Inputs, b: Inputs): boolean {
   const isSameRevision = a.revision.commit === b.revision.commit && a.revision.tag === b.revision.tag

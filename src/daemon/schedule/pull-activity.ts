@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 
-/** Tracks the times of pulls, and possible changes since. */
+/** Tracks the times of pulls, the amounts that they fetch, and possible changes since. */
 export class PullActivity {
   readonly #clock: Clock
   /** The start of the running pull of each source. */

@@ -4,28 +4,28 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { packedIn } from '../../sync/catalog/pack.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { commitWords, contentMoment, refText, shortCommit, sizeText } from './format.ts'
+import { contentMoment, refText, shortCommit, sizeText } from './format.ts'
 import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { ContentMoment } from './page-data.ts'
-import { momentKeyOf } from './page-data.ts'
 import { queryOf, searchPage } from './search.ts'
 import type { SearchPage, Query } from './search.ts'
 import { copyLink, placeText, placesIn } from './skill-copies.ts'
 import { emptyReasons } from './source-trouble.ts'
 import { skillAddress } from './urls.ts'
+import { commitWordsFor, momentLookup } from './view.ts'
 import type { View } from './view.ts'
 
 /** Renders the served skills, or the results of a search. */
 export async function catalogView(view: View, name: string): Promise<PageBody> {
   const { catalog, params, up } = view
   const query = queryOf(params)
-  const moments = await view.host.lastChanges()
+  const momentOf = await momentLookup(view)
   const result = query.text.trim() === '' ? undefined : await view.search?.(query.text)
   const found = searchPage(catalog, query, {
     hits: result?.kind === 'found' ? result.skills : undefined,
-    changedMs: (skill) => Date.parse(moments.get(momentKeyOf(skill))?.at ?? '') || 0,
+    changedMs: (skill) => Date.parse(momentOf(skill)?.at ?? '') || 0,
     isInPack: packTest(query.pack, view),
   })
   return {
@@ -40,7 +40,7 @@ export async function catalogView(view: View, name: string): Promise<PageBody> {
       <div id="found" data-live>
         <p id="count" class="quiet small">${countText(found, query, view)}</p>
         ${result === undefined || result.kind === 'found' ? EMPTY_HTML : EXACT_ONLY}
-        ${found.skills.length === 0 ? nothingFound(view, query) : listOf(found.skills, moments, view)}
+        ${found.skills.length === 0 ? nothingFound(view, query) : listOf(found.skills, momentOf, view)}
         ${pagesOf(found, query, up)}
       </div>`,
   }
@@ -136,13 +136,13 @@ function nothingOf(source: string, view: View): Html {
   return html`<p>No skill of ${isolateText(source)} is in the list. ${why}${all}</p>`
 }
 
-type Moments = ReadonlyMap<string, ContentMoment>
+type MomentOf = Awaited<ReturnType<typeof momentLookup>>
 
-function listOf(skills: readonly CatalogSkill[], moments: Moments, view: View): Html {
+function listOf(skills: readonly CatalogSkill[], momentOf: MomentOf, view: View): Html {
   const { catalog } = view
   const snapshots = new Map(catalog.snapshots.map((snapshot) => [snapshot.source, snapshot]))
   return html`<ul class="list">
-    ${skills.map((skill) => itemOf(skill, { snapshot: snapshots.get(skill.source), moment: moments.get(momentKeyOf(skill)) }, view))}
+    ${skills.map((skill) => itemOf(skill, { snapshot: snapshots.get(skill.source), moment: momentOf(skill) }, view))}
   </ul>`
 }
 
@@ -151,7 +151,8 @@ interface ItemFacts {
   readonly moment: ContentMoment | undefined
 }
 
-function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, { catalog, host, up }: View): Html {
+function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, view: View): Html {
+  const { catalog, host, up } = view
   const { name, description, source, skill } = entry
   return html`<li>
     <h2><a href="${up}${skillAddress(entry)}">${isolateText(name)}</a></h2>
@@ -159,7 +160,7 @@ function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, { catalog,
     <div class="facts">
       <span>${isNameShared(entry, catalog) ? isolateText(placeText(entry)) : source}</span>
       ${moment === undefined ? EMPTY_HTML : html`<span>${contentMoment(moment, host.now())}</span>`}
-      ${snapshot === undefined ? EMPTY_HTML : html`<span>${commitText(snapshot)}</span>`}
+      ${snapshot === undefined ? EMPTY_HTML : html`<span>${commitText(snapshot, view)}</span>`}
       <span>${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</span>
       ${skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}
     </div>
@@ -186,9 +187,9 @@ function namesIn(catalog: Catalog): ReadonlyMap<string, number> {
 
 const NAMES = new WeakMap<Catalog, ReadonlyMap<string, number>>()
 
-function commitText(snapshot: Snapshot): Html {
+function commitText(snapshot: Snapshot, view: View): Html {
   const { ref, commit } = snapshot.revision
-  const author = commitWords(snapshot)?.author ?? ''
+  const author = commitWordsFor(snapshot, view)?.author ?? ''
   const by = author === '' ? EMPTY_HTML : html` by ${isolateText(author)}`
   return html`${isolateText(refText(ref))} at ${shortCommit(commit)}${by}`
 }

@@ -1,8 +1,13 @@
+import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { MarketplaceConfig } from '../marketplace/plugins.ts'
 import type { SearchResult } from '../search/finder.ts'
-import type { PageHost } from './page-data.ts'
+import type { CommitWords } from './format.ts'
+import { commitWords } from './format.ts'
+import type { ContentMoment, PageHost } from './page-data.ts'
+import { momentKeyOf } from './page-data.ts'
 
 /** The data that a page is rendered from: one catalog, and the services of the daemon. */
 export interface View {
@@ -28,4 +33,26 @@ export interface View {
   /** Searches as clients do, best match first. `undefined` if search is off. */
   readonly search?: ((text: string) => Promise<SearchResult>) | undefined
   readonly params: URLSearchParams
+}
+
+/**
+ * Returns a function that gives the last change of a skill. A reader of some packs gets no commits: a message can name
+ * skills outside of them.
+ */
+export async function momentLookup({
+  host,
+  isWhole,
+}: View): Promise<(skill: Pick<CatalogSkill, 'source' | 'skill'>) => ContentMoment | undefined> {
+  const moments = await host.lastChanges()
+  return (skill) => {
+    const moment = moments.get(momentKeyOf(skill))
+    if (isWhole || moment?.commit === undefined) return moment
+    const { commit: _commit, ...rest } = moment
+    return rest
+  }
+}
+
+/** Returns the message and author of the commit of a source. A reader of some packs gets none. */
+export function commitWordsFor(snapshot: Snapshot, { isWhole }: View): CommitWords | undefined {
+  return isWhole ? commitWords(snapshot) : undefined
 }

@@ -7,17 +7,17 @@ import type { Signers } from '../../../sync/model/signers.ts'
 import { pathBelow } from '../../../sync/model/skill-uri.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { mimeTypeOf } from '../../mime.ts'
-import { commitWords, contentMoment, minute, refText, shortCommit, sizeText } from '../format.ts'
+import { contentMoment, minute, refText, shortCommit, sizeText } from '../format.ts'
 import type { CommitWords } from '../format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageBody } from '../layout.ts'
-import { momentKeyOf } from '../page-data.ts'
 import type { ContentMoment } from '../page-data.ts'
 import type { Readable, Readables } from '../render-file.ts'
 import { copyLink, placesIn } from '../skill-copies.ts'
 import { snippet } from '../snippet.ts'
 import { fileAddress, skillAddress } from '../urls.ts'
+import { commitWordsFor, momentLookup } from '../view.ts'
 import type { View } from '../view.ts'
 import { skillPages } from './git-host.ts'
 import { skillUse } from './skill-use.ts'
@@ -30,7 +30,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
   // In a variable, so that the formatter breaks no line inside the article.
   const content = readable === undefined ? EMPTY_HTML : readableHtml(readable, document)
   const use = await skillUse(entry, view)
-  const moment = (await view.host.lastChanges()).get(momentKeyOf(entry))
+  const moment = (await momentLookup(view))(entry)
   const { up } = view
   return {
     title: name,
@@ -125,7 +125,7 @@ function about(entry: CatalogSkill, moment: ContentMoment | undefined, view: Vie
       <dt>Folder</dt>
       <dd>${linked(isolateText(skill.path === '' ? 'the root' : skill.path), pages.folder)}</dd>
       ${moment === undefined ? EMPTY_HTML : momentTerm(moment, view)}
-      ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot, pages.commit)}
+      ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot, pages.commit, view)}
       <dt>Signed</dt>
       <dd>${signerText(signers)}</dd>
     </dl>
@@ -197,9 +197,9 @@ function snapshotOf({ snapshots }: Catalog, { source }: CatalogSkill): Snapshot 
 }
 
 /** `page`: the page of the commit at its git host. */
-function commitTerms(snapshot: Snapshot, page: string | undefined): Html {
+function commitTerms(snapshot: Snapshot, page: string | undefined, view: View): Html {
   const { ref, commit, tag } = snapshot.revision
-  const words = commitWords(snapshot)
+  const words = commitWordsFor(snapshot, view)
   return html`<dt>Commit of the source</dt>
     <dd class="digest">${linked(html`${commit}`, page)}</dd>
     ${words === undefined ? EMPTY_HTML : html`<dd>${wordsHtml(words)}</dd>`}

@@ -2,24 +2,26 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../../src/base/clock.ts'
+import type { Principal } from '../../../../src/serve/principal.ts'
 import { EMPTY_LOCK, lockEntryOf } from '../../../../src/sync/decisions/lock.ts'
 import { lockText } from '../../../../src/sync/store/lock-text.ts'
 import { Repository } from '../../../support/git/repository.ts'
-import { serve } from '../../../support/served.ts'
-import type { Served } from '../../../support/served.ts'
+import { momentsFound, serve } from '../../../support/served.ts'
+import type { Served, ServedOptions } from '../../../support/served.ts'
 import { ask } from '../../http/ask.ts'
+import type { Answer } from '../../http/ask.ts'
 
 const skill = (name: string, body: string): string => `---\nname: ${name}\ndescription: About ${name}\n---\n${body}\n`
 
 const DAY_MS = 86_400_000
 
 /** A hub whose clock the test moves, and whose source is at the first of its commits. */
-async function started(config: readonly string[] = []): Promise<Hub> {
+async function started(config: readonly string[] = [], options: ServedOptions = {}): Promise<Hub> {
   const repository = await Repository.create()
   await repository.commit({ 'old/SKILL.md': skill('old', '1'), 'edited/SKILL.md': skill('edited', '1') })
   let nowMs = systemClock.now().getTime()
   const now = (): Date => new Date(nowMs)
-  const served = await serve(repository, { clock: { ...systemClock, now }, config })
+  const served = await serve(repository, { clock: { ...systemClock, now }, config, ...options })
   return {
     served,
     repository,
@@ -37,9 +39,14 @@ interface Hub extends AsyncDisposable {
   readonly pass: (days: number) => void
 }
 
+async function pageOf(served: Served, path: string): Promise<Answer> {
+  await momentsFound(served)
+  return ask(served.http.url, path)
+}
+
 /** The facts of each skill in the list, as text. */
-async function factsOf({ http }: Served): Promise<Record<string, string>> {
-  const { text } = await ask(http.url, '/')
+async function factsOf(served: Served): Promise<Record<string, string>> {
+  const { text } = await pageOf(served, '/')
   const items = text.matchAll(/<li>\s*<h2>[^]*?<bdi>([^<]*)<\/bdi>[^]*?<div class="facts">([^]*?)<\/div>/g)
   return Object.fromEntries(Array.from(items, ([, name = '', facts = '']) => [name, plain(facts)]))
 }
@@ -67,7 +74,7 @@ describe('when a skill changed', () => {
     pass(3)
 
     const facts = await factsOf(served)
-    const { text } = await ask(served.http.url, '/skills/fx/edited/')
+    const { text } = await pageOf(served, '/skills/fx/edited/')
 
     expect(facts['old']).toMatch(/^fx added 11 days ago main at \w{12} by Ada Author /)
     expect(facts['edited']).toMatch(/^fx changed 6 days ago, with a commit by Ada Author main at /)
@@ -108,6 +115,27 @@ describe('when a skill changed', () => {
     expect(facts['edited']).toMatch(/^fx changed 0 s ago, with a commit by /)
   })
 
+  test('is shown without the commit to a reader of packs, whose skills it need not be about', async () => {
+    const reader: Principal = { id: 'ada', scopes: new Set(['page']), packs: new Set(['some']) }
+    await using hub = await started(['packs:', '  - { id: some, include: [{ source: fx, path: edited }] }'], {
+      access: { isTokenRequired: true, authenticate: async () => reader },
+    })
+    const { served, repository } = hub
+    await repository.commit(
+      { 'edited/SKILL.md': skill('edited', '2'), 'old/SKILL.md': skill('old', '2') },
+      { message: 'names of the others' },
+    )
+    await served.sync()
+    await momentsFound(served)
+    const headers = { authorization: 'Bearer x' }
+
+    const list = await ask(served.http.url, '/', { headers })
+    const one = await ask(served.http.url, '/skills/fx/edited/', { headers })
+
+    for (const { text } of [list, one]) expect(text).toMatch(/changed <time/)
+    for (const { text } of [list, one]) expect(text).not.toMatch(/names of the others|Ada Author/)
+  })
+
   test('where a lock binds the source, no commit before the present one is named', async () => {
     await using hub = await started()
     const { served, repository } = hub
@@ -115,11 +143,11 @@ describe('when a skill changed', () => {
     await served.sync()
     await repository.commit({ 'old/SKILL.md': skill('old', '2') }, { message: 'of the third' })
     await served.sync()
-    const free = await ask(served.http.url, '/skills/fx/edited/')
+    const free = await pageOf(served, '/skills/fx/edited/')
 
     await lock(served)
     await served.sync()
-    const bound = await ask(served.http.url, '/skills/fx/edited/')
+    const bound = await pageOf(served, '/skills/fx/edited/')
 
     expect(free.text).toContain('of the second')
     expect(bound.text).not.toContain('of the second')

@@ -255,6 +255,27 @@ test('a revision that cannot be fetched is reported, and is not tried again at o
   expect(later.text).toContain('<ins>+ second words</ins>')
 })
 
+test('a revision of a paused source is not fetched, and one that was fetched before is still shown', async () => {
+  await using repository = await Repository.create()
+  await using served = await reviewed(repository)
+  const commit = await repository.commit(skill('kept', 'second words'))
+  await served.sync()
+  await served.daemon.decide(FX, 'pause')
+  const before = fetchesOf(commit, served)
+
+  const paused = await page(served, PENDING)
+  const after = fetchesOf(commit, served)
+  await served.daemon.decide(FX, 'resume')
+  const resumed = await page(served, PENDING)
+  await served.daemon.decide(FX, 'pause')
+  const again = await page(served, PENDING)
+
+  expect(paused.text).toContain('The source is paused, so it is not fetched: skillsyncd resume fx')
+  expect(after).toBe(before)
+  expect(resumed.text).toContain('<ins>+ second words</ins>')
+  expect(again.text).toContain('<ins>+ second words</ins>')
+})
+
 test('a reader does not wait for a long fetch, and a later one has its result', async () => {
   await using repository = await Repository.create()
   const clock = new FakeClock()

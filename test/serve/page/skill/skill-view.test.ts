@@ -3,7 +3,7 @@ import { Readables } from '../../../../src/serve/page/render-file.ts'
 import { skillView } from '../../../../src/serve/page/skill/skill-view.ts'
 import type { View } from '../../../../src/serve/page/view.ts'
 import { Repository } from '../../../support/git/repository.ts'
-import { serve } from '../../../support/served.ts'
+import { momentsFound, serve } from '../../../support/served.ts'
 import type { Served } from '../../../support/served.ts'
 
 describe('the page of a skill of a repository at a git host', () => {
@@ -13,6 +13,7 @@ describe('the page of a skill of a repository at a git host', () => {
     repository = await Repository.create()
     await repository.commit({ 'all/pdf/SKILL.md': '---\nname: pdf\ndescription: About pdf\n---\nbody\n' })
     served = await serve(repository, { source: ['root: all'] })
+    await momentsFound(served)
   })
   afterAll(async () => {
     await served[Symbol.asyncDispose]()
