@@ -146,7 +146,9 @@ function withinList(text: string, list: YAMLSeq, items: readonly YamlItem[]): st
   const [start = 0, end = text.length] = list.range ?? []
   if (list.flow !== true) {
     const indent = list.srcToken !== undefined && 'indent' in list.srcToken ? list.srcToken.indent : 0
-    return inserted(text, lineEnd(text, end), blockOf(items, indent, eolOf(text)))
+    // The range of the list ends after the comments that follow it, which belong to the next key.
+    const dash = text.lastIndexOf(`\n${' '.repeat(indent)}-`, rangeOf(list.items.at(-1), text)[0]) + 1 + indent
+    return inserted(text, blockEnd(text, dash, indent), blockOf(items, indent, eolOf(text)))
   }
   const close = text.lastIndexOf(']', end - 1)
   const isFirst = list.items.length === 0
@@ -167,12 +169,6 @@ function inserted(text: string, at: number, lines: string): string {
   const before = text.slice(0, at)
   const gap = before === '' || before.endsWith('\n') ? '' : eolOf(text)
   return before + gap + lines + text.slice(at)
-}
-
-/** The end of the line on which a value ends, with the comment there. */
-function lineEnd(text: string, end: number): number {
-  if (end > 0 && text[end - 1] === '\n') return end
-  return nextLine(text, end)
 }
 
 function blockOf(items: readonly YamlItem[], indent: number, eol: string): string {
