@@ -1,3 +1,5 @@
+import { systemClock } from '../../../base/clock.ts'
+import { agoText } from '../../../base/text/age-text.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
@@ -27,7 +29,7 @@ export const log: Command = {
     await agreeWithDaemon(config, context.signal)
     const moments = await momentsOf(config, most)
     if (context.json) printJson(context, { generations: moments.map(rowOf) })
-    else printLines(context, moments.flatMap(linesOfMoment))
+    else printLines(context, linesOfMoments(moments, context))
     return 0
   },
 }
@@ -49,14 +51,26 @@ function rowOf({ generation, createdAt, isServed, cause, damage, moves }: Stored
   return { generation, createdAt, served: isServed, cause, damage, sources: moves }
 }
 
-/** One generation as lines of text: one about it, and one for each source that moved. */
-export function linesOfMoment(moment: StoredGeneration): string[] {
+/** The generations as lines of text: one about each, and one for each source that moved. Ages are for terminals alone. */
+export function linesOfMoments(moments: readonly StoredGeneration[], { streams }: Pick<Context, 'streams'>): string[] {
+  const now = streams.stdout.isTTY === true ? systemClock.now() : undefined
+  return moments.flatMap((moment) => linesOfMoment(moment, now))
+}
+
+function linesOfMoment(moment: StoredGeneration, now: Date | undefined): string[] {
   const { generation, createdAt, isServed, damage, moves } = moment
   const mark = isServed ? '* ' : '  '
-  const lines = [`${mark}${generation}  ${createdAt ?? ''}  ${causeText(moment)}${isServed ? '  (served)' : ''}`]
+  const lines = [
+    `${mark}${generation}  ${timeText(createdAt, now)}  ${causeText(moment)}${isServed ? '  (served)' : ''}`,
+  ]
   for (const what of damage) lines.push(`    ! ${printableLine(what)}`)
   if (moves === undefined) return [...lines, '    what was before is not known any more']
   return [...lines, ...(moves.length === 0 ? ['    nothing moved'] : moves.map((move) => `    ${lineOfMove(move)}`))]
+}
+
+function timeText(createdAt: string | undefined, now: Date | undefined): string {
+  if (createdAt === undefined) return 'time not known'
+  return now === undefined ? createdAt : `${createdAt} (${agoText(createdAt, now)})`
 }
 
 function causeText({ cause }: StoredGeneration): string {

@@ -6,7 +6,7 @@ import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
 import { commitNamed } from './commit-operand.ts'
-import { SHOWN_MOMENTS, linesOfMoment, momentsOf } from './log.ts'
+import { SHOWN_MOMENTS, linesOfMoments, momentsOf } from './log.ts'
 
 export const rollback: Command = {
   name: 'rollback',
@@ -26,7 +26,7 @@ export const rollback: Command = {
     const { operands, values } = context
     const config = await configFor(context)
     if (operands.length === 0) {
-      printLines(context, (await momentsOf(config, SHOWN_MOMENTS)).flatMap(linesOfMoment))
+      printLines(context, linesOfMoments(await momentsOf(config, SHOWN_MOMENTS), context))
       throw new UsageError('"rollback" wants the number of a generation, or a source and a commit')
     }
     const [id] = operands.length === 2 ? sourcesOf(operands.slice(0, 1), config) : []

@@ -52,6 +52,17 @@ test('rollback without a target shows what there is, and is wrong usage', async 
   expect(end.stderr).toContain('wants the number of a generation')
 })
 
+test('log has the age of a generation on a terminal alone', async () => {
+  await using world = await World.create()
+  await world.synced()
+
+  const shown = await world.home.typing([], 'log')
+  const piped = await world.home.command('log')
+
+  expect(shown.stdout).toMatch(/^\* 1 {2}\S+Z \((?:now|\d+ s ago)\) {2}update of team by command/)
+  expect(piped.stdout).toMatch(/^\* 1 {2}\S+Z {2}update of team by command/)
+})
+
 test('log says which generations are damaged', async () => {
   await using world = await World.create()
   await world.synced()
