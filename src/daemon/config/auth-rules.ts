@@ -136,3 +136,40 @@ export function authMisuse(address: unknown, auth: unknown, proxy: unknown): str
 function isOpen(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopbackUrl(url)
 }
+
+/** Finds the faults in `serve.oauth`. */
+export function oauthFaults(value: unknown): Fault[] {
+  const serve = isObject(value) ? value['serve'] : undefined
+  if (!isObject(serve) || !isObject(serve['oauth'])) return []
+  return [...issuerFaults(serve['oauth']['issuer']), ...pageClientFaults(serve, serve['oauth'])]
+}
+
+/** An attacker that could change the keys of an issuer in transit could forge tokens. */
+function issuerFaults(issuer: unknown): Fault[] {
+  const url = typeof issuer === 'string' ? URL.parse(issuer) : null
+  const path = ['serve', 'oauth', 'issuer']
+  if (url !== null && isOpen(url)) return [{ path, message: 'must be an https address, unless it is on this machine' }]
+  if (url !== null && (url.search !== '' || url.hash !== '')) {
+    return [{ path, message: 'must not have a query or a fragment' }]
+  }
+  return []
+}
+
+/** The issuer sends the browser back to an address of the page, which must be known and must not be read on its way. */
+function pageClientFaults(serve: Entry, oauth: Entry): Fault[] {
+  if (!Object.hasOwn(oauth, 'page')) return []
+  const path = ['serve', 'oauth', 'page']
+  const { page, http } = serve
+  if (isObject(page) && page['enabled'] === false)
+    return [{ path, at: 'key', message: 'is for the page, which `serve.page` has disabled; remove one of the two' }]
+  const publicUrl = isObject(http) ? http['public_url'] : undefined
+  if (publicUrl === undefined)
+    return [{ path, at: 'key', message: 'needs `serve.http.public_url`, below which the issuer sends people back' }]
+  const url = typeof publicUrl === 'string' ? URL.parse(publicUrl) : null
+  if (url === null) return []
+  const at = ['serve', 'http', 'public_url']
+  if (isOpen(url))
+    return [{ path: at, message: 'must be an https address beside `serve.oauth.page`, unless it is on this machine' }]
+  if (url.search === '' && url.hash === '') return []
+  return [{ path: at, message: 'must not have a query or a fragment beside `serve.oauth.page`' }]
+}

@@ -228,6 +228,19 @@ export interface OAuthConfig {
   readonly tokenType: 'at+jwt' | 'jwt'
   /** Keys that were fetched longer ago are not used. */
   readonly keysMaxAgeMs: number
+  /** The client for sign-in to the page; `undefined` if people sign in with tokens alone. */
+  readonly page: PageClient | undefined
+}
+
+/** The page as a client of the authorization server (OpenID Connect). */
+export interface PageClient {
+  readonly clientId: string
+  /** `undefined` for a public client. */
+  readonly clientSecret: SecretReference | undefined
+  /** The scopes to request in addition to `openid`. */
+  readonly scopes: readonly string[]
+  /** The duration of a sign-in; `undefined`: until the ID token expires. */
+  readonly sessionMs: number | undefined
 }
 
 /** The configured proxy: none, a named one, or the one of the usual environment variables. */

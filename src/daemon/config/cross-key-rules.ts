@@ -1,11 +1,10 @@
 import { matcher } from '../../base/globs.ts'
 import { isObject } from '../../base/json-object.ts'
 import { isServedPluginName, isReservedName, MOST_NAME } from '../../serve/marketplace/plugin-name.ts'
-import { hasMatch, accessFaults, authMisuse, timeFaults } from './auth-rules.ts'
+import { hasMatch, accessFaults, authMisuse, oauthFaults, timeFaults } from './auth-rules.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { keyText, looksLikeSecret } from './config-error.ts'
 import { normal, withDefaults } from './defaults.ts'
-import { isLoopbackUrl } from './loopback.ts'
 import { isSshAddress } from './scalars.ts'
 import { laterFaults } from './unsupported-keys.ts'
 
@@ -178,22 +177,6 @@ function addressFaults(value: unknown): Fault[] {
   const { host: httpHost = LOOPBACK, port: httpPort = 8741 } = isObject(serve['http']) ? serve['http'] : {}
   if (port === 0 || port !== httpPort || host !== httpHost) return []
   return [{ path: ['serve', 'operations', 'port'], message: 'is the address of `serve.http` too; they must differ' }]
-}
-
-/** An attacker that could change the keys of an issuer in transit could forge tokens. */
-function oauthFaults(value: unknown): Fault[] {
-  const serve = isObject(value) ? value['serve'] : undefined
-  const oauth = isObject(serve) ? serve['oauth'] : undefined
-  const issuer = isObject(oauth) ? oauth['issuer'] : undefined
-  const url = typeof issuer === 'string' ? URL.parse(issuer) : null
-  const path = ['serve', 'oauth', 'issuer']
-  if (url?.protocol === 'http:' && !isLoopbackUrl(url)) {
-    return [{ path, message: 'must be an https address, unless it is on this machine' }]
-  }
-  if (url !== null && (url.search !== '' || url.hash !== '')) {
-    return [{ path, message: 'must not have a query or a fragment' }]
-  }
-  return []
 }
 
 /** Each plugin has one name that clients take, and each old name leads to a plugin that is served. */

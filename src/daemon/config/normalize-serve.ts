@@ -1,10 +1,12 @@
 import type { MarketplaceConfig } from '../../serve/marketplace/plugins.ts'
 import type { WebConfig } from '../../serve/page/http/web-routes.ts'
-import type { OAuthConfig } from './auth.ts'
+import type { OAuthConfig, PageClient, SecretReference } from './auth.ts'
 import type { FormsConfig, HttpListenAddress, ServeConfig } from './config.ts'
 import type { ConfigFile } from './schema.ts'
 
 type ServeEntry = ConfigFile['serve']
+type PageClientEntry = NonNullable<NonNullable<ServeEntry['oauth']>['page']>
+type SecretEntry = NonNullable<PageClientEntry['client_secret']>
 
 /** The address of MCP clients, and the host names and origins that are accepted. */
 export function httpAddressOf(entry: ServeEntry['http']): HttpListenAddress {
@@ -35,10 +37,23 @@ export function marketplaceConfigOf(entry: ServeEntry['marketplace']): Marketpla
 }
 
 /** The issuer whose tokens are accepted in addition to ours. */
-export function oauthConfigOf(entry: ServeEntry['oauth']): OAuthConfig | undefined {
+export function oauthConfigOf(
+  entry: ServeEntry['oauth'],
+  reference: (entry: SecretEntry) => SecretReference,
+): OAuthConfig | undefined {
   if (entry === undefined) return undefined
   const { issuer, audience, scopes = [], token_type: tokenType = 'jwt', keys_max_age: keysMaxAgeMs = DAY_MS } = entry
-  return { issuer, audience, scopes, tokenType, keysMaxAgeMs }
+  const page = entry.page && pageClientOf(entry.page, scopes, reference)
+  return { issuer, audience, scopes, tokenType, keysMaxAgeMs, page }
+}
+
+function pageClientOf(
+  { client_id: clientId, client_secret: secret, scopes, session: sessionMs }: PageClientEntry,
+  needed: readonly string[],
+  reference: (entry: SecretEntry) => SecretReference,
+): PageClient {
+  const usual = needed.length > 0 ? needed : ['page']
+  return { clientId, clientSecret: secret && reference(secret), scopes: scopes ?? usual, sessionMs }
 }
 
 const DAY_MS = 86_400_000

@@ -61,7 +61,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       ttlMs: file.serve.ttl,
       web: webConfigOf(file.serve),
       marketplace: marketplaceConfigOf(file.serve.marketplace),
-      oauth: oauthConfigOf(file.serve.oauth),
+      oauth: oauthConfigOf(file.serve.oauth, settling.reference),
       metrics: file.serve.metrics?.enabled,
       instructions: file.serve.instructions,
       ...formsOf(file.serve),

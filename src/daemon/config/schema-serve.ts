@@ -49,13 +49,33 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= widest)
 }
 
+function issuerScopes() {
+  return z.array(
+    line(200).regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, 'must be a scope: without spaces, quotes and backslashes'),
+  )
+}
+
+const PAGE_CLIENT = z.strictObject({
+  client_id: line(300)
+    .regex(/^[\x20-\x7E]+$/, 'must be the id of a client: ASCII characters')
+    .describe('The client that the issuer knows the page by.'),
+  client_secret: SECRET.optional().describe(
+    'Where the secret of the client is read from. Without it the client is a public one; PKCE is used with both.',
+  ),
+  scopes: issuerScopes()
+    .optional()
+    .describe('What is asked for besides openid. Default: the scopes of `oauth`, else page.'),
+  session: duration({ least: '1m', most: '12h' })
+    .optional()
+    .describe('How long a sign-in lasts. Default: as long as its ID token.'),
+})
+
 const OAUTH = z.strictObject({
   issuer: webUrl().describe(
     'The authorization server whose tokens are accepted, as it calls itself; https off this machine.',
   ),
   audience: line().optional().describe('What a token must be meant for. Default: our own address with /mcp.'),
-  scopes: z
-    .array(line(200).regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, 'must be a scope: without spaces, quotes and backslashes'))
+  scopes: issuerScopes()
     .optional()
     .describe(
       'What a token must allow, all of them, to open everything. Default: each scope of ours opens what it names.',
@@ -71,6 +91,9 @@ const OAUTH = z.strictObject({
     .describe(
       'For how long its keys are used while they cannot be fetched again; then every token of it is answered with 503. Default: 24h.',
     ),
+  page: PAGE_CLIENT.optional().describe(
+    'People sign in to the page with the issuer (OpenID Connect); needs `http.public_url`.',
+  ),
 })
 
 function surface<Shape extends z.ZodRawShape>(description: string, more: Shape) {

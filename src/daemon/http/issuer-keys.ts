@@ -14,6 +14,18 @@ export interface IssuerKeys {
   /** The issuer's own name for itself, which its tokens carry. */
   readonly issuer: string
   readonly keys: LocalJWKSet
+  /** The addresses for sign-in; `undefined` if the metadata names no safe addresses for that. */
+  readonly signIn: SignInEndpoints | undefined
+}
+
+/** The addresses of the authorization code flow, with what a client has to know of each. */
+export interface SignInEndpoints {
+  readonly authorization: string
+  readonly token: string
+  /** The methods by which a client proves its identity at the token address (RFC 8414, 2). */
+  readonly authMethods: readonly string[]
+  /** True if each answer of the authorization address names the issuer (RFC 9207). */
+  readonly namesIssuer: boolean
 }
 
 interface Held extends IssuerKeys {
@@ -101,10 +113,24 @@ class Unusable extends Error {
 
 async function keysOf(url: string): Promise<IssuerKeys> {
   const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const { issuer, jwks_uri: address } = await metadataOf(url, signal)
+  const metadata = await metadataOf(url, signal)
+  const { issuer, jwks_uri: address } = metadata
   const { keys } = parseAs(KEYS, await fetchText(address, signal), 'its keys')
   if (keys.length > MOST_KEYS) throw new Unusable(`it has over ${MOST_KEYS} keys`)
-  return { issuer, keys: createLocalJWKSet({ keys }) }
+  return { issuer, keys: createLocalJWKSet({ keys }), signIn: signInEndpointsIn(metadata, url) }
+}
+
+function signInEndpointsIn(metadata: z.output<typeof METADATA>, url: string): SignInEndpoints | undefined {
+  const { authorization_endpoint: authorization, token_endpoint: token } = metadata
+  if (authorization === undefined || token === undefined) return undefined
+  if (!isSafe(authorization, url) || !isSafe(token, url)) return undefined
+  return {
+    authorization,
+    token,
+    // RFC 8414, 2: the default of metadata that names none.
+    authMethods: metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'],
+    namesIssuer: metadata.authorization_response_iss_parameter_supported ?? false,
+  }
 }
 
 async function metadataOf(url: string, signal: AbortSignal): Promise<z.output<typeof METADATA>> {
@@ -166,5 +192,13 @@ function parseAs<Shape extends z.ZodType>(shape: Shape, text: string, what: stri
   return data
 }
 
-const METADATA = z.object({ issuer: z.string(), jwks_uri: z.string() })
+// Only sign-in uses the optional parts: where one is malformed, access tokens are verified all the same.
+const METADATA = z.object({
+  issuer: z.string(),
+  jwks_uri: z.string(),
+  authorization_endpoint: z.string().optional().catch(undefined),
+  token_endpoint: z.string().optional().catch(undefined),
+  token_endpoint_auth_methods_supported: z.array(z.string()).optional().catch(undefined),
+  authorization_response_iss_parameter_supported: z.boolean().optional().catch(undefined),
+})
 const KEYS = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) })

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { errors, jwtVerify } from 'jose'
-import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from 'jose'
+import type { JWTPayload, JWTVerifyResult } from 'jose'
 import type { Clock } from '../../base/clock.ts'
 import { openedBy } from '../../serve/http/access/protected-resource.ts'
 import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts'
@@ -9,81 +8,46 @@ import { isPackId } from '../../sync/catalog/pack.ts'
 import type { Log } from '../base/log.ts'
 import type { OAuthConfig } from '../config/auth.ts'
 import { Issuer } from './issuer-keys.ts'
-import type { IssuerKeys } from './issuer-keys.ts'
+import { JwtVerifier, endMsOf } from './jwt-verifier.ts'
+import { PageSignIn } from './page-sign-in.ts'
+import type { SignInContext, VerifyAccess } from './page-sign-in.ts'
 
-export interface OAuthParts {
+export interface OAuthParts extends SignInContext {
   readonly clock: Clock
   readonly log: Log
   /** True if packs exist at the moment: a token then says which of them it opens. */
   readonly hasPacks: () => boolean
 }
 
-/** Asymmetric algorithms only. With a shared secret, each party that checks a token could also make one. */
-const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-
-/** The allowed difference between the issuer's clock and ours. */
-const TOLERANCE_S = 5
-
-/** Accepts access tokens that are JWTs (RFC 9068 and its predecessors), verified with the issuer's keys. */
-export function oauthVerifier(
-  { issuer: url, audience, scopes, tokenType, keysMaxAgeMs }: OAuthConfig,
-  { clock, log, hasPacks }: OAuthParts,
-): OAuthOptions {
+/**
+ * Accepts access tokens that are JWTs (RFC 9068 and its predecessors), verified with the issuer's keys, and lets people
+ * sign in to the page if a client is configured for it.
+ */
+export function oauthVerifier(config: OAuthConfig, parts: OAuthParts): OAuthOptions {
+  const { issuer: url, audience, scopes, tokenType, keysMaxAgeMs, page } = config
+  const { clock, log, hasPacks } = parts
   const issuer = new Issuer(url, { clock, maxAgeMs: keysMaxAgeMs, told: (failure) => report(log, url, failure) })
-  const verified = async (token: string, resource: string, known: IssuerKeys): Promise<JWTPayload> => {
-    const result = await verifiedWith(token, known, {
-      issuer: known.issuer,
-      audience: audience ?? resource,
-      algorithms: ALGORITHMS,
-      requiredClaims: ['exp', 'aud', 'iss'],
-      clockTolerance: TOLERANCE_S,
-      currentDate: clock.now(),
-    })
-    if (isAccessToken(result, tokenType)) return result.payload
-    throw new errors.JWTClaimValidationFailed('not an access token', result.payload, 'typ')
+  const verifier = new JwtVerifier(issuer, clock)
+  const verifyAccess: VerifyAccess = async (token, resource) => {
+    const isOfKind = (result: JWTVerifyResult): boolean => isAccessToken(result, tokenType)
+    const result = await verifier.verify(token, { audience: audience ?? resource, isOfKind })
+    return typeof result === 'object' ? result.payload : result
   }
-  const principal = (payload: JWTPayload): Principal => principalIn(payload, scopes, { clock, hasPacks })
+  const principalOf = (payload: JWTPayload, endMs: number): Principal =>
+    principalIn(payload, scopes, { clock, hasPacks, endMs })
   return {
     issuer: url,
     scopes,
     packScopeAt: (path) => (hasPacks() ? packScopeAt(path) : undefined),
     async authenticate(token, resource) {
-      if (!JWT.test(token)) return undefined
-      const known = await issuer.keys()
-      if (known === undefined) return 'unavailable'
-      try {
-        return principal(await verified(token, resource, known))
-      } catch (error) {
-        if (!(error instanceof errors.JWKSNoMatchingKey)) return unlessRefused(error)
-      }
-      const newer = await issuer.newerThan(known)
-      if (newer === undefined) return undefined
-      return verified(token, resource, newer).then(principal, unlessRefused)
+      const payload = await verifyAccess(token, resource)
+      return typeof payload === 'object' ? principalOf(payload, endMsOf(payload)) : payload
     },
+    ...(page !== undefined && {
+      signIn: new PageSignIn(url, page, { ...parts, issuer, verifier, verifyAccess, principalOf }),
+    }),
   }
 }
-
-const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
-
-/** Throws the error of jose if no key of the issuer fits. */
-async function verifiedWith(token: string, { keys }: IssuerKeys, options: JWTVerifyOptions): Promise<JWTVerifyResult> {
-  try {
-    return await jwtVerify(token, keys, options)
-  } catch (error) {
-    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
-    let tried = 0
-    for await (const key of error) {
-      const verified = await jwtVerify(token, key, options).catch(unlessRefused)
-      if (verified !== undefined) return verified
-      tried += 1
-      if (tried === MOST_TRIED) break
-    }
-    throw error
-  }
-}
-
-/** The limit of keys to try: a token without a key id costs one signature check for each possible key. */
-const MOST_TRIED = 4
 
 /**
  * False for other tokens that an issuer signs with the same keys: ID tokens, logout tokens, refresh tokens. Issuers
@@ -107,28 +71,22 @@ const CLAIMS_OF_OTHERS = ['at_hash', 'c_hash', 's_hash', 'events']
 /** The values of `typ`, the claim by which Keycloak distinguishes its tokens. */
 const TYPES_OF_OTHERS: ReadonlySet<string> = new Set(['id', 'refresh', 'offline', 'logout'])
 
-/** A published key that cannot be used counts as absent. */
-function unlessRefused(error: unknown): undefined {
-  const isRefused = error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException
-  if (!isRefused) throw error
+interface Bearing extends Pick<OAuthParts, 'clock' | 'hasPacks'> {
+  /** The end of the principal, by the clock of the wall. */
+  readonly endMs: number
 }
 
-function principalIn(
-  payload: JWTPayload,
-  needed: readonly string[],
-  { clock, hasPacks }: Pick<OAuthParts, 'clock' | 'hasPacks'>,
-): Principal {
-  const { iss, exp = 0 } = payload
+function principalIn(payload: JWTPayload, needed: readonly string[], { clock, hasPacks, endMs }: Bearing): Principal {
   const words = new Set(scopesIn(payload))
   const had = hasPacks()
   const packs = had ? packsIn(words) : undefined
   return {
-    id: idOf(iss, ...bearerIn(payload)),
+    id: idOf(payload.iss, ...bearerIn(payload)),
     scopes: openedBy(words, needed),
     ...(packs !== undefined && { packs }),
     // The first pack, and the removal of the last one, change what a token opens. The client then has to authenticate
     // again.
-    isOver: () => clock.now().getTime() >= (exp + TOLERANCE_S) * 1000 || hasPacks() !== had,
+    isOver: () => clock.now().getTime() >= endMs || hasPacks() !== had,
   }
 }
 

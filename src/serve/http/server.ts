@@ -239,6 +239,8 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       access,
       admit,
       address,
+      resource,
+      signIn: oauth?.signIn,
       now,
       audit,
       holderOf,

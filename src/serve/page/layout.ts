@@ -112,38 +112,6 @@ function countIn(id: string, count: number): Html {
   return html` <span id="${id}" class="count" data-live>${count === 0 ? '' : count}</span>`
 }
 
-/** The input of the login form. */
-export interface Login {
-  /** The relative path to the root. */
-  readonly up: string
-  /** The requested page, relative to the root. */
-  readonly to: string
-  /** True if a given token has no access. */
-  readonly isRefused?: boolean
-}
-
-/** Renders the login form. */
-export function loginPage(name: string, { up, to, isRefused = false }: Login): string {
-  return documentOf({
-    title: name,
-    attributes: ` data-root="${up}"`,
-    body: html`<main id="main" class="sign-in">
-      <h1>${isolateText(name)}</h1>
-      ${isRefused ? html`<p class="note bad" role="alert">This token has no access to this page.</p>` : EMPTY_HTML}
-      <form method="post" action="${up}login">
-        <label for="token">Token</label>
-        <input id="token" type="password" name="token" autocomplete="off" required autofocus />
-        <input type="hidden" name="to" value="${to}" />
-        <button class="main">Sign in</button>
-      </form>
-      <p class="quiet small">
-        The operator of the hub creates a token: <code>skillsyncd token add NAME --scope page</code>
-      </p>
-      <div id="heard" class="heard" role="status"></div>
-    </main>`,
-  })
-}
-
 /** Three lines of a text. A part of the page itself, so that the policy needs to admit no address. */
 const ICON = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b5c66"/><path d="M8 10h16M8 16h16M8 22h9" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg>',
@@ -168,12 +136,23 @@ function digestOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`
 }
 
-function documentOf({ title, attributes, body }: { title: string; attributes: string; body: Html }): string {
+/** A whole document, before the style and script of every page are added. */
+interface PageDocument {
+  readonly title: string
+  /** Attributes of the root element, beginning with a space. */
+  readonly attributes: string
+  readonly body: Html
+  /** Further elements of the head. */
+  readonly head?: Html
+}
+
+export function documentOf({ title, attributes, body, head: more = EMPTY_HTML }: PageDocument): string {
   const head = html`<meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <meta name="color-scheme" content="light dark" />
     <link rel="icon" href="${ICON}" />
-    <title>${title}</title>`
+    <title>${title}</title>
+    ${more}`
   return `<!doctype html>
 <html lang="en"${attributes}>
 <head>${head.html}<style>${STYLE}</style></head>

@@ -198,7 +198,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
       '$1',
     )
     .replaceAll(
-      /^( +)# (?=(?:webhook|operations|oauth|marketplace):$|  (?:provider|secret|host|port|issuer|audience|scopes|token_type|keys_max_age|name|owner|description|plugin|retired|renames): )/gm,
+      /^( +)# (?=(?:webhook|operations|oauth|marketplace):$|  (?:provider|secret|host|port|issuer|audience|scopes|token_type|keys_max_age|page|name|owner|description|plugin|retired|renames): |    (?:client_id|client_secret|scopes|session): )/gm,
       '$1',
     )
     .replaceAll(/^( +)# (?=(?:resources|index): |templates:$|  - uri: )/gm, '$1')
@@ -238,6 +238,12 @@ test('the example to copy is a configuration, and so it is with all that is comm
     scopes: ['skills.read'],
     tokenType: 'at+jwt',
     keysMaxAgeMs: 43_200_000,
+    page: {
+      clientId: 'skills-page',
+      clientSecret: { kind: 'env', name: 'SKILLS_PAGE_SECRET' },
+      scopes: ['page', 'pack:*'],
+      sessionMs: 28_800_000,
+    },
   })
   expect(config.serve.http).toMatchObject({ publicUrl: 'https://skills.example.com', trustedProxies: ['10.0.0.0/8'] })
 })

@@ -36,3 +36,50 @@ test('a scope that could not stand in a header is refused', () => {
     'serve.oauth.scopes[0]: must be a scope: without spaces, quotes and backslashes',
   ])
 })
+
+test('the page is a client of the issuer that asks for what opens the page, or for the scopes of the configuration', () => {
+  const http = "http: { public_url: 'https://skills.example.com' }"
+  const issuer = "issuer: 'https://login.example.com'"
+
+  const usual = parsed(http, `oauth: { ${issuer}, page: { client_id: skills } }`)
+  const own = parsed(http, `oauth: { ${issuer}, scopes: [skills.read], page: { client_id: skills } }`)
+  const said = parsed(
+    http,
+    `oauth: { ${issuer}, page: { client_id: skills, scopes: ['api://hub/read'], session: 8h } }`,
+  )
+
+  const client = { clientId: 'skills', clientSecret: undefined, scopes: ['page'], sessionMs: undefined }
+  expect(usual).toMatchObject({ oauth: { page: client } })
+  expect(own).toMatchObject({ oauth: { page: { ...client, scopes: ['skills.read'] } } })
+  expect(said).toMatchObject({ oauth: { page: { ...client, scopes: ['api://hub/read'], sessionMs: 28_800_000 } } })
+})
+
+test.each([
+  [undefined, 'serve.oauth.page: needs `serve.http.public_url`, below which the issuer sends people back'],
+  [
+    'http://skills.example.com',
+    'serve.http.public_url: must be an https address beside `serve.oauth.page`, unless it is on this machine',
+  ],
+  [
+    'https://skills.example.com/?a=b',
+    'serve.http.public_url: must not have a query or a fragment beside `serve.oauth.page`',
+  ],
+])('sign-in is refused without an address that is safe to send a person back to: %s', (publicUrl, why) => {
+  const http = publicUrl === undefined ? [] : [`http: { public_url: '${publicUrl}' }`]
+
+  expect(parsed(...http, "oauth: { issuer: 'https://a.example', page: { client_id: skills } }")).toEqual([why])
+})
+
+test('sign-in to a page that is not served is refused, and so are a secret in the file and a session of a day', () => {
+  const start = "http: { public_url: 'http://127.0.0.1:8741' }"
+  const oauth = (page: string): string => `oauth: { issuer: 'https://a.example', page: { client_id: a${page} } }`
+
+  expect(parsed(start, oauth(''))).toMatchObject({ oauth: { page: { clientId: 'a' } } })
+  expect(parsed(start, 'page: { enabled: false }', oauth(''))).toEqual([
+    'serve.oauth.page: is for the page, which `serve.page` has disabled; remove one of the two',
+  ])
+  expect(parsed(start, oauth(', client_secret: hunter2'))).toEqual([
+    expect.stringMatching(/^serve\.oauth\.page\.client_secret: a secret must not be written here/),
+  ])
+  expect(parsed(start, oauth(', session: 24h'))).toEqual(['serve.oauth.page.session: must be 12h at most'])
+})

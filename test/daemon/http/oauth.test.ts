@@ -3,6 +3,7 @@ import { SignJWT, UnsecuredJWT } from 'jose'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
+import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { oauthVerifier } from '../../../src/daemon/http/oauth.ts'
 import type { OAuthOptions } from '../../../src/serve/http/access/protected-resource.ts'
 import type { Principal } from '../../../src/serve/principal.ts'
@@ -35,13 +36,14 @@ interface Accepting {
 }
 
 function accepting(config: Accepting = {}): OAuthOptions {
+  const redactor = new Redactor()
   const log = createLog({
     stream: { write: (line: string) => (logged += line) },
     format: 'json',
     journal: false,
     level: 'debug',
     clock,
-    redactor: new Redactor(),
+    redactor,
   })
   return oauthVerifier(
     {
@@ -50,8 +52,9 @@ function accepting(config: Accepting = {}): OAuthOptions {
       scopes: config.scopes ?? [],
       tokenType: config.tokenType ?? 'jwt',
       keysMaxAgeMs: DAY_MS,
+      page: undefined,
     },
-    { clock, log, hasPacks: config.hasPacks ?? (() => false) },
+    { clock, log, redactor, environment: environmentOf({}, '/home/ada'), hasPacks: config.hasPacks ?? (() => false) },
   )
 }
 

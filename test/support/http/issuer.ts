@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { SignJWT, exportJWK, generateKeyPair } from 'jose'
 import type { CryptoKey, JWK, JWTPayload } from 'jose'
+import { CodeGrants } from './code-grants.ts'
 
 export const CLIENT = { id: 'client-of-the-tests', secret: 'secret-of-the-tests' } as const
 
@@ -24,7 +25,18 @@ interface Signing {
   readonly head?: Readonly<Record<string, string | undefined>>
 }
 
-/** A small authorization server: metadata (RFC 8414), keys, and tokens for a program that has a secret (RFC 6749, 4.4). */
+/** What an issuer says of the person who signs in, in place of what is true; `null` leaves a claim out. */
+export interface Person {
+  /** In its ID tokens. */
+  readonly identity?: Claims
+  /** In its access tokens. */
+  readonly access?: Claims
+}
+
+/**
+ * A small authorization server: metadata (RFC 8414), keys, tokens for a program that has a secret (RFC 6749, 4.4), and
+ * sign-in of a person (RFC 6749, 4.1).
+ */
 export class TokenIssuer implements AsyncDisposable {
   readonly url: string
   readonly #server: Server
@@ -39,6 +51,14 @@ export class TokenIssuer implements AsyncDisposable {
   also: readonly JWK[] = []
   /** The paths that were asked for. */
   readonly asked: string[] = []
+  /** The clients that people can sign in to. */
+  readonly grants = new CodeGrants()
+  person: Person = {}
+  /** What the person is refused with, in place of a code. */
+  refusal: Readonly<Record<string, string>> | undefined
+  /** In place of the ID token, or of the whole answer that has it. */
+  idToken: string | undefined
+  tokenAnswer: { readonly status: number; readonly body: string } | undefined
 
   private constructor(server: Server, key: Key) {
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -85,7 +105,9 @@ export class TokenIssuer implements AsyncDisposable {
     if (this.failure !== undefined) return void response.writeHead(this.failure).end()
     if (this.redirect !== undefined && url === '/keys')
       return void response.writeHead(302, { location: this.redirect }).end()
-    const said = url === '/token' ? await this.#grant(request) : this.#documents().get(url)
+    if (url.startsWith('/authorize?')) return this.#authorize(request, response)
+    if (url === '/token') return this.#redeem(request, response)
+    const said = this.#documents().get(url)
     response.writeHead(said === undefined ? 404 : 200, { 'content-type': 'application/json' })
     response.end(said === undefined ? '' : JSON.stringify(said))
   }
@@ -109,13 +131,57 @@ export class TokenIssuer implements AsyncDisposable {
     ])
   }
 
-  async #grant(request: IncomingMessage): Promise<object | undefined> {
-    const asked = new URLSearchParams(await text(request))
+  /** GET shows what a person sees there, a form; POST is that form, sent. */
+  #authorize({ method, url = '/' }: IncomingMessage, response: ServerResponse): void {
+    const asked = new URL(url, this.url).searchParams
+    const fault = this.grants.faultIn(asked)
+    if (fault !== undefined) return void response.writeHead(400).end(fault)
+    if (method === 'GET') {
+      response.writeHead(200, { 'content-type': 'text/html' })
+      return void response.end(`<form method="post"><button>I am Ada</button></form>`)
+    }
+    const back = new URL(asked.get('redirect_uri') ?? '')
+    const said = this.refusal ?? { code: this.grants.issue(asked) }
+    const names = this.metadata['authorization_response_iss_parameter_supported'] === true ? { iss: this.url } : {}
+    for (const [name, value] of Object.entries({ ...said, ...names, state: asked.get('state') ?? '' }))
+      back.searchParams.set(name, value)
+    response.writeHead(303, { location: back.href }).end()
+  }
+
+  async #redeem(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const form = new URLSearchParams(await text(request))
+    const isOfCode = form.get('grant_type') === 'authorization_code'
+    const { status, body } = isOfCode ? await this.#issue(form, request) : await this.#grant(form, request)
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body)
+  }
+
+  async #issue(form: URLSearchParams, request: IncomingMessage): Promise<{ status: number; body: string }> {
+    const granted = this.grants.redeem(form, request.headers.authorization)
+    if (granted.kind === 'refused')
+      return { status: granted.status, body: JSON.stringify({ error: granted.error, error_description: 'not now' }) }
+    if (this.tokenAnswer !== undefined) return this.tokenAnswer
+    const { client, nonce, scope } = granted
+    const issued = {
+      access_token: await this.token({ scope, aud: 'hub', ...this.person.access }),
+      id_token: this.idToken ?? (await this.idTokenFor(client, { nonce })),
+      token_type: 'Bearer',
+      expires_in: 300,
+    }
+    return { status: 200, body: JSON.stringify(issued) }
+  }
+
+  /** An ID token for a client, about the person. */
+  async idTokenFor(client: string, claims: Claims = {}): Promise<string> {
+    return this.token({ aud: client, scope: null, ...claims, ...this.person.identity }, { head: { typ: 'JWT' } })
+  }
+
+  async #grant(asked: URLSearchParams, request: IncomingMessage): Promise<{ status: number; body: string }> {
     const proof = `Basic ${Buffer.from(`${CLIENT.id}:${CLIENT.secret}`).toString('base64')}`
-    if (request.headers.authorization !== proof || asked.get('grant_type') !== 'client_credentials') return undefined
+    if (request.headers.authorization !== proof || asked.get('grant_type') !== 'client_credentials')
+      return { status: 404, body: '' }
     const scope = asked.get('scope') ?? ''
     const token = await this.token({ sub: CLIENT.id, aud: asked.get('resource'), scope })
-    return { access_token: token, token_type: 'Bearer', expires_in: 300, scope }
+    return { status: 200, body: JSON.stringify({ access_token: token, token_type: 'Bearer', expires_in: 300, scope }) }
   }
 }
 

@@ -1,5 +1,5 @@
 import { secretNameOf } from '../../config/auth.ts'
-import type { HostAuth, ProgramValue, SecretReference } from '../../config/auth.ts'
+import type { HostAuth, PageClient, ProgramValue, SecretReference } from '../../config/auth.ts'
 import type { Config, ConfiguredSource } from '../../config/config.ts'
 import type { GateConfig } from '../../config/gate.ts'
 
@@ -15,11 +15,12 @@ export interface NamedSecret {
 export type SecretUse = 'line' | 'lines' | 'ssh-key'
 
 /** All secrets that the configuration names, without duplicates. */
-export function secretsIn({ sources, gate }: Config): NamedSecret[] {
+export function secretsIn({ sources, gate, serve }: Config): NamedSecret[] {
   const named = new Map<string, NamedSecret>()
   for (const { reference, use, whose } of [
     ...sources.flatMap(secretsOf),
     ...(gate === undefined ? [] : ofGate(gate)),
+    ...ofPageClient(serve.oauth?.page),
   ]) {
     const name = secretNameOf(reference)
     const key = JSON.stringify([name, use])
@@ -64,6 +65,11 @@ function ofAccess(access: HostAuth, whose: string): Needed[] {
 
 function ofGate({ asked }: GateConfig): Needed[] {
   return asked.kind === 'program' ? ofValues(asked.env, 'the gate') : ofAccess(asked.access, 'the gate')
+}
+
+function ofPageClient(page: PageClient | undefined): Needed[] {
+  const reference = page?.clientSecret
+  return reference === undefined ? [] : [{ reference, use: 'line', whose: 'sign-in to the page' }]
 }
 
 function ofValues(values: Readonly<Record<string, ProgramValue>>, whose: string): Needed[] {

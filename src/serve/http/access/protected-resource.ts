@@ -1,5 +1,6 @@
 import type { Authenticate, Scope } from '../../principal.ts'
 import { SCOPES } from '../../principal.ts'
+import type { SignIn } from '../../sign-in.ts'
 import { READ_METHODS } from '../server/listener.ts'
 import type { HttpRoute, Routes } from '../server/listener.ts'
 import { sendJson } from '../server/response.ts'
@@ -14,6 +15,8 @@ export interface OAuthOptions {
   readonly packScopeAt: (path: string) => string | undefined
   /** Returns the principal of an access token. The token's audience must be the resource. */
   readonly authenticate: (token: string, resource: string) => ReturnType<Authenticate>
+  /** Lets people sign in to the page; absent if they sign in with tokens alone. */
+  readonly signIn?: SignIn
 }
 
 const METADATA = '/.well-known/oauth-protected-resource'

@@ -5,8 +5,9 @@ import type { Site } from '../../http/server/listener.ts'
 import { readBody } from '../../http/server/request-body.ts'
 import { sendError, sendStatus } from '../../http/server/response.ts'
 import type { Principal } from '../../principal.ts'
-import { loginPage } from '../layout.ts'
+import { loginPage } from '../login-page.ts'
 import { upFrom } from '../urls.ts'
+import { PageCookies } from './cookies.ts'
 import { PAGE_SESSION_S } from './login-sessions.ts'
 import type { PageSessions } from './login-sessions.ts'
 import { sendPage } from './respond.ts'
@@ -20,6 +21,8 @@ export interface LoginParts {
   /** The URL of the server that clients use, without a trailing slash. */
   readonly address: () => string
   readonly signedIn: PageSessions
+  /** The authorization server that readers can sign in with. */
+  readonly issuer: string | undefined
   /** Receives the principal of the reader. */
   readonly audit?: Pick<HttpAudit, 'isReadBy'>
 }
@@ -38,13 +41,16 @@ export interface Reader {
  */
 export class PageLogin {
   readonly #parts: LoginParts
+  readonly #cookies: PageCookies
+
   constructor(parts: LoginParts) {
     this.#parts = parts
+    this.#cookies = new PageCookies(parts.address)
   }
 
   /** Returns the admitted reader; `undefined` if the request was answered with the form or a refusal. */
   async readerOf(request: IncomingMessage, response: ServerResponse): Promise<Reader | undefined> {
-    const { title, admit, audit } = this.#parts
+    const { title, admit, audit, issuer } = this.#parts
     const decision = await admit(request, 'page')
     if (decision.principal !== undefined) audit?.isReadBy(response, decision.principal)
     if (decision.kind === 'granted') return { principal: decision.principal, isSignedIn: false }
@@ -56,14 +62,14 @@ export class PageLogin {
       return { principal: reader, isSignedIn: true }
     }
     if (isAsked)
-      sendPage(response, 401, loginPage(title, { up: upOf(request), to: askedIn(request) }), decision.headers)
+      sendPage(response, 401, loginPage(title, { up: upOf(request), to: askedIn(request), issuer }), decision.headers)
     else refuseForm(response, decision)
     return undefined
   }
 
   /** Serves `/login`. */
   async signIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { access, admit, title, audit } = this.#parts
+    const { access, admit, title, audit, issuer } = this.#parts
     const tried = await admit(request, 'page')
     // A missing token is no reason to refuse here, because the form contains it. The rate limit and a token in the URL
     // are.
@@ -74,13 +80,18 @@ export class PageLogin {
     if (decision.principal !== undefined) audit?.isReadBy(response, decision.principal)
     if (decision.kind === 'denied' && decision.status === 503) return refuseForm(response, decision)
     if (decision.kind === 'denied') {
-      return sendPage(response, 401, loginPage(title, { up: './', to: destinationIn(form.fields), isRefused: true }))
+      const to = destinationIn(form.fields)
+      return sendPage(response, 401, loginPage(title, { up: './', to, isRefused: true, issuer }))
     }
-    this.#closeThoseOf(request)
     const { principal } = decision
-    const id = principal && this.#parts.signedIn.open(principal)
-    const cookie = id === undefined ? undefined : `${id}; Max-Age=${PAGE_SESSION_S}`
-    this.#redirect(response, cookie, destinationIn(form.fields))
+    if (principal === undefined) this.#closeThoseOf(request)
+    redirect(response, principal && this.open(request, principal), destinationIn(form.fields))
+  }
+
+  /** Opens a session in place of those of the request. Returns the header of its cookie. */
+  open(request: IncomingMessage, principal: Principal): string {
+    this.#closeThoseOf(request)
+    return this.#cookies.headerOf('session', this.#parts.signedIn.open(principal), PAGE_SESSION_S)
   }
 
   /** Serves `/logout`. */
@@ -88,7 +99,7 @@ export class PageLogin {
     const form = await this.#formIn(request)
     if (!form.ok) return refuseForm(response, form)
     this.#closeThoseOf(request)
-    this.#redirect(response, '; Max-Age=0')
+    redirect(response, this.#cookies.headerOf('session', '', 0))
   }
 
   /** Reads the fields of a form that a page of ours sent. */
@@ -120,24 +131,9 @@ export class PageLogin {
     return origin === new URL(this.#parts.address()).origin || origin === `http://${host}`
   }
 
-  #redirect(response: ServerResponse, cookie: string | undefined, to = ''): void {
-    const attributes = `Path=/; HttpOnly; SameSite=Strict${this.#isSecure ? '; Secure' : ''}`
-    const header = cookie === undefined ? {} : { 'set-cookie': `${this.#cookieName}=${cookie}; ${attributes}` }
-    sendStatus(response, 303, { location: `./${to}`, 'cache-control': 'no-store', 'content-length': '0', ...header })
-  }
-
-  get #isSecure(): boolean {
-    return this.#parts.address().startsWith('https:')
-  }
-
-  /** Over https, the name has the prefix that no other host can set (RFC 6265bis, section 4.1.3.2). */
-  get #cookieName(): string {
-    return this.#isSecure ? '__Host-skillsyncd' : 'skillsyncd'
-  }
-
   /** Returns the principal of a session cookie, valid as long as the session. */
   #signedInBy(request: IncomingMessage): Principal | undefined {
-    for (const id of this.#sessionIdsIn(request)) {
+    for (const id of this.#cookies.valuesIn(request, 'session')) {
       const reader = this.#parts.signedIn.find(id)
       if (reader !== undefined) return { ...reader, isOver: () => this.#parts.signedIn.find(id) === undefined }
     }
@@ -145,18 +141,7 @@ export class PageLogin {
   }
 
   #closeThoseOf(request: IncomingMessage): void {
-    for (const id of this.#sessionIdsIn(request)) this.#parts.signedIn.close(id)
-  }
-
-  /**
-   * Cookies ignore ports: any other server on this host can set one with our name, and the browser may send it before
-   * ours.
-   */
-  #sessionIdsIn({ headers }: IncomingMessage): string[] {
-    const name = `${this.#cookieName}=`
-    const cookies = (headers.cookie ?? '').split(';').map((cookie) => cookie.trim())
-    const own = cookies.filter((cookie) => cookie.startsWith(name))
-    return own.slice(0, MOST_COOKIES).map((cookie) => cookie.slice(name.length))
+    for (const id of this.#cookies.valuesIn(request, 'session')) this.#parts.signedIn.close(id)
   }
 }
 
@@ -168,12 +153,14 @@ interface Refused {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-function refuseForm(response: ServerResponse, { status, message, headers = {} }: Refused): void {
-  sendError(response, { status, code: -32000, message, headers })
+function redirect(response: ServerResponse, cookie: string | undefined, to = ''): void {
+  const header = cookie === undefined ? {} : { 'set-cookie': cookie }
+  sendStatus(response, 303, { location: `./${to}`, 'cache-control': 'no-store', 'content-length': '0', ...header })
 }
 
-/** The number of cookies that a browser stores for one host, and far more than occur by accident. */
-const MOST_COOKIES = 200
+export function refuseForm(response: ServerResponse, { status, message, headers = {} }: Refused): void {
+  sendError(response, { status, code: -32000, message, headers })
+}
 
 /** The longest token with each character encoded, and the name of its field. */
 const FORM_BYTES = 25_000
@@ -187,7 +174,8 @@ function askedIn({ url = '/' }: IncomingMessage): string {
   return isDestination(url.slice(1)) ? url.slice(1) : ''
 }
 
-function destinationIn(fields: URLSearchParams): string {
+/** Returns the page to go on to, relative to the root: the field `to`, or the root if that leads to no page of ours. */
+export function destinationIn(fields: URLSearchParams): string {
   const to = fields.get('to') ?? ''
   return isDestination(to) ? to : ''
 }

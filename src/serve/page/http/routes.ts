@@ -11,6 +11,7 @@ import type { ShareHolderOf } from '../../http/server/share-holder.ts'
 import { viewOf } from '../../mcp/core/methods.ts'
 import type { Serving } from '../../mcp/core/methods.ts'
 import type { Registry } from '../../registry.ts'
+import type { SignIn } from '../../sign-in.ts'
 import { WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import { catalogView } from '../catalog-view.ts'
@@ -29,12 +30,16 @@ import { troubleBanner, troubleCount } from '../source-trouble.ts'
 import { sourcesView } from '../sources-view.ts'
 import { upFrom } from '../urls.ts'
 import type { View } from '../view.ts'
+import { IssuerLogin } from './issuer-login.ts'
+import type { IssuerLoginParts } from './issuer-login.ts'
 import { PageLogin } from './login.ts'
 import type { LoginParts, Reader } from './login.ts'
 import { sendPage } from './respond.ts'
 
 /** The parts behind the page. */
-export interface PageParts extends LoginParts {
+export interface PageParts extends Omit<LoginParts, 'issuer'>, Pick<IssuerLoginParts, 'resource'> {
+  /** The sign-in with an authorization server, if one is configured. */
+  readonly signIn: SignIn | undefined
   readonly serving: Serving
   readonly host: PageHost
   readonly hasInstaller: boolean
@@ -52,6 +57,8 @@ const MOST_FOUND = 1_000
 /** The catalog for people, at `/` and below. Every URL is looked up as it is; none is joined to a path. */
 export class PageRoutes implements AsyncDisposable {
   readonly login: PageLogin
+  /** Signs readers in with the authorization server, if one is configured. */
+  readonly issuerLogin: IssuerLogin | undefined
   readonly #parts: PageParts
   readonly #readables: Readables
   /** The streams of readers that follow the page. */
@@ -59,7 +66,8 @@ export class PageRoutes implements AsyncDisposable {
 
   constructor(parts: PageParts) {
     this.#parts = parts
-    this.login = new PageLogin(parts)
+    this.login = new PageLogin({ ...parts, issuer: parts.signIn?.issuer })
+    this.issuerLogin = parts.signIn && new IssuerLogin({ ...parts, signIn: parts.signIn, login: this.login })
     this.#readables = new Readables(parts.serving.read)
   }
 

@@ -6,6 +6,7 @@ import { servingFor, viewOf } from '../../mcp/core/methods.ts'
 import type { Serving } from '../../mcp/core/methods.ts'
 import type { Scope } from '../../principal.ts'
 import { Discovery } from './discovery.ts'
+import type { IssuerLogin } from './issuer-login.ts'
 import { PageRoutes, drawBelow, pagesOf } from './routes.ts'
 import type { PageParts } from './routes.ts'
 import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
@@ -28,7 +29,7 @@ export interface WebOptions extends WebConfig {
 /** The parts of the HTTP server that this content uses. */
 interface Edge extends Pick<
   PageParts,
-  'access' | 'admit' | 'address' | 'audit' | 'streams' | 'signedIn' | 'holderOf' | 'marketplace'
+  'access' | 'admit' | 'address' | 'resource' | 'signIn' | 'audit' | 'streams' | 'signedIn' | 'holderOf' | 'marketplace'
 > {
   /** A monotonic clock in milliseconds. */
   readonly now: () => number
@@ -69,7 +70,17 @@ function pageRoutes(page: PageRoutes, title: string): Routes {
     },
     '/events': { ...shown, answer: (request, response) => page.follow(request, response) },
     '/login': { ...sent, answer: (request, response) => page.login.signIn(request, response) },
+    ...(page.issuerLogin && issuerRoutes(page.issuerLogin)),
     '/logout': { ...sent, answer: (request, response) => page.login.signOut(request, response) },
+  }
+}
+
+/** A HEAD must not use up a code. */
+function issuerRoutes(login: IssuerLogin): Routes {
+  const opened = { audit: 'all', methods: ['GET'] } as const
+  return {
+    '/login/start': { ...opened, answer: (request, response) => login.begin(request, response) },
+    '/login/callback': { ...opened, answer: (request, response) => login.finish(request, response) },
   }
 }
 

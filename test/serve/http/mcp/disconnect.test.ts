@@ -97,6 +97,8 @@ async function openScene(samples: readonly Sample[]) {
       access: new HttpAccess(OPEN_TO_ALL),
       admit,
       address: () => '',
+      resource: () => '',
+      signIn: undefined,
       now: () => 0,
       holderOf: () => NO_HOLDER,
       streams: NO_STREAMS,
