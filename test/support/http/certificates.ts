@@ -70,8 +70,13 @@ function newKey() {
 // As much of DER (X.690) as a certificate (RFC 5280) needs.
 
 function der(tag: number, content: Buffer): Buffer {
-  const bytes = content.length < 128 ? [content.length] : [0x82, content.length >> 8, content.length & 0xff]
-  return Buffer.concat([Buffer.from([tag, ...bytes]), content])
+  return Buffer.concat([Buffer.from([tag, ...lengthOf(content)]), content])
+}
+
+/** In as few bytes as it takes: browsers refuse any other form. */
+function lengthOf({ length }: Buffer): readonly number[] {
+  if (length < 0x80) return [length]
+  return length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
 }
 
 function sequence(...parts: readonly Buffer[]): Buffer {

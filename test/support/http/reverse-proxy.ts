@@ -1,6 +1,8 @@
 import { createServer, request as httpRequest, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { pipeline } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import type { Identity } from './certificates.ts'
 
 /** What it does to what it passes on. `buffers`: holds an answer back until it has all of it, as proxies do that are set up for pages. */
 export type Habit =
@@ -28,21 +30,29 @@ export class ReverseProxy implements AsyncDisposable {
   /** Requests that came. */
   taken = 0
   readonly #server: Server
-  readonly #behind: string
+  /** The origin that it passes requests on to. */
+  behind: string
 
-  private constructor(server: Server, behind: string) {
+  private constructor(server: Server, scheme: 'http' | 'https', behind: string) {
     const address = server.address()
     if (address === null || typeof address === 'string') throw new Error('The proxy does not listen on a port')
-    this.origin = `http://127.0.0.1:${address.port}`
+    this.origin = `${scheme}://127.0.0.1:${address.port}`
     this.#server = server
-    this.#behind = behind
+    this.behind = behind
     server.on('request', (incoming, response) => this.#take(incoming, response))
   }
 
   static async before(origin: string): Promise<ReverseProxy> {
     const server = createServer()
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-    return new ReverseProxy(server, origin)
+    return new ReverseProxy(server, 'http', origin)
+  }
+
+  /** Speaks https. Whom it is before is set later: such a server has to know its address first. */
+  static async secure(identity: Identity): Promise<ReverseProxy> {
+    const server = createSecureServer(identity)
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    return new ReverseProxy(server, 'https', '')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -65,7 +75,7 @@ export class ReverseProxy implements AsyncDisposable {
         ([name]) => habit.kind !== 'drops headers' || !name.startsWith(habit.starting),
       ),
     )
-    const outgoing = httpRequest(`${this.#behind}${incoming.url}`, { method: incoming.method ?? 'GET', headers })
+    const outgoing = httpRequest(`${this.behind}${incoming.url}`, { method: incoming.method ?? 'GET', headers })
     outgoing.on('response', (answer) => void this.#pass(answer, response).catch(() => response.destroy()))
     outgoing.on('error', () => response.destroy())
     response.on('close', () => outgoing.destroy())

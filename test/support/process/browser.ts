@@ -32,7 +32,7 @@ export class Browser implements AsyncDisposable {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
     ]
     return new Browser(await chromium.launch({ executablePath: PROGRAM, headless: true, args }))
   }
