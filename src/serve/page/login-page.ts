@@ -42,7 +42,7 @@ export function loginPage(name: string, { up, to, isRefused = false, issuer }: L
           ${issuer === undefined ? html`autofocus` : EMPTY_HTML}
         />
         <input type="hidden" name="to" value="${to}" />
-        <button class="main">Sign in</button>
+        <button ${issuer === undefined ? html`class="main"` : EMPTY_HTML}>Sign in</button>
       </form>
       <p class="quiet small">
         The operator of the hub creates a token: <code>skillsyncd token add NAME --scope page</code>

@@ -58,7 +58,8 @@ button, input, select { font: inherit; color: inherit }
 input, select { background: var(--raised); border: 1px solid var(--soft); border-radius: 8px; padding: .55rem .8rem; min-width: 0; max-width: 100% }
 button { background: var(--raised); border: 1px solid var(--soft); border-radius: 8px; padding: .5rem .95rem; cursor: pointer }
 button:hover { border-color: var(--accent); color: var(--accent) }
-button.main { background: var(--accent); border-color: var(--accent); color: var(--paper); font-weight: 600 }
+button.main, a.main { background: var(--accent); border-color: var(--accent); color: var(--paper); font-weight: 600 }
+a.main { display: inline-block; border-radius: 8px; padding: .5rem .95rem; text-decoration: none }
 footer button, button.copy { flex: none; padding: .15rem .6rem; font-size: .8125rem; border-color: var(--line); border-radius: 6px }
 .find { display: grid; grid-template-columns: minmax(0, 1fr); gap: .7rem; margin: 1.4rem 0 1.2rem }
 .find input, .find select, .find button { height: 2.75rem }

@@ -5,7 +5,7 @@ export interface SignInClient {
   readonly id: string
   /** Absent for a public client. */
   readonly secret?: string
-  readonly redirectUri: string
+  readonly redirectUris: readonly string[]
 }
 
 /** An answer of the token address: what it issues for, or the error of RFC 6749, 5.2. */
@@ -31,7 +31,8 @@ export class CodeGrants {
   faultIn(asked: URLSearchParams): string | undefined {
     const client = this.#clients.get(asked.get('client_id') ?? '')
     if (client === undefined) return 'unknown client'
-    if (asked.get('redirect_uri') !== client.redirectUri) return 'another redirect_uri than the registered one'
+    if (!client.redirectUris.includes(asked.get('redirect_uri') ?? ''))
+      return 'another redirect_uri than the registered one'
     if (asked.get('response_type') !== 'code') return 'another response_type than code'
     if (!(asked.get('scope') ?? '').split(' ').includes('openid')) return 'no scope openid'
     if (asked.get('code_challenge_method') !== 'S256') return 'no PKCE with S256'
@@ -46,9 +47,13 @@ export class CodeGrants {
     return code
   }
 
-  redeem(form: URLSearchParams, authorization: string | undefined): Granted {
+  /** `methods`: how clients with a secret prove themselves, as its metadata says. */
+  redeem(form: URLSearchParams, authorization: string | undefined, methods: readonly string[]): Granted {
     const code = this.#codes.get(form.get('code') ?? '')
     const [id, secret] = proofIn(form, authorization)
+    const method = authorization === undefined ? 'client_secret_post' : 'client_secret_basic'
+    if (secret !== undefined && !methods.includes(method))
+      return { kind: 'refused', status: 401, error: 'invalid_client' }
     const client = this.#clients.get(id)
     if (client === undefined || client.secret !== secret)
       return { kind: 'refused', status: 401, error: 'invalid_client' }
@@ -58,7 +63,7 @@ export class CodeGrants {
       .digest('base64url')
     const isGood =
       code?.client === client &&
-      form.get('redirect_uri') === client.redirectUri &&
+      form.get('redirect_uri') === code.asked.get('redirect_uri') &&
       code.asked.get('code_challenge') === challenge
     if (!isGood) return { kind: 'refused', status: 400, error: 'invalid_grant' }
     const { asked } = code

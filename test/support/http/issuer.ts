@@ -58,19 +58,35 @@ export class TokenIssuer implements AsyncDisposable {
   refusal: Readonly<Record<string, string>> | undefined
   /** In place of the ID token, or of the whole answer that has it. */
   idToken: string | undefined
+  /** What the tokens of a sign-in wait for. */
+  held: Promise<void> | undefined
   tokenAnswer: { readonly status: number; readonly body: string } | undefined
 
-  private constructor(server: Server, key: Key) {
-    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  private constructor(server: Server, name: string, key: Key) {
+    this.url = `http://${name}:${(server.address() as AddressInfo).port}`
     this.#server = server
     this.#keys = [key]
     server.on('request', (request, response) => void this.#answer(request, response))
   }
 
-  static async start(): Promise<TokenIssuer> {
+  /** `name`: another one of this machine makes it another site than servers on 127.0.0.1, for a browser. */
+  static async start({ name = '127.0.0.1' } = {}): Promise<TokenIssuer> {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
-    return new TokenIssuer(server, await newKey())
+    return new TokenIssuer(server, name, await newKey())
+  }
+
+  /** Answers as at its start, with its keys and clients of now. */
+  reset(): void {
+    this.failure = undefined
+    this.redirect = undefined
+    this.metadata = {}
+    this.person = {}
+    this.refusal = undefined
+    this.idToken = undefined
+    this.tokenAnswer = undefined
+    this.held = undefined
+    this.asked.length = 0
   }
 
   /** From now on signs with a new key. `forget`: the old ones are no keys of it any more. */
@@ -138,7 +154,7 @@ export class TokenIssuer implements AsyncDisposable {
     if (fault !== undefined) return void response.writeHead(400).end(fault)
     if (method === 'GET') {
       response.writeHead(200, { 'content-type': 'text/html' })
-      return void response.end(`<form method="post"><button>I am Ada</button></form>`)
+      return void response.end(`<link rel="icon" href="data:,"><form method="post"><button>I am Ada</button></form>`)
     }
     const back = new URL(asked.get('redirect_uri') ?? '')
     const said = this.refusal ?? { code: this.grants.issue(asked) }
@@ -156,7 +172,9 @@ export class TokenIssuer implements AsyncDisposable {
   }
 
   async #issue(form: URLSearchParams, request: IncomingMessage): Promise<{ status: number; body: string }> {
-    const granted = this.grants.redeem(form, request.headers.authorization)
+    await this.held
+    const { token_endpoint_auth_methods_supported: methods = ['client_secret_basic'] } = this.metadata
+    const granted = this.grants.redeem(form, request.headers.authorization, methods as string[])
     if (granted.kind === 'refused')
       return { status: granted.status, body: JSON.stringify({ error: granted.error, error_description: 'not now' }) }
     if (this.tokenAnswer !== undefined) return this.tokenAnswer

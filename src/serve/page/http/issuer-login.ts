@@ -55,14 +55,14 @@ export class IssuerLogin {
     const pending = this.#cookies.valuesIn(request, 'pending')
     const ended = await signIn.finish(this.#address, { query: paramsOf(request), pending })
     // An unexpected answer, to which any site can send the browser, must not end the sign-in that was begun.
-    const over =
-      ended.kind === 'failed' && ended.why === 'not-expected' ? [] : [this.#cookies.headerOf('pending', '', 0)]
+    if (ended.kind === 'failed' && ended.why === 'not-expected') return this.#sendFailure(response, ended)
+    const over = this.#cookies.headerOf('pending', '', 0)
     response.setHeader('set-cookie', over)
     if (ended.kind === 'failed') return this.#sendFailure(response, ended)
     const { principal } = ended
     audit?.isReadBy(response, principal)
     if (!opens(principal, 'page')) return this.#sendFailure(response, { kind: 'failed', why: 'no-access' })
-    response.setHeader('set-cookie', [...over, login.open(request, principal)])
+    response.setHeader('set-cookie', [over, login.open(request, principal)])
     const to = destinationIn(new URLSearchParams({ to: ended.to }))
     // A redirect would still belong to the navigation from the other site, with which the strict cookie is not sent. The
     // address of this page holds the code, so no request from it may name it.
