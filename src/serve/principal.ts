@@ -18,6 +18,8 @@ export interface Principal {
    * no secret.
    */
   readonly id: string
+  /** The name of the person in the words of the issuer, if it gives one. Only shown: two persons can have one name. */
+  readonly name?: string
   readonly scopes: ReadonlySet<Scope>
   /** The packs that the principal sees; nothing else exists for it. `undefined`: it sees everything. */
   readonly packs?: ReadonlySet<string>

@@ -50,6 +50,8 @@ export interface SignInFailure {
   readonly why: SignInFault
   /** The reason that the authorization server gave: foreign text. */
   readonly said?: string
+  /** The requested page, if the answer belongs to a sign-in of this browser. */
+  readonly to?: string
 }
 
 /**

@@ -1,5 +1,5 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { JWTPayload, JWTVerifyResult } from 'jose'
+import type { JWTPayload } from 'jose'
 import type { Clock } from '../../base/clock.ts'
 import type { Principal } from '../../serve/principal.ts'
 import { PENDING_SIGN_IN_S } from '../../serve/sign-in.ts'
@@ -20,6 +20,7 @@ import type { PageClient } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import { exchangeCode } from './code-exchange.ts'
 import type { IssuedTokens, NotIssued } from './code-exchange.ts'
+import { isIdTokenFor, isIssuedWith, nameIn } from './id-token.ts'
 import type { Issuer, SignInEndpoints } from './issuer-keys.ts'
 import { endMsOf } from './jwt-verifier.ts'
 import type { JwtVerifier } from './jwt-verifier.ts'
@@ -90,6 +91,14 @@ export class PageSignIn implements SignIn {
     if (PARAMETERS.some((name) => query.getAll(name).length > 1)) return failed('not-expected')
     const own = pending.find((one) => this.#isPending(one) && isStateOf(one, query.get('state') ?? ''))
     if (own === undefined) return failed('not-expected')
+    return { ...(await this.#finishOwn(own, address, query)), to: destinationIn(own) }
+  }
+
+  async #finishOwn(
+    own: string,
+    address: ClientAddress,
+    query: URLSearchParams,
+  ): Promise<Omit<SignedIn, 'to'> | SignInFailure> {
     const known = await this.#parts.issuer.keys()
     if (known === undefined) return failed('unavailable')
     if (known.signIn === undefined) return this.#rejected(NO_ENDPOINTS)
@@ -144,13 +153,14 @@ export class PageSignIn implements SignIn {
     { idToken, accessToken }: IssuedTokens,
     pending: string,
     { resource }: ClientAddress,
-  ): Promise<SignedIn | SignInFailure> {
+  ): Promise<Omit<SignedIn, 'to'> | SignInFailure> {
     const { verifier, verifyAccess, principalOf, log } = this.#parts
     const { clientId, sessionMs } = this.#client
     const nonce = derived(pending, 'nonce')
     const identity = await verifier.verify(idToken, {
       audience: clientId,
-      isOfKind: (token) => isIdToken(token, clientId) && token.payload['nonce'] === nonce && isFor(token, accessToken),
+      isOfKind: (token) =>
+        isIdTokenFor(clientId, token) && token.payload['nonce'] === nonce && isIssuedWith(accessToken, token),
     })
     if (identity === 'unavailable') return failed('unavailable')
     if (identity === undefined) return this.#rejected('its ID token is not one for this client and this sign-in')
@@ -159,7 +169,8 @@ export class PageSignIn implements SignIn {
     if (access === undefined) return this.#rejected('its access token is not a JWT that MCP clients could send here')
     const endMs = sessionMs === undefined ? endMsOf(identity.payload) : this.#parts.clock.now().getTime() + sessionMs
     log.recovery(EVENT, '')
-    return { kind: 'signed-in', principal: principalOf(access, endMs), to: destinationIn(pending) }
+    const name = nameIn(identity.payload)
+    return { kind: 'signed-in', principal: { ...principalOf(access, endMs), ...(name !== undefined && { name }) } }
   }
 
   #isPending(pending: string): boolean {
@@ -226,25 +237,3 @@ function reasonIn(query: URLSearchParams): string {
 }
 
 const MOST_SAID = 300
-
-/** OpenID Connect Core, 3.1.3.7. Access, refresh and logout tokens of the same issuer are refused. */
-function isIdToken({ protectedHeader, payload }: JWTVerifyResult, clientId: string): boolean {
-  const { sub, iat, aud } = payload
-  const { azp, typ } = payload
-  if ((protectedHeader.typ ?? 'JWT').toLowerCase() !== 'jwt' || Object.hasOwn(payload, 'events')) return false
-  // The claim by which Keycloak distinguishes its tokens.
-  if (typeof typ === 'string' && typ.toLowerCase() !== 'id') return false
-  if (typeof sub !== 'string' || sub === '' || typeof iat !== 'number') return false
-  return azp === undefined ? !Array.isArray(aud) || aud.length === 1 : azp === clientId
-}
-
-/** True unless the ID token says that it came with another access token (OpenID Connect Core, 3.1.3.8). */
-function isFor({ protectedHeader: { alg }, payload }: JWTVerifyResult, accessToken: string): boolean {
-  const { at_hash: expected } = payload
-  if (expected === undefined) return true
-  // Ed25519 hashes with SHA-512 itself.
-  const hash = createHash(`sha${/\d{3}$/.exec(alg.replace('Ed25519', ''))?.[0] ?? '512'}`)
-    .update(accessToken)
-    .digest()
-  return expected === hash.subarray(0, hash.length / 2).toString('base64url')
-}

@@ -71,7 +71,11 @@ export function signedInPage(name: string, { up, to }: Pick<Login, 'up' | 'to'>)
 }
 
 /** Renders the reason why a sign-in failed, and what to try. */
-export function signInFailedPage(name: string, { why, said }: Pick<SignInFailure, 'why' | 'said'>, up: string): string {
+export function signInFailedPage(
+  name: string,
+  { why, said }: Pick<SignInFailure, 'why' | 'said'>,
+  { up, to }: Pick<Login, 'up' | 'to'>,
+): string {
   const { title, advice } = FAILURES[why]
   return documentOf({
     title: `${title} · ${name}`,
@@ -80,8 +84,8 @@ export function signInFailedPage(name: string, { why, said }: Pick<SignInFailure
       <h1>${title}</h1>
       ${said === undefined ? EMPTY_HTML : html`<p class="note bad">${isolateText(said)}</p>`}
       <p>${advice}</p>
-      <p><a class="main" href="${startAddress(up, '')}">Sign in again</a></p>
-      <p class="quiet small"><a href="${up}">Sign in with a token</a></p>
+      <p><a class="main" href="${startAddress(up, to)}">Sign in again</a></p>
+      <p class="quiet small"><a href="${up}${to}">Sign in with a token</a></p>
     </main>`,
   })
 }

@@ -95,6 +95,17 @@ test('a person is who the access token names, as for a client of MCP, and goes o
   expect([[...principal.scopes].toSorted(), [...(principal.packs ?? [])]]).toEqual([['page', 'skills'], ['web']])
 })
 
+test.each([
+  [{ name: 'Ada L.', preferred_username: 'ada' }, 'Ada L.'],
+  [{ name: ' ', preferred_username: 'ada' }, 'ada'],
+  [{ name: 7, email: `${'a'.repeat(200)}@example.com` }, 'a'.repeat(100)],
+  [{}, undefined],
+])('a person has the name that the issuer gives: %j', async (identity, name) => {
+  issuer.person = { identity }
+
+  expect(((await signedIn(signingIn())) as SignedIn).principal.name).toBe(name)
+})
+
 test('without an audience of its own the access token is for the address of MCP', async () => {
   const signIn = signingIn({ audience: null })
 
@@ -103,7 +114,7 @@ test('without an audience of its own the access token is for the address of MCP'
   issuer.person = { access: { aud: CLIENT.id } }
   const there = await signedIn(signIn)
 
-  expect([here, there]).toMatchObject([{ kind: 'signed-in' }, { kind: 'failed', why: 'rejected' }])
+  expect([here, there]).toMatchObject([{ kind: 'signed-in' }, { kind: 'failed', why: 'rejected', to: '' }])
   expect(logged).toContain('its access token is not a JWT that MCP clients could send here')
 })
 
@@ -128,7 +139,7 @@ test.each<[string, Record<string, unknown>]>([
 
   const ended = [await signedIn(signIn), await signedIn(signIn)]
 
-  expect(ended).toEqual(Array.from({ length: 2 }, () => ({ kind: 'failed', why: 'rejected' })))
+  expect(ended).toEqual(Array.from({ length: 2 }, () => ({ kind: 'failed', why: 'rejected', to: '' })))
   const lines = logged.split('\n').filter((line) => line.includes('"event":"sign-in-failed"'))
   expect(lines).toHaveLength(1)
   expect(lines[0]).toContain('its ID token is not one for this client and this sign-in')
@@ -207,7 +218,7 @@ test.each([
 ])('an answer is refused in place of tokens that is %s', async (_, answer, why) => {
   issuer.tokenAnswer = answer
 
-  expect(await signedIn(signingIn())).toEqual({ kind: 'failed', why: 'rejected' })
+  expect(await signedIn(signingIn())).toEqual({ kind: 'failed', why: 'rejected', to: '' })
 
   expect(logged).toContain(why)
   expect(logged).not.toContain('sks_secret')
@@ -226,7 +237,9 @@ test('an issuer that is overloaded or gone can be tried again later', async () =
 
   const unreached = await signedIn(signingIn())
 
-  expect([overloaded, unreached]).toEqual(Array.from({ length: 2 }, () => ({ kind: 'failed', why: 'unavailable' })))
+  expect([overloaded, unreached]).toEqual(
+    Array.from({ length: 2 }, () => ({ kind: 'failed', why: 'unavailable', to: '' })),
+  )
   expect(logged).toContain('it answers 503')
   expect(logged).toContain('the connection failed (ECONNREFUSED)')
 })
@@ -247,7 +260,7 @@ test('a code of another sign-in is refused by the issuer, as the verifier of thi
   const query = new URLSearchParams(mine.query)
   query.set('code', theirs.query.get('code') ?? '')
 
-  expect(await signIn.finish(HUB, { ...mine, query })).toEqual({ kind: 'failed', why: 'not-expected' })
+  expect(await signIn.finish(HUB, { ...mine, query })).toEqual({ kind: 'failed', why: 'not-expected', to: '' })
   expect(issuer.asked).toContain('/token')
 })
 
@@ -312,7 +325,7 @@ test('another name than its own is refused also of an issuer that need not name 
   const answer = await approved(await begin(signIn))
   answer.query.set('iss', 'https://other.example.com')
 
-  expect(await signIn.finish(HUB, answer)).toEqual({ kind: 'failed', why: 'not-expected' })
+  expect(await signIn.finish(HUB, answer)).toEqual({ kind: 'failed', why: 'not-expected', to: '' })
 })
 
 test.each([
@@ -369,7 +382,7 @@ test('of many sign-ins that end at once as many wait for the issuer as may, and 
   resolve()
   const ended = await Promise.all(ending)
 
-  expect(refused).toEqual({ kind: 'failed', why: 'unavailable' })
+  expect(refused).toEqual({ kind: 'failed', why: 'unavailable', to: '' })
   expect(ended.filter(({ kind }) => kind === 'signed-in')).toHaveLength(32)
   expect(await signedIn(signIn)).toMatchObject({ kind: 'signed-in' })
 })

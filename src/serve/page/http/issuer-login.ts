@@ -38,7 +38,7 @@ export class IssuerLogin {
     const to = destinationIn(paramsOf(request))
     // A cookie has at most 4 KiB with its name and attributes.
     const begun = await signIn.begin(this.#address, to.length <= MOST_KEPT ? to : '')
-    if (begun.kind === 'failed') return this.#sendFailure(response, begun)
+    if (begun.kind === 'failed') return this.#sendFailure(response, { ...begun, to })
     response.setHeader('set-cookie', this.#cookies.headerOf('pending', begun.pending, PENDING_SIGN_IN_S))
     sendStatus(response, 303, {
       location: begun.url,
@@ -61,9 +61,9 @@ export class IssuerLogin {
     if (ended.kind === 'failed') return this.#sendFailure(response, ended)
     const { principal } = ended
     audit?.isReadBy(response, principal)
-    if (!opens(principal, 'page')) return this.#sendFailure(response, { kind: 'failed', why: 'no-access' })
-    response.setHeader('set-cookie', [over, login.open(request, principal)])
     const to = destinationIn(new URLSearchParams({ to: ended.to }))
+    if (!opens(principal, 'page')) return this.#sendFailure(response, { kind: 'failed', why: 'no-access', to })
+    response.setHeader('set-cookie', [over, login.open(request, principal)])
     // A redirect would still belong to the navigation from the other site, with which the strict cookie is not sent. The
     // address of this page holds the code, so no request from it may name it.
     sendPage(response, 200, signedInPage(title, { up: UP, to }), { 'referrer-policy': 'no-referrer' })
@@ -85,7 +85,8 @@ export class IssuerLogin {
 
   #sendFailure(response: ServerResponse, failure: SignInFailure): void {
     const head = { 'referrer-policy': 'no-referrer', ...(failure.why === 'unavailable' && { 'retry-after': '10' }) }
-    sendPage(response, STATUS[failure.why], signInFailedPage(this.#parts.title, failure, UP), head)
+    const to = destinationIn(new URLSearchParams({ to: failure.to ?? '' }))
+    sendPage(response, STATUS[failure.why], signInFailedPage(this.#parts.title, failure, { up: UP, to }), head)
   }
 }
 

@@ -165,7 +165,7 @@ export class PageRoutes implements AsyncDisposable {
     return renderPage(body, {
       name: this.#parts.title,
       up,
-      reader: isSignedIn ? principal?.id : undefined,
+      reader: isSignedIn ? (principal?.name ?? principal?.id) : undefined,
       mark: catalogMarkOf(catalog),
       whole: isWhole
         ? {

@@ -338,6 +338,16 @@ test('secrets are named with who needs them, whatever is wrong with them, and ne
   expect(JSON.stringify(found)).not.toContain('canary')
 })
 
+test('the secret of the client for sign-in is among those that are looked at', async () => {
+  const page = 'page: { client_id: skills, client_secret: { env: GONE } }'
+  const serve = `serve: { http: { public_url: 'https://a.example' }, oauth: { issuer: 'https://b.example', ${page} } }`
+
+  const found = await looked(credentialChecks(ground(['  - { id: a, url: https://git.example/a.git }', serve])))
+
+  expect(found).toMatchObject([{ check: 'secret', state: 'fail', subject: 'environment variable "GONE"' }])
+  expect(found[0]?.message).toContain('for sign-in to the page')
+})
+
 test('a key that ssh would refuse is told, and so is that no host is known', async () => {
   await using folder = await temporaryFolder()
   const key = join(folder.path, 'id')

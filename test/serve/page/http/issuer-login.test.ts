@@ -221,13 +221,13 @@ test('what the issuer says against a sign-in is shown as text', async () => {
   issuer.refusal = { error: 'access_denied', error_description: `<img src=x onerror="alert(1)">\u202Etxt` }
   const ada = visitor()
 
-  const { status, text } = await ada.signIn()
+  const { status, text } = await ada.signIn('/login/start?to=sources')
 
   expect(status).toBe(403)
   expect(text).toContain('access_denied: &#60;img src=x onerror=&#34;alert(1)&#34;&#62;')
   expect(text).toContain('U+202E')
   expect(text).not.toContain('<img')
-  expect(text).toContain('href="../login/start"')
+  expect(text).toContain('href="../login/start?to=sources"')
   expect(ada.cookies.size).toBe(0)
   expect(issuer.asked).not.toContain('/token')
 })
@@ -326,6 +326,20 @@ test('cookies of our name that others have set are passed over', async () => {
   const cookie = [`${PENDING}=x`, `${PENDING}=a.1.`, `${PENDING}=${ada.cookies.get(PENDING)}`].join('; ')
 
   expect((await ada.open(back, { headers: { cookie } })).status).toBe(200)
+})
+
+test('a person is greeted by the name that the issuer gives, as text, and stays the one that the token names', async () => {
+  const events: AuditEvent[] = []
+  await using audited = await serving({ audit: (event) => events.push(event) })
+  issuer.person = { identity: { name: '<i>Ada</i> \u202EL' } }
+  const ada = visitor(audited)
+
+  await ada.signIn()
+  const { text } = await ada.open('/')
+
+  expect(text).toContain('&#60;i&#62;Ada&#60;/i&#62;')
+  expect(text).not.toContain('oauth:ada#')
+  expect(events.at(-1)?.principal).toMatch(/^oauth:ada#/)
 })
 
 test('on this machine the public address may be in clear, and the cookies then have no promise of https', async () => {
