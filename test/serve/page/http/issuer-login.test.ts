@@ -3,6 +3,7 @@ import { UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { newToken } from '../../../../src/daemon/http/tokens.ts'
 import type { AuditEvent } from '../../../../src/serve/audit.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { TokenIssuer } from '../../../support/http/issuer.ts'
 import { Visitor } from '../../../support/http/visitor.ts'
@@ -120,6 +121,29 @@ test('the address to come back to is that of the configuration, whatever host th
   const begun = await visitor().open('/login/start', { headers: { host: new URL(served.http.url).host } })
 
   expect(new URL(begun.headers.location ?? '').searchParams.get('redirect_uri')).toBe(CLIENT.redirectUris[0])
+})
+
+test('the address to come back to has the path under which a proxy serves the hub', async () => {
+  await using below = await serving({ url: `${HUB}/skills/` })
+
+  const begun = await visitor(below).open('/login/start')
+
+  expect(new URL(begun.headers.location ?? '').searchParams.get('redirect_uri')).toBe(`${HUB}/skills/login/callback`)
+})
+
+test('a person is asked again when the ID token of their sign-in has expired', async () => {
+  const clock = new FakeClock()
+  clock.setWall(new Date())
+  await using timed = await serving({ clock })
+  const ada = visitor(timed)
+  await ada.signIn('/login/start?to=sources')
+
+  const before = await ada.open('/sources')
+  await clock.advance(310_000)
+  const after = await ada.open('/sources')
+
+  expect([before.status, after.status]).toEqual([200, 401])
+  expect(after.text).toContain('href="./login/start?to=sources"')
 })
 
 test('an answer with another state is refused, and the sign-in that was begun goes on', async () => {
