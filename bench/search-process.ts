@@ -52,7 +52,7 @@ answerParent({
     ms: await timed(async () =>
       searchPage(
         registry.catalog,
-        { text, source: '', pack: '', sort: 'match', page: 1 },
+        { text, source: '', pack: '', tag: '', sort: 'match', page: 1 },
         { hits: undefined, changedMs: () => 0, isInPack: () => true },
       ),
     ),

@@ -13,6 +13,7 @@ import { queryOf, searchPage } from './search.ts'
 import type { SearchPage, Query } from './search.ts'
 import { copyLink, placeText, placesIn } from './skill-copies.ts'
 import { emptyReasons } from './source-trouble.ts'
+import { tagsIn } from './tags.ts'
 import { skillAddress } from './urls.ts'
 import { commitWordsFor, momentLookup } from './view.ts'
 import type { View } from './view.ts'
@@ -63,7 +64,7 @@ const SORTS = [
   ['changed', 'Last change'],
 ] as const
 
-function findForm(view: View, { text, source, pack, sort }: Query): Html {
+function findForm(view: View, { text, source, pack, tag, sort }: Query): Html {
   const { packs, up } = view
   const options = sourcesIn(view).map((id) => optionOf(id, id, id === source))
   return html`<form class="find rows" role="search" action="${up}" method="get">
@@ -89,6 +90,7 @@ function findForm(view: View, { text, source, pack, sort }: Query): Html {
             </select>
           </div>`
     }
+    ${tagChoice(view, tag)}
     <div>
       <label for="sort">Sort by</label>
       <select id="sort" name="sort">
@@ -97,6 +99,21 @@ function findForm(view: View, { text, source, pack, sort }: Query): Html {
     </div>
     <button>Search</button>
   </form>`
+}
+
+/** The choice of a tag, where a listed skill has one. A chosen tag is a choice even if it is rarer than those offered. */
+function tagChoice({ catalog }: View, chosen: string): Html {
+  const tags = tagsIn(catalog)
+  if (tags.offered.length === 0) return EMPTY_HTML
+  const isRarer = tags.count(chosen) > 0 && !tags.offered.some(({ tag }) => tag === chosen)
+  const choices = isRarer ? [{ tag: chosen, skills: tags.count(chosen) }, ...tags.offered] : tags.offered
+  return html`<div>
+    <label for="tag">Tag</label>
+    <select id="tag" name="tag">
+      <option value="">All tags</option>
+      ${choices.map(({ tag, skills }) => optionOf(tag, `${tag} (${skills})`, tag === chosen))}
+    </select>
+  </div>`
 }
 
 function optionOf(value: string, text: string, isSelected: boolean): Html {
@@ -108,21 +125,24 @@ function sourcesIn({ catalog, isWhole, host }: View): readonly SourceId[] {
   return isWhole ? host.sources().map(({ id }) => id) : catalog.snapshots.map(({ source }) => source)
 }
 
-function countText(found: SearchPage, { text, source, pack }: Query, { catalog }: View): string {
+function countText(found: SearchPage, { text, source, pack, tag }: Query, { catalog }: View): string {
   const { total, places, page, pages } = found
   const where = places > total ? ` in ${countOf(places, 'place')}` : ''
-  const isAll = text === '' && source === '' && pack === ''
+  const isAll = text === '' && source === '' && pack === '' && tag === ''
   const of = isAll ? ` of ${countOf(catalog.snapshots.length, 'source')}` : `, of ${placesIn(catalog).skills}`
   return `${countOf(total, 'skill')}${where}${of}${pages > 1 ? `, page ${page} of ${pages}` : ''}`
 }
 
-function nothingFound(view: View, { text, source, pack }: Query): Html {
+function nothingFound(view: View, { text, source, pack, tag }: Query): Html {
   const { catalog, isWhole, up } = view
   if (source !== '' && !catalog.listed.some((skill) => skill.source === source)) return nothingOf(source, view)
   const of = source === '' ? EMPTY_HTML : html` of ${isolateText(source)}`
-  if (pack !== '' && text === '') return html`<p>No skill of this pack is in the list. <a href="${up}">Show all</a></p>`
+  const tagged = tag === '' ? EMPTY_HTML : html` with the tag ${isolateText(tag)}`
+  const all = html`<a href="${up}">Show all</a>`
+  if (pack !== '' && text === '') return html`<p>No skill of this pack${tagged} is in the list. ${all}</p>`
+  if (tag !== '' && text === '') return html`<p>No skill${of}${tagged} is in the list. ${all}</p>`
   if (catalog.listed.length > 0)
-    return html`<p>No skill${of} has all of these words: ${isolateText(text)}. <a href="${up}">Show all</a></p>`
+    return html`<p>No skill${of}${tagged} has all of these words: ${isolateText(text)}. ${all}</p>`
   if (!isWhole) return html`<p>No skill is served to you yet.</p>`
   return emptyReasons(view)
 }
@@ -220,11 +240,12 @@ function pagesOf({ page, pages }: SearchPage, query: Query, up: string): Html {
   </nav>`
 }
 
-function addressOf({ text, source, pack, sort, page }: Query): string {
+function addressOf({ text, source, pack, tag, sort, page }: Query): string {
   return new URLSearchParams({
     ...(text !== '' && { q: text }),
     ...(source !== '' && { source }),
     ...(pack !== '' && { pack }),
+    ...(tag !== '' && { tag }),
     ...(sort !== 'match' && { sort }),
     page: String(page),
   }).toString()

@@ -4,6 +4,7 @@ import type { Offered } from '../../sync/catalog/tool-catalog.ts'
 import { comparePaths } from '../../sync/model/digest.ts'
 import { placesIn } from './skill-copies.ts'
 import type { SkillCopies } from './skill-copies.ts'
+import { tagsIn } from './tags.ts'
 
 /** A search in the form of the page's query string. */
 export interface Query {
@@ -12,6 +13,8 @@ export interface Query {
   readonly source: string
   /** The id of a pack; empty for all. */
   readonly pack: string
+  /** A tag in lower case; empty for all skills. */
+  readonly tag: string
   readonly sort: Sort
   /** The number of the page, from 1. */
   readonly page: number
@@ -48,6 +51,7 @@ export function queryOf(params: URLSearchParams): Query {
     text: (params.get('q') ?? '').slice(0, MOST_CHARACTERS),
     source: params.get('source') ?? '',
     pack: params.get('pack') ?? '',
+    tag: (params.get('tag') ?? '').trim().toLowerCase(),
     sort: sort === 'name' || sort === 'changed' ? sort : 'match',
     page,
   }
@@ -63,8 +67,10 @@ export function searchPage(catalog: Catalog, query: Query, ground: SearchGround)
     .split(/\s+/)
     .filter((word) => word !== '')
     .slice(0, MOST_WORDS)
+  const isOfSource = ({ source }: CatalogSkill): boolean => query.source === '' || source === query.source
+  const isTagged = (skill: CatalogSkill): boolean => query.tag === '' || tagsIn(catalog).has(skill, query.tag)
   const admitted = entriesOf(catalog).filter(
-    ({ skill }) => (query.source === '' || skill.source === query.source) && ground.isInPack(skill),
+    ({ skill }) => isOfSource(skill) && isTagged(skill) && ground.isInPack(skill),
   )
   const isLiteral = ({ text }: Entry): boolean => words.every((word) => text.includes(word))
   const literal = admitted.filter(isLiteral)

@@ -81,6 +81,8 @@ footer button, button.copy { flex: none; padding: .15rem .6rem; font-size: .8125
 .list p { margin: .25rem 0 .4rem; max-width: 62rem }
 .list .clamp { display: -webkit-box; -webkit-line-clamp: 3; -webkit-box-orient: vertical; overflow: hidden }
 .facts { display: flex; flex-wrap: wrap; gap: .1rem 1rem; font-size: .84rem; color: var(--soft) }
+.tags { display: flex; flex-wrap: wrap; gap: .4rem .5rem; list-style: none; padding: 0; margin: .6rem 0 0; font-size: .84rem; color: var(--soft) }
+.tags li { overflow-wrap: anywhere; min-width: 0; border: 1px solid var(--line); border-radius: 99px; padding: .1rem .7rem }
 .pages { display: flex; justify-content: space-between; gap: 1rem; margin-top: 1.4rem }
 .crumbs { font-size: .9rem; color: var(--soft); margin: 0 0 .6rem }
 .lead { font-size: 1.1rem; line-height: 1.55; max-width: 46rem; color: var(--soft) }

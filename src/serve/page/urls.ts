@@ -21,6 +21,11 @@ export function pendingAddress(source: string): string {
   return `changes?pending=${encodeURIComponent(source)}`
 }
 
+/** Returns the address of the list of the skills with a tag. */
+export function tagAddress(tag: string): string {
+  return `?tag=${encodeURIComponent(tag)}`
+}
+
 /** Returns the relative path from the page at `path` to the root. */
 export function upFrom(path: string): string {
   const depth = path.split('/').length - 2

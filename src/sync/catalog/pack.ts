@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
 import { matcher, nameMatcher } from '../../base/globs.ts'
-import type { JsonObject, JsonValue } from '../../base/json-value.ts'
-import { isMapping } from '../../base/json-value.ts'
 import { foldersAbove, isBelow, relativeTo } from '../../base/paths.ts'
 import { setDigestOf } from '../decisions/lock.ts'
 import type { Lock, LockedPack, LockedSkill, Mismatch } from '../decisions/lock.ts'
@@ -12,7 +10,7 @@ import { isLockable } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
-import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
+import { tagsOf } from './tags.ts'
 
 /** A named selection of skills across sources, as the operator wrote it. */
 export interface Pack {
@@ -226,21 +224,3 @@ function inWords(choice: WideChoice): readonly (string | null)[] {
 }
 
 type WideChoice = { readonly [Key in keyof PackSelection]: string | null }
-
-/**
- * The tags of a frontmatter, in lower case, each once: `tags` at its top, below `metadata` or in the block of the URI
- * contract, as a list or as one text with commas. No specification has the field; collections use all of these forms.
- */
-function tagsOf(frontmatter: JsonObject | undefined): readonly string[] {
-  if (frontmatter === undefined) return []
-  const places = [frontmatter, frontmatter['metadata'], frontmatter[CONTRACT_KEY]].filter(isMapping)
-  const said = places.flatMap(({ tags }) => textsIn(tags)).map((tag) => tag.trim().toLowerCase())
-  return [...new Set(said.filter((tag) => tag !== ''))]
-}
-
-function textsIn(value: JsonValue | undefined): string[] {
-  if (typeof value === 'string') return value.split(',')
-  const entries = Array.isArray(value) ? value : [value]
-  // YAML reads the tag 2024 as a number.
-  return entries.filter((entry) => typeof entry !== 'object' && entry !== undefined).map(String)
-}

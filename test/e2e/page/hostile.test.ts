@@ -44,8 +44,10 @@ const DOCUMENT = [
 
 const HOSTILE = SHOTS.join(' ')
 
+const TAGS = ['"><script>alert(60)</script>', '</select><img src=x onerror=alert(61)>', 'javascript:alert(62)']
+
 const FILES = {
-  'wild/SKILL.md': `---\nname: wild\ndescription: ${JSON.stringify(HOSTILE.slice(0, 1000))}\nlicense: ${JSON.stringify(HOSTILE.slice(0, 400))}\n"<img src=x onerror=alert(40)>": ${JSON.stringify('</dd><script>alert(41)</script>')}\n---\n${DOCUMENT}\n`,
+  'wild/SKILL.md': `---\nname: wild\ndescription: ${JSON.stringify(HOSTILE.slice(0, 1000))}\nlicense: ${JSON.stringify(HOSTILE.slice(0, 400))}\ntags: ${JSON.stringify(TAGS)}\n"<img src=x onerror=alert(40)>": ${JSON.stringify('</dd><script>alert(41)</script>')}\n---\n${DOCUMENT}\n`,
   'wild/<img src=x onerror=alert(42)>.md': DOCUMENT,
   'wild/page.html': HOSTILE,
   'wild/picture.svg': '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(43)"/>',
@@ -78,6 +80,8 @@ describe.skipIf(noBrowser !== undefined)(`a hostile skill in a browser${reason}`
   const pages = {
     'the list': '/',
     'a search for it': `/?q=${encodeURIComponent('<script>alert(50)</script>')}&source=${encodeURIComponent('"><img src=x onerror=alert(51)>')}`,
+    'a filter by its tag': `/?tag=${encodeURIComponent('</select><img src=x onerror=alert(61)>')}`,
+    'a filter by a tag that no skill has': `/?tag=${encodeURIComponent('<script>alert(53)</script>')}`,
     'its page': '/skills/fx/wild/',
     'its SKILL.md as text': '/skills/fx/wild/SKILL.md',
     'a Markdown file of it': `/skills/fx/wild/${encodeURIComponent('<img src=x onerror=alert(42)>.md')}`,

@@ -39,7 +39,7 @@ Hidden: \u200B.
 `
 
 const FILES = {
-  'release-notes/SKILL.md': `---\nname: release-notes\ndescription: Writes the notes of a release from the commits since the last one. Use it when a version is tagged.\nlicense: Apache-2.0\nallowed-tools: Bash(git log:*)\nmetadata:\n  version: "1.2"\n---\n${DOCUMENT}`,
+  'release-notes/SKILL.md': `---\nname: release-notes\ndescription: Writes the notes of a release from the commits since the last one. Use it when a version is tagged.\nlicense: Apache-2.0\nallowed-tools: Bash(git log:*)\nmetadata:\n  version: "1.2"\n  tags: git, ${'a-tag-that-is-as-long-as-a-tag-of-the-page-may-be'.padEnd(50, '-')}\n---\n${DOCUMENT}`,
   'release-notes/references/guide.md': '# Guide\n\nBack to [the skill](../SKILL.md).\n',
   'release-notes/steps.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2]),
   'release-notes/scripts/log.sh': { executable: '#!/bin/sh\ngit log\n' },
@@ -83,6 +83,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
   const pages = {
     skills: '/',
     search: '/?q=nothing-is-called-so',
+    tag: '/?tag=git',
     skill: '/skills/fx/release-notes/',
     file: '/skills/fx/release-notes/scripts/log.sh',
     sources: '/sources',

@@ -137,6 +137,33 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
     })
   })
 
+  test.each([true, false])(
+    'a skill leads by its tags to the others that have them, with a script: %s',
+    async (javaScriptEnabled) => {
+      await using world = await World.create()
+      const tagged = (name: string, tags: string): string =>
+        `---\nname: ${name}\ndescription: About ${name}\nmetadata: { tags: ${tags} }\n---\n`
+      await world.repository.commit({
+        'forms/SKILL.md': tagged('forms', '"pdf, m&a"'),
+        'charts/SKILL.md': tagged('charts', '[PDF]'),
+      })
+      const { origin } = await started(world)
+      const { page, said } = await browser.open(`${origin}/skills/team/forms/`, { javaScriptEnabled })
+
+      await page.getByRole('list', { name: 'Tags' }).getByRole('link', { name: 'pdf' }).click()
+      expect(page.url()).toBe(`${origin}/?tag=pdf`)
+      expect(await page.locator('#found h2').allTextContents()).toEqual(['charts', 'forms'])
+      await page.getByLabel('Tag').selectOption({ label: 'm&a (1)' })
+      if (!javaScriptEnabled) await page.getByRole('button', { name: 'Search' }).click()
+      await page.locator('#count', { hasText: '1 skill, of 3' }).waitFor()
+
+      expect(new URL(page.url()).searchParams.get('tag')).toBe('m&a')
+      expect(await page.locator('#found h2').allTextContents()).toEqual(['forms'])
+      expect(await page.getByLabel('Tag').inputValue()).toBe('m&a')
+      expect(said).toEqual([])
+    },
+  )
+
   test('a source is chosen from the keyboard, and only its skills are left', async () => {
     await using world = await World.create()
     const { home, git, repository } = world

@@ -16,6 +16,7 @@ import type { ContentMoment } from '../page-data.ts'
 import type { Readable, Readables } from '../render-file.ts'
 import { copyLink, placesIn } from '../skill-copies.ts'
 import { snippet } from '../snippet.ts'
+import { tagList } from '../tags.ts'
 import { fileAddress, skillAddress } from '../urls.ts'
 import { commitWordsFor, momentLookup } from '../view.ts'
 import type { View } from '../view.ts'
@@ -45,7 +46,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
         ${entry.skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(entry.skill.findings.length, 'note')}</span>`}
         <a href="#about">Commit, digests and files</a>
       </div>
-      ${use}
+      ${tagList(entry, view)} ${use}
       <div class="sides">
         <article aria-label="SKILL.md">${content}</article>
         <aside id="about" aria-label="About this skill">${about(entry, moment, view)}</aside>
