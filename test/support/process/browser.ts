@@ -76,12 +76,22 @@ function watch(page: Page): Watched {
 /** The rules about colours and boxes: a style sheet that hides nothing leaves what all others find as it is. */
 export const STYLE_RULES: readonly string[] = ['color-contrast', 'link-in-text-block', 'scrollable-region-focusable']
 
-/** What a page keeps from people with a disability, as far as a program can tell: each rule with the elements. `rules`: in place of all. */
-export async function barriersOn(page: Page, rules?: readonly string[]): Promise<string[]> {
+/**
+ * What a page keeps from people with a disability, as far as a program can tell: each rule with the elements. `rules`:
+ * in place of all. `exclude`: selectors of elements that are left out.
+ */
+export async function barriersOn(
+  page: Page,
+  rules?: readonly string[],
+  exclude: readonly string[] = [],
+): Promise<string[]> {
   // Half a megabyte, which a page that was asked before has already.
   if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe.source)
   const options = { resultTypes: ['violations'], ...(rules !== undefined && { runOnly: rules }) }
-  const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(options)})`)
+  const context = { include: [['html']], exclude: exclude.map((selector) => [selector]) }
+  const { violations } = await page.evaluate<AxeResults>(
+    `axe.run(${JSON.stringify(context)}, ${JSON.stringify(options)})`,
+  )
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
 }
 
