@@ -150,7 +150,7 @@ export class GitServer implements AsyncDisposable {
 
     await this.before?.(request)
     const [path = '', query = ''] = request.url.split('?')
-    const [, name = '', rest = ''] = /^\/(.+?)\.git(\/.*)$/.exec(path) ?? []
+    const [, name = '', rest = ''] = /^\/(.+?)\.git(\/.*)$/.exec(path) ?? WITHOUT_ENDING.exec(path) ?? []
     if (!isAllowed(request, this.access) || this.doors?.(name, request.headers) === false) {
       response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="git"' }).end('credentials required\n')
       return
@@ -185,6 +185,9 @@ export class GitServer implements AsyncDisposable {
     return AbortSignal.any([gone.signal, this.#end.signal])
   }
 }
+
+/** Git hosts also take an address without `.git`. */
+const WITHOUT_ENDING = /^\/(.+?)(\/(?:info\/refs|git-[a-z-]+))$/
 
 function portOf(server: Server): number {
   const address = server.address()

@@ -1,0 +1,108 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { blocks } from '../../documents/snippets.ts'
+import type { Snippet } from '../../documents/snippets.ts'
+import { Repository } from '../../support/git/repository.ts'
+import { GETTING_STARTED, README } from './first-handlings.ts'
+import { skill } from './handling.ts'
+import type { Handling, Handlings } from './handling.ts'
+import { ShellHome } from './shell-home.ts'
+import { AUTHORS, PINNING, SOURCES } from './task-handlings.ts'
+
+const HANDLINGS: Readonly<Record<string, Handlings>> = {
+  'README.md': README,
+  'docs/getting-started.md': GETTING_STARTED,
+  'docs/pinning-and-review.md': PINNING,
+  'docs/authors.md': AUTHORS,
+  'docs/sources.md': SOURCES,
+}
+
+/** Lists one plugin with a skill of the repository, and one from another repository. */
+const MARKETPLACE = JSON.stringify({
+  name: 'team',
+  owner: { name: 'Team' },
+  plugins: [
+    { name: 'notes', source: './', strict: false, skills: ['./review'] },
+    { name: 'writing', source: { source: 'url', url: 'https://git.example.com/writing/skills.git' } },
+  ],
+})
+
+/** The documents of whose blocks none is run here, with the reason. */
+const NOT_RUN: Readonly<Record<string, string>> = {
+  'docs/access.md':
+    'the hub is another machine; test/e2e/packs.test.ts and test/daemon/http/tokens.test.ts run the commands',
+  'docs/clients.md': 'the programs of agents; test/agents and test/daemon/cli/agent-folders run the commands',
+  'docs/operations.md':
+    'containers, Kubernetes and jq over the audit log of a hub; test/deploy.test.ts reads the files',
+  'docs/protocol.md': 'a measurement over collections that are not here',
+  'docs/security.md': 'test/daemon/cli/sbom runs the command',
+  'docs/troubleshooting.md': 'test/daemon/cli/doctor runs the command',
+  'systemd/README.md': 'root and systemd; test/systemd boots one',
+}
+
+describe.each(Object.entries(HANDLINGS))('%s', (document, handlings) => {
+  let home: ShellHome
+  const repositories: Record<string, Repository> = {}
+  beforeAll(async () => {
+    const files: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+      'anthropics/skills': { 'skills/pdf/SKILL.md': skill('pdf') },
+      'team/skills': { 'review/SKILL.md': skill('review'), '.claude-plugin/marketplace.json': MARKETPLACE },
+      'writing/skills': { 'notes/SKILL.md': skill('notes') },
+      'owner/repo': { 'any/SKILL.md': skill('any') },
+    }
+    for (const [name, content] of Object.entries(files)) {
+      const repository = await Repository.create()
+      repositories[name] = repository
+      await repository.commit(content)
+    }
+    home = await ShellHome.create(repositories)
+    await mkdir(join(home.path, 'skills/own'), { recursive: true })
+    await writeFile(join(home.path, 'skills/own/SKILL.md'), skill('own'))
+  })
+  afterAll(async () => {
+    await home?.[Symbol.asyncDispose]()
+    for (const repository of Object.values(repositories)) await repository[Symbol.asyncDispose]()
+  })
+
+  const shown = blocks('sh').filter(({ place }) => place.startsWith(`${document}:`))
+
+  // Each block continues the one before, so after one that fails the others say nothing.
+  let isBroken = false
+  test.each(shown)('the block at $place', async (block) => {
+    expect(isBroken, 'an earlier block failed').toBe(false)
+    isBroken = true
+    for (const line of linesOf(block)) await keeps(line, handlings[line] ?? {}, home)
+    isBroken = false
+  })
+
+  test('has each line that this test knows', () => {
+    const lines = new Set(shown.flatMap(linesOf))
+
+    expect(Object.keys(handlings).filter((line) => !lines.has(line))).toEqual([])
+  })
+})
+
+test('each document with a block is run, or has the reason why not', () => {
+  const documents = new Set(blocks('sh').map(({ place }) => place.replace(/:\d+$/, '')))
+
+  expect([...documents].toSorted()).toEqual([...Object.keys(HANDLINGS), ...Object.keys(NOT_RUN)].toSorted())
+})
+
+/** Runs a line, and compares its end with what the document says. */
+async function keeps(line: string, handling: Handling, home: ShellHome): Promise<void> {
+  const { skip, before, as, stays, input, status = 0, says = /^/, after } = handling
+  if (skip !== undefined) return
+  await before?.(home)
+  const real = (await as?.(line, home)) ?? line
+  const end = stays === true ? { status, output: await home.start(real) } : await home.run(real, input)
+  expect(end.status, `${line}\n${end.output}`).toBe(status)
+  expect(end.output, line).toMatch(says)
+  await after?.(home)
+}
+
+/** The lines of a block without their comments. */
+function linesOf({ text }: Snippet): string[] {
+  const lines = text.replaceAll('\\\n', ' ').split('\n')
+  return lines.map((line) => line.replace(/(^|\s)#.*$/, '').trim()).filter((line) => line !== '')
+}
