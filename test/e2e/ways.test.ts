@@ -43,7 +43,10 @@ test('an authority and a proxy are taken up as they are, and what is wrong with 
   const list = await home.run('list', '--json')
 
   expect(missing).toMatchObject({ code: 'tls-failed', message: expect.stringContaining(`"${ca}": no such file`) })
-  expect(unknown).toMatchObject({ code: 'tls-failed', message: expect.stringContaining('not of an authority') })
+  expect(unknown).toMatchObject({
+    code: 'tls-failed',
+    message: expect.stringContaining('not from a trusted authority'),
+  })
   expect(updated).toMatchObject({ outcome: 'updated' })
   expect(refused).toMatchObject({ code: 'credentials-rejected', message: expect.stringContaining(proxy.url) })
   expect(down).toMatchObject({ code: 'source-unreachable', message: expect.stringContaining(proxy.url) })

@@ -41,11 +41,11 @@ test('a link is served as its target inside of the skill, and refused with its r
   const refused = hub.skills.flatMap(({ findings }) => findings.map(({ rule, path, message }) => [rule, path, message]))
   expect(refused.map(([rule]) => rule)).toEqual(Array.from({ length: 11 }, () => 'link-refused'))
   expect(Object.fromEntries(refused.map(([, path, message]) => [path, message?.split(': ')[1]]))).toMatchObject({
-    'links/absolute': 'its target "/etc/passwd" lies outside of the repository',
+    'links/absolute': 'its target "/etc/passwd" is outside the repository',
     'links/folder': 'it leads to a folder',
     'links/loop-1': 'it leads through more than 8 links',
     'links/out-and-in': 'it leads out of the skill',
-    'links/out-of-repository': 'its target "../../../../../../etc/passwd" lies outside of the repository',
+    'links/out-of-repository': 'its target "../../../../../../etc/passwd" is outside the repository',
     'links/through-folder': 'its target "folder/real.md" does not exist',
   })
   await hub.expectHealthy()

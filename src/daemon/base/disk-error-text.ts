@@ -15,7 +15,7 @@ export function whyNotUsed({ code }: { readonly code: string }): string {
 const WORDS: ReadonlyMap<string, string> = new Map([
   ['ENOENT', 'there is nothing of that name'],
   ['ENOTDIR', 'a part of the path is no folder'],
-  ['EEXIST', 'it is no folder'],
+  ['EEXIST', 'it is not a folder'],
   ['EACCES', 'permission denied'],
   ['EPERM', 'permission denied'],
   ['EROFS', 'the disk cannot be written to'],

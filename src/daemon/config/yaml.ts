@@ -68,7 +68,7 @@ const SYNTAX: Readonly<Partial<Record<ErrorCode, string>>> = {
   MULTILINE_IMPLICIT_KEY: 'this is not valid YAML: a key goes over several lines; check the colon and the quotes',
   MULTIPLE_DOCS: 'the file holds more than one YAML document; keep one',
   RESOURCE_EXHAUSTION: 'the file is nested too deep',
-  TAB_AS_INDENT: 'this is not valid YAML: a tab stands where spaces must; indent with spaces',
+  TAB_AS_INDENT: 'this is not valid YAML: a tab is used where spaces are required; indent with spaces',
   TAG_RESOLVE_FAILED: 'tags are not read here; write the plain value',
 }
 

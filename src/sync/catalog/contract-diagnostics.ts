@@ -83,7 +83,7 @@ function few(diagnostics: readonly ContractDiagnostic[], most: number): readonly
   if (next === undefined) return diagnostics
   const left = diagnostic(
     next.code,
-    `${diagnostics.length - most} more of these are left out; mend those named first`,
+    `${diagnostics.length - most} more of these are left out; fix those named first`,
     [],
   )
   return [...diagnostics.slice(0, most), left]
@@ -141,7 +141,7 @@ function* describingCycles(owners: Owners): Steps<ContractDiagnostic[]> {
   )
   yield
   const found = yield* findingCycles(dependencies, MOST_CYCLES + 1)
-  const more = 'More of these are left out; mend those named first'
+  const more = 'More of these are left out; fix those named first'
   const told = found.slice(0, MOST_CYCLES).map((cycle) => {
     const members = cycle.flatMap((id) => owners.get(id) ?? [])
     const way = [...cycle, cycle[0]].map((id) => `"${id}"`)

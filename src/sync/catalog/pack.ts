@@ -194,7 +194,7 @@ export function packMismatches(locked: ReadonlyMap<string, LockedPack>, packs: r
 }
 
 /** The lock of a pack follows from the rest of the lock: the operator need not approve it by name. */
-const MEND = '; skillsyncd lock writes it anew'
+const MEND = '; skillsyncd lock writes it again'
 
 type SetOfSkills = ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
 

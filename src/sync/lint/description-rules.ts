@@ -15,7 +15,7 @@ export function descriptionDiagnostics(skill: Authored): LintDiagnostic[] {
   const trigger = frontmatter?.['when_to_use']
   if (saysWhen(description) || (typeof trigger === 'string' && trigger.trim() !== '')) return []
   return [
-    { code: 'description-no-when', ...at, message: 'The description says what the skill does and not when to use it' },
+    { code: 'description-no-when', ...at, message: 'The description says what the skill does, but not when to use it' },
   ]
 }
 

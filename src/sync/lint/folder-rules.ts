@@ -18,7 +18,7 @@ export function folderDiagnostics(skill: Authored): LintDiagnostic[] {
     const meant = path.includes('/') ? MEANT.get(top.toLowerCase()) : undefined
     if (meant !== undefined && top !== meant && !misnamed.has(top)) {
       misnamed.add(top)
-      diagnostics.push(diagnostic('folder-name', path, `The folder "${top}" is called otherwise than "${meant}"`))
+      diagnostics.push(diagnostic('folder-name', path, `The folder "${top}" should be called "${meant}"`))
     }
     const code = ruleOf(path, executable)
     if (code !== undefined) diagnostics.push(diagnostic(code, path, MESSAGES[code]))
@@ -29,9 +29,9 @@ export function folderDiagnostics(skill: Authored): LintDiagnostic[] {
 type Misplaced = 'script-outside-scripts' | 'script-in-references' | 'text-in-scripts'
 
 const MESSAGES: Readonly<Record<Misplaced, string>> = {
-  'script-outside-scripts': 'The file is executable and lies outside of scripts/',
-  'script-in-references': 'The file is executable and lies in references/',
-  'text-in-scripts': 'The file is a document and lies in scripts/',
+  'script-outside-scripts': 'The file is executable and is outside scripts/',
+  'script-in-references': 'The file is executable and is in references/',
+  'text-in-scripts': 'The file is a document and is in scripts/',
 }
 
 /** Other names of these folders in collections, and near misses by a letter. */

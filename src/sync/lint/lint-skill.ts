@@ -73,7 +73,7 @@ export function inOrder(diagnostics: readonly LintDiagnostic[]): LintDiagnostic[
 function encodingDiagnostics({ path, documentName, document }: Authored): LintDiagnostic[] {
   if (document?.fault === undefined) return []
   const { lines, fault } = document
-  const message = `The file is not valid UTF-8: the byte 0x${fault.byte.toString(16).toUpperCase()} stands here in no character`
+  const message = `The file is not valid UTF-8: the byte 0x${fault.byte.toString(16).toUpperCase()} here is not part of a character`
   return [{ code: 'encoding-invalid', path: joinPath(path, documentName), place: lines.at(fault.offset), message }]
 }
 

@@ -32,7 +32,7 @@ export function referenceValidatorDiagnostics(skill: Authored): LintDiagnostic[]
   const dashes = yaml.text.indexOf('---')
   if (dashes !== -1)
     diagnostics.push(
-      diagnostic('dashes-in-frontmatter', lines.at(yaml.start + dashes), 'Three dashes stand here in a row'),
+      diagnostic('dashes-in-frontmatter', lines.at(yaml.start + dashes), 'There are three dashes in a row here'),
     )
   const flow = flowIn(yaml.document.contents)
   if (flow !== undefined)

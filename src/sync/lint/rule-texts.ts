@@ -26,20 +26,24 @@ const BETWEEN_SKILLS: Descriptions<ContractCode> = {
   'id-clash': errorCode('contract', 'Two skills have one id in their x-personal-mcp block', 'rename all but one'),
   'dependency-missing': warningCode(
     'contract',
-    'The skill depends on one that is not among those looked at',
-    'correct the id, or look at all skills at once; one of another source is fine',
+    'The skill depends on a skill that is not among the checked ones',
+    'correct the id, or check all skills at once; a dependency in another source is fine',
   ),
   'dependency-cycle': errorCode(
     'contract',
     'Skills depend on each other in a circle',
-    'take one of the dependencies out, or put what both need into a third skill',
+    'remove one of the dependencies, or move what both need into a third skill',
   ),
 }
 
 const FIELDS: Descriptions<
   Extract<AuthorCode, `${string}-not-text` | 'allowed-tools-list' | `${string}-in-text` | 'field-empty'>
 > = {
-  'license-not-text': errorCode('spec', 'license is no text', 'write the name of the licence, or of its file, as text'),
+  'license-not-text': errorCode(
+    'spec',
+    'license is not text',
+    'write the name of the licence, or of its file, as text',
+  ),
   'allowed-tools-not-text': errorCode(
     'spec',
     'allowed-tools is neither text nor a list of texts',
@@ -47,17 +51,17 @@ const FIELDS: Descriptions<
   ),
   'allowed-tools-list': warningCode(
     'spec',
-    'allowed-tools is a list: most clients read it, some take text alone',
-    'write the tools as one text with spaces between them; a skill that keeps the frontmatter contract may leave the list',
+    'allowed-tools is a list: most clients read it, some accept only text',
+    'write the tools as one text with spaces between them; a skill of the frontmatter contract may keep the list',
   ),
   'field-empty': warningCode(
     'skillsyncd',
-    'An optional field with nothing in it: nothing to some readers, an empty text or an error to others',
-    'give it a value, or leave the field out',
+    'An optional field is empty: some readers ignore it, others read an empty text or report an error',
+    'give it a value, or remove the field',
   ),
   'tags-in-text': warningCode(
     'skillsyncd',
-    'The name or the description holds what looks like an XML tag: uploads to the Claude API refuse it',
+    'The name or the description contains text that looks like an XML tag, which uploads to the Claude API refuse',
     'write the word without angle brackets',
   ),
 }
@@ -65,41 +69,45 @@ const FIELDS: Descriptions<
 const YAML: Descriptions<Extract<AuthorCode, `yaml-${string}`>> = {
   'yaml-ambiguous': warningCode(
     'skillsyncd',
-    'Readers of YAML 1.1 and of YAML 1.2 take the plain value for different things',
+    'Readers of YAML 1.1 and of YAML 1.2 read the plain value differently',
     'quote it',
   ),
   'yaml-number': warningCode(
     'skillsyncd',
-    'The value is a number that is shown otherwise than it is written',
+    'The value is a number that is shown differently from how it is written',
     'quote it if it is a text, such as a version',
   ),
   'yaml-merge-key': warningCode(
     'skillsyncd',
-    'Readers of YAML 1.1 merge what stands at "<<", others take it for a key',
+    'Readers of YAML 1.1 merge the value of "<<", others read it as a key',
     'write the keys out',
   ),
   'yaml-tag': warningCode(
     'skillsyncd',
-    'A tag (!!): readers that know few of them refuse it or take it for text',
-    'take the tag out, and quote a value that is meant as text',
+    'A tag (!!): readers that support few tags refuse it or read it as text',
+    'remove the tag, and quote a value that is meant as text',
   ),
   'yaml-subset': warningCode(
     'skillsyncd',
-    'The official client of MCP, whose reader takes a part of YAML, cannot read the frontmatter, or reads it as something else',
-    'write the value in one line, quoted where it has to be, or as a plain block',
+    'The official MCP client supports only a part of YAML: it cannot read the frontmatter, or reads it differently',
+    'write the value on one line, in quotes where needed, or as a plain block',
   ),
-  'yaml-comment': warningCode('skillsyncd', 'What follows " #" is a comment and no part of the text', 'quote the text'),
+  'yaml-comment': warningCode(
+    'skillsyncd',
+    'The text after " #" is a comment, not a part of the value',
+    'quote the text',
+  ),
 }
 
 const TEXT: Descriptions<Extract<AuthorCode, 'description-no-when' | 'description-short' | `body-${string}`>> = {
   'description-no-when': warningCode(
     'spec',
-    'The description does not say when to use the skill; agents choose by that',
+    'The description does not say when to use the skill; agents need that to choose',
     'add a sentence such as "Use when the user asks for …"',
   ),
   'description-short': warningCode(
     'spec',
-    'The description is too short to choose the skill by',
+    'The description is too short for an agent to choose the skill',
     'say what the skill does and when to use it',
   ),
   'body-long': warningCode(
@@ -122,8 +130,8 @@ const FILES: Descriptions<
 > = {
   'withheld-by-default': errorCode(
     'skillsyncd',
-    'A source withholds the skill, unless its policy is set to another one',
-    'mend what the warnings name',
+    'A source withholds the skill, unless its policy is changed',
+    'fix what the warnings name',
   ),
   'document-link-refused': errorCode(
     'skillsyncd',
@@ -132,7 +140,7 @@ const FILES: Descriptions<
   ),
   'link-leaves-skill': warningCode(
     'skillsyncd',
-    'A link leads out of the skill: where the skill is installed alone, nothing is there',
+    'A link leads out of the skill: if the skill is installed alone, its target is missing',
     'copy the file into the skill, or link to its address on the web',
   ),
   'link-target-missing': warningCode(
@@ -142,18 +150,18 @@ const FILES: Descriptions<
   ),
   'folder-name': warningCode(
     'spec',
-    'The folder is nearly called as a conventional one',
+    'The name of the folder is similar to a conventional one',
     'use scripts/, references/ and assets/',
   ),
-  'script-outside-scripts': warningCode('spec', 'A program lies outside of scripts/', 'move it into scripts/'),
+  'script-outside-scripts': warningCode('spec', 'A program is outside scripts/', 'move it into scripts/'),
   'script-in-references': warningCode(
     'spec',
-    'A program lies in references/, whose files are read and not run',
-    'move it into scripts/, or take its executable bit away if it is an example',
+    'A program is in references/, whose files are read and not run',
+    'move it into scripts/, or remove its executable bit if it is an example',
   ),
   'text-in-scripts': warningCode(
     'spec',
-    'A document lies in scripts/, whose files are run and not read',
+    'A document is in scripts/, whose files are run and not read',
     'move it into references/',
   ),
 }
@@ -168,8 +176,8 @@ const REFERENCE_VALIDATOR: Descriptions<
   ),
   'flow-style': errorCode(
     'skills-ref',
-    'A list or mapping in brackets, or an anchor: valid YAML, and refused',
-    'write one entry a line',
+    'A list or mapping in brackets, or an anchor: valid YAML, but refused',
+    'write one entry per line',
   ),
   'byte-order-mark': errorCode(
     'skills-ref',
@@ -178,7 +186,7 @@ const REFERENCE_VALIDATOR: Descriptions<
   ),
   'dashes-in-frontmatter': errorCode(
     'skills-ref',
-    'Three dashes in a row inside of the frontmatter are taken for its end',
+    'The validator reads three dashes in a row inside the frontmatter as its end',
     'write a dash (—) or two hyphens',
   ),
 }

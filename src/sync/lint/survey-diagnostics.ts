@@ -120,7 +120,7 @@ function hiddenDiagnostics(skill: Authored, finding: SkillDiagnostic): LintDiagn
   const text = inside === skill.documentName ? skill.document?.text : skill.texts.get(inside)
   const places = hiddenPlaces(hidden, text)
   return hidden.runs.map((run, index) => {
-    const said = `Characters stand here that people do not see and a model reads: ${codePointNames(run)}`
+    const said = `There are characters here that people do not see and a model reads: ${codePointNames(run)}`
     const more = index === hidden.runs.length - 1 ? moreHidden(hidden) : ''
     return { code, path, place: places[index] ?? START, message: `${said}${more}` }
   })
@@ -129,7 +129,7 @@ function hiddenDiagnostics(skill: Authored, finding: SkillDiagnostic): LintDiagn
 /** The number of characters in addition to those reported one by one. */
 function moreHidden({ count, runs }: HiddenText): string {
   const more = count - runs.reduce((sum, { length }) => sum + length, 0)
-  return more === 0 ? '' : `; ${count >= MOST_COUNTED ? 'at least ' : ''}${more} more stand further down in this file`
+  return more === 0 ? '' : `; ${count >= MOST_COUNTED ? 'at least ' : ''}${more} more are further down in this file`
 }
 
 /** A survey counts columns in characters. If the text is available, they are converted to the columns of editors. */

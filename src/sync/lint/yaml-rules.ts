@@ -52,7 +52,7 @@ function tagFault(tag: string): Fault {
   const written = tag.startsWith(CORE) ? `!!${tag.slice(CORE.length)}` : tag
   return {
     code: 'yaml-tag',
-    message: `The tag ${written} stands here, which some readers refuse and others take for text`,
+    message: `The tag ${written} is refused by some readers, and read as text by others`,
   }
 }
 
@@ -63,7 +63,7 @@ function faultOf({ node, role, key }: Met): Fault | undefined {
   const { source, type, value } = node
   if (type !== 'PLAIN' || source === undefined) return undefined
   if (role === 'key' && source === '<<')
-    return { code: 'yaml-merge-key', message: 'The key "<<" is one to some readers and a merge to others' }
+    return { code: 'yaml-merge-key', message: 'Some readers read the key "<<" as a key, others as a merge' }
   const reading = ambiguous(source) ?? (role === 'key' ? keyReading(source) : undefined)
   const quoted = `write ${JSON.stringify(source)}`
   if (reading !== undefined) {

@@ -51,7 +51,7 @@ const FRONTMATTER: Descriptions<
   'frontmatter-invalid': errorCode(
     'spec',
     'The frontmatter cannot be read as YAML, or not as JSON',
-    'quote values that hold ": " or " #", indent with spaces, write every key once, and no alias or tag',
+    'quote values that hold ": " or " #", indent with spaces, write every key once, and use no alias or tag',
   ),
   'frontmatter-unquoted': errorCode(
     'spec',
@@ -74,7 +74,7 @@ const FRONTMATTER: Descriptions<
     'The name differs from the name of the folder',
     'give the folder the name, or the skill the name of the folder',
   ),
-  'name-clash': errorCode('skillsyncd', 'Two skills lead to one address', 'rename one of the two'),
+  'name-clash': errorCode('skillsyncd', 'Two skills have one address', 'rename one of the two'),
   'description-missing': errorCode(
     'spec',
     'The skill has no description, and agents choose skills by it',
@@ -97,18 +97,18 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'nested-skill': warningCode('skillsyncd', 'The skill is inside another skill', 'move it beside the other'),
   'metadata-not-text': errorCode(
     'spec',
-    'metadata is no mapping from text to text',
+    'metadata is not a mapping from text to text',
     'quote the value; write structure as text, or under a key of your own outside of metadata',
   ),
   'compatibility-invalid': errorCode(
     'spec',
-    'compatibility is no text of 1 to 500 characters',
+    'compatibility is not a text of 1 to 500 characters',
     'shorten it, or leave it out',
   ),
-  'field-refused': errorCode('skillsyncd', 'A field is called "__proto__", which clients refuse', 'call it otherwise'),
+  'field-refused': errorCode('skillsyncd', 'A field is called "__proto__", which clients refuse', 'rename it'),
   'hidden-unicode': warningCode(
     'skillsyncd',
-    'Characters that people do not see and a model reads; some of them withhold the skill',
+    'Invisible characters that a model reads; some of them withhold the skill',
     'remove them; where they are meant, write them as escapes',
   ),
   'unrendered-text': warningCode(
@@ -187,7 +187,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   ),
   'listing-incomplete': warningCode(
     'skillsyncd',
-    'An MCP server does not say which skills its `skills/list` leaves out',
+    'An MCP server does not report which skills its `skills/list` leaves out',
     'let `dev.skillsyncd/omitted/list` through to that server, and raise the budgets of the source if it is over them',
   ),
   'size-unknown': warningCode(

@@ -205,11 +205,11 @@ const APPROVE = 'skillsyncd approve SOURCE ID'
 const DECIDE = `${APPROVE} or skillsyncd reject SOURCE ID`
 
 const MENDS: Readonly<Record<SyncErrorCode, string>> = {
-  'source-unreachable': 'It is tried again with growing delay; check the address and the network if it stays',
+  'source-unreachable': 'It is retried with growing delay; if it stays, check the address and the network',
   'dns-failed': 'Check the host name in the address, and the resolver of this machine',
   'tls-failed':
     'Check the certificate of the host and the clock of this machine; over ssh, the host key and the known hosts',
-  'rate-limited': 'Nothing to do: the host asked for a pause and it is honoured',
+  'rate-limited': 'Nothing to do: the host asked for a pause, and the daemon waits',
   'credentials-rejected': 'Check that the credential named in `auth` is present, valid and may read the repository',
   'repository-not-found': 'Check the address, or the folder; a private repository without a credential looks the same',
   'ref-not-found': 'Check `ref`; the branch or tag may have been renamed or deleted',
@@ -221,15 +221,16 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'disabled-returns': `${LOOK}, then ${DECIDE}; skillsyncd enable lets the skill itself be served again`,
   'awaiting-approval': `${LOOK}, then ${DECIDE}`,
   paused: 'skillsyncd resume ends the pause',
-  pinned: 'skillsyncd resume lets it move again',
-  'rolled-back': 'skillsyncd resume lets it move again; without --hold the next commit is served without a decision',
+  pinned: 'skillsyncd resume lets it follow its ref again',
+  'rolled-back':
+    'skillsyncd resume lets it follow its ref again; without --hold the next commit is served without a decision',
   rejected: `Nothing to do: the next commit is considered again; ${APPROVE} approves this one after all`,
   'revision-unverified': 'Check who signed the commit or the tag, and the files that `signed` names',
   'lock-mismatch':
     'skillsyncd verify lists each difference; skillsyncd lock adds what is missing, update moves what is there',
   'not-stored':
     'Run skillsyncd sync once with neither --offline nor --frozen, or copy the state folder of a machine that has it',
-  'content-refused': 'The repository holds something that is never served; the message names it',
+  'content-refused': 'The repository contains something that is never served; the message names it',
   'push-refused': 'Let this account push in the rules of the branch, or publish to another branch',
   'limit-exceeded': 'Raise the limit that the message names, or narrow `root` and `include`',
   'git-missing': 'Install the program that the message names, or use an http(s) address',

@@ -137,7 +137,7 @@ async function signerBy(library: Library, key: Key, packet: SignaturePacket, pay
   const refusal = (why: string) => new Unproven(`is signed by the key ${fingerprint}, which ${why}`)
   const { signing, ends } = await signingKeyOf(key, packet, refusal)
   await expectSigned(library, signing, packet, payload)
-  const { user } = await translateRejection(key.getPrimaryUser(), (reason) => refusal(`names nobody: ${reason}`))
+  const { user } = await translateRejection(key.getPrimaryUser(), (reason) => refusal(`names no signer: ${reason}`))
   return { scheme: 'openpgp', principal: user.userID?.userID ?? '', fingerprint, ends }
 }
 

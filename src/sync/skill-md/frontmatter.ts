@@ -92,9 +92,9 @@ function readYaml(text: string, limits: FrontmatterLimits): { readonly json: Jso
 
 /** The most common faults, in words that require no knowledge of the YAML reader. */
 const PLAINLY: Readonly<Partial<Record<ErrorCode, string>>> = {
-  BLOCK_AS_IMPLICIT_KEY: 'a value holds ": " and is not quoted, so it is taken for a mapping',
+  BLOCK_AS_IMPLICIT_KEY: 'a value holds ": " and is not quoted, so it is read as a mapping',
   MULTIPLE_DOCS: 'a second document begins in it',
-  TAB_AS_INDENT: 'a tab stands where spaces must',
+  TAB_AS_INDENT: 'a tab is used where spaces are required',
 }
 
 /** Checks a frontmatter that came as JSON by the same rules, and sorts its keys. */
@@ -329,7 +329,7 @@ function jsonValue(value: unknown, levels: number): JsonValue {
   if (levels === 0) throw new RangeError(TOO_DEEP)
   if (Array.isArray(value)) return value.map((item) => jsonValue(item, levels - 1))
   if (isMapping(value)) return jsonObject(value, levels - 1)
-  throw new RangeError('it holds a value that JSON has no form for')
+  throw new RangeError('it contains a value that JSON cannot express')
 }
 
 function jsonObject(value: Record<string, unknown>, levels: number): JsonObject {

@@ -140,7 +140,7 @@ const MOST_SEARCHED = 2 ** 19
 function whatIsWrong(text: string): string {
   try {
     JSON.parse(text)
-    return 'it is no JSON object'
+    return 'it is not a JSON object'
   } catch (error) {
     return `it is not JSON: ${error instanceof Error ? error.message.replaceAll(/\s+/g, ' ').slice(0, 200) : ''}`
   }

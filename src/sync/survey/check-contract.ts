@@ -39,7 +39,7 @@ export function checkContract(
 
 const NOTHING: CheckedContracts = { violated: [], noted: [] }
 const UNREADABLE: CheckedContracts = {
-  violated: [faultAt([], 'The frontmatter cannot be read, and the source asks for the contract in it')],
+  violated: [faultAt([], 'The frontmatter cannot be read, and the source requires the contract in it')],
   noted: [],
 }
 

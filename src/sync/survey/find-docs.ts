@@ -30,8 +30,8 @@ export function docsTree(tree: Tree, folder: string): ObjectId | SkillDiagnostic
     const entry = tree.list(id).find((candidate) => candidate.name === name)
     if (entry?.kind === 'unread') return { rule: 'not-read', path: folder, message: UNREAD }
     if (entry?.kind !== 'folder') {
-      const what = entry === undefined ? 'is not in the commit' : `is no folder but a ${entry.kind}`
-      return { rule: 'docs-missing', path: folder, message: `The docs folder ${what}; nothing is served of it` }
+      const what = entry === undefined ? 'is not in the commit' : `is not a folder but a ${entry.kind}`
+      return { rule: 'docs-missing', path: folder, message: `The docs folder ${what}; nothing of it is served` }
     }
     id = entry.id
   }

@@ -277,7 +277,7 @@ export class Gatherer {
   #count(): void {
     this.#left -= 1
     if (this.#left >= 0) return
-    const message = `Cannot take the commit: its skills name more than ${MAX_GATHERED} files and folders, each counted in every skill that it lies in`
+    const message = `Cannot take the commit: its skills name more than ${MAX_GATHERED} files and folders, each counted in every skill that contains it`
     throw new SyncError('limit-exceeded', message)
   }
 }

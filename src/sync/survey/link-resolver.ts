@@ -137,7 +137,7 @@ type Document =
 
 /** The finding for a submodule, at any place. */
 export function submoduleDiagnostic(path: string): SkillDiagnostic {
-  const message = 'A submodule stands here; its content belongs to another repository and is not served'
+  const message = 'This is a submodule; its content belongs to another repository and is not served'
   return { rule: 'submodule', path, message }
 }
 

@@ -35,10 +35,10 @@ export function follow(
   let id = link.id
   for (let hop = 0; hop < MAX_HOPS; hop += 1) {
     const text = textOf(id)
-    if (text === undefined) return refusal('its text is no path')
+    if (text === undefined) return refusal('its text is not a path')
     const target = targetOf(path, text)
     if (target === undefined)
-      return { ...refusal(`its target "${shownText(text)}" lies outside of the repository`), isOutward: true }
+      return { ...refusal(`its target "${shownText(text)}" is outside the repository`), isOutward: true }
     // The target is not even checked: content inside is judged again only after a change in its own folder.
     if (bounds !== undefined && !isBelow(target, bounds.folder)) return refusal(`it leads out of ${bounds.called}`)
     const entry = places.entryAt(target)

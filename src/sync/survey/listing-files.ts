@@ -29,7 +29,7 @@ export function fileSetOf(
   if (resources === 'dynamic')
     return refused(
       'not-verifiable',
-      'The server declares the files as dynamic: nothing says what they should be; see `unverifiable` in docs/sources.md',
+      'The server declares the files as dynamic, so they cannot be verified; see `unverifiable` in docs/sources.md',
     )
   if (!Array.isArray(resources)) return refused('entry-refused', 'The entry has no list of its files')
   if (resources.length > limits.files)
@@ -106,7 +106,7 @@ class DeclaredSet {
     const isInside = path.startsWith(`${this.#skill}/`)
     return isInside
       ? path.slice(this.#skill.length + 1)
-      : this.#refusal(`The file ${shownValue(uri)} lies outside of the skill`)
+      : this.#refusal(`The file ${shownValue(uri)} is outside the skill`)
   }
 
   #refusal(message: string): SkillDiagnostic {

@@ -72,7 +72,7 @@ interface Judging extends Rules {
 
 /** A skill, or the reason why the entry names none. */
 function judgeEntry(entry: unknown, rules: Judging): Skill | SkillDiagnostic {
-  if (!isObject(entry)) return refusedEntry('', 'An entry of the listing is no object')
+  if (!isObject(entry)) return refusedEntry('', 'An entry of the listing is not an object')
   const { uri } = entry
   if (typeof uri !== 'string') return refusedEntry('', 'An entry of the listing has no uri')
   const read = readUpstreamUri(uri)
@@ -148,7 +148,7 @@ const NO_FILES: Pick<Skill, 'files' | 'size' | 'digest'> = { files: [], size: 0,
 function nameFindings(path: string, frontmatter: JsonObject | undefined): SkillDiagnostic[] {
   const name = frontmatter?.['name']
   if (typeof name !== 'string' || name === baseName(path)) return []
-  const message = `The name ${shownValue(name)} is not the last segment of its URI, "${baseName(path)}"; only the server can mend that`
+  const message = `The name ${shownValue(name)} is not the last segment of its URI, "${baseName(path)}"; only the server can fix that`
   return [finding('name-unlike-folder', path, message)]
 }
 

@@ -127,7 +127,7 @@ function textFindings(
 
 function letterFindings(path: string, where: string, found: LookAlikes | undefined): SkillDiagnostic[] {
   if (found === undefined) return []
-  const message = `${where} has words whose letters are not those that they look like: ${describeLookAlikes(found)}`
+  const message = `${where} has words with letters that look like other letters: ${describeLookAlikes(found)}`
   return [finding('look-alike-letters', path, message)]
 }
 

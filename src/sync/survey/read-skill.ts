@@ -163,7 +163,7 @@ function readFiles(candidate: ResolvedCandidate, reading: Reading): Part<Pick<Sk
 function tooManyIn({ cut, files }: ResolvedCandidate, most: number): string | undefined {
   if (cut === undefined && files.length <= most) return undefined
   const { files: count, isAll } = cut ?? { files: files.length, isAll: true }
-  if (count <= most) return `The skill has more folders and links than are looked at for the limit of ${most} files`
+  if (count <= most) return `The skill has more folders and links than are read for the limit of ${most} files`
   return `The skill has ${count}${isAll ? '' : ' or more'} files, over the limit of ${most}`
 }
 
@@ -262,11 +262,11 @@ export function contentRefusal(
     case 'unreadable':
       return finding('path-refused', path, 'The disk does not give it')
     case 'changing':
-      return finding('path-refused', path, 'It changes while it is read, and does not come to rest')
+      return finding('path-refused', path, 'It changes each time it is read')
     case 'too-far':
-      return finding('path-refused', path, 'It lies over limits.repository.depth or limits.repository.path_bytes')
+      return finding('path-refused', path, 'It exceeds limits.repository.depth or limits.repository.path_bytes')
     case 'special':
-      return finding('path-refused', path, 'It is no file, but a socket, a pipe or a device')
+      return finding('path-refused', path, 'It is not a file, but a socket, a pipe or a device')
     case 'too-large':
       return finding('limit-bytes', path, `The file alone has ${size ?? 'more'} bytes, over ${most}`)
     default:

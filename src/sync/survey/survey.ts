@@ -296,8 +296,8 @@ const WHY_REFUSED: Readonly<Record<RefusedBlob['reason'], string>> = {
   'too-large': 'it is too large',
   forbidden: 'the permission is missing',
   unreadable: 'the disk does not give it',
-  changing: 'it changes while it is read, and does not come to rest',
-  'too-far': 'it lies over limits.repository.depth or limits.repository.path_bytes',
+  changing: 'it changes each time it is read',
+  'too-far': 'it exceeds limits.repository.depth or limits.repository.path_bytes',
   special: 'it is no file',
 }
 

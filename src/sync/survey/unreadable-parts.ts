@@ -81,7 +81,7 @@ class Reasons {
   constructor({ outside, linked, candidates, contentOf }: UnreadParts) {
     for (const { path, id } of outside) this.#add(path, contentOf(id))
     for (const path of linked) {
-      const message = 'What the link leads to cannot be read'
+      const message = 'The target of the link cannot be read'
       this.#ofSkills.set(path, { rule: 'path-refused', path, message })
     }
     for (const candidate of candidates) {

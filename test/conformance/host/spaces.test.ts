@@ -227,7 +227,9 @@ test('an older server is read at a URI only where the operator says so, and the 
   const shown = await home.command('show', 'au/docs/pay')
 
   expect([plain.status, readBefore]).toEqual([1, false])
-  expect(plain.stderr).toMatch(/cannot be verified: the server has no skills\/get.*--unverified takes what it gives/)
+  expect(plain.stderr).toMatch(
+    /cannot be verified: the server has no skills\/get.*--unverified accepts what the server sends/,
+  )
   expect([gone.status, added.status]).toEqual([1, 0])
   expect(added.stdout).toContain('au/docs/pay: added, and served\n  The server gives no digests of its files')
   expect(shown.stdout).toContain('not-verifiable')

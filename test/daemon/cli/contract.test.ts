@@ -234,7 +234,7 @@ test('sync of a strict source fails and names the skill and the field', async ()
   const { status, stderr, stdout } = await home.command('sync')
 
   expect(status).toBe(1)
-  expect(`${stdout}${stderr}`).toContain('"pdf": x-personal-mcp.version: "one" is no semantic version')
+  expect(`${stdout}${stderr}`).toContain('"pdf": x-personal-mcp.version: "one" is not a semantic version')
 })
 
 test('show says what a skill of the contract says of itself', async () => {

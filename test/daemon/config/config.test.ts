@@ -478,7 +478,7 @@ test.each([
   ['sources: []', '1:10 sources: must not be empty'],
   ['sources: [', '1:11 : this is not valid YAML: the indentation fits nothing above it'],
   ['a: 1\n---\nb: 2', '2:1 : the file holds more than one YAML document; keep one'],
-  ['sources:\n\t- id: a', '2:1 : this is not valid YAML: a tab stands where spaces must; indent with spaces'],
+  ['sources:\n\t- id: a', '2:1 : this is not valid YAML: a tab is used where spaces are required; indent with spaces'],
   ['sources: !!set { a }', '1:16 sources: must be a list'],
   ['sources: !secret abc', '1:10 : tags are not read here; write the plain value'],
   ['1: 2', '1:1 : a key here is not text; put it in quotes if it is meant'],

@@ -562,12 +562,12 @@ test('hidden characters are told run by run, and of those that are not how many 
 
   const diagnostics = await diagnosticsOf({ 'a/SKILL.md': sound('a'), 'a/b.md': lines })
 
-  const says = 'Characters stand here that people do not see and a model reads: '
+  const says = 'There are characters here that people do not see and a model reads: '
   expect(diagnostics.map(({ message }) => message)).toEqual([
     `${says}U+202E`,
     `${says}U+200B`,
     `${says}U+00AD`,
-    `${says}U+200B; 8 more stand further down in this file`,
+    `${says}U+200B; 8 more are further down in this file`,
   ])
 })
 

@@ -182,9 +182,9 @@ describe('the values', () => {
   test.each([
     [
       'description: Use when: it fails',
-      'is not valid YAML: a value holds ": " and is not quoted, so it is taken for a mapping',
+      'is not valid YAML: a value holds ": " and is not quoted, so it is read as a mapping',
     ],
-    ['a:\n\tb: 1', 'is not valid YAML: a tab stands where spaces must'],
+    ['a:\n\tb: 1', 'is not valid YAML: a tab is used where spaces are required'],
     ['a: 1\n--- \nb: 2', 'is not valid YAML: a second document begins in it'],
     ['a: &x 1\nb: *x', 'cannot be written as JSON: it holds an alias (*); write the value out'],
   ])('%j is refused in words that need no knowledge of the YAML reader', (lines, why) => {

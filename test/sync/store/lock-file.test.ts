@@ -200,7 +200,7 @@ describe('a lock that was edited, merged or made by another version', () => {
   test.each([
     ['an empty file', '', 'it is not JSON'],
     ['a file cut short', whole.slice(0, 200), 'it is not JSON'],
-    ['a list', '[]', 'it is no JSON object'],
+    ['a list', '[]', 'it is not a JSON object'],
     ['a newer version', whole.replace('"version": 1', '"version": 2'), 'version 2 and this program knows 1'],
     ['no version', whole.replace('"version": 1', '"version": "1"'), 'no "version"'],
     ['no sources', '{"version": 1}', 'no "sources"'],

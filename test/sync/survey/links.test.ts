@@ -31,7 +31,7 @@ test('a link beside the skills that leads out of the repository is told, as many
   expect(findings[0]).toEqual({
     rule: 'link-refused',
     path: 'l10',
-    message: 'The link is not served: its target "/etc" lies outside of the repository',
+    message: 'The link is not served: its target "/etc" is outside the repository',
   })
   expect(findings.at(-1)?.message).toBe('8 more links that lead out of the repository are not served')
 })
@@ -57,9 +57,9 @@ describe('a link among the files of a skill', () => {
   })
 
   test.each([
-    ['that is absolute', 'alias', '/etc/passwd', {}, /outside of the repository/],
-    ['that climbs out of the repository', 'alias', '../../x', {}, /outside of the repository/],
-    ['that climbs out and comes back', 'alias', '../../pdf/ref.md', {}, /outside of the repository/],
+    ['that is absolute', 'alias', '/etc/passwd', {}, /outside the repository/],
+    ['that climbs out of the repository', 'alias', '../../x', {}, /outside the repository/],
+    ['that climbs out and comes back', 'alias', '../../pdf/ref.md', {}, /outside the repository/],
     ['to a file outside of the skill', 'alias', '../out/secret', {}, /out of the skill/],
     ['to nothing outside of the skill, of which nothing is said', 'alias', '../out/nothing', {}, /out of the skill/],
     ['to the skill’s own folder', 'alias', '.', {}, /out of the skill/],
@@ -86,17 +86,17 @@ describe('a link among the files of a skill', () => {
       /out of the skill/,
     ],
     ['to a submodule', 'alias', 'm', { 'pdf/m': { submodule: '5ab0'.repeat(10) } }, /is a submodule/],
-    ['with a backslash', 'alias', '..\\out\\secret', {}, /outside of the repository/],
-    ['with a NUL', 'alias', 'ref.md\0', {}, /outside of the repository/],
-    ['that is empty', 'alias', '', {}, /outside of the repository/],
-    ['with more bytes than a path may have', 'alias', `${'./'.repeat(2048)}ref.md`, {}, /is no path/],
+    ['with a backslash', 'alias', '..\\out\\secret', {}, /outside the repository/],
+    ['with a NUL', 'alias', 'ref.md\0', {}, /outside the repository/],
+    ['that is empty', 'alias', '', {}, /outside the repository/],
+    ['with more bytes than a path may have', 'alias', `${'./'.repeat(2048)}ref.md`, {}, /is not a path/],
     ['that differs in case', 'alias', 'REF.md', {}, /does not exist/],
   ])('%s is refused, with the reason, and the skill is served without it', async (_, at, link, more, why) => {
     expect(await linked(at, link, more as Files)).toMatch(why)
   })
 
   test('whose text is not UTF-8 is refused', async () => {
-    expect(await linked('alias', Buffer.from([0xff, 0xfe]))).toMatch(/is no path/)
+    expect(await linked('alias', Buffer.from([0xff, 0xfe]))).toMatch(/is not a path/)
   })
 
   test('leads through eight links, and not through one more', async () => {
@@ -147,8 +147,8 @@ describe('a SKILL.md that is a link', () => {
   })
 
   test.each([
-    ['out of the repository', '../../../x', {}, /outside of the repository/],
-    ['to an absolute path', '/etc/passwd', {}, /outside of the repository/],
+    ['out of the repository', '../../../x', {}, /outside the repository/],
+    ['to an absolute path', '/etc/passwd', {}, /outside the repository/],
     ['to nothing', 'nothing', {}, /does not exist/],
     ['to itself', 'SKILL.md', {}, /more than 8 links/],
     ['to a folder', '../docs', { 'root/docs/x': '' }, /leads to a folder/],
@@ -214,7 +214,7 @@ describe('a link to a folder', () => {
     ['that holds the link itself', '..'],
     ['that is the repository', '../'],
     ['that is not there', '../nothing'],
-    ['outside of the repository', '../../..'],
+    ['outside the repository', '../../..'],
     ['whose SKILL.md is a folder', '../odd'],
   ])('%s makes none', async (_, link) => {
     const files = { ...PDF, 'docs/x': 'x', 'odd/SKILL.md/x': 'x', 'SKILL.md.txt': '', 'l/link': { link } }

@@ -358,7 +358,7 @@ describe('the files of a skill', () => {
   test.each([
     ['all of them', 700, 1, '702 files'],
     ['as far as they were counted', 9_000, 1, '8207 or more files'],
-    ['or what there is in their place', 1, 9_000, 'more folders and links than are looked at'],
+    ['or what there is in their place', 1, 9_000, 'more folders and links than are read'],
   ])('that are too many are told with how many there are: %s', async (_, files, folders, told) => {
     const each = (count: number, pathOf: (index: number) => string) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [pathOf(index), 'x']))

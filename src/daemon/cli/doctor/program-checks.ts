@@ -103,7 +103,7 @@ function versionResult({
         const said = version.slice(0, 100)
         const tooOld = whyTooOld(said, { overHttp, onDisk })
         if (tooOld !== undefined) return useless(tooOld)
-        if (status === 0) return [ok(`${said || 'it says no version'}, for ${whose}`)]
+        if (status === 0) return [ok(`${said || 'it reports no version'}, for ${whose}`)]
         const end = status === undefined ? 'a signal ended it' : `it ended with status ${status}`
         return useless(`asked for its version, ${end}${said === '' ? '' : `: ${said}`}`)
       } catch (error) {
@@ -120,9 +120,9 @@ function whyTooOld(said: string, { overHttp, onDisk }: Pick<Versioned, 'overHttp
   const version = gitVersionIn(said)
   if (version === undefined) return undefined
   if (overHttp === true && !readsConfigFromEnvironment(version))
-    return `${said} is too old to be used over http(s): it takes git 2.31`
+    return `${said} is too old to be used over http(s): git 2.31 or newer is required`
   if (onDisk === true && !obeysNoLazyFetch(version))
-    return `${said} is too old for repositories on this disk (CVE-2024-32004): it takes git 2.45.1, or a release of an older line with that fixed`
+    return `${said} is too old for repositories on this disk (CVE-2024-32004): git 2.45.1, or a release of an older line with that fixed, is required`
   return undefined
 }
 

@@ -173,7 +173,7 @@ async function nearest(path: string): Promise<string> {
 async function whyNoFolder(folder: string): Promise<string | undefined> {
   const probe = temporaryIn(folder)
   try {
-    if (!(await stat(folder)).isDirectory()) return 'it is no folder'
+    if (!(await stat(folder)).isDirectory()) return 'it is not a folder'
     await mkdir(probe)
     await rmdir(probe)
     return undefined

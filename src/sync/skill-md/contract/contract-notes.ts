@@ -27,7 +27,9 @@ function at(keys: readonly PropertyKey[], message: string): ContractFault {
 
 function versionNotes({ version }: ContractBlock): ContractFault[] {
   if (isSemantic(version)) return []
-  return [at(['version'], `${shownValue(version)} is no semantic version by semver.org; other readers may refuse it`)]
+  return [
+    at(['version'], `${shownValue(version)} is not a semantic version by semver.org; other readers may refuse it`),
+  ]
 }
 
 function tagNotes(tags: readonly string[]): ContractFault[] {
@@ -42,7 +44,7 @@ function tagNotes(tags: readonly string[]): ContractFault[] {
 function repetitionFaults(key: string, texts: readonly string[]): ContractFault[] {
   const met = new Set<string>()
   return texts.flatMap((text, index) => {
-    if (met.has(text)) return [at([key, index], `${shownValue(text)} is there twice; take one out`)]
+    if (met.has(text)) return [at([key, index], `${shownValue(text)} is there twice; remove one`)]
     met.add(text)
     return []
   })
@@ -62,7 +64,7 @@ function capabilityNotes(block: ContractBlock): ContractFault[] {
  * checked here.
  */
 function astrayReason(uri: string, { id, references }: ContractBlock): string | undefined {
-  if (!/^[a-z][a-z0-9+.-]*:./i.test(uri)) return 'is no URI; write the whole address, resource://…'
+  if (!/^[a-z][a-z0-9+.-]*:./i.test(uri)) return 'is not a URI; write the whole address, resource://…'
   if (!uri.startsWith('resource://') || uri.startsWith('resource://docs/')) return undefined
   if (uri === 'resource://catalog/skills_index') return undefined
   const [, family, skill, rest] = /^resource:\/\/(skills|catalog\/skills)\/([^/]*)(.*)$/s.exec(uri) ?? []
@@ -78,7 +80,7 @@ function astrayReason(uri: string, { id, references }: ContractBlock): string | 
 
 function dependencyNotes({ id, depends_on: dependsOn = [] }: ContractBlock): ContractFault[] {
   const itself = dependsOn.flatMap((other, index) =>
-    other === id ? [at(['depends_on', index], `${shownValue(other)} is the skill itself; take it out`)] : [],
+    other === id ? [at(['depends_on', index], `${shownValue(other)} is the skill itself; remove it`)] : [],
   )
   return [...itself, ...repetitionFaults('depends_on', dependsOn)]
 }
@@ -89,9 +91,7 @@ function referenceNotes({ references = new Map() }: ContractBlock): ContractFaul
     const owner = owners.get(path)
     owners.set(path, owner ?? id)
     if (owner === undefined) return []
-    return [
-      at(['references', id], `leads to the file of ${shownValue(owner)}; a document has one address, take one out`),
-    ]
+    return [at(['references', id], `leads to the file of ${shownValue(owner)}; a document has one address, remove one`)]
   })
 }
 
@@ -102,7 +102,7 @@ function retiredLooks(written: JsonValue | undefined, files: ReadonlySet<string>
   const places = [[[], written] as const, ...entries.map(([id, entry]) => [['references', id], entry] as const)]
   const aliases = places.flatMap(([keys, value]) =>
     isMapping(value) && value['aliases'] !== undefined
-      ? [at([...keys, 'aliases'], 'is not served: an id that was renamed is gone; take it out')]
+      ? [at([...keys, 'aliases'], 'is not served: the old id of a renamed reference is not kept; remove it')]
       : [],
   )
   const sidecar = files?.has('metadata.yaml') === true

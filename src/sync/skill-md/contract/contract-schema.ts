@@ -27,7 +27,7 @@ export const STANDARD_FIELDS = z.object({
     },
     {
       holds: (name) => !/anthropic|claude/.test(name),
-      message: 'holds "anthropic" or "claude", which are reserved; take another name',
+      message: 'holds "anthropic" or "claude", which are reserved; use another name',
     },
   ]),
   description: text([
@@ -56,7 +56,7 @@ export const STANDARD_FIELDS = z.object({
   shell: text().nullish(),
 } satisfies Record<StandardField, z.ZodType>)
 
-const ID: Rule = { holds: isContractId, message: 'must begin with a letter and hold a-z, 0-9 and hyphens alone' }
+const ID: Rule = { holds: isContractId, message: 'must begin with a letter and contain only a-z, 0-9 and hyphens' }
 
 const REFERENCE = z.object(
   {
@@ -64,7 +64,7 @@ const REFERENCE = z.object(
       { holds: isReferencePath, message: 'must lead to a .md file below references/, without ".." or "\\"' },
     ]).overwrite(referencePathOf),
     mime_type: text([
-      { holds: (type) => MEDIA_TYPE.test(type), message: 'is no media type such as text/markdown' },
+      { holds: (type) => MEDIA_TYPE.test(type), message: 'is not a media type such as text/markdown' },
     ]).optional(),
     title: text().nullish(),
   },
@@ -76,7 +76,7 @@ export const BLOCK = z.object(
   {
     id: text([ID]),
     version: text([
-      { holds: isVersion, message: 'is no semantic version with one suffix at most, such as 1.0.0-rc.1' },
+      { holds: isVersion, message: 'is not a semantic version with at most one suffix, such as 1.0.0-rc.1' },
     ]),
     tags: listOf(text()).optional(),
     capabilities: listOf(text()).min(1, { error: 'is empty; list resource://skills/<id>/document at least' }),

@@ -108,7 +108,7 @@ function toolFaults(tools: JsonValue | undefined): ProjectionFault[] {
   if (!isList(tools)) return [{ field, message: 'has to be a text or a list of texts' }]
   return tools.flatMap((tool, index) => {
     if (typeof tool === 'string' && isOneTool(tool.trim())) return []
-    const message = 'has to name one tool, with blanks and commas between closed parentheses alone'
+    const message = 'has to name one tool, with blanks and commas only inside closed parentheses'
     return [{ field: `${field}[${index}]`, message }]
   })
 }
@@ -121,7 +121,7 @@ function metadataFaults(metadata: JsonValue | undefined, hasBlock: boolean): Pro
     if (key.startsWith(RESERVED)) return [{ field, message: `is reserved: only the protocol defines ${RESERVED}` }]
     if (key.startsWith(PROJECTED)) {
       const mend = hasBlock ? 'give it another name' : 'this is a projection already; --reverse undoes it'
-      return [{ field, message: `is where the projection puts what stands in ${CONTRACT_KEY}; ${mend}` }]
+      return [{ field, message: `is reserved by the projection for the members of ${CONTRACT_KEY}; ${mend}` }]
     }
     // YAML's reading of `1.10` is no longer the author's text, so it cannot be converted back to it.
     return typeof value === 'string' ? [] : [{ field, message: 'has to be a text; put it in quotes' }]

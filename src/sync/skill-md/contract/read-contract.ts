@@ -102,7 +102,7 @@ function missingFiles(block: JsonValue | undefined, files: ReadonlySet<string> |
   return Object.entries(references).flatMap(([id, reference]) => {
     const path = isMapping(reference) ? textIn(reference['path']) : undefined
     if (path === undefined || !isReferencePath(path) || files.has(referencePathOf(path))) return []
-    const message = `${shownValue(path)} is none of the skill's files; add it, or take the reference out`
+    const message = `${shownValue(path)} is none of the skill's files; add it, or remove the reference`
     return [faultAt([CONTRACT_KEY, 'references', id, 'path'], message)]
   })
 }

@@ -21,13 +21,13 @@ export function reconstruct(bytes: Uint8Array): Reconstruction {
   if (typeof name !== 'string' || !isSkillName(name))
     return projectionRefusal([{ field: 'name', message: 'has to be 1 to 64 of a-z, 0-9 and single inner hyphens' }])
   if (frontmatter[CONTRACT_KEY] !== undefined)
-    return projectionRefusal([{ field: CONTRACT_KEY, message: 'is there already: this is no projection' }])
+    return projectionRefusal([{ field: CONTRACT_KEY, message: 'is there already: this is not a projection' }])
   const parts = isMapping(metadata) ? partsOf(metadata, orderOfMetadata(bytes, bodyStart)) : undefined
   if (parts !== undefined && parts.faults.length > 0) return projectionRefusal(parts.faults)
   const id = parts?.block.get('id')
   if (id !== undefined && id !== name)
     return projectionRefusal([
-      { field: `metadata.${PROJECTED}id`, message: 'has to equal `name`: this is no projection' },
+      { field: `metadata.${PROJECTED}id`, message: 'has to equal `name`: this is not a projection' },
     ])
   const [fields, body] = [fieldsOf(frontmatter, parts), bytes.subarray(bodyStart)]
   const inLines = contractDocument(fields, body)

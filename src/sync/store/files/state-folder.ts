@@ -310,7 +310,7 @@ function ownFolder(path: string): void {
   if (runOnDisk(`look at "${path}"`, () => lstatSync(path)).isDirectory()) return
   throw new SyncError(
     'store-failed',
-    `Cannot use "${path}": it is no folder of the state folder's own; move the whole state folder instead`,
+    `Cannot use "${path}": it is not a folder of the state folder's own; move the whole state folder instead`,
   )
 }
 

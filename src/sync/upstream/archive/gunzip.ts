@@ -23,7 +23,7 @@ const TRAILER_BYTES = 8
 /** Returns the start of the deflate stream. */
 function startOf(file: Buffer): number {
   const isGzip = file.length >= HEADER_BYTES && file.readUInt16BE(0) === 0x1f8b && file.readUInt8(2) === 8
-  if (!isGzip) throw new BadArchive('it is no gzip file')
+  if (!isGzip) throw new BadArchive('it is not a gzip file')
   const flags = file.readUInt8(3)
   if (flags > 31) throw new BadArchive('the gzip file has unknown flags')
   let at = HEADER_BYTES

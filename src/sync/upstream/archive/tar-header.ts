@@ -17,15 +17,15 @@ export function readTarHeader(block: Buffer): TarHeader {
   if (octalAt(block, 148, 8) !== sumOf(block))
     throw new BadArchive('a header of the tar file does not have the checksum that it declares')
   const magic = block.toString('latin1', 257, 263)
-  if (magic !== USTAR && magic !== GNU) throw new BadArchive('a header of the tar is neither of POSIX nor of GNU')
+  if (magic !== USTAR && magic !== GNU) throw new BadArchive('a header of the tar is neither POSIX nor GNU')
   // GNU has times in the place of POSIX's prefix for long names.
   const prefix = magic === USTAR ? textAt(block, 345, 155) : NOTHING
   const name = textAt(block, 0, 100)
   const whole = prefix.length === 0 ? name : Buffer.concat([prefix, SLASH, name])
   const [mode, size] = [octalAt(block, 100, 8), octalAt(block, 124, 12)]
-  if (mode === undefined) throw badMember(whole.toString(), 'has a mode that is no octal number')
+  if (mode === undefined) throw badMember(whole.toString(), 'has a mode that is not an octal number')
   // Sizes from 8 GiB on have another format; they exceed any limit.
-  if (size === undefined) throw badMember(whole.toString(), 'has a size that is no octal number')
+  if (size === undefined) throw badMember(whole.toString(), 'has a size that is not an octal number')
   return { type: block.toString('latin1', 156, 157), name: whole, size, executable: (mode & 0o100) !== 0 }
 }
 

@@ -97,7 +97,7 @@ function endRecordOf(archive: Buffer): number {
     if (after <= archive.length && after + archive.readUInt16LE(at + 20) === archive.length) found.push(at)
   }
   const [end, second] = found
-  if (end === undefined) throw new BadArchive('it is no zip file, or one that is cut off')
+  if (end === undefined) throw new BadArchive('it is not a zip file, or it is cut off')
   if (second !== undefined) throw new BadArchive('the zip has two ends')
   return end
 }

@@ -33,7 +33,7 @@ function checkHeader(archive: Buffer, entry: ZipEntry, next: number): number {
   checkExtra(archive.subarray(extra, start), name.toString())
   const isSame = (['sum', 'packed', 'size'] as const).every((field) => agrees(local[field], entry[field], entry))
   if (local.flags !== entry.flags || local.method !== entry.method || !isSame) {
-    throw badMember(name.toString(), 'is described otherwise in its own header')
+    throw badMember(name.toString(), 'is described differently in its own header')
   }
   return start
 }

@@ -44,7 +44,7 @@ function kindOf({ name, attributes }: ZipEntry): MemberKind {
   const what = OTHERS.get(type)
   if (what !== undefined) throw badMember(name.toString(), `is ${what}, and neither a file nor a folder`)
   const isFolder = type === 4 || (attributes & DOS_FOLDER) !== 0
-  if (kind === 'folder' ? type === 8 : isFolder) throw badMember(name.toString(), 'is called a file and a folder')
+  if (kind === 'folder' ? type === 8 : isFolder) throw badMember(name.toString(), 'is listed as a file and as a folder')
   return kind
 }
 
@@ -81,7 +81,7 @@ async function unpackEntry(entry: ZipEntry, packed: Buffer, signal: AbortSignal)
   const { bytes, used, sum } = entry.method === STORED ? copyStored(packed) : await inflateEntry(entry, packed, signal)
   const name = entry.name.toString()
   if (used !== entry.packed) throw badMember(name, 'has packed bytes after their end')
-  if (bytes.length !== entry.size) throw badMember(name, `has ${bytes.length} bytes where it says ${entry.size}`)
+  if (bytes.length !== entry.size) throw badMember(name, `has ${bytes.length} bytes, but declares ${entry.size}`)
   if (sum !== entry.sum) throw badMember(name, 'does not have the checksum that it declares')
   return bytes
 }

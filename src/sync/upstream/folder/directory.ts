@@ -43,7 +43,7 @@ export class DirectoryUpstream implements TreeUpstream {
     signal.throwIfAborted()
     if (this.#seen?.revision.commit !== commit) this.#seen = await this.#read(signal)
     if (this.#seen.revision.commit === commit) return this.#seen.of({ commit, ...rest })
-    const message = `Cannot take commit ${commit}: "${this.#source.path}" holds something else now, and a folder keeps nothing of before`
+    const message = `Cannot take commit ${commit}: "${this.#source.path}" has other content now, and a folder keeps no history`
     throw new SyncError('ref-not-found', message)
   }
 

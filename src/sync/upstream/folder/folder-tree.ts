@@ -131,7 +131,7 @@ async function openAt(path: string, followedIn: (real: string) => Promise<Follow
     const code = diskCodeOf(cause)
     if (code === undefined) throw cause
     if (code === 'ENOTDIR')
-      throw new SyncError('repository-not-found', `Cannot read "${path}": it is no folder`, { cause })
+      throw new SyncError('repository-not-found', `Cannot read "${path}": it is not a folder`, { cause })
     if (isGone(cause))
       throw new SyncError('repository-not-found', `Cannot read "${path}": there is no such folder`, { cause })
     throw new SyncError('source-unreachable', `Cannot read "${path}": ${code}`, { cause })

@@ -132,7 +132,7 @@ function isAnswerTo<Kind extends WorkerRequest['kind']>(kind: Kind, answer: Work
 
 function explanationOf(cause: unknown): Error {
   if (cause instanceof Error && 'code' in cause && cause.code === 'ERR_WORKER_OUT_OF_MEMORY') {
-    const message = `Cannot read what was sent: it takes more than ${THREAD_HEAP_MB} MB of memory`
+    const message = `Cannot read what was sent: it needs more than ${THREAD_HEAP_MB} MB of memory`
     return new SyncError('limit-exceeded', message, { cause })
   }
   if (isSystemError(cause)) return new SyncError('store-failed', `Cannot fetch: ${cause.message}`, { cause })

@@ -78,7 +78,7 @@ export function connectionFailure(cause: unknown, what: string): SyncError {
 function tlsReasonOf(code: string): string {
   if (code === 'CERT_HAS_EXPIRED') return ', the certificate has expired'
   const isOfStranger = /SELF_SIGNED_CERT|^UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)/.test(code)
-  return isOfStranger ? ', the certificate is not of an authority that is trusted here' : ''
+  return isOfStranger ? ', the certificate is not from a trusted authority' : ''
 }
 
 const TLS_CODES = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|.*SELF_SIGNED_CERT|UNABLE_TO_)/

@@ -63,7 +63,7 @@ async function madeOf(
   looking: ListingContext,
 ): Promise<MadeEntry> {
   if (files === undefined) return entryFinding('entry-refused', path, 'The server has no manifest of the skill')
-  if (files === 'broken') return entryFinding('entry-refused', path, 'The manifest of the skill is none')
+  if (files === 'broken') return entryFinding('entry-refused', path, 'The manifest of the skill is invalid')
   const over = overLimits(files, path, looking)
   if (over !== undefined) return over
   const document = files.find((file) => file.path === 'SKILL.md')
@@ -77,7 +77,7 @@ async function madeOf(
   const { size } = document
   const file = { uri, said: '', sha256, size }
   const read = await looking.fileCache.read(file, 'bytes', () => fetchFile(uri, size, looking))
-  if (!read.ok) return entryFinding(read.rule, path, `SKILL.md is not what its manifest says: ${read.why}`)
+  if (!read.ok) return entryFinding(read.rule, path, `SKILL.md differs from its manifest: ${read.why}`)
   const { rules, signal } = looking
   const found = await frontmatterBy(rules.reader, read.bytes ?? new Uint8Array(), rules.frontmatter, signal)
   if (!found.ok) return entryFinding(found.rule, path, found.message)

@@ -46,7 +46,7 @@ export async function indexItems(looking: ListingContext): Promise<readonly unkn
 
 function itemsIn(bytes: Uint8Array, { rules }: ListingContext): readonly unknown[] {
   const document = jsonIn(bytes)
-  if (!isMapping(document)) throw enumerationFault(INDEX, 'it is no JSON object')
+  if (!isMapping(document)) throw enumerationFault(INDEX, 'it is not a JSON object')
   const { $schema, skills } = document
   if (!Array.isArray(skills)) throw enumerationFault(INDEX, 'it has no list "skills"')
   if ($schema !== undefined && $schema !== SCHEMA)

@@ -41,7 +41,7 @@ export class McpUpstream implements ListingUpstream {
     signal.throwIfAborted()
     if (this.#seen?.revision.commit !== commit) this.#seen = await this.#look(signal)
     if (this.#seen.revision.commit === commit) return this.#seen
-    const message = `Cannot take listing ${commit}: "${this.#source.id}" lists something else now, and a server keeps nothing of before`
+    const message = `Cannot take listing ${commit}: "${this.#source.id}" lists something else now, and a server keeps no history`
     throw new SyncError('ref-not-found', message)
   }
 

@@ -42,7 +42,7 @@ export async function namedSkill(named: NamedSkill, form: ListingForm, looking: 
   return entryFinding(
     'entry-refused',
     '',
-    `"${uri}" cannot be verified: the server has no skills/get, which alone says what lies there; --unverified takes what it gives`,
+    `"${uri}" cannot be verified: the server has no skills/get, the only method that declares its files; --unverified accepts what the server sends`,
   )
 }
 

@@ -75,7 +75,7 @@ export async function allOf(
       spent.addBytes(method, entry)
     }
     if (nextCursor === undefined || nextCursor === null) return entries
-    if (typeof nextCursor !== 'string') throw enumerationFault(method, 'its cursor is no text')
+    if (typeof nextCursor !== 'string') throw enumerationFault(method, 'its cursor is not text')
     if (cursors.has(nextCursor)) throw enumerationFault(method, 'it repeats a cursor')
     if (page === budget.pages) throw over(method, 'listing_pages', budget.pages)
     cursors.add(nextCursor)

@@ -38,7 +38,7 @@ export async function firstRead(outline: Outline, looking: ListingContext): Prom
   if (digest !== undefined && sha256 === undefined)
     return entryFinding('entry-refused', path, 'The digest of SKILL.md is not sha256: with 64 digits of 0-9 and a-f')
   const list = await looking.lists.of(uri, limits.files)
-  if (!list.ok) return entryFinding('limit-files', path, `The files of the skill cannot be told: ${list.why}`)
+  if (!list.ok) return entryFinding('limit-files', path, `The files of the skill cannot be listed: ${list.why}`)
   const files = withDocument(uri, list.files)
   // A list of all resources may lack the files of a skill: servers need not list them.
   const isLinked = !list.isWhole && files.length === 1
@@ -51,7 +51,7 @@ export async function firstRead(outline: Outline, looking: ListingContext): Prom
 
 function messageOf({ first, count }: Strays): string {
   const [only = ''] = first
-  if (count === 1) return `${only} is listed in its folder and lies elsewhere; it is not read`
+  if (count === 1) return `${only} is listed in its folder but is elsewhere; it is not read`
   const more = count > first.length ? `, and ${count - first.length} more` : ''
   return `${count} listed in its folders lie elsewhere and are not read: ${first.join(', ')}${more}`
 }

@@ -463,8 +463,8 @@ test('a folder that is a link is followed: two agents that share one so have eac
 })
 
 test.each([
-  ['is a file', async (path: string) => writeFile(path, ''), 'a part of the path is no folder|it is no folder'],
-  ['is a link to nothing', async (path: string) => symlink('nowhere', path), 'it is no folder|there is nothing'],
+  ['is a file', async (path: string) => writeFile(path, ''), 'a part of the path is no folder|it is not a folder'],
+  ['is a link to nothing', async (path: string) => symlink('nowhere', path), 'it is not a folder|there is nothing'],
 ])(
   'a place that %s fails with its reason, is left as it is, and keeps no other agent from its skills',
   async (_, make, why) => {

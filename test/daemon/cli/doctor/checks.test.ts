@@ -78,7 +78,7 @@ test('where a source wants the git program it is needed, over http(s) and on thi
   ])
   expect(await states('https://git.example.com/a.git', 'no-such-git')).toEqual([expect.stringMatching(/^fail /)])
   expect(await states('https://git.example.com/a.git', old)).toEqual([
-    expect.stringMatching(/^fail .*takes git 2\.31$/),
+    expect.stringMatching(/^fail .*git 2\.31 or newer is required$/),
   ])
   expect(await states('file:///srv/a.git', old)).toEqual([
     expect.stringMatching(/^fail git version 2\.30\.2 is too old for repositories on this disk/),
@@ -119,7 +119,7 @@ test('a state folder that can be written is well, and nothing of the look stays 
 
 test.each([
   ['that is not there is made later', 'state', undefined, 'ok', 'first start'],
-  ['below a file cannot be made', 'format/state', undefined, 'fail', 'no folder'],
+  ['below a file cannot be made', 'format/state', undefined, 'fail', 'not a folder'],
   ['of another version is refused', '.', '99\n', 'fail', 'run the version that wrote it'],
 ] as const)('a state folder %s', async (_, path, format, state, message) => {
   await using folder = await temporaryFolder()
@@ -405,7 +405,10 @@ test('what is wrong on the way to a host is told by its class, each with its own
   }
 
   expect(found.closed).toMatchObject({ state: 'fail', message: expect.stringContaining('ECONNREFUSED') })
-  expect(found.strange).toMatchObject({ state: 'fail', message: expect.stringContaining('not of an authority') })
+  expect(found.strange).toMatchObject({
+    state: 'fail',
+    message: expect.stringContaining('not from a trusted authority'),
+  })
   expect(found.down).toMatchObject({ state: 'warn', message: expect.stringContaining('503') })
   expect(found.proxy).toMatchObject({ state: 'fail', message: expect.stringContaining('407') })
   expect(found.unknown).toMatchObject({ state: 'fail', message: expect.stringContaining('does not resolve') })

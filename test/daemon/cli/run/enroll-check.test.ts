@@ -114,7 +114,7 @@ test('an address whose certificate is not trusted is told from one that is, by t
   const address = server.address()
   const home = await homeAt(`https://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`)
 
-  expect((await home.command('enroll', '--check')).stdout).toContain('the certificate is not of an authority')
+  expect((await home.command('enroll', '--check')).stdout).toContain('the certificate is not from a trusted authority')
   home.env['GIT_SSL_CAINFO'] = join(home.path, 'ca.pem')
   await writeFile(home.env['GIT_SSL_CAINFO'], authority.cert)
   expect((await home.command('enroll', '--check')).stdout).toContain('the host answers 404')

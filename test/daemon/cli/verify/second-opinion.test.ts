@@ -148,7 +148,7 @@ test('a repository on this disk is read in place; over ssh and of a folder it is
   expect(end).toMatchObject({ status: 0, compared: 1, findings: [] })
   expect(end.notes).toMatchObject([
     { code: 'not-compared', source: 'folder', message: expect.stringContaining('a folder has no commit') },
-    { code: 'not-compared', source: 'far', message: expect.stringContaining('it speaks no ssh') },
+    { code: 'not-compared', source: 'far', message: expect.stringContaining('it does not support ssh') },
   ])
   expect(disk).toMatchObject({ status: 0, compared: 1, findings: [], notes: [] })
 })

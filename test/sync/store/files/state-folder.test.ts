@@ -141,7 +141,7 @@ test('a folder of the layout that is a link is refused, and nothing behind it is
 
   await expect(opening).rejects.toMatchObject({
     code: 'store-failed',
-    message: expect.stringMatching(/tmp": it is no folder of the state folder's own; move the whole/),
+    message: expect.stringMatching(/tmp": it is not a folder of the state folder's own; move the whole/),
   })
   expect(await readdir(elsewhere)).toEqual(['thesis.txt'])
 })

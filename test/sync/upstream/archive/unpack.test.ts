@@ -179,7 +179,7 @@ describe('what is neither a file nor a folder', () => {
     ['the mode of a folder and no slash', { name: 'evil', mode: 0o040755 }],
     ['the DOS attribute of a folder and no slash', { name: 'evil', mode: 0, dos: 0x10 }],
   ])('%s in a zip are refused', async (_, member) => {
-    expect(whyOf(await unpacked('zip', zip(SKILL, member)))).toContain('is called a file and a folder')
+    expect(whyOf(await unpacked('zip', zip(SKILL, member)))).toContain('is listed as a file and as a folder')
   })
 
   test('a folder that has bytes is refused', async () => {
@@ -309,10 +309,10 @@ describe('a gzip file', () => {
     ['with zeros after it', Buffer.concat([whole, Buffer.alloc(512)]), 'continues after its first member'],
     ['with a wrong sum', flipped(whole, whole.length - 8), 'the checksum that it declares'],
     ['with a wrong size', flipped(whole, whole.length - 1), 'the size that it declares'],
-    ['of another method', flipped(whole, 2), 'no gzip file'],
+    ['of another method', flipped(whole, 2), 'not a gzip file'],
     ['with flags that nobody knows', flipped(whole, 3, 0x80), 'unknown flags'],
-    ['that is a zip', zip(SKILL), 'no gzip file'],
-    ['of no byte', Buffer.alloc(0), 'no gzip file'],
+    ['that is a zip', zip(SKILL), 'not a gzip file'],
+    ['of no byte', Buffer.alloc(0), 'not a gzip file'],
   ])('%s is refused', async (_, bytes, why) => {
     expect(whyOf(await unpacked('tar.gz', bytes))).toContain(why)
   })
@@ -357,7 +357,7 @@ describe('a tar', () => {
 
   test.each([
     ['a wrong sum', [{ name: 'a', wrongBy: 1 }], 'the checksum that it declares'],
-    ['another magic', [{ name: 'a', magic: 'evil!' }], 'neither of POSIX nor of GNU'],
+    ['another magic', [{ name: 'a', magic: 'evil!' }], 'neither POSIX nor GNU'],
     ['two sizes', [pax({ size: 512 }), { name: 'a', content: 'x' }], 'the member "a" has two sizes'],
     ['a size that is none', [pax({ size: '1e3' }), { name: 'a' }], 'no such size'],
     ['one name for all', [pax({ path: 'a' }, 'g'), { name: 'b' }], 'gives all of its members one "path"'],
@@ -375,7 +375,7 @@ describe('a tar', () => {
     expect(whyOf(await unpacked('tar.gz', tarGz(SKILL, ...members)))).toContain(why)
   })
 
-  test('with a size that is no octal number is refused', async () => {
+  test('with a size that is not an octal number is refused', async () => {
     const member = tarMember({ name: 'a' })
     member.set([0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0], 124)
     member.write('        ', 148)
@@ -384,7 +384,7 @@ describe('a tar', () => {
 
     const result = await unpacked('tar.gz', gzipSync(Buffer.concat([tarMember(SKILL), member, TAR_END])))
 
-    expect(whyOf(result)).toBe('the member "a" has a size that is no octal number')
+    expect(whyOf(result)).toBe('the member "a" has a size that is not an octal number')
   })
 
   test.each([
@@ -445,13 +445,13 @@ describe('a zip', () => {
     ['a patch', { flags: 0x0820 }, 'has flags that are not supported'],
     ['another method', { method: 12 }, 'is packed by method 12'],
     ['another name in its header', { local: { name: 'b' } }, 'has another name in its own header'],
-    ['another sum in its header', { local: { sum: 1 } }, 'is described otherwise in its own header'],
-    ['another size in its header', { local: { size: 1 } }, 'is described otherwise in its own header'],
-    ['no size in its header', { local: open }, 'is described otherwise in its own header'],
-    ['other flags in its header', { local: { flags: 0 } }, 'is described otherwise in its own header'],
+    ['another sum in its header', { local: { sum: 1 } }, 'is described differently in its own header'],
+    ['another size in its header', { local: { size: 1 } }, 'is described differently in its own header'],
+    ['no size in its header', { local: open }, 'is described differently in its own header'],
+    ['other flags in its header', { local: { flags: 0 } }, 'is described differently in its own header'],
     ['a wrong sum', { said: { sum: 1 } }, 'does not have the checksum that it declares'],
     ['too small a size', { said: { size: 9 } }, 'inflates to more than 9 bytes'],
-    ['too large a size', { said: { size: 251 } }, 'has 250 bytes where it says 251'],
+    ['too large a size', { said: { size: 251 } }, 'has 250 bytes, but declares 251'],
     ['too small a packed size', { said: { packed: packed - 1 } }, 'has something else after its bytes'],
     ['too large a packed size', { said: { packed: packed + 1 } }, 'overlaps what comes next'],
     ['bytes behind its own', { after: Buffer.from('x') }, 'has something else after its bytes'],
@@ -462,7 +462,7 @@ describe('a zip', () => {
     ],
     ['bytes that are no deflated ones', { data: Buffer.from([7, 7, 7]) }, 'damaged or end early'],
     ['bytes that end early', { data: deflateRawSync(text).subarray(0, -2) }, 'damaged or end early'],
-    ['another size when stored', { method: 0, said: { size: 9 } }, 'has 250 bytes where it says 9'],
+    ['another size when stored', { method: 0, said: { size: 9 } }, 'has 250 bytes, but declares 9'],
     ['another descriptor', streamed(descriptorOf(text, packed + 1)), 'has something else after its bytes'],
     ['no descriptor', streamed(Buffer.alloc(0)), 'has something else after its bytes'],
     ['sizes of 64 bits', { extra: le16(1, 0) }, 'the form for sizes over 4 GiB'],
@@ -482,12 +482,12 @@ describe('a zip', () => {
     ['that counts too many', zipWith({ count: 2 }, SKILL), 'the directory of the zip is malformed'],
     ['that counts as one of 64 bits', zipWith({ count: 0xffff }, SKILL), 'the form for sizes over 4 GiB'],
     ['with a gap before its end', zipWith({ between: Buffer.alloc(20) }, SKILL), 'between its directory and its end'],
-    ['with bytes after its end', Buffer.concat([zip(SKILL), Buffer.from('x')]), 'no zip file'],
+    ['with bytes after its end', Buffer.concat([zip(SKILL), Buffer.from('x')]), 'not a zip file'],
     ['with bytes before its first member', Buffer.concat([Buffer.from('#!'), zip(SKILL)]), 'between its directory'],
     ['inside the comment of another', zipWith({ comment: zip(SKILL) }, SKILL), 'the zip has two ends'],
     ['without a member', zip(), 'no SKILL.md'],
-    ['that is a gzip file', tarGz(SKILL), 'no zip file'],
-    ['of no byte', Buffer.alloc(0), 'no zip file'],
+    ['that is a gzip file', tarGz(SKILL), 'not a zip file'],
+    ['of no byte', Buffer.alloc(0), 'not a zip file'],
   ])('%s is refused', async (_, bytes, why) => {
     expect(whyOf(await unpacked('zip', bytes))).toContain(why)
   })
@@ -495,7 +495,7 @@ describe('a zip', () => {
   test.each([
     ['with a member on another disk', 'PK\x01\x02', 34, 'one of several parts'],
     ['that counts otherwise for its disk', 'PK\x05\x06', 8, 'one of several parts'],
-    ['with another method in a header', 'PK\x03\x04', 8, 'is described otherwise in its own header'],
+    ['with another method in a header', 'PK\x03\x04', 8, 'is described differently in its own header'],
     ['with a name that goes beyond its member', 'PK\x03\x04', 27, 'overlaps what comes next'],
     ['whose directory goes beyond its end', 'PK\x01\x02', 33, 'the directory of the zip is malformed'],
     ['with a member beyond its directory', 'PK\x01\x02', 44, 'the directory of the zip is malformed'],

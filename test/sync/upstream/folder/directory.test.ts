@@ -215,8 +215,8 @@ describe('an upstream of a folder', () => {
 
   test.each([
     ['there is no such folder', 'gone'],
-    ['it is no folder', 'one/SKILL.md'],
-    ['it is no folder', 'one/SKILL.md/below'],
+    ['it is not a folder', 'one/SKILL.md'],
+    ['it is not a folder', 'one/SKILL.md/below'],
   ])('a place of which is said that %s is not found', async (message, path) => {
     await using scene = await Scene.of(FILES)
 
@@ -277,7 +277,7 @@ describe('a hostile folder', () => {
       'raw withheld path-refused raw/a%FF',
       'socket withheld path-refused socket/s',
     ])
-    expect(skills[3]?.findings[0]?.message).toBe('It is no file, but a socket, a pipe or a device')
+    expect(skills[3]?.findings[0]?.message).toBe('It is not a file, but a socket, a pipe or a device')
   })
 
   test('links lead nowhere outside of it, and around in circles neither', async () => {
@@ -429,7 +429,7 @@ describe('a hostile folder', () => {
     expect(blobsOf(tree)).toContain(hashOf('blob', Buffer.from(`${skillText('a')}more`), 'sha256'))
     const { skills } = await survey(restless, rulesWith(), undefined, STEADY)
     expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a withheld', 'b served'])
-    expect(skills[0]?.findings[0]?.message).toContain('it changes while it is read')
+    expect(skills[0]?.findings[0]?.message).toContain('it changes each time it is read')
   })
 
   test.each<[string, Partial<FetchLimits>]>([
@@ -449,7 +449,7 @@ describe('a hostile folder', () => {
 
     expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a served', 'b withheld'])
     expect(skills[1]?.findings.map(({ message }) => message)).toEqual([
-      'It lies over limits.repository.depth or limits.repository.path_bytes',
+      'It exceeds limits.repository.depth or limits.repository.path_bytes',
     ])
     expect(findings.filter(({ path, rule }) => rule !== 'path-refused' || !path.startsWith('junk/'))).toEqual([])
   })

@@ -24,7 +24,7 @@ describe.each([
   test('an authority that is not known, a certificate that is over, a name that does not fit, each has its name', async () => {
     const stranger = new Authority('Nobody')
     const cases: readonly [Identity, string][] = [
-      [stranger.vouchFor(['127.0.0.1']), 'not of an authority that is trusted here'],
+      [stranger.vouchFor(['127.0.0.1']), 'not from a trusted authority'],
       [authority.vouchFor(['127.0.0.1'], EXPIRED), 'the certificate has expired (CERT_HAS_EXPIRED)'],
       [authority.vouchFor(['elsewhere.example.test']), 'ERR_TLS_CERT_ALTNAME_INVALID'],
     ]

@@ -150,7 +150,7 @@ export class PackFile implements Disposable {
 
   /** Returns at least `length` bytes from `offset`, as a view that is valid until the next call. */
   #bytes(offset: number, length: number): Buffer {
-    if (length <= 0 || offset + length > this.end) throw new Malformed('an object lies beyond the end')
+    if (length <= 0 || offset + length > this.end) throw new Malformed('an object is beyond the end')
     if (offset < this.#windowAt || offset + length > this.#windowAt + this.#window.length) {
       // Backward reads tend to continue backward, and would otherwise load a window per object.
       const from = offset < this.#windowAt ? Math.max(offset - WINDOW_BYTES / 2, 0) : offset

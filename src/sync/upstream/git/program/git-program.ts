@@ -131,11 +131,11 @@ export class GitProgram implements AsyncDisposable {
     const printed = await this.run({ args: ['--version'] }, what, signal)
     const version = gitVersionIn(printed.toString('latin1'))
     if (version !== undefined && obeysNoLazyFetch(version)) return
-    const found = version === undefined ? 'says no version' : `is version ${version.join('.')}`
+    const found = version === undefined ? 'reports no version' : `is version ${version.join('.')}`
     throw new SyncError(
       'unsupported',
       `${what}: the git program ${found}, and can be made to run a program that the repository names (CVE-2024-32004); ` +
-        'it takes git 2.45.1, or a release of an older line with that fixed',
+        'git 2.45.1, or a release of an older line with that fixed, is required',
     )
   }
 

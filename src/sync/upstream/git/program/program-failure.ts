@@ -84,12 +84,13 @@ const OF_SSH: readonly Reading[] = [
   [
     'credentials-rejected',
     /Server accepts key: [^]*Permission denied \(([^\n)]*)\)/,
-    () => 'the host knows the key, and it cannot be used: its passphrase is missing, or is another',
+    () => 'the host knows the key, but it cannot be used: its passphrase is missing or wrong',
   ],
   [
     'credentials-rejected',
     /Load key [^\n]*: (bad permissions|invalid format|error in libcrypto)/,
-    ([, why]) => `the key cannot be used: ${why === 'bad permissions' ? 'others may read it' : 'it is no private key'}`,
+    ([, why]) =>
+      `the key cannot be used: ${why === 'bad permissions' ? 'others may read it' : 'it is not a private key'}`,
   ],
   [
     'credentials-rejected',
@@ -136,7 +137,11 @@ const OF_GIT: readonly Reading[] = [
     ([, one, other]) => `the part of git that speaks ${one ?? other} is not there`,
   ],
   // The permission is in variables that a git before 2.31 ignores.
-  ['unsupported', /transport '(https?)' not allowed/, () => 'the git program is too old for it: it takes git 2.31'],
+  [
+    'unsupported',
+    /transport '(https?)' not allowed/,
+    () => 'the git program is too old for it: git 2.31 or newer is required',
+  ],
   [
     'ref-not-found',
     /mismatched algorithms|does not support this repository's object format|protocol error: expected sha\/ref, got/,
@@ -147,7 +152,7 @@ const OF_GIT: readonly Reading[] = [
     /died of signal (?:25|31)\b|File size limit exceeded|File too large/,
     (_, { reach }) => `more comes than ${namedLimit('packBytes', reach.limits)} bytes`,
   ],
-  ['limit-exceeded', /[Oo]ut of memory|Cannot allocate memory/, () => 'it takes more memory than git is given'],
+  ['limit-exceeded', /[Oo]ut of memory|Cannot allocate memory/, () => 'it needs more memory than git is given'],
   ['store-failed', /No space left on device|Disk quota exceeded/, () => 'no space is left for scratch'],
   [
     'repository-not-found',
@@ -192,7 +197,7 @@ function refusal({ what, stderr }: FailedRun): ObjectsRefused | undefined {
   if (found.length === 0) return undefined
   const ids = found.map(([, , id = '']) => id)
   const isUnadvertised = found.some(([, why]) => why === 'unadvertised object')
-  const why = isUnadvertised ? 'hands out nothing by its id but what a branch or a tag points to' : 'does not have it'
+  const why = isUnadvertised ? 'gives out only what a branch or a tag points to' : 'does not have it'
   return new ObjectsRefused(`${what}: the server ${why} (${ids[0]})`, ids, isUnadvertised)
 }
 
@@ -219,10 +224,10 @@ async function hostFailure({ ssh, folder }: FailedRun): Promise<string | undefin
   if (/has changed and you have requested strict checking/.test(ssh)) {
     const known = fingerprintOf((await knownHostLines(folder))[line - 1])
     const expected = known === undefined ? 'another is known' : `${known} is known (line ${line})`
-    return `the host key has changed: ${presented}, and ${expected}. Nothing was accepted; ask who runs the host before the known hosts are changed`
+    return `the host key has changed: ${presented}, and ${expected}. Nothing was accepted; ask the operator of the host before you change the known hosts`
   }
   if (/revoked/i.test(ssh)) return `the host key is revoked: ${presented}`
-  return `the host key is unknown: ${presented}, and the known hosts have none for it. Compare the fingerprint with who runs the host, then add the key to the known hosts`
+  return `the host key is unknown: ${presented}, and the known hosts have none for it. Compare the fingerprint with the operator of the host, then add the key to the known hosts`
 }
 
 function fingerprintOf(line: string | undefined): string | undefined {

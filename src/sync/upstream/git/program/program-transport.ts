@@ -91,5 +91,5 @@ function withTarget(ref: Ref, target: string | undefined): Ref {
 }
 
 function noList(address: string): SyncError {
-  return new SyncError('source-unreachable', `Cannot list the refs of "${address}": the answer is no list of refs`)
+  return new SyncError('source-unreachable', `Cannot list the refs of "${address}": the answer is not a list of refs`)
 }

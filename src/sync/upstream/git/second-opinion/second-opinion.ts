@@ -78,8 +78,8 @@ export async function secondOpinion(
   signal: AbortSignal,
 ): Promise<SecondOpinion> {
   const limits = { ...reach.limits, packBytes: Math.min(reach.limits.packBytes, SECOND_BYTES) }
-  if (formatOf(revision.commit) === 'sha256') return notCompared('it reads no SHA-256 repositories')
-  if (!/^(?:https?|file):/i.test(url)) return notCompared('it speaks no ssh')
+  if (formatOf(revision.commit) === 'sha256') return notCompared('it does not support SHA-256 repositories')
+  if (!/^(?:https?|file):/i.test(url)) return notCompared('it does not support ssh')
   const place = /^file:/i.test(url)
     ? await placeOnDisk(url)
     : { kind: 'remote' as const, url, way: await reach.way(signal) }
@@ -156,6 +156,6 @@ async function askedInThread(task: SecondTask, signal: AbortSignal): Promise<Sec
 function explanationOf(cause: unknown): unknown {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'ERR_WORKER_OUT_OF_MEMORY')
-    return new SyncError('limit-exceeded', `it takes more than ${THREAD_HEAP_MB} MB of memory`, { cause })
+    return new SyncError('limit-exceeded', `it needs more than ${THREAD_HEAP_MB} MB of memory`, { cause })
   return cause
 }

@@ -53,7 +53,7 @@ async function fetchCommit(
 
 /** Returns the reason for an error about an unsupported host or repository; throws any other. */
 function refusalOf(error: unknown): string {
-  if (error instanceof Errors.RemoteCapabilityError) return 'the host sends no commit without those behind it'
+  if (error instanceof Errors.RemoteCapabilityError) return 'the host does not send a commit without its history'
   if (error instanceof Errors.NotFoundError) return `it finds no ${error.data.what} at the host`
   throw foreign(error)
 }

@@ -93,7 +93,7 @@ interface ClaimedRef {
 /** Validates a ref. If an id is not in the server's format, the whole answer is not a list of refs. */
 export function checkedRef({ name, id, target, peeled }: ClaimedRef, { base, format }: Omit<Server, 'refs'>): Ref {
   if (name === '' || !isIdOf(format, id) || (peeled !== undefined && !isIdOf(format, peeled))) {
-    throw new SyncError('source-unreachable', `Cannot list the refs of "${base}": the answer is no list of refs`)
+    throw new SyncError('source-unreachable', `Cannot list the refs of "${base}": the answer is not a list of refs`)
   }
   return { name, id, ...(target === undefined ? {} : { target }), ...(peeled === undefined ? {} : { peeled }) }
 }

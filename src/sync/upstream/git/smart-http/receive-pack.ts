@@ -26,7 +26,7 @@ export async function askReceiver(http: GitHttp, url: string, branch: string): P
     throw new SyncError('unsupported', `Cannot push to "${url}": its server does not report the end of a push`)
   const tip = refs.get(branch)
   if (tip !== undefined && !isIdOf('sha1', tip))
-    throw new SyncError('source-unreachable', `Cannot push to "${url}": the answer is no list of refs`)
+    throw new SyncError('source-unreachable', `Cannot push to "${url}": the answer is not a list of refs`)
   return { base: http.base, tip, hasSideBand: capabilities.has('side-band-64k') }
 }
 

@@ -61,7 +61,7 @@ export async function initialize(
   const offered = reply.result['protocolVersion']
   if (typeof offered !== 'string' || !SUPPORTED_PROTOCOL_VERSIONS.includes(offered)) {
     const version =
-      typeof offered === 'string' ? `version ${printable(offered.slice(0, 80))}` : 'a version that is no text'
+      typeof offered === 'string' ? `version ${printable(offered.slice(0, 80))}` : 'a version that is not text'
     throw new SyncError('unsupported', `${what}: it speaks ${version}`)
   }
   dialogue.channel.speak(offered)

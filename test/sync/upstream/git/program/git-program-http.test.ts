@@ -151,7 +151,7 @@ test.each([
 )
 
 test.each([
-  ['older than 2.31', 'unset GIT_CONFIG_COUNT; exec git "$@"', 'unsupported', 'it takes git 2.31'],
+  ['older than 2.31', 'unset GIT_CONFIG_COUNT; exec git "$@"', 'unsupported', 'git 2.31 or newer is required'],
   ['without its part for http', 'GIT_EXEC_PATH=/nonexistent exec git "$@"', 'git-missing', 'speaks http'],
   ['that is not there', 'exec /nonexistent/git', 'git-missing', 'not there'],
 ])('a git program %s is named, and nobody is asked', async (_, script, code, why) => {

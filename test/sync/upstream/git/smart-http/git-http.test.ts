@@ -323,7 +323,7 @@ test.each([
 
   const failure = await failureOf(reached.upstream.resolve(STEADY))
 
-  expect(failure).toMatchObject({ code: 'source-unreachable', message: expect.stringContaining('no list of refs') })
+  expect(failure).toMatchObject({ code: 'source-unreachable', message: expect.stringContaining('not a list of refs') })
 })
 
 test('a repository whose ids are made by another hash is unsupported', async () => {
