@@ -44,7 +44,7 @@ function matchFaults(entry: unknown, earlier: readonly unknown[], path: KeyPath)
 /** Reports `schedule` and `every` in the same entry. */
 export function timeFaults(entry: Entry, path: KeyPath): Fault[] {
   if (!Object.hasOwn(entry, 'schedule') || !Object.hasOwn(entry, 'every')) return []
-  return [{ path: [...path, 'every'], at: 'key', message: 'stands beside `schedule`; keep one of the two' }]
+  return [{ path: [...path, 'every'], at: 'key', message: 'is used together with `schedule`; keep one of the two' }]
 }
 
 /** Checks `auth` and `proxy` on their own. */
@@ -69,7 +69,7 @@ function authFaults(auth: unknown, path: KeyPath): Fault[] {
 function apiMisuse(api: string): string | undefined {
   const url = URL.parse(api)
   if (url === null) return undefined
-  if (url.search !== '' || url.hash !== '') return 'must not hold a query or a fragment'
+  if (url.search !== '' || url.hash !== '') return 'must not contain a query or a fragment'
   return isOpen(url) ? IN_CLEAR : undefined
 }
 
@@ -127,7 +127,7 @@ export function authMisuse(address: unknown, auth: unknown, proxy: unknown): str
   const url = URL.parse(address)
   if (url === null) return undefined
   if (isForSsh) return '`ssh` has no use with this address; it goes with ssh://… and git@host:path'
-  if (url.protocol === 'file:') return 'has no use with a file: address; remove it'
+  if (url.protocol === 'file:') return 'is not used with a file: address; remove it'
   if (isOpen(url)) return IN_CLEAR
   const between = isObject(proxy) && typeof proxy['url'] === 'string' ? URL.parse(proxy['url']) : null
   return url.protocol === 'http:' && between !== null && !isLoopbackUrl(between) ? IN_CLEAR : undefined

@@ -157,7 +157,7 @@ export function secretOf(
 /** A secret that is unset or only white space: its file may be in the middle of a write. It is never sent. */
 export class BlankSecret extends SyncError {
   constructor(name: string, secret: string | undefined) {
-    const why = (secret ?? '') === '' ? 'it is not set, or empty' : 'it holds nothing but white space'
+    const why = (secret ?? '') === '' ? 'it is not set, or empty' : 'it contains only white space'
     super('credentials-rejected', `Cannot use the ${name}: ${why}`)
   }
 }

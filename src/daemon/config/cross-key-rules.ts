@@ -45,7 +45,7 @@ function duplicateIds(entries: readonly unknown[], key: string): Fault[] {
     if (typeof id !== 'string') return []
     const earlier = first.get(id)
     if (earlier !== undefined) {
-      return [{ path: [key, index, 'id'], message: `is the id of ${keyText([key, earlier])} too; ids must differ` }]
+      return [{ path: [key, index, 'id'], message: `is also the id of ${keyText([key, earlier])}; ids must differ` }]
     }
     first.set(id, index)
     return []
@@ -77,7 +77,7 @@ function sourceFaults(source: unknown, path: KeyPath): Fault[] {
 }
 
 const UNAPPROVABLE =
-  'is "serve", which goes with `approval: none` alone: an approval is of certain files, and these may be others at each reading'
+  'is "serve", which requires `approval: none`: an approval is for certain files, and these may differ at each read'
 
 /** Reports keys that belong to another kind of source. */
 function strayFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
@@ -105,8 +105,8 @@ const STRAYS: readonly Stray[] = [
       ref: 'only a repository has branches and tags',
       signed: 'only a repository has signed commits',
       webhook: 'a folder is watched, and a server is listened to',
-      backend: 'it says what speaks git',
-      fallback: 'only a repository has commits that could vanish from it',
+      backend: 'it chooses the git client',
+      fallback: 'only a repository can lose commits',
     },
   },
   {
@@ -125,9 +125,9 @@ const STRAYS: readonly Stray[] = [
     goesWith: ['url', 'path'],
     keys: {
       root: 'a server has no folders',
-      lfs: 'a server has no pointers of git',
-      docs: 'a server lists skills alone',
-      marketplace: 'a server lists skills alone',
+      lfs: 'a server has no git LFS pointers',
+      docs: 'a server lists only skills',
+      marketplace: 'a server lists only skills',
     },
   },
   {
@@ -150,7 +150,7 @@ function programFaults(source: Readonly<Record<string, unknown>>, path: KeyPath)
   return ['auth', 'ca', 'proxy']
     .filter((key) => Object.hasOwn(source, key))
     .map((key): Fault => {
-      const message = 'goes with the address of a server alone: a program has what it needs in its `env`'
+      const message = 'is only for the address of a server: a program gets what it needs in its `env`'
       return { path: [...path, key], at: 'key', message }
     })
 }
@@ -176,7 +176,7 @@ function addressFaults(value: unknown): Fault[] {
   const { host = LOOPBACK, port } = serve['operations']
   const { host: httpHost = LOOPBACK, port: httpPort = 8741 } = isObject(serve['http']) ? serve['http'] : {}
   if (port === 0 || port !== httpPort || host !== httpHost) return []
-  return [{ path: ['serve', 'operations', 'port'], message: 'is the address of `serve.http` too; they must differ' }]
+  return [{ path: ['serve', 'operations', 'port'], message: 'is also the address of `serve.http`; they must differ' }]
 }
 
 /** Each plugin has one name that clients take, and each old name leads to a plugin that is served. */
@@ -191,7 +191,7 @@ function marketplaceFaults(value: unknown): Fault[] {
   const served = new Set([...packs, ...(typeof plugin === 'string' ? [plugin] : [])])
   return [
     ...(packs.some((id) => id === plugin)
-      ? [{ path: [...path, 'plugin'], message: 'is the id of a pack too; they must differ' }]
+      ? [{ path: [...path, 'plugin'], message: 'is also the id of a pack; they must differ' }]
       : []),
     ...packNameFaults(entry['name'], packs, [...path, 'name']),
     ...retiredFaults(entriesOf(entry, 'retired'), served, [...path, 'retired']),
@@ -257,7 +257,7 @@ function renameFaults(renames: unknown, served: ReadonlySet<string>, path: KeyPa
     for (let steps = 0; typeof now === 'string' && after.has(now) && steps <= after.size; steps += 1)
       now = after.get(now)
     if (typeof now !== 'string' || served.has(now)) return []
-    return [{ path: [...path, old], message: 'leads to no plugin: neither to a pack nor to `plugin`' }]
+    return [{ path: [...path, old], message: 'names no plugin: neither a pack nor `plugin`' }]
   })
 }
 
@@ -274,7 +274,7 @@ function inlineSecrets(value: unknown, path: KeyPath): Fault[] {
       ? [
           {
             path,
-            message: 'holds what looks like a secret; keep secrets out of this file and name where they are read from',
+            message: 'looks like a secret; keep secrets out of this file, and name the place that they are read from',
           },
         ]
       : []
@@ -305,10 +305,10 @@ interface Said {
 
 function misuseOf(backend: unknown, url: string, proxy: unknown): string | undefined {
   if (backend === 'embedded' && isSshAddress(url)) {
-    return 'cannot be embedded for an address of ssh, which the git program alone can reach; use auto or system'
+    return 'cannot be embedded for an ssh address, which only the git program can reach; use auto or system'
   }
   if (backend === 'system' && /^https?:/i.test(url) && isOwnHeader(proxy)) {
-    return 'cannot be system beside `proxy.auth.header`: the git program sends a proxy a user name and a password alone'
+    return 'cannot be system beside `proxy.auth.header`: the git program sends a proxy only a user name and a password'
   }
   return undefined
 }
@@ -328,7 +328,7 @@ function fallbackFaults(sources: readonly unknown[]): Fault[] {
     if (!servers.has(source['fallback']))
       return [{ path, message: 'must be the id of a source with `mcp` that is not disabled' }]
     if (source['update'] !== 'locked')
-      return [{ path, at: 'key', message: 'goes with `update: locked` alone: only what is locked can be known again' }]
+      return [{ path, at: 'key', message: 'requires `update: locked`: only locked content can be recognized' }]
     return []
   })
 }

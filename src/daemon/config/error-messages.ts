@@ -69,7 +69,7 @@ function ofChoice(issue: z.core.$ZodIssueInvalidUnion, schema: SchemaNode, path:
 function unknownKey(schema: SchemaNode, above: KeyPath, key: string): Fault {
   const path = [...above, key]
   const known = keysAt(schema, above)
-  const what = nameable(schema, path) === path ? 'is not a key that is known here' : 'holds a key that is not known'
+  const what = nameable(schema, path) === path ? 'is not a key that is known here' : 'contains a key that is not known'
   return { path, at: 'key', message: what + suggestion(key, known) }
 }
 

@@ -9,7 +9,7 @@ import { cronTimeOf, isCronExpression, nextTimeMs } from '../base/cron-time.ts'
 
 const CONTROL = /\p{Cc}/u
 const CONTROL_BUT_BREAKS = /(?![\t\n\r])\p{Cc}/u
-const CONTROL_FOUND = 'holds a control character'
+const CONTROL_FOUND = 'contains a control character'
 
 /** Text of one line. */
 export function line(maximum = 4096): z.ZodString {
@@ -122,10 +122,10 @@ export function id() {
 
 /** Five fields, or six with seconds first; also `@hourly` and similar. */
 export function cron() {
-  const form = 'is no cron expression; write minute, hour, day of month, month, day of week, such as "*/5 * * * *"'
+  const form = 'is not a cron expression; write minute, hour, day of month, month, day of week, such as "*/5 * * * *"'
   return line(200)
     .refine((text) => isCronExpression(text), { error: form, abort: true })
-    .refine(comesRound, 'names a day that never comes')
+    .refine(comesRound, 'names a day that does not exist')
 }
 
 /** False for February 31, for example. The start date is fixed, so that the answer never changes. */
@@ -221,7 +221,8 @@ function gitUrlFault(text: string): string | undefined {
   const url = URL.parse(text)
   if (url === null) return MUST_BEGIN
   if (url.password !== '' || (url.username !== '' && !SSH.test(text))) return INLINE_SECRET_IN_URL
-  if (url.search !== '' || url.hash !== '') return 'must not hold a query or a fragment; a credential goes into `auth`'
+  if (url.search !== '' || url.hash !== '')
+    return 'must not contain a query or a fragment; a credential goes into `auth`'
   if (SSH.test(text)) return sshUrlFault(url)
   if (!GIT_SCHEMES.has(url.protocol)) return MUST_BEGIN
   if (!text.slice(url.protocol.length).startsWith('//')) return 'must have two slashes after the scheme'
@@ -236,15 +237,15 @@ function sshUrlFault({ hostname, username }: URL): string | undefined {
 }
 
 const INLINE_SECRET_IN_URL =
-  'holds a user name or a password; name it in `auth` as { env: … }, { file: … } or { credential: … }'
+  'contains a user name or a password; name it in `auth` as { env: … }, { file: … } or { credential: … }'
 
 function fileUrlFault(url: URL): string | undefined {
-  if (url.host !== '') return 'must name no host: file:///…, with three slashes'
+  if (url.host !== '') return 'must not name a host: file:///…, with three slashes'
   try {
     fileURLToPath(url)
     return undefined
   } catch (error) {
-    if (error instanceof TypeError || error instanceof URIError) return 'is no path that this machine could open'
+    if (error instanceof TypeError || error instanceof URIError) return 'is not a path that this machine can open'
     throw error
   }
 }
@@ -262,7 +263,7 @@ export function serverUrl() {
   return webUrl().refine((text) => {
     const url = URL.parse(text)
     return url === null || (url.search === '' && url.hash === '')
-  }, 'must not hold a query or a fragment; a credential goes into `auth`')
+  }, 'must not contain a query or a fragment; a credential goes into `auth`')
 }
 
 /** The SKILL.md of a skill that the operator wants from a server. */

@@ -27,9 +27,7 @@ export const SECRET = z
         .regex(/^[A-Z_][A-Z0-9_]*$/, 'must be the name of an environment variable: A-Z, 0-9 and underscores')
         .optional()
         .describe('The name of an environment variable of the daemon.'),
-      file: path()
-        .optional()
-        .describe('A file that holds the secret and nothing else; a line break at its end is ignored.'),
+      file: path().optional().describe('A file that contains only the secret; a line break at its end is ignored.'),
       credential: z
         .string()
         .max(255)
@@ -48,34 +46,34 @@ function isWritten(input: unknown): boolean {
 
 /** A program to run, never through a shell. */
 export const PROGRAM = {
-  command: path().describe('The program to run, without a shell; a name is looked up in PATH.'),
+  command: path().describe('The program to run, without a shell; a name is found through PATH.'),
   args: z.array(line()).optional().describe('Its arguments.'),
   env: z
     .record(
       z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/),
       z.union([z.strictObject({ value: line().describe('The value itself: nothing secret.') }), SECRET], {
         error:
-          'must be { value: TEXT } where it is no secret, else { env: NAME }, { file: PATH } or { credential: NAME }',
+          'must be { value: TEXT } if it is not a secret, else { env: NAME }, { file: PATH } or { credential: NAME }',
       }),
     )
     .optional()
     .describe(
-      'What its environment holds besides PATH and HOME: { value: TEXT } where it is no secret, else where it is read from.',
+      'Its environment besides PATH and HOME: { value: TEXT } if it is not a secret, else the place that it is read from.',
     ),
 }
 
 function username() {
-  return line(255).regex(/^[^:]*$/, 'must not hold a colon')
+  return line(255).regex(/^[^:]*$/, 'must not contain a colon')
 }
 
 const BASIC = z.strictObject({
   username: username().describe('The user name.'),
-  password: SECRET.describe('Where the password is read from.'),
+  password: SECRET.describe('The place that the password is read from.'),
 })
 
 const SSH = z.strictObject({
-  key: SECRET.describe('Where the private key is read from.'),
-  passphrase: SECRET.optional().describe('Where the passphrase of the key is read from.'),
+  key: SECRET.describe('The place that the private key is read from.'),
+  passphrase: SECRET.optional().describe('The place that the passphrase of the key is read from.'),
   known_hosts: path()
     .optional()
     .describe('The keys of the hosts, in the form of OpenSSH. A host that is not in it is refused.'),
@@ -84,7 +82,7 @@ const SSH = z.strictObject({
 const GITHUB_APP = z.strictObject({
   app_id: z.int().min(1).describe('The id of the app.'),
   installation_id: z.int().min(1).describe('The id of its installation.'),
-  private_key: SECRET.describe('Where its private key (PEM, RSA) is read from.'),
+  private_key: SECRET.describe('The place that its private key (PEM, RSA) is read from.'),
   api_url: webUrl().optional().describe('The API of a GitHub Enterprise Server: https://HOST/api/v3.'),
 })
 
@@ -94,7 +92,7 @@ const HEADER = z.strictObject({
     .max(128)
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
     .describe('The name of the HTTP header.'),
-  value: SECRET.describe('Where its value is read from.'),
+  value: SECRET.describe('The place that its value is read from.'),
 })
 
 /** The credential for a proxy. */
@@ -109,7 +107,7 @@ export const PROXY_AUTH = z
 export const GATE_AUTH = z
   .strictObject({
     token: SECRET.optional().describe(
-      'Where an access token is read from. It is sent as a bearer token, without `username`.',
+      'The place that an access token is read from. It is sent as a bearer token, without `username`.',
     ),
     username: username().optional().describe('With `token`: sent as a user name and a password instead.'),
     basic: BASIC.optional().describe('A user name and a password.'),
@@ -117,7 +115,7 @@ export const GATE_AUTH = z
   })
   .refine(...oneOf('token', 'basic', 'header'))
   .refine((value) => value.username === undefined || value.token !== undefined, {
-    error: 'goes with `token` alone',
+    error: 'requires `token`',
     path: ['username'],
   })
 
@@ -127,23 +125,23 @@ const FORMS = ['token', 'basic', 'ssh', 'github_app', 'helper', 'header'] as con
 export const AUTH = z
   .strictObject({
     token: SECRET.optional().describe(
-      'Where an access token is read from. For git it is sent as the password of `username`.',
+      'The place that an access token is read from. For git it is sent as the password of `username`.',
     ),
     username: username()
       .optional()
-      .describe('With `token`: the user name that the git host wants beside it. Default: x-access-token.'),
+      .describe('With `token`: the user name that the git host requires with it. Default: x-access-token.'),
     basic: BASIC.optional().describe('A user name and a password.'),
     ssh: SSH.optional().describe('A private key for ssh.'),
     github_app: GITHUB_APP.optional().describe('A GitHub App, whose tokens are made and renewed as needed.'),
     helper: z
-      .strictObject({ ...PROGRAM, timeout: duration().optional().describe('How long it may take. Default: 30s.') })
+      .strictObject({ ...PROGRAM, timeout: duration().optional().describe('The time limit. Default: 30s.') })
       .optional()
-      .describe('A git credential helper: asked on its standard input, as git asks it.'),
+      .describe('A git credential helper: called with the request on its standard input, as git calls it.'),
     header: HEADER.optional().describe('A header of your own, such as X-Api-Key.'),
   })
   .refine(...oneOf(...FORMS))
   .refine((value) => value.username === undefined || value.token !== undefined, {
-    error: 'goes with `token` alone',
+    error: 'requires `token`',
     path: ['username'],
   })
   .meta({ id: 'auth' })

@@ -25,31 +25,31 @@ function ofCount(fallback: number, description: string) {
 }
 
 const HTTP_LIMITS = z.strictObject({
-  body_bytes: ofBytes(2 ** 20, 'The body of one request.'),
-  header_timeout: ofTimer(10_000, 'How long a client may take to send its headers.'),
+  body_bytes: ofBytes(2 ** 20, 'Size of the body of one request.'),
+  header_timeout: ofTimer(10_000, 'Time limit for a client to send its headers.'),
   request_timeout: ofTimer(
     30_000,
-    'How long a client may take to send a whole request, and the daemon to serve one batch of them.',
+    'Time limit for a client to send a whole request, and for the daemon to serve one batch.',
   ),
   connections: ofCount(10_000, 'Connections open at once.'),
   streams: ofCount(
     10_000,
-    'Streams open at once; above it the client that holds most gives one to the others, and is refused more.',
+    'Streams open at once; above it, the client with the most streams loses one to the others, and gets no further one.',
   ),
   sessions: ofCount(
     10_000,
-    'Sessions of the 2025 era; above it the client that holds most loses the one that it did not use for longest.',
+    'Sessions of the 2025 era; above it, the client with the most sessions loses its least recently used one.',
   ),
-  session_idle_timeout: ofTime(30 * 86_400_000, 'How long a session is kept that nobody uses.'),
-  stream_bytes: ofBytes(2 ** 20, 'What may wait for a client that does not read, before its stream is closed.'),
+  session_idle_timeout: ofTime(30 * 86_400_000, 'Time after which an unused session is closed.'),
+  stream_bytes: ofBytes(2 ** 20, 'Size of the data that may wait for a slow client before its stream is closed.'),
   connections_per_address: count().optional().describe('Connections open at once from one address.'),
   rate: z
     .strictObject({
-      requests: count().describe('How many requests; each message of a batch is one.'),
-      per: duration().describe('In how long a time.'),
+      requests: count().describe('Number of requests; each message of a batch counts as one.'),
+      per: duration().describe('The period that the number applies to.'),
     })
     .optional()
-    .describe('How many requests each client may send; above it the answer is 429 with Retry-After.'),
+    .describe('Requests per client; above it, the answer is 429 with Retry-After.'),
 })
 
 export const LIMITS = z.strictObject({
@@ -62,54 +62,54 @@ export const LIMITS = z.strictObject({
       ),
     })
     .prefault({})
-    .describe('Bounds of one skill. The defaults are what every client of the extension must cope with.'),
+    .describe('Limits for one skill. The defaults are what every client of the extension must support.'),
   frontmatter: z
     .strictObject({
       bytes: ofBytes(FRONTMATTER_LIMITS.bytes, 'Size of the frontmatter of one SKILL.md.'),
       depth: ofCount(FRONTMATTER_LIMITS.depth, 'Levels of nesting in it.'),
     })
     .prefault({})
-    .describe('Bounds of the frontmatter.'),
+    .describe('Limits for the frontmatter.'),
   repository: z
     .strictObject({
-      bytes: ofBytes(FETCH_LIMITS.packBytes, 'What one fetch may bring over the wire.'),
-      files: ofCount(FETCH_LIMITS.files, 'Entries of all folders of one commit, below `root` and `docs` alone.'),
+      bytes: ofBytes(FETCH_LIMITS.packBytes, 'Size of one fetch over the network.'),
+      files: ofCount(FETCH_LIMITS.files, 'Entries of all folders of one commit, below `root` and `docs` only.'),
       segment_bytes: ofBytes(FETCH_LIMITS.segmentBytes, 'Length of one name.'),
       path_bytes: ofBytes(FETCH_LIMITS.pathBytes, 'Length of one path.'),
       depth: ofCount(FETCH_LIMITS.depth, 'Levels of folders.'),
     })
     .prefault({})
-    .describe('Bounds of one repository.'),
+    .describe('Limits for one repository.'),
   fetch: z
     .strictObject({
       concurrency: ofCount(
         4,
-        'Fetches at once. One that takes over 2 s leaves its place to the next, and goes on in one of twice as many besides.',
+        'Fetches at once. A fetch of more than 2 s gives its place to the next, and continues in one of twice as many further places.',
       ),
       concurrency_per_host: ofCount(2, 'Fetches at once from one host.'),
-      connect_timeout: ofTimer(FETCH_LIMITS.connectMs, 'How long until the first byte.'),
-      idle_timeout: ofTimer(FETCH_LIMITS.idleMs, 'How long without a byte.'),
-      total_timeout: ofTimer(FETCH_LIMITS.totalMs, 'How long one fetch may take, all in all.'),
+      connect_timeout: ofTimer(FETCH_LIMITS.connectMs, 'Time limit for the first byte.'),
+      idle_timeout: ofTimer(FETCH_LIMITS.idleMs, 'Time limit between two bytes.'),
+      total_timeout: ofTimer(FETCH_LIMITS.totalMs, 'Time limit for one whole fetch.'),
     })
     .prefault({})
-    .describe('Bounds of fetching.'),
+    .describe('Limits for fetching.'),
   listing: z
     .strictObject({
       entries: ofCount(1000, 'Entries of one page of a listing.'),
       bytes: ofBytes(2 ** 20, 'Size of one page of a listing.'),
     })
     .prefault({})
-    .describe('Bounds of one page of a listing that we serve.'),
-  http: HTTP_LIMITS.prefault({}).describe('Bounds of what HTTP clients can make us hold.'),
+    .describe('Limits for one page of a served listing.'),
+  http: HTTP_LIMITS.prefault({}).describe('Limits for the resources that HTTP clients can use.'),
   disk: z
     .strictObject({
       bytes: ofBytes(
         RETENTION.bytes,
-        'Size of what is kept, the served skills included. Older generations go first; no fetch starts above it.',
+        'Size of all stored content, including the served skills. Older generations are removed first; no fetch starts above it.',
       ),
     })
     .prefault({})
-    .describe('Bounds of the disk.'),
+    .describe('Limits for the disk.'),
 })
 
 export const KEPT = z.strictObject({

@@ -11,35 +11,36 @@ function pluginName(): z.ZodString {
   return z
     .string()
     .max(64)
-    .refine(isServedPluginName, 'must be 1 to 64 of a-z, 0-9 and single inner hyphens, and no device of Windows')
+    .refine(
+      isServedPluginName,
+      'must be 1 to 64 of a-z, 0-9 and single inner hyphens, and not the name of a Windows device',
+    )
 }
 
 const TLS = z.strictObject({
-  certificate: path().describe('The certificate and those between it and the root (PEM).'),
-  key: SECRET.describe('Where the private key (PEM) is read from.'),
+  certificate: path().describe('The certificate and the intermediate certificates (PEM).'),
+  key: SECRET.describe('The place that the private key (PEM) is read from.'),
 })
 
 const HTTP = z.strictObject({
   host: host().default('127.0.0.1').describe('The address to listen on.'),
   port: port().default(8741).describe('The port to listen on; 0 picks a free one.'),
-  public_url: webUrl()
-    .optional()
-    .describe('The address by which clients reach us, where it is another than host and port.'),
+  public_url: webUrl().optional().describe('The address that clients use, if it differs from host and port.'),
   allowed_hosts: z
     .array(
       line(253).regex(/^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i, 'must be a host name, without a scheme or a path'),
     )
     .optional()
-    .describe('Values of the Host header to answer, besides host and port. Without a port: with any.'),
+    .describe('Accepted values of the Host header, besides host and port. A value without a port accepts any port.'),
   allowed_origins: z
-    .array(line(300).regex(/^https?:\/\/[^/?#@]+$/i, 'must be http:// or https:// and a host, with nothing behind it'))
+    .array(line(300).regex(/^https?:\/\/[^/?#@]+$/i, 'must be http:// or https:// and a host, with nothing after it'))
     .optional()
-    .describe('Values of the Origin header to answer.'),
+    .describe('Accepted values of the Origin header.'),
   trusted_proxies: z
     .array(line(100).refine(isNetwork, 'must be an IP address, or a network such as 10.0.0.0/8'))
     .optional()
-    .describe('Addresses or networks whose X-Forwarded-For is believed.'),
-  tls: TLS.optional().describe('Serve https by ourselves. Read again when the files change.'),
+    .describe('Addresses or networks whose X-Forwarded-For header is trusted.'),
+  tls: TLS.optional().describe('Serve https without a proxy. The files are read again when they change.'),
 })
 
 function isNetwork(text: string): boolean {
@@ -58,38 +59,40 @@ function issuerScopes() {
 const PAGE_CLIENT = z.strictObject({
   client_id: line(300)
     .regex(/^[\x20-\x7E]+$/, 'must be the id of a client: ASCII characters')
-    .describe('The client that the issuer knows the page by.'),
+    .describe('The id of the client that the issuer has for the page.'),
   client_secret: SECRET.optional().describe(
-    'Where the secret of the client is read from. Without it the client is a public one; PKCE is used with both.',
+    'The place that the secret of the client is read from. Without it, the client is public. Both use PKCE.',
   ),
   scopes: issuerScopes()
     .optional()
-    .describe('What is asked for besides openid. Default: the scopes of `oauth`, else page.'),
+    .describe('The scopes to request besides openid. Default: the scopes of `oauth`, else page.'),
   session: duration({ least: '1m', most: '12h' })
     .optional()
-    .describe('How long a sign-in lasts. Default: as long as its ID token.'),
+    .describe('The duration of a sign-in. Default: until its ID token expires.'),
 })
 
 const OAUTH = z.strictObject({
   issuer: webUrl().describe(
-    'The authorization server whose tokens are accepted, as it calls itself; https off this machine.',
+    'The authorization server whose tokens are accepted, by its issuer identifier; https unless it is on this machine.',
   ),
-  audience: line().optional().describe('What a token must be meant for. Default: our own address with /mcp.'),
+  audience: line()
+    .optional()
+    .describe('The audience that a token must have. Default: the address of this server with /mcp.'),
   scopes: issuerScopes()
     .optional()
     .describe(
-      'What a token must allow, all of them, to open everything. Default: each scope of ours opens what it names.',
+      'The scopes that a token must have, all of them, for access to everything. Default: each scope of skillsyncd gives access to what it names.',
     ),
   token_type: z
     .enum(['jwt', 'at+jwt'])
     .optional()
     .describe(
-      'at+jwt: only access tokens that say so in `typ` (RFC 9068) are accepted. jwt (the default): also those that name no type of their own, unless they are seen to be ID, refresh or logout tokens.',
+      'at+jwt: only tokens that are declared as access tokens in `typ` (RFC 9068) are accepted. jwt (the default): also tokens without a specific type, unless they are recognized as ID, refresh or logout tokens.',
     ),
   keys_max_age: duration()
     .optional()
     .describe(
-      'For how long its keys are used while they cannot be fetched again; then every token of it is answered with 503. Default: 24h.',
+      'The time that its keys are used while they cannot be fetched again; after that, each of its tokens gets 503. Default: 24h.',
     ),
   page: PAGE_CLIENT.optional().describe(
     'People sign in to the page with the issuer (OpenID Connect); needs `http.public_url`.',
@@ -97,7 +100,7 @@ const OAUTH = z.strictObject({
 })
 
 function surface<Shape extends z.ZodRawShape>(description: string, more: Shape) {
-  const enabled = z.boolean().optional().describe('Set to false, it is not offered. Default: true.')
+  const enabled = z.boolean().optional().describe('false: it is not offered. Default: true.')
   return z
     .strictObject({ enabled, ...more })
     .optional()
@@ -115,11 +118,11 @@ const SURFACES = {
       list: z
         .enum(['skills', 'files'])
         .optional()
-        .describe('What resources/list holds: each SKILL.md, or every file. Default: skills.'),
+        .describe('The content of resources/list: each SKILL.md, or every file. Default: skills.'),
       synthetic: z
         .enum(['hide', 'list'])
         .optional()
-        .describe('Whether it holds archives and manifests too, which are made by us. Default: hide.'),
+        .describe('list: it also has generated archives and manifests. Default: hide.'),
     })
     .optional()
     .describe('The list of resources.'),
@@ -127,26 +130,31 @@ const SURFACES = {
     templates: z
       .enum(['omit', 'include'])
       .optional()
-      .describe('Whether templates stand in it as entries. Default: omit.'),
+      .describe('include: templates are listed in it too. Default: omit.'),
   }),
   templates: z
     .array(z.strictObject({ uri: SPACE.describe('A URI template, such as skill://docs/{product}/SKILL.md.') }))
-    .refine((spaces) => new Set(spaces.map(({ uri }) => uri)).size === spaces.length, 'must not hold a template twice')
+    .refine(
+      (spaces) => new Set(spaces.map(({ uri }) => uri)).size === spaces.length,
+      'must not contain a template twice',
+    )
     .optional()
     .describe('Spaces of skills to offer as resource templates, besides one per source.'),
   contract: surface('The resource:// URI contract.', {}),
-  tools: surface('The tools list_skills and get_skill, and with them search_skills.', {
+  tools: surface('The tools list_skills, get_skill and search_skills.', {
     paths: z
       .enum(['auto', 'omit'])
       .optional()
-      .describe('Whether callers on the same disk are told paths. Default: auto.'),
-    wait: duration().optional().describe('How long a call may wait for a stale source. Default: 2s.'),
+      .describe('auto: callers on the same disk get the paths of skills. Default: auto.'),
+    wait: duration().optional().describe('The time that a call waits at most for a stale source. Default: 2s.'),
   }),
   prompts: surface('The prompts init-skills and skills-catalog, and skills as prompts.', {
     skills: z
       .enum(['none', 'user-invocable'])
       .optional()
-      .describe('Whether the listed skills are prompts too, but those with user-invocable: false. Default: none.'),
+      .describe(
+        'user-invocable: each listed skill is a prompt too, except those with user-invocable: false. Default: none.',
+      ),
   }),
   search: surface('The tool search_skills, beside the two of `tools`.', {}),
   page: surface('The catalog for people, at /.', {
@@ -156,19 +164,19 @@ const SURFACES = {
   marketplace: z
     .strictObject({
       name: pluginName()
-        .refine((name) => !isReservedName(name), 'is a name that Claude Code refuses; take one of your organization')
-        .describe('Its name, for good: clients refuse another one later.'),
+        .refine((name) => !isReservedName(name), 'is a name that Claude Code refuses; use one of your organization')
+        .describe('Its name. It is permanent: clients refuse a changed name.'),
       owner: line(200).optional().describe('The name of your organization. Default: that of the marketplace.'),
-      description: line(1_024).optional().describe('What clients say of it. Default: Agent Skills.'),
-      plugin: pluginName().default('skills').describe('The plugin of the skills that are in no pack.'),
+      description: line(1_024).optional().describe('The description that clients show. Default: Agent Skills.'),
+      plugin: pluginName().default('skills').describe('The plugin with the skills that are in no pack.'),
       retired: z
         .array(pluginName())
         .optional()
-        .describe('Packs of before: clients that installed one drop its skills. Without this, some keep them.'),
+        .describe('Removed packs: clients that installed one remove its skills. Without this, some clients keep them.'),
       renames: z
         .record(pluginName(), pluginName())
         .optional()
-        .describe('The names of packs of before, each with the name that it has now.'),
+        .describe('The former names of packs, each with the current name.'),
     })
     .optional()
     .describe(
@@ -180,30 +188,30 @@ const SURFACES = {
         .boolean()
         .optional()
         .describe(
-          'false: there is none. true: the start is refused where it has no place. Default: wherever it has one.',
+          'false: not served. true: the start fails if there is no address for it. Default: served where there is an address for it.',
         ),
     })
     .optional()
-    .describe('/metrics, in the form of Prometheus: beside MCP on loopback, else at `operations`.'),
+    .describe('/metrics, for Prometheus: at the address of MCP on loopback, else at `operations`.'),
 }
 
 export const SERVE = z.strictObject({
   http: HTTP.prefault({}).describe('The address that MCP clients connect to.'),
   operations: z
     .strictObject({
-      host: host().default('127.0.0.1').describe('The address to listen on; it need not be on loopback.'),
+      host: host().default('127.0.0.1').describe('The address to listen on; it may be outside loopback.'),
       port: port().describe('The port to listen on; 0 picks a free one.'),
     })
     .optional()
-    .describe('A second address, which has /hooks and /metrics in place of the first.'),
+    .describe('A second address, which serves /hooks and /metrics instead of the first.'),
   public: z
     .array(z.enum(['page', 'well-known', 'marketplace', 'metrics']))
     .optional()
-    .describe('What is answered without a token, on purpose.'),
+    .describe('The parts that are served without a token.'),
   oauth: OAUTH.optional().describe('Accept the access tokens of an authorization server.'),
-  instructions: prose(65_536).optional().describe('What clients are told about this server when they connect.'),
+  instructions: prose(65_536).optional().describe('The instructions that clients get when they connect.'),
   ttl: duration({ most: '365d' })
     .prefault('1m')
-    .describe('How long clients may take an answer for fresh without asking.'),
+    .describe('The time that clients may reuse an answer without a new request.'),
   ...SURFACES,
 })

@@ -29,19 +29,19 @@ const TAG_RANGE = z.strictObject({
   prefix: line(200)
     .regex(/^[^ ~^:?*[\\]*$/, 'must be the beginning of a tag name')
     .optional()
-    .describe('What stands before the version in the name of the tag, such as v.'),
-  prereleases: z.boolean().optional().describe('Whether versions such as 2.0.0-rc.1 count. Default: false.'),
+    .describe('The text before the version in the name of the tag, such as v.'),
+  prereleases: z.boolean().optional().describe('true: versions such as 2.0.0-rc.1 count too. Default: false.'),
 })
 
 const SIGNED = z
   .strictObject({
-    require: z.enum(['commit', 'tag', 'both']).describe('What must be signed by one of the signers.'),
+    require: z.enum(['commit', 'tag', 'both']).describe('The object that one of the signers must have signed.'),
     allowed_signers: path().optional().describe('The keys of the signers, in the allowed-signers form of OpenSSH.'),
     keyring: path().optional().describe('The OpenPGP keys of the signers, armored.'),
     grace: duration()
       .optional()
       .describe(
-        'How long after the end of the validity of a key what it signed before may come for the first time. Default: for ever.',
+        'The time after the end of the validity of a key in which an earlier signed object may still appear for the first time. Default: unlimited.',
       ),
   })
   .refine((value) => value.allowed_signers !== undefined || value.keyring !== undefined, {
@@ -53,7 +53,7 @@ const POLICY = z.strictObject({
     .enum(HIDDEN_POLICIES)
     .optional()
     .describe(
-      'Characters that people do not see. note: serve the skill, with a finding. deceptive: withhold it for those that smuggle, reorder or conceal text (tags, bidirectional controls, terminal escapes), note the rest. withhold: withhold it for any. Default: deceptive.',
+      'Invisible characters. note: serve the skill, with a finding. deceptive: withhold it for those that smuggle, reorder or conceal text (tags, bidirectional controls, terminal escapes), note the rest. withhold: withhold it for any. Default: deceptive.',
     ),
 })
 
@@ -71,12 +71,14 @@ const BRAKES = z.strictObject({
   older_commit: z
     .enum(['hold', 'follow'])
     .optional()
-    .describe('A branch that goes back to a commit before the one that is served. Default: hold.'),
+    .describe('A branch that moves back to a commit before the served one. Default: hold.'),
 })
 
 const WEBHOOK = z.strictObject({
-  provider: z.enum(['github', 'gitlab', 'gitea', 'forgejo', 'generic']).describe('Whose form the requests have.'),
-  secret: SECRET.describe('Where the secret that signs the requests is read from.'),
+  provider: z
+    .enum(['github', 'gitlab', 'gitea', 'forgejo', 'generic'])
+    .describe('The git host that defines the form of the requests.'),
+  secret: SECRET.describe('The place that the secret for the signatures of requests is read from.'),
 })
 
 const BUDGETS = z.strictObject({
@@ -86,33 +88,35 @@ const BUDGETS = z.strictObject({
   listing_bytes: bytes().optional().describe('The size of one listing, all of its pages. Default: 64MiB.'),
   listing_pages: count().optional().describe('The pages of one listing. Default: 1000.'),
   listing_entries: count().optional().describe('The entries of one listing. Default: 50000.'),
-  listing_timeout: duration().optional().describe('How long one listing may take. Default: 60s.'),
-  stored_bytes: bytes().optional().describe('What is kept of this server. Default: 1GiB.'),
-  hourly_bytes: bytes().optional().describe('What is fetched from it in an hour. Default: 200MiB.'),
+  listing_timeout: duration().optional().describe('The time limit for one listing. Default: 60s.'),
+  stored_bytes: bytes().optional().describe('The size of the stored files of this server. Default: 1GiB.'),
+  hourly_bytes: bytes().optional().describe('The bytes fetched from it in an hour. Default: 200MiB.'),
 })
 
 const PROXY = z.strictObject({
   url: webUrl().describe('The address of the proxy.'),
-  auth: PROXY_AUTH.optional().describe('How we prove to the proxy who we are.'),
+  auth: PROXY_AUTH.optional().describe('The credential for the proxy.'),
 })
 
 /** The keys of one source that `defaults` can also set, for all sources with a common address prefix. */
 export const SHARED = {
   schedule: cron()
     .optional()
-    .describe('When to look for a new commit: a cron expression, in the time zone of the daemon. Or use `every`.'),
+    .describe(
+      'The times to check for a new commit: a cron expression, in the time zone of the daemon. Or use `every`.',
+    ),
   every: duration({ least: '1s', most: '365d' })
     .optional()
-    .describe('How often to look for a new commit, such as 30s, 5m or 1h. Default: 5m; 30s for a folder.'),
+    .describe('The interval to check for a new commit, such as 30s, 5m or 1h. Default: 5m; 30s for a folder.'),
   max_age: duration()
     .optional()
     .describe(
-      'How old the last success may be before a required source makes the daemon unready. Default: a day, or four times what lies between two looks.',
+      'The age of the last success above which a required source makes the daemon unready. Default: a day, or four times the interval between two checks.',
     ),
-  auth: AUTH.optional().describe('How we prove to the other side who we are. Secrets are named, never written.'),
+  auth: AUTH.optional().describe('The credential for the host. Secrets are named, never written.'),
   signed: SIGNED.optional().describe('Serve only what one of these signers has signed.'),
-  policy: POLICY.optional().describe('What becomes of a skill that breaks a content rule.'),
-  brakes: BRAKES.optional().describe('What waits for `skillsyncd approve`, and what is followed.'),
+  policy: POLICY.optional().describe('The action for a skill that breaks a content rule.'),
+  brakes: BRAKES.optional().describe('The moves that wait for `skillsyncd approve`, and those that are followed.'),
   marketplace: z
     .boolean()
     .optional()
@@ -123,25 +127,27 @@ export const SHARED = {
     .enum(['auto', 'embedded', 'system'])
     .optional()
     .describe(
-      'What speaks git: our own reader (embedded, not for ssh), or the git program (system). Default: auto, which picks by the address.',
+      'The git client: the built-in reader (embedded, not for ssh), or the git program (system). Default: auto, which chooses by the address.',
     ),
   ca: path().optional().describe('Certificates (PEM) to trust for this host besides those of the system.'),
   proxy: z
     .union([z.literal('none'), PROXY], { error: 'must be none, or { url: …, auth: … }' })
     .optional()
-    .describe('The proxy that leads to this host, or none. Default: what HTTPS_PROXY, HTTP_PROXY and NO_PROXY say.'),
+    .describe('The proxy for this host, or none. Default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY define.'),
 }
 
 const WHERE = {
   url: gitUrl()
     .optional()
     .describe('A git repository: https://…, http://…, ssh://…, git@host:path, or file:///… on this disk.'),
-  path: path().optional().describe('A plain folder of skills, for authors. It is watched, and served as it is.'),
+  path: path()
+    .optional()
+    .describe('A plain folder of skills, for authors. It is watched, and served in its current state.'),
   links: z
     .enum(['inside', 'follow'])
     .optional()
     .describe(
-      'Of a folder: links in it that lead out of it. Refuse them (inside), or read those that lead to a skill of the same owner as that skill (follow). Default: inside.',
+      'For a folder: links in it that lead out of it. Refuse them (inside), or read those that lead to a skill of the same owner as that skill (follow). Default: inside.',
     ),
   mcp: z
     .union([serverUrl(), z.strictObject(PROGRAM)], {
@@ -161,31 +167,37 @@ const SELECTION = {
   root: folder()
     .default('')
     .describe('The folder that skill paths are relative to. Default: the root of the repository.'),
-  include: globs().default(['**']).describe('Globs over skill paths: a skill is taken if one of these matches.'),
-  exclude: globs().default([]).describe('Globs over skill paths: a skill is left out if one of these matches.'),
-  unlisted: globs().default([]).describe('Globs over skill paths: served to whoever knows the URI, in no list.'),
+  include: globs().default(['**']).describe('Globs over skill paths: a skill is included if one of these matches.'),
+  exclude: globs().default([]).describe('Globs over skill paths: a skill is excluded if one of these matches.'),
+  unlisted: globs()
+    .default([])
+    .describe(
+      'Globs over skill paths: a skill is in no list, and clients that know its URI can read it, if one of these matches.',
+    ),
   names: z
     .enum(['remap', 'exact'])
     .default('remap')
-    .describe('A skill whose folder is not called as its frontmatter says: serve it under the name, or withhold it.'),
+    .describe(
+      'A skill whose name in the frontmatter differs from its folder: serve it under the name, or withhold it.',
+    ),
   strict: z
     .boolean()
     .default(false)
-    .describe('Refuse a whole commit that holds an invalid skill; the earlier one is served on.'),
+    .describe('Refuse a whole commit that contains an invalid skill; the earlier one is still served.'),
   lfs: z
     .enum(['leave-out', 'withhold', 'pointers'])
     .default('leave-out')
     .describe(
-      'A file that is a git LFS pointer: leave it out, withhold the skill that holds it, or serve the pointer as it is.',
+      'A file that is a git LFS pointer: omit it, withhold the skill that contains it, or serve the pointer as it is.',
     ),
   nested: z
     .enum(['as-skills', 'as-files'])
     .default('as-skills')
-    .describe('A skill inside the folder of a skill: a skill of its own too, or files of the outer one alone.'),
+    .describe('A skill inside the folder of a skill: also a skill of its own, or only files of the outer one.'),
   contract: z
     .boolean()
     .optional()
-    .describe('Hold every skill to the x-personal-mcp frontmatter contract. Default: false.'),
+    .describe('Require the x-personal-mcp frontmatter contract of every skill. Default: false.'),
   docs: folder()
     .optional()
     .describe('The folder of the repository that is served at resource://docs/. One source may have it.'),
@@ -196,50 +208,52 @@ const SELECTION = {
 }
 
 const FOLLOWING = {
-  enabled: z.boolean().default(true).describe('Set to false, the source is neither looked at nor served.'),
+  enabled: z.boolean().default(true).describe('false: the source is neither polled nor served. Default: true.'),
   required: z
     .boolean()
     .default(false)
     .describe(
-      'The daemon is not ready while this source has nothing to serve, or nothing younger than `max_age`. Default: false.',
+      'true: the daemon is not ready while this source has nothing to serve, or nothing younger than `max_age`. Default: false.',
     ),
   update: z
     .enum(['auto', 'locked', 'review'])
     .default('auto')
     .describe(
-      'Follow the ref; move only when the lock moves; or wait for `skillsyncd approve`, the first commit too. Where the lock has the source, the lock alone moves it: see `lock`.',
+      'Follow the ref; move only when the lock moves; or wait for `skillsyncd approve`, also for the first commit. If the lock has the source, only the lock moves it: see `lock`.',
     ),
-  webhook: WEBHOOK.optional().describe('Accept "look now" from the git host at /hooks/<id>.'),
+  webhook: WEBHOOK.optional().describe('Accept notifications of the git host at /hooks/<id>.'),
   fallback: id()
     .optional()
-    .describe('The id of an mcp source that has the locked skills, should their commit vanish here.'),
+    .describe('The id of an mcp source that has the locked skills, in case this repository loses their commit.'),
 }
 
 const OF_MCP = {
   approval: z
     .enum(['required', 'none'])
     .optional()
-    .describe('mcp: whether each skill waits for `skillsyncd approve`. Default: required.'),
+    .describe('mcp: required: each skill waits for `skillsyncd approve`. Default: required.'),
   fetch: z
     .enum(['lazy', 'all'])
     .optional()
-    .describe('mcp: fetch a file when it is asked for, or all at once. Default: lazy.'),
+    .describe('mcp: fetch a file when a client requests it, or all files at once. Default: lazy.'),
   folders: z
     .boolean()
     .optional()
     .describe(
       'mcp: let `links` and `skillsyncd link` put its skills, scripts included, into the folders of agents. All files are fetched and compared in advance. Default: false.',
     ),
-  budgets: BUDGETS.optional().describe('mcp: bounds on what this server can make us fetch and keep.'),
+  budgets: BUDGETS.optional().describe('mcp: limits for what is fetched and stored from this server.'),
   unverifiable: z
     .enum(['withhold', 'serve'])
     .optional()
-    .describe('mcp: skills whose files the server calls dynamic; unlisted where they are served. Default: withhold.'),
+    .describe(
+      'mcp: skills whose files the server declares as dynamic; unlisted if they are served. Default: withhold.',
+    ),
   packed: z
     .enum(['ignore', 'read'])
     .optional()
-    .describe('mcp: skills that an older server offers as archives alone. Default: ignore.'),
-  uris: z.array(skillUriScalar()).optional().describe('mcp: skills that the server lists nowhere, by their URIs.'),
+    .describe('mcp: skills that an older server offers only as archives. Default: ignore.'),
+  uris: z.array(skillUriScalar()).optional().describe('mcp: skills that the server does not list, by their URIs.'),
 }
 
 export const SOURCE = z.strictObject({

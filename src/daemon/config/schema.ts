@@ -11,7 +11,7 @@ import { SHARED, SOURCE } from './schema-source.ts'
 
 const DEFAULTS = z.strictObject({
   match: addressPrefix().describe(
-    'The addresses meant: those that begin with this, up to a slash or their end. For each key the longest match wins.',
+    'The addresses of these defaults: those that begin with this, up to a slash or their end. For each key, the longest match wins.',
   ),
   ...SHARED,
 })
@@ -30,22 +30,19 @@ const CHOICE = z.strictObject({
 
 const PACK = z.strictObject({
   id: id().describe('The name of the pack, the last segment of its endpoint /mcp/<id>.'),
-  description: prose(1024).optional().describe('What it is for.'),
-  include: z.array(CHOICE).min(1).describe('Skills that fit one of these, in all that it says, belong to the pack.'),
-  exclude: z.array(CHOICE).optional().describe('Skills that fit one of these do not.'),
+  description: prose(1024).optional().describe('The purpose of the pack.'),
+  include: z.array(CHOICE).min(1).describe('A skill that matches all fields of one of these belongs to the pack.'),
+  exclude: z.array(CHOICE).optional().describe('A skill that matches one of these does not.'),
 })
 
 const GATE = z
   .strictObject({
     ...PROGRAM,
     command: PROGRAM.command.optional(),
-    url: webUrl().optional().describe('The address to post the candidate to.'),
-    auth: GATE_AUTH.optional().describe('How we prove to it who we are.'),
-    timeout: duration().optional().describe('How long it may take. Default: 10s.'),
-    on_failure: z
-      .enum(['refuse', 'publish'])
-      .optional()
-      .describe('What happens if it gives no answer. Default: refuse.'),
+    url: webUrl().optional().describe('The address that gets the candidate, as a POST.'),
+    auth: GATE_AUTH.optional().describe('The credential for that address.'),
+    timeout: duration().optional().describe('The time limit. Default: 10s.'),
+    on_failure: z.enum(['refuse', 'publish']).optional().describe('The action if it gives no answer. Default: refuse.'),
   })
   .refine(...oneOf('command', 'url'))
 
@@ -53,9 +50,9 @@ const AGENT = z.enum(AGENTS.map((agent) => agent.id))
 
 const KEPT_FOLDER = z
   .strictObject({
-    agent: AGENT.optional().describe('The agent whose folder it is.'),
+    agent: AGENT.optional().describe('The agent that owns the folder.'),
     to: path().optional().describe('The path of the folder, for a program that reads skills from it.'),
-    copy: z.boolean().optional().describe('Copies in place of links. Default: false.'),
+    copy: z.boolean().optional().describe('Copies instead of links. Default: false.'),
   })
   .refine(...oneOf('agent', 'to'))
 
@@ -63,9 +60,11 @@ const PUBLICATION = z
   .strictObject({
     git: pushUrl()
       .optional()
-      .describe('A git repository, http(s) alone: the marketplace is pushed to a branch of it, and never by force.'),
-    branch: branch().optional().describe('The branch, which is made where it is not there. Default: main.'),
-    pack: id().optional().describe('The marketplace of this pack alone. Default: that of all that is served.'),
+      .describe('A git repository, http(s) only: the marketplace is pushed to a branch of it, and never with force.'),
+    branch: branch().optional().describe('The branch, which is created if it does not exist. Default: main.'),
+    pack: id()
+      .optional()
+      .describe('The marketplace of this pack only. Default: the marketplace of everything that is served.'),
     auth: SHARED.auth,
     ca: SHARED.ca,
     proxy: SHARED.proxy,
@@ -73,19 +72,24 @@ const PUBLICATION = z
   .refine(...oneOf('git'))
 
 const AUDIT = z.strictObject({
-  enabled: z.boolean().optional().describe('Set to false, nothing is written. Default: true.'),
+  enabled: z.boolean().optional().describe('false: nothing is written. Default: true.'),
   bytes: bytes()
     .optional()
-    .describe('Size of one file of each kind together, before the next is begun. Default: 8MiB.'),
-  files: count().optional().describe('Files kept of each kind. Times bytes, it is the size of the record. Default: 8.'),
+    .describe('Total size of one file of each kind, before the next files are begun. Default: 8MiB.'),
+  files: count()
+    .optional()
+    .describe('Files kept of each kind. The record has at most this number times `bytes`. Default: 8.'),
 })
 
 const LOG = z.strictObject({
-  level: z.enum(['error', 'warn', 'info', 'debug']).optional().describe('The least that is written. Default: info.'),
+  level: z
+    .enum(['error', 'warn', 'info', 'debug'])
+    .optional()
+    .describe('The lowest level that is written. Default: info.'),
   format: z
     .enum(['auto', 'text', 'json'])
     .optional()
-    .describe('Default: auto, which is text on a terminal and JSON elsewhere.'),
+    .describe('auto is text on a terminal and JSON elsewhere. Default: auto.'),
 })
 
 const PROGRAMS = z.strictObject({
@@ -95,12 +99,12 @@ const PROGRAMS = z.strictObject({
 })
 
 export const CONFIG = z.strictObject({
-  sources: z.array(SOURCE).min(1).describe('Where skills come from, in the order in which they are listed.'),
+  sources: z.array(SOURCE).min(1).describe('The origins of skills, in the order in which they are listed.'),
   defaults: z
     .array(DEFAULTS)
     .optional()
-    .describe('What holds for all sources whose address begins alike, unless they say otherwise.'),
-  serve: SERVE.prefault({}).describe('How skills are served.'),
+    .describe('Defaults for all sources whose address begins with `match`, unless a source sets the key.'),
+  serve: SERVE.prefault({}).describe('The server: addresses, access and forms of the skills.'),
   packs: z.array(PACK).optional().describe('Named selections of skills, each with an endpoint of its own.'),
   links: z
     .array(
@@ -115,23 +119,25 @@ export const CONFIG = z.strictObject({
   publish: z
     .array(PUBLICATION)
     .optional()
-    .describe('Where the marketplace goes after each change, besides /marketplace.git; needs `serve.marketplace`.'),
+    .describe(
+      'The repositories that the marketplace is pushed to after each change, besides /marketplace.git; needs `serve.marketplace`.',
+    ),
   state: path()
     .optional()
-    .describe('The folder that holds all that survives a restart. Default: ~/.local/state/skillsyncd.'),
+    .describe('The folder for everything that survives a restart. Default: ~/.local/state/skillsyncd.'),
   lock: path()
     .optional()
     .describe(
-      'The lock file, which is followed where it is there; or ignore: skills.lock beside this file is not followed, but by sources with update: locked. Default: follow, skills.lock beside this file.',
+      'The lock file, which is followed if it exists; or ignore: only sources with update: locked follow skills.lock beside this file. Default: follow, skills.lock beside this file.',
     ),
-  retention: KEPT.prefault({}).describe('Which generations are kept for going back.'),
+  retention: KEPT.prefault({}).describe('The generations that are kept for a rollback.'),
   limits: LIMITS.prefault({}).describe(
-    'Bounds on what others can make us do. Above one, the thing is refused and named.',
+    'Limits for content and clients. Above a limit, the request or content is refused, and the limit is named.',
   ),
-  gate: GATE.optional().describe('Asked before each publish: a program or an address that may refuse it.'),
-  audit: AUDIT.optional().describe('The record of who read what.'),
-  log: LOG.optional().describe('What the daemon writes about itself.'),
-  programs: PROGRAMS.optional().describe('Programs of this machine. Default: looked up in PATH.'),
+  gate: GATE.optional().describe('A program or an address that is called before each publish and may refuse it.'),
+  audit: AUDIT.optional().describe('The audit log: which client read which skill.'),
+  log: LOG.optional().describe('The log of the daemon.'),
+  programs: PROGRAMS.optional().describe('Programs of this machine. Default: found through PATH.'),
 })
 
 /** The output of the schema: checked, with every default filled in, but with no path or secret resolved. */

@@ -61,15 +61,15 @@ function syntaxFaults(broken: readonly YAMLError[], lines: LineCounter): Fault[]
 }
 
 const SYNTAX: Readonly<Partial<Record<ErrorCode, string>>> = {
-  BAD_ALIAS: 'aliases are not read here; write the value out',
-  BAD_INDENT: 'this is not valid YAML: the indentation fits nothing above it',
+  BAD_ALIAS: 'aliases are not supported here; write the value out',
+  BAD_INDENT: 'this is not valid YAML: the indentation matches no line above it',
   BLOCK_AS_IMPLICIT_KEY: 'this is not valid YAML: a mapping begins inside a value; quote a value that holds ": "',
   MISSING_CHAR: 'this is not valid YAML: a closing quote, a bracket, a comma, a colon or a space is missing',
   MULTILINE_IMPLICIT_KEY: 'this is not valid YAML: a key goes over several lines; check the colon and the quotes',
   MULTIPLE_DOCS: 'the file holds more than one YAML document; keep one',
   RESOURCE_EXHAUSTION: 'the file is nested too deep',
   TAB_AS_INDENT: 'this is not valid YAML: a tab is used where spaces are required; indent with spaces',
-  TAG_RESOLVE_FAILED: 'tags are not read here; write the plain value',
+  TAG_RESOLVE_FAILED: 'tags are not supported here; write the plain value',
 }
 
 /** One pass over the nodes: collects the plain value, all positions and the refusals. */
@@ -88,7 +88,7 @@ class Walk {
     const position = this.#start(node) ?? key
     this.#places.set(JSON.stringify(path), { key: path.length === 0 ? position : key, value: position })
     // A few bytes of aliases can expand to gigabytes.
-    if (isAlias(node)) return this.#refuse(path, position, 'aliases are not read here; write the value out')
+    if (isAlias(node)) return this.#refuse(path, position, 'aliases are not supported here; write the value out')
     if (path.length > LIMITS.depth) return this.#refuse([], position, 'the file is nested too deep')
     if (isMap(node)) return this.#mapping(node, path)
     if (isSeq(node)) return node.items.map((item, index) => this.plain(item, [...path, index], position))
@@ -107,9 +107,9 @@ class Walk {
       const key = isScalar(pair.key) ? pair.key.value : undefined
       const position = this.#start(pair.key) ?? this.place(path, 'value')
       if (typeof key !== 'string' || key === '__proto__') {
-        this.#refuse(path, position, 'a key here is not text; put it in quotes if it is meant')
+        this.#refuse(path, position, 'a key here is not text; put it in quotes if it is intended')
       } else if (Object.hasOwn(mapping, key)) {
-        const message = 'the key stands here a second time; keep one of the two'
+        const message = 'the key is here a second time; keep one of the two'
         this.duplicates.push({ path: [...path, key], at: position, message })
       } else {
         mapping[key] = this.plain(pair.value, [...path, key], position)

@@ -52,7 +52,7 @@ function unusable(why: string): Unproven {
 }
 
 function readLine(line: string): AllowedSigner {
-  if (/(?!\t)\p{Cc}/u.test(line)) throw new MalformedSsh('it holds a control character')
+  if (/(?!\t)\p{Cc}/u.test(line)) throw new MalformedSsh('it contains a control character')
   const [whole, quoted, bare] = /^(?:"([^"]+)"|([^\s"]+))[ \t]+/.exec(line) ?? []
   const principals = quoted ?? bare
   if (whole === undefined || principals === undefined)

@@ -86,7 +86,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
 test.each([
   [
     '{ id: crew, include: [{ tag: pdf }] }, { id: crew, include: [{ name: a }] }',
-    'packs[1].id: is the id of packs[0] too',
+    'packs[1].id: is also the id of packs[0]',
   ],
   ['{ id: Our Crew, include: [{ tag: pdf }] }', 'packs[0].id: must '],
   ['{ id: crew, include: [] }', 'packs[0].include: must not be empty'],
@@ -277,7 +277,7 @@ test('a template that cannot give the SKILL.md of a skill is refused with the re
     '3:22 serve.templates[0].uri: must be a template of the form skill://…/SKILL.md',
   ])
   expect(withTemplates('skill://a/{b}/SKILL.md', 'skill://a/{b}/SKILL.md')).toEqual([
-    '3:14 serve.templates: must not hold a template twice',
+    '3:14 serve.templates: must not contain a template twice',
   ])
 })
 
@@ -333,21 +333,21 @@ test.each([
   const source = 'sources: [{ id: a, url: https://x.example/y }]'
 
   expect(problems(`${source}\nserve: { ${refused} }`)).toEqual([
-    expect.stringMatching(/serve\.operations\.port: is the address of `serve.http` too; they must differ$/),
+    expect.stringMatching(/serve\.operations\.port: is also the address of `serve.http`; they must differ$/),
   ])
   expect(parse(`${source}\nserve: { ${taken} }`).serve.operations).toBeDefined()
 })
 
 test.each([
-  ['plugin: docs', /marketplace\.plugin: is the id of a pack too; they must differ$/],
+  ['plugin: docs', /marketplace\.plugin: is also the id of a pack; they must differ$/],
   ['retired: [docs]', /marketplace\.retired\[0\]: is served; a retired plugin is not$/],
   ['retired: [old, old]', /marketplace\.retired\[1\]: is there twice$/],
   ['renames: { docs: other }', /marketplace\.renames\.docs: is served under this name$/],
-  ['renames: { old: none }', /marketplace\.renames\.old: leads to no plugin/],
-  ['renames: { old: old }', /marketplace\.renames\.old: leads to no plugin/],
+  ['renames: { old: none }', /marketplace\.renames\.old: names no plugin/],
+  ['renames: { old: old }', /marketplace\.renames\.old: names no plugin/],
   [
     'plugin: aux',
-    /marketplace\.plugin: must be 1 to 64 of a-z, 0-9 and single inner hyphens, and no device of Windows$/,
+    /marketplace\.plugin: must be 1 to 64 of a-z, 0-9 and single inner hyphens, and not the name of a Windows device$/,
   ],
 ])('a marketplace with %s is refused', (line, message) => {
   const rest = 'sources: [{ id: a, url: https://x.example/y }]\npacks: [{ id: docs, include: [{ source: a }] }]'
@@ -459,12 +459,12 @@ limit: {}
     '2:9 sources[0].id: must be 1 to 64 of a-z, 0-9 and single inner hyphens',
     '3:5 sources[0].ulr: is not a key that is known here; did you mean `url`?',
     '4:12 sources[0].every: must be a duration such as 30s, 5m or 1h (ms, s, m, h or d)',
-    '6:5 sources[1].id: the key stands here a second time; keep one of the two',
+    '6:5 sources[1].id: the key is here a second time; keep one of the two',
     '8:10 sources[1].ref: must be text (quote a number), or a tag range { range: …, prefix: … }',
     '9:13 sources[1].strict: must be true or false',
     '10:13 sources[1].enabled: is empty; give it a value, or remove the key',
     '11:5 sources[2]: has `path` and `mcp`; keep one of them',
-    '11:9 sources[2].id: is the id of sources[1] too; ids must differ',
+    '11:9 sources[2].id: is also the id of sources[1]; ids must differ',
     '14:5 sources[2].branch: is not a key that is known here; did you mean `ref`?',
     '16:34 serve.http.port: must be 65535 at most',
     '17:1 limit: is not a key that is known here; did you mean `limits`?',
@@ -476,14 +476,14 @@ test.each([
   ['just text', '1:1 : must be a mapping of keys to values'],
   ['serve: {}', '1:1 sources: is missing'],
   ['sources: []', '1:10 sources: must not be empty'],
-  ['sources: [', '1:11 : this is not valid YAML: the indentation fits nothing above it'],
+  ['sources: [', '1:11 : this is not valid YAML: the indentation matches no line above it'],
   ['a: 1\n---\nb: 2', '2:1 : the file holds more than one YAML document; keep one'],
   ['sources:\n\t- id: a', '2:1 : this is not valid YAML: a tab is used where spaces are required; indent with spaces'],
   ['sources: !!set { a }', '1:16 sources: must be a list'],
-  ['sources: !secret abc', '1:10 : tags are not read here; write the plain value'],
-  ['1: 2', '1:1 : a key here is not text; put it in quotes if it is meant'],
-  ['? [a]\n: 2', '1:3 : a key here is not text; put it in quotes if it is meant'],
-  ['__proto__: { sources: [] }', '1:1 : a key here is not text; put it in quotes if it is meant'],
+  ['sources: !secret abc', '1:10 : tags are not supported here; write the plain value'],
+  ['1: 2', '1:1 : a key here is not text; put it in quotes if it is intended'],
+  ['? [a]\n: 2', '1:3 : a key here is not text; put it in quotes if it is intended'],
+  ['__proto__: { sources: [] }', '1:1 : a key here is not text; put it in quotes if it is intended'],
   [`a: ${'['.repeat(30)}${']'.repeat(30)}`, '1:20 : the file is nested too deep'],
 ])('%j is refused as a whole', (text, problem) => {
   const found = problems(text)
@@ -502,13 +502,13 @@ test('an alias bomb is refused before it is written out', () => {
 
   const found = problems(levels.join('\n'))
 
-  expect(found[0]).toBe('2:10 l1[0]: aliases are not read here; write the value out')
+  expect(found[0]).toBe('2:10 l1[0]: aliases are not supported here; write the value out')
 })
 
 test.each([
-  ['schedule: "* * *"', 'is no cron expression'],
-  ['schedule: "61 * * * *"', 'is no cron expression'],
-  ['schedule: "0 0 31 2 *"', 'names a day that never comes'],
+  ['schedule: "* * *"', 'is not a cron expression'],
+  ['schedule: "61 * * * *"', 'is not a cron expression'],
+  ['schedule: "0 0 31 2 *"', 'names a day that does not exist'],
   ['every: 500ms', 'must be 1s at least'],
   ['every: 366d', 'must be 365d at most'],
   ['every: 0s', 'must be a duration such as'],
@@ -523,15 +523,15 @@ test.each([
   ['exclude: ["/x"]', 'without the leading slash'],
   ['lfs: smudge', 'must be leave-out or withhold or pointers'],
   ['names: "a\\u0007"', 'must be remap or exact'],
-  ['root: "a\\u0007"', 'holds a control character'],
-  ['ref: "a\\u0085"', 'holds a control character'],
+  ['root: "a\\u0007"', 'contains a control character'],
+  ['ref: "a\\u0085"', 'contains a control character'],
   ['update: never', 'must be auto or locked or review'],
   ['signed: { require: commit }', 'needs `allowed_signers`, `keyring` or both'],
   ['signed: { require: all, keyring: keys }', 'must be commit or tag or both'],
   ['auth: { ssh: { key: { env: KEY } } }', 'goes with ssh://'],
   ['auth: {}', 'needs exactly one of `token`'],
   ['auth: { token: { env: A }, basic: { username: a, password: { env: B } } }', 'needs exactly one of `token`'],
-  ['auth: { basic: { username: a, password: { env: B } }, username: c }', 'goes with `token` alone'],
+  ['auth: { basic: { username: a, password: { env: B } }, username: c }', 'requires `token`'],
   ['auth: { token: {} }', 'needs exactly one of `env`'],
   ['auth: { token: { env: A, file: B } }', 'needs exactly one of `env`'],
   ['auth: { token: { credential: ../x } }', 'must be the name of a credential'],
@@ -547,18 +547,18 @@ test.each([
   ['ssh://%2dx@host.example/r.git', 'must name a host'],
   ['ssh:///r.git', 'must name a host'],
   ['-x@host.example:r.git', 'must begin with'],
-  ['ssh://git:pass@host.example/r.git', 'holds a user name or a password'],
-  ['https://user@host.example/r', 'holds a user name or a password'],
-  ['https://:pass@host.example/r', 'holds a user name or a password'],
-  ['https://host.example/r?token=x', 'must not hold a query'],
-  ['https://host.example/r#x', 'must not hold a query'],
+  ['ssh://git:pass@host.example/r.git', 'contains a user name or a password'],
+  ['https://user@host.example/r', 'contains a user name or a password'],
+  ['https://:pass@host.example/r', 'contains a user name or a password'],
+  ['https://host.example/r?token=x', 'must not contain a query'],
+  ['https://host.example/r#x', 'must not contain a query'],
   ['git://host.example/r', 'must begin with'],
   ['ftp://host.example/r', 'must begin with'],
   ['host.example/r', 'must begin with'],
   ['http:host', 'must have two slashes'],
-  ['file://host.example/r', 'must name no host'],
+  ['file://host.example/r', 'must not name a host'],
   ['file:srv/r', 'must have two slashes'],
-  ['file:///srv%2Fr', 'is no path that this machine could open'],
+  ['file:///srv%2Fr', 'is not a path that this machine can open'],
   ['./r', 'must begin with'],
 ])('the address %s is refused', (url, message) => {
   const found = problems(stringify({ sources: [{ id: 'a', url }] }))
@@ -596,7 +596,7 @@ test('a key for ssh, its passphrase and the known hosts are settled, and so are 
 
 test.each([
   ['http://git.example.com/y', 'would cross the network in clear'],
-  ['file:///srv/y', 'has no use with a file: address'],
+  ['file:///srv/y', 'is not used with a file: address'],
 ])('a credential beside %s is refused', (url, message) => {
   const found = problems(`sources: [{ id: a, url: ${url}, auth: { token: { env: TOKEN } } }]`)
 
@@ -944,10 +944,10 @@ test('the state of sources named on the command line is that of the set, whateve
 })
 
 test.each([
-  [['ssh://git:x@host.example/r'], 'Cannot use --source: the address holds a user name or a password'],
+  [['ssh://git:x@host.example/r'], 'Cannot use --source: the address contains a user name or a password'],
   [
     ['https://a.example/x', `https://u:${CANARY}@host.example/r`],
-    'Cannot use --source: address 2 of 2 holds a user name or a password',
+    'Cannot use --source: address 2 of 2 contains a user name or a password',
   ],
   [['skills'], 'Cannot use --source: the address must begin with'],
 ])('sources %j on the command line are refused', (urls, message) => {
@@ -1060,7 +1060,7 @@ test.each(['', ', approval: required'])(
   (approval) => {
     const found = problems(`sources: [{ id: a, mcp: 'https://a.example.com/mcp', unverifiable: serve${approval} }]`)
 
-    expect(found).toEqual([expect.stringContaining('sources[0].unverifiable: is "serve", which goes with')])
+    expect(found).toEqual([expect.stringContaining('sources[0].unverifiable: is "serve", which requires')])
   },
 )
 
@@ -1076,8 +1076,8 @@ describe('a fallback', () => {
   })
 
   test.each([
-    ['fallback: hub', 'sources[1].fallback: goes with `update: locked` alone'],
-    ['update: review, fallback: hub', 'sources[1].fallback: goes with `update: locked` alone'],
+    ['fallback: hub', 'sources[1].fallback: requires `update: locked`'],
+    ['update: review, fallback: hub', 'sources[1].fallback: requires `update: locked`'],
     ['update: locked, fallback: nobody', 'sources[1].fallback: must be the id of a source with `mcp`'],
     ['update: locked, fallback: team', 'sources[1].fallback: must be the id of a source with `mcp`'],
   ])('is refused with %s', (lines, said) => {
@@ -1143,7 +1143,7 @@ test.each(['auth: { token: { env: T } }', 'ca: ca.pem', 'proxy: none'])(
     const found = problems(`sources: [{ id: a, mcp: { command: serve }, ${line} }]`)
 
     expect(found).toEqual([
-      expect.stringContaining(`sources[0].${line.split(':')[0]}: goes with the address of a server alone`),
+      expect.stringContaining(`sources[0].${line.split(':')[0]}: is only for the address of a server`),
     ])
   },
 )
@@ -1152,7 +1152,7 @@ test.each(['?key=abc', '#top'])('the address of an MCP server with %s is refused
   const found = problems(`sources: [{ id: a, mcp: 'https://skills.example.com/mcp${rest}' }]`)
 
   expect(found).toEqual([
-    expect.stringContaining('sources[0].mcp: must not hold a query or a fragment; a credential goes into `auth`'),
+    expect.stringContaining('sources[0].mcp: must not contain a query or a fragment; a credential goes into `auth`'),
   ])
 })
 

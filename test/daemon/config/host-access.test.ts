@@ -118,8 +118,8 @@ describe('defaults', () => {
   test.each([
     ['git.example.com', 'must begin with https://'],
     ['https', 'must begin with https://'],
-    ['https://user:CANARY@git.example.com', 'holds a user name or a password'],
-    ['https://git.example.com?x=CANARY', 'must not hold a query'],
+    ['https://user:CANARY@git.example.com', 'contains a user name or a password'],
+    ['https://git.example.com?x=CANARY', 'must not contain a query'],
   ])('%s is refused as a beginning of addresses', (match, why) => {
     const [problem, ...more] = problems(`${sourceWith('strict: false')}defaults: [{ match: '${match}', ca: /x.pem }]`)
 
@@ -144,7 +144,7 @@ describe('defaults', () => {
 
     expect(found).toEqual([
       'defaults[1].match: means the same addresses as defaults[0]; make one of the two',
-      'defaults[1].every: stands beside `schedule`; keep one of the two',
+      'defaults[1].every: is used together with `schedule`; keep one of the two',
     ])
   })
 
@@ -161,7 +161,7 @@ describe('defaults', () => {
         {
           key: 'sources[0].backend',
           line: 4,
-          message: expect.stringContaining('cannot be embedded for an address of ssh'),
+          message: expect.stringContaining('cannot be embedded for an ssh address'),
         },
       ])
       expect(given).toEqual([expect.stringContaining('sources[0].url: is given a `backend` by `defaults` that cannot')])
@@ -187,7 +187,7 @@ defaults: [{ match: 'https://a.example', backend: system }]`,
 
   test.each([
     ['http://git.example.com/a.git', 'http://git.example.com', 'cross the network in clear'],
-    ['file:///srv/a.git', 'file:///srv', 'has no use with a file: address'],
+    ['file:///srv/a.git', 'file:///srv', 'is not used with a file: address'],
   ])('an auth for %s is refused, although it is `defaults` that says it', (url, match, why) => {
     const auth = 'auth: { token: { env: TOKEN } }'
     const found = problems(`sources: [{ id: a, url: '${url}' }]\ndefaults: [{ match: '${match}', ${auth} }]`)

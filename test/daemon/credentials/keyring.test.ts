@@ -88,7 +88,7 @@ test('a secret of white space is never sent, whatever it is read from', async ()
 
   expect(await desk.failure()).toMatchObject({
     code: 'credentials-rejected',
-    message: 'Cannot use the environment variable "TOKEN": it holds nothing but white space',
+    message: 'Cannot use the environment variable "TOKEN": it contains only white space',
   })
 })
 

@@ -289,7 +289,7 @@ test.each([
   ],
   [
     'auth: { token: { env: A }, zzzz: x }, url: https://x.example',
-    'gate.auth: holds a key that is not known; known are `token`, `username`, `basic`, `header`',
+    'gate.auth: contains a key that is not known; known are `token`, `username`, `basic`, `header`',
   ],
   ['timeout: 1s', 'gate: needs exactly one of `command`, `url`'],
 ])('{ %s } is refused', (entry, problem) => {

@@ -101,8 +101,8 @@ const UNREADABLE: readonly (readonly [string, string])[] = [
   [`ada@example.com valid-after="19700101Z" ${ada.line}`, 'its time is no time of a calendar'],
   [`ada@example.com valid-before="20250615+0200" ${ada.line}`, 'its time is not in the form'],
   [`ada@example.com valid-after="20250615Z",valid-before="20250615Z" ${ada.line}`, 'is not after its valid-after'],
-  [`ada@example.com\u0000 ${ada.line}`, 'it holds a control character'],
-  [`ada@example.com ${ada.line}\u000B`, 'it holds a control character'],
+  [`ada@example.com\u0000 ${ada.line}`, 'it contains a control character'],
+  [`ada@example.com ${ada.line}\u000B`, 'it contains a control character'],
 ]
 
 test.each(UNREADABLE)('a list with the line %j is refused whole, naming the line', (line, why) => {

@@ -127,7 +127,7 @@ test('on a terminal it asks until all are named, says what each has, and asks ag
   const end = await world.home.typing(lines, 'init', '--config', world.file)
 
   expect(end.status).toBe(0)
-  expect(end.stderr).toContain('holds a user name or a password')
+  expect(end.stderr).toContain('contains a user name or a password')
   expect(end.stderr).toContain('(source-unreachable)')
   expect(end.stderr).toContain('Write it all the same? [y/N]')
   expect(end.stderr).toContain('2 skills below skills/')
