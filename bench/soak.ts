@@ -128,7 +128,7 @@ class Pulls {
 
   async #pull({ id }: SoakedSource): Promise<SyncEnd> {
     const [end] = await syncBy(this.#config, [id])
-    if (end === undefined) throw new Error(`The daemon does not say how the pull of "${id}" ended`)
+    if (end === undefined) throw new Error(`The daemon does not report the result of the pull of "${id}" ended`)
     if (end.outcome === 'failed') this.#failed += 1
     if (end.outcome === 'updated') this.#updated += 1
     return end

@@ -40,7 +40,7 @@ export type ReadContent = (
 /** A disk or another server refuses for the moment. This says nothing about the file. */
 export type NotNow = 'not-now'
 
-export const DAMAGED = 'The stored content is damaged or gone; try again later'
+export const DAMAGED = 'The stored content is damaged or missing; try again later'
 export const NOT_READ_NOW = 'The content cannot be read at this moment; try again'
 
 /** The content of one resource: text if all bytes are valid UTF-8, else base64. Neither loses a byte. */

@@ -164,7 +164,7 @@ test('who is not let in is remembered with address, reason and what was asked, a
     { ...denied, generation: 1, why: 'The token is not valid' },
     { ...denied, generation: 1, why: 'The token does not open "skills"', principal: 'ada' },
     { ...denied, generation: 1, why: 'The Origin header names another site' },
-    { ...denied, asked: 'GET /mcp', generation: 1, why: expect.stringContaining('must not stand in the address') },
+    { ...denied, asked: 'GET /mcp', generation: 1, why: expect.stringContaining('must not be in the address') },
   ])
   expect(JSON.stringify(hub.events)).not.toContain(TOKEN)
 })

@@ -164,7 +164,7 @@ test('of a batch, what makes the answer larger than 64 MiB is refused by itself,
 
   const reply = await exchange(served.url, { headers, body })
 
-  const refusal = { code: -32603, message: "The batch's answer is too large; ask for it alone" }
+  const refusal = { code: -32603, message: "The batch's answer is too large; send this request alone" }
   expect(reply.status).toBe(200)
   expect(reply.batch!.slice(0, 7).map((answer) => lengthOfRead(answer))).toEqual(Array(7).fill(8 * MIB))
   expect(reply.batch!.slice(7)).toEqual([7, 8, 9].map((id) => ({ jsonrpc: '2.0', id, error: refusal })))

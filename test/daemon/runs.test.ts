@@ -46,7 +46,7 @@ test('a pause that a host asked for is kept by who asks by hand too, and by all 
     far: 'https://elsewhere.example.com/far.git',
   })
   await using daemon = await desk.start()
-  const asked = 'Cannot reach "team": the host answers 429 and asks for a pause'
+  const asked = 'Cannot reach "team": the host answers 429 and requests a pause'
   desk.upstream.failure = new SyncError('rate-limited', asked, { retryAfterMs: HOUR })
   await daemon.sync([TEAM])
   desk.upstream.failure = undefined
@@ -67,7 +67,7 @@ test('a pause that a host asked for is kept by who asks by hand too, and by all 
   expect(lastAttempt).toBe('2026-06-15T12:00:00.000Z')
 })
 
-test('a source that waits for its place when its host asks for a pause does not ask any more', async () => {
+test('a source that waits for its place when its host requests a pause does not ask any more', async () => {
   const ids = ['team', 'one', 'two', 'more']
   const urls = ids.map((id) => [id, `https://git.example.com/${id}.git`])
   await using desk = await Desk.open(Object.fromEntries(urls), ['limits: { fetch: { concurrency_per_host: 1 } }'])
@@ -123,7 +123,7 @@ test('what the log says of webhooks does not grow with what is sent to them', as
   ])
 })
 
-test('the next poll of each source of a host that asked for a pause is after it', async () => {
+test('the next poll of each source of a host that requested a pause is after it', async () => {
   await using desk = await Desk.open({ team: 'https://git.example.com/team.git' })
   await using daemon = await desk.start()
   desk.upstream.failure = new SyncError('rate-limited', 'Cannot reach "team"', { retryAfterMs: HOUR })

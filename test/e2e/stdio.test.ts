@@ -149,7 +149,7 @@ test('a lock that is none of ours ends each command with 1 and the lock is named
     const end = await world.home.run(...command)
 
     expect(end, command[0]).toMatchObject({ status: 1, stdout: '' })
-    expect(end.stderr).toContain(`"${lock}": it is none of ours`)
+    expect(end.stderr).toContain(`"${lock}": it is not a lock of skillsyncd`)
   }
   expect(await readFile(lock, 'utf8')).toBe('not ours')
 })

@@ -64,7 +64,7 @@ describe('skillsyncd validate', () => {
 
     expect([alone.status, alone.stdout.split(',')[0], alone.stderr]).toEqual([0, '0 skills', ''])
     expect([beside.status, beside.stdout.split('\n').at(-2)?.split(',')[0]]).toEqual([3, '2 skills'])
-    expect(beside.stderr).toBe('skillsyncd: stray.txt lies in no skill and is passed over\n')
+    expect(beside.stderr).toBe('skillsyncd: stray.txt is in no skill and is skipped\n')
   })
 
   test('looks at the folder it is run in, and at each skill once', async () => {

@@ -11,7 +11,7 @@ test.each([
   [429, 'rate-limited'],
   [503, 'source-unreachable'],
 ])(
-  '20: a host that answers %d and asks for a pause gets it from all of its sources, and no other host does',
+  '20: a host that answers %d and requests a pause gets it from all of its sources, and no other host does',
   async (status, code) => {
     await using scene = await Scene.set()
     await using other = await GitServer.start()

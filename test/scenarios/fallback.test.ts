@@ -40,7 +40,7 @@ test('a new machine gets what is locked also where the repository itself is gone
   expect(first.status).toBe(0)
   expect(second.status).toBe(1)
   expect(second.stdout).toContain('repository-not-found')
-  expect(status.stdout).toContain('its skills are those of hub that have the locked digests')
+  expect(status.stdout).toContain('its skills are those of hub with the locked digests')
   expect(status.stdout).toContain('! repository-not-found')
   expect(why.stdout).toContain('from    hub, by the locked digest')
 })

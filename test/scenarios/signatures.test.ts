@@ -235,7 +235,7 @@ test('a commit dated before the end of its key that comes after the grace is not
   ])
   expect([desk.served(), desk.names()]).toEqual([commit, ['one']])
   expect(desk.status().condition?.message).toBe(
-    `Cannot take commit ${late} of "team": the commit is signed by the key ${key.fingerprint}, which expired on 2025-06-16T00:00:00Z, and comes for the first time more than 7d (signed.grace) after that; if you know it, put off the end of the key until it is taken`,
+    `Cannot take commit ${late} of "team": the commit is signed by the key ${key.fingerprint}, which expired on 2025-06-16T00:00:00Z, and comes for the first time more than 7d (signed.grace) after that; if you know it, extend the key until the object is accepted`,
   )
 })
 

@@ -46,7 +46,7 @@ test('why tells that the daemon runs with --locked, and that nothing but the loc
   const json = JSON.parse((await world.home.command('why', 'alpha', '--json')).stdout)
 
   expect(stdout).toContain('update  auto, but the daemon runs with --locked: only the lock moves it')
-  expect(stdout).toContain(`at ${locked}, and nothing else is served of its source`)
+  expect(stdout).toContain(`at ${locked}, and its source serves only that`)
   expect(stdout).not.toContain('which its source does not follow')
   expect(json.lock).toMatchObject({ follows: true, source: { state: 'followed', by: '--locked', commit: locked } })
 })

@@ -96,7 +96,7 @@ test('a client that left and a fault of ours are told apart', async () => {
 
   expect(ends).toMatchObject([{ reason: left.signal.reason }, { reason: fault }])
   expect([gone, wrong].map(({ events }) => events[0]?.why)).toEqual([
-    'nobody waited for the answer any more',
+    'the client no longer waited for the answer',
     'internal error',
   ])
 })

@@ -238,7 +238,7 @@ describe.skipIf(OBSTACLE !== undefined)(
       const refused = await machine.manager.skillsyncd('service', 'install')
 
       expect(refused).toMatchObject({ status: 2, stdout: '' })
-      expect(refused.stderr).toContain(`who may not read "${CONFIG}"; let everybody read it (chmod o+rX)`)
+      expect(refused.stderr).toContain(`which may not read "${CONFIG}"; let every user read it (chmod o+rX)`)
       expect((await machine.manager.run('ls', '/etc/systemd/system')).stdout).toBe('skillsyncd.socket\n')
     })
 

@@ -280,7 +280,7 @@ function problemsIn(
 
 function clashText({ end, linked }: Done): string | undefined {
   if (end !== 'clash') return undefined
-  return linked === undefined ? 'another skill has the name' : `the name stands for ${linked.source}/${linked.path}`
+  return linked === undefined ? 'another skill has the name' : `the name is used by ${linked.source}/${linked.path}`
 }
 
 function messageOf(error: unknown): string {

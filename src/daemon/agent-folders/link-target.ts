@@ -47,8 +47,8 @@ async function resolvedFor(path: string, folder: string): Promise<string> {
     if (!isDiskError(error)) throw error
     const why =
       path === folder
-        ? `${whyNotUsed(error)}; mend that, or name another agent`
-        : `whether it is apart from "${path}" cannot be told: ${whyNotUsed(error)}; mend that`
+        ? `${whyNotUsed(error)}; fix that, or name another agent`
+        : `cannot check that it is separate from "${path}": ${whyNotUsed(error)}; fix that`
     throw new OperatorError('cannot-link', `Cannot link into "${folder}": ${why}`, { cause: error })
   }
 }

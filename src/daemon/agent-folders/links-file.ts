@@ -23,7 +23,7 @@ export async function readLinks(state: string): Promise<Links> {
   if (bytes === undefined) return NO_LINKS
   const { data } = LINKS.safeParse(bytes.length > MOST_BYTES ? undefined : parseJson(Buffer.from(bytes).toString()))
   if (data !== undefined) return data
-  const message = `Cannot read "${file}": it is damaged; it says what was put into agents' folders, so look before you remove it`
+  const message = `Cannot read "${file}": it is damaged; it lists the skills in the folders of agents, so check it before you remove it`
   throw new SyncError('store-failed', message)
 }
 

@@ -111,7 +111,7 @@ class Walk {
   }
 
   async into(path: string, level: number): Promise<void> {
-    if (level > MOST_LEVELS) throw new FolderFault(path, `lies more than ${MOST_LEVELS} folders deep`)
+    if (level > MOST_LEVELS) throw new FolderFault(path, `is more than ${MOST_LEVELS} folders deep`)
     const entries = await readdir(join(this.#folder, path), { withFileTypes: true })
     if (this.#rules.isPlain && entries.length === 0 && !this.#mayBeEmpty(path)) throw new FolderFault(path, 'is empty')
     for (const entry of entries) {

@@ -66,7 +66,7 @@ async function endOf(child: Child, { timeoutMs, outputBytes, signal }: ProgramBo
   signal.addEventListener('abort', abort, { once: true })
   child.stdout.on('data', (part: Buffer) => {
     left -= part.length
-    if (left < 0) return fail(`it says more than ${outputBytes} bytes`)
+    if (left < 0) return fail(`it prints more than ${outputBytes} bytes`)
     parts.push(part)
   })
   child.once('error', (error) => fail(`it cannot be started (${codeOf(error) ?? 'no reason given'})`))

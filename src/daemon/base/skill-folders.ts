@@ -30,10 +30,10 @@ export async function skillFoldersAt(path: string, signal: AbortSignal): Promise
   const kind = await stat(real).catch(notThere(path))
   if (kind.isFile() && basename(real) === DOCUMENT) return oneAt(dirname(real), dirname(real))
   if (!kind.isDirectory())
-    throw new UsageError(`"${path}" is neither a folder nor a ${DOCUMENT}; name the folder that the skill lies in`)
+    throw new UsageError(`"${path}" is neither a folder nor a ${DOCUMENT}; name the folder of the skill`)
   const found = await foldersBelow(real, path, signal)
   if (found.folders.length === 0 && found.closed.length === 0)
-    throw new UsageError(`There is no ${DOCUMENT} in "${path}" or below it; name the folder that the skill lies in`)
+    throw new UsageError(`There is no ${DOCUMENT} in "${path}" or below it; name the folder of the skill`)
   return found
 }
 

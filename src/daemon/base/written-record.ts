@@ -24,7 +24,7 @@ export async function readRecord(folder: string): Promise<WrittenRecord> {
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error
     const mend = 'move it out of the way, or name another --out'
-    throw new UsageError(`"${path}" is no record of this command; ${mend}`, { cause: error })
+    throw new UsageError(`"${path}" is not a record of this command; ${mend}`, { cause: error })
   }
 }
 

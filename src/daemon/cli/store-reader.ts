@@ -73,7 +73,7 @@ export function expectLockable({ id }: Source, snapshot: Snapshot): void {
   const place = unreadPlace(snapshot)
   if (place === undefined) return
   const why = `not all of it could be read: ${JSON.stringify(place.path)}: ${place.message}`
-  const tries = 'make that readable, or take it out of the folder, and lock it again'
+  const tries = 'make that readable, or remove it from the folder, and lock it again'
   throw new SyncError('source-unreachable', `Cannot lock "${id}" at ${snapshot.revision.commit}: ${why}; ${tries}`)
 }
 

@@ -44,14 +44,15 @@ function isStreamed(step: string): boolean {
 }
 
 const HELD_BACK =
-  'A proxy before it holds streams of events back until they end: turn its buffering off for this address (nginx: proxy_buffering off), and compression'
+  'A proxy in front of the daemon holds streams of events back until they end: turn off its buffering for this address (nginx: proxy_buffering off), and compression'
 const CUT =
-  'A proxy before it refuses or ends streams of events: let GET through, and allow long answers (nginx: proxy_read_timeout 1h)'
+  'A proxy in front of the daemon refuses or ends streams of events: permit GET, and allow long answers (nginx: proxy_read_timeout 1h)'
 const SILENT =
-  'Something takes the connection and does not pass it on: a proxy that does not reach the daemon, or a firewall'
+  'Something accepts the connection and does not forward it: a proxy that does not reach the daemon, or a firewall'
 const REWRITTEN =
   'Something on the way changes what is sent: turn off rewriting, filters and injected scripts of the proxy for this address'
-const OTHER = 'docs/troubleshooting.md has what proxies break, and the log of the daemon what it was asked'
+const OTHER =
+  'docs/troubleshooting.md lists the usual faults of proxies, and the log of the daemon the received requests'
 const MOST_CHARACTERS = 500
 
 function refusalCause(refusal: HttpRefusal, hasToken: boolean): FailureCause | undefined {
@@ -73,27 +74,27 @@ function refusalCause(refusal: HttpRefusal, hasToken: boolean): FailureCause | u
 }
 
 const PORTAL =
-  'A page stands before it that wants a person to sign in: let this address pass without, a token proves who asks'
+  'A proxy requires a person to sign in: exempt this address from it, because a token identifies the client'
 const TOKEN_MISSING =
   'Give a token: --token-file FILE, or the variable SKILLSYNCD_TOKEN; skillsyncd token add makes one'
 const TOKEN_REFUSED =
-  'The token is not valid there: skillsyncd token list has those that are; a proxy may have replaced the Authorization header'
+  'The token is not valid there: skillsyncd token list shows the valid ones; a proxy may have replaced the Authorization header'
 const HOST =
-  'The daemon does not know the name it is reached by: set serve.http.public_url or allowed_hosts, and have the proxy pass the name on (nginx: proxy_set_header Host $host)'
+  'The daemon does not accept this host name: set serve.http.public_url or allowed_hosts, and let the proxy forward the name (nginx: proxy_set_header Host $host)'
 const HEADERS =
-  'A proxy before it drops or changes headers: Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method and Mcp-Name have to pass'
+  'A proxy in front of the daemon drops or changes headers: Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method and Mcp-Name must pass unchanged'
 const NOT_REACHED =
-  'A proxy answers in place of the daemon, which it does not reach: check the address that it passes requests on to'
+  'A proxy answers in place of the daemon, which it does not reach: check the address that it forwards requests to'
 
 const PAGE: ReadonlyMap<number, string> = new Map([
   [
     403,
     'The server that answers does not let this client in: the token lacks a scope, or a proxy has a rule against it',
   ],
-  [404, 'Nothing speaks MCP at this path: it ends in /mcp, or /mcp/PACK, and a proxy before it has to keep the path'],
-  [405, 'Nothing speaks MCP at this path, or a proxy lets no POST through'],
-  [413, 'A proxy before it has a limit on the size of requests'],
-  [429, 'Too much was asked; try again later'],
+  [404, 'There is no MCP server at this path: it ends in /mcp, or /mcp/PACK, and a proxy must not change it'],
+  [405, 'There is no MCP server at this path, or a proxy refuses POST'],
+  [413, 'A proxy in front of the daemon limits the size of requests'],
+  [429, 'Too many requests; try again later'],
   [502, NOT_REACHED],
   [503, NOT_REACHED],
   [504, NOT_REACHED],

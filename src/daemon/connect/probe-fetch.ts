@@ -53,7 +53,7 @@ export class ProbeFetch {
     const { url, route, signal } = this.#options
     const target = new URL(to)
     // The SDKs also look for an authorization server, sometimes at another origin.
-    if (target.origin !== url.origin) throw new SyncError('source-unreachable', `${target.origin} is not asked`)
+    if (target.origin !== url.origin) throw new SyncError('source-unreachable', `${target.origin} gets no request`)
     const method = init.method ?? 'GET'
     const body = typeof init.body === 'string' ? { body: Buffer.from(init.body) } : {}
     const within = init.signal ? AbortSignal.any([signal, init.signal]) : signal

@@ -112,7 +112,10 @@ class Steps {
 
 function listedText(skills: readonly ListedSkill[]): FailureCause | string {
   if (skills.length > 0) return countOf(skills.length, 'skill')
-  return { message: 'no skill is listed', mend: 'skillsyncd status says why; a token of a pack sees that alone' }
+  return {
+    message: 'no skill is listed',
+    mend: 'skillsyncd status shows the reason; a token of a pack sees only that pack',
+  }
 }
 
 /** A few files of a few skills: the others take the same path. */
@@ -137,6 +140,6 @@ async function streamOf({ stream }: ProbeFetch, signal: AbortSignal): Promise<st
   if (status !== 200) throw new NoStream(`the stream of notifications is refused with ${status}`)
   const flows = await stream.flowed
   signal.throwIfAborted()
-  if (!flows) throw new NoStream('the stream of notifications ended before anything came')
+  if (!flows) throw new NoStream('the stream of notifications ended before any data came')
   return 'it is open, and bytes come as they are sent'
 }

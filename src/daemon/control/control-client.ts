@@ -48,15 +48,17 @@ export async function answers(socketPath: string): Promise<boolean> {
 
 function answerOf(socket: Socket, request: string, { onEvent, signal, timeoutMs }: Ask): Promise<ControlAnswer> {
   return new Promise((resolve, reject) => {
-    const silent = new OperatorError('timed-out', `The daemon has said nothing for ${timeoutMs / 1000} s`)
+    const silent = new OperatorError('timed-out', `The daemon has not answered for ${timeoutMs / 1000} s`)
     socket.setTimeout(timeoutMs, () => socket.destroy(silent))
     socket.once('connect', () => socket.write(request))
     socket.on('error', (error) => {
       if (signal.aborted || error instanceof OperatorError) reject(error)
       else if (isNobody(error)) resolve({ kind: 'no-daemon' })
-      else reject(new OperatorError('connection-lost', `Cannot ask the daemon: ${error.message}`, { cause: error }))
+      else reject(new OperatorError('connection-lost', `Cannot contact the daemon: ${error.message}`, { cause: error }))
     })
-    socket.once('close', () => reject(new OperatorError('connection-lost', 'The daemon hung up without an answer')))
+    socket.once('close', () =>
+      reject(new OperatorError('connection-lost', 'The daemon closed the connection without an answer')),
+    )
     const onLine = (line: string): void => {
       try {
         const answer = readReply(line, onEvent)

@@ -326,7 +326,10 @@ async function read(path: string): Promise<FoundHolder | undefined> {
   if (/^[\0\s]*$/.test(text)) return NOBODY
   const holder = parse(text)
   if (holder !== undefined) return { ...holder, owner, ...((await isHere(holder)) ? {} : { isElsewhere: true }) }
-  throw new SyncError('store-failed', `Cannot read the lock "${path}": it is none of ours; remove it if no daemon runs`)
+  throw new SyncError(
+    'store-failed',
+    `Cannot read the lock "${path}": it is not a lock of skillsyncd; remove it if no daemon runs`,
+  )
 }
 
 async function textIn(path: string): Promise<{ readonly text: string; readonly owner: number }> {

@@ -158,7 +158,7 @@ class LeaseLost extends HeldByOther {
 
 function heldText(state: string, holder: FoundHolder): string {
   const mend = holder.isElsewhere === true ? ELSEWHERE_MEND : 'stop it first'
-  return `Cannot write "${state}": ${processText(holder)} does; ${mend}, or use another --state`
+  return `Cannot write "${state}": ${processText(holder)} writes it; ${mend}, or use another --state`
 }
 
 /** The process and the command with which it was started. */

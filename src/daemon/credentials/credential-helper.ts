@@ -39,9 +39,9 @@ export async function askHelper(helper: CredentialHelper, asking: HelperAsking):
     const { status, stdout } = await run(helper, 'get', [...CAPABILITIES, ...place], asking)
     if (status !== 0) throw rejection(`${what}: it ends with ${status === null ? 'a signal' : `status ${status}`}`)
     const attributes = attributesOf(stdout)
-    if (attributes === undefined) throw rejection(`${what}: it says what is no list of attributes`)
+    if (attributes === undefined) throw rejection(`${what}: its output is not a list of attributes`)
     const answer = answerOf(attributes, place, asking.redactor)
-    if (hasExpired(attributes, asking.now)) throw rejection(`${what}: the one that it gives has expired`)
+    if (hasExpired(attributes, asking.now)) throw rejection(`${what}: the credential that it gives has expired`)
     if (answer !== undefined) return answer
     if (isTrue(attributes.get('quit'))) break
   }
@@ -98,7 +98,7 @@ async function run(
     return await runProgram(call, { timeoutMs, outputBytes: OUTPUT_BYTES, signal })
   } catch (cause) {
     if (!(cause instanceof ProgramFailure)) throw cause
-    throw rejection(`Cannot ask the credential helper "${command}": ${cause.message}`)
+    throw rejection(`Cannot run the credential helper "${command}": ${cause.message}`)
   }
 }
 

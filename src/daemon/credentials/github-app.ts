@@ -156,7 +156,7 @@ function refusalOf(answer: HttpAnswer, what: string): SyncError | undefined {
   if (why !== undefined) return new SyncError('credentials-rejected', `${what}: the API answers ${status}, ${why}`)
   const isSpent = answer.header('x-ratelimit-remaining') === '0' && answer.header('retry-after') === undefined
   if ((status === 403 || status === 429) && isSpent) {
-    return new SyncError('rate-limited', `${what}: the API answers ${status} and asks for a pause`)
+    return new SyncError('rate-limited', `${what}: the API answers ${status} and requests a pause`)
   }
   const failure = failureOf(answer, what, true)
   // The request was about the app, so it says nothing about the repository.
@@ -165,7 +165,7 @@ function refusalOf(answer: HttpAnswer, what: string): SyncError | undefined {
 }
 
 const REFUSALS: Readonly<Record<number, string>> = {
-  401: 'it does not take the key for one of this app, or the clock of this machine is wrong',
+  401: 'it does not accept the key as one of this app, or the clock of this machine is wrong',
   404: 'the app has no such installation',
   422: 'the installation may not read contents of repositories',
 }
@@ -190,6 +190,6 @@ function givenIn(text: string, nowMs: number, what: string): Given {
   const isToken = typeof token === 'string' && /^[\x21-\x7e]{1,16384}$/.test(token)
   const lifetimeMs = typeof expiresAt === 'string' ? Date.parse(expiresAt) - nowMs : Number.NaN
   if (isToken && lifetimeMs > 0) return { token, lifetimeMs }
-  const why = isToken ? 'the token has expired already; look at the clock of this machine' : 'the answer has no token'
+  const why = isToken ? 'the token has expired already; check the clock of this machine' : 'the answer has no token'
   throw new SyncError('source-unreachable', `${what}: ${why}`)
 }

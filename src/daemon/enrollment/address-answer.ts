@@ -89,5 +89,5 @@ function mendFor({ code, message }: SyncError, token: string | undefined): strin
     return 'Make a token with skillsyncd token add NAME --scope marketplace, and give it with --token-file'
   return / 403 /.test(message)
     ? 'The token lacks the scope marketplace: make another one with skillsyncd token add NAME --scope marketplace'
-    : 'The token is not valid there: skillsyncd token list has those that are; give a new one with --token-file'
+    : 'The token is not valid there: skillsyncd token list shows the valid ones; give a new one with --token-file'
 }

@@ -34,11 +34,11 @@ function ofStore({ decisionsLost, readOnly, servedLost }: Status): readonly HubD
   return [...alarms, ...lost]
 }
 
-const DECIDE = `Decide again what the message says; ${explanationOf('decisions-lost')}`
+const DECIDE = `Decide again as the message explains; ${explanationOf('decisions-lost')}`
 
 function ofLock({ lock }: Status): readonly HubDiagnostic[] {
   if (lock?.error === undefined) return []
-  return [alarm('lock-unreadable', lock.error, `Put back a lock that can be read; ${explanationOf('lock-unreadable')}`)]
+  return [alarm('lock-unreadable', lock.error, `Restore a readable lock; ${explanationOf('lock-unreadable')}`)]
 }
 
 function ofAnswers({ http }: Status): readonly HubDiagnostic[] {
@@ -46,11 +46,11 @@ function ofAnswers({ http }: Status): readonly HubDiagnostic[] {
     alarm('not-ready', `/readyz sends requests elsewhere: ${unreadyText(reason)}`, NOT_READY, reason.source),
   )
   if (http === undefined || http.tokens.count !== undefined) return unready
-  return [...unready, alarm('tokens-unreadable', 'The tokens cannot be read, so none opens anything', TOKENS)]
+  return [...unready, alarm('tokens-unreadable', 'The tokens cannot be read, so no token is accepted', TOKENS)]
 }
 
-const NOT_READY = 'Mend what is said of the source, or leave out `required`; docs/access.md explains /readyz'
-const TOKENS = 'skillsyncd token list says why'
+const NOT_READY = 'Fix the problem of the source, or remove `required`; docs/access.md explains /readyz'
+const TOKENS = 'skillsyncd token list shows the reason'
 
 function movedSources({ sources }: Status): readonly HubDiagnostic[] {
   return sources.flatMap(({ id, movedTo }) => {
@@ -61,7 +61,7 @@ function movedSources({ sources }: Status): readonly HubDiagnostic[] {
 }
 
 function noticesIn({ notices }: Status): readonly HubDiagnostic[] {
-  return notices.map(({ change, message }) => alarm(change, message, 'It is said once; CHANGELOG.md has it'))
+  return notices.map(({ change, message }) => alarm(change, message, 'It is reported once; see CHANGELOG.md'))
 }
 
 function alarm(code: HubCode, message: string, mend: string, source?: string): HubDiagnostic {

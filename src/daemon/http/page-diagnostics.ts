@@ -128,7 +128,6 @@ function placeOf({ source, path }: { readonly source: string; readonly path: str
 const MISFIT_MENDS: Readonly<Record<MisfitDiagnostic['code'], string>> = {
   'id-clash':
     'Give all but one another id, or disable them: skillsyncd disable SOURCE/PATH. docs/authors.md explains it',
-  'dependency-missing':
-    'Add the skill that is missing, or take its id out of `depends_on`. docs/authors.md explains it',
-  'dependency-cycle': 'Take one of the ids out of `depends_on`. docs/authors.md explains it',
+  'dependency-missing': 'Add the missing skill, or remove its id from `depends_on`. docs/authors.md explains it',
+  'dependency-cycle': 'Remove one of the ids from `depends_on`. docs/authors.md explains it',
 }

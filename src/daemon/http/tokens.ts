@@ -206,7 +206,7 @@ export class Tokens {
     if (text === undefined) return []
     const { data, success } = FILE.safeParse(parseJson(text))
     if (success) return data.tokens
-    const message = `Cannot read "${this.#file}": it is damaged; no token is accepted until it is mended, or removed and new ones are made`
+    const message = `Cannot read "${this.#file}": it is damaged; no token is accepted until it is corrected, or removed and new tokens are made`
     throw new SyncError('store-failed', message)
   }
 

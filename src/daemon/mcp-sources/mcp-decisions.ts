@@ -74,7 +74,7 @@ export class McpDecisions {
     if (skill === undefined || declarationOf(skill) !== declaration)
       throw new OperatorError(
         'nothing-to-decide',
-        `Cannot approve "${id}/${path}": it is not what it was when you looked`,
+        `Cannot approve "${id}/${path}": it changed since it was shown to you`,
       )
     const approval = { declaration, at: clock.now().toISOString(), by: userInfo().username }
     const isNew = await store.decisions.approve(id, path, approval)

@@ -113,8 +113,8 @@ export class Additions {
     const { store, log, pull } = this.#parts
     const isNew = await store.decisions.name(id, uri, undefined)
     if (!isNew) {
-      const why = source.uris.includes(uri) ? 'the configuration names it' : 'nobody added it'
-      throw new OperatorError('nothing-to-decide', `Cannot take ${shownValue(uri)} back from "${id}": ${why}`)
+      const why = source.uris.includes(uri) ? 'the configuration names it' : 'no operator added it'
+      throw new OperatorError('nothing-to-decide', `Cannot remove ${shownValue(uri)} from "${id}": ${why}`)
     }
     log.info('skill-unnamed', { source: id, uri })
     await pull(id)
@@ -133,13 +133,13 @@ export class Additions {
   #sourceOf(id: SourceId): McpSource {
     const { source } = configuredIn(this.#parts.config, id)
     if (source.kind === 'mcp') return source
-    throw new OperatorError('nothing-to-decide', `"${id}" is no MCP source: what it has is found in its files`)
+    throw new OperatorError('nothing-to-decide', `"${id}" is not an MCP source: its skills are found in its files`)
   }
 
   #serverOf(source: McpSource): McpServer {
     const { config, servers } = this.#parts
     if (!config.mode.offline) return servers.at(configuredIn(config, source.id), source)
-    throw new SyncError('source-unreachable', `Cannot ask "${source.id}": --offline forbids network access`)
+    throw new SyncError('source-unreachable', `Cannot contact "${source.id}": --offline forbids network access`)
   }
 }
 

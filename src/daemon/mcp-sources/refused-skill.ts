@@ -32,7 +32,7 @@ export function unreadOf(error: SyncError, { path, upstream }: UpstreamSkill): U
   return 'not-now'
 }
 
-const UNTIL_MENDED = 'asking again helps once the server is mended'
+const UNTIL_MENDED = 'try again after the server is fixed'
 
 /** A text of the skill holds characters that people do not see, and the policy of its source withholds the skill. */
 export class TextRefused extends SkillRefused {
@@ -52,6 +52,6 @@ export class ContentMismatch extends SkillRefused {
   constructor(skill: UpstreamSkill, why: string) {
     super(skill, why)
     const { path, upstream } = skill
-    this.told = `Cannot give out a file of "${upstream.source}/${path}": its server sent other content than it declares, and the skill is withheld; skillsyncd mcp-source mirror reads it again once the server is mended`
+    this.told = `Cannot give out a file of "${upstream.source}/${path}": its server sent other content than it declares, and the skill is withheld; skillsyncd mcp-source mirror reads it again after the server is fixed`
   }
 }

@@ -307,7 +307,7 @@ function notGiven({ path, upstream }: UpstreamSkill, why: string): SyncError {
 }
 
 function notReadBefore({ path }: SkillFile): SyncError {
-  const message = `Cannot read "${path}": nobody read it before, and --offline forbids network access`
+  const message = `Cannot read "${path}": it was not read before, and --offline forbids network access`
   return new SyncError('source-unreachable', message)
 }
 

@@ -24,21 +24,21 @@ export function catalogFamilies(input: CatalogInput): Family[] {
     single(
       'skillsyncd_catalog_generation',
       'gauge',
-      'The number of the generation that is served; 0 before the first.',
+      'The number of the served generation; 0 before the first.',
       catalog.generation,
     ),
-    single('skillsyncd_catalog_skills', 'gauge', 'Skills in the lists, of all sources.', catalog.listed.length),
-    single('skillsyncd_catalog_files', 'gauge', 'Files that can be read, of all skills.', catalog.files.size),
+    single('skillsyncd_catalog_skills', 'gauge', 'Listed skills of all sources.', catalog.listed.length),
+    single('skillsyncd_catalog_files', 'gauge', 'Readable files of all skills.', catalog.files.size),
     {
       name: 'skillsyncd_source_skills',
       kind: 'gauge',
-      help: 'The skills that were seen in the source, by what became of them.',
+      help: 'Skills that were found in the source, by their standing.',
       samples: input.sources.flatMap((configured) => standingsOf(configured, input)),
     },
     {
       name: 'skillsyncd_source_findings',
       kind: 'gauge',
-      help: 'Problems that were found in the source, by rule.',
+      help: 'Findings in the source, by rule.',
       samples: input.sources.flatMap((configured) => findingsOf(configured, input.catalog)),
     },
   ]

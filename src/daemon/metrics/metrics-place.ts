@@ -19,6 +19,6 @@ export function metricsPlaceOf(
   if (isLoopback(host)) return 'beside'
   if (serve.metrics === undefined) return undefined
   throw new UsageError(
-    `Cannot listen on "${host}": off loopback, /metrics is at an address of its own; set serve.operations, or take serve.metrics out`,
+    `Cannot listen on "${host}": off loopback, /metrics is at an address of its own; set serve.operations, or remove serve.metrics`,
   )
 }

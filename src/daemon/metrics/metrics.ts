@@ -51,7 +51,12 @@ export class Metrics {
     return expositionOf(
       [
         ...ofProcess,
-        single('skillsyncd_ready', 'gauge', '1 where /readyz says so, else 0.', Number(figures.unready.length === 0)),
+        single(
+          'skillsyncd_ready',
+          'gauge',
+          '1 if /readyz reports ready, else 0.',
+          Number(figures.unready.length === 0),
+        ),
         ...storeFamilies(figures),
         tokenFamily(figures),
         ...catalogFamilies(figures),
@@ -69,15 +74,15 @@ export class Metrics {
     const { sessions, streams, subscribedUris, unsentBytes, updates, listChanges } = this.#http()
     return [
       single('skillsyncd_http_sessions', 'gauge', 'Sessions of the 2025 era.', sessions),
-      single('skillsyncd_http_max_sessions', 'gauge', 'What there may be of them.', http.sessions),
+      single('skillsyncd_http_max_sessions', 'gauge', 'The limit of their number.', http.sessions),
       single('skillsyncd_http_streams', 'gauge', 'Open streams of notifications.', streams),
-      single('skillsyncd_http_max_streams', 'gauge', 'What there may be of them.', http.streams),
-      single('skillsyncd_http_subscribed_uris', 'gauge', 'URIs that anybody is subscribed to.', subscribedUris),
-      single('skillsyncd_http_unsent_bytes', 'gauge', 'Answers that clients have not taken yet.', unsentBytes),
+      single('skillsyncd_http_max_streams', 'gauge', 'The limit of their number.', http.streams),
+      single('skillsyncd_http_subscribed_uris', 'gauge', 'URIs with at least one subscription.', subscribedUris),
+      single('skillsyncd_http_unsent_bytes', 'gauge', 'Bytes of answers that clients have not read yet.', unsentBytes),
       {
         name: 'skillsyncd_notifications_total',
         kind: 'counter',
-        help: 'Notifications for subscribers, by kind; one for a session without a stream waits until it has one.',
+        help: 'Notifications for subscribers, by kind; a notification for a session without a stream waits until it has one.',
         samples: [
           { labels: { kind: 'updated' }, value: updates },
           { labels: { kind: 'list_changed' }, value: listChanges },
@@ -92,23 +97,23 @@ function storeFamilies({ storedBytes, limits, areDecisionsLost, sourcesLost }: D
     single(
       'skillsyncd_decisions_lost',
       'gauge',
-      'Whether decisions.json and its copy are gone, and what was decided is known from a record of it.',
+      '1 if decisions.json and its copy are missing, and the decisions come from the record of them, else 0.',
       areDecisionsLost ? 1 : 0,
     ),
     single(
       'skillsyncd_served_lost',
       'gauge',
-      'Sources of which the state folder lost what was served, until it is fetched again.',
+      'Sources whose served content the state folder lost, until it is fetched again.',
       sourcesLost,
     ),
-    single('skillsyncd_store_bytes', 'gauge', 'What the database of the state folder has in use.', storedBytes),
-    single('skillsyncd_store_max_bytes', 'gauge', 'What it may keep: limits.disk.bytes.', limits.disk.bytes),
+    single('skillsyncd_store_bytes', 'gauge', 'Bytes in use in the database of the state folder.', storedBytes),
+    single('skillsyncd_store_max_bytes', 'gauge', 'The limit of these bytes: limits.disk.bytes.', limits.disk.bytes),
   ]
 }
 
 /** Names of tokens are no labels: the metrics may be public. */
 function tokenFamily({ nextTokenExpiry: next }: DaemonFigures): Family {
-  const help = 'The time at which the next token expires, in seconds since 1970; none if no token does.'
+  const help = 'The time at which the next token expires, in seconds since 1970; absent if no token expires.'
   const samples = next === undefined ? [] : [{ value: next.getTime() / 1_000 }]
   return { name: 'skillsyncd_token_next_expiry_timestamp_seconds', kind: 'gauge', help, samples }
 }

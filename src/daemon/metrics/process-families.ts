@@ -17,7 +17,7 @@ export async function processFamilies(): Promise<Family[]> {
     {
       name: 'skillsyncd_build_info',
       kind: 'gauge',
-      help: 'Always 1; the labels say which program it is, and on which Node it runs.',
+      help: 'Always 1; the labels have the version of the program and of Node.',
       samples: [{ labels: { version: VERSION, node: process.versions.node }, value: 1 }],
     },
     single('process_cpu_seconds_total', 'counter', 'Processor time, of all threads.', (user + system) / 1_000_000),
@@ -25,13 +25,13 @@ export async function processFamilies(): Promise<Family[]> {
     single(
       'process_start_time_seconds',
       'gauge',
-      'When the process was started, in seconds since 1970.',
+      'The start time of the process, in seconds since 1970.',
       performance.timeOrigin / 1_000,
     ),
     ...(await descriptorFamilies()),
     single('nodejs_heap_size_total_bytes', 'gauge', 'The heap of the main thread.', memory.heapTotal),
-    single('nodejs_heap_size_used_bytes', 'gauge', 'What of it is used.', memory.heapUsed),
-    single('nodejs_external_memory_bytes', 'gauge', 'Memory outside of the heap that it holds.', memory.external),
+    single('nodejs_heap_size_used_bytes', 'gauge', 'The used part of that heap.', memory.heapUsed),
+    single('nodejs_external_memory_bytes', 'gauge', 'Memory outside the heap that belongs to it.', memory.external),
     single(
       'nodejs_eventloop_active_seconds_total',
       'counter',

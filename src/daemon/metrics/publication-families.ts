@@ -17,7 +17,7 @@ export function publicationFamilies(publications: readonly PublicationFigures[])
     {
       name: 'skillsyncd_publication_current',
       kind: 'gauge',
-      help: '1 where the branch had what is served when it was last read, else 0; by the place in publish, from 1.',
+      help: '1 if the branch had the served content when it was last read, else 0; by the position in publish, from 1.',
       samples: publications.map(({ status }, index) => ({
         labels: { publication: String(index + 1) },
         value: Number(status.isCurrent),
@@ -26,7 +26,7 @@ export function publicationFamilies(publications: readonly PublicationFigures[])
     {
       name: 'skillsyncd_publications_total',
       kind: 'counter',
-      help: 'Attempts to publish, by their end; those that found nothing to push are not counted.',
+      help: 'Attempts to publish, by result; attempts without anything to push are not counted.',
       samples: publications.flatMap(({ count }, index) =>
         (['pushed', 'failed'] as const).map((end) => ({
           labels: { publication: String(index + 1), end },

@@ -41,19 +41,19 @@ export class ServingCounts implements Meter {
       {
         name: 'skillsyncd_http_requests_total',
         kind: 'counter',
-        help: 'Requests of HTTP that were answered, by route and status; 499 where the client left before.',
+        help: 'Answered HTTP requests, by route and status; 499 if the client disconnected first.',
         samples: requests,
       },
       {
         name: 'skillsyncd_mcp_requests_total',
         kind: 'counter',
-        help: 'Requests of MCP, by method and result: ok, error, refused (not served) or left (by its client).',
+        help: 'MCP requests, by method and result: ok, error, refused (not served) or left (the client disconnected).',
         samples: messages,
       },
       {
         name: 'skillsyncd_mcp_request_duration_seconds',
         kind: 'histogram',
-        help: 'From when all of a request of MCP was there until its answer was handed over, by method.',
+        help: 'Time from the complete MCP request to its handed-over answer, by method.',
         samples: latencies,
       },
     ]

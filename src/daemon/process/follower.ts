@@ -270,6 +270,6 @@ function watchFolder(folder: string, onChange: (name: string | null) => void): F
 
 /** Changes whenever the file is replaced. `undefined` if the file does not exist. */
 async function markOf(path: string): Promise<string | undefined> {
-  const found = await unlessAbsent(stat(path, { bigint: true })).catch(cannot(`look at "${path}"`))
+  const found = await unlessAbsent(stat(path, { bigint: true })).catch(cannot(`read the attributes of "${path}"`))
   return found && `${found.ino} ${found.mtimeNs} ${found.size}`
 }

@@ -95,9 +95,9 @@ export async function whileServing(
 function expectSomebodyKnown({ config, tokens, oauth }: Daemon, listen: ListenAddress): void {
   const isAnybodyKnown = oauth !== undefined || tokens.all === undefined || tokens.isAnyInForce
   if (isAnybodyKnown || !isTokenRequired(config, listen)) return
-  const why = `${reachedFromElsewhereBy(config, listen)} says that other machines reach it`
+  const why = `${reachedFromElsewhereBy(config, listen)} makes it reachable for other machines`
   throw new UsageError(
-    `Cannot listen on "${listen.host}": clients need a token, since ${why}, and there is none that counts; make one with skillsyncd token add NAME`,
+    `Cannot listen on "${listen.host}": clients need a token, since ${why}, and there is no valid one; make one with skillsyncd token add NAME`,
   )
 }
 

@@ -46,7 +46,9 @@ export class ReloadLock {
   async #change<Result>(stop: () => Promise<void>, next: () => Promise<Result>): Promise<Result> {
     this.#isChanging = true
     try {
-      this.#ending.abort(new DOMException('The daemon took another configuration, or ended; ask again', 'AbortError'))
+      this.#ending.abort(
+        new DOMException('The daemon applied another configuration, or ended; try again', 'AbortError'),
+      )
       await stop()
       await Promise.allSettled(this.#asked)
       return await next()

@@ -168,12 +168,12 @@ export class BranchPublisher implements AsyncDisposable {
     }
   }
 
-  /** A host that asked for a pause, also of a source, is given it. */
+  /** A host that requested a pause, also of a source, is given it. */
   #expectOpen(): void {
     const { hosts } = this.#parts
     const leftMs = hosts.closedMs(this.#host)
     if (leftMs === 0) return
-    const message = `Cannot publish: the host asked for a pause, and ${Math.ceil(leftMs / 1000)} s of it are left`
+    const message = `Cannot publish: the host requested a pause, and ${Math.ceil(leftMs / 1000)} s of it are left`
     throw new SyncError('rate-limited', message, { retryAfterMs: leftMs })
   }
 

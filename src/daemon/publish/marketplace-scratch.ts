@@ -8,6 +8,6 @@ export function marketplaceScratch(store: Store): OpenScratch {
   return async () =>
     store.folder.scratchFile().catch((cause: unknown) => {
       const isRefused = cause instanceof SyncError && cause.code === 'store-failed'
-      throw isRefused ? new ContentUnavailable('The disk takes nothing at this moment', { cause }) : cause
+      throw isRefused ? new ContentUnavailable('The disk accepts no data at the moment', { cause }) : cause
     })
 }

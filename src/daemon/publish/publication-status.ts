@@ -53,9 +53,7 @@ export function publicationKeys({
 
 /** The next step for the operator of a publication. */
 export function publicationMend(code: SyncErrorCode): string {
-  return (
-    MENDS[code] ?? (isPassing(code) ? 'It is tried again with growing delay' : 'The message names what is the case')
-  )
+  return MENDS[code] ?? (isPassing(code) ? 'It is retried with growing delay' : 'The message names the cause')
 }
 
 const MENDS: Partial<Readonly<Record<SyncErrorCode, string>>> = {

@@ -168,7 +168,7 @@ export class Candidates {
     const configured = configuredIn(this.#config, id)
     const { source } = configured
     if (this.#config.mode.offline && isAway(source))
-      throw new SyncError('source-unreachable', `Cannot look at "${id}": --offline forbids network access`)
+      throw new SyncError('source-unreachable', `Cannot fetch "${id}": --offline forbids network access`)
     const io = this.#contextOf(configured)
     const current = this.#parts.served.currentOf(id)
     const one: Pull = { source, current, orders: { decision: UNDECIDED, offline: false }, io, signal }

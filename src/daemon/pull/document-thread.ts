@@ -105,12 +105,12 @@ function byItself(bytes: Uint8Array): Uint8Array {
 }
 
 function unfinishedReading({ deadlineMs, heapMb }: ThreadLimits): DocumentReading {
-  const message = `SKILL.md is not read: it takes over ${deadlineMs / 1_000} s, or over ${heapMb} MB of memory`
+  const message = `SKILL.md is not read: it needs over ${deadlineMs / 1_000} s, or over ${heapMb} MB of memory`
   const frontmatter = { ok: false, rule: 'frontmatter-too-large', message, isUnfinished: true } as const
   return { frontmatter, unrendered: [], lookAlikes: undefined, unsearched: 0, hidden: undefined }
 }
 
 function unsearchedError(path: string, { deadlineMs, heapMb }: ThreadLimits): SyncError {
-  const why = `it takes over ${deadlineMs / 1_000} s, or over ${heapMb} MB of memory`
+  const why = `it needs over ${deadlineMs / 1_000} s, or over ${heapMb} MB of memory`
   return new SyncError('limit-exceeded', `Cannot look for hidden characters in "${path}": ${why}`)
 }

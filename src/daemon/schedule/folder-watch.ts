@@ -116,7 +116,7 @@ export class FolderWatch implements AsyncDisposable {
       // It rejects only with an error that must end the process.
       onEvent: (at, kind) => void this.#heard(at, relative(root, at), kind),
       onFailed: (code, why) => {
-        const message = `Cannot watch "${path}": ${why}; it is looked at on its schedule alone`
+        const message = `Cannot watch "${path}": ${why}; it is only read on its schedule`
         log.failure('warn', 'folder-not-watched', { source: id, code, message })
       },
     })

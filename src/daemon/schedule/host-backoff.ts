@@ -27,7 +27,7 @@ export class HostBackoff {
 
 /** The error for a source that is not pulled because its host is in backoff for this time. */
 export function leftAlone(source: SourceId, ms: number): SyncError {
-  const message = `Cannot pull "${source}": its host asked for a pause, and ${Math.ceil(ms / 1000)} s of it are left`
+  const message = `Cannot pull "${source}": its host requested a pause, and ${Math.ceil(ms / 1000)} s of it are left`
   return new SyncError('rate-limited', message, { retryAfterMs: ms })
 }
 

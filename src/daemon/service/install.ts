@@ -22,7 +22,7 @@ export async function install(files: readonly ServiceFile[], force: boolean): Pr
   const foreign = found.find(({ there }) => there === 'foreign')
   if (foreign !== undefined && !force)
     throw new UsageError(
-      `Cannot write "${foreign.file.path}": there is one that skillsyncd did not write; look at it, and try --force`,
+      `Cannot write "${foreign.file.path}": it exists, and skillsyncd did not write it; check it, and try --force`,
     )
   await writeAll(found.filter(({ there }) => there !== 'same').map(({ file }) => file))
   return found.map(({ file: { path }, there }) => ({ path, change: there === 'same' ? 'unchanged' : 'written' }))

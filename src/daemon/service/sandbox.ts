@@ -19,8 +19,8 @@ export async function expectSystemSees({ program, config }: Service): Promise<vo
   const closed = await firstClosed(config)
   if (closed !== undefined)
     throw new UsageError(
-      `Cannot make a service of "${config}": the service runs as a user of its own, who may not read "${closed}"; ` +
-        `let everybody read it (chmod o+rX), and hand secrets over with LoadCredential=`,
+      `Cannot make a service of "${config}": the service runs as a user of its own, which may not read "${closed}"; ` +
+        `let every user read it (chmod o+rX), and hand secrets over with LoadCredential=`,
     )
 }
 

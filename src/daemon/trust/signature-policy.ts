@@ -22,7 +22,7 @@ export function proverOf({ source, signed }: ConfiguredSource, now = () => new D
     if (proven.kind === 'late') {
       const since = `and comes for the first time more than ${durationText(signed.graceMs ?? 0)} (signed.grace) after that`
       throw new SignedLate(
-        `${refusal}: ${proven.why}, ${since}; if you know it, put off the end of the key until it is taken`,
+        `${refusal}: ${proven.why}, ${since}; if you know it, extend the key until the object is accepted`,
       )
     }
     return { ...(proven.commit && { commit: proven.commit }), ...(proven.tag && { tag: proven.tag }) }

@@ -46,7 +46,7 @@ export class MarketplacePackfile implements AsyncDisposable {
     } catch (error) {
       await file.close()
       if (!isSystemError(error)) throw error
-      throw new ContentUnavailable('The disk takes nothing at this moment', { cause: error })
+      throw new ContentUnavailable('The disk accepts no data at the moment', { cause: error })
     }
   }
 

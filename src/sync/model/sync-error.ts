@@ -209,7 +209,7 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'dns-failed': 'Check the host name in the address, and the resolver of this machine',
   'tls-failed':
     'Check the certificate of the host and the clock of this machine; over ssh, the host key and the known hosts',
-  'rate-limited': 'Nothing to do: the host asked for a pause, and the daemon waits',
+  'rate-limited': 'Nothing to do: the host requested a pause, and the daemon waits',
   'credentials-rejected': 'Check that the credential named in `auth` is present, valid and may read the repository',
   'repository-not-found': 'Check the address, or the folder; a private repository without a credential looks the same',
   'ref-not-found': 'Check `ref`; the branch or tag may have been renamed or deleted',

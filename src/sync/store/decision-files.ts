@@ -42,11 +42,11 @@ export class DecisionFiles {
     if (file.kind === 'absent' && copy.kind === 'absent') return this.#recall()
     const attempt = `Cannot read "${this.file}": ${file.why}`
     if (copy.kind === 'whole') {
-      const message = `${attempt}; what people decided is taken from its copy "${this.copy}"`
+      const message = `${attempt}; the decisions are read from its copy "${this.copy}"`
       return { written: copy.written, damage: new SyncError('store-failed', message, file) }
     }
     const rest =
-      'holds, pauses, approvals, disabled and named skills are in them, so look before you remove them: skillsyncd doctor says how'
+      'holds, pauses, approvals, disabled and named skills are in them, so check them before you remove them: skillsyncd doctor explains how'
     throw new SyncError('store-failed', `${attempt}, nor its copy "${this.copy}": ${copy.why}; ${rest}`, file)
   }
 
@@ -54,13 +54,13 @@ export class DecisionFiles {
   async #recall(): Promise<{ readonly written: StoredDecisions; readonly loss?: SyncError }> {
     const record = await lookedAt(this.record)
     if (record.kind === 'absent') return { written: NO_DECISIONS }
-    const attempt = `Cannot read "${this.file}" nor its copy: both are gone, and something was decided`
+    const attempt = `Cannot read "${this.file}" nor its copy: both are missing, although decisions were made`
     if (record.kind !== 'whole') {
-      const message = `${attempt}; the record of it, "${this.record}", cannot be read either: ${record.why}; take one of them from a backup, or remove the record to have decided nothing`
+      const message = `${attempt}; the record of it, "${this.record}", cannot be read either: ${record.why}; restore one of them from a backup, or remove the record to drop all decisions`
       throw new SyncError('store-failed', message, record)
     }
     if (canonicalJson(textForm(record.written)) === TEXT_OF_NOTHING) return { written: NO_DECISIONS }
-    const message = `${attempt}; it holds as "${this.record}" has it. To keep that: cp "${this.record}" "${this.file}". To have decided nothing: rm "${this.record}"`
+    const message = `${attempt}; the decisions in "${this.record}" hold. To keep them: cp "${this.record}" "${this.file}". To drop them: rm "${this.record}"`
     return { written: record.written, loss: new SyncError('store-failed', message) }
   }
 

@@ -17,7 +17,7 @@ export async function readLock(file: string): Promise<Lock | undefined> {
 }
 
 async function textOf(file: string): Promise<string | undefined> {
-  const found = await unlessAbsent(stat(file)).catch(cannot(`look for the lock "${file}"`))
+  const found = await unlessAbsent(stat(file)).catch(cannot(`check the lock "${file}"`))
   if (found === undefined) return undefined
   if (!found.isFile() || found.size > MOST_BYTES)
     throw new SyncError('lock-mismatch', `Cannot read the lock "${file}": it is no file, or over ${MOST_BYTES} bytes`)

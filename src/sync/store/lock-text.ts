@@ -103,7 +103,7 @@ function parseLock(text: string, refuse: Refuse): JsonObject {
   const marks = /^(?:<{7}|={7}|>{7}|\|{7})(?: |$)/m.exec(text)
   if (marks !== null) {
     const line = text.slice(0, marks.index).split('\n').length
-    return refuse(`line ${line}`, 'it has marks of a merge conflict; take one side, then run skillsyncd lock')
+    return refuse(`line ${line}`, 'it has marks of a merge conflict; choose one side, then run skillsyncd lock')
   }
   const value = parseJson(text)
   if (!isJsonObject(value)) return refuse('', whatIsWrong(text))

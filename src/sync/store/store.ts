@@ -178,7 +178,7 @@ export class Store implements Disposable {
 }
 
 function replacedError(path: string, why: string, cause?: unknown): SyncError {
-  const message = `Cannot read the database "${path}": ${why}, and a new one takes its place`
+  const message = `Cannot read the database "${path}": ${why}, and a new one replaces it`
   return new SyncError('store-failed', message, { cause })
 }
 

@@ -9,7 +9,7 @@ const FILE = 'skill://au/refunds/a.md'
 const DOCUMENT = '---\nname: refunds\ndescription: d\n---\nbody\n'
 const SPENT =
   'of budgets.hourly_bytes (10) are used up; there is room again as the hour passes, or once the operator raises the budget'
-const MENDED = 'once the server is mended'
+const MENDED = 'after the server is fixed'
 
 test.each<[string, string, (uri: string) => object, readonly string[]]>([
   [

@@ -58,7 +58,7 @@ test('status says of a server that calls its skills private that whoever may ask
   await home.command('sync')
   const silent = await home.command('status')
 
-  expect(loud.stdout).toMatch(/private to the credential .* whoever may ask is given it/)
+  expect(loud.stdout).toMatch(/private to the sent credential; .* every client with access gets it/)
   expect(silent.stdout).not.toContain('private')
   await daemon.stop()
 })

@@ -255,7 +255,7 @@ test('a daemon that runs adds what a command names, serves it through later look
 
   expect(added).toMatchObject({ status: 0, stderr: '' })
   expect(there.result.contents[0].text).toBe(skill('pay'))
-  expect(removed).toMatchObject({ status: 0, stdout: 'au/docs/pay: taken back\n' })
+  expect(removed).toMatchObject({ status: 0, stdout: 'au/docs/pay: removed\n' })
   expect(gone.error?.code).toBe(-32_602)
   expect([again.status, again.stderr]).toEqual([
     1,
@@ -302,7 +302,7 @@ test.each([
   { args: ['add-uri', 'au', 'skill://docs/%2e%2e/SKILL.md'], status: 1, says: 'cannot name a file' },
   { args: ['add-uri', 'au', 'skill://docs/pay/notes.md'], status: 1, says: 'does not name the SKILL.md' },
   { args: ['add-uri', 'au', 'skill://left/out/SKILL.md'], status: 1, says: 'include and exclude of "au" leave it out' },
-  { args: ['add-uri', 'au', PAY, '--remove'], status: 1, says: 'nobody added it' },
+  { args: ['add-uri', 'au', PAY, '--remove'], status: 1, says: 'no operator added it' },
   { args: ['add-uri', 'au', PAY, '--remove', '--unverified'], status: 2, says: 'exclude each other' },
 ])('what cannot be added is refused with the reason, and nothing is added: $says', async ({ args, status, says }) => {
   await using au = await today()

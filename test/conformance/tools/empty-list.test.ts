@@ -39,8 +39,8 @@ test('an empty list says that no repository, or no branch, is there', async () =
 
   const why = await site.why()
 
-  expect(why).toContain('"team" was not found where the configuration says: its branch')
-  expect(why).toContain('"other" was not found where the configuration says')
+  expect(why).toContain('"team" was not found at the configured address: its branch')
+  expect(why).toContain('"other" was not found at the configured address')
 })
 
 test('an empty list of a folder says that it holds links that are refused, or nothing', async () => {

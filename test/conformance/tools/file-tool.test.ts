@@ -171,7 +171,7 @@ test('what is disabled or damaged is not given', async () => {
   await rm(small.repository.folder, { recursive: true })
   const { skill } = daemon.registry.catalog.skills.get('skill://fx/alpha/SKILL.md')!
   loseObject(config.state, skill.files.find(({ path }) => path === 'a.md')!.sha256)
-  expect(await refusedBy(small.of('M'), { id: 'alpha', path: 'a.md' })).toContain('damaged or gone')
+  expect(await refusedBy(small.of('M'), { id: 'alpha', path: 'a.md' })).toContain('damaged or missing')
 })
 
 async function answerOf(peer: Peer, name: string, given: object): Promise<any> {

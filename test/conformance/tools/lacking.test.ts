@@ -12,8 +12,8 @@ import type { Served } from '../../support/served.ts'
 import { everyPeer, resultOf } from '../peers.ts'
 import { skillOf } from '../small.ts'
 
-const FIRST_PULL = '"team" is being fetched for the first time: ask again in a moment'
-const NOT_FOUND = '"more" was not found where the configuration says: its branch or tag is not there'
+const FIRST_PULL = '"team" is being fetched for the first time: try again in a moment'
+const NOT_FOUND = '"more" was not found at the configured address: its branch or tag does not exist'
 const CALLS = [
   ['list_skills', {}],
   ['list_skills', { limit: 1 }],
@@ -77,7 +77,7 @@ test('a caller that sees packs alone hears that something is missing where its p
 
   for (const [name, given] of CALLS) {
     const text = await lastText(both, name, given)
-    expect(text, name).toMatch(/^This answer may lack skills .* Ask again later\.$/)
+    expect(text, name).toMatch(/^This answer may lack skills .* Try again later\.$/)
     expect(text).not.toContain('more')
     expect(JSON.stringify(await answerOf(front, name, given)), name).not.toContain('may lack')
   }

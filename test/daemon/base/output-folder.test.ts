@@ -186,5 +186,5 @@ test('a file that is run keeps its bit, and every file is there whole', async ()
 test('a record that is too large or no file is not read', async () => {
   await mkdir(join(out, RECORD), { recursive: true })
 
-  await expect(opened()).rejects.toThrow('is no record of this command')
+  await expect(opened()).rejects.toThrow('is not a record of this command')
 })

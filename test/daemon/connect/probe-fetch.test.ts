@@ -13,7 +13,7 @@ test('the token goes to the origin that is probed, and to no other that a client
   await probe.fetch(`${own.origin}/.well-known/oauth-protected-resource`)
   const elsewhere = probe.fetch(`${other.origin}/mcp`)
 
-  await expect(elsewhere).rejects.toThrow(`${other.origin} is not asked`)
+  await expect(elsewhere).rejects.toThrow(`${other.origin} gets no request`)
   expect(own.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer canary-token'])
   expect(other.requests).toEqual([])
 })

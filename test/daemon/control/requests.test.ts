@@ -101,7 +101,7 @@ test('no name means all sources, in the order of the configuration', async () =>
 })
 
 test('a failure is told with its code, what is the case and what to try', () => {
-  const error = new SyncError('rate-limited', 'Cannot reach "team": the host asked for a pause')
+  const error = new SyncError('rate-limited', 'Cannot reach "team": the host requested a pause')
 
   const beside = { pending: [], served: undefined, lock: { state: 'missing' } } as const
 

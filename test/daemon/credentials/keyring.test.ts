@@ -170,7 +170,7 @@ describe('a GitHub App', () => {
   })
 
   test.each([
-    [401, {}, 'credentials-rejected', 'does not take the key'],
+    [401, {}, 'credentials-rejected', 'does not accept the key'],
     [404, {}, 'credentials-rejected', 'no such installation'],
     [422, {}, 'credentials-rejected', 'may not read contents'],
     [403, {}, 'credentials-rejected', '403'],
@@ -298,8 +298,8 @@ describe('a credential helper', () => {
     ['says that nobody is to be asked', 'echo quit=1', 'it gives none'],
     ['gives one that has expired', 'echo password=CANARY; echo password_expiry_utc=1', 'has expired'],
     ['fails', 'echo password=CANARY; echo CANARY >&2; exit 4', 'it ends with status 4'],
-    ['says something else', 'echo CANARY', 'no list of attributes'],
-    ['says what no header can hold', 'printf "password=CANARY\\033[2J\\n"', 'no list of attributes'],
+    ['says something else', 'echo CANARY', 'not a list of attributes'],
+    ['says what no header can hold', 'printf "password=CANARY\\033[2J\\n"', 'not a list of attributes'],
     ['says too much', 'yes', 'more than 65536 bytes'],
     ['takes too long', 'echo password=CANARY; exec sleep 1000', 'it is not done after 1000 ms'],
   ])('that %s is named, and what it said is not shown', async (_, script, why) => {
@@ -317,7 +317,7 @@ describe('a credential helper', () => {
 
     expect(await desk.failure()).toMatchObject({
       code: 'credentials-rejected',
-      message: 'Cannot ask the credential helper "/no/such/program": it cannot be started (ENOENT)',
+      message: 'Cannot run the credential helper "/no/such/program": it cannot be started (ENOENT)',
     })
   })
 

@@ -54,7 +54,7 @@ test.each<[string, Partial<Status>, string, string]>([
     '/readyz',
   ],
   ['not-ready', { http: unready({ why: 'nothing-served' }) }, 'elsewhere: nothing is served', '/readyz'],
-  ['tokens-unreadable', { http: { ...unready(), tokens: { required: true } } }, 'none opens anything', 'token list'],
+  ['tokens-unreadable', { http: { ...unready(), tokens: { required: true } } }, 'no token is accepted', 'token list'],
   ['source-moved', { sources: [movedTo('https://new')] }, 'redirects to https://new', '`url`'],
   [
     'lock-followed',

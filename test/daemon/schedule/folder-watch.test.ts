@@ -34,7 +34,7 @@ test('a folder with too many folders is not watched, which is said once', async 
   await scene[Symbol.asyncDispose]()
 
   expect(line).toMatchObject({ level: 'warn', source: 'desk', code: 'too-many' })
-  expect(line['message']).toContain('it holds more than 20 folders; it is looked at on its schedule alone')
+  expect(line['message']).toContain('it holds more than 20 folders; it is only read on its schedule')
   expect(scene.lines.filter(({ event }) => event === 'folder-not-watched')).toHaveLength(1)
 })
 

@@ -4,7 +4,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 
 const HOUR = 3_600_000
 
-test('a host that asked for a pause is left alone as long as it asked, and others are not', async () => {
+test('a host that requested a pause is left alone as long as it asked, and others are not', async () => {
   const clock = new FakeClock()
   const hosts = new HostBackoff(clock)
   hosts.close('a', HOUR)

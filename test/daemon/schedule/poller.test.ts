@@ -311,7 +311,7 @@ test('one success ends the growth of the delay', async () => {
   expect(poller.nextPolls().get(idOf('team'))!.getTime() - clock.now().getTime()).toBeLessThanOrEqual(5 * MINUTE)
 })
 
-test('all sources of a host that asked for a pause leave it alone as long as it asked, and others do not', async () => {
+test('all sources of a host that requested a pause leave it alone as long as it asked, and others do not', async () => {
   const clock = new FakeClock()
   const polls = new Polls(clock)
   const sources = [

@@ -28,7 +28,7 @@ test('where one of the files is not ours none is written, unless it is said', as
   const files = [mine!, yours!].map((path) => ({ path, text: `${MARK}text` }))
 
   await expect(install(files, false)).rejects.toThrow(
-    `Cannot write "${yours}": there is one that skillsyncd did not write; look at it, and try --force`,
+    `Cannot write "${yours}": it exists, and skillsyncd did not write it; check it, and try --force`,
   )
   const before = await readdir(folder.path)
   await install(files, true)

@@ -11,17 +11,17 @@ export function configReference(schema: SchemaNode): string {
 const HEAD = `# Configuration
 
 Every key of \`skillsyncd.yaml\`, made from the schema that checks it ([\`skillsyncd.schema.json\`](../config/skillsyncd.schema.json)).
-[\`config/skillsyncd.yaml\`](../config/skillsyncd.yaml) has them in context, with the reasons. A key that is not here is
-refused, and so is one that this version does not honour yet: nothing that is written is ignored.
+[\`config/skillsyncd.yaml\`](../config/skillsyncd.yaml) has them in context, with the reasons. A key that is unknown, or
+that this version does not support yet, is refused: no key is ignored.
 
 **Sizes** are whole numbers with \`B\`, \`KiB\`, \`MiB\`, \`GiB\` or \`TiB\`; a plain number is bytes. **Durations** are whole
-numbers with \`ms\`, \`s\`, \`m\`, \`h\` or \`d\`. Relative paths are meant from the folder of the file, and \`~/\` from the home
+numbers with \`ms\`, \`s\`, \`m\`, \`h\` or \`d\`. Relative paths start at the folder of the file, and \`~/\` from the home
 folder.`
 
 const TAIL = `## Without a file
 
-\`skillsyncd start --source URL\` and \`skillsyncd mcp --skills-dir DIR\` take the sources from the command line, and the
-defaults for all else. Where several files could be meant, the first that is there counts: \`./skillsyncd.yaml\`, then
+\`skillsyncd start --source URL\` and \`skillsyncd mcp --skills-dir DIR\` read the sources from the command line, and use
+defaults for everything else. If several files exist, the first one counts: \`./skillsyncd.yaml\`, then
 \`skillsyncd/skillsyncd.yaml\` in the user's configuration folder, then \`/etc/skillsyncd/skillsyncd.yaml\`.`
 
 function sectionOf(schema: SchemaNode, key: string, node: SchemaNode): string {
@@ -29,12 +29,12 @@ function sectionOf(schema: SchemaNode, key: string, node: SchemaNode): string {
   // What it says of many sources is what each of them can say.
   const rows = key === 'defaults' ? rowsOf(schema, key, onlyKey(node, 'match')) : rowsOf(schema, key, node)
   if (rows.length === 0) return `${head} Takes ${takesOf(schema, node)}.`
-  return `${head}\n\n${table(rows)}${key === 'defaults' ? '\n\nBeside it, any key of a source that is no `id`.' : ''}`
+  return `${head}\n\n${table(rows)}${key === 'defaults' ? '\n\nFurther keys: any key of a source except `id`.' : ''}`
 }
 
 function secretSection(schema: SchemaNode, secret: SchemaNode): string {
   const rows = keysOf(secret).map(([key, node]) => rowOf(schema, key, node))
-  return `## Secrets\n\nWhere a table says *secret*, one of these, read anew before each use. A secret that is written into the file is refused.\n\n${table(rows)}`
+  return `## Secrets\n\nA *secret* is one of these. It is read again before each use. A secret that is written into the file is refused.\n\n${table(rows)}`
 }
 
 interface Row {
@@ -45,7 +45,7 @@ interface Row {
 
 function table(rows: readonly Row[]): string {
   const lines = rows.map(({ key, takes, text }) => `| \`${key}\` | ${takes} | ${text} |`)
-  return ['| Key | Takes | What it is |', '| --- | --- | --- |', ...lines].join('\n')
+  return ['| Key | Value | Meaning |', '| --- | --- | --- |', ...lines].join('\n')
 }
 
 /** Every key below a place, in the order of the schema; those of a list of mappings as those of one. */

@@ -58,7 +58,7 @@ function linesOfFolder(now: FolderNow): string[] {
   return [
     `${uses.map(folderUseText).join(', ')}: ${what}; ${folder}`,
     ...(behind.length > 0 ? [`  ${behind.join(', ')}: not there, or older; ${again}`] : []),
-    ...(gone.length > 0 ? [`  ${gone.join(', ')}: not served any more; ${again}`] : []),
-    ...(blocked.length > 0 ? [`  ${blocked.join(', ')}: kept out by something else; ${again} says by what`] : []),
+    ...(gone.length > 0 ? [`  ${gone.join(', ')}: no longer served; ${again}`] : []),
+    ...(blocked.length > 0 ? [`  ${blocked.join(', ')}: blocked by something else; ${again} shows by what`] : []),
   ].map(printableLine)
 }

@@ -58,7 +58,7 @@ export async function placesOf(context: Context): Promise<readonly LinkPlace[]> 
 
 async function placeNamed(named: string): Promise<LinkPlace> {
   const mend = 'name a folder'
-  if (named === '') throw new UsageError(`--to "" names no folder; ${mend}`)
+  if (named === '') throw new UsageError(`--to "" does not name a folder; ${mend}`)
   try {
     const path = await futurePath(resolve(named))
     return { use: useOfFolder(path), path }
@@ -87,7 +87,7 @@ async function projectOf({ values }: Context): Promise<string | undefined> {
   const named = values['project']
   if (typeof named !== 'string') return undefined
   const mend = 'name the folder of a project'
-  if (named === '') throw new UsageError(`--project "" names no folder; ${mend}`)
+  if (named === '') throw new UsageError(`--project "" does not name a folder; ${mend}`)
   try {
     const path = await realpath(resolve(named))
     if ((await stat(path)).isDirectory()) return path

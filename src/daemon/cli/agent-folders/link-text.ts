@@ -63,7 +63,7 @@ function lineOf({ name, end, isRenewed, skill, linked, why }: Done): string {
       return `= ${name}${of}`
     case 'linked':
     case 'copied':
-      return `${isRenewed === true ? '~' : '+'} ${name}${of} ${end}${isRenewed === true ? ' anew' : ''}`
+      return `${isRenewed === true ? '~' : '+'} ${name}${of} ${end}${isRenewed === true ? ' again' : ''}`
     case 'removed':
       return `- ${name}${linked === undefined ? '' : ` (${placeText(linked)})`} removed`
     case 'left':

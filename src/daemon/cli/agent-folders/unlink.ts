@@ -127,7 +127,7 @@ async function unwrittenPartings(links: Links, { isAll, places }: Asked, config:
     const seen = await look.catch((error: unknown) => {
       if (!isDiskError(error)) throw error
       if (isAll) return undefined
-      const message = `Cannot find what is linked in "${place}": ${whyNotUsed(error)}; mend that`
+      const message = `Cannot find what is linked in "${place}": ${whyNotUsed(error)}; fix that`
       throw new OperatorError('cannot-unlink', message, { cause: error })
     })
     if (seen === undefined || seen.entries.size === 0 || links.folders.has(seen.path)) continue

@@ -70,7 +70,7 @@ export async function copyTo(
     const other = taken.get(name)
     if (other !== undefined) return failure([{ path: DOCUMENT, field: 'name', message: `is that of "${other}" too` }])
     if (isWithin(folder, output.pathOf(name)))
-      return failure([{ path: '', message: 'lies where its copy would go; name another --out' }])
+      return failure([{ path: '', message: 'is at the place of its copy; name another --out' }])
     const status = await output.put(
       name,
       files.map((file) => (file === document ? { ...file, bytes } : file)),

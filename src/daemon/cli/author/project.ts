@@ -59,7 +59,9 @@ export const projectCommand: Command = {
     }
     const [folder, other] = folders
     if (other !== undefined)
-      throw new UsageError(`"${path}" holds more than one skill; say with --out where they go, or name one of them`)
+      throw new UsageError(
+        `"${path}" contains more than one skill; name a folder for them with --out, or name one of them`,
+      )
     // A folder that cannot be read may hold another skill.
     if (folder === undefined || unread.length > 0) return printNothing(context, unread)
     return printDocument(context, { path: shown(folder), ...(await projectedDocument(folder, making)) })
@@ -83,11 +85,11 @@ function isProfile(text: unknown): text is Profile {
 
 /** Copies inside the projected folder would count as its skills, and be projected in turn. */
 async function outputAt(out: string, root: string): Promise<OutputFolder> {
-  if (out === '') throw new UsageError('--out "" names no folder; name one that is not inside of PATH')
+  if (out === '') throw new UsageError('--out "" does not name a folder; name one that is not inside PATH')
   try {
     const real = await futurePath(resolve(out))
     if (isWithin(real, root))
-      throw new UsageError(`--out "${out}" lies inside of what is projected; name a folder beside it`)
+      throw new UsageError(`--out "${out}" is inside the projected folder; name a folder beside it`)
     return await OutputFolder.open(real, () => systemClock.now().getTime())
   } catch (error) {
     if (isDiskError(error))

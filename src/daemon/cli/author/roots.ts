@@ -61,7 +61,8 @@ async function folderOf(path: string, at: string): Promise<string | undefined> {
   const found = await unlessAbsent(stat(at))
   if (found === undefined) throw new UsageError(`There is no "${path}"`)
   if (found.isDirectory()) return at
-  if (!found.isFile()) throw new UsageError(`"${path}" is neither a folder nor a plain file; name what a skill lies in`)
+  if (!found.isFile())
+    throw new UsageError(`"${path}" is neither a folder nor a plain file; name a folder, or a file of a skill`)
   return skillAround(at)
 }
 

@@ -61,7 +61,7 @@ export const validateCommand: Command = {
 function noteOutside({ streams, redactor, quiet }: Context, outside: readonly string[]): void {
   if (quiet) return
   for (const path of outside)
-    streams.stderr.write(`skillsyncd: ${redactor.clean(printableLine(path))} lies in no skill and is passed over\n`)
+    streams.stderr.write(`skillsyncd: ${redactor.clean(printableLine(path))} is in no skill and is skipped\n`)
 }
 
 interface Asked {

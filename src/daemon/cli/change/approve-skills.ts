@@ -30,7 +30,7 @@ export async function approveSkills(context: Context): Promise<ExitStatus> {
     id === now || (id === undefined && (await isYes(context, `Approve ${countOf(waiting.length, 'skill')}?`)))
   if (!isMeant && id === undefined) throw new UsageError(`"approve" takes what is named: ${lineFor(targets, now)}`)
   if (!isMeant) {
-    const changed = `what is declared by now is not what was shown as ${id}`
+    const changed = `the current declaration is not the one that was shown as ${id}`
     throw new OperatorError(
       'nothing-to-decide',
       `Cannot approve ${targets.join(' ')}: ${changed}; without it, approve shows it`,

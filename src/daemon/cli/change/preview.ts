@@ -75,7 +75,7 @@ async function previewOf(context: Context, config: Config, { row, skill }: Found
   const file = skill.files.find((candidate) => candidate.path === 'SKILL.md')
   if (row.disabled) throw new OperatorError('disabled', `Cannot preview "${name}": it is disabled; enable it first`)
   if (skill.standing === 'withheld' || file === undefined)
-    throw new OperatorError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show says why`)
+    throw new OperatorError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show has the reason`)
   const text = (await bytesOf(context, config, skill, file)).toString('utf8')
   const content =
     isOfUpstream(skill) && !isForPerson(context) ? asUntrusted(withDeceitEscaped(text), skill.upstream) : text

@@ -219,7 +219,8 @@ function isForPerson({ code }: SyncEnd): boolean {
 
 async function pullOne(id: string, ask: AskWriter): Promise<SyncEnd> {
   const end = await pullOneSource(id, ask)
-  if (end === undefined) throw new OperatorError('bad-answer', `The daemon does not say how the pull of "${id}" ended`)
+  if (end === undefined)
+    throw new OperatorError('bad-answer', `The daemon does not report the result of the pull of "${id}" ended`)
   return end
 }
 

@@ -40,9 +40,7 @@ function heldChecked(catalog: Catalog, asked: readonly SourceId[]): CheckResult[
   const summaries = summarizeContract(diagnosticsAbout(new Set(asked), contractDiagnostics(catalog)))
   if (summaries.length > 0) return summaries.map(({ code, message }) => checkResultOf(code, message))
   const held = [...catalog.skills.values()].filter(({ source, skill }) => asked.includes(source) && skill.contract)
-  return [
-    verdicts('contract').ok(`${countOf(held.length, 'skill')} of the contract, and no two that do not fit together`),
-  ]
+  return [verdicts('contract').ok(`${countOf(held.length, 'skill')} of the contract, without conflicts between them`)]
 }
 
 /** `undefined` if it cannot be read: other checks report the reason. */
@@ -65,7 +63,7 @@ function checkResultOf(code: ContractCode, message: string): CheckResult {
 }
 
 const MENDS: Readonly<Record<ContractCode, string>> = {
-  'id-clash': 'Rename all but one in their repositories, or take the others out with skillsyncd disable',
+  'id-clash': 'Rename all but one in their repositories, or disable the others with skillsyncd disable',
   'dependency-missing': 'Correct depends_on in the repository, or serve a skill that has the id',
-  'dependency-cycle': 'Take one of the dependencies out in the repository',
+  'dependency-cycle': 'Remove one of the dependencies in the repository',
 }

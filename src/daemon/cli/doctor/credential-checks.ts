@@ -54,8 +54,8 @@ async function expectReadable(path: string, name: string): Promise<void> {
 }
 
 const CHMOD = 'chmod 600 for the file'
-const AS_SERVICE = 'See the journal of the service for what it could not use; nothing of it can be looked at from here'
-const OF_VARIABLE = 'Set it; one that only the service has is seen where doctor runs as the service does'
+const AS_SERVICE = 'See the journal of the service for secrets that it could not use; they cannot be checked from here'
+const OF_VARIABLE = 'Set it; a variable of the service is only visible if doctor runs in the environment of the service'
 
 /** The files that define what a source trusts. */
 function trustChecks(configured: ConfiguredSource, ground: Ground): DoctorCheck[] {

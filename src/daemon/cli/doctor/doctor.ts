@@ -75,8 +75,7 @@ export const doctor: Command = {
       const { checks, ...ends } = await connectAsEachEra(context)
       return printConclusion(context, checks, ends)
     }
-    if (context.values['token-file'] !== undefined)
-      throw new UsageError('--token-file means something with --connect alone')
+    if (context.values['token-file'] !== undefined) throw new UsageError('--token-file is only used with --connect')
     const { environment, redactor, signal, values } = context
     const { config: whole, told } = await readConfiguration(context)
     const named = told.state === 'ok' && context.operands.length > 0 ? sourcesOf(context.operands, whole) : []
@@ -122,7 +121,7 @@ async function readConfiguration(context: Context): Promise<{ readonly config: C
     const { environment, values } = context
     const state = typeof values['state'] === 'string' ? values['state'] : environment.state
     const config = { ...configOfSources([ANY], environment), sources: [], state: resolve(state) }
-    return { config, told: fail(error.message, 'Mend what the message names; sources are not checked until then') }
+    return { config, told: fail(error.message, 'Fix what the message names; sources are not checked until then') }
   }
 }
 

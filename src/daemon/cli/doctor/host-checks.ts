@@ -108,7 +108,7 @@ async function httpChecked(
     const said = `it answers${through} (${answer.status}), for ${whoseText(whose)}`
     const isDown = answer.status >= 500
     return [
-      isDown ? warn(said, 'The host, or the proxy before it, says that it cannot serve at the moment') : ok(said),
+      isDown ? warn(said, 'The host, or the proxy before it, reports that it is unavailable at the moment') : ok(said),
       ...clockChecked(name, answer.header('date'), answer.header('age'), clock),
     ]
   } catch (error) {
@@ -126,7 +126,7 @@ function clockChecked(host: string, date: string | undefined, age: string | unde
   const { warn, fail } = verdicts('clock', host)
   const seconds = Math.round(Math.abs(skewMs) / 1000)
   const message = `this machine's clock is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} that of the host`
-  const mend = 'Set the clock, best by NTP (timedatectl shows it): certificates and tokens are judged by it'
+  const mend = 'Set the clock, best by NTP (timedatectl shows it): certificates and tokens depend on it'
   return [Math.abs(skewMs) < WRONG_MS ? warn(message, mend) : fail(message, mend)]
 }
 

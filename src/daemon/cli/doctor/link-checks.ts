@@ -43,8 +43,8 @@ function checkFolder(now: FolderNow): CheckResult {
   if (isAsServed(now)) return ok(`${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}, as served`)
   const parts = [
     told(behind, 'not there, or older'),
-    told(gone, 'not served any more'),
-    told(blocked, 'kept out by something else'),
+    told(gone, 'no longer served'),
+    told(blocked, 'blocked by something else'),
   ]
   return warn(parts.filter((part) => part !== '').join('; '), linkCommandOf(now))
 }

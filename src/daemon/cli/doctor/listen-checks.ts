@@ -89,17 +89,17 @@ async function takenPortResult(
   if (holder.kind === 'unit') {
     const { unit, starts } = holder
     if (starts === 'skillsyncd.service') return ok(`systemd listens for it (${unit})`)
-    return warn(`systemd listens for ${starts} (${unit})`, `Fine where that is this daemon; else stop it. ${find}`)
+    return warn(`systemd listens for ${starts} (${unit})`, `Fine if that is this daemon; else stop it. ${find}`)
   }
   if (isOther)
     return warn(
-      'the daemon that runs with another configuration listens there, or another program does',
-      `Have the daemon apply this one (skillsyncd reload), and look again. ${find}`,
+      'the daemon, which runs with another configuration, or another program listens there',
+      `Have the daemon apply this one (skillsyncd reload), and check again. ${find}`,
     )
   if (holder.kind === 'unknown')
     return warn(
-      'another program listens there, or systemd for us, which does not say',
-      `Fine where it is systemd. ${find}`,
+      'another program listens there, or systemd for this daemon, which does not report it',
+      `Fine if it is systemd. ${find}`,
     )
   return fail('cannot listen there: another program does', find)
 }

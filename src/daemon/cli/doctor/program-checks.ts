@@ -97,7 +97,7 @@ function versionResult({
     subject: command,
     async look(signal) {
       try {
-        const run = { what: `Cannot ask "${command}"`, input: '', bounds: VERSION_BOUNDS }
+        const run = { what: `Cannot run "${command}"`, input: '', bounds: VERSION_BOUNDS }
         const { status, stdout, stderr } = await runToEnd(start, run, signal)
         const [version = ''] = `${stdout.toString()}${stderr}`.trim().split('\n')
         const said = version.slice(0, 100)

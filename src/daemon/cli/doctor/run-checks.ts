@@ -48,12 +48,12 @@ async function runCheck(
 
 function noAnswer({ name, subject }: DoctorCheck): CheckResult {
   const message = `no answer within ${MOST_MS / 1000} s`
-  return verdicts(name, subject).fail(message, 'Try again; if it stays, what it waits for hangs: a disk or the network')
+  return verdicts(name, subject).fail(message, 'Try again; if it stays, a disk or the network does not answer')
 }
 
 function failedCheck({ name, subject }: DoctorCheck, error: unknown): CheckResult {
   const { fail } = verdicts(name, subject)
   if (error instanceof SyncError) return fail(error.message, mendOf(error.code))
   const why = error instanceof Error ? error.message : String(error)
-  return fail(`this check failed to run: ${why}`, 'The message names what stood in the way')
+  return fail(`this check failed to run: ${why}`, 'The message names the cause')
 }

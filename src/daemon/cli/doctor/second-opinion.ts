@@ -47,7 +47,7 @@ export async function secondOpinions(
   } catch (error) {
     if (error instanceof SyncError) return ids.map((id) => verdicts(CHECK, id).fail(error.message, mendOf(error.code)))
     if (!(error instanceof OperatorError)) throw error
-    return ids.map((id) => verdicts(CHECK, id).fail(error.message, 'The message names what stood in the way'))
+    return ids.map((id) => verdicts(CHECK, id).fail(error.message, 'The message names the cause'))
   }
 }
 
@@ -70,10 +70,10 @@ async function checkSource(id: SourceId, stored: readonly VerifyDiagnostic[], as
   ]
 }
 
-const MEND = 'docs/sources.md says for which sources that is so by their kind'
+const MEND = 'docs/sources.md lists the kinds of sources that cannot be compared'
 
 function notServed(id: SourceId): CheckResult {
-  return verdicts(CHECK, id).warn('nothing is served of it yet', `skillsyncd sync ${id} brings it`)
+  return verdicts(CHECK, id).warn('nothing of it is served yet', `skillsyncd sync ${id} brings it`)
 }
 
 function textOf({ skill, path, message }: VerifyDiagnostic): string {

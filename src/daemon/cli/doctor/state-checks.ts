@@ -88,16 +88,17 @@ async function decisionsChecked(state: string): Promise<CheckResult[]> {
     const { damage, loss } = decisions
     if (loss !== undefined) return [fail(loss.message, LOSS_MEND)]
     if (damage !== undefined) return [warn(damage.message, 'Nothing: the daemon writes it again at its next poll')]
-    return [ok('what people decided can be read')]
+    return [ok('the decisions can be read')]
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
     return [fail(error.message, DECISIONS_MEND)]
   }
 }
 
-const LOSS_MEND = 'Take the file from a backup, or do one of the two that the message names; then restart the daemon'
+const LOSS_MEND =
+  'Restore the file from a backup, or do one of the two things that the message names; then restart the daemon'
 const DECISIONS_MEND =
-  'Give both files to the user of the daemon, mend one of them (JSON) or take it from a backup; or move both away, and generations/decisions.json with them, and decide again'
+  'Give both files to the user of the daemon, correct one of them (JSON) or restore it from a backup; or move both away, with generations/decisions.json, and decide again'
 
 async function diskChecked({ config: { state, limits } }: Ground, signal: AbortSignal): Promise<CheckResult[]> {
   const disk = await statfs(await nearest(state))
@@ -110,7 +111,7 @@ async function diskChecked({ config: { state, limits } }: Ground, signal: AbortS
 /** Some file systems have no such number, and report 0. */
 function inodesOf(state: string, { files, ffree }: StatsFs): CheckResult[] {
   if (files === 0 || ffree >= FEW_INODES) return []
-  const mend = 'Remove files that are not needed from this disk'
+  const mend = 'Remove unneeded files from this disk'
   return [verdicts('disk', state).warn(`it has room for ${ffree} more files`, mend)]
 }
 
@@ -122,7 +123,8 @@ function kindOf(state: string, { type }: StatsFs): CheckResult[] {
 function roomOf(state: string, free: number, lacking: number): CheckResult[] {
   const { ok, warn, fail } = verdicts('disk', state)
   const text = `${bytesText(free)} free`
-  if (free < LEAST_FREE) return [fail(text, 'Make room: what is served stays in service, but nothing new can be kept')]
+  if (free < LEAST_FREE)
+    return [fail(text, 'Make room: what is served stays in service, but nothing new can be stored')]
   if (free >= lacking) return [ok(`${text}; at most ${bytesText(lacking)} more are used (limits.disk)`)]
   const mend = 'Make room, or lower `limits.disk.bytes`'
   return [warn(`${text}, and up to ${bytesText(lacking)} more may be used (limits.disk)`, mend)]
@@ -149,7 +151,7 @@ interface DiskKind {
 }
 
 /** Another machine sees a writer's lease only if the disk shows changed files there in time. */
-const NETWORK: DiskKind = { name: 'a disk of the network', why: 'store.db must be on a local disk' }
+const NETWORK: DiskKind = { name: 'a network disk', why: 'store.db must be on a local disk' }
 const MEMORY: DiskKind = { name: 'kept in memory', why: 'it ended with the machine or the container' }
 
 /** By the `f_type` of statfs(2): NFS, SMB in its three forms, 9P and AFS; tmpfs and ramfs. */

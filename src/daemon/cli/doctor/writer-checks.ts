@@ -31,8 +31,8 @@ async function socketChecked({ config, environment }: Ground): Promise<CheckResu
     const path = socketPathOf(config.state, environment.runtime)
     const why = await whyNoSocketIn(dirname(path))
     if (why !== undefined) return [fail(why, SOCKET_MEND)]
-    if (!isFresh(path)) return [ok(`the daemon is asked over ${path}`)]
-    return [ok(`the daemon is asked over a folder that it makes in ${dirname(dirname(path))} and its lock names`)]
+    if (!isFresh(path)) return [ok(`commands reach the daemon over ${path}`)]
+    return [ok(`commands reach the daemon over a folder that it makes in ${dirname(dirname(path))} and its lock names`)]
   } catch (error) {
     // The system cannot bind such a long path.
     if (!(error instanceof SyncError)) throw error
@@ -62,7 +62,12 @@ async function lockChecked({ whole, environment, clock }: Ground, signal: AbortS
   if (holder === undefined) {
     const socket = await unlockedSocketOf(whole.state, environment.runtime)
     if (socket === undefined || !(await answers(socket))) return [ok('no daemon holds it')]
-    return [warn('a daemon serves what is stored, read-only: the disk took no lock', 'See what the state folder lacks')]
+    return [
+      warn(
+        'a daemon serves what is stored, read-only: the disk does not support locks',
+        'See what the state folder lacks',
+      ),
+    ]
   }
   if (!(await isListening(holder))) {
     if (holder.isElsewhere !== true) return [await silent(holder)]
@@ -76,7 +81,7 @@ async function lockChecked({ whole, environment, clock }: Ground, signal: AbortS
     const who = processText(holder)
     if (error.code === 'timed-out') return [fail(`${who} holds it and does not answer`, STOPPED_MEND)]
     return [
-      fail(error.message, `Restart the daemon with the configuration and the version (${VERSION}) that are meant`),
+      fail(error.message, `Restart the daemon with the configuration and the version (${VERSION}) of this command`),
     ]
   }
 }
@@ -87,7 +92,7 @@ async function silent(holder: FoundHolder): Promise<CheckResult> {
   const { ok, fail } = verdicts('lock')
   const who = processText(holder)
   if (await isAlive(holder)) return fail(`${who} holds it and does not listen`, STOPPED_MEND)
-  return ok(`${who} left it and has ended; the next start takes it over`)
+  return ok(`${who} held it and has ended; the next start takes it over`)
 }
 
 /** A process from before a reboot looks like one on another machine. */
@@ -95,10 +100,13 @@ function elsewhere(holder: FoundHolder, isRenewed: boolean): CheckResult {
   const { warn } = verdicts('lock')
   const who = processText(holder)
   if (isRenewed)
-    return warn(`${who} holds it and renews its lease; it cannot be asked from here`, `To ask it, ${ELSEWHERE_MEND}`)
+    return warn(
+      `${who} holds it and renews its lease; it cannot be reached from here`,
+      `To reach it, ${ELSEWHERE_MEND}`,
+    )
   return warn(
-    `${who}, or of this machine before it was started anew, left its lease as it is for ${GLANCE_MS / 1000} s`,
-    `Nothing, where it is gone: the next start takes over after ${TERM_MS / 1000} s`,
+    `${who}, or a process of this machine before its restart, did not renew its lease for ${GLANCE_MS / 1000} s`,
+    `Nothing, if that process has ended: the next start takes over after ${TERM_MS / 1000} s`,
   )
 }
 

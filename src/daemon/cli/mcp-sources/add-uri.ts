@@ -37,7 +37,7 @@ export const addUri: Command = {
 function printRemoved(context: Context, skill: Addition): void {
   const { source, path, standing } = skill
   // Its server may list the skill now, and the last skill of a source is not removed silently.
-  const left = standing === undefined ? '' : `; it is still there: skillsyncd status ${source} says why`
+  const left = standing === undefined ? '' : `; it is still served: skillsyncd status ${source} shows the reason`
   if (context.json) printJson(context, { skill })
-  else printLines(context, [printableLine(`${source}/${path}: taken back${left}`)])
+  else printLines(context, [printableLine(`${source}/${path}: removed${left}`)])
 }

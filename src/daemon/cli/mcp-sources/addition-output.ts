@@ -26,7 +26,7 @@ export function printAdded(context: Context, added: Addition): void {
 }
 
 function stateOf({ source, path, standing, pending }: Addition): string {
-  if (standing === undefined) return `added, and not here yet; skillsyncd status ${source} says why`
+  if (standing === undefined) return `added, but not here yet; skillsyncd status ${source} shows the reason`
   if (standing === 'withheld') return 'added, and withheld'
   if (pending) return `added; it waits for skillsyncd approve ${source}/${path}`
   return standing === 'tools' ? 'added, for the tools only' : `added, and ${standing}`

@@ -115,7 +115,7 @@ function verifiedAfter(before: Verified | undefined, count: number): { readonly 
   return { verified: { files: undeclared === 0 ? Math.max(before.files, count) : 0, of, undeclared } }
 }
 
-const WITHHELD = 'it is withheld; skillsyncd show says why'
+const WITHHELD = 'it is withheld; skillsyncd show has the reason'
 
 /** The skill after its files were read to learn their sizes, or after its mismatch was cleared. */
 async function prepareRow(row: SkillRow, config: Config, ask: AskWriter): Promise<SkillRow> {
@@ -130,8 +130,7 @@ async function prepareRow(row: SkillRow, config: Config, ask: AskWriter): Promis
 
 function checkedText(verified: Verified | undefined): string {
   if (verified === undefined) return ''
-  if (verified.undeclared > 0)
-    return '; nothing says whether they are what they should be: the server declares no digests'
+  if (verified.undeclared > 0) return '; they cannot be verified: the server declares no digests'
   return '; each has the digest that the server declares'
 }
 

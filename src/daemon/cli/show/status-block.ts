@@ -71,7 +71,7 @@ function movedLines({ movedTo }: SourceStatus): string[] {
 
 function rebuiltLines(served: SourceStatus['served']): string[] {
   if (served?.rebuiltFrom === undefined) return []
-  return [`  its commit was gone: its skills are those of ${served.rebuiltFrom} that have the locked digests`]
+  return [`  its commit was lost: its skills are those of ${served.rebuiltFrom} with the locked digests`]
 }
 
 function marketplaceLines({ id, marketplace }: SourceStatus): string[] {
@@ -106,10 +106,10 @@ function formLines({ form }: SourceStatus): string[] {
 }
 
 const FORM_TEXTS: Readonly<Record<Exclude<ListingForm, 'skills/list'>, string>> = {
-  index: 'skill://index.json, the way of older servers',
-  fastmcp: 'its resources, the way of FastMCP',
-  uris: 'the URIs in the configuration alone',
-  none: 'nothing: it lists no skills in any form that is known',
+  index: 'skill://index.json, as older servers do',
+  fastmcp: 'its resources, as FastMCP does',
+  uris: 'only the URIs in the configuration',
+  none: 'nothing: it lists skills in no known form',
 }
 
 /** One token counts as one client; over stdio it is the user of the system. */
@@ -117,9 +117,7 @@ function privacyLines({ isPrivate }: SourceStatus, http: HttpStatus | undefined)
   if (isPrivate !== true || http === undefined) return []
   const { required, count } = http.tokens
   if (required && count === 1) return []
-  return [
-    '  its server calls what it lists private to the credential that it is sent; here whoever may ask is given it',
-  ]
+  return ['  its server declares its list as private to the sent credential; here every client with access gets it']
 }
 
 function placeOf({ kind, url }: SourceStatus): string {
@@ -191,7 +189,7 @@ function freshness(source: SourceStatus, now: Date): string {
   const { kind, served, upstream, lastAttempt, condition, decision, lock } = source
   if (served === undefined)
     return lastAttempt === undefined ? 'never pulled' : `nothing is served; last tried ${agoText(lastAttempt, now)}`
-  const from = served.url === undefined ? '' : ` of ${served.url}, where the source was`
+  const from = served.url === undefined ? '' : ` of ${served.url}, the earlier address of the source`
   const at = `serves ${served.ref} at ${served.commit.slice(0, 12)}${from}`
   const where = WHERE[kind]
   if (isFixed(source)) return `${at}; the configuration pins this commit, and ${where} is not queried for another`

@@ -224,8 +224,8 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
 function absenceText(elsewhere: WriterElsewhere | undefined): string {
   if (elsewhere === undefined) return 'no daemon runs'
   const who = processText({ ...elsewhere, isElsewhere: true })
-  if (elsewhere.isAlive) return `${who} writes, and cannot be reached from here`
-  return `no daemon runs here; ${who} has the lock and left its lease as it is for ${GLANCE_MS / 1000} s`
+  if (elsewhere.isAlive) return `${who} writes the state folder, and cannot be reached from here`
+  return `no daemon runs here; ${who} has the lock and did not renew its lease for ${GLANCE_MS / 1000} s`
 }
 
 function modeText({ locked, offline }: DaemonStatus): string {

@@ -94,7 +94,7 @@ function linesOf(told: Provenance): string[] {
     ...signersTexts(told.signers).map((text) => `  signed  ${printableLine(text)}`),
     ...(rebuiltFrom === undefined
       ? []
-      : [`  from    ${rebuiltFrom}, by the locked digest: the commit itself was gone`]),
+      : [`  from    ${rebuiltFrom}, by the locked digest: upstream no longer had the commit`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}`]),
     `  since   ${sinceText(told)}`,
     ...(told.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
@@ -135,20 +135,20 @@ function updateText({ update, ref, lock: { follows, source } }: Provenance): str
 
 function ruleText({ path, name, ref, rule: { root, include, unlisted, renamed } }: Provenance): string {
   const where = `${path === '' ? 'the root itself' : `"${path}"`} below ${root === '' ? `the root of the ${PLACES[ref]?.root ?? 'repository'}` : `root "${root}"`}`
-  const taken = include === undefined ? ', which no include matches any more' : `, matched by include "${include}"`
-  const hidden = unlisted === undefined ? '' : `, in no list by unlisted "${unlisted}"`
+  const taken = include === undefined ? ', which no include matches now' : `, matched by include "${include}"`
+  const hidden = unlisted === undefined ? '' : `, in no list because of unlisted "${unlisted}"`
   return `${where}${taken}${hidden}${renamed ? `; served by its name, "${name}"` : ''}`
 }
 
 function lockText(lock: LockedAs): string {
   const follows = lock.follows
-    ? ', and nothing else is served of its source'
+    ? ', and its source serves only that'
     : `, ${UNFOLLOWED[lock.source.state] ?? 'which its source does not follow'}`
   switch (lock.state) {
     case 'no-lock':
       return 'there is none'
     case 'source-not-locked':
-      return 'has nothing of its source; skillsyncd lock adds it'
+      return 'does not have its source; skillsyncd lock adds it'
     case 'not-locked':
       return `does not have it${follows}`
     case 'same':
@@ -169,9 +169,9 @@ const UNFOLLOWED: Partial<Record<LockStanding['state'], string>> = {
 function sinceText({ since, standing, disabled, pending }: Provenance): string {
   if (disabled) return 'not served; a person disabled it'
   if (pending) return 'not served; its present declaration is not approved'
-  if (since === undefined) return standing === 'withheld' ? 'not served; the findings say why' : 'not known'
+  if (since === undefined) return standing === 'withheld' ? 'not served; see the findings' : 'not known'
   const { generation, createdAt, isOldestKept, approvedAt } = since
   if (approvedAt !== undefined)
     return `served with this digest since it was approved on ${approvedAt}, in generation ${generation} of ${createdAt}`
-  return `served with this digest since generation ${generation} of ${createdAt}${isOldestKept ? ', the oldest that is kept, or longer' : ''}`
+  return `served with this digest since generation ${generation} of ${createdAt}${isOldestKept ? ', the oldest stored one, or earlier' : ''}`
 }

@@ -22,20 +22,23 @@ export async function* proofsHold({ store, signal }: Verifying): AsyncGenerator<
 export function* proofDiagnostics(snapshot: Snapshot): Generator<VerifyDiagnostic> {
   const { source, revision, tree, rebuiltFrom } = snapshot
   if (rebuiltFrom !== undefined) {
-    const message = `commit ${revision.commit} was gone when its skills were had from "${rebuiltFrom}" by their locked digests`
+    const message = `upstream no longer had commit ${revision.commit}; its skills came from "${rebuiltFrom}" by their locked digests`
     yield verifyNote('proof-missing', message, { source })
     return
   }
   const { commit, tag } = proofOf(snapshot)
   const damaged = (message: string): VerifyDiagnostic => verifyError('proof-damaged', message, { source })
-  if (!isOf(revision.commit, 'commit', commit))
-    yield damaged(`the commit object that is kept is not ${revision.commit}`)
+  if (!isOf(revision.commit, 'commit', commit)) yield damaged(`the stored commit object is not ${revision.commit}`)
   else if (!Buffer.from(commit).toString('latin1').startsWith(`tree ${tree}\n`))
-    yield damaged(`commit ${revision.commit} does not name the tree ${tree} that was taken`)
+    yield damaged(`commit ${revision.commit} does not name the served tree ${tree}`)
   if (revision.tag === undefined) return
   if (tag === undefined)
-    yield verifyNote('proof-missing', `the tag object ${revision.tag} was gone when its commit was taken`, { source })
-  else if (!isOf(revision.tag, 'tag', tag)) yield damaged(`the tag object that is kept is not ${revision.tag}`)
+    yield verifyNote(
+      'proof-missing',
+      `upstream no longer had the tag object ${revision.tag} when its commit was fetched`,
+      { source },
+    )
+  else if (!isOf(revision.tag, 'tag', tag)) yield damaged(`the stored tag object is not ${revision.tag}`)
 }
 
 /** Ids of 64 digits are those of a SHA-256 repository. */

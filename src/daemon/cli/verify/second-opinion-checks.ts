@@ -61,10 +61,10 @@ function diagnosticsOf(source: SourceId, opinion: Opinion): ComparedFiles {
 }
 
 /** The checks that were made without a second opinion. */
-const INSTEAD = 'the files that are stored are compared with their digests, and the commit with its id'
+const INSTEAD = 'the stored files are compared with their digests, and the commit with its id'
 
 function mendOf(source: SourceId, skill: string | undefined): string {
-  if (skill === undefined) return 'serve nothing of it until it is clear which of the two is right'
+  if (skill === undefined) return 'do not serve it until it is clear which of the two is right'
   const command = `skillsyncd disable ${shellWord(`${source}/${skill}`)}`
   return `${command} takes the skill out of service until it is clear which of the two is right`
 }

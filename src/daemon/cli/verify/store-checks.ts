@@ -70,7 +70,7 @@ async function* damagedSnapshots(
   for (const { source, snapshot } of sources) {
     checked.add(snapshot)
     if ((await store?.snapshots.readWhole(snapshot)) !== undefined) continue
-    yield verifyError('snapshot-damaged', `the snapshot ${snapshot} of generation ${number} is damaged or gone`, {
+    yield verifyError('snapshot-damaged', `the snapshot ${snapshot} of generation ${number} is damaged or missing`, {
       source,
     })
   }
@@ -112,7 +112,7 @@ async function* checkoutAsMade(
     yield verifyError('checkout-edited', `in ${place}: ${problem}`, { ...of, path })
   const what = of.skill === undefined ? 'the docs' : 'the skill'
   for (const path of await checkouts.strangersIn(stored))
-    yield verifyNote('stranger', `lies in ${place} and is not of ${what}`, { source: of.source, path })
+    yield verifyNote('stranger', `is in ${place} and does not belong to ${what}`, { source: of.source, path })
 }
 
 /** Checks the files of another MCP server's skill that were fetched on demand. */

@@ -104,7 +104,7 @@ async function opened(config: Config, means: Pick<Verifying, 'named' | 'show'>, 
 async function lossIn({ state }: Config, store: Store | undefined): Promise<readonly VerifyDiagnostic[]> {
   const last = await lastPublished(state)
   if (last === 0 || (await store?.objects.head()) !== undefined) return []
-  const message = `all generations are gone, up to ${last}: the database "${join(state, 'store.db')}" was removed, or is new and not filled yet; skillsyncd sync fills it`
+  const message = `all generations are lost, up to ${last}: the database "${join(state, 'store.db')}" was removed, or is new and not filled yet; skillsyncd sync fills it`
   return [verifyError('generation-damaged', message)]
 }
 

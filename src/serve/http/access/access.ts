@@ -100,7 +100,7 @@ const CANNOT_TELL: Denied = {
   headers: { 'retry-after': '10' },
 }
 
-const IN_QUERY = 'A token must not stand in the address; send it in the Authorization header'
+const IN_QUERY = 'A token must not be in the address; send it in the Authorization header'
 
 /** Every proxy on the way logs the URL, so a token in it is no longer secret. Such a token is rejected, never used. */
 function hasTokenInQuery(url: string): boolean {

@@ -154,5 +154,5 @@ class BatchAnswer {
   }
 }
 
-const TOO_LARGE = "The batch's answer is too large; ask for it alone"
-const TOO_LONG = 'The batch takes longer than limits.http.request_timeout; ask for it alone'
+const TOO_LARGE = "The batch's answer is too large; send this request alone"
+const TOO_LONG = 'The batch takes longer than limits.http.request_timeout; send this request alone'

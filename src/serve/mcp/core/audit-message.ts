@@ -77,7 +77,7 @@ export async function servedTo<Answer extends End>(
 const FAULT = 'internal error'
 
 /** The reason if the client left. */
-export const UNWAITED = 'nobody waited for the answer any more'
+export const UNWAITED = 'the client no longer waited for the answer'
 
 const NOTHING_TOLD: Tell = () => {}
 

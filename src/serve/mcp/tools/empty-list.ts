@@ -15,13 +15,13 @@ export function emptyReason(catalog: Catalog, lacking: UnservedSources = NONE): 
     ...lacking.named.map(unservedReasonOf),
   ]
   if (reasons.length > 0) return `No skill is available. ${sentenceOf(reasons, unnamedIn(lacking))}`
-  if (catalog.generation === 0) return 'No skill is available yet: nothing has been fetched. Ask again in a moment.'
+  if (catalog.generation === 0) return 'No skill is available yet: nothing has been fetched. Try again in a moment.'
   return lacking.count > 0 ? NOT_YET : 'No skill is available to you here.'
 }
 
 const NONE: UnservedSources = { count: 0, named: [] }
 
-const NOT_YET = 'No skill is available to you here: something has not been fetched yet. Ask again later.'
+const NOT_YET = 'No skill is available to you here: something has not been fetched yet. Try again later.'
 
 /** A caller that learns no source names does not learn their number either. */
 function unnamedIn({ count, named }: UnservedSources): number {
@@ -31,7 +31,7 @@ function unnamedIn({ count, named }: UnservedSources): number {
 function sentenceOf(reasons: readonly string[], unnamed: number): string {
   const left = Math.max(0, reasons.length - MOST_REASONS) + unnamed
   const more = left > 0 ? [`${left} more ${left === 1 ? 'source has' : 'sources have'} none`] : []
-  return `By source: ${[...reasons.slice(0, MOST_REASONS), ...more].join('; ')}. The operator is told more by skillsyncd status.`
+  return `By source: ${[...reasons.slice(0, MOST_REASONS), ...more].join('; ')}. The operator finds more in skillsyncd status.`
 }
 
 const MOST_REASONS = 10

@@ -53,7 +53,7 @@ export function bytesOfFile(offered: Offered | undefined, { path }: Params): num
 function partOf(offered: Offered, file: SkillFile, bytes: Uint8Array, offset: number): ToolAnswer {
   const isText = utf8(bytes) !== undefined
   if (isText && !isStart(bytes, offset))
-    return refusal(`The offset ${offset} lies inside a character; use the next_offset of the part before`)
+    return refusal(`The offset ${offset} is inside a character; use the next_offset of the previous part`)
   const end = isText ? startBefore(bytes, offset + MOST_PART_BYTES) : Math.min(offset + MOST_PART_BYTES, bytes.length)
   const part = Buffer.from(bytes.subarray(offset, end))
   const text = isText ? part.toString('utf8') : undefined

@@ -69,15 +69,13 @@ export async function notTheOne(catalog: Catalog, id: string, candidates: readon
   if (withheld.length > 0) return refusal(withheldReason(id, withheld))
   const near = await stepByStep(names.near(id))
   const meant = near.length === 0 ? '' : `; near it ${near.length === 1 ? 'is' : 'are'} ${listIds(near)}`
-  return refusal(
-    `There is no skill with the id ${quote(id)}${meant}; list_skills gives the ids of those that there are`,
-  )
+  return refusal(`There is no skill with the id ${quote(id)}${meant}; list_skills gives the ids of all skills`)
 }
 
 function ambiguous(id: string, candidates: readonly Offered[]): string {
   const named = candidates.slice(0, MOST_NAMED).map((offered) => `${quote(offered.id)} (${offered.name})`)
   const more = candidates.length > MOST_NAMED ? ` and ${candidates.length - MOST_NAMED} more` : ''
-  return `The id ${quote(id)} can mean ${candidates.length} skills; ask for one of ${named.join(', ')}${more}`
+  return `The id ${quote(id)} can mean ${candidates.length} skills; use one of ${named.join(', ')}${more}`
 }
 
 const MOST_NAMED = 32
@@ -90,7 +88,7 @@ function withheldReason(id: string, withheld: readonly Withheld[]): string {
   const told = withheld.slice(0, MOST_REASONS).map((one) => `${quote(one.id)}: ${reasonOf(one)}`)
   const more = withheld.length > MOST_REASONS ? [`and ${withheld.length - MOST_REASONS} more of that name`] : []
   return [
-    `The skill ${quote(id)} is there, and is withheld until its authors or the operator mend it.`,
+    `The skill ${quote(id)} exists, but is withheld until its authors or the operator fix it.`,
     ...told,
     ...more,
   ].join('\n')

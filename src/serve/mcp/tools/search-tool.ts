@@ -24,12 +24,12 @@ export function searchAsked({ query, limit = DEFAULT_HITS, max_tokens: maxTokens
   if (typeof query !== 'string') throw invalidParams('`query` is required, and is a string')
   if (!isWhole(limit)) throw invalidParams('`limit` is a whole number')
   if (maxTokens !== undefined && !isWhole(maxTokens)) throw invalidParams('`max_tokens` is a whole number')
-  if (query.trim() === '') return refusal('The query is empty; say in a few words what the task is')
+  if (query.trim() === '') return refusal('The query is empty; describe the task in a few words')
   if (query.length > MOST_CHARACTERS)
     return refusal(
-      `The query has ${query.length} characters, and ${MOST_CHARACTERS} are read at the most; say in a few words what the task is`,
+      `The query has ${query.length} characters, and ${MOST_CHARACTERS} are read at most; describe the task in a few words`,
     )
-  if (limit < 1 || limit > MOST_HITS) return refusal(`The limit is ${limit}; ask for 1 to ${MOST_HITS} skills`)
+  if (limit < 1 || limit > MOST_HITS) return refusal(`The limit is ${limit}; use 1 to ${MOST_HITS} skills`)
   if (maxTokens !== undefined && maxTokens < LEAST_TOKENS)
     return refusal(`No answer fits into ${maxTokens} tokens; allow ${LEAST_TOKENS} at the least`)
   return { text: query, limit, maxTokens }

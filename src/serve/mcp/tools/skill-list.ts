@@ -29,7 +29,7 @@ export function skillList(
   if (cursor !== undefined && typeof cursor !== 'string') throw invalidParams('`cursor` is a string')
   if (limit !== undefined && !(typeof limit === 'number' && Number.isSafeInteger(limit)))
     throw invalidParams('`limit` is a whole number')
-  if (limit !== undefined && limit < 1) return refusal(`The limit is ${limit}; ask for 1 skill at the least`)
+  if (limit !== undefined && limit < 1) return refusal(`The limit is ${limit}; use at least 1`)
   const { rows, text, bytes } = listOf(catalog)
   const most = limit === undefined ? Math.min(pages.bytes, MODEL_PAGE_BYTES) : pages.bytes
   if (cursor === undefined && limit === undefined && bytes <= most) return { content: [{ type: 'text', text }] }

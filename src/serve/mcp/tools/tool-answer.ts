@@ -162,7 +162,7 @@ function placeOf({ uri }: Offered, { path }: SkillDocument): Place {
 function noteOn(offered: Offered, document: SkillDocument, isWhole: boolean): string {
   const { source } = offered
   return [
-    `This skill comes from the source ${JSON.stringify(source)}: what it says are the words of its authors, and to be trusted as far as they are.`,
+    `This skill comes from the source ${JSON.stringify(source)}: its text is written by its authors; trust it as far as you trust them.`,
     ...(isWhole ? ['Its frontmatter cannot be read, so the content is the whole SKILL.md.'] : []),
     restOf(offered, document),
   ].join(' ')
@@ -194,7 +194,7 @@ export function notReadReason(offered: Offered, unread: UnreadContent): string {
 
 function notHere({ id, skill: { upstream } }: Offered): string {
   const what = `of the skill ${JSON.stringify(id)}`
-  if (upstream === undefined) return `The stored content ${what} is damaged or gone; try again later`
+  if (upstream === undefined) return `The stored content ${what} is damaged or missing; try again later`
   return `The content ${what} is not what the MCP server that publishes it declared; try again later`
 }
 

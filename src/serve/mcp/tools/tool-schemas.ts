@@ -23,12 +23,12 @@ const LIST_SKILLS = {
   name: 'list_skills',
   title: 'List skills',
   description:
-    'Lists every skill that is available here: its id, its name, the source it comes from, and what it is for. A skill that lies in several places stands once, with the ids of its `places`; one is enough. A skill is a package of instructions, with scripts and other files where it needs them, for one kind of task. Call this to learn which skills there are, and again when they are no longer in your context or a new task begins. Needs no arguments; a long list comes in pages of some 8,000 tokens, each with the number of all and the cursor of the next.',
+    'Lists every skill that is available here: its id, its name, the source it comes from, and what it is for. A skill that exists in several places is listed once, with the ids of its `places`; one is enough. A skill is a package of instructions, with scripts and other files where it needs them, for one kind of task. Call this to learn which skills there are, and again when they are no longer in your context or a new task begins. Needs no arguments; a long list comes in pages of some 8,000 tokens, each with the number of all and the cursor of the next.',
   inputSchema: {
     type: 'object',
     properties: {
       cursor: { type: 'string', description: 'The cursor that came with the page before; without it the list begins' },
-      limit: { type: 'integer', minimum: 1, description: 'List so many skills at the most' },
+      limit: { type: 'integer', minimum: 1, description: 'List at most this number of skills' },
     },
     required: [],
   },
@@ -39,7 +39,7 @@ const SEARCH_SKILLS = {
   name: 'search_skills',
   title: 'Search skills',
   description:
-    'Finds the skills that fit a task best: the id, the name, the source and the description of each, the best first. Costs far less than list_skills where there are many skills. Call this at the start of a task, with a few words that say what it is about, such as "fill in a pdf form"; typing errors and other forms of a word are understood. Then call get_skill with the id of one that fits. If nothing fits, try other words for the same thing.',
+    'Finds the skills that fit a task best: the id, the name, the source and the description of each, the best first. Costs far less than list_skills where there are many skills. Call this at the start of a task, with a few words that describe it, such as "fill in a pdf form"; typing errors and other forms of a word are understood. Then call get_skill with the id of one that fits. If nothing fits, try other words for the same thing.',
   inputSchema: {
     type: 'object',
     properties: {
@@ -49,13 +49,13 @@ const SEARCH_SKILLS = {
         minimum: 1,
         maximum: MOST_HITS,
         default: DEFAULT_HITS,
-        description: 'Give so many skills at the most',
+        description: 'Give at most this number of skills',
       },
       max_tokens: {
         type: 'integer',
         minimum: LEAST_TOKENS,
         description:
-          'Shorten the answer to about so many tokens: descriptions first, then the last skills are left out',
+          'Shorten the answer to about this number of tokens: descriptions first, then the last skills are left out',
       },
     },
     required: ['query'],
@@ -75,7 +75,7 @@ const SEARCH_SKILLS = {
             places: {
               type: 'array',
               items: { type: 'string' },
-              description: 'The ids of all places that have this very skill, where there are several; one is enough',
+              description: 'The ids of all places that have exactly this skill, if there are several; one is enough',
             },
             description: {
               type: 'string',
@@ -85,7 +85,10 @@ const SEARCH_SKILLS = {
           required: ['id', 'name', 'source', 'description'],
         },
       },
-      omitted: { type: 'integer', description: 'How many more fit, for which there was no room' },
+      omitted: {
+        type: 'integer',
+        description: 'The number of further skills that fit, which were left out for lack of room',
+      },
     },
     required: ['skills'],
   },
@@ -121,9 +124,9 @@ const READ_SKILL_FILE = {
       size: { type: 'integer', description: 'Bytes of the whole file' },
       offset: { type: 'integer', description: 'The byte at which this part begins' },
       next_offset: { type: 'integer', description: 'The byte at which the next part begins; left out with the last' },
-      encoding: { type: 'string', enum: ['utf-8', 'base64'], description: 'base64 where the file is not UTF-8' },
+      encoding: { type: 'string', enum: ['utf-8', 'base64'], description: 'base64 if the file is not UTF-8' },
       content: { type: 'string', description: 'This part of the file' },
-      hidden: { type: 'string', description: 'What of the content people do not see, where there is anything' },
+      hidden: { type: 'string', description: 'The part of the content that people do not see, if there is any' },
     },
     required: ['path', 'size', 'offset', 'encoding', 'content'],
   },
@@ -149,7 +152,7 @@ function getSkillTool(hasPaths: boolean): Tool {
         name: { type: 'string', description: 'The name of the skill' },
         description: { type: 'string', description: 'What the skill does, and when to use it' },
         content: { type: 'string', description: 'The instructions: SKILL.md without its frontmatter' },
-        hidden: { type: 'string', description: 'What of the content people do not see, where there is anything' },
+        hidden: { type: 'string', description: 'The part of the content that people do not see, if there is any' },
       },
       required: [...place.required, 'source', 'name', 'description', 'content'],
     },
@@ -166,7 +169,7 @@ interface Place {
 
 const PATH: Place = {
   description:
-    'With them comes the absolute path of that file: what the instructions name (references/, scripts/, assets/) lies in the same folder, to be read and run with your own tools.',
+    'With them comes the absolute path of that file: what the instructions name (references/, scripts/, assets/) is in the same folder; read and run it with your own tools.',
   properties: { path: { type: 'string', description: 'The absolute path of SKILL.md' } },
   required: ['path'],
 }

@@ -25,7 +25,7 @@ export function saidLacking(answer: ToolAnswer, lacking: UnservedSources | undef
 
 function lackingText({ count, named }: UnservedSources): string {
   if (named.length === 0)
-    return 'This answer may lack skills that you can have: something has not been fetched yet. Ask again later.'
+    return 'This answer may lack skills that you can have: something has not been fetched yet. Try again later.'
   const told = named.slice(0, MOST_TOLD)
   const more = count > told.length ? [`and ${count - told.length} more`] : []
   return `This answer lacks the skills of sources that have served nothing yet: ${[...told.map(unservedReasonOf), ...more].join('; ')}.`
@@ -39,23 +39,23 @@ export function unservedReasonOf({ source, why }: LackingSource): string {
 }
 
 const UNREACHABLE = 'cannot be reached at the moment'
-const NOT_THERE = 'was not found where the configuration says'
+const NOT_THERE = 'was not found at the configured address'
 
 const REASONS: Readonly<Partial<Record<LackingSource['why'], string>>> = {
-  'first-pull': 'is being fetched for the first time: ask again in a moment',
+  'first-pull': 'is being fetched for the first time: try again in a moment',
   paused: 'was paused by the operator before anything of it was served',
-  'credentials-rejected': 'rejects the credential that it is asked with (401 or 403), or lacks one',
+  'credentials-rejected': 'rejects the credential of the request (401 or 403), or requires one',
   'source-unreachable': UNREACHABLE,
   'dns-failed': UNREACHABLE,
   'tls-failed': `${UNREACHABLE}: its certificate or host key is not accepted`,
-  'rate-limited': 'has asked for a pause: ask again later',
+  'rate-limited': 'has requested a pause: try again later',
   'repository-not-found': NOT_THERE,
-  'ref-not-found': `${NOT_THERE}: its branch or tag is not there`,
-  'ref-ambiguous': `${NOT_THERE}: its ref can mean several`,
+  'ref-not-found': `${NOT_THERE}: its branch or tag does not exist`,
+  'ref-ambiguous': `${NOT_THERE}: its ref is ambiguous`,
   'awaiting-approval': 'waits for approval by the operator',
-  'revision-unverified': 'is not signed as the operator asks for',
-  'not-stored': 'is not on this machine, which is kept from asking for it',
-  'lock-mismatch': 'is not what the lock of the operator says',
+  'revision-unverified': 'does not have the signature that the operator requires',
+  'not-stored': 'is not on this machine, which must not fetch it',
+  'lock-mismatch': 'differs from the lock of the operator',
 }
 
-const OTHER = 'could not be taken'
+const OTHER = 'could not be fetched'

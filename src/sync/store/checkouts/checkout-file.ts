@@ -20,7 +20,7 @@ export async function checkoutProblemOf(path: string, file: DigestedFile): Promi
 }
 
 async function modeProblem(path: string, file: DigestedFile): Promise<string | undefined> {
-  const found = await unlessAbsent(lstat(path)).catch(cannot(`look at "${path}"`))
+  const found = await unlessAbsent(lstat(path)).catch(cannot(`read the attributes of "${path}"`))
   const mode = (found?.mode ?? 0) & 0o777
   return mode === modeOf(file) ? undefined : `its mode is ${mode.toString(8)}, not ${modeOf(file).toString(8)}`
 }

@@ -31,7 +31,7 @@ export class Checkouts {
   /** True if there is a checkout, intact or not. */
   async has({ digest }: StoredSkill): Promise<boolean> {
     const path = this.#state.at('checkouts', digest)
-    return (await unlessAbsent(lstat(path)).catch(cannot(`look at "${path}"`))) !== undefined
+    return (await unlessAbsent(lstat(path)).catch(cannot(`read the attributes of "${path}"`))) !== undefined
   }
 
   /** Returns the absolute path of a skill's checkout, which need not exist. */

@@ -132,5 +132,5 @@ async function foundAt(path: string): Promise<BigIntStats | undefined> {
 }
 
 function lookingAt(path: string): (cause: unknown) => never {
-  return cannot(`look at "${path}"`)
+  return cannot(`read the attributes of "${path}"`)
 }

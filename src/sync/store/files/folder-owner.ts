@@ -56,7 +56,7 @@ function expectOwner(root: string, path: string, { uid }: Stats, owners: Readonl
 function expectClosed(root: string, path: string, { mode }: Stats): void {
   if ((mode & OTHERS_WRITE) === 0) return
   const what = `others can write to "${path}" (mode ${(mode & 0o777).toString(8)})`
-  throw unsafe(root, `${what}; see what lies there, then: chmod -R go-w "${root}"`)
+  throw unsafe(root, `${what}; check its content, then: chmod -R go-w "${root}"`)
 }
 
 const OTHERS_WRITE = 0o022
@@ -72,7 +72,7 @@ function ownersOf({ uid }: Stats, me: number, asReader: boolean): ReadonlySet<nu
 const ROOT = 0
 
 async function foundAt(path: string, look: (path: string) => Promise<Stats>): Promise<Stats | undefined> {
-  return unlessAbsent(look(path)).catch(cannot(`look at "${path}"`))
+  return unlessAbsent(look(path)).catch(cannot(`read the attributes of "${path}"`))
 }
 
 function unsafe(root: string, why: string): SyncError {

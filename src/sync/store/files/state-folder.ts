@@ -184,7 +184,7 @@ export class StateFolder {
     const path = temporaryIn(this.at('tmp'))
     const file = await open(path, 'wx+', 0o600).catch(cannot(`make a file in "${this.at('tmp')}"`))
     try {
-      await rm(path).catch(cannot(`take "${path}" out of its folder`))
+      await rm(path).catch(cannot(`remove "${path}" from its folder`))
       return file
     } catch (error) {
       await file.close()
@@ -211,7 +211,7 @@ export class StateFolder {
     await this.expectRight()
     const aside = temporaryIn(this.at('tmp'))
     const moved = unlessAbsent(moveWhole(path, aside).then(() => aside))
-    return moved.catch(cannot(`take "${path}" out of its place`))
+    return moved.catch(cannot(`move "${path}" out of its place`))
   }
 }
 
@@ -288,8 +288,8 @@ async function checkUnused(root: string): Promise<void> {
   if (first === undefined) return
   const told =
     foreign === undefined
-      ? `holds only "${first}" and the like, as where it was removed under a running daemon or restored in part`
-      : `holds "${foreign}", which skillsyncd did not make`
+      ? `contains only "${first}" and similar entries, for example because it was removed while the daemon ran, or restored in part`
+      : `contains "${foreign}", which skillsyncd did not create`
   const message = `Cannot use "${root}" as the state folder: it has no file "format" and ${told}`
   throw new SyncError('no-state-folder', message)
 }
@@ -307,7 +307,7 @@ const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'adhoc', 'lost
 /** Creates a folder of the layout. Rejects a link: sweeping and collecting would remove what is behind it. */
 function ownFolder(path: string): void {
   makeFolder(path, 0o700)
-  if (runOnDisk(`look at "${path}"`, () => lstatSync(path)).isDirectory()) return
+  if (runOnDisk(`read the attributes of "${path}"`, () => lstatSync(path)).isDirectory()) return
   throw new SyncError(
     'store-failed',
     `Cannot use "${path}": it is not a folder of the state folder's own; move the whole state folder instead`,

@@ -83,7 +83,7 @@ export class EarlierState {
     const links: EarlierLink[] = []
     for (const name of await fileNamesIn(join(this.#root, 'links'))) {
       const path = join(this.#root, 'links', name)
-      const found = await unlessAbsent(lstat(path)).catch(cannot(`look at "${path}"`))
+      const found = await unlessAbsent(lstat(path)).catch(cannot(`read the attributes of "${path}"`))
       if (found?.isSymbolicLink() !== true) continue
       const target = await readlink(path).catch(cannot(`read the link "${path}"`))
       const [, folder] = /^\.\.\/(?:skills|checkouts)\/([0-9a-f]{64}\/.+)$/.exec(target) ?? []

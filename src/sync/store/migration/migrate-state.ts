@@ -43,7 +43,7 @@ export async function migrationFailure(state: string, refusal: SyncError): Promi
   return new SyncError(
     'store-failed',
     `Cannot migrate the state folder "${state}", which an earlier version wrote: ${refusal.message}; ` +
-      `it takes some ${megabytes} MB of space: free them, or move the folder away to begin with an empty one`,
+      `it needs about ${megabytes} MB of space: free them, or move the folder away to start with an empty one`,
     { cause: refusal.cause },
   )
 }

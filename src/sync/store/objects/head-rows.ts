@@ -43,7 +43,7 @@ export class HeadRows {
 
   /** Replaces all heads by these. */
   adopt(heads: readonly StoreHead[]): void {
-    this.#inTransaction('take generations over', () => {
+    this.#inTransaction('copy generations', () => {
       for (const { sequence } of this.#all.all().map(headIn)) this.#forget.run(sequence)
       for (const head of heads) this.#insert(head)
     })

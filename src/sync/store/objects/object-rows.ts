@@ -43,9 +43,7 @@ export class ObjectRows {
   /** Returns those of the digests whose objects are stored. */
   present(digests: readonly Digest[]): ReadonlySet<Digest> {
     const isStored = (digest: Digest): boolean => this.#find.get(blobOf(digest)) !== undefined
-    return this.#run('look for objects', () =>
-      inReadTransaction(this.#database, () => new Set(digests.filter(isStored))),
-    )
+    return this.#run('find objects', () => inReadTransaction(this.#database, () => new Set(digests.filter(isStored))))
   }
 
   /** Returns the bytes; `undefined` if there is no such object. Throws `Damaged` if they do not have this digest. */

@@ -242,7 +242,7 @@ async function removeFile(path: string): Promise<number> {
 
 /** `undefined` if the file does not exist. */
 async function sizeOf(path: string): Promise<number | undefined> {
-  return (await unlessAbsent(stat(path)).catch(cannot(`look for "${path}"`)))?.size
+  return (await unlessAbsent(stat(path)).catch(cannot(`read the attributes of "${path}"`)))?.size
 }
 
 /** The limit per source. Each entry is a withheld skill. */

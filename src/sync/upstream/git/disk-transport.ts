@@ -112,6 +112,6 @@ async function unlessAbsent<Value>(looking: Promise<Value>, path: string): Promi
   return looking.catch((cause: unknown) => {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new SyncError('source-unreachable', `Cannot look at "${path}": ${String(code)}`, { cause })
+    throw new SyncError('source-unreachable', `Cannot read "${path}": ${String(code)}`, { cause })
   })
 }

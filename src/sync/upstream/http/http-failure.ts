@@ -39,7 +39,7 @@ export function statusFailure(answer: Head, what: string, sentCredentials: boole
   const retryAfterMs = retryAfterOf(answer)
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
   if (status === 429 || (status === 403 && retryAfterMs !== undefined)) {
-    return new SyncError('rate-limited', `${what}: the host answers ${status} and asks for a pause`, wait)
+    return new SyncError('rate-limited', `${what}: the host answers ${status} and requests a pause`, wait)
   }
   if (status === 401 || status === 403) {
     const message = `${what}: the host answers ${status} ${toWhat(sentCredentials)}`

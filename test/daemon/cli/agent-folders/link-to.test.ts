@@ -83,7 +83,7 @@ test('two folders that are named are apart, and an agent that reads one of them 
 })
 
 test.each([
-  [['link', '--to', ''], '--to "" names no folder; name a folder'],
+  [['link', '--to', ''], '--to "" does not name a folder; name a folder'],
   [['link', '--to', '/tmp', '--project', '/tmp'], '--project wants the name of an agent; --to names the folder itself'],
   [['unlink', '--to', '/tmp', '--all'], '"unlink" wants the names of agents, --to DIR, or --all; '],
 ])('%j is wrong usage', async (args, why) => {

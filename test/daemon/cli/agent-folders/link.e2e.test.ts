@@ -31,7 +31,7 @@ test('without an agent it says which there are, which are on this machine, and w
   expect(empty.stdout).toContain(`codex: not linked; ${home.path}/.agents/skills\n`)
   expect(told.stdout).toContain(`claude-code: 0 skills linked; ${home.path}/${CLAUDE}\n`)
   expect(told.stdout).toContain('  beta: not there, or older; skillsyncd link claude-code\n')
-  expect(told.stdout).toContain('  alpha: not served any more; skillsyncd link claude-code\n')
+  expect(told.stdout).toContain('  alpha: no longer served; skillsyncd link claude-code\n')
   expect(json.folders).toEqual([
     {
       folder: join(home.path, CLAUDE),
@@ -559,7 +559,7 @@ test('a record that cannot be read stops the commands and no pull, and nothing t
   expect(pulled.status).toBe(0)
   for (const { status, stderr } of ends) {
     expect(status).toBe(1)
-    expect(stderr).toContain('links.json": it is damaged; it says what was put into')
+    expect(stderr).toContain('links.json": it is damaged; it lists the skills in the folders')
   }
   expect(await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', 'first'))
   expect(findingsOf(verified)).toEqual(['links-damaged'])
@@ -706,7 +706,7 @@ test('what may not be looked at is told: a source beside the folder as an error,
   expect(agents).toContainEqual(expect.objectContaining({ id: 'codex', isHere: false }))
   expect(linked).toMatchObject({ status: 1, stdout: '' })
   expect(linked.stderr).toContain(
-    `Cannot link into "${home.path}/${CLAUDE}": whether it is apart from "${closed}/skills" cannot be told: permission denied`,
+    `Cannot link into "${home.path}/${CLAUDE}": cannot check that it is separate from "${closed}/skills": permission denied`,
   )
 })
 

@@ -156,7 +156,7 @@ describe('a copy', () => {
     const over = await home.command('project', join(skills, 'a'), '--out', skills)
 
     for (const ended of [inside, same, aliased]) expect(ended).toMatchObject({ status: 2, stdout: '' })
-    expect(over).toMatchObject({ status: 1, stderr: expect.stringContaining('lies where its copy would go') })
+    expect(over).toMatchObject({ status: 1, stderr: expect.stringContaining('is at the place of its copy') })
     expect(await readdir(join(skills, 'a'))).toEqual(['SKILL.md'])
     expect(await readFile(join(skills, 'a/SKILL.md'), 'utf8')).toBe(skillOf('a'))
   })
@@ -327,14 +327,14 @@ describe('on stdout', () => {
 
   test.each<[string, () => string[], string]>([
     ['no path', () => [], 'see skillsyncd project --help'],
-    ['several skills', () => [skills], 'say with --out where they go'],
-    ['no skill', () => [join(skills, 'none')], 'name the folder that the skill lies in'],
+    ['several skills', () => [skills], 'name a folder for them with --out'],
+    ['no skill', () => [join(skills, 'none')], 'name the folder of the skill'],
     ['a path that is not there', () => [join(skills, 'nowhere')], 'there is nothing of that name; name a SKILL.md'],
     ['a SKILL.md that is not there', () => [join(skills, 'none/SKILL.md')], 'there is nothing of that name'],
     ['another file', () => [join(skills, 'none/readme.md')], 'neither a folder nor a SKILL.md; name the folder'],
     ['an unknown profile', () => [join(skills, 'a'), '--profile', 'loose'], 'strict or claude-code, not "loose"'],
     ['a profile back', () => [join(skills, 'a'), '--profile', 'strict', '--reverse'], 'exclude each other'],
-    ['an empty --out', () => [join(skills, 'a'), '--out', ''], 'name one that is not inside of PATH'],
+    ['an empty --out', () => [join(skills, 'a'), '--out', ''], 'name one that is not inside PATH'],
     ['a file as --out', () => [join(skills, 'a'), '--out', join(skills, 'none/readme.md')], 'it is not a folder; name'],
     ['--out below a file', () => [skills, '--out', join(home.path, 'file/out')], 'a part of the path is no folder'],
     ['two paths', () => [join(skills, 'a'), join(skills, 'b')], 'see skillsyncd project --help'],

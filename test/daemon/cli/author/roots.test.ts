@@ -67,7 +67,7 @@ test('a path that is not there, cannot be read or is nothing to read is wrong us
     new UsageError('Cannot read "loop": a link in it leads to itself; name a skill, or a folder of skills'),
   )
   await expect(looked('/dev/null')).rejects.toThrow(
-    new UsageError('"/dev/null" is neither a folder nor a plain file; name what a skill lies in'),
+    new UsageError('"/dev/null" is neither a folder nor a plain file; name a folder, or a file of a skill'),
   )
 })
 

@@ -134,7 +134,7 @@ test.each(['au/refunds', 'au/'])(
     )
     expect(approve).toBe(`skillsyncd approve ${target} ${id}`)
     expect(shown.stderr).toBe(`skillsyncd: "approve" takes what is named: ${approve}\n`)
-    expect(late.stderr).toContain(`what is declared by now is not what was shown as ${id}`)
+    expect(late.stderr).toContain(`the current declaration is not the one that was shown as ${id}`)
     expect(kept.stdout).toMatch(/ waits for approval/)
   },
 )

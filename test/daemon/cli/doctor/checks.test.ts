@@ -242,7 +242,7 @@ test('a lock is told by what became of its holder: gone, silent, or there and sa
 
 test.each([
   [true, 'process 7 (skillsyncd start) of another container or machine holds it and renews its lease'],
-  [false, 'left its lease as it is for 5 s'],
+  [false, 'did not renew its lease for 5 s'],
 ])('a holder in another container is told by its lease, renewed: %s', async (isRenewed, message) => {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'daemon.lock')
@@ -275,7 +275,7 @@ test('a port that another program has is named, and a free one is free', async (
 test.each([
   ['for the service', 'echo 127.0.0.1:$PORT skillsyncd.socket skillsyncd.service', 'ok', 'skillsyncd.socket'],
   ['for another service', 'echo "[::]:$PORT   web.socket   web.service"', 'warn', 'web.service'],
-  ['and does not say so', 'exit 1', 'warn', 'does not say'],
+  ['and does not say so', 'exit 1', 'warn', 'does not report it'],
   ['on another port', 'echo 127.0.0.1:1$PORT skillsyncd.socket skillsyncd.service', 'fail', 'another program'],
 ])('a port on which systemd listens %s is told so', async (_, script, state, message) => {
   await using folder = await temporaryFolder()

@@ -78,7 +78,7 @@ test('a proxy that holds streams back, or says nothing, is named where each era 
       expect.stringContaining('proxy_buffering off'),
     ])
   expect(statesOf(unanswered)).toEqual({ 2025: ['open fail'], 2026: ['open fail'] })
-  for (const { mend } of failuresOf(unanswered)) expect(mend).toContain('takes the connection')
+  for (const { mend } of failuresOf(unanswered)) expect(mend).toContain('accepts the connection')
 })
 
 test('a proxy that changes or refuses what it passes on is named as the likely cause, with exit status 3', async () => {
@@ -126,7 +126,7 @@ const HABITS: readonly { what: string; habit: Habit; steps: readonly string[]; s
     what: 'wants a person to sign in',
     habit: { kind: 'answers', status: 200, type: 'text/html', body: '<form>' },
     steps: ['open', 'open'],
-    says: /wants a person to sign in/,
+    says: /requires a person to sign in/,
   },
   {
     what: 'leads elsewhere',
@@ -138,7 +138,7 @@ const HABITS: readonly { what: string; habit: Habit; steps: readonly string[]; s
     what: 'has nothing at that path',
     habit: { kind: 'answers', status: 404, type: 'text/plain', body: 'Not Found' },
     steps: ['open', 'open'],
-    says: /Nothing speaks MCP at this path/,
+    says: /There is no MCP server at this path/,
   },
 ]
 

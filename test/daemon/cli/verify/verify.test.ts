@@ -202,7 +202,9 @@ test('decisions that are had from their copy are told of, and those of which bot
   const lost = await verified(world)
 
   expect([copied.status, lost.status]).toEqual([3, 3])
-  expect(copied.findings).toMatchObject([{ code: 'decisions-damaged', message: expect.stringContaining('taken from') }])
+  expect(copied.findings).toMatchObject([
+    { code: 'decisions-damaged', message: expect.stringContaining('read from its copy') },
+  ])
   expect(lost.findings).toMatchObject([{ code: 'decisions-damaged', message: expect.stringContaining('nor its copy') }])
 })
 
@@ -224,7 +226,7 @@ test('decisions of which file and copy are gone are an alarm to verify and statu
   expect(status.status).toBe(3)
   expect(status.stdout).toContain('! decisions-lost: Cannot read')
   expect(status.stdout).toContain(`cp "${join(home.state, 'generations', 'decisions.json')}"`)
-  expect(told.decisionsLost).toContain('both are gone')
+  expect(told.decisionsLost).toContain('both are missing')
   expect(JSON.parse(again.stdout)).toMatchObject({ skills: [{ already: true }] })
   expect([enabled.status, after.status]).toEqual([0, 0])
 })

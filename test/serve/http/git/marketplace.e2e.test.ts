@@ -451,12 +451,12 @@ test('a disk that takes no pack is named, not asked with each request, and tried
   await using folder = await temporaryFolder()
   const openScratch = async () => {
     tries += 1
-    if (tries === 1) throw new ContentUnavailable('The disk takes nothing at this moment')
+    if (tries === 1) throw new ContentUnavailable('The disk accepts no data at the moment')
     return open(join(folder.path, 'pack'), 'w+')
   }
   await using scene = await Scene.serving(FILES, { now: () => nowMs, openScratch })
 
-  await expect(scene.clone()).rejects.toThrow('The disk takes nothing at this moment; try again')
+  await expect(scene.clone()).rejects.toThrow('The disk accepts no data at the moment; try again')
   await expect(scene.clone()).rejects.toThrow('try again')
   await expect(scene.clone(['-c', 'protocol.version=0'])).rejects.toThrow('try again')
   expect(tries).toBe(1)

@@ -69,8 +69,8 @@ test('a client that leaves in the middle of a batch has no more of it served, an
   expect([served, unserved.told]).toEqual([
     [1, 2],
     [
-      [3, expect.stringContaining('nobody waited')],
-      [4, expect.stringContaining('nobody waited')],
+      [3, expect.stringContaining('the client no longer waited')],
+      [4, expect.stringContaining('the client no longer waited')],
     ],
   ])
 })

@@ -46,9 +46,12 @@ test('what was removed of the layout is made again, but nothing where it is no s
 })
 
 test.each([
-  [['checkouts', 'audit'], 'holds only "checkouts" and the like, as where it was removed under a running daemon'],
-  [['checkouts', 'thesis'], 'holds "thesis", which skillsyncd did not make'],
-  [['store.db'], 'holds only "store.db" and the like'],
+  [
+    ['checkouts', 'audit'],
+    'contains only "checkouts" and similar entries, for example because it was removed while the daemon ran',
+  ],
+  [['checkouts', 'thesis'], 'contains "thesis", which skillsyncd did not create'],
+  [['store.db'], 'contains only "store.db" and similar entries'],
 ])('a folder with %j and without its format is refused, by whose it is', async (names, says) => {
   await using folder = await temporaryFolder()
   for (const name of names) await mkdir(join(folder.path, name))

@@ -25,7 +25,7 @@ export function lookup(catalog: Catalog, raw: string): LookupResult {
 export function lookupSkill(catalog: Catalog, raw: string): CatalogSkill | { readonly why: string } {
   const found = lookup(catalog, raw)
   if (found.kind === 'nothing') return found
-  if (found.kind === 'folder') return { why: 'it names a folder; ask for the SKILL.md in it' }
+  if (found.kind === 'folder') return { why: 'it names a folder; read the SKILL.md in it' }
   return catalog.skills.get(found.uri) ?? { why: 'it names a file that is not the SKILL.md of a skill' }
 }
 
@@ -38,6 +38,6 @@ function withheldReason(catalog: Catalog, uri: string): string | undefined {
 function renamedReason(catalog: Catalog, uri: string): string | undefined {
   const renamed = renamedUri(catalog, uri)
   return (
-    renamed && `nothing of that URI is served; a skill stands under its name and not under its folder's: ${renamed}`
+    renamed && `nothing of that URI is served; a skill is served under its name, not under its folder's: ${renamed}`
   )
 }
