@@ -65,7 +65,7 @@ function listAt(document: Document.Parsed, text: string, key: string): YAMLSeq {
 }
 
 function noList(text: string, key: string): EditRefused {
-  return invalid(text, Math.max(text.search(new RegExp(`^${key}:`, 'm')), 0), `${key} is no list`)
+  return invalid(text, Math.max(text.search(new RegExp(`^${key}:`, 'm')), 0), `${key} is not a list`)
 }
 
 function rangeOf(item: unknown, text: string): readonly [start: number, end: number] {
@@ -138,7 +138,7 @@ function parsed(text: string): Document.Parsed {
   const document = parseDocument(text, { keepSourceTokens: true })
   const [fault] = document.errors
   if (fault !== undefined) throw invalid(text, fault.pos[0], fault.message.split(/ at line |\n/)[0] ?? '')
-  if (document.contents !== null && !isMap(document.contents)) throw invalid(text, 0, 'the file is no mapping')
+  if (document.contents !== null && !isMap(document.contents)) throw invalid(text, 0, 'the file is not a mapping')
   return document
 }
 
@@ -188,7 +188,7 @@ function expectAdded(text: string, edited: string, key: string, items: readonly 
 /** The key must have the value, and all else must be as it was: YAML has more forms than are known here. */
 function expectOnly(text: string, edited: string, key: string, value: unknown): void {
   const before: unknown = parseDocument(text).toJS() ?? {}
-  if (!isObject(before)) throw invalid(text, 0, 'the file is no mapping')
+  if (!isObject(before)) throw invalid(text, 0, 'the file is not a mapping')
   if (isDeepStrictEqual(valueOf(edited), { ...before, [key]: value })) return
   throw invalid(text, 0, `the form of ${key} is not known; edit it by hand`)
 }

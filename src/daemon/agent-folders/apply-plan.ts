@@ -163,7 +163,12 @@ export async function removeEntry(
 ): Promise<Done> {
   try {
     const isOurs = await removeOurs(join(folder, name), { entry, limits: config.limits.skill, signal })
-    return { name, linked, end: isOurs ? 'removed' : 'left', ...(!isOurs && { why: 'it is not as it was put there' }) }
+    return {
+      name,
+      linked,
+      end: isOurs ? 'removed' : 'left',
+      ...(!isOurs && { why: 'it was changed since it was put there' }),
+    }
   } catch (error) {
     signal.throwIfAborted()
     return failureOf(name, whyNot(error))

@@ -77,7 +77,7 @@ function unfitReason(skill: UpstreamSkill, { store }: FetchedGround): string | u
   if (skill.findings.some(({ rule }) => rule === 'not-verifiable'))
     return 'its server declares no digests, so nothing proves what its files are'
   const reason = unportableReason(skill)
-  if (reason !== undefined) return `${reason}, so a folder could have it otherwise`
+  if (reason !== undefined) return `${reason}, so a folder could have other content`
   try {
     store.skills.expectStorable(storedSkill(skill))
     return undefined

@@ -14,7 +14,7 @@ export function whyNotUsed({ code }: { readonly code: string }): string {
 
 const WORDS: ReadonlyMap<string, string> = new Map([
   ['ENOENT', 'there is nothing of that name'],
-  ['ENOTDIR', 'a part of the path is no folder'],
+  ['ENOTDIR', 'a part of the path is not a folder'],
   ['EEXIST', 'it is not a folder'],
   ['EACCES', 'permission denied'],
   ['EPERM', 'permission denied'],

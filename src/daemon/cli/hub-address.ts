@@ -15,7 +15,7 @@ async function listeningAt(config: Config, signal: AbortSignal): Promise<string>
   const { host, port } = config.serve.http
   const http = await httpStatusOf(config, signal)
   if (typeof http?.['url'] === 'string') return http['url']
-  if (port === 0) throw new UsageError('No daemon runs that could say at which port it listens; name the address')
+  if (port === 0) throw new UsageError('No daemon runs that reports its port; name the address')
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 

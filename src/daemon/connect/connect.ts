@@ -95,7 +95,7 @@ async function textOf(file: string): Promise<string> {
     throw new UsageError(`--token-file "${file}" cannot be read: ${whyNotOpened(error)}`, { cause: error })
   })
   if (bytes === undefined || bytes.length > TOKEN_BYTES)
-    throw new UsageError(`--token-file "${file}" is no file of a token`)
+    throw new UsageError(`--token-file "${file}" is not a file of a token`)
   return Buffer.from(bytes).toString('utf8')
 }
 

@@ -132,7 +132,7 @@ const MOST_FILES = 20
 async function readAll(client: EraClient, files: ReturnType<typeof filesOf>, signal: AbortSignal): Promise<string> {
   for (const [skill, file] of files) await client.read(skill, file, signal)
   const bytes = files.reduce((sum, [, { size }]) => sum + size, 0)
-  return `${countOf(files.length, 'file')}, ${bytes} bytes, as their digests say`
+  return `${countOf(files.length, 'file')}, ${bytes} bytes, with the listed digests`
 }
 
 async function streamOf({ stream }: ProbeFetch, signal: AbortSignal): Promise<string> {

@@ -77,7 +77,7 @@ function readReply(line: string, onEvent: (event: unknown) => void): ControlAnsw
   if (result !== undefined) return { kind: 'answered', result }
   if (error !== undefined) throw toldError(error)
   if (event === undefined)
-    throw new OperatorError('bad-answer', 'The daemon answered with what is no event, result or error')
+    throw new OperatorError('bad-answer', 'The answer of the daemon is not an event, a result or an error')
   onEvent(event)
   return undefined
 }

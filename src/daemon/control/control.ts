@@ -139,7 +139,7 @@ const BACKLOG_BYTES = 4 * LINE_BYTES
 function requestOf(line: string): { readonly method: string; readonly params: unknown } {
   const { method, params } = parseLine(line) ?? {}
   if (typeof method !== 'string')
-    throw new OperatorError('bad-request', 'The request is no JSON object with a "method"')
+    throw new OperatorError('bad-request', 'The request is not a JSON object with a "method"')
   return { method, params }
 }
 

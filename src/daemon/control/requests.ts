@@ -118,7 +118,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       checked(params)
       const { source, commit } = parseParams(CANDIDATE, params)
       if (commit !== undefined && !isObjectId(commit))
-        throw new OperatorError('unknown-commit', `"${commit}" is no full commit id`)
+        throw new OperatorError('unknown-commit', `"${commit}" is not a full commit id`)
       return (await daemon.candidates.take(idOf(source, config), commit, signal)).held
     },
     async publish(params, _, signal) {

@@ -41,7 +41,7 @@ function proxyOfVariables(url: URL, environment: Environment, redactor: Redactor
   }
   const proxy = URL.parse(text.includes('://') ? text : `http://${text}`)
   if (proxy === null || !/^https?:$/.test(proxy.protocol)) {
-    const message = `Cannot use the proxy that ${name.toUpperCase()} names: it is no http or https address`
+    const message = `Cannot use the proxy that ${name.toUpperCase()} names: it is not an http or https address`
     throw new SyncError('unsupported', message)
   }
   return { url: proxy.origin, headers: userOf(proxy, redactor) }

@@ -134,7 +134,7 @@ async function contentOf(path: string, handle: FileHandle): Promise<ForeignConte
   if (!found.isFile()) throw refused(path, 'it is not a file')
   if (me !== undefined && found.uid !== me && found.uid !== ROOT)
     throw refused(path, `its owner is user ${found.uid}, and this is user ${me}`)
-  if (found.nlink > 1) throw refused(path, 'it has several names (hard links), of which one alone would be replaced')
+  if (found.nlink > 1) throw refused(path, 'it has several names (hard links), and only one of them would be replaced')
   const bytes = await firstBytes(handle, MOST_BYTES + 1)
   if (bytes.length > MOST_BYTES) throw refused(path, `it has more than ${MOST_BYTES} bytes`)
   return { text: textOf(path, bytes), mode: found.mode & 0o777, user: found.uid, group: found.gid }

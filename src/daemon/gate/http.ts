@@ -45,7 +45,7 @@ async function verdictIn(answer: HttpAnswer): Promise<Verdict> {
   const said = jsonOf(await bodyOf(answer))
   const [verdict, reason] = isObject(said) ? [said['verdict'], said['reason']] : []
   if (verdict === 'publish') return { kind: 'publish' }
-  if (verdict !== 'refuse' && verdict !== 'hold') throw new GateUnanswered('its answer is no verdict')
+  if (verdict !== 'refuse' && verdict !== 'hold') throw new GateUnanswered('its answer is not a verdict')
   return { kind: verdict, reason: typeof reason === 'string' && reason.trim() !== '' ? reason : 'it gave no reason' }
 }
 

@@ -100,7 +100,7 @@ export class UpstreamContents {
   async bring(skill: UpstreamSkill, file: SkillFile, trace?: TraceContext): Promise<Uint8Array> {
     const { config } = this.#parts
     const { source } = configuredIn(config, skill.upstream.source)
-    if (source.kind !== 'mcp') throw new TypeError(`"${source.id}" is no MCP server`)
+    if (source.kind !== 'mcp') throw new TypeError(`"${source.id}" is not an MCP server`)
     await this.#expectReadable(skill, source)
     const bytes = await this.#had(skill, file, trace)
     await this.#search(skill, file, source, bytes)
@@ -181,7 +181,7 @@ export class UpstreamContents {
     const { source: id } = skill.upstream
     const configured = configuredIn(config, id)
     const { source } = configured
-    if (source.kind !== 'mcp') throw new TypeError(`"${id}" is no MCP server`)
+    if (source.kind !== 'mcp') throw new TypeError(`"${id}" is not an MCP server`)
     if (config.mode.offline) throw notReadBefore(file)
     const server = servers.at(configured, source)
     if (skill.upstream.archive !== undefined) return this.#reread(skill, file, skill.upstream.archive, server)

@@ -49,7 +49,7 @@ function socketOf(fd: number, name: string): HandedSocket {
     if (!('address' in address)) return { host: 'localhost', port: 0, handed }
     return { host: address.address, port: address.port, handed }
   } catch (cause) {
-    throw cannotTake(name, 'it is no stream socket; use ListenStream', { cause })
+    throw cannotTake(name, 'it is not a stream socket; use ListenStream', { cause })
   }
 }
 

@@ -43,7 +43,7 @@ export async function historyOf(store: Store, most: number): Promise<StoredGener
       createdAt: generation?.createdAt,
       isServed: number === served,
       cause: generation?.cause,
-      damage: generation === undefined ? ['it is damaged or gone'] : await damageOf(generation, contents),
+      damage: generation === undefined ? ['it is damaged or missing'] : await damageOf(generation, contents),
       moves: generation && before && (await movesBetween(before, generation, contents)),
     })
   }
@@ -104,7 +104,7 @@ class Contents {
     this.#store = store
   }
 
-  /** `undefined` if it is damaged or gone. */
+  /** `undefined` if it is damaged or missing. */
   async of(digest: string): Promise<Content | undefined> {
     if (this.#read.has(digest)) return this.#read.get(digest)
     const snapshot = await this.#store.snapshots.readWhole(digest)

@@ -47,7 +47,7 @@ function readCatalogUri([form, id, ...more]: readonly string[]): ContractUri {
     return unknownUri('the catalog has nothing of that form')
   const skillId = decodedId(id)
   return skillId === undefined
-    ? malformedUri(`"${id}" is no id of a skill; ${ID_RULE}`)
+    ? malformedUri(`"${id}" is not an id of a skill; ${ID_RULE}`)
     : acceptedUri({ kind: 'record', skillId })
 }
 
@@ -56,11 +56,11 @@ function readSkillsUri([id, form, ref, ...more]: readonly string[]): ContractUri
   const isReference = form === 'references' && ref !== undefined && more.length === 0
   if (id === undefined || !(isDocument || isReference)) return unknownUri('a skill has nothing of that form')
   const skillId = decodedId(id)
-  if (skillId === undefined) return malformedUri(`"${id}" is no id of a skill; ${ID_RULE}`)
+  if (skillId === undefined) return malformedUri(`"${id}" is not an id of a skill; ${ID_RULE}`)
   if (ref === undefined) return acceptedUri({ kind: 'document', skillId })
   const refId = decodedId(ref)
   return refId === undefined
-    ? malformedUri(`"${ref}" is no id of a reference; ${ID_RULE}`)
+    ? malformedUri(`"${ref}" is not an id of a reference; ${ID_RULE}`)
     : acceptedUri({ kind: 'reference', skillId, refId })
 }
 

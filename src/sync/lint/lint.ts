@@ -99,6 +99,6 @@ function nestedIn({ path, findings }: Skill, folders: ReadonlySet<string>): Skil
   const outer = [...foldersAbove(path)].find((above) => folders.has(above))
   if (outer === undefined || findings.some(({ rule }) => rule === 'nested-skill')) return []
   const where = outer === '' ? 'at the top' : `in "${outer}"`
-  const message = `The skill lies inside the skill ${where}: some clients do not find it there, and its files are served twice`
+  const message = `The skill is inside the skill ${where}: some clients do not find it there, and its files are served twice`
   return [{ rule: 'nested-skill', path, message }]
 }

@@ -237,7 +237,7 @@ function folderMatches(skill: Skill): boolean {
 }
 
 function nestedIn(skill: Skill, outer: string): SkillDiagnostic {
-  const message = `The skill lies inside the skill in "${outer}", and nested is as-files: its files are files of that one alone`
+  const message = `The skill is inside the skill in "${outer}", and nested is as-files: its files belong only to that skill`
   return { rule: 'nested-skill', path: skill.path, message }
 }
 
@@ -253,7 +253,7 @@ function copyOf(skill: Skill, servedPath: string, owner: Skill | undefined): Ski
 function clash(skill: Skill, servedPath: string, owner: string | undefined): SkillDiagnostic {
   const folder = baseName(skill.path)
   const isName = isSkillName(folder)
-  const forTools = isName ? `offered by tools, and to links and installers as "${folder}"` : 'offered by tools alone'
+  const forTools = isName ? `offered by tools, and to links and installers as "${folder}"` : 'offered only by tools'
   const mend = isName ? `; give it the name "${folder}", or rename one of the two` : '; rename one of the two'
   return clashFinding(skill, servedPath, owner, `so this one is ${forTools}${mend}`)
 }

@@ -9,7 +9,7 @@ import { rebuildCommit } from './rebuild-commit.ts'
 /** A locked pull with its upstream open, and with the place for rebuilt files. */
 type OpenLockedPull = LockedPull & OpenPull & Pick<Workspace, 'blobs'>
 
-/** Takes the locked commit from upstream, or from the fallback if upstream does not have it any more. */
+/** Takes the locked commit from upstream, or from the fallback if upstream no longer has it. */
 export async function fetchLocked(pull: OpenLockedPull): Promise<Snapshot> {
   const snapshot = await snapshotOfLocked(pull)
   expectLocked(pull, snapshot)
@@ -34,7 +34,7 @@ async function snapshotOfLocked(pull: OpenLockedPull): Promise<Snapshot> {
 
 /** `missing`: the whole repository is missing, and not only its commit. */
 async function fromFallback(pull: OpenLockedPull, missing?: SyncError): Promise<Snapshot> {
-  const gone = 'upstream does not have it any more'
+  const gone = 'upstream no longer has it'
   const { fallback } = pull.io
   if (fallback === undefined) throw notHere(pull, gone)
   const found = await rebuildCommit(pull, { fallback, blobs: pull.blobs })

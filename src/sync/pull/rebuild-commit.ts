@@ -23,9 +23,9 @@ export interface Rebuild extends Pick<Workspace, 'blobs'> {
 export async function rebuildCommit(pull: LockedPull, rebuild: Rebuild): Promise<Snapshot | { readonly why: string }> {
   const name = `its fallback "${rebuild.fallback.id}"`
   if (pull.io.prove !== undefined)
-    return { why: `${name} is no way for a source with \`signed\`: it has no signed commit` }
+    return { why: `${name} cannot restore a source with \`signed\`: it has no signed commit` }
   if (pull.entry.docs !== undefined)
-    return { why: `${name} is no way for a source with \`docs\`: they are locked, and no server lists them` }
+    return { why: `${name} cannot restore a source with \`docs\`: they are locked, and no server lists them` }
   try {
     return await fromListing(pull, rebuild)
   } catch (error) {

@@ -45,7 +45,8 @@ export class RebuiltTree implements Tree {
 
   list(tree: ObjectId): readonly TreeEntry[] {
     const entries = this.#folders.get(tree)
-    if (entries === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it is none of what was rebuilt`)
+    if (entries === undefined)
+      throw new TreeNotTaken(`Cannot list tree ${tree}: it is not a tree of the rebuilt commit`)
     return [...entries.values()].toSorted((a, b) => comparePaths(sortedAs(a), sortedAs(b)))
   }
 

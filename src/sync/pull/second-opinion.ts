@@ -27,7 +27,7 @@ function noOpinionReason({ kind, url }: Source, snapshot: Snapshot): string | un
   if (kind === 'directory') return 'a folder has no commit'
   if (kind === 'mcp') return 'an MCP server has no commit'
   const { rebuiltFrom } = snapshot
-  if (rebuiltFrom !== undefined) return `the commit was gone, and its skills were had from "${rebuiltFrom}"`
+  if (rebuiltFrom !== undefined) return `upstream no longer had the commit, and its skills came from "${rebuiltFrom}"`
   // The credential belongs to the configured address.
   return snapshot.url === url ? undefined : `what is served is of ${snapshot.url}, and the source names ${url}`
 }

@@ -143,7 +143,7 @@ function timeOf(text: string | undefined): number | undefined {
   // The 31st of February would silently become the 3rd of March.
   const isReal = utc.toISOString().startsWith(isoOf(parts))
   const date = zone === '' ? new Date(...parts) : utc
-  if (!isReal || date.getTime() <= 0) throw new MalformedSsh('its time is no time of a calendar')
+  if (!isReal || date.getTime() <= 0) throw new MalformedSsh('its time is not a time of a calendar')
   return date.getTime() / 1000
 }
 

@@ -67,7 +67,7 @@ async function mergeKeys(keys: readonly Key[]): Promise<readonly Key[]> {
 
 async function readBlock(library: Library, armoredKeys: string, number: number): Promise<readonly Key[]> {
   if (!isOneBlock(armoredKeys, 'PUBLIC KEY BLOCK')) {
-    throw unusable(`block ${number} of it is no armored block of public keys`)
+    throw unusable(`block ${number} of it is not an armored block of public keys`)
   }
   return translateRejection(library.readKeys({ armoredKeys }), (reason) => unusable(`block ${number} of it: ${reason}`))
 }

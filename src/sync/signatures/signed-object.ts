@@ -15,7 +15,7 @@ interface Field {
 export function claimOfCommit(commit: Uint8Array): SignatureClaim {
   const { fields, rest } = split(commit)
   const isSha256 = /^tree [0-9a-f]{64}\n$/.test(fields[0]?.text ?? '')
-  if (!isSha256 && !/^tree [0-9a-f]{40}\n$/.test(fields[0]?.text ?? '')) throw new Unproven('is no commit')
+  if (!isSha256 && !/^tree [0-9a-f]{40}\n$/.test(fields[0]?.text ?? '')) throw new Unproven('is not a commit')
   const kept = withoutSignatures(fields)
   const wanted = isSha256 ? 'gpgsig-sha256' : 'gpgsig'
   const signature = fields.find(({ name }) => name === wanted)

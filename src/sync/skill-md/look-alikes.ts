@@ -39,7 +39,7 @@ export function lookAlikesIn(text: string): LookAlikes | undefined {
 
 /** The words as a person reads them, with the code points of the deceptive characters. */
 export function describeLookAlikes({ count, words }: LookAlikes): string {
-  const shown = words.map(({ line, written, seen }) => `"${written}" is no "${seen}" at line ${line}`)
+  const shown = words.map(({ line, written, seen }) => `"${written}" is not "${seen}" at line ${line}`)
   return `${count} in all, ${shown.join('; ')}${count > words.length ? '; …' : ''}`
 }
 

@@ -20,7 +20,10 @@ async function textOf(file: string): Promise<string | undefined> {
   const found = await unlessAbsent(stat(file)).catch(cannot(`check the lock "${file}"`))
   if (found === undefined) return undefined
   if (!found.isFile() || found.size > MOST_BYTES)
-    throw new SyncError('lock-mismatch', `Cannot read the lock "${file}": it is no file, or over ${MOST_BYTES} bytes`)
+    throw new SyncError(
+      'lock-mismatch',
+      `Cannot read the lock "${file}": it is not a file, or over ${MOST_BYTES} bytes`,
+    )
   return unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read the lock "${file}"`))
 }
 

@@ -90,7 +90,7 @@ export function readLockText(text: string, file: string): Lock {
   if (version !== VERSION) return refuse('', 'it has no "version" that this program knows')
   if (!isJsonObject(sources)) return refuse('', 'it has no "sources"')
   const entries = Object.entries(sources).map(([id, entry]): [SourceId, LockEntry] => {
-    if (!isSourceId(id)) return refuse(`source ${JSON.stringify(id)}`, 'that is no id of a source')
+    if (!isSourceId(id)) return refuse(`source ${JSON.stringify(id)}`, 'it is not an id of a source')
     return [id, entryFrom(entry, (where, why) => refuse(`source "${id}"${where === '' ? '' : `, ${where}`}`, why))]
   })
   return { sources: new Map(entries), packs: packsFrom(packs, refuse), rest }
@@ -147,7 +147,7 @@ function whatIsWrong(text: string): string {
 }
 
 function entryFrom(value: JsonValue, refuse: Refuse): LockEntry {
-  if (!isJsonObject(value)) return refuse('', 'it is no object')
+  if (!isJsonObject(value)) return refuse('', 'it is not an object')
   const { url, asked, root, selection, ref, commit, tag, tree, signers, digest, skills, docs, ...rest } = value
   const askedRef = askedFrom(asked, refuse)
   const revision: Revision = {
@@ -175,17 +175,18 @@ function entryFrom(value: JsonValue, refuse: Refuse): LockEntry {
 
 function packsFrom(value: JsonValue | undefined, refuse: Refuse): ReadonlyMap<string, LockedPack> {
   if (value === undefined) return new Map()
-  if (!isJsonObject(value)) return refuse('packs', 'it is no object')
+  if (!isJsonObject(value)) return refuse('packs', 'it is not an object')
   return new Map(
     Object.entries(value).map(([id, pack]) => {
       const where = `pack ${JSON.stringify(id)}`
-      if (!isPackId(id)) return refuse(where, 'that is no id of a pack')
-      if (!isJsonObject(pack)) return refuse(where, 'it is no object')
+      if (!isPackId(id)) return refuse(where, 'it is not an id of a pack')
+      if (!isJsonObject(pack)) return refuse(where, 'it is not an object')
       const { choices, sources, digest, skills, ...rest } = pack
-      if (!isTexts(skills)) return refuse(`${where}, skills`, 'it is no list of texts')
-      if (!isJsonObject(sources)) return refuse(`${where}, sources`, 'it is no object')
+      if (!isTexts(skills)) return refuse(`${where}, skills`, 'it is not a list of texts')
+      if (!isJsonObject(sources)) return refuse(`${where}, sources`, 'it is not an object')
       const of = Object.entries(sources).map(([source, entry]): [SourceId, string] => {
-        if (!isSourceId(source)) return refuse(`${where}, sources`, `${JSON.stringify(source)} is no id of a source`)
+        if (!isSourceId(source))
+          return refuse(`${where}, sources`, `${JSON.stringify(source)} is not an id of a source`)
         return [source, digestFrom(entry, `${where}, sources`, refuse)]
       })
       const digests = {
@@ -200,43 +201,44 @@ function packsFrom(value: JsonValue | undefined, refuse: Refuse): ReadonlyMap<st
 function askedFrom(value: JsonValue | undefined, refuse: Refuse): AskedRef {
   if (value === null) return undefined
   if (typeof value === 'string') return value
-  if (!isJsonObject(value)) return refuse('asked', 'it is no ref')
+  if (!isJsonObject(value)) return refuse('asked', 'it is not a ref')
   const { range, prefix, prereleases } = value
   if (typeof range !== 'string' || typeof prefix !== 'string' || typeof prereleases !== 'boolean')
-    return refuse('asked', 'it is no range of tags')
+    return refuse('asked', 'it is not a range of tags')
   return { range, prefix, prereleases }
 }
 
 function textFrom(value: JsonValue | undefined, key: string, refuse: Refuse): string {
-  return typeof value === 'string' ? value : refuse(key, 'it is no text')
+  return typeof value === 'string' ? value : refuse(key, 'it is not text')
 }
 
 function idFrom(value: JsonValue | undefined, key: string, refuse: Refuse): ObjectId {
   const [algorithm, id] = typeof value === 'string' ? value.split(':') : []
   if (id !== undefined && isObjectId(id) && `${algorithm}:${id}` === idText(id)) return id
-  return refuse(key, 'it is no object id, sha1:… or sha256:…')
+  return refuse(key, 'it is not an object id, sha1:… or sha256:…')
 }
 
 function digestFrom(value: JsonValue | undefined, key: string, refuse: Refuse): string {
   const [algorithm, digest] = typeof value === 'string' ? value.split(':') : []
   return algorithm === 'sha256' && digest !== undefined && isDigest(digest)
     ? digest
-    : refuse(key, 'it is no digest, sha256:…')
+    : refuse(key, 'it is not a digest, sha256:…')
 }
 
 function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSelection {
   const { include, exclude, unlisted, names, lfs, 'hidden-unicode': hiddenUnicode } = isJsonObject(value) ? value : {}
   const { nested = 'as-skills', contract = false, docs } = isJsonObject(value) ? value : {}
   if (!isTexts(include) || !isTexts(exclude) || !isTexts(unlisted))
-    return refuse('selection', 'its globs are no lists of texts')
+    return refuse('selection', 'its globs are not lists of texts')
   if ((names !== 'remap' && names !== 'exact') || !isLfsPolicy(lfs))
-    return refuse('selection', '"names" or "lfs" is none that this program knows')
+    return refuse('selection', '"names" or "lfs" has a value that this program does not know')
   if (nested !== 'as-skills' && nested !== 'as-files')
-    return refuse('selection', '"nested" is none that this program knows')
+    return refuse('selection', '"nested" has a value that this program does not know')
   const hiddenPolicy = HIDDEN_POLICIES.find((policy) => policy === hiddenUnicode)
-  if (hiddenPolicy === undefined) return refuse('selection', '"hidden-unicode" is none that this program knows')
+  if (hiddenPolicy === undefined)
+    return refuse('selection', '"hidden-unicode" has a value that this program does not know')
   if (typeof contract !== 'boolean') return refuse('selection', '"contract" is neither true nor false')
-  if (docs !== undefined && typeof docs !== 'string') return refuse('selection', '"docs" is no text')
+  if (docs !== undefined && typeof docs !== 'string') return refuse('selection', '"docs" is not text')
   return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode: hiddenPolicy, contract, docs }
 }
 
@@ -245,7 +247,7 @@ function isLfsPolicy(value: JsonValue | undefined): value is LockedSelection['lf
 }
 
 function signersFrom(value: JsonValue, refuse: Refuse): Signers {
-  if (!isJsonObject(value)) return refuse('signers', 'it is no object')
+  if (!isJsonObject(value)) return refuse('signers', 'it is not an object')
   const { commit, tag } = value
   return {
     ...(commit !== undefined && { commit: signerFrom(commit, refuse) }),
@@ -261,11 +263,11 @@ function signerFrom(value: JsonValue, refuse: Refuse): Signer {
 }
 
 function skillsFrom(value: JsonValue | undefined, refuse: Refuse): ReadonlyMap<string, LockedSkill> {
-  if (!isJsonObject(value)) return refuse('skills', 'it is no object')
+  if (!isJsonObject(value)) return refuse('skills', 'it is not an object')
   return new Map(
     Object.entries(value).map(([path, skill]) => {
       const where = `skill ${JSON.stringify(path)}`
-      if (!isJsonObject(skill)) return refuse(where, 'it is no object')
+      if (!isJsonObject(skill)) return refuse(where, 'it is not an object')
       const { name, digest, ...rest } = skill
       const named = textFrom(name, `${where}, name`, refuse)
       return [path, { name: named, digest: digestFrom(digest, `${where}, digest`, refuse), rest }]

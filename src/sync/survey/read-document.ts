@@ -121,7 +121,7 @@ function textFindings(
 ): readonly SkillDiagnostic[] {
   const found = [...letterFindings(path, 'SKILL.md', lookAlikes), ...unrenderedFindings(path, unrendered)]
   if (unsearched === 0) return found
-  const message = `Text that no rendered page shows is searched for in the first ${SEARCHED_BYTES} bytes alone; ${unsearched} follow`
+  const message = `Only the first ${SEARCHED_BYTES} bytes are searched for text that no rendered page shows; ${unsearched} follow`
   return [...found, finding('unrendered-text', path, message)]
 }
 

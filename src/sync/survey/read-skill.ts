@@ -108,7 +108,7 @@ interface Judgement {
 
 function documentCase(candidate: ResolvedCandidate): Judgement {
   if (candidate.documentName === 'SKILL.md') return { standing: 'served', findings: [] }
-  const message = `The file is called "${candidate.documentName}"; rename it to "SKILL.md", or to something else if it is no skill`
+  const message = `The file is called "${candidate.documentName}"; rename it to "SKILL.md", or to something else if it is not a skill`
   return { standing: 'withheld', findings: [finding('file-name-case', candidate.path, message)] }
 }
 

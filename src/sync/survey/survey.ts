@@ -298,7 +298,7 @@ const WHY_REFUSED: Readonly<Record<RefusedBlob['reason'], string>> = {
   unreadable: 'the disk does not give it',
   changing: 'it changes each time it is read',
   'too-far': 'it exceeds limits.repository.depth or limits.repository.path_bytes',
-  special: 'it is no file',
+  special: 'it is not a file',
 }
 
 function blobsOf(candidate: ResolvedCandidate): ObjectId[] {

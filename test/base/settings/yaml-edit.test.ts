@@ -66,9 +66,9 @@ serve: { http: { port: 0 } }
 test.each([
   ['no YAML', 'sources: [', /^line \d+: /],
   ['a key that is there twice', 'sources: []\nsources: []\n', /^line 2: .*unique/],
-  ['no mapping', '- a\n', /^line 1: the file is no mapping/],
-  ['a text in place of the list', 'a: 1\nsources: many\n', /^line 2: sources is no list/],
-  ['no value', 'sources:\n', /^line 1: sources is no list/],
+  ['no mapping', '- a\n', /^line 1: the file is not a mapping/],
+  ['a text in place of the list', 'a: 1\nsources: many\n', /^line 2: sources is not a list/],
+  ['no value', 'sources:\n', /^line 1: sources is not a list/],
   ['two documents', 'sources: []\n---\nsources: []\n', /^line \d+: /],
 ])('%s is refused with its line', (_, text, message) => {
   expect(() => withItems(text, 'sources', NEW)).toThrow(message)
@@ -189,7 +189,7 @@ test.each([
 })
 
 test.each([
-  ['no list', 'a: 1\nsources: many\n', /^line 2: sources is no list/],
+  ['no list', 'a: 1\nsources: many\n', /^line 2: sources is not a list/],
   ['an anchor that another item needs', 'sources:\n  - &a { id: gone }\n  - { id: b, like: *a }\n', /^line \d+: /],
 ])('%s is refused', (_, text, message) => {
   expect(() => withoutItems(text, removing('gone'))).toThrow(message)

@@ -140,9 +140,9 @@ describe('an address', () => {
     ['hold', 200, '{"verdict":"hold"}', { kind: 'hold', reason: 'it gave no reason' }],
     ['500', 500, '{"verdict":"publish"}', unanswered('it answers 500')],
     ['403', 403, '', unanswered('it answers 403')],
-    ['no JSON', 200, '<html>', unanswered('its answer is no verdict')],
-    ['another verdict', 200, '{"verdict":"maybe"}', unanswered('its answer is no verdict')],
-    ['null', 200, 'null', unanswered('its answer is no verdict')],
+    ['no JSON', 200, '<html>', unanswered('its answer is not a verdict')],
+    ['another verdict', 200, '{"verdict":"maybe"}', unanswered('its answer is not a verdict')],
+    ['null', 200, 'null', unanswered('its answer is not a verdict')],
     ['too much', 200, ' '.repeat(65_537), unanswered('its answer is over 65536 bytes')],
   ])('that answers %s is understood', async (_, status, body, verdict) => {
     await using desk = await Desk.open()

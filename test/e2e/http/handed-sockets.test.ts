@@ -100,7 +100,7 @@ test('a descriptor that is no socket is told by its name', async () => {
 
   expect(end).toMatchObject({ status: 1, stdout: '' })
   expect(end.stderr).toContain(
-    'Cannot listen on the socket "operations" of the service manager: it is no stream socket',
+    'Cannot listen on the socket "operations" of the service manager: it is not a stream socket',
   )
 })
 

@@ -15,7 +15,7 @@ Every key of \`skillsyncd.yaml\`, made from the schema that checks it ([\`skills
 that this version does not support yet, is refused: no key is ignored.
 
 **Sizes** are whole numbers with \`B\`, \`KiB\`, \`MiB\`, \`GiB\` or \`TiB\`; a plain number is bytes. **Durations** are whole
-numbers with \`ms\`, \`s\`, \`m\`, \`h\` or \`d\`. Relative paths start at the folder of the file, and \`~/\` from the home
+numbers with \`ms\`, \`s\`, \`m\`, \`h\` or \`d\`. Relative paths start at the folder of the file, and \`~/\` is the home
 folder.`
 
 const TAIL = `## Without a file

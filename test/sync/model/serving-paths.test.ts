@@ -132,7 +132,7 @@ describe('two skills that would be served at one path', () => {
       `${why} (case and Unicode form do not count), so this one is offered by tools, and to links and installers as "pdf-2"; give it the name "pdf-2", or rename one of the two`,
     )
     expect(place([first, { ...second, path: 'PDF 2' }], REMAP)[0]?.findings[0]?.message).toBe(
-      `${why} (case and Unicode form do not count), so this one is offered by tools alone; rename one of the two`,
+      `${why} (case and Unicode form do not count), so this one is offered only by tools; rename one of the two`,
     )
   })
 

@@ -83,7 +83,7 @@ describe('a locked commit that is gone', () => {
     lost.listed = lost.listed.filter(({ name }) => name !== 'b')
 
     expect(await lost.scene.pull({}, lost.io)).toMatchObject(
-      failedWith(/does not have it any more, and its fallback "hub" lists nothing with the digest of "b"; restore/),
+      failedWith(/no longer has it, and its fallback "hub" lists nothing with the digest of "b"; restore/),
     )
   })
 
@@ -125,7 +125,7 @@ describe('a locked commit that is gone', () => {
 
     const outcome = await lost.scene.pull({}, { ...lost.io, prove })
 
-    expect(outcome).toMatchObject(failedWith(/no way for a source with `signed`/))
+    expect(outcome).toMatchObject(failedWith(/cannot restore a source with `signed`/))
     expect(lost.lists).toBe(0)
   })
 
@@ -134,7 +134,7 @@ describe('a locked commit that is gone', () => {
     await using lost = await Lost.open(files, { docs: 'docs' })
 
     expect(await lost.scene.pull({ docs: 'docs' }, lost.io)).toMatchObject(
-      failedWith(/no way for a source with `docs`/),
+      failedWith(/cannot restore a source with `docs`/),
     )
   })
 })

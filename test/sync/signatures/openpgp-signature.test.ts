@@ -280,10 +280,10 @@ test('a signature that a fast clock dated in the future counts', async () => {
 describe('a keyring', () => {
   test.each([
     ['that is empty', '', 'it is empty'],
-    ['of other text', 'hello', 'block 1 of it is no armored block of public keys'],
-    ['with text before its blocks', `hello\n${KEYRING}`, 'block 1 of it is no armored block'],
-    ['with text behind its blocks', `${KEYRING}hello\n`, 'block 1 of it is no armored block'],
-    ['with a block without an end', KEYRING.slice(0, -60), 'block 1 of it is no armored block'],
+    ['of other text', 'hello', 'block 1 of it is not an armored block of public keys'],
+    ['with text before its blocks', `hello\n${KEYRING}`, 'block 1 of it is not an armored block'],
+    ['with text behind its blocks', `${KEYRING}hello\n`, 'block 1 of it is not an armored block'],
+    ['with a block without an end', KEYRING.slice(0, -60), 'block 1 of it is not an armored block'],
     ['with a broken block', KEYRING + KEYRING.replace(/\n\n.{8}/, '\n\nAAAAAAAA'), 'block 2 of it: '],
   ])('%s is refused whole', async (_, keyring, why) => {
     expect(await answer(commit, keyring)).toContain(`because the keyring cannot be read: ${why}`)

@@ -213,12 +213,16 @@ describe('a lock that was edited, merged or made by another version', () => {
       'line 9: a key is there twice',
     ],
     ['a source twice', twice(whole), 'a key is there twice'],
-    ['a commit that is no id', whole.replace('sha1:1', 'sha1:x'), 'source "team", commit: it is no object id'],
-    ['a commit of another length', whole.replace('sha1:1', 'sha256:1'), 'source "team", commit: it is no object id'],
+    ['a commit that is no id', whole.replace('sha1:1', 'sha1:x'), 'source "team", commit: it is not an object id'],
+    [
+      'a commit of another length',
+      whole.replace('sha1:1', 'sha256:1'),
+      'source "team", commit: it is not an object id',
+    ],
     [
       'a skill digest that is none',
       whole.replace(`sha256:${skillDigest}`, 'sha256:0'),
-      'skill "skill-1", digest: it is no digest',
+      'skill "skill-1", digest: it is not a digest',
     ],
     ['another skill digest', whole.replace(skillDigest, '0'.repeat(64)), 'source "team", digest: it is not the digest'],
     [

@@ -150,7 +150,7 @@ test('of a SKILL.md over 256 KiB the beginning is searched, and that is noted', 
 
   expect(skillAt(found, 'pdf').findings.map(({ message }) => message)).toEqual([
     expect.stringMatching(
-      /^Text that no rendered page shows is searched for in the first 262144 bytes alone; \d+ follow$/,
+      /^Only the first 262144 bytes are searched for text that no rendered page shows; \d+ follow$/,
     ),
   ])
 })

@@ -28,7 +28,8 @@ export async function approveSkills(context: Context): Promise<ExitStatus> {
   if (id === undefined) showWaiting(context, targets, waiting, now)
   const isMeant =
     id === now || (id === undefined && (await isYes(context, `Approve ${countOf(waiting.length, 'skill')}?`)))
-  if (!isMeant && id === undefined) throw new UsageError(`"approve" takes what is named: ${lineFor(targets, now)}`)
+  if (!isMeant && id === undefined)
+    throw new UsageError(`"approve" needs the id of what it approves: ${lineFor(targets, now)}`)
   if (!isMeant) {
     const changed = `the current declaration is not the one that was shown as ${id}`
     throw new OperatorError(

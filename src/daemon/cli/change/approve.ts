@@ -100,7 +100,7 @@ async function approveRevision(context: Context): Promise<ExitStatus> {
   const waiting = await showWaiting(context, config, source)
   // This process does not hold the lock while a person reads.
   if (!(await isYes(context, `Approve ${revisionText(waiting)}?`)))
-    throw new UsageError(`"approve" takes what is named: ${lineFor(source, waiting)}`)
+    throw new UsageError(`"approve" needs the id of what it approves: ${lineFor(source, waiting)}`)
   return withWriter(context, config, async (ask) => approveExactly(context, source, waiting, ask))
 }
 
@@ -138,7 +138,9 @@ function idIn([source, text]: readonly string[]): ObjectId | undefined {
   if (text === undefined) return undefined
   const id = text.toLowerCase()
   if (isObjectId(id)) return id
-  throw new UsageError(`"${text}" is no full id, of 40 or 64 hex digits; skillsyncd approve ${source} shows what waits`)
+  throw new UsageError(
+    `"${text}" is not a full id, of 40 or 64 hex digits; skillsyncd approve ${source} shows what waits`,
+  )
 }
 
 /** The command line that approves exactly what was shown. */

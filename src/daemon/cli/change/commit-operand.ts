@@ -5,5 +5,5 @@ export function commitNamed(text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const commit = text.toLowerCase()
   if (/^[0-9a-f]{4,64}$/.test(commit)) return commit
-  throw new UsageError(`"${text}" is no commit: its id, or the first four digits of it at least, is wanted`)
+  throw new UsageError(`"${text}" is not a commit; give its id, or at least the first four digits of it`)
 }

@@ -29,7 +29,7 @@ export const lock: Command = {
   unless the configuration says lock: ignore. Existing entries stay; skillsyncd update moves them.
 `,
   examples: ['skillsyncd lock', 'skillsyncd lock --prune'],
-  options: { prune: { type: 'boolean', help: 'remove entries of sources that are not configured any more' } },
+  options: { prune: { type: 'boolean', help: 'remove entries of sources that are no longer configured' } },
   async run(context) {
     const config = await configFor(context)
     const file = lockFileOf(config)

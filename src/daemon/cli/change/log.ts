@@ -64,7 +64,7 @@ function linesOfMoment(moment: StoredGeneration, now: Date | undefined): string[
     `${mark}${generation}  ${timeText(createdAt, now)}  ${causeText(moment)}${isServed ? '  (served)' : ''}`,
   ]
   for (const what of damage) lines.push(`    ! ${printableLine(what)}`)
-  if (moves === undefined) return [...lines, '    what was before is not known any more']
+  if (moves === undefined) return [...lines, '    the earlier state is no longer known']
   return [...lines, ...(moves.length === 0 ? ['    nothing moved'] : moves.map((move) => `    ${lineOfMove(move)}`))]
 }
 

@@ -40,7 +40,7 @@ export const rollback: Command = {
 
 function numberOf(text: string | undefined): number {
   if (text !== undefined && /^[1-9]\d{0,14}$/.test(text)) return Number(text)
-  throw new UsageError(`"${text}" is no number of a generation; to roll one source back, name its commit too`)
+  throw new UsageError(`"${text}" is not a number of a generation; to roll one source back, name its commit too`)
 }
 
 function commitOf([, commit]: readonly string[]): string | undefined {

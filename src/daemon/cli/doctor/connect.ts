@@ -55,7 +55,7 @@ async function addressOf(context: Context): Promise<URL> {
 /** An origin alone means a hub, whose MCP endpoint is `/mcp`. */
 function endpointOf(text: string): URL {
   const url = URL.parse(text)
-  if (url === null || !/^https?:$/.test(url.protocol)) throw new UsageError(`"${text}" is no http(s) address`)
+  if (url === null || !/^https?:$/.test(url.protocol)) throw new UsageError(`"${text}" is not an http(s) address`)
   if (url.username !== '' || url.password !== '' || url.search !== '')
     throw new UsageError('The address must hold no user, password or query; a token is given by --token-file')
   return url.pathname === '/' ? new URL('/mcp', url) : url

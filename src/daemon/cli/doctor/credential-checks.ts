@@ -27,7 +27,7 @@ async function secretChecked(secret: NamedSecret, { environment, redactor }: Gro
   const { ok, warn, fail } = verdicts('secret', name)
   const needed = `for ${whose.join(', ')}`
   if (reference.kind === 'credential' && environment.credentials === undefined)
-    return [warn(`the service manager hands it over to the service alone, ${needed}`, AS_SERVICE)]
+    return [warn(`the service manager passes it only to the service, ${needed}`, AS_SERVICE)]
   try {
     // Only ssh reads such a file.
     if (use === 'ssh-key' && reference.kind === 'file') await expectReadable(reference.path, name)

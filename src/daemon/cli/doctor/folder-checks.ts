@@ -30,7 +30,7 @@ async function checkFolder(id: string, path: string): Promise<CheckResult> {
   const mend = 'Check `path` or `url`, and that the user of the daemon may read it'
   try {
     await access(path, constants.R_OK | constants.X_OK)
-    return (await stat(path)).isDirectory() ? ok(`"${path}" can be read`) : fail(`"${path}" is no folder`, mend)
+    return (await stat(path)).isDirectory() ? ok(`"${path}" can be read`) : fail(`"${path}" is not a folder`, mend)
   } catch (error) {
     if (!isDiskError(error)) throw error
     return fail(`"${path}" cannot be read: ${whyNotUsed(error)}`, mend)

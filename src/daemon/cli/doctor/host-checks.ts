@@ -142,7 +142,7 @@ async function sshChecked(
   try {
     const greeting = await greetingOf(host, port, signal)
     if (greeting.startsWith('SSH-')) return [ok(`it answers (${printableLine(greeting)}), for ${whoseText(whose)}`)]
-    return [warn(`something answers there that is no ssh, for ${whoseText(whose)}`, 'Check the port in the address')]
+    return [warn(`something answers there that is not ssh, for ${whoseText(whose)}`, 'Check the port in the address')]
   } catch (cause) {
     if (signal.aborted) throw cause
     const error = connectionFailure(cause, `Cannot reach "${name}"`)

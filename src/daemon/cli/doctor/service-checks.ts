@@ -56,7 +56,7 @@ function resultsOf({ scope, active, enabled }: Unit): CheckResult[] {
   const subject = `${UNIT} (${scope})`
   const { ok, warn, fail } = verdicts('service', subject)
   const options = scope === 'user' ? ' --user' : ''
-  if (active === 'failed') return [fail('it failed', `journalctl${options} -u ${UNIT} says why`)]
+  if (active === 'failed') return [fail('it failed', `journalctl${options} -u ${UNIT} shows the reason`)]
   if (active !== 'active' && active !== 'reloading' && active !== 'activating')
     return [warn(`it is installed and not running (${active})`, `systemctl${options} start ${UNIT}`)]
   if (enabled === 'disabled')

@@ -48,7 +48,7 @@ export const searchCommand: Command = {
     const text = context.operands.join(' ')
     if (text.trim() === '') throw new UsageError('Say what to search for: skillsyncd search TEXT')
     if (text.length > MOST_CHARACTERS)
-      throw new UsageError(`The text has ${text.length} characters, and ${MOST_CHARACTERS} are read at the most`)
+      throw new UsageError(`The text has ${text.length} characters, and at most ${MOST_CHARACTERS} are read`)
     const limit = numberIn(context, 'limit', 1, MOST_HITS) ?? DEFAULT_HITS
     const maxTokens = numberIn(context, 'max-tokens', LEAST_TOKENS, Number.MAX_SAFE_INTEGER)
     const config = await configFor(context)

@@ -37,7 +37,7 @@ export function databaseDamage(path: string, damage: string): VerifyDiagnostic {
 }
 
 const DATABASE_MEND =
-  'look for the cause, such as a failing disk; then stop the daemon and move the state folder away, and restore a backup, or have skillsyncd sync fetch everything again'
+  'look for the cause, such as a failing disk; then stop the daemon and move the state folder away, and restore a backup, or let skillsyncd sync fetch everything again'
 
 /** Checks the served generation, and each snapshot that it refers to. */
 export async function* servedIsWhole(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {

@@ -44,7 +44,7 @@ function* diagnosticsOf(
     return
   }
   if (isGone === true)
-    yield verifyError('commit-gone', `upstream does not have ${served.commit} any more; the store does`, { source })
+    yield verifyError('commit-gone', `upstream no longer has ${served.commit}; the store does`, { source })
   if (isSameRef && served.ref.startsWith('refs/tags/'))
     yield verifyError('tag-moved', `the tag was moved: ${moved}`, { source })
   else if (isSameRef && relation === 'rewritten')

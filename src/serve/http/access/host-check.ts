@@ -37,7 +37,7 @@ export class Guard {
   refusalOf(request: IncomingMessage): string | undefined {
     const { host, origin } = request.headers
     if (host === undefined || !this.#isOurs(host.toLowerCase(), request))
-      return 'The Host header names none of the names of this server'
+      return 'The Host header does not name this server'
     if (origin !== undefined && !this.#isAllowed(origin.toLowerCase(), host.toLowerCase()))
       return 'The Origin header names another site'
     return undefined

@@ -177,7 +177,7 @@ class GitResponse {
 
   #expectCurrent({ revision }: ServedMarketplace, { revision: current }: ServedMarketplace): void {
     if (revision.tip !== current.tip) throw new ContentUnavailable('The marketplace has changed')
-    if (this.isOver) throw new ContentUnavailable('The token is not valid any more')
+    if (this.isOver) throw new ContentUnavailable('The token is no longer valid')
   }
 
   /** Without the side band, only a closed connection shows that the pack will not come. */

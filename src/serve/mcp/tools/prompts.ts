@@ -78,6 +78,7 @@ export function promptIn({ ref }: Params): { readonly name: unknown } | undefine
 }
 
 function unknownPrompt(name: unknown): Error {
-  const asked = typeof name === 'string' ? `${JSON.stringify(name.slice(0, 100))} is none` : '`name` is required'
+  const asked =
+    typeof name === 'string' ? `${JSON.stringify(name.slice(0, 100))} is not a prompt` : '`name` is required'
   return invalidParams(`The prompt here is "${INIT_SKILLS.name}"; ${asked}`)
 }

@@ -31,7 +31,7 @@ export function searchAsked({ query, limit = DEFAULT_HITS, max_tokens: maxTokens
     )
   if (limit < 1 || limit > MOST_HITS) return refusal(`The limit is ${limit}; use 1 to ${MOST_HITS} skills`)
   if (maxTokens !== undefined && maxTokens < LEAST_TOKENS)
-    return refusal(`No answer fits into ${maxTokens} tokens; allow ${LEAST_TOKENS} at the least`)
+    return refusal(`No answer fits into ${maxTokens} tokens; allow at least ${LEAST_TOKENS}`)
   return { text: query, limit, maxTokens }
 }
 

@@ -96,7 +96,7 @@ const SEARCH_SKILLS = {
 }
 
 const ID =
-  'The id of the skill, as list_skills gives it; a name that is no id and that no other skill has, or its skill:// URI, does as well'
+  'The id of the skill, as list_skills gives it; a unique name that is not an id, and its skill:// URI, are accepted too'
 
 const READ_SKILL_FILE = {
   name: 'read_skill_file',

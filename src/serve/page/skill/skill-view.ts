@@ -95,7 +95,7 @@ function readableHtml(readable: Readable, file: CatalogFile | undefined): Html {
       return html`${readable.isWhole ? EMPTY_HTML : html`<p class="note">Only its beginning is shown here.</p>`}
         <pre class="source" tabindex="0"><code>${readable.content}</code></pre>`
     case 'binary':
-      return html`<p class="quiet">This is no text. Clients are given its bytes.</p>`
+      return html`<p class="quiet">This file is not text. Clients get its bytes.</p>`
     case 'too-large':
       return html`<p class="quiet">
         It has ${sizeText(file?.file.size ?? 0)}, too much to be shown here. Clients are given all of it.

@@ -116,6 +116,6 @@ async function sizeOf(folder: string): Promise<number> {
   const entries = (await listing.catch(cannot(`list "${folder}"`))) ?? []
   let bytes = 0
   for (const { parentPath, name } of entries.filter((entry) => entry.isFile()))
-    bytes += (await lstat(join(parentPath, name)).catch(cannot(`look at "${name}"`))).size
+    bytes += (await lstat(join(parentPath, name)).catch(cannot(`read the attributes of "${name}"`))).size
   return bytes
 }

@@ -39,7 +39,7 @@ export class SkillLinks {
 
   /** Returns true if the link has changed. */
   async #lead(name: string, { digest, folderName }: StoredSkill): Promise<boolean> {
-    if (!isSkillName(name)) throw new SyncError('store-failed', `Cannot link ${JSON.stringify(name)}: it is no name`)
+    if (!isSkillName(name)) throw new SyncError('store-failed', `Cannot link ${JSON.stringify(name)}: it is not a name`)
     const path = this.pathOf(name)
     // Relative: the state folder can be moved, or a service can see it at another path.
     const target = join('..', 'checkouts', digest, folderName)

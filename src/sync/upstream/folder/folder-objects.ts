@@ -60,7 +60,7 @@ export const NO_CONTENT: ReadonlyMap<ObjectId, RefusedBlob['reason']> = new Map(
 
 function withoutContent(reason: RefusedBlob['reason'] | 'unnamed'): ObjectId {
   const id = createHash('sha256').update(`no content: ${reason}`).digest('hex')
-  if (!isObjectId(id)) throw new TypeError(`"${id}" is no object id`)
+  if (!isObjectId(id)) throw new TypeError(`"${id}" is not an object id`)
   return id
 }
 

@@ -176,7 +176,7 @@ export class FolderTree implements Tree {
 
   list(tree: ObjectId): readonly TreeEntry[] {
     const bytes = this.#objects.trees.get(tree)
-    if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it is none of the folder`)
+    if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it is not a tree of the folder`)
     const entries = parseTree(bytes, 'sha256', this.#origin.reading.limits.segmentBytes)
     return entries.map((entry) => {
       const { name, kind, id } = entry

@@ -89,7 +89,7 @@ export async function unmetNeed(gitdir: string): Promise<string | undefined> {
   }
   if (await isThere(join(gitdir, 'commondir'))) return 'it is a second work tree'
   const format = await settingOf(gitdir, 'extensions.objectformat', 'sha1')
-  if (format !== 'sha1') return `its ids are ${format}, this version reads sha1 alone`
+  if (format !== 'sha1') return `its ids are ${format}, this version reads only sha1`
   const refs = await settingOf(gitdir, 'extensions.refstorage', 'files')
   return refs === 'files' ? undefined : `its refs are kept as "${refs}"`
 }

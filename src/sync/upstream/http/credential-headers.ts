@@ -18,7 +18,7 @@ function expectHeader(name: string, value: string, url: string): void {
     // Without the cause, because its message contains the value.
     throw new SyncError(
       'credentials-rejected',
-      `Cannot reach "${url}": the credential is no text that a header can hold`,
+      `Cannot reach "${url}": the credential is not text that a header can hold`,
     )
   }
 }

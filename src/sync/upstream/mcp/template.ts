@@ -65,7 +65,7 @@ function variable(name: string): Part | Refused {
   const isPlain = /^[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*$/.test(name)
   return isPlain
     ? { kind: 'variable', name }
-    : refusal(`${shownValue(`{${name}}`)} is no plain variable such as {product}`)
+    : refusal(`${shownValue(`{${name}}`)} is not a plain variable such as {product}`)
 }
 
 function textOf(parts: readonly Part[], valueOf: (name: string) => string): string {

@@ -393,7 +393,7 @@ test.each([
   expect(linked).toMatchObject({ status: 3 })
   expect(linked.stdout).toContain('! alpha (team/alpha) left alone: a copy that was changed since; ')
   expect(unlinked).toMatchObject({ status: 3 })
-  expect(unlinked.stdout).toContain('! alpha left alone: it is not as it was put there\n')
+  expect(unlinked.stdout).toContain('! alpha left alone: it was changed since it was put there\n')
   expect(await readdir(cache, { recursive: true })).toEqual(before)
 })
 
@@ -463,7 +463,7 @@ test('a folder that is a link is followed: two agents that share one so have eac
 })
 
 test.each([
-  ['is a file', async (path: string) => writeFile(path, ''), 'a part of the path is no folder|it is not a folder'],
+  ['is a file', async (path: string) => writeFile(path, ''), 'a part of the path is not a folder|it is not a folder'],
   ['is a link to nothing', async (path: string) => symlink('nowhere', path), 'it is not a folder|there is nothing'],
 ])(
   'a place that %s fails with its reason, is left as it is, and keeps no other agent from its skills',
@@ -520,7 +520,7 @@ test('what somebody put in the place of a link is theirs, and a link that somebo
   expect(again.stdout).toContain('! alpha (team/alpha) left alone: a link to /elsewhere; ')
   expect(again.stdout).toContain('+ beta (team/beta) linked\n')
   expect(unlinked.status).toBe(3)
-  expect(unlinked.stdout).toContain('! alpha left alone: it is not as it was put there')
+  expect(unlinked.stdout).toContain('! alpha left alone: it was changed since it was put there')
   expect(await readlink(join(home.path, CLAUDE, 'alpha'))).toBe('/elsewhere')
   expect(await readdir(join(home.path, CLAUDE))).toEqual(['alpha'])
 })

@@ -336,7 +336,7 @@ describe('on stdout', () => {
     ['a profile back', () => [join(skills, 'a'), '--profile', 'strict', '--reverse'], 'exclude each other'],
     ['an empty --out', () => [join(skills, 'a'), '--out', ''], 'name one that is not inside PATH'],
     ['a file as --out', () => [join(skills, 'a'), '--out', join(skills, 'none/readme.md')], 'it is not a folder; name'],
-    ['--out below a file', () => [skills, '--out', join(home.path, 'file/out')], 'a part of the path is no folder'],
+    ['--out below a file', () => [skills, '--out', join(home.path, 'file/out')], 'a part of the path is not a folder'],
     ['two paths', () => [join(skills, 'a'), join(skills, 'b')], 'see skillsyncd project --help'],
   ])('a command line with %s is told so, and what to try', async (_, args, says) => {
     await write({ 'a/SKILL.md': text, 'b/SKILL.md': skillOf('b'), 'none/readme.md': 'x' })

@@ -35,7 +35,7 @@ test('what waits is held with exit status 3 and the line that takes it, and appr
   expect(held.stdout).toContain('awaiting-approval')
   expect(held.stdout).toContain(`skillsyncd approve team ${commit} or skillsyncd reject team ${commit}\n`)
   expect(wrong.stderr).toContain(`Cannot approve ${'a'.repeat(40)}: what waits of "team" is ${commit}`)
-  expect(short.stderr).toContain(`"${commit.slice(0, 12)}" is no full id`)
+  expect(short.stderr).toContain(`"${commit.slice(0, 12)}" is not a full id`)
   expect(JSON.parse(approved.stdout)).toMatchObject({
     sources: [{ source: 'team', decision: 'approve', pull: { outcome: 'updated', commit } }],
   })
@@ -64,7 +64,7 @@ test('approve without an id shows what waits and its difference from what is ser
   ])
     expect(shown.stdout).toMatch(text)
   for (const { stderr } of [shown, json])
-    expect(stderr).toBe(`skillsyncd: "approve" takes what is named: skillsyncd approve team ${commit}\n`)
+    expect(stderr).toBe(`skillsyncd: "approve" needs the id of what it approves: skillsyncd approve team ${commit}\n`)
   expect(JSON.parse(json.stdout)).toMatchObject({
     source: 'team',
     waiting: { ref: 'refs/heads/main', commit, code: 'awaiting-approval', author: expect.any(String) },
@@ -234,7 +234,7 @@ test.each([
   { args: ['pin'], status: 2, says: 'wants the id of a source' },
   { args: ['pin', 'nobody'], status: 2, says: 'No source is called "nobody"' },
   { args: ['pin', 'team', 'main'], status: 2, says: '"main" is no commit' },
-  { args: ['pin', 'team', ''], status: 2, says: 'is no commit' },
+  { args: ['pin', 'team', ''], status: 2, says: 'is not a commit' },
   { args: ['pin', 'team', 'abcd', 'more'], status: 2, says: 'takes no "more"' },
   { args: ['unpin', 'team'], status: 1, says: '"team" is not pinned' },
   { args: ['resume', 'team'], status: 1, says: '"team" follows its ref' },
@@ -243,7 +243,7 @@ test.each([
   { args: ['approve', 'team', 'a'.repeat(40), 'b'.repeat(40)], status: 2, says: 'one source is decided on at a time' },
   { args: ['approve', 'team'], status: 1, says: 'Nothing of "team" waits for a decision' },
   { args: ['reject', 'team'], status: 1, says: 'Nothing of "team" waits for a decision' },
-  { args: ['rollback', 'team'], status: 2, says: '"team" is no number of a generation' },
+  { args: ['rollback', 'team'], status: 2, says: '"team" is not a number of a generation' },
   { args: ['rollback', '7'], status: 1, says: 'There is no generation 7' },
   { args: ['rollback', 'team', 'x'], status: 2, says: '"x" is no commit' },
   { args: ['rollback', 'team', 'abcdef'], status: 1, says: 'The store has no commit of "team"' },

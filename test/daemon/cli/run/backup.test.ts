@@ -111,7 +111,7 @@ test('nothing is restored into a folder that a daemon writes, or that a generati
   expect(absent).toMatchObject({ status: 2, stderr: expect.stringContaining('There is no "') })
   expect(database).toMatchObject({
     status: 1,
-    stderr: expect.stringContaining('it is no backup; skillsyncd backup FILE writes one'),
+    stderr: expect.stringContaining('it is not a backup; skillsyncd backup FILE writes one'),
   })
   expect(existsSync(join(home.path, 'other'))).toBe(false)
   expect(await home.command('verify')).toMatchObject({ status: 0 })

@@ -151,7 +151,7 @@ test.each([0, 1, 2, 3, 4])(
     )
     expect(lines).toMatchObject({
       status: 3,
-      stdout: expect.stringContaining('restore a backup, or have skillsyncd sync'),
+      stdout: expect.stringContaining('restore a backup, or let skillsyncd sync'),
     })
   },
 )

@@ -59,7 +59,7 @@ describe('the pages of skills and files', () => {
   })
 
   test('say of a file that is no text, or too much of it, that it is so', async () => {
-    expect((await page('/skills/fx/a/tidy/data.bin')).text).toContain('This is no text')
+    expect((await page('/skills/fx/a/tidy/data.bin')).text).toContain('This file is not text')
     expect((await page('/skills/fx/a/tidy/large.txt')).text).toContain('too much to be shown here')
     const long = (await page('/skills/fx/a/tidy/long.txt')).text
     expect(long).toContain('Only its beginning is shown')

@@ -68,14 +68,14 @@ test('no text makes the reading of a template fail but by a reason', () => {
 })
 
 test.each([
-  ['{+v}', '"{+v}" is no plain variable'],
-  ['{#v}', '"{#v}" is no plain variable'],
-  ['{/v}', '"{/v}" is no plain variable'],
-  ['{?v}', '"{?v}" is no plain variable'],
-  ['{v*}', '"{v*}" is no plain variable'],
-  ['{v:3}', '"{v:3}" is no plain variable'],
-  ['{v,w}', '"{v,w}" is no plain variable'],
-  ['{}', '"{}" is no plain variable'],
+  ['{+v}', '"{+v}" is not a plain variable'],
+  ['{#v}', '"{#v}" is not a plain variable'],
+  ['{/v}', '"{/v}" is not a plain variable'],
+  ['{?v}', '"{?v}" is not a plain variable'],
+  ['{v*}', '"{v*}" is not a plain variable'],
+  ['{v:3}', '"{v:3}" is not a plain variable'],
+  ['{v,w}', '"{v,w}" is not a plain variable'],
+  ['{}', '"{}" is not a plain variable'],
   ['{{v}}', 'it has a brace that belongs to no variable'],
   ['v}', 'it has a brace that belongs to no variable'],
 ])('what is more than a plain variable is refused with the reason: %s', (part, why) => {

@@ -73,6 +73,6 @@ function headerOf(bytes: Buffer, shape: RegExp): ObjectId | undefined {
 }
 
 function checkId(id: string): ObjectId {
-  if (!isObjectId(id)) throw new TypeError(`"${id}" is no object id`)
+  if (!isObjectId(id)) throw new TypeError(`"${id}" is not an object id`)
   return id
 }

@@ -30,7 +30,7 @@ export function parseTree(
     names.add(raw)
     const kind = kindOf(bytes.toString('latin1', at, space))
     const id = bytes.toString('hex', end + 1, end + 1 + idBytes)
-    if (kind === undefined || !isObjectId(id)) throw refusal(pathTo(path, name), 'its mode is none of git')
+    if (kind === undefined || !isObjectId(id)) throw refusal(pathTo(path, name), 'its mode is not one of git')
     entries.push({ name, kind: isUsable ? kind : kind === 'folder' ? 'unusable-folder' : 'unusable-file', id })
     at = end + 1 + idBytes
   }

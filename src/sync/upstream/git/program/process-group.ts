@@ -58,7 +58,7 @@ export class ChildGroup implements AsyncDisposable {
     if (child.pid === undefined || !isPiped(child)) {
       child.once('error', () => {})
       const why =
-        program === command ? 'there is no such program, or it cannot be run' : 'the system starts no process now'
+        program === command ? 'there is no such program, or it cannot be run' : 'the system cannot start a process now'
       throw new SyncError('source-unreachable', `Cannot start "${command}": ${why}`)
     }
     this.child = child

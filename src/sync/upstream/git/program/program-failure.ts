@@ -96,7 +96,7 @@ const OF_SSH: readonly Reading[] = [
     'credentials-rejected',
     /Permission denied \(([^\n)]*)\)/,
     ([, methods]) =>
-      `the host accepts none of the offered keys; it accepts ${printableText(methods)}, and keys alone are tried`,
+      `the host accepts none of the offered keys; it accepts ${printableText(methods)}, and only keys are tried`,
   ],
   [
     'credentials-rejected',

@@ -22,7 +22,7 @@ export async function compareClaims(
   const files = new CommitFiles(objects, commit)
   if (!(await files.isThere())) {
     // A host without the commit refuses the request before this point.
-    if (place === 'disk') return { kind: 'not-compared', why: `the repository does not have ${commit} any more` }
+    if (place === 'disk') return { kind: 'not-compared', why: `the repository no longer has ${commit}` }
     const message = `the host was asked for ${commit} and sent something else`
     return { kind: 'compared', files: 0, differences: [{ path: '', message }], more: 0 }
   }

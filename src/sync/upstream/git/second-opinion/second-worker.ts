@@ -45,7 +45,7 @@ async function fetchCommit(
     await fetch({ ...at, http: clientOver(http), ref: id, remoteRef: id, depth: 1, singleBranch: true, tags: false })
     return undefined
   } catch (error) {
-    if (error instanceof ServerRefusal) return `the host does not give ${id} any more: it says "${error.said}"`
+    if (error instanceof ServerRefusal) return `the host no longer gives ${id}: it says "${error.said}"`
     if (error instanceof SyncError) throw error
     return refusalOf(error)
   }

@@ -68,7 +68,7 @@ export class HttpChannel implements Channel {
   /** Converts an error of the SDK. Errors of our own code pass through it unchanged. */
   #failure(cause: unknown): unknown {
     if (cause instanceof SyncError || (cause instanceof Error && cause.name === 'AbortError')) return cause
-    return new Unanswered(`Cannot reach "${this.name}": what it answers is no message of MCP`, { cause })
+    return new Unanswered(`Cannot reach "${this.name}": its answer is not an MCP message`, { cause })
   }
 }
 
