@@ -1,6 +1,6 @@
 #!/bin/sh
-# A gate for skillsyncd: refuses a candidate in which a skill that is new or changed holds characters that nobody sees, and
-# holds one that removes skills until a person approves. See docs/pinning-and-review.md. It needs jq.
+# A gate for skillsyncd: refuses a candidate in which a new or changed skill contains invisible characters, and
+# holds a candidate that removes skills until a person approves it. See docs/pinning-and-review.md. It needs jq.
 #
 #   gate: { command: /etc/skillsyncd/refuse-unseen-text.sh }
 set -eu
@@ -13,7 +13,7 @@ hidden=$(printf '%s' "$candidate" | jq -r '
     | select(any(.findings[]; .rule == "hidden-unicode"))
     | .path ] | join(", ")')
 if [ -n "$hidden" ]; then
-  echo "characters that nobody sees in: $hidden"
+  echo "invisible characters in: $hidden"
   exit 1
 fi
 

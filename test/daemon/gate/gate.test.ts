@@ -274,7 +274,7 @@ describe('a candidate', () => {
     expect(await ask('added', 'submodule')).toEqual({ kind: 'publish' })
     expect(await ask('added', 'hidden-unicode')).toEqual({
       kind: 'refuse',
-      reason: 'characters that nobody sees in: pdf',
+      reason: 'invisible characters in: pdf',
     })
     expect(await ask('removed', 'submodule')).toEqual({ kind: 'hold', reason: '1 skills would be removed' })
   })
