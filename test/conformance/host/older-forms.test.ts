@@ -525,10 +525,10 @@ test.each([
 })
 
 test.each([
-  [2, '2 listed in its folders lie elsewhere and are not read: "skill://evil/0", "skill://evil/1"'],
+  [2, '2 listed in its folders are elsewhere and are not read: "skill://evil/0", "skill://evil/1"'],
   [
     1000,
-    '1000 listed in its folders lie elsewhere and are not read: "skill://evil/0", "skill://evil/1", "skill://evil/2", "skill://evil/3", and 996 more',
+    '1000 listed in its folders are elsewhere and are not read: "skill://evil/0", "skill://evil/1", "skill://evil/2", "skill://evil/3", and 996 more',
   ],
 ])(
   'all of %i that are listed in the folder and lie elsewhere are told of, the first by their URIs',

@@ -259,7 +259,7 @@ test('a daemon that runs adds what a command names, serves it through later look
   expect(gone.error?.code).toBe(-32_602)
   expect([again.status, again.stderr]).toEqual([
     1,
-    `skillsyncd: Cannot take "${PAY}" back from "au": nobody added it\n`,
+    `skillsyncd: Cannot remove "${PAY}" from "au": no operator added it\n`,
   ])
   expect(await decisionsOf(home)).toEqual({ sources: {} })
   await daemon.stop()
@@ -296,8 +296,8 @@ test.each([
   { args: ['resolve', 'au', '1', 'product=a', 'product=b'], status: 2, says: '"product" has two values' },
   { args: ['resolve', 'au', '1', 'colour=red'], status: 2, says: 'has no variable "colour"' },
   { args: ['resolve', 'nobody', '1', 'product=pay'], status: 2, says: 'No source is called "nobody"' },
-  { args: ['templates', 'local'], status: 1, says: '"local" is no MCP source' },
-  { args: ['add-uri', 'local', PAY], status: 1, says: '"local" is no MCP source' },
+  { args: ['templates', 'local'], status: 1, says: '"local" is not an MCP source' },
+  { args: ['add-uri', 'local', PAY], status: 1, says: '"local" is not an MCP source' },
   { args: ['add-uri', 'au', 'file:///etc/x/SKILL.md'], status: 1, says: 'leads out of the server' },
   { args: ['add-uri', 'au', 'skill://docs/%2e%2e/SKILL.md'], status: 1, says: 'cannot name a file' },
   { args: ['add-uri', 'au', 'skill://docs/pay/notes.md'], status: 1, says: 'does not name the SKILL.md' },

@@ -25,7 +25,7 @@ test('a program reads its input, and has the environment that it is given and no
 test.each([
   ['cannot be started', { ...shell(''), command: 'no-such-program-anywhere' }, {}],
   ['is not done after 200 ms', shell('sleep 1000'), { timeoutMs: 200 }],
-  ['says more than 1000 bytes', shell('exec yes'), {}],
+  ['prints more than 1000 bytes', shell('exec yes'), {}],
 ])('a program that %s fails', async (why, call, bounds) => {
   const failure = await runProgram(call, { ...BOUNDS, ...bounds }).catch((error: unknown) => error)
 

@@ -29,7 +29,7 @@ test('a command beside a daemon whose socket never appears names the holder of t
 
   expect(end.status).toBe(1)
   expect(end.stderr).toContain(
-    `Cannot write "${daemon.home.state}": process ${process.pid} (skillsyncd start) does; stop it first`,
+    `Cannot write "${daemon.home.state}": process ${process.pid} (skillsyncd start) writes it; stop it first`,
   )
 })
 

@@ -36,7 +36,7 @@ test('a folder of something else is not taken for an empty state', async () => {
   const end = await home.command('list', ...SOURCE, '--state', join(home.path, 'work'))
 
   expect(end.status).toBe(1)
-  expect(end.stderr).toContain('holds "thesis.txt"')
+  expect(end.stderr).toContain('contains "thesis.txt"')
 })
 
 test('a relative --state is meant from where the program runs, beside --source too', async () => {

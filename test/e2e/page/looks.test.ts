@@ -248,7 +248,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
       /id-clash\s+between skills\s+2 skills have the id "pdf".*\s+team\/more\/pdf team\/pdf\s+.*skillsyncd disable/,
     )
     expect(said).toMatch(
-      /dependency-missing\s+between skills\s+.*nothing-that-is-served.*\s+team\/more\/pdf\s+Add the skill/,
+      /dependency-missing\s+between skills\s+.*nothing-that-is-served.*\s+team\/more\/pdf\s+Add the missing skill/,
     )
     expect(said).toMatch(/dependency-cycle\s+between skills\s+.*\s+team\/a team\/b\s+Take one/)
     expect(said).toMatch(/team\/pdf\s+served, with a note\s+archive-refused .*shorten or rename the path/s)

@@ -3,12 +3,12 @@ import { describeLookAlikes, lookAlikesIn } from '../../../src/sync/skill-md/loo
 
 describe('a text', () => {
   test.each([
-    ['a Cyrillic letter in a Latin word', 'a\nUse p\u0430ypal', '"p\\u{0430}ypal" is no "paypal" at line 2'],
-    ['Greek letters in a Latin word', '\u039Fpen s\u03BFrt c\u03B1t', '"\\u{039F}pen" is no "Open" at line 1'],
-    ['a word of Cyrillic letters alone', 'Run \u0440\u0430\u0441\u0435 now', 'is no "pace"'],
-    ['letters of full width', 'ｒｕｎ this', 'is no "run"'],
-    ['letters of mathematics', '𝗿𝗺 𝐬𝐮𝐝𝐨', '"\\u{1D42C}\\u{1D42E}\\u{1D41D}\\u{1D428}" is no "sudo"'],
-    ['letters in circles', 'ⓢⓤⓓⓞ', 'is no "sudo"'],
+    ['a Cyrillic letter in a Latin word', 'a\nUse p\u0430ypal', '"p\\u{0430}ypal" is not "paypal" at line 2'],
+    ['Greek letters in a Latin word', '\u039Fpen s\u03BFrt c\u03B1t', '"\\u{039F}pen" is not "Open" at line 1'],
+    ['a word of Cyrillic letters alone', 'Run \u0440\u0430\u0441\u0435 now', 'is not "pace"'],
+    ['letters of full width', 'ｒｕｎ this', 'is not "run"'],
+    ['letters of mathematics', '𝗿𝗺 𝐬𝐮𝐝𝐨', '"\\u{1D42C}\\u{1D42E}\\u{1D41D}\\u{1D428}" is not "sudo"'],
+    ['letters in circles', 'ⓢⓤⓓⓞ', 'is not "sudo"'],
   ])('with %s is found out', (_, text, expected) => {
     expect(describeLookAlikes(lookAlikesIn(text)!)).toContain(expected)
   })

@@ -204,7 +204,7 @@ describe('a lock that was edited, merged or made by another version', () => {
     ['a newer version', whole.replace('"version": 1', '"version": 2'), 'version 2 and this program knows 1'],
     ['no version', whole.replace('"version": 1', '"version": "1"'), 'no "version"'],
     ['no sources', '{"version": 1}', 'no "sources"'],
-    ['an id that is none', whole.replace('"team"', '"__proto__"'), 'source "__proto__": that is no id'],
+    ['an id that is none', whole.replace('"team"', '"__proto__"'), 'source "__proto__": it is not an id'],
     ['marks of a conflict', whole.replace('    "team"', '<<<<<<< HEAD\n    "team"'), 'line 3: it has marks of a merge'],
     ['a key twice', whole.replace('"root": ""', '"root": "",\n      "root": "b"'), 'line 9: a key is there twice'],
     [

@@ -137,7 +137,7 @@ test('words of letters that look like others are noted, in the text and where a 
   const said = found.skills.map(({ standing, findings }) =>
     [standing, findings.map(({ rule, message }) => `${rule}: ${message}`)].flat(),
   )
-  const words = String.raw`1 in all, "p\u{0430}ypal" is no "paypal" at line`
+  const words = String.raw`1 in all, "p\u{0430}ypal" is not "paypal" at line`
   const are = 'has words with letters that look like other letters'
   expect(said).toEqual([
     ['served', `look-alike-letters: SKILL.md ${are}: ${words} 6`],

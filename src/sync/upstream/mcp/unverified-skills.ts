@@ -53,7 +53,7 @@ function messageOf({ first, count }: Strays): string {
   const [only = ''] = first
   if (count === 1) return `${only} is listed in its folder but is elsewhere; it is not read`
   const more = count > first.length ? `, and ${count - first.length} more` : ''
-  return `${count} listed in its folders lie elsewhere and are not read: ${first.join(', ')}${more}`
+  return `${count} listed in its folders are elsewhere and are not read: ${first.join(', ')}${more}`
 }
 
 /** Returns a refusal if there are too many files, or if their declared sizes are too large; then none is read. */

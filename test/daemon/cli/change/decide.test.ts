@@ -233,7 +233,7 @@ test.each([
   { args: ['unpin'], status: 2, says: 'wants the id of a source' },
   { args: ['pin'], status: 2, says: 'wants the id of a source' },
   { args: ['pin', 'nobody'], status: 2, says: 'No source is called "nobody"' },
-  { args: ['pin', 'team', 'main'], status: 2, says: '"main" is no commit' },
+  { args: ['pin', 'team', 'main'], status: 2, says: '"main" is not a commit' },
   { args: ['pin', 'team', ''], status: 2, says: 'is not a commit' },
   { args: ['pin', 'team', 'abcd', 'more'], status: 2, says: 'takes no "more"' },
   { args: ['unpin', 'team'], status: 1, says: '"team" is not pinned' },
@@ -245,7 +245,7 @@ test.each([
   { args: ['reject', 'team'], status: 1, says: 'Nothing of "team" waits for a decision' },
   { args: ['rollback', 'team'], status: 2, says: '"team" is not a number of a generation' },
   { args: ['rollback', '7'], status: 1, says: 'There is no generation 7' },
-  { args: ['rollback', 'team', 'x'], status: 2, says: '"x" is no commit' },
+  { args: ['rollback', 'team', 'x'], status: 2, says: '"x" is not a commit' },
   { args: ['rollback', 'team', 'abcdef'], status: 1, says: 'The store has no commit of "team"' },
 ])('where there is nothing to decide it says why: $args', async ({ args, status, says }) => {
   await using world = await World.create()

@@ -75,7 +75,7 @@ test('log says which generations are damaged', async () => {
 
   const { stdout } = await world.home.command('log')
 
-  expect(stdout).toMatch(/^ {2}1 {2}.*\n {4}! it is damaged or gone/m)
+  expect(stdout).toMatch(/^ {2}1 {2}.*\n {4}! it is damaged or missing/m)
   expect(stdout).toMatch(/^\* 2 /m)
 })
 

@@ -165,7 +165,7 @@ test('decisions are looked at: whole, had from their copy, or lost, each with wh
   for (const path of [decisions.file, decisions.copy]) await rm(path)
   const gone = await judged()
 
-  expect(gone).toMatchObject({ state: 'fail', message: expect.stringContaining('gone'), mend: expect.any(String) })
+  expect(gone).toMatchObject({ state: 'fail', message: expect.stringContaining('missing'), mend: expect.any(String) })
   expect(whole).toMatchObject({ state: 'ok' })
   expect(copied).toMatchObject({
     state: 'warn',

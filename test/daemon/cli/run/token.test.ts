@@ -155,9 +155,9 @@ test('whatever has clients of other machines come is named where there is no tok
     said.push((await world.home.run('start')).stderr)
   }
 
-  expect(said[0]).toContain('since serve.http.public_url says')
-  expect(said[1]).toContain('since serve.http.allowed_hosts says')
-  expect(said[2]).toContain('since the address "0.0.0.0" says')
+  expect(said[0]).toContain('since serve.http.public_url makes it reachable')
+  expect(said[1]).toContain('since serve.http.allowed_hosts makes it reachable')
+  expect(said[2]).toContain('since the address "0.0.0.0" makes it reachable')
 })
 
 test('what cannot be done is said, without what looks like a token, and none is made', async () => {

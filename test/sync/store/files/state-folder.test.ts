@@ -115,7 +115,7 @@ test('a folder that holds something else is refused and left as it was', async (
 
   await expect(opening).rejects.toMatchObject({
     code: 'no-state-folder',
-    message: expect.stringMatching(/holds only "tmp"/),
+    message: expect.stringMatching(/contains only "tmp"/),
   })
   expect(await readdir(join(folder.path, 'tmp'))).toEqual(['thesis.txt'])
 })
