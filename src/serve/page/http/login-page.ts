@@ -1,7 +1,7 @@
-import type { SignInFailure, SignInFault } from '../sign-in.ts'
-import { html, EMPTY_HTML, isolateText } from './html.ts'
-import type { Html } from './html.ts'
-import { documentOf } from './layout.ts'
+import type { SignInFailure, SignInFault } from '../../sign-in.ts'
+import { html, EMPTY_HTML, isolateText } from '../html.ts'
+import type { Html } from '../html.ts'
+import { documentOf } from '../layout.ts'
 
 /** The input of the login form. */
 export interface Login {
