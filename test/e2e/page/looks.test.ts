@@ -250,7 +250,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     expect(said).toMatch(
       /dependency-missing\s+between skills\s+.*nothing-that-is-served.*\s+team\/more\/pdf\s+Add the missing skill/,
     )
-    expect(said).toMatch(/dependency-cycle\s+between skills\s+.*\s+team\/a team\/b\s+Take one/)
+    expect(said).toMatch(/dependency-cycle\s+between skills\s+.*\s+team\/a team\/b\s+Remove one/)
     expect(said).toMatch(/team\/pdf\s+served, with a note\s+archive-refused .*shorten or rename the path/s)
     expect(said).toMatch(/team\/\.agent\/pdf\s+broken link/)
     expect(ofTeam).toContain('id-clash')

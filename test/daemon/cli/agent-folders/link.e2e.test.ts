@@ -335,7 +335,7 @@ test('copies stay as they are until the command is run again, and one that someb
 
   expect(copied.stdout).toContain('+ alpha (team/alpha) copied\n')
   expect([first, meanwhile, second]).toEqual(['first', 'first', 'second'].map((body) => skill('alpha', body)))
-  expect(renewed.stdout).toContain('~ alpha (team/alpha) copied anew\n')
+  expect(renewed.stdout).toContain('~ alpha (team/alpha) copied again\n')
   expect(left).toMatchObject({ status: 3 })
   expect(left.stdout).toContain('! alpha (team/alpha) left alone: a copy that was changed since; ')
   expect(unlinked).toMatchObject({ status: 3 })
@@ -364,7 +364,7 @@ test('a copy of a skill that has such files itself is known as ours, used or not
 
   expect(again.stdout).toContain('= 1 skill as before\n')
   expect(used.stdout).toContain('= 1 skill as before\n')
-  expect(renewed.stdout).toContain('~ alpha (team/alpha) copied anew\n')
+  expect(renewed.stdout).toContain('~ alpha (team/alpha) copied again\n')
   expect(second).toBe('second')
   expect(unlinked).toMatchObject({ status: 0 })
   expect(await readdir(home.path)).not.toContain('.cursor')
@@ -536,7 +536,7 @@ test('where the state folder was moved, the links are put anew, and unlink knows
   const linked = await home.command('link', 'claude-code', '--state', moved)
   const unlinked = await home.command('unlink', 'codex', '--state', moved)
 
-  expect(linked.stdout).toContain('~ alpha (team/alpha) linked anew\n')
+  expect(linked.stdout).toContain('~ alpha (team/alpha) linked again\n')
   expect(await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', 'first'))
   expect(unlinked).toMatchObject({ status: 0 })
   expect(await readdir(home.path)).not.toContain('.agents')
@@ -619,7 +619,7 @@ test('where the record was lost, links that lead into the state folder are ours 
   const unlinked = await home.command('unlink', '--all')
 
   expect(linked).toMatchObject({ status: 0 })
-  expect(linked.stdout).toContain('~ alpha (team/alpha) linked anew\n')
+  expect(linked.stdout).toContain('~ alpha (team/alpha) linked again\n')
   expect(unlinked.stdout).toContain('- alpha (team/alpha) removed\n')
   expect(await readdir(join(home.path, CLAUDE))).toEqual([])
 })
