@@ -7,6 +7,7 @@ import { Repository } from '../../support/git/repository.ts'
 import { GETTING_STARTED, README } from './first-handlings.ts'
 import { skill } from './handling.ts'
 import type { Handling, Handlings } from './handling.ts'
+import { ACCESS, CLIENTS, SECURITY, TROUBLESHOOTING } from './machine-handlings.ts'
 import { ShellHome } from './shell-home.ts'
 import { AUTHORS, PINNING, SOURCES } from './task-handlings.ts'
 
@@ -16,6 +17,10 @@ const HANDLINGS: Readonly<Record<string, Handlings>> = {
   'docs/pinning-and-review.md': PINNING,
   'docs/authors.md': AUTHORS,
   'docs/sources.md': SOURCES,
+  'docs/clients.md': CLIENTS,
+  'docs/access.md': ACCESS,
+  'docs/security.md': SECURITY,
+  'docs/troubleshooting.md': TROUBLESHOOTING,
 }
 
 /** Lists one plugin with a skill of the repository, and one from another repository. */
@@ -30,14 +35,9 @@ const MARKETPLACE = JSON.stringify({
 
 /** The documents of whose blocks none is run here, with the reason. */
 const NOT_RUN: Readonly<Record<string, string>> = {
-  'docs/access.md':
-    'the hub is another machine; test/e2e/packs.test.ts and test/daemon/http/tokens.test.ts run the commands',
-  'docs/clients.md': 'the programs of agents; test/agents and test/daemon/cli/agent-folders run the commands',
   'docs/operations.md':
     'containers, Kubernetes and jq over the audit log of a hub; test/deploy.test.ts reads the files',
   'docs/protocol.md': 'a measurement over collections that are not here',
-  'docs/security.md': 'test/daemon/cli/sbom runs the command',
-  'docs/troubleshooting.md': 'test/daemon/cli/doctor runs the command',
   'systemd/README.md': 'root and systemd; test/systemd boots one',
 }
 
