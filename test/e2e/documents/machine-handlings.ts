@@ -34,7 +34,7 @@ export const CLIENTS: Handlings = {
   'skillsyncd link': { before: hubOn('folders'), says: /claude-code/ },
   'skillsyncd link claude-code': fills('.claude/skills'),
   'skillsyncd link codex --project ~/work': {
-    before: async ({ path }) => void (await mkdir(join(path, 'work'))),
+    before: async ({ path }) => mkdir(join(path, 'work')),
     ...fills('work/.agents/skills'),
   },
   'skillsyncd link cursor --copy': fills('.cursor/skills'),

@@ -177,7 +177,7 @@ async function unmadeFolders({ folders }: Service): Promise<readonly string[]> {
       await makeFolders(folder)
     } catch (error) {
       if (!isDiskError(error)) throw error
-      const mend = 'mend that, install again, and restart the service'
+      const mend = 'fix that, install again, and restart the service'
       notes.push(`the service cannot fill the folder "${folder}": ${whyNotUsed(error)}; ${mend}`)
     }
   }
