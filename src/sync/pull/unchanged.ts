@@ -31,8 +31,9 @@ function isServed(pull: ResolvedPull): boolean {
  * True if other bytes arrived for a served skill: the process that found this may have ended before it withdrew the
  * skill.
  */
-async function isBelied({ current, io }: Pull): Promise<boolean> {
-  if (current === undefined) return false
+async function isBelied({ source: { kind }, current, io }: Pull): Promise<boolean> {
+  // Only servers declare files before they are fetched.
+  if (kind !== 'mcp' || current === undefined) return false
   const { source, skills } = current.snapshot
   const mismatches = await io.store.upstreams.mismatches(source)
   if (mismatches.size === 0) return false

@@ -31,6 +31,8 @@ export class DecisionStore {
   #failure: SyncError | undefined
   #loss: SyncError | undefined
   #damage: SyncError | undefined
+  /** The call of `mend` that waits for its turn. */
+  #mending: Promise<boolean> | undefined
   #wasRead = false
   readonly #queue = new SerialQueue()
 
@@ -204,15 +206,20 @@ export class DecisionStore {
     })
   }
 
-  /** Rewrites the files that are gone or damaged since. Returns true if one was damaged. Only for the one writer. */
+  /**
+   * Rewrites the files that are gone or damaged since. Returns true if one was damaged. Only for the one writer. Calls
+   * that wait for their turn are one: each poll makes one.
+   */
   async mend(): Promise<boolean> {
     // The decisions are unknown here, because they could not be read. The operator must act first.
     if (this.#failure !== undefined || this.#loss !== undefined) return false
-    return this.#inTurn(async () => {
+    this.#mending ??= this.#inTurn(async () => {
+      this.#mending = undefined
       const isMended = await this.#files.mend(this.#written)
       this.#damage = undefined
       return isMended
     })
+    return this.#mending
   }
 
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

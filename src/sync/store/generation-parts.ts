@@ -15,6 +15,8 @@ import { isDigest } from './skills/stored-path.ts'
  */
 export class GenerationParts {
   readonly #objects: ObjectStore
+  /** The parts that were read last: a poll reads the same generation as the one before. */
+  #known: ReadonlyMap<Digest, readonly HeldSnapshot[]> = new Map()
 
   constructor(objects: ObjectStore) {
     this.#objects = objects
@@ -30,15 +32,21 @@ export class GenerationParts {
 
   /** Returns the sources of all parts, in this order; `undefined` if a part is damaged or gone. */
   async read(digests: readonly Digest[]): Promise<readonly HeldSnapshot[] | undefined> {
-    const sources: HeldSnapshot[] = []
+    const parts = new Map<Digest, readonly HeldSnapshot[]>()
     for (const digest of digests) {
       const bytes = await this.#objects.get(digest).catch(undefinedIfDamaged)
-      const part = bytes && parseJson(Buffer.from(bytes).toString('utf8'))
-      if (!isHeldList(part)) return undefined
-      sources.push(...part)
+      const part = bytes && (this.#known.get(digest) ?? heldListIn(bytes))
+      if (part === undefined) return undefined
+      parts.set(digest, part)
     }
-    return sources
+    this.#known = parts
+    return digests.flatMap((digest) => parts.get(digest) ?? [])
   }
+}
+
+function heldListIn(bytes: Uint8Array): readonly HeldSnapshot[] | undefined {
+  const value = parseJson(Buffer.from(bytes).toString('utf8'))
+  return isHeldList(value) ? value : undefined
 }
 
 /** True if the value is a list of sources with their snapshots, as a generation has them. */

@@ -137,8 +137,8 @@ export class GenerationStore {
     const stored = bytes && parseJson(Buffer.from(bytes).toString('utf8'))
     if (!isObject(stored)) return undefined
     const parts = isDigestList(stored['sources']) ? stored['sources'] : []
-    const sources = parts.length === 0 ? stored['sources'] : await this.#parts.read(parts)
-    const generation = generationIn({ ...stored, sources }, sequence)
+    const sources = parts.length === 0 ? heldIn(stored) : await this.#parts.read(parts)
+    const generation = generationOf(stored, sources, sequence)
     return generation && { generation, objects: [digest, ...parts] }
   }
 
@@ -165,17 +165,27 @@ export async function lastPublished(root: string): Promise<number> {
 
 /** Parses the file of a generation of an earlier state folder; `undefined` if it is damaged. */
 export function parseGeneration(text: string, number: number): Generation | undefined {
-  return generationIn(parseJson(text), number)
+  const stored = parseJson(text)
+  return isObject(stored) ? generationOf(stored, heldIn(stored), number) : undefined
+}
+
+/** The fields of a stored generation, not validated. */
+type StoredFields = Readonly<Record<string, unknown>>
+
+function heldIn({ sources }: StoredFields): readonly HeldSnapshot[] | undefined {
+  return isHeldList(sources) ? sources : undefined
 }
 
 function isDigestList(value: unknown): value is readonly Digest[] {
   return Array.isArray(value) && value.every((digest) => typeof digest === 'string' && isDigest(digest))
 }
 
-function generationIn(value: unknown, number: number): Generation | undefined {
-  if (!isObject(value) || value['number'] !== number) return undefined
-  const { createdAt, sources, lost, cause } = value
-  if (!isTime(createdAt) || !isHeldList(sources)) return undefined
+function generationOf(
+  { number: stored, createdAt, lost, cause }: StoredFields,
+  sources: readonly HeldSnapshot[] | undefined,
+  number: number,
+): Generation | undefined {
+  if (stored !== number || !isTime(createdAt) || sources === undefined) return undefined
   // Neither field is served, so an invalid one does not cost the generation.
   return { number, createdAt, sources, ...(isLost(lost) && { lost }), ...(isCause(cause) && { cause }) }
 }
