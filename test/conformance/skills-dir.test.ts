@@ -9,8 +9,8 @@ describe('a skills directory that is none', () => {
     ['relative with a dot', './skills', (home: Home) => `write --skills-dir ${join(home.path, 'skills')}`],
     ['of a shell', '~/skills', (home: Home) => `write --skills-dir ${join(home.path, 'skills')}`],
     ['empty', '', () => 'name the folder that holds your skills'],
-    ['missing', '/nobody/has/this', () => 'is no folder; make it'],
-    ['a file', process.execPath, () => 'is no folder; make it'],
+    ['missing', '/nobody/has/this', () => 'is not a folder; make it'],
+    ['a file', process.execPath, () => 'is not a folder; make it'],
   ])('%s: wrong usage, with the mend, and nothing on stdout', async (_, path, mend) => {
     await using home = await Home.create()
     await mkdir(join(home.path, 'skills'))

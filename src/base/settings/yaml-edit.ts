@@ -22,7 +22,7 @@ export function withItems(text: string, key: string, items: readonly YamlItem[])
   return edited
 }
 
-/** The items of the list at a key of the top level. Throws `EditRefused` if the text is not valid, or has no list there. */
+/** The items of the list at a key of the top level. Throws `EditRefused` as `withItems` does. */
 export function itemsAt(text: string, key: string): readonly unknown[] {
   const document = parsed(text)
   return listAt(document, text, key).toJS(document)
@@ -94,9 +94,9 @@ function blockSpan(
   return [start, blockEnd(text, dash, indent)]
 }
 
-/** The end of the lines that belong to the item with this dash: all below it that are indented by more. */
-function blockEnd(text: string, dash: number, indent: number): number {
-  let end = nextLine(text, dash)
+/** The end of the lines of an item from this place in it on: all below it that are indented by more. */
+function blockEnd(text: string, place: number, indent: number): number {
+  let end = nextLine(text, place)
   for (let at = end; at < text.length; at = nextLine(text, at)) {
     const line = text.slice(at, nextLine(text, at))
     if (line.trim() === '') continue
@@ -112,8 +112,8 @@ function nextLine(text: string, at: number): number {
 }
 
 /**
- * An item between brackets, with the comma after it; that of the last item is before it. Throws `EditRefused` if there is
- * a comment: it may be about another item.
+ * An item between brackets, with the comma after it; that of the last item is before it. Throws `EditRefused` if there
+ * is a comment: it may be about another item.
  */
 function flowSpan(
   ranges: readonly (readonly [number, number])[],
@@ -147,8 +147,8 @@ function withinList(text: string, list: YAMLSeq, items: readonly YamlItem[]): st
   if (list.flow !== true) {
     const indent = list.srcToken !== undefined && 'indent' in list.srcToken ? list.srcToken.indent : 0
     // The range of the list ends after the comments that follow it, which belong to the next key.
-    const dash = text.lastIndexOf(`\n${' '.repeat(indent)}-`, rangeOf(list.items.at(-1), text)[0]) + 1 + indent
-    return inserted(text, blockEnd(text, dash, indent), blockOf(items, indent, eolOf(text)))
+    const [, last] = rangeOf(list.items.at(-1), text)
+    return inserted(text, blockEnd(text, last - 1, indent), blockOf(items, indent, eolOf(text)))
   }
   const close = text.lastIndexOf(']', end - 1)
   const isFirst = list.items.length === 0

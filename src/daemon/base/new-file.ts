@@ -8,11 +8,6 @@ import { whyNotUsed } from './disk-error-text.ts'
 import { printableLine } from './log-line.ts'
 import { UsageError } from './usage-error.ts'
 
-function notWritten(path: string, cause: unknown): unknown {
-  if (!isDiskError(cause)) return cause
-  return new UsageError(`Cannot write "${printableLine(path)}": ${whyNotUsed(cause)}`)
-}
-
 /** True if there is something at the path. Throws `UsageError` with this remedy if the system does not say. */
 export async function isThere(path: string, mend: string): Promise<boolean> {
   try {
@@ -38,12 +33,17 @@ export async function writeNew(path: string, text: string, replace: boolean): Pr
     // Unlike a rename, a link never replaces an existing file.
     if (replace) await rename(temporary, path)
     else await link(temporary, path)
+    await syncFolder(folder)
   } catch (error) {
     if (isDiskError(error, 'EEXIST')) return false
     throw notWritten(path, error instanceof SyncError ? error.cause : error)
   } finally {
     await rm(temporary, { force: true }).catch(() => {})
   }
-  await syncFolder(folder)
   return true
+}
+
+function notWritten(path: string, cause: unknown): unknown {
+  if (!isDiskError(cause)) return cause
+  return new UsageError(`Cannot write "${printableLine(path)}": ${whyNotUsed(cause)}`)
 }

@@ -20,57 +20,65 @@ export async function run(
   process: Streams & Signals,
   environment = processEnvironment(),
 ): Promise<ExitStatus> {
-  const redactor = new Redactor()
+  const caller: Caller = { process, environment, redactor: new Redactor(), result: { isPrinted: false } }
+  const words = commandFirst(args)
   // Node would print the error as it is, including any secret in it.
   process.on('uncaughtException', (error) => {
-    process.stderr.write(`skillsyncd: ended by a fault of this program: ${redactor.clean(inspect(error))}\n`)
+    process.stderr.write(`skillsyncd: ended by a fault of this program: ${caller.redactor.clean(inspect(error))}\n`)
     process.exit(1)
   })
-  const words = commandFirst(args)
-  const result = { isPrinted: false }
-  let command: Command | undefined
   // On EPIPE the reader has read enough, as in `skillsyncd list | head`. A command ends on any write error, since it
   // cannot report its result; a daemon continues.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     const isReadEnough = error.code === 'EPIPE'
     if (!isReadEnough) process.stderr.write(`skillsyncd: Cannot write the result: ${error.code}\n`)
-    if (command?.serves !== 'http') process.exit(isReadEnough ? 0 : 1)
+    if (caller.command?.serves !== 'http') process.exit(isReadEnough ? 0 : 1)
   })
-  try {
-    const [name = '--help', ...others] = words
-    if (name === '--version' || name === '-V' || name === '-v') return print(process, `${VERSION}\n`)
-    if (name === '--help' || name === '-h') return print(process, await helpAbout([], columnsOf(process)))
-    if (name === 'help') return print(process, await helpAbout(others, columnsOf(process)))
-    if (isFamily(words)) return print(process, await helpAbout([name], columnsOf(process)))
-    const call = await commandIn(words)
-    command = call.command
-    const status = await runCommand(command, call.args, { process, environment, redactor, result })
-    if (command.mayHang === true) process.endSoon(status)
-    return status
-  } catch (error) {
-    const failure = failureOf(error)
-    if (failure === undefined) throw error
-    process.stderr.write(`skillsyncd: ${redactor.clean(failure.text)}\n`)
-    if (isJsonWanted(words) && !result.isPrinted && command?.serves === undefined)
-      printFailure(process, failure, redactor)
-    return failure.status
-  }
+  const status = await runWords(words, caller).catch((error: unknown) => printFailure(error, words, caller))
+  if (caller.command?.mayHang === true) process.endSoon(status)
+  return status
+}
+
+/** The process that runs a command line, and what is known of the run. */
+interface Caller extends Pick<Context, 'environment' | 'redactor' | 'result'> {
+  readonly process: Streams & Signals
+  /** `undefined` until it is found. */
+  command?: Command
+}
+
+async function runWords(words: readonly string[], caller: Caller): Promise<ExitStatus> {
+  const { process } = caller
+  const [name = '--help', ...others] = words
+  if (name === '--version' || name === '-V' || name === '-v') return print(process, `${VERSION}\n`)
+  if (name === '--help' || name === '-h') return print(process, await helpAbout([], columnsOf(process)))
+  if (name === 'help') return print(process, await helpAbout(others, columnsOf(process)))
+  if (isFamily(words)) return print(process, await helpAbout([name], columnsOf(process)))
+  const { command, args } = await commandIn(words)
+  caller.command = command
+  return runCommand(command, args, caller)
+}
+
+/** Writes the failure, also as JSON where a program reads the result. Throws what is not a failure of ours. */
+function printFailure(error: unknown, words: readonly string[], caller: Caller): ExitStatus {
+  const failure = failureOf(error)
+  if (failure === undefined) throw error
+  const { process, redactor, result, command } = caller
+  const text = redactor.clean(failure.text)
+  process.stderr.write(`skillsyncd: ${text}\n`)
+  if (isJsonWanted(words) && !result.isPrinted && command?.serves === undefined)
+    process.stdout.write(`${JSON.stringify(jsonOf(failure, text), null, 2)}\n`)
+  return failure.status
+}
+
+function jsonOf({ code, status: exitStatus }: Failure, text: string): object {
+  const [message, ...mend] = text.split('\n  ')
+  const error = { ...(code !== undefined && { code }), message, ...(mend.length > 0 && { mend: mend.join(' ') }) }
+  return { error, exitStatus }
 }
 
 /** The width of a terminal. Text for a file or a pipe is 80 columns wide. */
 function columnsOf({ stdout }: Streams): number {
   return stdout.isTTY === true ? stdout.columns || 80 : 80
-}
-
-/** Writes the failure as JSON where a program reads the result. */
-function printFailure(process: Streams, { text, code, status }: Failure, redactor: Redactor): void {
-  const [message, ...mend] = redactor.clean(text).split('\n  ')
-  const error = { ...(code !== undefined && { code }), message, ...(mend.length > 0 && { mend: mend.join(' ') }) }
-  process.stdout.write(`${JSON.stringify({ error, exitStatus: status }, null, 2)}\n`)
-}
-
-interface Caller extends Pick<Context, 'environment' | 'redactor' | 'result'> {
-  readonly process: Streams & Signals
 }
 
 async function runCommand(

@@ -37,6 +37,8 @@ export function commandFirst(args: readonly string[]): readonly string[] {
     )
     if (known === undefined) {
       if (rest.length === 0) return args
+      // They have no meaning for the help.
+      if (rest[0] === 'help') return rest
       const own = rest.findIndex((word, at) => at > 0 && word.startsWith('-'))
       return own === -1 ? [...rest, ...before] : rest.toSpliced(own, 0, ...before)
     }

@@ -209,7 +209,7 @@ async function skillsFoldersOf(paths: readonly string[], { home }: Environment):
       throw new UsageError(`--skills-dir wants an absolute path, not "${path}"; ${mend}`)
     }
     if (!(await isFolder(path)))
-      throw new UsageError(`--skills-dir "${path}" is no folder; make it, or name the one that holds your skills`)
+      throw new UsageError(`--skills-dir "${path}" is not a folder; make it, or name the one that holds your skills`)
   }
   return [...new Set(paths.map((path) => resolve(path)))]
 }

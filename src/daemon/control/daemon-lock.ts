@@ -355,12 +355,17 @@ function parse(text: string): LockHolder | undefined {
   }
 }
 
-const HOLDER = z.object({
+/** A `ProcessIdentity` as JSON. */
+export const PROCESS_IDENTITY = z.object({
   pid: z.int().positive(),
   startTime: z.string().exactOptional(),
   bootId: z.string().exactOptional(),
   machineId: z.string().exactOptional(),
   pidNamespace: z.string().exactOptional(),
+})
+
+const HOLDER = z.object({
+  ...PROCESS_IDENTITY.shape,
   socket: z.string(),
   command: z.string(),
   // It becomes part of a file name.

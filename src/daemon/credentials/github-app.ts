@@ -77,7 +77,7 @@ function keyOf({ apiUrl, appId, installationId }: GitHubApp): string {
 function keyFrom(pem: string, app: GitHubApp): KeyObject {
   const key = privateKeyFrom(pem)
   if (key?.asymmetricKeyType === 'rsa') return key
-  const message = `Cannot use the ${secretNameOf(app.privateKey)}: it is not an RSA private key in PEM form, without a passphrase`
+  const message = `Cannot use the ${secretNameOf(app.privateKey)}: it must be an RSA private key in PEM form without a passphrase`
   throw new SyncError('credentials-rejected', message)
 }
 

@@ -67,7 +67,11 @@ export class SkillMoments implements AsyncDisposable {
     if (this.#search?.catalog !== catalog) {
       // A search that took too long would take too long again.
       if (clock.monotonicMs() - this.#failedAtMs < RETRY_MS) return undefined
-      this.#search = { catalog, found: this.#find() }
+      const search = { catalog, found: this.#find() }
+      this.#search = search
+      void search.found.then((found) => {
+        if (found === undefined && this.#search === search) this.#search = undefined
+      })
     }
     const over = new AbortController()
     const wait = clock.wait(PATIENCE_MS, over.signal).then(() => undefined)
@@ -81,10 +85,10 @@ export class SkillMoments implements AsyncDisposable {
   }
 
   async #find(): Promise<Found | undefined> {
-    const answer = await this.#thread.ask({ kind: 'last-changes', state: this.#parts.config.state })
-    if (answer?.kind === 'last-changes') return answer.sources
-    this.#failedAtMs = this.#parts.clock.monotonicMs()
-    this.#search = undefined
+    const end = await this.#thread.put({ kind: 'last-changes', state: this.#parts.config.state })
+    if (end.kind === 'answered' && end.answer.kind === 'last-changes') return end.answer.sources
+    // A search that was not begun, because another one waits, can be begun at the next request.
+    if (end.kind === 'unanswered') this.#failedAtMs = this.#parts.clock.monotonicMs()
     return undefined
   }
 

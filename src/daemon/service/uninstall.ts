@@ -43,24 +43,25 @@ export async function uninstall(
   const failure = await systemctl('disable', '--now', ...present.map((path) => basename(path)))
   if (failure !== undefined && !isForced)
     throw new UsageError(`Cannot stop the service: ${failure}; --force removes its files all the same`)
+  const isStopped = manager !== undefined && failure === undefined
   try {
-    await removeEach(present)
+    await removeEach(present, isStopped ? ['the service is stopped'] : [])
   } finally {
     await systemctl('daemon-reload')
   }
   return present
 }
 
-async function removeEach(paths: readonly string[]): Promise<void> {
+/** `done`: what an error says is done already. */
+async function removeEach(paths: readonly string[], done: readonly string[]): Promise<void> {
   const removed: string[] = []
   for (const path of paths) {
     try {
       await rm(path, { force: true })
     } catch (error) {
       if (!isDiskError(error)) throw error
-      const done =
-        removed.length === 0 ? 'the service is stopped' : `the service is stopped, and ${removed.join(', ')} removed`
-      throw new UsageError(`Cannot remove "${path}": ${whyNotUsed(error)}; ${done}`)
+      const all = [...done, ...removed.map((gone) => `${gone} is removed`)]
+      throw new UsageError(`Cannot remove "${path}": ${[whyNotUsed(error), ...all].join('; ')}`)
     }
     removed.push(path)
   }

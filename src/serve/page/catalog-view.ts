@@ -136,15 +136,13 @@ function countText(found: SearchPage, { text, source, pack, tag }: Query, { cata
 function nothingFound(view: View, { text, source, pack, tag }: Query): Html {
   const { catalog, isWhole, up } = view
   if (source !== '' && !catalog.listed.some((skill) => skill.source === source)) return nothingOf(source, view)
+  if (catalog.listed.length === 0) return isWhole ? emptyReasons(view) : html`<p>No skill is served to you yet.</p>`
   const of = source === '' ? EMPTY_HTML : html` of ${isolateText(source)}`
   const tagged = tag === '' ? EMPTY_HTML : html` with the tag ${isolateText(tag)}`
   const all = html`<a href="${up}">Show all</a>`
   if (pack !== '' && text === '') return html`<p>No skill of this pack${tagged} is in the list. ${all}</p>`
   if (tag !== '' && text === '') return html`<p>No skill${of}${tagged} is in the list. ${all}</p>`
-  if (catalog.listed.length > 0)
-    return html`<p>No skill${of}${tagged} has all of these words: ${isolateText(text)}. ${all}</p>`
-  if (!isWhole) return html`<p>No skill is served to you yet.</p>`
-  return emptyReasons(view)
+  return html`<p>No skill${of}${tagged} has all of these words: ${isolateText(text)}. ${all}</p>`
 }
 
 function nothingOf(source: string, view: View): Html {

@@ -21,6 +21,7 @@ export interface CatalogTags {
   readonly offered: readonly TagCount[]
   /** Returns the number of listed skills with the tag. */
   count(tag: string): number
+  /** True for any tag of the skill, shown or not. */
   has(skill: CatalogSkill, tag: string): boolean
 }
 
@@ -33,7 +34,7 @@ export function tagsIn(catalog: Catalog): CatalogTags {
   const found: CatalogTags = {
     offered: mostUsed(counts),
     count: (tag) => counts.get(tag) ?? 0,
-    has: (skill, tag) => tags.get(skill)?.includes(tag) === true,
+    has: ({ frontmatter }, tag) => tagsOf(frontmatter).includes(tag),
   }
   KNOWN.set(catalog, found)
   return found

@@ -39,6 +39,11 @@ serve: { http: { port: 0 } }
 `,
   ],
   [
+    'a list whose last item has a comment at the beginning of a line',
+    'sources:\n  - id: team\n# where\n    url: x\n# next\nserve: {}\n',
+    `sources:\n  - id: team\n# where\n    url: x\n  # main at 0123456789ab: 2 skills\n  - id: new\n    url: https://git.example.com/new\n# next\nserve: {}\n`,
+  ],
+  [
     'a list that ends with a comment of its last item, before a comment of the next key',
     'sources:\n  - id: team\n    # update: locked\n\n# the address\nserve: {}\n',
     `sources:\n  - id: team\n    # update: locked\n  # main at 0123456789ab: 2 skills\n  - id: new\n    url: https://git.example.com/new\n\n# the address\nserve: {}\n`,

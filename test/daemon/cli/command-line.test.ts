@@ -13,7 +13,7 @@ test.each([
   ['--config a.yaml status --config b.yaml', 'status --config a.yaml --config b.yaml'],
   ['--json mcp-source mirror hub', 'mcp-source mirror hub --json'],
   ['--json show -- -skill', 'show --json -- -skill'],
-  ['-q help add', 'help add -q'],
+  ['-q --config x.yaml help add', 'help add'],
   ['status --json', 'status --json'],
   ['--json', '--json'],
   ['--unknown status', '--unknown status'],

@@ -75,11 +75,21 @@ test('a file that cannot be removed is reported with what is removed already', a
   const ask = { paths: one.paths, manager: 'user', isForced: true } as const
 
   await expect(uninstall(ask, one.environment, STEADY)).rejects.toThrow(
-    /^Cannot remove ".*skillsyncd\.service": .*; the service is stopped, and .*skillsyncd\.socket removed$/,
+    /^Cannot remove ".*skillsyncd\.service": .*; the service is stopped; .*skillsyncd\.socket is removed$/,
   )
 
   expect(await one.left()).toEqual(['skillsyncd.service'])
   expect((await one.calls()).at(-1)).toBe('--user daemon-reload')
+})
+
+test('where the service was not stopped, the error does not say that it is', async () => {
+  await using one = await installed({ 'skillsyncd.socket': `${MARK}y` }, 'exit 1')
+  await mkdir(one.paths[1] ?? '')
+  const ask = { paths: one.paths, manager: 'user', isForced: true } as const
+
+  await expect(uninstall(ask, one.environment, STEADY)).rejects.toThrow(
+    expect.objectContaining({ message: expect.not.stringContaining('stopped') }),
+  )
 })
 
 test('an empty unit is not one that skillsyncd wrote', async () => {

@@ -65,7 +65,7 @@ export const PINNING: Handlings = {
         await pulled(home)
       }
     },
-    says: /3.*2.*1/s,
+    says: /^\* 3 .*^ {2}2 .*^ {2}1 /ms,
   },
   'skillsyncd rollback 41': {
     as: async (line) => line.replace('41', '1'),

@@ -51,7 +51,7 @@ function rowOf({ generation, createdAt, isServed, cause, damage, moves }: Stored
   return { generation, createdAt, served: isServed, cause, damage, sources: moves }
 }
 
-/** The generations as lines of text: one about each, and one for each source that moved. Ages are for terminals alone. */
+/** The generations as lines of text: one about each, and one for each source that moved. A terminal gets ages too. */
 export function linesOfMoments(moments: readonly StoredGeneration[], { streams }: Pick<Context, 'streams'>): string[] {
   const now = streams.stdout.isTTY === true ? systemClock.now() : undefined
   return moments.flatMap((moment) => linesOfMoment(moment, now))

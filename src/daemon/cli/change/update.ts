@@ -220,7 +220,7 @@ function isForPerson({ code }: SyncEnd): boolean {
 async function pullOne(id: string, ask: AskWriter): Promise<SyncEnd> {
   const end = await pullOneSource(id, ask)
   if (end === undefined)
-    throw new OperatorError('bad-answer', `The daemon does not report the result of the pull of "${id}" ended`)
+    throw new OperatorError('bad-answer', `The daemon does not report the result of the pull of "${id}"`)
   return end
 }
 

@@ -22,14 +22,17 @@ export interface DaemonAnswer {
   readonly holder: FoundHolder | undefined
 }
 
-/** Sends the request to the daemon of the state folder. Throws `no-daemon` if there is none, or it cannot be reached. */
+/** Sends the request to the daemon of the state folder. Throws `no-daemon` if there is none in reach. */
 export async function requestDaemon(
   config: Config,
   { method, mend, ...waiting }: DaemonRequest,
 ): Promise<DaemonAnswer> {
   const holder = await lockHolderOf(config.state)
   if (holder !== undefined && holder.command !== 'start')
-    throw noDaemon(method, `process ${holder.pid} (skillsyncd ${holder.command}) is no daemon; it ends with its client`)
+    throw noDaemon(
+      method,
+      `process ${holder.pid} (skillsyncd ${holder.command}) is not a daemon; it ends with its client`,
+    )
   const answer = await request(config, method, {}, waiting)
   if (answer !== undefined) return { result: answer.result, holder }
   if (holder?.isElsewhere === true)

@@ -1,6 +1,6 @@
 import { systemClock } from '../../../base/clock.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import { isAlive, processIdentityOf } from '../../base/process-identity.ts'
+import { isAlive, isHere } from '../../base/process-identity.ts'
 import type { ProcessIdentity } from '../../base/process-identity.ts'
 import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
@@ -21,8 +21,9 @@ export const stop: Command = {
   async run(context) {
     const config = await configFor(context)
     const { result, holder } = await requestDaemon(config, { method: 'stop', signal: context.signal })
-    const { pid, isManaged } = STOPPED.parse(result)
-    await untilEnded(config, { holder, process: await processIdentityOf(pid) }, context.signal)
+    const { process, isManaged } = STOPPED.parse(result)
+    const { pid } = process
+    await untilEnded(config, { holder, process }, context.signal)
     if (context.json) printJson(context, { pid, isManaged })
     else printLines(context, [`stopped process ${pid}`, ...(isManaged ? [MANAGED] : [])])
     return 0
@@ -40,18 +41,22 @@ interface Stopping extends Pick<DaemonAnswer, 'holder'> {
 async function untilEnded({ state }: Config, stopping: Stopping, signal: AbortSignal): Promise<void> {
   const byMs = systemClock.monotonicMs() + STOP_MS
   while (await isRunning(state, stopping)) {
-    if (systemClock.monotonicMs() > byMs) {
-      const { pid } = stopping.process
-      throw new OperatorError('timed-out', `Process ${pid} still runs after ${STOP_MS / 1000} s; kill ${pid} ends it`)
-    }
+    if (systemClock.monotonicMs() > byMs) throw await stillRuns(stopping.process)
     await systemClock.wait(PAUSE_MS, signal)
   }
+}
+
+/** The pid of another container or machine means nothing here. */
+async function stillRuns(process: ProcessIdentity): Promise<OperatorError> {
+  const { pid } = process
+  const mend = (await isHere(process)) ? `kill ${pid} ends it` : 'end it where it runs, in another container or machine'
+  return new OperatorError('timed-out', `Process ${pid} still runs after ${STOP_MS / 1000} s; ${mend}`)
 }
 
 async function isRunning(state: string, { holder, process }: Stopping): Promise<boolean> {
   if (holder === undefined) return isAlive(process)
   if ((await lockHolderOf(state))?.nonce !== holder.nonce) return false
-  // The lock of a killed process stays. The pid of another container means nothing here.
+  // The lock of a killed process stays.
   return holder.isElsewhere === true || isAlive(holder)
 }
 

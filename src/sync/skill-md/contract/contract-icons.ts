@@ -31,7 +31,7 @@ function iconOf(item: unknown, index: number): Read {
   const given = isMapping(item) ? item['src'] : undefined
   const src = typeof given === 'string' ? sourceOf(given) : undefined
   if (!isMapping(item) || src === undefined) {
-    const message = `${shownValue(given ?? item)} is not an https: address and no image as data: in base64; the icon is left out`
+    const message = `${shownValue(given ?? item)} is neither an https: address nor an image as data: in base64; the icon is left out`
     return { faults: [faultAt([...AT, index, 'src'], message)] }
   }
   const { mimeType, sizes } = item

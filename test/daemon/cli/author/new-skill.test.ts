@@ -52,7 +52,7 @@ test('a path that cannot be written is refused with the reason', async () => {
   const end = await home.command('new', join(home.path, 'file', 'report'))
 
   expect(end).toMatchObject({ status: 2, stdout: '' })
-  expect(end.stderr).toMatch(/^skillsyncd: Cannot write ".*report.*": a part of the path is no folder/)
+  expect(end.stderr).toMatch(/^skillsyncd: Cannot write ".*report.*": a part of the path is not a folder/)
 })
 
 test('a name is wanted, and an empty description is refused', async () => {

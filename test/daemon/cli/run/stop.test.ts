@@ -39,7 +39,7 @@ test('a process that serves one client is not stopped', async () => {
   const end = await world.home.command('stop')
 
   expect(end.status).toBe(1)
-  expect(end.stderr).toMatch(/skillsyncd mcp\) is no daemon|no daemon runs/)
+  expect(end.stderr).toMatch(/skillsyncd mcp\) is not a daemon|no daemon runs/)
   expect(client.process.exitCode).toBeNull()
 })
 
