@@ -45,5 +45,6 @@ export async function writeNew(path: string, text: string, replace: boolean): Pr
 
 function notWritten(path: string, cause: unknown): unknown {
   if (!isDiskError(cause)) return cause
-  return new UsageError(`Cannot write "${printableLine(path)}": ${whyNotUsed(cause)}`)
+  const why = cause.code === 'ENOENT' ? 'no folder can be made there' : whyNotUsed(cause)
+  return new UsageError(`Cannot write "${printableLine(path)}": ${why}`)
 }

@@ -127,20 +127,26 @@ test.skipIf(process.platform !== 'linux')(
 
 describe.skipIf(process.platform !== 'linux')('a folder in a folder that takes none', () => {
   test.each([
-    { args: ['link', 'claude-code'], env: { CLAUDE_CONFIG_DIR: '/proc/nope' }, says: 'alpha (team/alpha) failed: ' },
+    {
+      args: ['link', 'claude-code'],
+      env: { CLAUDE_CONFIG_DIR: '/proc/nope' },
+      ends: 1,
+      says: 'alpha (team/alpha) failed: ',
+    },
     {
       args: ['init', 'https://127.0.0.1:9/x.git', '--offline', '--config', '/proc/nope/x.yaml'],
       env: {},
-      says: 'ENOENT',
+      ends: 2,
+      says: 'Cannot write "/proc/nope/x.yaml": no folder can be made there',
     },
-    { args: ['start'], env: { XDG_RUNTIME_DIR: '/proc/nope' }, says: 'ENOENT' },
-  ])('is refused at once by $args.0', async ({ args, env, says }) => {
+    { args: ['start'], env: { XDG_RUNTIME_DIR: '/proc/nope' }, ends: 1, says: 'ENOENT' },
+  ])('is refused at once by $args.0', async ({ args, env, ends, says }) => {
     await using world = await World.create()
     await world.synced()
 
     const { status, stdout, stderr } = await runWith(world.home, env, ...args)
 
-    expect(status, stdout + stderr).toBe(1)
+    expect(status, stdout + stderr).toBe(ends)
     expect(stdout + stderr).toContain(says)
   })
 })
