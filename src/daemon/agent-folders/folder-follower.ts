@@ -1,4 +1,5 @@
 import { dirname } from 'node:path'
+import { CANCELED } from '../../base/abort-error.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
 import type { Registry } from '../../serve/registry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
@@ -83,7 +84,7 @@ export class FolderFollower implements AsyncDisposable {
         if (await Promise.race([isIdle, isHung])) return
       }
     } finally {
-      over.abort()
+      over.abort(CANCELED)
     }
   }
 

@@ -1,4 +1,5 @@
 import PQueue from 'p-queue'
+import { CANCELED } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
 
 export interface PlaceLimits {
@@ -62,7 +63,7 @@ export class HostSemaphore {
     await taken.promise
     return {
       leave: () => {
-        ended.abort()
+        ended.abort(CANCELED)
         left.resolve()
       },
     }

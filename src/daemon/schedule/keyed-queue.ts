@@ -1,3 +1,4 @@
+import { CANCELED } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { HostSemaphore, type HostPermit, type PlaceLimits } from '../base/host-semaphore.ts'
@@ -117,7 +118,7 @@ export class KeyedQueue<Result> implements AsyncDisposable {
     const grace = new AbortController()
     const over = this.#clock.wait(this.#limits.graceMs, grace.signal).catch(nothing)
     await Promise.race([Promise.all(unended), over])
-    grace.abort()
+    grace.abort(CANCELED)
   }
 }
 
@@ -149,7 +150,7 @@ class Stay {
 
   end(): void {
     this.#place?.leave()
-    this.#time?.abort()
+    this.#time?.abort(CANCELED)
   }
 }
 
