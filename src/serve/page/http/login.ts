@@ -180,11 +180,14 @@ export function destinationIn(fields: URLSearchParams): string {
   return isDestination(to) ? to : ''
 }
 
-/** True for a page of ours: after `./`, it cannot lead to another site. */
+/** True for a page of ours: after `./`, it cannot lead to another site, or above the path of `public_url`. */
 function isDestination(to: string): boolean {
-  return (
-    to.length <= MOST_DESTINATION && /^(?:skills\/|sources|changes|problems|connect|\?)[\w\-./%?=&+~!*'()]*$/.test(to)
-  )
+  if (to.length > MOST_DESTINATION || !DESTINATION.test(to)) return false
+  // Proxies decode slashes before they resolve the segments `.` and `..`, which browsers also recognize as `%2e`.
+  const path = to.replace(/\?.*$/s, '').replaceAll(/%(?:2f|5c)/gi, '/')
+  return URL.parse(path, 'https://hub.invalid/path/')?.pathname === `/path/${path}`
 }
+
+const DESTINATION = /^(?:skills\/|sources|changes|problems|connect|\?)[\w\-./%?=&+~!*'()]*$/
 
 const MOST_DESTINATION = 4_096
