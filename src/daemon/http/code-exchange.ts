@@ -14,7 +14,7 @@ export interface IssuedTokens {
   readonly accessToken: string
 }
 
-/** `expired`: the code is unknown, used or too old. `unreachable`: a later sign-in may succeed. */
+/** `expired`: the code is unknown, used, too old, or one of another client or redirect URI. `unreachable`: a later sign-in may succeed. */
 export interface NotIssued {
   readonly kind: 'expired' | 'unreachable' | 'refused'
   /** The reason, without secrets. */
@@ -35,14 +35,19 @@ export interface CodeRequest {
 const TIMEOUT_MS = 10_000
 const MOST_BYTES = 262_144
 
-/** Exchanges a code for its tokens (RFC 6749, 4.1.3). Never rejects with a failed request. */
+/**
+ * Exchanges a code for its tokens (RFC 6749, 4.1.3). Rejects with the reason of the signal if that aborts, and never
+ * with a failed request.
+ */
 export async function exchangeCode(
   endpoints: Pick<SignInEndpoints, 'token' | 'authMethods'>,
   asked: CodeRequest,
+  signal: AbortSignal,
 ): Promise<IssuedTokens | NotIssued> {
   try {
-    return await exchangeWithin(AbortSignal.timeout(TIMEOUT_MS), endpoints, asked)
+    return await exchangeWithin(AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]), endpoints, asked)
   } catch (error) {
+    signal.throwIfAborted()
     if (!(error instanceof Error)) throw error
     return { kind: 'unreachable', cause: `the connection failed (${codeOf(error) ?? error.name})` }
   }
@@ -67,6 +72,8 @@ async function exchangeWithin(
     headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded', ...headers },
     body: Buffer.from(form.toString()),
     route: PLAIN_WAY.route,
+    // After the first request the code may be used up: the second would end a sign-in that had succeeded.
+    isSentOnce: true,
     signal,
   })
   const text = await textWithin(MOST_BYTES, answer)
@@ -102,7 +109,7 @@ function issuedIn(text: string): IssuedTokens | NotIssued {
 function notIssued({ status }: HttpAnswer, text: string): NotIssued {
   if (status >= 500 || status === 429) return { kind: 'unreachable', cause: `it answers ${status}` }
   const { data } = ERROR.safeParse(parseJson(text))
-  if (data?.error === 'invalid_grant') return { kind: 'expired', cause: 'the code was used before, or is too old' }
+  if (data?.error === 'invalid_grant') return { kind: 'expired', cause: `it answers ${status}, invalid_grant` }
   return refused(`it answers ${status}${data === undefined ? '' : `, ${data.error}`}`)
 }
 

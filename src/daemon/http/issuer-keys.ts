@@ -1,6 +1,7 @@
 import { createLocalJWKSet } from 'jose'
 import type { LocalJWKSet } from 'jose'
 import { z } from 'zod'
+import { abortable } from '../../base/abortable.ts'
 import type { Clock } from '../../base/clock.ts'
 import { codeOf } from '../../base/error-code.ts'
 import { parseJson } from '../../base/json-value.ts'
@@ -59,10 +60,12 @@ export class Issuer {
 
   /**
    * `undefined` if the issuer has not been reached yet, or not for too long: a key that it has revoked since would stay
-   * valid forever. Old keys stay in use while new ones are fetched.
+   * valid forever. Old keys stay in use while new ones are fetched. `signal`: ends the wait alone, as others share the
+   * fetch.
    */
-  async keys(): Promise<IssuerKeys | undefined> {
-    if (this.#ageMs > this.#parts.maxAgeMs) await this.#ask()
+  async keys(signal?: AbortSignal): Promise<IssuerKeys | undefined> {
+    signal?.throwIfAborted()
+    if (this.#ageMs > this.#parts.maxAgeMs) await (signal ? abortable(this.#ask(), signal) : this.#ask())
     else if (this.#ageMs > FRESH_MS) void this.#ask()
     return this.#ageMs > this.#parts.maxAgeMs ? undefined : this.#held
   }

@@ -1,8 +1,6 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import type { Clock } from '../../base/clock.ts'
 import type { Principal } from '../../serve/principal.ts'
-import { PENDING_SIGN_IN_S } from '../../serve/sign-in.ts'
 import type {
   ClientAddress,
   SignIn,
@@ -10,6 +8,7 @@ import type {
   SignInBegun,
   SignInFailure,
   SignInFault,
+  SignInGoal,
   SignedIn,
 } from '../../serve/sign-in.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -18,12 +17,14 @@ import type { Redactor } from '../base/redactor.ts'
 import { readSecret } from '../config/auth.ts'
 import type { PageClient } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
+import { authorizationErrorIn, isAmbiguous, isFrom } from './authorization-answer.ts'
 import { exchangeCode } from './code-exchange.ts'
-import type { IssuedTokens, NotIssued } from './code-exchange.ts'
+import type { CodeRequest, IssuedTokens, NotIssued } from './code-exchange.ts'
 import { isIdTokenFor, isIssuedWith, nameIn } from './id-token.ts'
 import type { Issuer, SignInEndpoints } from './issuer-keys.ts'
 import { endMsOf } from './jwt-verifier.ts'
 import type { JwtVerifier } from './jwt-verifier.ts'
+import { PendingSignIn } from './pending-sign-in.ts'
 
 /** The parts of the daemon that sign-in uses. */
 export interface SignInContext {
@@ -48,10 +49,13 @@ interface SignInParts extends SignInContext {
 /** The limit of codes that are exchanged at once: each waits for the authorization server. */
 const MOST_AT_ONCE = 32
 
+/** The answer to a sign-in of this browser, without its goal. */
+type Ended = Omit<SignedIn, keyof SignInGoal> | SignInFailure
+
 /**
  * The page as a client of the authorization server: the code flow with PKCE, `state` and `nonce`. The ID token proves
- * that the person has just signed in for this client and this browser. The access token, verified as that of an MCP client,
- * says what they see.
+ * that the issuer has just answered for this client and this browser; with single sign-on, the person may have
+ * authenticated earlier. The access token, verified as that of an MCP client, says what they see.
  */
 export class PageSignIn implements SignIn {
   readonly issuer: string
@@ -65,82 +69,87 @@ export class PageSignIn implements SignIn {
     this.#parts = parts
   }
 
-  async begin({ redirectUri }: ClientAddress, to: string): Promise<SignInBegun | SignInFailure> {
-    const known = await this.#parts.issuer.keys()
+  async begin(
+    { redirectUri }: ClientAddress,
+    goal: SignInGoal,
+    signal: AbortSignal,
+  ): Promise<SignInBegun | SignInFailure> {
+    const known = await this.#parts.issuer.keys(signal)
     if (known === undefined) return failed('unavailable')
-    if (known.signIn === undefined) return this.#rejected(NO_ENDPOINTS)
-    const pending = `${randomBytes(32).toString('base64url')}.${this.#nowS}.${to}`
-    const challenge = createHash('sha256').update(derived(pending, 'verifier')).digest('base64url')
+    if (known.signIn === undefined) return this.#failed('rejected', NO_ENDPOINTS)
+    const pending = PendingSignIn.begin(goal, this.#nowS)
     const url = new URL(known.signIn.authorization)
     for (const [name, value] of Object.entries({
       response_type: 'code',
       client_id: this.#client.clientId,
       redirect_uri: redirectUri,
       scope: [...new Set(['openid', ...this.#client.scopes])].join(' '),
-      state: derived(pending, 'state'),
-      nonce: derived(pending, 'nonce'),
-      code_challenge: challenge,
+      state: pending.state,
+      nonce: pending.nonce,
+      code_challenge: pending.challenge,
       code_challenge_method: 'S256',
     }))
       url.searchParams.set(name, value)
-    return { kind: 'begun', url: url.href, pending }
+    return { kind: 'begun', url: url.href, pending: pending.cookie }
   }
 
-  async finish(address: ClientAddress, { query, pending }: SignInAnswer): Promise<SignedIn | SignInFailure> {
-    // RFC 6749, 3.1: no parameter may occur twice.
-    if (PARAMETERS.some((name) => query.getAll(name).length > 1)) return failed('not-expected')
-    const own = pending.find((one) => this.#isPending(one) && isStateOf(one, query.get('state') ?? ''))
+  async finish(
+    address: ClientAddress,
+    { query, pending }: SignInAnswer,
+    signal: AbortSignal,
+  ): Promise<SignedIn | SignInFailure> {
+    if (isAmbiguous(query)) return failed('not-expected')
+    const own = pending
+      .map((cookie) => PendingSignIn.read(cookie, this.#nowS))
+      .find((one) => one?.isAnsweredWith(query.get('state') ?? ''))
     if (own === undefined) return failed('not-expected')
-    return { ...(await this.#finishOwn(own, address, query)), to: destinationIn(own) }
+    const ended = await this.#finishOwn(own, address, query, signal)
+    return ended.kind === 'failed' ? { ...ended, to: own.goal.to } : { ...ended, ...own.goal }
   }
 
   async #finishOwn(
-    own: string,
+    own: PendingSignIn,
     address: ClientAddress,
     query: URLSearchParams,
-  ): Promise<Omit<SignedIn, 'to'> | SignInFailure> {
-    const known = await this.#parts.issuer.keys()
-    if (known === undefined) return failed('unavailable')
-    if (known.signIn === undefined) return this.#rejected(NO_ENDPOINTS)
+    signal: AbortSignal,
+  ): Promise<Ended> {
+    const known = await this.#parts.issuer.keys(signal)
+    if (known === undefined) return { ...failed('unavailable'), isRepeatable: true }
+    if (known.signIn === undefined) return this.#failed('rejected', NO_ENDPOINTS)
     if (!isFrom(query, known.issuer, known.signIn)) return failed('not-expected')
-    if (query.has('error')) return { ...failed('declined'), said: reasonIn(query) }
+    const error = authorizationErrorIn(query)
+    if (error !== undefined) return { ...this.#failed(error.why, error.cause), said: error.said }
     const code = query.get('code')
     if (code === null || code === '') return failed('not-expected')
-    if (this.#exchanging >= MOST_AT_ONCE) return failed('unavailable')
-    const tokens = await this.#exchange(code, own, address, known.signIn)
+    if (this.#exchanging >= MOST_AT_ONCE) return { ...failed('busy'), isRepeatable: true }
+    const tokens = await this.#exchange({ code, verifier: own.verifier, ...address }, known.signIn, signal)
     switch (tokens.kind) {
       case 'issued':
         return this.#accept(tokens, own, address)
-      // A browser that sends the answer again is no failure to report.
       case 'expired':
+        // A browser that sends the answer again is no failure, but a wrong redirect URI at the issuer looks the same.
+        this.#report('info', 'code-refused', tokens.cause)
         return failed('not-expected')
       case 'unreachable':
-        return this.#unavailable(tokens.cause)
+        return this.#failed('unavailable', tokens.cause)
       case 'refused':
-        return this.#rejected(tokens.cause)
+        return this.#failed('rejected', tokens.cause)
       default:
         return tokens satisfies never
     }
   }
 
   async #exchange(
-    code: string,
-    pending: string,
-    { redirectUri }: ClientAddress,
+    { code, verifier, redirectUri }: Pick<CodeRequest, 'code' | 'verifier' | 'redirectUri'>,
     endpoints: SignInEndpoints,
+    signal: AbortSignal,
   ): Promise<IssuedTokens | NotIssued> {
     const { environment, redactor } = this.#parts
     const { clientId, clientSecret } = this.#client
     this.#exchanging += 1
     try {
       const secret = clientSecret && (await readSecret(clientSecret, environment, redactor))
-      return await exchangeCode(endpoints, {
-        clientId,
-        secret,
-        code,
-        verifier: derived(pending, 'verifier'),
-        redirectUri,
-      })
+      return await exchangeCode(endpoints, { clientId, secret, code, verifier, redirectUri }, signal)
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       return { kind: 'refused', cause: error.message }
@@ -151,89 +160,50 @@ export class PageSignIn implements SignIn {
 
   async #accept(
     { idToken, accessToken }: IssuedTokens,
-    pending: string,
+    { nonce }: PendingSignIn,
     { resource }: ClientAddress,
-  ): Promise<Omit<SignedIn, 'to'> | SignInFailure> {
+  ): Promise<Ended> {
     const { verifier, verifyAccess, principalOf, log } = this.#parts
     const { clientId, sessionMs } = this.#client
-    const nonce = derived(pending, 'nonce')
     const identity = await verifier.verify(idToken, {
       audience: clientId,
       isOfKind: (token) =>
         isIdTokenFor(clientId, token) && token.payload['nonce'] === nonce && isIssuedWith(accessToken, token),
     })
     if (identity === 'unavailable') return failed('unavailable')
-    if (identity === undefined) return this.#rejected('its ID token is not one for this client and this sign-in')
+    if (identity === undefined)
+      return this.#failed('rejected', 'its ID token is not one for this client and this sign-in')
     const access = await verifyAccess(accessToken, resource)
     if (access === 'unavailable') return failed('unavailable')
-    if (access === undefined) return this.#rejected('its access token is not a JWT that MCP clients could send here')
+    if (access === undefined)
+      return this.#failed('rejected', 'its access token is not a JWT that MCP clients could send here')
     const endMs = sessionMs === undefined ? endMsOf(identity.payload) : this.#parts.clock.now().getTime() + sessionMs
-    log.recovery(EVENT, '')
+    for (const event of EVENTS) log.recovery(event, '')
     const name = nameIn(identity.payload)
     return { kind: 'signed-in', principal: { ...principalOf(access, endMs), ...(name !== undefined && { name }) } }
-  }
-
-  #isPending(pending: string): boolean {
-    const startedS = Number(/^[\w-]{43}\.(\d{1,15})\./.exec(pending)?.[1] ?? Number.NaN)
-    return Math.abs(this.#nowS - startedS) <= PENDING_SIGN_IN_S
   }
 
   get #nowS(): number {
     return Math.floor(this.#parts.clock.now().getTime() / 1000)
   }
 
-  #unavailable(cause: string): SignInFailure {
-    this.#report(cause)
-    return failed('unavailable')
+  /** `cause`: absent if an operator can do nothing about it. */
+  #failed(why: SignInFault, cause: string | undefined): SignInFailure {
+    if (cause !== undefined) this.#report('warn', 'sign-in-failed', cause)
+    return failed(why)
   }
 
-  #rejected(cause: string): SignInFailure {
-    this.#report(cause)
-    return failed('rejected')
-  }
-
-  #report(cause: string): void {
+  #report(level: 'warn' | 'info', event: (typeof EVENTS)[number], cause: string): void {
     const message = `Cannot sign in with "${this.issuer}": ${cause}`
-    this.#parts.log.failure('warn', EVENT, { source: '', code: EVENT, message }, cause)
+    this.#parts.log.failure(level, event, { source: '', code: event, message }, cause)
   }
 }
 
-const EVENT = 'sign-in-failed'
+/** `code-refused`: the issuer does not know the code, or not any more. */
+const EVENTS = ['sign-in-failed', 'code-refused'] as const
 
 const NO_ENDPOINTS = 'its metadata does not name https addresses for the authorization code flow'
-
-const PARAMETERS = ['state', 'code', 'iss', 'error', 'error_description']
 
 function failed(why: SignInFault): SignInFailure {
   return { kind: 'failed', why }
 }
-
-/**
- * A value of the flow, derived from the whole cookie: the state then binds the start and the destination too, without a key that hubs
- * would have to share.
- */
-function derived(pending: string, use: 'state' | 'nonce' | 'verifier'): string {
-  return createHmac('sha256', pending).update(use).digest('base64url')
-}
-
-function isStateOf(pending: string, state: string): boolean {
-  const [expected, given] = [derived(pending, 'state'), state].map((text) => Buffer.from(text))
-  return expected !== undefined && given?.length === expected.length && timingSafeEqual(expected, given)
-}
-
-function destinationIn(pending: string): string {
-  return pending.split('.').slice(2).join('.')
-}
-
-/** Prevents a mix-up with another authorization server (RFC 9207, 2.4). */
-function isFrom(query: URLSearchParams, issuer: string, { namesIssuer }: SignInEndpoints): boolean {
-  const named = query.get('iss')
-  return named === null ? !namesIssuer : named === issuer
-}
-
-function reasonIn(query: URLSearchParams): string {
-  const [error = '', description] = ['error', 'error_description'].map((name) => query.get(name)?.slice(0, MOST_SAID))
-  return description === undefined || description === '' ? error : `${error}: ${description}`
-}
-
-const MOST_SAID = 300

@@ -12,7 +12,15 @@ import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import type { PageClient } from '../../../src/daemon/config/auth.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { oauthVerifier } from '../../../src/daemon/http/oauth.ts'
-import type { SignIn, SignInAnswer, SignInBegun, SignInFailure, SignedIn } from '../../../src/serve/sign-in.ts'
+import type {
+  SignIn,
+  SignInAnswer,
+  SignInBegun,
+  SignInFailure,
+  SignInFault,
+  SignInGoal,
+  SignedIn,
+} from '../../../src/serve/sign-in.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { TokenIssuer } from '../../support/http/issuer.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -21,6 +29,9 @@ const HUB = { redirectUri: 'https://skills.example.com/login/callback', resource
 const CLIENT = { id: 'the page', redirectUris: [HUB.redirectUri] } as const
 const SECRET = 'secret of the page & more+'
 const PUBLIC: PageClient = { clientId: CLIENT.id, clientSecret: undefined, scopes: ['page'], sessionMs: undefined }
+
+/** The signal of a client that waits for its answer. */
+const WAITING = new AbortController().signal
 
 let issuer: TokenIssuer
 let clock: FakeClock
@@ -61,8 +72,8 @@ function signingIn({ hasPacks = () => false, audience = 'hub', ...client }: Sign
   return signIn
 }
 
-async function begin(signIn: SignIn, to = ''): Promise<SignInBegun> {
-  const begun = await signIn.begin(HUB, to)
+async function begin(signIn: SignIn, goal: Partial<SignInGoal> = {}): Promise<SignInBegun> {
+  const begun = await signIn.begin(HUB, { to: '', replaces: [], ...goal }, WAITING)
   if (begun.kind === 'failed') throw new Error(`Cannot begin: ${begun.why}`)
   return begun
 }
@@ -74,7 +85,7 @@ async function approved({ url, pending }: SignInBegun): Promise<SignInAnswer> {
 }
 
 async function signedIn(signIn: SignIn): Promise<SignedIn | SignInFailure> {
-  return signIn.finish(HUB, await approved(await begin(signIn)))
+  return signIn.finish(HUB, await approved(await begin(signIn)), WAITING)
 }
 
 function nonceOf({ url }: SignInBegun): string {
@@ -87,7 +98,7 @@ test('a person is who the access token names, as for a client of MCP, and goes o
   const signIn = signingIn({ hasPacks: () => true })
   issuer.person = { access: { sub: 'pairwise', scope: 'page pack:web skills' } }
 
-  const ended = await signIn.finish(HUB, await approved(await begin(signIn, 'skills/fx/a.b/?x=1.2')))
+  const ended = await signIn.finish(HUB, await approved(await begin(signIn, { to: 'skills/fx/a.b/?x=1.2' })), WAITING)
 
   expect(ended).toMatchObject({ kind: 'signed-in', to: 'skills/fx/a.b/?x=1.2' })
   const { principal } = ended as SignedIn
@@ -169,7 +180,7 @@ test('an ID token that names its access token is accepted beside that one', asyn
     body: JSON.stringify({ access_token: accessToken, id_token: idToken, token_type: 'bearer' }),
   }
 
-  expect(await signIn.finish(HUB, await approved(begun))).toMatchObject({ kind: 'signed-in' })
+  expect(await signIn.finish(HUB, await approved(begun), WAITING)).toMatchObject({ kind: 'signed-in' })
 })
 
 test('an ID token is refused whose signature is not one of a key of the issuer', async () => {
@@ -196,7 +207,7 @@ test('an ID token is refused whose signature is not one of a key of the issuer',
       exp: nowS() + 300,
       nonce: nonceOf(begun),
     })
-    ended.push((await signIn.finish(HUB, await approved(begun))).kind)
+    ended.push((await signIn.finish(HUB, await approved(begun), WAITING)).kind)
   }
 
   expect(ended).toEqual(['failed', 'failed', 'failed', 'failed', 'signed-in'])
@@ -244,14 +255,17 @@ test('an issuer that is overloaded or gone can be tried again later', async () =
   expect(logged).toContain('the connection failed (ECONNREFUSED)')
 })
 
-test('a code counts once, and that it comes again is no failure to report', async () => {
+test('a code counts once, and that it comes again is no failure to warn of', async () => {
   const signIn = signingIn()
   const answer = await approved(await begin(signIn))
 
-  const [once, again] = [await signIn.finish(HUB, answer), await signIn.finish(HUB, answer)]
+  const [once, again] = [await signIn.finish(HUB, answer, WAITING), await signIn.finish(HUB, answer, WAITING)]
 
   expect([once, again]).toMatchObject([{ kind: 'signed-in' }, { kind: 'failed', why: 'not-expected' }])
   expect(logged).not.toContain('sign-in-failed')
+  const lines = logged.split('\n').filter((line) => line.includes('"event":"code-refused"'))
+  expect(lines).toHaveLength(1)
+  expect(lines[0]).toMatch(/"level":"info".*it answers 400, invalid_grant/)
 })
 
 test('a code of another sign-in is refused by the issuer, as the verifier of this one does not fit', async () => {
@@ -260,7 +274,7 @@ test('a code of another sign-in is refused by the issuer, as the verifier of thi
   const query = new URLSearchParams(mine.query)
   query.set('code', theirs.query.get('code') ?? '')
 
-  expect(await signIn.finish(HUB, { ...mine, query })).toEqual({ kind: 'failed', why: 'not-expected', to: '' })
+  expect(await signIn.finish(HUB, { ...mine, query }, WAITING)).toEqual({ kind: 'failed', why: 'not-expected', to: '' })
   expect(issuer.asked).toContain('/token')
 })
 
@@ -270,9 +284,9 @@ test('a sign-in that takes longer than ten minutes has to begin again', async ()
   issuer.person = { identity: { exp: nowS() + 3_600 }, access: { exp: nowS() + 3_600 } }
 
   await clock.advance(600_000)
-  const inTime = await signIn.finish(HUB, soon)
+  const inTime = await signIn.finish(HUB, soon, WAITING)
   await clock.advance(1_000)
-  const tooLate = await signIn.finish(HUB, late)
+  const tooLate = await signIn.finish(HUB, late, WAITING)
 
   expect([inTime, tooLate]).toMatchObject([{ kind: 'signed-in' }, { kind: 'failed', why: 'not-expected' }])
 })
@@ -315,7 +329,7 @@ test('an issuer that names itself in its answers has to do so, and with its own 
   other.set('iss', 'https://other.example.com')
 
   const ended = []
-  for (const query of [without, other, named.query]) ended.push(await signIn.finish(HUB, { ...named, query }))
+  for (const query of [without, other, named.query]) ended.push(await signIn.finish(HUB, { ...named, query }, WAITING))
 
   expect(ended).toMatchObject([{ why: 'not-expected' }, { why: 'not-expected' }, { kind: 'signed-in' }])
 })
@@ -325,7 +339,7 @@ test('another name than its own is refused also of an issuer that need not name 
   const answer = await approved(await begin(signIn))
   answer.query.set('iss', 'https://other.example.com')
 
-  expect(await signIn.finish(HUB, answer)).toEqual({ kind: 'failed', why: 'not-expected', to: '' })
+  expect(await signIn.finish(HUB, answer, WAITING)).toEqual({ kind: 'failed', why: 'not-expected', to: '' })
 })
 
 test.each([
@@ -336,7 +350,7 @@ test.each([
 ])('nobody is sent to an issuer whose addresses are not safe: %s', async (_, metadata) => {
   issuer.metadata = metadata
 
-  expect(await signingIn().begin(HUB, '')).toEqual({ kind: 'failed', why: 'rejected' })
+  expect(await signingIn().begin(HUB, { to: '', replaces: [] }, WAITING)).toEqual({ kind: 'failed', why: 'rejected' })
   expect(logged).toContain('its metadata does not name https addresses for the authorization code flow')
 })
 
@@ -370,19 +384,135 @@ test.each([
   for (const secret of [SECRET, encodeURIComponent(SECRET), 'another secret']) expect(logged).not.toContain(secret)
 })
 
-test('of many sign-ins that end at once as many wait for the issuer as may, and the rest can try again', async () => {
+test('of many sign-ins that end at once as many wait for the issuer as may, and the rest can bring theirs again', async () => {
   const signIn = signingIn()
-  const answers: SignInAnswer[] = []
-  for (let made = 0; made < 33; made += 1) answers.push(await approved(await begin(signIn)))
+  const answers = await approvedOften(signIn, 33)
   const { promise, resolve } = Promise.withResolvers<void>()
   issuer.held = promise
 
-  const ending = answers.map((answer) => signIn.finish(HUB, answer))
-  const refused = await Promise.race(ending)
+  const ending = answers.map((answer) => signIn.finish(HUB, answer, WAITING))
+  const [refused, late] = await Promise.race(
+    ending.map(async (one, index) => [await one, answers[index] as SignInAnswer] as const),
+  )
   resolve()
   const ended = await Promise.all(ending)
 
-  expect(refused).toEqual({ kind: 'failed', why: 'unavailable', to: '' })
+  expect(refused).toEqual({ kind: 'failed', why: 'busy', isRepeatable: true, to: '' })
   expect(ended.filter(({ kind }) => kind === 'signed-in')).toHaveLength(32)
+  expect(await signIn.finish(HUB, late, WAITING)).toMatchObject({ kind: 'signed-in' })
+  expect(logged).not.toContain('sign-in-failed')
+})
+
+test('a browser that leaves makes room for another one', async () => {
+  const signIn = signingIn()
+  const answers = await approvedOften(signIn, 33)
+  const [{ promise, resolve }, leaving] = [Promise.withResolvers<void>(), new AbortController()]
+  issuer.held = promise
+  const [first, ...others] = answers.slice(0, 32)
+
+  const left = signIn.finish(HUB, first!, leaving.signal)
+  const ending = others.map((answer) => signIn.finish(HUB, answer, WAITING))
+  leaving.abort(new Error('The browser has left'))
+  await expect(left).rejects.toThrow('The browser has left')
+  const last = signIn.finish(HUB, answers[32]!, WAITING)
+  resolve()
+  const ended = await Promise.all([...ending, last])
+
+  expect(ended.filter(({ kind }) => kind === 'signed-in')).toHaveLength(32)
+  expect(logged).not.toContain('sign-in-failed')
+})
+
+async function approvedOften(signIn: SignIn, times: number): Promise<readonly SignInAnswer[]> {
+  const answers: SignInAnswer[] = []
+  for (let made = 0; made < times; made += 1) answers.push(await approved(await begin(signIn)))
+  return answers
+}
+
+test('a browser that leaves does not wait for the keys, which others still get', async () => {
+  const signIn = signingIn()
+  const leaving = new AbortController()
+
+  const left = signIn.begin(HUB, { to: '', replaces: [] }, leaving.signal)
+  const stays = begin(signIn)
+  leaving.abort(new Error('The browser has left'))
+
+  await expect(left).rejects.toThrow('The browser has left')
+  expect((await stays).kind).toBe('begun')
+})
+
+test('while the keys of the issuer are unknown the code is not sent, and the answer can be brought again', async () => {
+  const answer = await approved(await begin(signingIn()))
+  const other = signingIn()
+  issuer.failure = 503
+
+  const ended = await other.finish(HUB, answer, WAITING)
+  issuer.failure = undefined
+  await clock.advance(10_000)
+  const again = await other.finish(HUB, answer, WAITING)
+
+  expect(ended).toEqual({ kind: 'failed', why: 'unavailable', isRepeatable: true, to: '' })
+  expect(again).toMatchObject({ kind: 'signed-in' })
+})
+
+test('a code is sent once, also where the connection is cut before there is an answer', async () => {
+  const signIn = signingIn()
+  const answer = await approved(await begin(signIn))
+  issuer.isCut = true
+
+  expect(await signIn.finish(HUB, answer, WAITING)).toEqual({ kind: 'failed', why: 'unavailable', to: '' })
+  expect(issuer.asked.filter((url) => url === '/token')).toHaveLength(1)
+  expect(logged).toMatch(/"event":"sign-in-failed".*the connection failed \(ECONNRESET\)/)
+})
+
+test.each<[string, SignInFault]>([
+  ['invalid_request', 'refused'],
+  ['invalid_scope', 'refused'],
+  ['invalid_target', 'refused'],
+  ['unauthorized_client', 'refused'],
+  ['unsupported_response_type', 'refused'],
+  ['server_error', 'unavailable'],
+  ['temporarily_unavailable', 'unavailable'],
+])('a fault that the issuer tells the browser is in the log by its code alone: %s', async (error, why) => {
+  const signIn = signingIn()
+  issuer.refusal = { error, error_description: 'sks_secret' }
+
+  const ended = [await signedIn(signIn), await signedIn(signIn)]
+
+  const failure = { kind: 'failed', why, said: `${error}: sks_secret`, to: '' }
+  expect(ended).toEqual([failure, failure])
+  const lines = logged.split('\n').filter((line) => line.includes('"event":"sign-in-failed"'))
+  expect(lines).toHaveLength(1)
+  expect(lines[0]).toMatch(new RegExp(`"level":"warn".*: it answers the browser with ${error}"`))
+  expect(logged).not.toContain('sks_secret')
+  issuer.refusal = undefined
   expect(await signedIn(signIn)).toMatchObject({ kind: 'signed-in' })
+  expect(logged).toContain('"recovered"')
+})
+
+test.each([
+  'access_denied',
+  'login_required',
+  'consent_required',
+  'interaction_required',
+  'account_selection_required',
+  'an_error_of_its_own',
+])('what concerns the person is shown to them, and is not in the log: %s', async (error) => {
+  issuer.refusal = { error }
+
+  expect(await signedIn(signingIn())).toEqual({ kind: 'failed', why: 'declined', said: error, to: '' })
+  expect(logged).not.toContain('sign-in-failed')
+})
+
+test('the end of a sign-in returns the sessions that it replaces, and a cookie without them is another sign-in', async () => {
+  const signIn = signingIn()
+  const replaces = ['a'.repeat(43), `-_${'b'.repeat(41)}`]
+  const begun = await begin(signIn, { to: 'sources', replaces })
+  const answer = await approved(begun)
+
+  const changed = { ...answer, pending: [begun.pending.replace(replaces.join('~'), '')] }
+  const refused = await signIn.finish(HUB, changed, WAITING)
+  const ended = await signIn.finish(HUB, answer, WAITING)
+
+  expect(refused).toEqual({ kind: 'failed', why: 'not-expected' })
+  expect(ended).toMatchObject({ kind: 'signed-in', to: 'sources', replaces })
 })

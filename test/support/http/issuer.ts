@@ -60,6 +60,10 @@ export class TokenIssuer implements AsyncDisposable {
   idToken: string | undefined
   /** What the tokens of a sign-in wait for. */
   held: Promise<void> | undefined
+  /** True: it closes the connection in place of an answer about tokens. */
+  isCut = false
+  /** Receives the answer of each request for tokens before it is written. */
+  onToken: ((response: ServerResponse) => void) | undefined
   tokenAnswer: { readonly status: number; readonly body: string } | undefined
 
   private constructor(server: Server, name: string, key: Key) {
@@ -86,6 +90,8 @@ export class TokenIssuer implements AsyncDisposable {
     this.idToken = undefined
     this.tokenAnswer = undefined
     this.held = undefined
+    this.isCut = false
+    this.onToken = undefined
     this.asked.length = 0
   }
 
@@ -166,6 +172,8 @@ export class TokenIssuer implements AsyncDisposable {
 
   async #redeem(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const form = new URLSearchParams(await text(request))
+    this.onToken?.(response)
+    if (this.isCut) return void request.socket.destroy()
     const isOfCode = form.get('grant_type') === 'authorization_code'
     const { status, body } = isOfCode ? await this.#issue(form, request) : await this.#grant(form, request)
     response.writeHead(status, { 'content-type': 'application/json' }).end(body)

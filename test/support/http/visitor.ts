@@ -7,21 +7,26 @@ export class Visitor {
   readonly #address: URL
   /** The cookies by name. Tests take some away, or put others in their place. */
   readonly cookies = new Map<string, string>()
+  /** The names of those that a browser withholds from a navigation that another site began. */
+  readonly #strict = new Set<string>()
 
   constructor(origin: string, address: string = origin) {
     this.#origin = origin
     this.#address = new URL(address)
   }
 
-  /** Asks for a path, and keeps the cookies of the answer. */
+  /** Asks for a path, and keeps the cookies of the answer. To the end of a sign-in, the authorization server leads. */
   async open(path: string, asking: Asking = {}): Promise<Answer> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const isFromOtherSite = path.replace(/\?.*$/s, '').endsWith('/login/callback')
+    const sent = [...this.cookies].filter(([name]) => !isFromOtherSite || !this.#strict.has(name))
+    const cookie = sent.map(([name, value]) => `${name}=${value}`).join('; ')
     const headers = { host: this.#address.host, ...(cookie !== '' && { cookie }), ...asking.headers }
     const answer = await ask(this.#origin, path, { ...asking, headers })
     for (const text of answer.headers['set-cookie'] ?? []) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(text) ?? []
       if (/; Max-Age=0(?:;|$)/.test(text)) this.cookies.delete(name)
       else this.cookies.set(name, value)
+      if (/; SameSite=Strict(?:;|$)/.test(text)) this.#strict.add(name)
     }
     return answer
   }

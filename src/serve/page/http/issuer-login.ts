@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { disconnectSignal } from '../../http/server/client-gone.ts'
 import { sendStatus } from '../../http/server/response.ts'
 import { opens } from '../../principal.ts'
 import { PENDING_SIGN_IN_S } from '../../sign-in.ts'
@@ -14,8 +15,8 @@ export interface IssuerLoginParts extends Pick<LoginParts, 'admit' | 'title' | '
   /** The URL of MCP that clients use. */
   readonly resource: () => string
   readonly signIn: SignIn
-  /** Opens the session. */
-  readonly login: Pick<PageLogin, 'open'>
+  /** Knows and opens the sessions. */
+  readonly login: Pick<PageLogin, 'sessionsOf' | 'open'>
 }
 
 /**
@@ -34,10 +35,11 @@ export class IssuerLogin {
   /** Serves `/login/start`: sends the browser to the authorization server. */
   async begin(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (!(await this.#isAdmitted(request, response))) return
-    const { signIn } = this.#parts
+    const { signIn, login } = this.#parts
     const to = destinationIn(paramsOf(request))
     // A cookie has at most 4 KiB with its name and attributes.
-    const begun = await signIn.begin(this.#address, to.length <= MOST_KEPT ? to : '')
+    const goal = { to: to.length <= MOST_KEPT ? to : '', replaces: login.sessionsOf(request) }
+    const begun = await signIn.begin(this.#address, goal, disconnectSignal(response))
     if (begun.kind === 'failed') return this.#sendFailure(response, { ...begun, to })
     response.setHeader('set-cookie', this.#cookies.headerOf('pending', begun.pending, PENDING_SIGN_IN_S))
     sendStatus(response, 303, {
@@ -53,9 +55,11 @@ export class IssuerLogin {
     if (!(await this.#isAdmitted(request, response))) return
     const { signIn, login, title, audit } = this.#parts
     const pending = this.#cookies.valuesIn(request, 'pending')
-    const ended = await signIn.finish(this.#address, { query: paramsOf(request), pending })
+    const answer = { query: paramsOf(request), pending }
+    const ended = await signIn.finish(this.#address, answer, disconnectSignal(response))
     // An unexpected answer, to which any site can send the browser, must not end the sign-in that was begun.
-    if (ended.kind === 'failed' && ended.why === 'not-expected') return this.#sendFailure(response, ended)
+    const isOpen = ended.kind === 'failed' && (ended.why === 'not-expected' || ended.isRepeatable === true)
+    if (isOpen) return this.#sendFailure(response, ended)
     const over = this.#cookies.headerOf('pending', '', 0)
     response.setHeader('set-cookie', over)
     if (ended.kind === 'failed') return this.#sendFailure(response, ended)
@@ -63,7 +67,7 @@ export class IssuerLogin {
     audit?.isReadBy(response, principal)
     const to = destinationIn(new URLSearchParams({ to: ended.to }))
     if (!opens(principal, 'page')) return this.#sendFailure(response, { kind: 'failed', why: 'no-access', to })
-    response.setHeader('set-cookie', [over, login.open(request, principal)])
+    response.setHeader('set-cookie', [over, login.open(request, principal, ended.replaces)])
     // A redirect would still belong to the navigation from the other site, with which the strict cookie is not sent. The
     // address of this page holds the code, so no request from it may name it.
     sendPage(response, 200, signedInPage(title, { up: UP, to }), { 'referrer-policy': 'no-referrer' })
@@ -84,7 +88,8 @@ export class IssuerLogin {
   }
 
   #sendFailure(response: ServerResponse, failure: SignInFailure): void {
-    const head = { 'referrer-policy': 'no-referrer', ...(failure.why === 'unavailable' && { 'retry-after': '10' }) }
+    const retryAfter = RETRY_AFTER[failure.why]
+    const head = { 'referrer-policy': 'no-referrer', ...(retryAfter !== undefined && { 'retry-after': retryAfter }) }
     const to = destinationIn(new URLSearchParams({ to: failure.to ?? '' }))
     sendPage(response, STATUS[failure.why], signInFailedPage(this.#parts.title, failure, { up: UP, to }), head)
   }
@@ -98,10 +103,14 @@ const MOST_KEPT = 2_048
 const STATUS: Readonly<Record<SignInFault, number>> = {
   'not-expected': 400,
   declined: 403,
+  refused: 502,
   unavailable: 503,
+  busy: 503,
   rejected: 502,
   'no-access': 403,
 }
+
+const RETRY_AFTER: Partial<Readonly<Record<SignInFault, string>>> = { unavailable: '10', busy: '5' }
 
 function paramsOf({ url = '/' }: IncomingMessage): URLSearchParams {
   const at = url.indexOf('?')

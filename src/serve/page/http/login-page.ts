@@ -73,7 +73,7 @@ export function signedInPage(name: string, { up, to }: Pick<Login, 'up' | 'to'>)
 /** Renders the reason why a sign-in failed, and what to try. */
 export function signInFailedPage(
   name: string,
-  { why, said }: Pick<SignInFailure, 'why' | 'said'>,
+  { why, said, isRepeatable = false }: Pick<SignInFailure, 'why' | 'said' | 'isRepeatable'>,
   { up, to }: Pick<Login, 'up' | 'to'>,
 ): string {
   const { title, advice } = FAILURES[why]
@@ -84,7 +84,14 @@ export function signInFailedPage(
       <h1>${title}</h1>
       ${said === undefined ? EMPTY_HTML : html`<p class="note bad">${isolateText(said)}</p>`}
       <p>${advice}</p>
-      <p><a class="main" href="${startAddress(up, to)}">Sign in again</a></p>
+      <p>
+        ${
+          // The empty address is that of this page, with the code.
+          isRepeatable
+            ? html`<a class="main" href="">Try again</a>`
+            : html`<a class="main" href="${startAddress(up, to)}">Sign in again</a>`
+        }
+      </p>
       <p class="quiet small"><a href="${up}${to}">Sign in with a token</a></p>
     </main>`,
   })
@@ -98,16 +105,25 @@ interface FailureText {
 const FAILURES: Readonly<Record<SignInFault, FailureText>> = {
   'not-expected': {
     title: 'This sign-in has expired',
-    advice: html`It was begun in another browser or more than ten minutes ago, or it has been used already. Cookies must
-    be allowed for this site.`,
+    advice: html`Most often, the sign-in was begun at another address of this hub than its public one, where you are
+    now: sign in again from here. Other causes are another browser, more than ten minutes, a page that was loaded again,
+    and cookies that are not allowed for this site.`,
   },
   declined: {
     title: 'The authorization server did not sign you in',
-    advice: html`If you did not decline, ask the operator of the hub to check the client and its scopes there.`,
+    advice: html`If you did not decline, ask the operator of the hub to check your access there.`,
+  },
+  refused: {
+    title: 'The authorization server does not accept this hub',
+    advice: html`Trying again rarely helps. The log of the hub has the reason, as <code>sign-in-failed</code>.`,
   },
   unavailable: {
-    title: 'The authorization server cannot be reached',
+    title: 'The authorization server is not available',
     advice: html`Try again in ten seconds. If that does not help, the log of the hub has the reason.`,
+  },
+  busy: {
+    title: 'The hub is busy',
+    advice: html`Many people are signing in. Try again in a moment.`,
   },
   rejected: {
     title: 'The sign-in could not be verified',

@@ -1,9 +1,10 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import type { Principal } from '../../principal.ts'
 
 /** Login sessions of the page. They exist in memory only: after a restart, each person enters the token again. */
 export class PageSessions {
-  readonly #byId = new Map<string, { readonly principal: Principal; readonly endsMs: number }>()
+  /** Sessions by name, so that the memory of the process holds no id. */
+  readonly #byName = new Map<string, { readonly principal: Principal; readonly endsMs: number }>()
   readonly #now: () => number
 
   /** `now`: a monotonic clock in milliseconds. */
@@ -15,22 +16,27 @@ export class PageSessions {
   open(principal: Principal): string {
     this.#makeRoom(principal)
     const id = randomBytes(32).toString('base64url')
-    this.#byId.set(id, { principal, endsMs: this.#now() + PAGE_SESSION_S * 1000 })
+    this.#byName.set(sessionName(id), { principal, endsMs: this.#now() + PAGE_SESSION_S * 1000 })
     return id
   }
 
   /** Returns the principal of a session; `undefined` if its token has expired or was revoked. */
   find(id: string): Principal | undefined {
-    const session = this.#byId.get(id)
+    const name = sessionName(id)
+    const session = this.#byName.get(name)
     if (session === undefined) return undefined
     const { principal, endsMs } = session
     if (this.#now() < endsMs && principal.isOver?.() !== true) return principal
-    this.#byId.delete(id)
+    this.#byName.delete(name)
     return undefined
   }
 
   close(id: string): void {
-    this.#byId.delete(id)
+    this.closeNamed(sessionName(id))
+  }
+
+  closeNamed(name: string): void {
+    this.#byName.delete(name)
   }
 
   /**
@@ -38,11 +44,16 @@ export class PageSessions {
    * sign others out. Otherwise, it is the oldest of all if there are too many.
    */
   #makeRoom({ id }: Principal): void {
-    const own = [...this.#byId].filter(([, { principal }]) => principal.id === id).map(([key]) => key)
-    const all = this.#byId.size >= MOST ? this.#byId.keys() : []
+    const own = [...this.#byName].filter(([, { principal }]) => principal.id === id).map(([key]) => key)
+    const all = this.#byName.size >= MOST ? this.#byName.keys() : []
     const [oldest] = own.length >= MOST_OF_ONE ? own : all
-    if (oldest !== undefined) this.#byId.delete(oldest)
+    if (oldest !== undefined) this.#byName.delete(oldest)
   }
+}
+
+/** Returns the name of a session: a hash, from which its id does not follow. */
+export function sessionName(id: string): string {
+  return createHash('sha256').update(id).digest('base64url')
 }
 
 /** Twelve hours: one working day. */

@@ -8,7 +8,7 @@ import type { Principal } from '../../principal.ts'
 import { upFrom } from '../urls.ts'
 import { PageCookies } from './cookies.ts'
 import { loginPage } from './login-page.ts'
-import { PAGE_SESSION_S } from './login-sessions.ts'
+import { PAGE_SESSION_S, sessionName } from './login-sessions.ts'
 import type { PageSessions } from './login-sessions.ts'
 import { sendPage } from './respond.ts'
 
@@ -88,9 +88,17 @@ export class PageLogin {
     redirect(response, principal && this.open(request, principal), destinationIn(form.fields))
   }
 
-  /** Opens a session in place of those of the request. Returns the header of its cookie. */
-  open(request: IncomingMessage, principal: Principal): string {
+  /** Returns the names of the sessions of the request, which are no secrets. */
+  sessionsOf(request: IncomingMessage): readonly string[] {
+    const { signedIn } = this.#parts
+    const ids = this.#cookies.valuesIn(request, 'session').filter((id) => signedIn.find(id) !== undefined)
+    return ids.slice(0, MOST_REPLACED).map(sessionName)
+  }
+
+  /** Opens a session in place of those of the request and of those named. Returns the header of its cookie. */
+  open(request: IncomingMessage, principal: Principal, replaces: readonly string[] = []): string {
     this.#closeThoseOf(request)
+    for (const name of replaces) this.#parts.signedIn.closeNamed(name)
     return this.#cookies.headerOf('session', this.#parts.signedIn.open(principal), PAGE_SESSION_S)
   }
 
@@ -158,9 +166,13 @@ function redirect(response: ServerResponse, cookie: string | undefined, to = '')
   sendStatus(response, 303, { location: `./${to}`, 'cache-control': 'no-store', 'content-length': '0', ...header })
 }
 
+/** Sends the reason why a request of the login is refused, as JSON: no page of ours sends such a request. */
 export function refuseForm(response: ServerResponse, { status, message, headers = {} }: Refused): void {
   sendError(response, { status, code: -32000, message, headers })
 }
+
+/** A browser has one session. Others have been set by servers on other ports of this host. */
+const MOST_REPLACED = 8
 
 /** The longest token with each character encoded, and the name of its field. */
 const FORM_BYTES = 25_000

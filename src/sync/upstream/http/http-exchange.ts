@@ -16,6 +16,8 @@ export interface HttpRequest {
   readonly body?: Uint8Array | StreamedBody
   readonly route: HostRoute
   readonly signal: AbortSignal
+  /** True if the request must not be sent again. It then gets a new connection, because a reused one may be closing. */
+  readonly isSentOnce?: boolean
 }
 
 /** A body that is made while it is sent. It is made once more if the request has to be sent again. */
@@ -63,9 +65,10 @@ async function exchangeOnce(url: string, asked: HttpRequest): Promise<HttpAnswer
 
 const HTTP_AGENT = new HttpAgent({ keepAlive: true })
 
-async function send(url: string, { method, headers, body, route, signal }: HttpRequest): Promise<ClientRequest> {
+async function send(url: string, asked: HttpRequest): Promise<ClientRequest> {
+  const { method, headers, body, route, signal, isSentOnce = false } = asked
   const length = body === undefined ? {} : { 'content-length': String(body.byteLength) }
-  const options = { method, headers: { ...headers, ...length }, signal }
+  const options = { method, headers: { ...headers, ...length }, signal, ...(isSentOnce && { agent: false as const }) }
   const outgoing = await openRequest(url, route, options)
   outgoing.once('socket', heedErrors)
   if (body === undefined || body instanceof Uint8Array) outgoing.end(body)
@@ -102,6 +105,8 @@ interface Sending extends RequestOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
   readonly servername?: string
+  /** `false`: a new connection for this request alone. */
+  readonly agent?: false
 }
 
 async function openRequest(url: string, route: HostRoute, options: Sending): Promise<ClientRequest> {
@@ -113,15 +118,18 @@ async function openRequest(url: string, route: HostRoute, options: Sending): Pro
     return openRequestTo(proxy.url, route, { ...relayOptions(url, proxy, options), servername })
   }
   const socket = await openTunnel(new URL(url), route, proxy, options.signal)
-  return (await secureRequest())(url, { ...options, createConnection: () => socket })
+  // An agent, even a new one, would open a connection past the proxy. Each request has its own tunnel.
+  return (await secureRequest())(url, { ...options, agent: undefined, createConnection: () => socket })
 }
 
 async function openRequestTo(url: string, route: HostRoute, sending: Sending): Promise<ClientRequest> {
   const { ca } = route
   const options = { ...sending, ...knownAddresses(route) }
-  if (!isSecure(url)) return httpRequest(url, { ...options, agent: HTTP_AGENT })
-  const trust = ca === undefined ? {} : { agent: (await (await import('./http-trust.ts')).trustIn(ca)).agent }
-  return (await secureRequest())(url, { ...options, ...trust })
+  if (!isSecure(url)) return httpRequest(url, { agent: HTTP_AGENT, ...options })
+  if (ca === undefined) return (await secureRequest())(url, options)
+  const { agent, context } = await (await import('./http-trust.ts')).trustIn(ca)
+  const trust = { agent, secureContext: context }
+  return (await secureRequest())(url, { ...trust, ...options })
 }
 
 /** Adapts the request for a relaying proxy, which needs the whole address. */

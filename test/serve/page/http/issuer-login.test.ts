@@ -1,4 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { UnsecuredJWT } from 'jose'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { newToken } from '../../../../src/daemon/http/tokens.ts'
@@ -146,6 +148,97 @@ test('a person is asked again when the ID token of their sign-in has expired', a
   expect(after.text).toContain('href="./login/start?to=sources"')
 })
 
+test('the session of the person before ends where somebody else signs in with the issuer', async () => {
+  const shared = visitor()
+  await shared.signIn()
+  const before = shared.cookies.get(SESSION) ?? ''
+  const withBefore = { headers: { cookie: `${SESSION}=${before}` } }
+  issuer.person = { access: { sub: 'ben' } }
+
+  const back = await shared.approve()
+  const atStart = await visitor().open('/sources', withBefore)
+  const entered = await shared.open(back)
+  const after = await visitor().open('/sources', withBefore)
+
+  expect(shared.cookies.get(SESSION)).not.toBe(before)
+  expect((await shared.open('/sources')).text).toContain('oauth:ben#')
+  expect([atStart.status, entered.status, after.status]).toEqual([200, 200, 401])
+  expect(back).not.toContain(before)
+})
+
+test('the cookie of a sign-in names sessions of this hub alone, and not by their ids', async () => {
+  const ada = visitor()
+  await ada.signIn()
+  const id = ada.cookies.get(SESSION) ?? ''
+  const planted = Array.from({ length: 50 }, (_, number) => `${SESSION}=planted-${number}`)
+
+  await ada.open('/login/start', { headers: { cookie: [...planted, `${SESSION}=${id}`].join('; ') } })
+
+  const name = createHash('sha256').update(id).digest('base64url')
+  expect(ada.cookies.get(PENDING)).toMatch(new RegExp(`^[\\w-]{43}\\.\\d+\\.${name}\\.$`))
+})
+
+test('an answer that comes while the issuer is down is kept, and succeeds from the page that says so', async () => {
+  const clock = new FakeClock()
+  clock.setWall(new Date())
+  await using other = await serving({ clock })
+  const ada = visitor(other)
+  const begun = visitor()
+  const back = await begun.approve('/login/start?to=sources')
+  ada.cookies.set(PENDING, begun.cookies.get(PENDING) ?? '')
+  issuer.failure = 503
+
+  const ended = await ada.open(back)
+  issuer.failure = undefined
+  await clock.advance(10_000)
+  const again = await ada.open(back)
+
+  expect([ended.status, ended.headers['retry-after'], ended.headers['set-cookie']]).toEqual([503, '10', undefined])
+  expect(ended.text).toContain('<a class="main" href="">Try again</a>')
+  expect(again.status).toBe(200)
+  expect(again.text).toContain('url=../sources')
+})
+
+test('a scope that the issuer does not know is shown, and is in the log', async () => {
+  issuer.refusal = { error: 'invalid_scope', error_description: 'Invalid scopes: openid page' }
+
+  const { status, text } = await visitor().signIn()
+
+  expect(status).toBe(502)
+  expect(text).toContain('The authorization server does not accept this hub')
+  expect(text).toContain('invalid_scope: Invalid scopes: openid page')
+  expect(served.logged()).toMatch(/"event":"sign-in-failed".*it answers the browser with invalid_scope"/)
+})
+
+test('the issuer is not waited for any longer when the browser has left', { timeout: 5_000 }, async () => {
+  const ada = visitor()
+  const back = await ada.approve()
+  const { promise: reached, resolve } = Promise.withResolvers<ServerResponse>()
+  const leaving = new AbortController()
+  issuer.onToken = resolve
+  issuer.held = new Promise(() => {})
+  const cookie = `${PENDING}=${ada.cookies.get(PENDING)}`
+
+  const left = expect(fetch(served.http.url + back, { headers: { cookie }, signal: leaving.signal })).rejects.toThrow()
+  const unfinished = await reached
+  leaving.abort()
+  await once(unfinished, 'close')
+
+  await left
+  expect(unfinished.writableFinished).toBe(false)
+  expect(served.logged()).not.toContain('"level":"error"')
+})
+
+test('a sign-in that is not expected names the likeliest cause, another address than the public one', async () => {
+  const elsewhere = visitor()
+  const back = await elsewhere.approve()
+
+  const { status, text } = await visitor().open(back)
+
+  expect(status).toBe(400)
+  expect(text).toContain('begun at another address of this hub than its public one')
+})
+
 test('an answer with another state is refused, and the sign-in that was begun goes on', async () => {
   const ada = visitor()
   const back = await ada.approve()
@@ -284,7 +377,7 @@ test('while the issuer is down the page says so, and tokens of ours go on workin
   for (const { status, headers, text } of [ended, begun]) {
     expect(status).toBe(503)
     expect(headers['retry-after']).toBe('10')
-    expect(text).toContain('The authorization server cannot be reached')
+    expect(text).toContain('The authorization server is not available')
     expect(headers.location).toBeUndefined()
   }
   expect(served.logged()).toMatch(/"event":"sign-in-failed".*it answers 503/)
@@ -310,6 +403,8 @@ test.each([
   '/\\evil.example',
   'javascript:alert(1)',
   '../../x',
+  'skills/../../other-app/delete?id=1',
+  'skills/%2e%2e/login/start',
   'login',
   '\r\nx:y',
 ])('a sign-in leads to no other place than a page of ours: %j', async (to) => {
