@@ -159,9 +159,11 @@ function issuerFaults(issuer: unknown): Fault[] {
 function pageClientFaults(serve: Entry, oauth: Entry): Fault[] {
   if (!Object.hasOwn(oauth, 'page')) return []
   const path = ['serve', 'oauth', 'page']
-  const { page, http } = serve
+  const { page, http, public: open } = serve
   if (isObject(page) && page['enabled'] === false)
     return [{ path, at: 'key', message: 'is for the page, which `serve.page` has disabled; remove one of the two' }]
+  if (Array.isArray(open) && open.includes('page'))
+    return [{ path, at: 'key', message: 'is for the page, which `serve.public` shows to all; remove one of the two' }]
   const publicUrl = isObject(http) ? http['public_url'] : undefined
   if (publicUrl === undefined)
     return [{ path, at: 'key', message: 'needs `serve.http.public_url`, below which the issuer sends people back' }]

@@ -70,7 +70,7 @@ test.each([
   expect(parsed(...http, "oauth: { issuer: 'https://a.example', page: { client_id: skills } }")).toEqual([why])
 })
 
-test('sign-in to a page that is not served is refused, and so are a secret in the file and a session of a day', () => {
+test('sign-in to a page that is not served, or is public, is refused, and so are a secret in the file and a session of a day', () => {
   const start = "http: { public_url: 'http://127.0.0.1:8741' }"
   const oauth = (page: string): string => `oauth: { issuer: 'https://a.example', page: { client_id: a${page} } }`
 
@@ -78,6 +78,10 @@ test('sign-in to a page that is not served is refused, and so are a secret in th
   expect(parsed(start, 'page: { enabled: false }', oauth(''))).toEqual([
     'serve.oauth.page: is for the page, which `serve.page` has disabled; remove one of the two',
   ])
+  expect(parsed(start, 'public: [well-known, page]', oauth(''))).toEqual([
+    'serve.oauth.page: is for the page, which `serve.public` shows to all; remove one of the two',
+  ])
+  expect(parsed(start, 'public: [well-known]', oauth(''))).toMatchObject({ oauth: { page: { clientId: 'a' } } })
   expect(parsed(start, oauth(', client_secret: hunter2'))).toEqual([
     expect.stringMatching(/^serve\.oauth\.page\.client_secret: a secret must not be written here/),
   ])
