@@ -14,7 +14,10 @@ export interface IssuedTokens {
   readonly accessToken: string
 }
 
-/** `expired`: the code is unknown, used, too old, or one of another client or redirect URI. `unreachable`: a later sign-in may succeed. */
+/**
+ * `expired`: the code is unknown, used, too old, or for another client or redirect URI. `unreachable`: a later sign-in
+ * may succeed.
+ */
 export interface NotIssued {
   readonly kind: 'expired' | 'unreachable' | 'refused'
   /** The reason, without secrets. */

@@ -12,6 +12,7 @@ import { JwtVerifier, endMsOf } from './jwt-verifier.ts'
 import { PageSignIn } from './page-sign-in.ts'
 import type { SignInContext, VerifyAccess } from './page-sign-in.ts'
 
+/** The parts of the daemon that the verification of access tokens uses. */
 export interface OAuthParts extends SignInContext {
   readonly clock: Clock
   readonly log: Log

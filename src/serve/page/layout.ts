@@ -146,6 +146,7 @@ interface PageDocument {
   readonly head?: Html
 }
 
+/** Renders a whole HTML document, with the style and the script of the page inside it. */
 export function documentOf({ title, attributes, body, head: more = EMPTY_HTML }: PageDocument): string {
   const head = html`<meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />

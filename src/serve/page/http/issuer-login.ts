@@ -68,8 +68,8 @@ export class IssuerLogin {
     const to = destinationIn(new URLSearchParams({ to: ended.to }))
     if (!opens(principal, 'page')) return this.#sendFailure(response, { kind: 'failed', why: 'no-access', to })
     response.setHeader('set-cookie', [over, login.open(request, principal, ended.replaces)])
-    // A redirect would still belong to the navigation from the other site, with which the strict cookie is not sent. The
-    // address of this page holds the code, so no request from it may name it.
+    // A redirect would still belong to the navigation from the other site, with which the strict cookie is not sent.
+    // The address of this page holds the code, so no request from it may name it.
     sendPage(response, 200, signedInPage(title, { up: UP, to }), { 'referrer-policy': 'no-referrer' })
   }
 

@@ -166,7 +166,7 @@ function redirect(response: ServerResponse, cookie: string | undefined, to = '')
   sendStatus(response, 303, { location: `./${to}`, 'cache-control': 'no-store', 'content-length': '0', ...header })
 }
 
-/** Sends the reason why a request of the login is refused, as JSON: no page of ours sends such a request. */
+/** Refuses a request of the login with its reason, in the JSON of every other refusal. */
 export function refuseForm(response: ServerResponse, { status, message, headers = {} }: Refused): void {
   sendError(response, { status, code: -32000, message, headers })
 }
