@@ -95,4 +95,53 @@ describe.skipIf(noBrowser !== undefined)(`signing in to the page in a browser${r
     expect(barriers).toEqual([])
     expect(dialogs).toEqual([])
   })
+
+  test('the session that a browser had ends when it signs in again', async () => {
+    issuer.person = { access: { scope: 'page pack:*' } }
+    const { page } = await browser.open(`${proxy.origin}/`, { ignoreHTTPSErrors: true })
+    await page.getByRole('link', { name: /^Sign in with/ }).click()
+    await page.getByRole('button', { name: 'I am Ada' }).click()
+    await page.waitForURL(`${proxy.origin}/`)
+    const before = await page.context().cookies(proxy.origin)
+
+    await page.goto(`${proxy.origin}/login/start?to=connect`)
+    await page.getByRole('button', { name: 'I am Ada' }).click()
+    await page.waitForURL(`${proxy.origin}/connect`)
+    const after = await page.context().cookies(proxy.origin)
+    await page.context().addCookies(before)
+    await page.goto(`${proxy.origin}/`)
+    await page.getByLabel('Token').waitFor()
+
+    expect([before, after].map((cookies) => cookies.map(({ name }) => name))).toEqual([
+      ['__Host-skillsyncd'],
+      ['__Host-skillsyncd'],
+    ])
+    expect(after[0]?.value).not.toBe(before[0]?.value)
+  })
+
+  test('an answer that came while the issuer was down succeeds with "Try again"', async () => {
+    issuer.person = { access: { scope: 'page pack:*' } }
+    await using other = await World.createShared()
+    await configure(other)
+    await other.synced()
+    const served = proxy.behind
+    const { page } = await browser.open(`${proxy.origin}/connect`, { ignoreHTTPSErrors: true })
+    await page.getByRole('link', { name: /^Sign in with/ }).click()
+    const approve = page.getByRole('button', { name: 'I am Ada' })
+    await approve.waitFor()
+    // Another hub behind the same address, which does not know the keys of the issuer yet.
+    proxy.behind = new URL(await other.home.start('start').line()).origin
+    issuer.metadata = { issuer: 'https://other.example.com' }
+
+    await approve.click()
+    await page.getByText('The authorization server is not available').waitFor()
+    await picture(page, 'sign-in-unavailable')
+    const barriers = await barriersOn(page)
+    issuer.metadata = {}
+    proxy.behind = served
+    await page.getByRole('link', { name: 'Try again' }).click()
+    await page.waitForURL(`${proxy.origin}/connect`)
+
+    expect(barriers).toEqual([])
+  })
 })
