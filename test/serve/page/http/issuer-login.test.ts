@@ -199,6 +199,33 @@ test('an answer that comes while the issuer is down is kept, and succeeds from t
   expect(again.text).toContain('url=../sources')
 })
 
+test('while the hub is busy with other sign-ins the page says so, and the answer can be brought again', async () => {
+  const [released, full] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const others = Array.from({ length: 32 }, () => visitor())
+  const backs: string[] = []
+  for (const one of others) backs.push(await one.approve())
+  const ada = visitor()
+  const back = await ada.approve()
+  let waiting = 0
+  issuer.held = released.promise
+  issuer.onToken = () => {
+    waiting += 1
+    if (waiting === others.length) full.resolve()
+  }
+
+  const ending = others.map((one, index) => one.open(backs[index] ?? ''))
+  await full.promise
+  const busy = await ada.open(back)
+  released.resolve()
+  await Promise.all(ending)
+  const again = await ada.open(back)
+
+  expect([busy.status, busy.headers['retry-after'], busy.headers['set-cookie']]).toEqual([503, '5', undefined])
+  expect(busy.text).toContain('The hub is busy')
+  expect(busy.text).not.toContain('authorization server')
+  expect(again.status).toBe(200)
+})
+
 test('a scope that the issuer does not know is shown, and is in the log', async () => {
   issuer.refusal = { error: 'invalid_scope', error_description: 'Invalid scopes: openid page' }
 
