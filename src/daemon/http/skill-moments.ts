@@ -19,6 +19,12 @@ export interface SkillMomentsParts extends Pick<DaemonContext, 'store' | 'clock'
 
 type Found = readonly LastChanges[]
 
+interface Search {
+  readonly catalog: Catalog
+  /** `undefined` if it was not begun, or took too long. */
+  readonly found: Promise<Found | undefined>
+}
+
 /**
  * Since when each served skill has its content. Every page of the catalog shows it, so no page waits long for it: a
  * thread of its own reads the earlier generations.
@@ -31,7 +37,7 @@ export class SkillMoments implements AsyncDisposable {
     waiting: 1,
   })
   /** The search in the generations that led to this catalog. */
-  #search: { readonly catalog: Catalog; readonly found: Promise<Found | undefined> } | undefined
+  #search: Search | undefined
   /** On the monotonic clock. */
   #failedAtMs = Number.NEGATIVE_INFINITY
   /** Cached for the parts `of`. */
@@ -67,11 +73,10 @@ export class SkillMoments implements AsyncDisposable {
     if (this.#search?.catalog !== catalog) {
       // A search that took too long would take too long again.
       if (clock.monotonicMs() - this.#failedAtMs < RETRY_MS) return undefined
-      const search = { catalog, found: this.#find() }
+      const search: Search = { catalog, found: this.#find() }
       this.#search = search
-      void search.found.then((found) => {
-        if (found === undefined && this.#search === search) this.#search = undefined
-      })
+      // It does not reject.
+      void this.#forgetFailed(search)
     }
     const over = new AbortController()
     const wait = clock.wait(PATIENCE_MS, over.signal).then(() => undefined)
@@ -82,6 +87,10 @@ export class SkillMoments implements AsyncDisposable {
     } finally {
       over.abort()
     }
+  }
+
+  async #forgetFailed(search: Search): Promise<void> {
+    if ((await search.found) === undefined && this.#search === search) this.#search = undefined
   }
 
   async #find(): Promise<Found | undefined> {
