@@ -231,7 +231,7 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.serve.templates).toEqual(['skill://team/{product}/SKILL.md'])
   expect(config.serve.index).toEqual(parse(text).serve.index)
   expect(config.serve.resources).toEqual(parse(text).serve.resources)
-  expect(config.serve.web.open).toEqual(new Set(['page', 'well-known', 'marketplace', 'metrics']))
+  expect(config.serve.web.open).toEqual(new Set(['well-known', 'marketplace', 'metrics']))
   expect(config.serve.oauth).toEqual({
     issuer: 'https://login.example.com/realms/team',
     audience: 'api://skills',
