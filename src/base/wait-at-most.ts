@@ -1,4 +1,4 @@
-import { ignoreAbort } from './abort-error.ts'
+import { CANCELED, ignoreAbort } from './abort-error.ts'
 import type { Clock } from './clock.ts'
 
 /**
@@ -10,7 +10,22 @@ export async function waitAtMost(ms: number, work: Promise<unknown>, clock: Cloc
   const done = new AbortController()
   const waited = clock.wait(ms, done.signal).catch(ignoreAbort)
   // Not one promise with the wait: a failure must be noticed even after the wait has ended.
-  void work.then(() => done.abort())
+  void work.then(() => done.abort(CANCELED))
   await waited
   return Math.max(0, startMs + ms - clock.monotonicMs())
+}
+
+/** Returns the result of the work, or `undefined` after `ms`; the work then goes on. */
+export async function resultWithin<Result>(
+  ms: number,
+  work: Promise<Result>,
+  clock: Pick<Clock, 'wait'>,
+): Promise<Result | undefined> {
+  const over = new AbortController()
+  const late = clock.wait(ms, over.signal).catch(ignoreAbort)
+  try {
+    return await Promise.race([work, late.then(() => undefined)])
+  } finally {
+    over.abort(CANCELED)
+  }
 }

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
+import { expect, vi } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import { auditLogOf, withAudit } from '../../src/daemon/audit/audit-log.ts'
@@ -154,5 +154,6 @@ export async function serve(repository: Repository, options: ServedOptions = {})
 
 /** Waits until the page knows since when each skill has its content; before that it is shown without. */
 export async function momentsFound({ daemon }: Pick<Served, 'daemon'>): Promise<void> {
-  while ((await daemon.page.host.lastChanges()).size === 0) await setImmediate()
+  const isFound = async (): Promise<void> => expect((await daemon.page.host.lastChanges()).size).toBeGreaterThan(0)
+  await vi.waitFor(isFound, { timeout: 60_000 })
 }

@@ -1,4 +1,5 @@
 import { matcher } from '../../base/globs.ts'
+import { resultWithin } from '../../base/wait-at-most.ts'
 import { commitWords } from '../../serve/page/format.ts'
 import type { PendingChange, PendingContent, PendingRevision } from '../../serve/page/page-data.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
@@ -61,7 +62,8 @@ export class PendingRevisions implements AsyncDisposable {
     const { source } = configured
     const revision = this.#parts.undecided(source.id)
     if (revision === undefined) return undefined
-    const { decisions } = this.#parts.store
+    const { clock, store } = this.#parts
+    const { decisions } = store
     const inputs: Inputs = {
       revision,
       served: this.#parts.servedOf(source.id)?.held.snapshot,
@@ -73,25 +75,13 @@ export class PendingRevisions implements AsyncDisposable {
     const content =
       known === undefined && isPaused
         ? { error: `The source is paused, so it is not fetched: skillsyncd resume ${source.id}` }
-        : await this.#orFetching((known ?? this.#begin(configured, inputs)).content)
+        : ((await resultWithin(PATIENCE_MS, (known ?? this.#begin(configured, inputs)).content, clock)) ?? 'fetching')
     return { source: source.id, id: revision.tag ?? revision.commit, ref: revision.ref, content }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#end.abort()
     await Promise.all(this.#running)
-  }
-
-  async #orFetching(content: Answer['content']): Promise<PendingRevision['content']> {
-    const over = new AbortController()
-    const wait = this.#parts.clock.wait(PATIENCE_MS, over.signal).then(() => 'fetching' as const)
-    // The wait rejects when it is aborted.
-    wait.catch(() => {})
-    try {
-      return await Promise.race([content, wait])
-    } finally {
-      over.abort()
-    }
   }
 
   /** A failure is the answer until it may be tried again. */

@@ -1,3 +1,4 @@
+import { resultWithin } from '../../base/wait-at-most.ts'
 import { SideThread } from '../../base/worker-client.ts'
 import type { ContentMoment } from '../../serve/page/page-data.ts'
 import type { Registry } from '../../serve/registry.ts'
@@ -17,6 +18,17 @@ export interface SkillMomentsParts extends Pick<DaemonContext, 'store' | 'clock'
   readonly isBound: (id: SourceId) => boolean
 }
 
+/** Reads earlier generations beside the thread that serves. */
+export type HistoryThread = Pick<SideThread<PastQuestion, PastAnswer>, 'put' | typeof Symbol.asyncDispose>
+
+function ownThread(): HistoryThread {
+  return new SideThread(new URL('./history-worker.js', import.meta.url), {
+    deadlineMs: 60_000,
+    heapMb: 1_024,
+    waiting: 1,
+  })
+}
+
 type Found = readonly LastChanges[]
 
 interface Search {
@@ -31,11 +43,7 @@ interface Search {
  */
 export class SkillMoments implements AsyncDisposable {
   readonly #parts: SkillMomentsParts
-  readonly #thread = new SideThread<PastQuestion, PastAnswer>(new URL('./history-worker.js', import.meta.url), {
-    deadlineMs: 60_000,
-    heapMb: 1_024,
-    waiting: 1,
-  })
+  readonly #thread: HistoryThread
   /** The search in the generations that led to this catalog. */
   #search: Search | undefined
   /** On the monotonic clock. */
@@ -43,8 +51,9 @@ export class SkillMoments implements AsyncDisposable {
   /** Cached for the parts `of`. */
   #moments: { readonly of: readonly unknown[]; readonly shown: ReadonlyMap<string, ContentMoment> } | undefined
 
-  constructor(parts: SkillMomentsParts) {
+  constructor(parts: SkillMomentsParts, thread: HistoryThread = ownThread()) {
     this.#parts = parts
+    this.#thread = thread
   }
 
   /** Returns them by `momentKeyOf`; none while they are not known. */
@@ -78,15 +87,7 @@ export class SkillMoments implements AsyncDisposable {
       // It does not reject.
       void this.#forgetFailed(search)
     }
-    const over = new AbortController()
-    const wait = clock.wait(PATIENCE_MS, over.signal).then(() => undefined)
-    // The wait rejects when it is aborted.
-    wait.catch(() => {})
-    try {
-      return await Promise.race([this.#search.found, wait])
-    } finally {
-      over.abort()
-    }
+    return resultWithin(PATIENCE_MS, this.#search.found, clock)
   }
 
   async #forgetFailed(search: Search): Promise<void> {

@@ -22,8 +22,8 @@ import type { View } from './view.ts'
 export async function catalogView(view: View, name: string): Promise<PageBody> {
   const { catalog, params, up } = view
   const query = queryOf(params)
-  const momentOf = await momentLookup(view)
-  const result = query.text.trim() === '' ? undefined : await view.search?.(query.text)
+  const searching = query.text.trim() === '' ? undefined : view.search?.(query.text)
+  const [momentOf, result] = await Promise.all([momentLookup(view), searching])
   const found = searchPage(catalog, query, {
     hits: result?.kind === 'found' ? result.skills : undefined,
     changedMs: (skill) => Date.parse(momentOf(skill)?.at ?? '') || 0,
