@@ -1,16 +1,15 @@
-import { declarationOf } from '../decisions/approvals.ts'
 import type { Outcome } from '../model/outcome.ts'
 import { isSameRevision } from '../model/revision.ts'
 import { isByRules } from '../survey/survey-rules.ts'
 import { signerUpdate } from './check-signers.ts'
 import { followedBefore } from './followed-ref.ts'
 import { rulesFor } from './pull-context.ts'
-import type { Pull, ResolvedPull } from './pull-context.ts'
+import type { ResolvedPull } from './pull-context.ts'
 import { withSeen } from './resolve.ts'
 
 /** Ends a pull whose revision is served already. Other signers of the same content are an update. */
 export async function stopIfUnchanged(pull: ResolvedPull): Promise<Outcome | undefined> {
-  if (!isServed(pull) || (await isBelied(pull))) return undefined
+  if (!isServed(pull)) return undefined
   return withSeen((await signerUpdate(pull)) ?? unchangedAt(pull), pull.revision)
 }
 
@@ -25,19 +24,6 @@ function isServed(pull: ResolvedPull): boolean {
   // The commit itself has more content than its rebuilt form.
   if (current.snapshot.rebuiltFrom !== undefined) return false
   return current.snapshot.url === source.url && isSameRevision(current.snapshot.revision, revision)
-}
-
-/**
- * True if other bytes arrived for a served skill: the process that found this may have ended before it withdrew the
- * skill.
- */
-async function isBelied({ source: { kind }, current, io }: Pull): Promise<boolean> {
-  // Only servers declare files before they are fetched.
-  if (kind !== 'mcp' || current === undefined) return false
-  const { source, skills } = current.snapshot
-  const mismatches = await io.store.upstreams.mismatches(source)
-  if (mismatches.size === 0) return false
-  return skills.some((skill) => skill.standing !== 'withheld' && mismatches.has(declarationOf(skill) ?? ''))
 }
 
 function unchangedAt(pull: ResolvedPull): Outcome {

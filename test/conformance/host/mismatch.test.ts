@@ -1,12 +1,15 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { declarationOf } from '../../../src/sync/decisions/approvals.ts'
+import { Store } from '../../../src/sync/store/store.ts'
 import { legacyHttp, stdio } from '../../support/clients/peer.ts'
 import { METHOD_NOT_FOUND, RpcFault } from '../../support/hostile/hostile-answer.ts'
 import type { Answer } from '../../support/hostile/hostile-answer.ts'
 import { HostileServer } from '../../support/hostile/hostile-server.ts'
 import { Mirror } from '../../support/mirror.ts'
 import { Home } from '../../support/process/program.ts'
+import { sourceId } from '../../sync/store/samples.ts'
 
 const URI = 'skill://refunds/SKILL.md'
 const SERVED = 'skill://au/refunds/SKILL.md'
@@ -57,6 +60,23 @@ test.each(Object.entries(SAID_NEXT))(
     expect(au.reads()).toEqual(reads)
   },
 )
+
+test('a mismatch that a killed process recorded withholds the skill at the next look, although nothing else has changed', async () => {
+  await using au = await HostileServer.start()
+  offer(au)
+  await using mirror = await Mirror.start({ au: of(au) })
+  const before = await mirror.urisListed()
+  const [snapshot] = mirror.daemon.registry.catalog.snapshots
+  await mirror.stop()
+  using store = (await Store.openExisting(mirror.state))!
+  await store.upstreams.addMismatch(sourceId('au'), declarationOf(snapshot!.skills[0]!)!, 'SKILL.md differs')
+
+  await using next = await Mirror.start({ au: of(au) }, { state: mirror.state })
+
+  expect(before).toEqual([SERVED])
+  expect(await next.urisListed()).toEqual([])
+  expect(next.findings('au')).toEqual(['content-mismatch refunds'])
+})
 
 test('a skill is withheld although its server hangs in the middle of a look, and the look does not bring it back', async () => {
   await using au = await HostileServer.start()
