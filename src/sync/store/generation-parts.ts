@@ -5,6 +5,7 @@ import { parseJson } from '../../base/json-value.ts'
 import type { HeldSnapshot } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
 import { undefinedIfDamaged } from '../model/sync-error.ts'
+import { textOf } from './objects/json-object.ts'
 import { sha256Of } from './objects/object-rows.ts'
 import type { Digest, ObjectStore } from './objects/object-store.ts'
 import { isDigest } from './skills/stored-path.ts'
@@ -45,7 +46,7 @@ export class GenerationParts {
 }
 
 function heldListIn(bytes: Uint8Array): readonly HeldSnapshot[] | undefined {
-  const value = parseJson(Buffer.from(bytes).toString('utf8'))
+  const value = parseJson(textOf(bytes))
   return isHeldList(value) ? value : undefined
 }
 

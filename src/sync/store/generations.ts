@@ -12,7 +12,7 @@ import { writeWhole } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
 import { GenerationParts, isHeldList, isInParts } from './generation-parts.ts'
-import { putJson } from './objects/json-object.ts'
+import { putJson, textOf } from './objects/json-object.ts'
 import type { Digest, StoreHead, ObjectStore } from './objects/object-store.ts'
 import { isDigest } from './skills/stored-path.ts'
 import type { SnapshotStore } from './snapshots.ts'
@@ -134,7 +134,7 @@ export class GenerationStore {
   /** Reads a generation with the digests of its objects; `undefined` if it is damaged. */
   async outline({ sequence, generation: digest }: StoreHead): Promise<GenerationObjects | undefined> {
     const bytes = await this.#objects.get(digest).catch(undefinedIfDamaged)
-    const stored = bytes && parseJson(Buffer.from(bytes).toString('utf8'))
+    const stored = bytes && parseJson(textOf(bytes))
     if (!isObject(stored)) return undefined
     const parts = isDigestList(stored['sources']) ? stored['sources'] : []
     const sources = parts.length === 0 ? heldIn(stored) : await this.#parts.read(parts)

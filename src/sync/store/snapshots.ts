@@ -1,6 +1,6 @@
 import type { Snapshot } from '../model/snapshot.ts'
 import { Damaged, undefinedIfDamaged } from '../model/sync-error.ts'
-import { putJson } from './objects/json-object.ts'
+import { putJson, textOf } from './objects/json-object.ts'
 import type { ObjectStore } from './objects/object-store.ts'
 import { cut, SnapshotParts } from './snapshot-parts.ts'
 
@@ -46,7 +46,7 @@ export class SnapshotStore {
   async outline(digest: string): Promise<{ readonly snapshot: Snapshot; readonly parts: readonly string[] }> {
     const bytes = await this.#objects.get(digest)
     if (bytes === undefined) throw new Damaged(`Cannot read the snapshot "${digest}": it is not in the store`)
-    const { parts = [], skills = [], ...rest }: SnapshotHead = JSON.parse(Buffer.from(bytes).toString('utf8'))
+    const { parts = [], skills = [], ...rest }: SnapshotHead = JSON.parse(textOf(bytes))
     return { snapshot: { ...rest, skills }, parts }
   }
 

@@ -7,3 +7,8 @@ export async function putJson(objects: ObjectStore, value: object, label?: strin
   if (digest === undefined) throw new TypeError('A put returns a digest for each object')
   return digest
 }
+
+/** The text of an object. Nothing is copied before it is decoded: a start reads some megabytes. */
+export function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('utf8')
+}
