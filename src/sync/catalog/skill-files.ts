@@ -1,7 +1,7 @@
 import { baseName, folderOf, joinPath } from '../../base/paths.ts'
 import { comparePaths, firstFrom } from '../model/digest.ts'
 import { servedPathOf } from '../model/serving-paths.ts'
-import { decodedSegment, uriIn, uriOf } from '../model/skill-uri.ts'
+import { decodedSegment, isUnencoded, uriIn, uriOf } from '../model/skill-uri.ts'
 import type { SkillFile } from '../model/skill.ts'
 import { CatalogFile, type CatalogFolder, type CatalogSkill, type FolderChild } from './catalog-entry.ts'
 
@@ -59,7 +59,7 @@ function pathAt({ root }: CatalogSkill, uri: string): string | undefined {
   if (uri === root) return ''
   const below = uri.slice(root.length + 1)
   // Every read comes here, and most URIs need no encoding.
-  if (below !== '' && NOTHING_ENCODED.test(below)) return below
+  if (below !== '' && isUnencoded(below)) return below
   const names: string[] = []
   for (const segment of below.split('/')) {
     const name = decodedSegment(segment)
@@ -113,11 +113,8 @@ class FolderUris {
 
 /** True if the files, which are sorted by path, are sorted by URI too: in most skills both have the same spelling. */
 export function isInUriOrder({ isAlone, skill }: CatalogSkill): boolean {
-  return isAlone && skill.files.every(({ path }) => NOTHING_ENCODED.test(path))
+  return isAlone && skill.files.every(({ path }) => isUnencoded(path))
 }
-
-/** The characters that `encodeURIComponent` does not change, and the slash. */
-const NOTHING_ENCODED = /^[\w\-.!~*'()/]*$/
 
 function documentFirst(sorted: readonly CatalogFile[]): readonly CatalogFile[] {
   const at = sorted.findIndex(({ documents }) => documents !== undefined)

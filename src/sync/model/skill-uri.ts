@@ -39,8 +39,18 @@ export function skillUri(segments: readonly string[]): string {
 
 /** `skillUri` for a source and a slash-separated path below it. */
 export function uriOf(source: string, path: string): string {
+  // Each skill and each folder comes here, and most paths need no encoding.
+  if (path !== '' && isUnencoded(path)) return `${SCHEME}${encodeURIComponent(source)}/${path}`
   return skillUri([source, ...(path === '' ? [] : path.split('/'))])
 }
+
+/** True if the path stands in its URI as it is. Of most paths that is so, and nothing need be encoded or decoded. */
+export function isUnencoded(path: string): boolean {
+  return NOTHING_ENCODED.test(path)
+}
+
+/** The characters that `encodeURIComponent` does not change, and the slash. */
+const NOTHING_ENCODED = /^[\w\-.!~*'()/]*$/
 
 /** The URI of an entry directly in the folder at a published URI. */
 export function uriIn(folder: string, name: string): string {
