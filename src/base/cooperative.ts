@@ -52,6 +52,9 @@ function* merging<Item>(
   others: readonly Item[],
   compare: (a: Item, b: Item) => number,
 ): Steps<readonly Item[]> {
+  const [last, firstOther] = [some.at(-1), others[0]]
+  // Most lists come sorted.
+  if (last !== undefined && firstOther !== undefined && compare(last, firstOther) <= 0) return some.concat(others)
   const all: Item[] = []
   let [at, otherAt] = [0, 0]
   for (;;) {

@@ -61,9 +61,10 @@ const PLACEMENT_RULES: ReadonlySet<string> = new Set(['name-unlike-folder', 'nam
 
 /** The skill without its previous placement. Placement judges only skills that could be served. */
 export function withoutPlacement(skill: Skill): Skill {
-  const { isUnlisted: _isUnlisted, ...rest } = skill
   const isJudged = skill.findings.some(({ rule }) => PLACEMENT_RULES.has(rule))
-  if (!isJudged) return skill.isUnlisted === undefined ? skill : rest
+  if (!isJudged && skill.isUnlisted === undefined) return skill
+  const { isUnlisted: _isUnlisted, ...rest } = skill
+  if (!isJudged) return rest
   const findings = skill.findings.filter(({ rule }) => !PLACEMENT_RULES.has(rule))
   return { ...rest, standing: 'served', findings, servedPath: undefined }
 }
@@ -137,6 +138,7 @@ class Placement {
   }
 
   #servedPathOf(skill: Skill): string {
+    if (this.#renamed.size === 0 && folderMatches(skill)) return skill.path
     const name = skill.name ?? baseName(skill.path)
     return skill.path === '' ? name : joinPath(servedPathOf(folderOf(skill.path), this.#renamed), name)
   }

@@ -36,7 +36,9 @@ export function othersThan(before: readonly Skill[], skills: readonly Skill[]): 
   let at = 0
   return skills.filter((skill) => {
     while (before[at] !== skill && isBefore(before[at], skill)) at += 1
-    return before[at] !== skill
+    if (before[at] !== skill) return true
+    at += 1
+    return false
   })
 }
 
