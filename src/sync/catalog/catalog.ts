@@ -112,8 +112,7 @@ export class CatalogBuilder {
   *building(): Steps<Indexed> {
     const listed = [...this.#skills.values()]
       .filter(({ skill }) => skill.standing === 'served')
-      // URIs are ASCII: in them the order of strings is that of bytes, and is found without a look at each character.
-      .sort((a, b) => (a.uri < b.uri ? -1 : 1))
+      .sort((a, b) => comparePaths(a.uri, b.uri))
     const shared = new Map<string, FolderChildren>()
     for (const [uri, children] of this.#folders) {
       shared.set(uri, inNameOrder(children))

@@ -46,6 +46,17 @@ describe('the specification', () => {
   })
 })
 
+test('paths are in the order of their UTF-8 bytes, on both sides of the surrogates and with them', () => {
+  const unit = fc.constantFrom('a', 'b', '/', '\u00e9', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}')
+  const path = fc.string({ unit, maxLength: 5 })
+
+  fc.assert(
+    fc.property(path, path, (a, b) => {
+      expect(comparePaths(a, b)).toBe(Buffer.compare(Buffer.from(a), Buffer.from(b)))
+    }),
+  )
+})
+
 describe('the digest', () => {
   test('does not depend on the order in which the files are given', () => {
     const shuffled = files.chain((list) =>
