@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { isObjectId, type ObjectFormat, type ObjectId } from '../../../model/revision.ts'
 
 export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag'
@@ -14,32 +14,45 @@ export const ID_BYTES: Readonly<Record<ObjectFormat, number>> = { sha1: 20, sha2
 
 /** Returns the id of the object. */
 export function objectIdOf({ type, bytes }: GitObject, format: ObjectFormat): ObjectId {
-  const hash = createObjectHash(type, bytes.length, format)
-  return hash.update(bytes).objectId()
+  if (bytes.length > MOST_JOINED) return createObjectHash(type, bytes.length, format).update(bytes).objectId()
+  // A hash in one call takes half the time of a `Hash`, copying included.
+  const start = JOINED.write(headerOf(type, bytes.length), 'latin1')
+  JOINED.set(bytes, start)
+  return checkId(hash(format, JOINED.subarray(0, start + bytes.length)))
 }
+
+/** Most files of skills are smaller. Of a larger object the hashing itself takes longer than what one call saves. */
+const MOST_JOINED = 2 ** 15
+const LONGEST_HEADER = 32
+const JOINED = Buffer.alloc(LONGEST_HEADER + MOST_JOINED)
 
 /** Creates a hash for an object that arrives in pieces. */
 export function createObjectHash(type: ObjectType, size: number, format: ObjectFormat) {
-  const hash = createHash(format).update(`${type} ${size}\0`)
+  const state = createHash(format).update(headerOf(type, size))
   return {
     update(bytes: Uint8Array) {
-      hash.update(bytes)
+      state.update(bytes)
       return this
     },
     objectId(): ObjectId {
-      return checkId(hash.digest('hex'))
+      return checkId(state.digest('hex'))
     },
   }
 }
 
+/** The start of the hashed bytes. */
+function headerOf(type: ObjectType, size: number): string {
+  return `${type} ${size}\0`
+}
+
 /** Returns the tree of a commit object; `undefined` if it names none. */
 export function treeOfCommit(commit: Buffer): ObjectId | undefined {
-  return headerOf(commit, /^tree ([0-9a-f]+)\n/)
+  return namedIn(commit, /^tree ([0-9a-f]+)\n/)
 }
 
 /** Returns the target of a tag object; `undefined` if it names none. */
 export function targetOfTag(tag: Buffer): ObjectId | undefined {
-  return headerOf(tag, /^object ([0-9a-f]+)\n/)
+  return namedIn(tag, /^object ([0-9a-f]+)\n/)
 }
 
 /** Returns the parents of a commit object, first parent first. */
@@ -67,7 +80,7 @@ export function committedSeconds(commit: Uint8Array): number | undefined {
 /** Enough for the tree, the parents and two names; a signature may follow. */
 const HEADER_BYTES = 65_536
 
-function headerOf(bytes: Buffer, shape: RegExp): ObjectId | undefined {
+function namedIn(bytes: Buffer, shape: RegExp): ObjectId | undefined {
   const id = shape.exec(bytes.toString('latin1', 0, 80))?.[1]
   return id !== undefined && isObjectId(id) ? id : undefined
 }
