@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { SkillFile } from './skill.ts'
 
 const DOMAIN = 'skillsyncd skill v1\0'
@@ -9,17 +9,22 @@ const DOMAIN = 'skillsyncd skill v1\0'
  * `docs/protocol.md` is the specification, with test vectors.
  */
 export function digestOf(files: readonly DigestedFile[]): string {
-  const hash = createHash('sha256').update(DOMAIN)
-  for (const file of inPathOrder(files)) {
-    const path = Buffer.from(file.path, 'utf8')
-    const head = Buffer.alloc(1 + 4)
-    head.writeUInt8(file.executable ? 1 : 0, 0)
-    head.writeUInt32BE(path.length, 1)
-    const size = Buffer.alloc(8)
-    size.writeBigUInt64BE(BigInt(file.size))
-    hash.update(head).update(path).update(size).update(Buffer.from(file.sha256, 'hex'))
+  // One call with all bytes takes half the time of a `Hash` that is updated with each field.
+  const bytes = Buffer.allocUnsafe(files.reduce((sum, file) => sum + lengthOf(file), DOMAIN.length))
+  let at = bytes.write(DOMAIN, 'latin1')
+  for (const { executable, path, size, sha256 } of inPathOrder(files)) {
+    at = bytes.writeUInt8(executable ? 1 : 0, at)
+    const length = bytes.write(path, at + 4, 'utf8')
+    at = bytes.writeUInt32BE(length, at) + length
+    at = bytes.writeBigUInt64BE(BigInt(size), at)
+    at += bytes.write(sha256, at, 'hex')
   }
-  return hash.digest('hex')
+  return hash('sha256', bytes)
+}
+
+/** The number of bytes of a file that the digest covers. */
+function lengthOf({ path, sha256 }: DigestedFile): number {
+  return 1 + 4 + Buffer.byteLength(path) + 8 + Buffer.byteLength(sha256, 'hex')
 }
 
 /** The part of a file that the digest covers. */
