@@ -98,16 +98,23 @@ export class PackFile implements Disposable {
     }
   }
 
+  /** Inflates an object that has arrived, as nearly all have; `undefined` if more bytes may belong to it. */
+  inflateArrived({ at, size }: PackHeader): { readonly bytes: Buffer; readonly next: number } | undefined {
+    const usual = usualBytes(size)
+    if (at + usual > this.end) return undefined
+    const result = inflatedObject(this.#bytes(at, usual), size)
+    return result && { bytes: result.bytes, next: at + result.used }
+  }
+
   /** Inflates an object that may still be arriving. */
   async inflateArriving(
     header: PackHeader,
     arrived: Arrived,
   ): Promise<{ readonly bytes: Buffer; readonly next: number }> {
     const { at, size } = header
-    const usual = usualBytes(size)
-    await arrived(at + usual)
-    const result = inflatedObject(this.#bytes(at, Math.min(usual, this.end - at)), size)
-    if (result !== undefined) return { bytes: result.bytes, next: at + result.used }
+    await arrived(at + usualBytes(size))
+    const there = this.inflateArrived(header)
+    if (there !== undefined) return there
     await arrived(at + mostBytes(size))
     return this.inflate(header)
   }
