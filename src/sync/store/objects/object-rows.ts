@@ -48,11 +48,13 @@ export class ObjectRows {
 
   /** Returns the bytes; `undefined` if there is no such object. Throws `Damaged` if they do not have this digest. */
   get(digest: Digest): Uint8Array | undefined {
+    const found = this.find(digest)
+    if (found === undefined || !found.isInPieces) return found?.bytes()
     // Another connection that puts the object again removes the pieces of before.
-    const found = this.#run(`read the object "${digest}"`, () =>
+    const whole = this.#run(`read the object "${digest}"`, () =>
       inReadTransaction(this.#database, () => this.#foundWhole(digest)),
     )
-    return found?.bytes()
+    return whole?.bytes()
   }
 
   #foundWhole(digest: Digest): FoundObject | undefined {
@@ -112,7 +114,8 @@ export class FoundObject {
   readonly #digest: Digest
   readonly id: number
   readonly #whole: Uint8Array
-  readonly #isInPieces: boolean
+  /** True for a large object: `pieces` are added before `bytes` is called. */
+  readonly isInPieces: boolean
   readonly #pieceAt: (id: number, at: number) => Uint8Array
   #filled = 0
 
@@ -120,7 +123,7 @@ export class FoundObject {
     const { id, size, bytes } = row
     this.#digest = digest
     this.id = Number(id)
-    this.#isInPieces = !(bytes instanceof Uint8Array)
+    this.isInPieces = !(bytes instanceof Uint8Array)
     this.#whole = bytes instanceof Uint8Array ? bytes : this.#bufferOf(Number(size))
     this.#pieceAt = pieceAt
   }
@@ -132,7 +135,7 @@ export class FoundObject {
 
   /** Reads the pieces of a large object; none for another one. */
   *pieces(): Generator<Uint8Array> {
-    if (!this.#isInPieces) return
+    if (!this.isInPieces) return
     for (let at = 0; at < this.#whole.byteLength; at += PIECE_BYTES) yield this.#pieceAt(this.id, at)
   }
 
