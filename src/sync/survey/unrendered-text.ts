@@ -60,12 +60,17 @@ class Search {
   }
 
   read({ kind, lines }: MarkdownBlock): void {
-    if (kind === 'code') return
+    if (kind === 'code' || (kind === 'prose' && !this.#hasMark(lines))) return
     const content = new MarkdownContent(this.#text, lines)
     if (kind === 'info') this.#add(pieceIn(content, 'info string', { start: 0, end: content.text.length }))
     else if (kind === 'html')
       for (const { what, ...span } of hiddenInHtml(content.text)) this.#add(pieceIn(content, what, span))
     else this.#readProse(content)
+  }
+
+  /** True if prose may have more than text and code: definitions, links, HTML and tables need one of these. */
+  #hasMark(lines: readonly Span[]): boolean {
+    return /[<[|]/.test(this.#text.slice(lines[0]?.start, lines.at(-1)?.end))
   }
 
   found(): Piece[] {
