@@ -182,14 +182,16 @@ class Surveyor {
     }
   }
 
-  /** Looks up blobs in the stored snapshot, which has many thousands for the few that are wanted. */
-  #recall(blobs: ReadonlySet<ObjectId>): void {
-    if (blobs.size === 0 || this.#earlier === undefined) return
+  /** Looks up blobs in the stored snapshot, which has many thousands for the few that are wanted. Returns the others. */
+  #recall(blobs: readonly ObjectId[]): readonly ObjectId[] {
+    if (blobs.length === 0 || this.#earlier === undefined) return blobs
+    const wanted = new Set(blobs)
     const { skills, docs } = this.#earlier.snapshot
     for (const skill of skills) {
-      if (skill.digest !== undefined && skill.standing !== 'withheld') this.#recallFrom(skill, blobs)
+      if (skill.digest !== undefined && skill.standing !== 'withheld') this.#recallFrom(skill, wanted)
     }
-    if (docs !== undefined) this.#recallFrom(docs, blobs)
+    if (docs !== undefined) this.#recallFrom(docs, wanted)
+    return blobs.filter((id) => !this.#known.has(id))
   }
 
   #recallFrom(stored: Skill | Docs, blobs: ReadonlySet<ObjectId>): void {
@@ -201,10 +203,8 @@ class Surveyor {
   }
 
   async #take(blobs: readonly ObjectId[], signal = this.#signal, arrivals?: Arrivals): Promise<void> {
-    const unknown = (id: ObjectId): boolean => !this.#known.has(id)
-    this.#recall(new Set(blobs.filter(unknown)))
+    const wanted = this.#recall(blobs.filter((id) => !this.#known.has(id)))
     arrivals?.notify()
-    const wanted = blobs.filter(unknown)
     if (wanted.length === 0) return
     const addAll: OnStored = (stored) => {
       this.#addTaken(stored)
@@ -215,6 +215,8 @@ class Surveyor {
 
   #addTaken(blobs: ReadonlyMap<ObjectId, TakenBlob>): void {
     for (const [id, taken] of blobs) {
+      // The result of `take` repeats what was stored before its end.
+      if (this.#taken.has(id)) continue
       this.#taken.set(id, taken)
       this.#known.set(id, taken.kind === 'refused' ? taken : knownContent(taken))
     }
