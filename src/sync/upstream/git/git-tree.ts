@@ -73,6 +73,8 @@ class GitTree implements Tree {
   readonly #trees: ReadonlyMap<ObjectId, Uint8Array>
   readonly #fetch: Fetch
   readonly #reach: GitReach
+  /** The trees listed last: the search for skills lists each folder of a skill twice, to walk it and for its files. */
+  readonly #listed = new Map<ObjectId, readonly TreeEntry[]>()
 
   constructor(revision: Revision, opened: OpenedTree, fetch: Fetch, reach: GitReach) {
     const { root, commit, tag } = opened
@@ -85,9 +87,14 @@ class GitTree implements Tree {
   }
 
   list(tree: ObjectId): readonly TreeEntry[] {
+    const listed = this.#listed.get(tree)
+    if (listed !== undefined) return listed
     const bytes = this.#trees.get(tree)
     if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it was not fetched`)
-    return parseTree(bytes, formatOf(tree), this.#reach.limits.segmentBytes)
+    const entries = parseTree(bytes, formatOf(tree), this.#reach.limits.segmentBytes)
+    if (this.#listed.size === MOST_LISTED) this.#listed.clear()
+    this.#listed.set(tree, entries)
+    return entries
   }
 
   async take(
@@ -122,6 +129,9 @@ class GitTree implements Tree {
     await this.#fetch[Symbol.asyncDispose]()
   }
 }
+
+/** More than a skill has folders. */
+const MOST_LISTED = 64
 
 interface Fetch extends AsyncDisposable {
   readonly ask: ObjectWorker['ask']
