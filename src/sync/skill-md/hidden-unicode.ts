@@ -333,8 +333,13 @@ const FIRST_UNITS = [
   String.raw`\ud82f\ud834\ud83f\ud87f\ud8bf\ud8ff\ud93f\ud97f\ud9bf\ud9ff\uda3f\uda7f\udabf\udaff\udb3f-\udbff`,
 ].join('')
 
-const SUSPECT = new RegExp(String.raw`[${FIRST_UNITS}]|\r(?!\n)`, 'g')
-const SUSPECT_OR_HALF = new RegExp(String.raw`[${FIRST_UNITS}\ud800-\udfff]|\r(?!\n)`, 'g')
+const SUSPECT = suspectOf(FIRST_UNITS)
+const SUSPECT_OR_HALF = suspectOf(String.raw`${FIRST_UNITS}\ud800-\udfff`)
+
+/** Most characters of most texts are passed by the first class, which takes a tenth of the time of the second. */
+function suspectOf(units: string): RegExp {
+  return new RegExp(String.raw`[^\t\n -~](?<=[${units}]|\r(?!\n))`, 'g')
+}
 
 /** Hidden characters that spell out text for models only: tags, and the variation selectors that stand for bytes. */
 const SMUGGLERS = String.raw`\u{E0000}-\u{E007F}\u{E0100}-\u{E01EF}`
