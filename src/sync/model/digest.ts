@@ -19,7 +19,7 @@ export function digestOf(files: readonly DigestedFile[]): string {
     at = bytes.writeBigUInt64BE(BigInt(size), at)
     at += bytes.write(sha256, at, 'hex')
   }
-  return hash('sha256', bytes)
+  return hash('sha256', bytes.subarray(0, at))
 }
 
 /** The number of bytes of a file that the digest covers. */
