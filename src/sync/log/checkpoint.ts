@@ -1,0 +1,35 @@
+import { HASH_BYTES } from './merkle-tree.ts'
+import type { TreeHead } from './merkle-tree.ts'
+import { NoteRefused, openNote, signNote } from './signed-note.ts'
+import type { NoteSigner, NoteVerifier } from './signed-note.ts'
+
+/** The head of a log, as a log signs it (c2sp.org/tlog-checkpoint). */
+export interface Checkpoint extends TreeHead {
+  /** The name of the log. */
+  readonly origin: string
+}
+
+/** Signs the head of a log. */
+export function signCheckpoint({ origin, size, root }: Checkpoint, signers: readonly NoteSigner[]): string {
+  return signNote(`${origin}\n${size}\n${Buffer.from(root).toString('base64')}\n`, signers)
+}
+
+/** A checkpoint with the keys that have signed it. */
+export interface OpenedCheckpoint extends Checkpoint {
+  readonly signers: readonly NoteVerifier[]
+}
+
+/**
+ * Reads the head of a log. Throws `NoteRefused` if no known key has signed it, if it is of another log, or if it has the
+ * wrong form. Extension lines are ignored.
+ */
+export function openCheckpoint(note: string, origin: string, verifiers: readonly NoteVerifier[]): OpenedCheckpoint {
+  const { text, signers } = openNote(note, verifiers)
+  const [named = '', size = '', hash = ''] = text.split('\n')
+  if (named !== origin) throw new NoteRefused(`it is of the log "${named}", not of "${origin}"`)
+  const root = Buffer.from(hash, 'base64')
+  if (!/^(?:0|[1-9]\d{0,15})$/.test(size) || !Number.isSafeInteger(Number(size)))
+    throw new NoteRefused('it has no valid size')
+  if (root.length !== HASH_BYTES || root.toString('base64') !== hash) throw new NoteRefused('it has no valid root hash')
+  return { origin, size: Number(size), root, signers }
+}
