@@ -44,7 +44,7 @@ async function rangeHash(start: number, end: number, read: ReadHash): Promise<Bu
  * The complete subtrees of the entries from `start` until `end`, largest first. `start` is a multiple of the largest one,
  * as for every range that the tree itself has.
  */
-function subtreesOf(start: number, end: number): Subtree[] {
+export function subtreesOf(start: number, end: number): Subtree[] {
   const subtrees: Subtree[] = []
   for (let at = start; at < end;) {
     const level = Math.floor(Math.log2(end - at))

@@ -1,4 +1,4 @@
-import { HASH_BYTES, leafHash, nodeHash } from './merkle-tree.ts'
+import { HASH_BYTES, nodeHash } from './merkle-tree.ts'
 import type { ReadHash, Subtree } from './merkle-tree.ts'
 
 /** The hashes of one tile of full width (c2sp.org/tlog-tiles). */
@@ -106,18 +106,15 @@ export function bundleOf(entries: readonly Uint8Array[]): Buffer {
   )
 }
 
-/** The entries of a bundle of this width whose hashes are those of the tile. `undefined` if they are not. */
-export function entriesIn(bundle: Uint8Array, width: number, tile: Uint8Array): readonly Uint8Array[] | undefined {
+/** The entries of a bundle of this width; `undefined` if it has another number of them. */
+export function entriesOf(bundle: Uint8Array, width: number): readonly Uint8Array[] | undefined {
   const view = Buffer.from(bundle.buffer, bundle.byteOffset, bundle.byteLength)
   const entries: Uint8Array[] = []
   let at = 0
   while (at + 2 <= view.length && entries.length < width) {
     const end = at + 2 + view.readUInt16BE(at)
     if (end > view.length) return undefined
-    const entry = view.subarray(at + 2, end)
-    const expected = tile.subarray(entries.length * HASH_BYTES, (entries.length + 1) * HASH_BYTES)
-    if (Buffer.compare(leafHash(entry), expected) !== 0) return undefined
-    entries.push(entry)
+    entries.push(view.subarray(at + 2, end))
     at = end
   }
   return at === view.length && entries.length === width ? entries : undefined

@@ -1,0 +1,46 @@
+import { EMPTY_ROOT, leafHash, nodeHash, subtreesOf } from './merkle-tree.ts'
+import type { ReadHash } from './merkle-tree.ts'
+
+/**
+ * The complete subtrees at the right edge of a log, largest first: one for each bit of its size that is set. They are all
+ * that is needed to append entries and to compute the root, 32 bytes for each doubling of the log.
+ */
+export interface LogEdge {
+  readonly size: number
+  readonly hashes: readonly Uint8Array[]
+}
+
+/** The edge of a log without entries. */
+export const EMPTY_EDGE: LogEdge = { size: 0, hashes: [] }
+
+/** The edge after these entries are appended. */
+export function appended(edge: LogEdge, entries: Iterable<Uint8Array>): LogEdge {
+  const hashes = [...edge.hashes]
+  let { size } = edge
+  for (const entry of entries) {
+    let hash: Uint8Array = leafHash(entry)
+    // Each complete subtree of the same size joins it, as a carry does in binary addition.
+    for (let rest = size; rest % 2 === 1; rest = Math.floor(rest / 2)) hash = nodeHash(hashes.pop() ?? EMPTY_ROOT, hash)
+    hashes.push(hash)
+    size += 1
+  }
+  return { size, hashes }
+}
+
+/** The root of the log with this edge. */
+export function rootAt({ hashes }: LogEdge): Uint8Array {
+  const [last, ...others] = hashes.toReversed()
+  return last === undefined ? EMPTY_ROOT : others.reduce((right, left) => nodeHash(left, right), last)
+}
+
+/** Reads the edge of the first `size` entries. */
+export async function readEdge(size: number, read: ReadHash): Promise<LogEdge> {
+  const hashes: Uint8Array[] = []
+  for (const subtree of subtreesOf(0, size)) hashes.push(await read(subtree))
+  return { size, hashes }
+}
+
+/** True if the edge has as many hashes as an edge of its size: all that can be checked without the log. */
+export function isEdge({ size, hashes }: LogEdge): boolean {
+  return Number.isSafeInteger(size) && size >= 0 && subtreesOf(0, size).length === hashes.length
+}
