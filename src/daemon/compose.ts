@@ -9,7 +9,8 @@ import { Keyring } from './credentials/keyring.ts'
 import { PageData } from './http/page-data.ts'
 import { McpDecisions } from './mcp-sources/mcp-decisions.ts'
 import { McpSources } from './mcp-sources/mcp-sources.ts'
-import { Publications } from './publish/publications.ts'
+import { Channels } from './publish/channels.ts'
+import { Publications, whyIncomplete } from './publish/publications.ts'
 import { Candidates } from './pull/candidates.ts'
 import { CollectionTimes } from './pull/collection-times.ts'
 import { DocumentThread } from './pull/document-thread.ts'
@@ -19,6 +20,7 @@ import { Rollbacks } from './pull/run-rollback.ts'
 import { ServedCatalog } from './pull/served-catalog.ts'
 import { StoreContentReader } from './pull/store-content-reader.ts'
 import type { ReloadState } from './reload-state.ts'
+import { ChannelWatches } from './schedule/channel-watches.ts'
 import { PullActivity } from './schedule/pull-activity.ts'
 import { PullScheduler } from './schedule/pull-scheduler.ts'
 import { Searching } from './search/search-service.ts'
@@ -49,7 +51,8 @@ export function compose(loaded: LoadedParts) {
   const reader = new DocumentThread()
   const served = new ServedCatalog(loaded)
   const collections = new CollectionTimes(clock)
-  const base = { ...loaded, keyring, activity, reader, served, collections }
+  const channels = new Channels({ ...loaded, whyNot: () => whyIncomplete(loaded) })
+  const base = { ...loaded, keyring, activity, reader, served, collections, channels }
 
   const mcp = new McpSources(base)
   const servers = mcp.connections
@@ -80,6 +83,13 @@ export function compose(loaded: LoadedParts) {
     contractProblems: () => contract.known,
   })
 
+  const channelWatches = new ChannelWatches({
+    ...base,
+    onNews: (id) => {
+      activity.heard(id)
+      scheduler.trigger(id)
+    },
+  })
   servers.onNews((id) => {
     activity.heard(id)
     scheduler.trigger(id)
@@ -93,6 +103,8 @@ export function compose(loaded: LoadedParts) {
   return {
     activity,
     candidates,
+    channelWatches,
+    channels,
     contents,
     decisions,
     folders,

@@ -1,4 +1,5 @@
 import type { OAuthOptions } from '../serve/http/access/protected-resource.ts'
+import type { ChannelHost } from '../serve/http/routes/channel-routes.ts'
 import type { Unready } from '../serve/http/routes/health.ts'
 import type { Webhooks } from '../serve/http/routes/webhook.ts'
 import type { MarketplaceHost } from '../serve/marketplace/marketplaces.ts'
@@ -12,7 +13,7 @@ import type { Linking } from './agent-folders/link-sync.ts'
 import { compose } from './compose.ts'
 import type { Composition, LoadedParts } from './compose.ts'
 import { idsOf } from './config/config.ts'
-import type { Config } from './config/config.ts'
+import type { ChannelFolder, Config } from './config/config.ts'
 import type { DaemonContext } from './context.ts'
 import { servingOf } from './http/mcp-serving.ts'
 import type { PageData } from './http/page-data.ts'
@@ -23,6 +24,7 @@ import type { McpDecisions } from './mcp-sources/mcp-decisions.ts'
 import { forgetRemoved } from './mcp-sources/mcp-sources.ts'
 import { daemonFiguresOf } from './metrics/daemon-figures.ts'
 import type { DaemonFigures } from './metrics/metrics.ts'
+import type { ChannelEnd } from './publish/channel-publisher.ts'
 import { marketplaceScratch } from './publish/marketplace-scratch.ts'
 import type { PublicationEnd } from './publish/publication-status.ts'
 import type { PublishRequest } from './publish/publications.ts'
@@ -184,6 +186,11 @@ export class Daemon implements AsyncDisposable {
     return new SessionJournal(this.#loaded)
   }
 
+  /** The channels that other daemons follow. */
+  get channels(): ChannelHost {
+    return this.#parts.channels
+  }
+
   /** The services of the plugin marketplace. */
   get marketplace(): Omit<MarketplaceHost, 'config'> {
     const { store, log } = this.#loaded
@@ -198,9 +205,11 @@ export class Daemon implements AsyncDisposable {
    * and the published branches of the configuration up to date.
    */
   poll(): void {
-    const { folders, mcp, publications, scheduler } = this.#parts
+    const { channels, channelWatches, folders, mcp, publications, scheduler } = this.#parts
+    channelWatches.start()
     folders.follow()
     publications.follow()
+    channels.follow()
     const follow = (): void => {
       mcp.watch()
       mcp.advance.follow()
@@ -214,6 +223,11 @@ export class Daemon implements AsyncDisposable {
   /** Publishes the marketplace now. Rejects if nothing can be published. */
   async publish(asked: PublishRequest, signal: AbortSignal): Promise<readonly PublicationEnd[]> {
     return this.#parts.publications.publish(asked, signal)
+  }
+
+  /** Writes the channel to a folder now. Rejects if that fails. */
+  async publishTo(folder: ChannelFolder, signal: AbortSignal): Promise<ChannelEnd> {
+    return this.#parts.channels.publish(folder, signal)
   }
 
   /** Adds the HTTP side to the status from now on. */
@@ -305,8 +319,10 @@ export class Daemon implements AsyncDisposable {
 
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
-    const { folders, publications, scheduler, puller } = this.#parts
+    const { channels, channelWatches, folders, publications, scheduler, puller } = this.#parts
+    await channelWatches[Symbol.asyncDispose]()
     await publications[Symbol.asyncDispose]()
+    await channels[Symbol.asyncDispose]()
     await folders[Symbol.asyncDispose]()
     await scheduler[Symbol.asyncDispose]()
     this.#watching?.[Symbol.dispose]()

@@ -7,6 +7,7 @@ export const SCOPES = [
   'page',
   'well-known',
   'marketplace',
+  'channel',
   'metrics',
 ] as const
 export type Scope = (typeof SCOPES)[number]

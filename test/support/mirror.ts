@@ -158,7 +158,7 @@ async function daemonOf(config: Config, lines: string[], clock: Clock): Promise<
 
 async function httpOf(daemon: Daemon, config: Config): Promise<HttpServer> {
   const listen = { host: config.serve.http.host, port: 0 }
-  const { tokens, oauth, page: news, marketplace } = daemon
+  const { tokens, oauth, page: news, marketplace, channels } = daemon
   return serveHttp(
     daemon.serving,
     httpOptionsOf(config, {
@@ -168,6 +168,7 @@ async function httpOf(daemon: Daemon, config: Config): Promise<HttpServer> {
       clock: systemClock,
       news,
       marketplace,
+      channels,
       onError: (error) => {
         throw error
       },

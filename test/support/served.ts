@@ -111,6 +111,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     oauth: daemon.oauth,
     news: daemon.page,
     marketplace: { ...daemon.marketplace, ...options.marketplace },
+    channels: daemon.channels,
     clock: { monotonicMs: options.now ?? (() => systemClock.monotonicMs()) },
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })

@@ -62,6 +62,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     enroll: async () => (await import('./run/enroll.ts')).enroll,
     marketplace: async () => (await import('./show/marketplace.ts')).marketplaceCommand,
     publish: async () => (await import('./change/publish.ts')).publish,
+    channel: async () => (await import('./run/channel.ts')).channel,
     export: async () => (await import('./sbom/export.ts')).exportBill,
     backup: async () => (await import('./run/backup.ts')).backupCommand,
     restore: async () => (await import('./run/backup.ts')).restoreCommand,

@@ -109,7 +109,8 @@ const OF_PROXIES = ['proxy-authenticate', 'proxy-authorization']
 /** Reports a credential next to an address that must not have one, whether the source or `defaults` sets it. */
 function misuseFaults(source: unknown, defaults: readonly (Entry & { readonly match: string })[], path: KeyPath) {
   const key = ['mcp', 'git'].find((key) => isObject(source) && typeof source[key] === 'string') ?? 'url'
-  const url = isObject(source) ? source[key] : undefined
+  const followed = isObject(source) && isObject(source['follow']) ? source['follow']['url'] : undefined
+  const url = isObject(source) ? (source[key] ?? followed) : undefined
   if (!isObject(source) || typeof url !== 'string') return []
   const merged: Entry = withDefaults(source, url, defaults)
   const misuse = merged['auth'] === undefined ? undefined : authMisuse(url, merged['auth'], merged['proxy'])

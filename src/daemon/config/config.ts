@@ -43,6 +43,10 @@ export interface Config {
   readonly links: readonly KeptFolder[]
   /** The repositories that the daemon publishes the marketplace to. */
   readonly publications: readonly Publication[]
+  /** The name and the keys of the channel; `undefined` if there is none. */
+  readonly channel: ChannelConfig | undefined
+  /** The folders that the channel is written to. */
+  readonly channelFolders: readonly ChannelFolder[]
   /** The access that hosts are given by the beginning of an address, for addresses that a command names. */
   readonly hosts: readonly HostDefaults[]
   /** The state folder. */
@@ -65,6 +69,19 @@ export interface Config {
 
 /** A folder of skills: that of an agent, or the one at an absolute path. */
 export type KeptFolder = { readonly copies: boolean } & ({ readonly agent: string } | { readonly to: string })
+
+/** The log of the channel, which is signed with each of the keys. */
+export interface ChannelConfig {
+  readonly name: string
+  readonly keys: readonly SecretReference[]
+}
+
+/** A folder with the channel of everything that is served, or of one pack. */
+export interface ChannelFolder {
+  /** Absolute. */
+  readonly to: string
+  readonly pack: string | undefined
+}
 
 /** A branch of a git repository to which the marketplace is published. */
 export interface Publication extends HostConfig {

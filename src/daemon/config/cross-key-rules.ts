@@ -65,15 +65,19 @@ function docsOwners(sources: readonly unknown[]): Fault[] {
 function sourceFaults(source: unknown, path: KeyPath): Fault[] {
   if (!isObject(source)) return []
   const faults: Fault[] = []
-  const places = ['url', 'path', 'mcp'].filter((key) => Object.hasOwn(source, key))
+  const places = ['url', 'path', 'mcp', 'follow'].filter((key) => Object.hasOwn(source, key))
   if (places.length === 0)
-    faults.push({ path, message: 'needs `url`, the address of a git repository, `path`, a folder, or `mcp`, a server' })
+    faults.push({
+      path,
+      message:
+        'needs `url`, the address of a git repository, `path`, a folder, `mcp`, a server, or `follow`, a channel',
+    })
   if (places.length > 1) faults.push({ path, message: `has ${inWords(places)}; keep one of them` })
   const isServer = Object.hasOwn(source, 'mcp')
   if (isServer && source['unverifiable'] === 'serve' && source['approval'] !== 'none')
     faults.push({ path: [...path, 'unverifiable'], message: UNAPPROVABLE })
   const strays = places.length === 1 ? strayFaults(source, path) : []
-  return [...faults, ...timeFaults(source, path), ...strays, ...programFaults(source, path)]
+  return [...faults, ...timeFaults(source, path), ...strays, ...hostlessFaults(source, path)]
 }
 
 const UNAPPROVABLE =
@@ -98,6 +102,8 @@ interface Stray {
   readonly keys: Readonly<Record<string, string>>
 }
 
+const OF_HUB = 'the hub of a channel has decided it'
+
 const STRAYS: readonly Stray[] = [
   {
     goesWith: ['url'],
@@ -110,7 +116,7 @@ const STRAYS: readonly Stray[] = [
     },
   },
   {
-    goesWith: ['url', 'mcp'],
+    goesWith: ['url', 'mcp', 'follow'],
     keys: {
       auth: 'a folder has no host',
       ca: 'a folder has no host',
@@ -124,10 +130,21 @@ const STRAYS: readonly Stray[] = [
   {
     goesWith: ['url', 'path'],
     keys: {
-      root: 'a server has no folders',
-      lfs: 'a server has no git LFS pointers',
-      docs: 'a server lists only skills',
-      marketplace: 'a server lists only skills',
+      root: 'a server and a channel have no folders',
+      lfs: 'a server and a channel have no git LFS pointers',
+      docs: 'a server and a channel have only skills',
+      marketplace: 'a server and a channel have only skills',
+    },
+  },
+  {
+    goesWith: ['url', 'path', 'mcp'],
+    keys: {
+      unlisted: OF_HUB,
+      names: OF_HUB,
+      nested: OF_HUB,
+      strict: OF_HUB,
+      contract: OF_HUB,
+      policy: OF_HUB,
     },
   },
   {
@@ -145,14 +162,19 @@ const STRAYS: readonly Stray[] = [
 ]
 
 /** A program is not reached over a network, and receives no credential. */
-function programFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
-  if (!isObject(source['mcp'])) return []
+function hostlessFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
+  const message = whyHostless(source)
+  if (message === undefined) return []
   return ['auth', 'ca', 'proxy']
     .filter((key) => Object.hasOwn(source, key))
-    .map((key): Fault => {
-      const message = 'is only for the address of a server: a program gets what it needs in its `env`'
-      return { path: [...path, key], at: 'key', message }
-    })
+    .map((key): Fault => ({ path: [...path, key], at: 'key', message }))
+}
+
+function whyHostless({ mcp, follow }: Readonly<Record<string, unknown>>): string | undefined {
+  if (isObject(mcp)) return 'is only for the address of a server: a program gets what it needs in its `env`'
+  if (isObject(follow) && Object.hasOwn(follow, 'path'))
+    return 'is only for the address of a channel: a folder has no host'
+  return undefined
 }
 
 function gateFaults(gate: unknown): Fault[] {
@@ -199,31 +221,46 @@ function marketplaceFaults(value: unknown): Fault[] {
   ]
 }
 
-/** Each publication has a marketplace to publish, and a branch for itself: two would take turns on it for ever. */
+/** Each publication has what it publishes, and a branch or a folder for itself: two would take turns on it for ever. */
 function publicationFaults(value: unknown): Fault[] {
   const serve = isObject(value) ? value['serve'] : undefined
   const hasMarketplace = isObject(serve) && isObject(serve['marketplace'])
+  const hasChannel = isObject(value) && isObject(value['channel'])
   const packs = new Set(entriesOf(value, 'packs').map((pack) => (isObject(pack) ? pack['id'] : undefined)))
   const first = new Map<string, number>()
   const faults: Fault[] = []
   for (const [index, entry] of entriesOf(value, 'publish').entries()) {
     if (!isObject(entry)) continue
-    const { git, branch = 'main', pack } = entry
+    const { git, to, branch = 'main', pack } = entry
     const path = ['publish', index]
-    if (!hasMarketplace) faults.push({ path, message: 'needs `serve.marketplace`, which is what is published' })
+    if (to !== undefined) faults.push(...channelFolderFaults(entry, hasChannel, path))
+    if (git !== undefined && !hasMarketplace)
+      faults.push({ path, message: 'needs `serve.marketplace`, which is what is published' })
     if (pack !== undefined && !packs.has(pack))
       faults.push({ path: [...path, 'pack'], message: 'must be the id of a pack' })
-    if (typeof git !== 'string') continue
-    const key = JSON.stringify([normal(git), branch])
+    const place = typeof git === 'string' ? [normal(git), branch] : [to]
+    const key = JSON.stringify(place)
     const earlier = first.get(key)
     if (earlier === undefined) first.set(key, index)
-    else
-      faults.push({
-        path,
-        message: `has the address and the branch of ${keyText(['publish', earlier])}; they must differ`,
-      })
+    else {
+      const what = typeof git === 'string' ? 'the address and the branch' : 'the folder'
+      faults.push({ path, message: `has ${what} of ${keyText(['publish', earlier])}; they must differ` })
+    }
   }
   return faults
+}
+
+/** Finds the faults of a publication to a folder. */
+function channelFolderFaults(entry: object, hasChannel: boolean, path: KeyPath): Fault[] {
+  const keys = ['branch', 'auth', 'ca', 'proxy'].filter((key) => Object.hasOwn(entry, key))
+  return [
+    ...(hasChannel ? [] : [{ path, message: 'needs `channel`, which has the name and the key of what is published' }]),
+    ...keys.map((key): Fault => ({
+      path: [...path, key],
+      at: 'key',
+      message: 'goes with `git` alone: a folder has no host',
+    })),
+  ]
 }
 
 /** The marketplace of one pack is named after both. */

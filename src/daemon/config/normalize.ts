@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive.ts'
 import type { PackSelection, Pack } from '../../sync/catalog/pack.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
-import type { Brakes, Budgets, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
+import type { Brakes, Budgets, ChannelSource, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
 import type { ProxyChoice, HostAuth, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './auth.ts'
 import { TOKEN_USERNAME } from './auth.ts'
 import type {
@@ -16,6 +16,7 @@ import type {
   KeptFolder,
   Limits,
   Mode,
+  ChannelConfig,
   Publication,
   SignedBy,
 } from './config.ts'
@@ -69,7 +70,11 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     },
     packs: file.packs?.map(packOf) ?? [],
     links: file.links?.map((entry) => keptFolderOf(entry, absolute)) ?? [],
-    publications: (file.publish ?? []).map((entry) => publicationOf(entry, file.defaults ?? [], absolute)),
+    publications: (file.publish ?? []).flatMap((entry) => publicationOf(entry, file.defaults ?? [], absolute)),
+    channel: file.channel && channelOf(file.channel, settling.reference),
+    channelFolders: (file.publish ?? []).flatMap(({ to, pack }) =>
+      to === undefined ? [] : [{ to: absolute(to), pack }],
+    ),
     hosts: (file.defaults ?? []).map((entry) => hostDefaultsOf(entry, absolute)),
     state: file.state === undefined ? environment.state : absolute(file.state),
     runtime: environment.runtime,
@@ -125,12 +130,18 @@ function keptFolderOf(entry: NonNullable<ConfigFile['links']>[number], absolute:
   return { agent, copies }
 }
 
-function publicationOf(entry: PublicationEntry, defaults: readonly DefaultsEntry[], absolute: Absolute): Publication {
+function publicationOf(entry: PublicationEntry, defaults: readonly DefaultsEntry[], absolute: Absolute): Publication[] {
   const { git: url, branch = 'main', pack } = entry
-  // The schema refuses an entry without an address before this point.
-  if (url === undefined) throw new TypeError('A publication without an address was let through')
+  if (url === undefined) return []
   const { auth, ca, proxy } = withDefaults(entry, url, defaults)
-  return { kind: 'git', url, branch, pack, ...hostConfigOf({ auth, ca, proxy }, absolute) }
+  return [{ kind: 'git', url, branch, pack, ...hostConfigOf({ auth, ca, proxy }, absolute) }]
+}
+
+function channelOf(
+  { name, key }: NonNullable<ConfigFile['channel']>,
+  reference: (entry: SecretEntry) => SecretReference,
+): ChannelConfig {
+  return { name, keys: [key].flat().map(reference) }
 }
 
 function hostDefaultsOf({ match, auth, ca, proxy }: DefaultsEntry, absolute: Absolute): HostDefaults {
@@ -154,8 +165,8 @@ function hostConfigOf(
 }
 
 /** The address that `defaults` are matched against. */
-function addressOf({ url, mcp }: SourceEntry): string {
-  return url ?? (typeof mcp === 'string' ? mcp : '')
+function addressOf({ url, mcp, follow }: SourceEntry): string {
+  return url ?? follow?.url ?? (typeof mcp === 'string' ? mcp : '')
 }
 
 /** A bare name is looked up in PATH. */
@@ -183,7 +194,10 @@ function configuredOf(entry: SourceEntry, absolute: Absolute): ConfiguredSource 
   const program = typeof entry.mcp === 'object' ? programValuesOf(entry.mcp.env, absolute) : undefined
   return {
     source: sourceOf(entry, absolute),
-    access: entry.mcp === undefined ? accessOf(entry.auth, absolute) : bearerOf(entry.auth, absolute),
+    access:
+      entry.mcp === undefined && entry.follow === undefined
+        ? accessOf(entry.auth, absolute)
+        : bearerOf(entry.auth, absolute),
     ...(program !== undefined && { programEnv: program }),
     ca: entry.ca === undefined ? undefined : absolute(entry.ca),
     proxy: proxyOf(entry.proxy, absolute),
@@ -224,10 +238,22 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     const folder = absolute(path)
     return { kind: 'directory', id, url: pathToFileURL(folder).href, path: folder, links, ...following, ...selection }
   }
+  if (entry.follow !== undefined) return { id, ...channelSourceOf(entry.follow, absolute), ...following, ...selection }
   if (entry.mcp !== undefined) return { ...mcpOf(entry, entry.mcp, absolute), ...following, ...selection }
   // The rules between keys refuse a source without an address before this point.
   if (url === undefined) throw new TypeError('A source without an address was let through')
   return { kind: 'git', id, url, backend: entry.backend ?? 'auto', ...following, ...selection }
+}
+
+function channelSourceOf(
+  { url, path, key, max_age: maxAgeMs }: NonNullable<SourceEntry['follow']>,
+  absolute: Absolute,
+): Pick<ChannelSource, 'kind' | 'url' | 'place' | 'keys' | 'maxAgeMs'> {
+  const signed = { keys: [key].flat(), maxAgeMs }
+  if (url !== undefined)
+    return { kind: 'channel', url: url.endsWith('/') ? url : `${url}/`, place: { kind: 'http' }, ...signed }
+  const folder = absolute(path ?? '')
+  return { kind: 'channel', url: pathToFileURL(folder).href, place: { kind: 'folder', path: folder }, ...signed }
 }
 
 type OfMcp = Pick<
@@ -335,7 +361,7 @@ function webhookOf(entry: SourceEntry['webhook'], absolute: (path: string) => st
   return entry && { provider: entry.provider, secret: referenceOf(entry.secret, absolute) }
 }
 
-/** The credential for an MCP server: there a token is a bearer token, unlike for git hosts. */
+/** The credential for an MCP server or another hub: there a token is a bearer token, unlike for git hosts. */
 function bearerOf(auth: AuthEntry | undefined, absolute: Absolute): HostAuth {
   if (auth?.token === undefined || auth.username !== undefined) return accessOf(auth, absolute)
   return { kind: 'bearer', token: referenceOf(auth.token, absolute) }

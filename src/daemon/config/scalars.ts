@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { isKeyName, parseVerifier } from '../../sync/log/signed-note.ts'
 import { isSourceId } from '../../sync/model/source-id.ts'
 import { readUpstreamSkillUri } from '../../sync/model/upstream-uri.ts'
 import { cronTimeOf, isCronExpression, nextTimeMs } from '../base/cron-time.ts'
@@ -264,6 +265,19 @@ export function serverUrl() {
     const url = URL.parse(text)
     return url === null || (url.search === '' && url.hash === '')
   }, 'must not contain a query or a fragment; a credential goes into `auth`')
+}
+
+/** The public key of a log, as `skillsyncd channel` prints it. */
+export function logKey() {
+  return line(1_000).refine(
+    (text) => parseVerifier(text) !== undefined,
+    'must be the public key of a channel, NAME+ID+KEY, as skillsyncd channel prints it at the hub',
+  )
+}
+
+/** The name of a log: that of its key, and the first line of its checkpoints. */
+export function logName() {
+  return line(200).refine(isKeyName, 'must be a name without spaces and +, such as skills.example.com/channel')
 }
 
 /** The SKILL.md of a skill that the operator wants from a server. */

@@ -12,13 +12,14 @@ import {
   globs,
   id,
   line,
+  logKey,
   path,
   ref,
   serverUrl,
   skillUriScalar,
   webUrl,
 } from './scalars.ts'
-import { AUTH, PROGRAM, PROXY_AUTH, SECRET } from './schema-access.ts'
+import { AUTH, oneOf, PROGRAM, PROXY_AUTH, SECRET } from './schema-access.ts'
 
 // One entry of `sources`, including the keys of later versions: the name of a key never changes.
 
@@ -136,6 +137,24 @@ export const SHARED = {
     .describe('The proxy for this host, or none. Default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY define.'),
 }
 
+const FOLLOW = z
+  .strictObject({
+    url: serverUrl().optional().describe('The address of the channel: https://…/channel/ of a hub, or any web server.'),
+    path: path().optional().describe('A folder with the channel: on a disk that is shared, or that was carried here.'),
+    key: z
+      .union([logKey(), z.array(logKey()).min(1).max(8)], { error: 'must be a public key of the channel, or a list' })
+      .describe('The public key that the channel is signed with; during a change of keys, both.'),
+    max_age: duration()
+      .optional()
+      .describe(
+        'The age of the newest entry of its log above which the channel counts as stopped. A hub adds one each 12 hours. Default: any age.',
+      ),
+  })
+  .refine(...oneOf('url', 'path'))
+  .refine(({ key }) => new Set([key].flat().map((one) => one.split('+', 1)[0])).size <= 1, {
+    error: 'has keys with different names; all keys of a channel have its name',
+  })
+
 const WHERE = {
   url: gitUrl()
     .optional()
@@ -155,6 +174,9 @@ const WHERE = {
     })
     .optional()
     .describe('Another MCP server that publishes skills: the address of its endpoint, or the program to start.'),
+  follow: FOLLOW.optional().describe(
+    'The channel of another hub: its skills as they are there, each below the id of its source.',
+  ),
 }
 
 const SELECTION = {

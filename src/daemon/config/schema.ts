@@ -1,7 +1,20 @@
 import { z } from 'zod'
 import { AGENTS } from '../agents/agents.ts'
-import { addressPrefix, branch, bytes, count, duration, id, line, path, prose, pushUrl, webUrl } from './scalars.ts'
-import { GATE_AUTH, oneOf, PROGRAM } from './schema-access.ts'
+import {
+  addressPrefix,
+  branch,
+  bytes,
+  count,
+  duration,
+  id,
+  line,
+  logName,
+  path,
+  prose,
+  pushUrl,
+  webUrl,
+} from './scalars.ts'
+import { GATE_AUTH, oneOf, PROGRAM, SECRET } from './schema-access.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
 import { SERVE } from './schema-serve.ts'
 import { SHARED, SOURCE } from './schema-source.ts'
@@ -61,15 +74,29 @@ const PUBLICATION = z
     git: pushUrl()
       .optional()
       .describe('A git repository, http(s) only: the marketplace is pushed to a branch of it, and never with force.'),
-    branch: branch().optional().describe('The branch, which is created if it does not exist. Default: main.'),
-    pack: id()
+    to: path()
       .optional()
-      .describe('The marketplace of this pack only. Default: the marketplace of everything that is served.'),
+      .describe('A folder: the channel is written to it, for any web server or for a disk to carry; needs `channel`.'),
+    branch: branch().optional().describe('The branch, which is created if it does not exist. Default: main.'),
+    pack: id().optional().describe('The skills of this pack only. Default: everything that is served.'),
     auth: SHARED.auth,
     ca: SHARED.ca,
     proxy: SHARED.proxy,
   })
-  .refine(...oneOf('git'))
+  .refine(...oneOf('git', 'to'))
+
+const CHANNEL = z.strictObject({
+  name: logName().describe(
+    'The name of the log, for followers: the address of the channel without https://. Followers refuse a log with another name.',
+  ),
+  key: z
+    .union([SECRET, z.array(SECRET).min(1).max(8)], {
+      error: 'must be { env: NAME }, { file: PATH } or { credential: NAME }, or a list of these',
+    })
+    .describe(
+      'The place that the private key is read from, which skillsyncd channel new-key makes. A list signs with each.',
+    ),
+})
 
 const AUDIT = z.strictObject({
   enabled: z.boolean().optional().describe('false: nothing is written. Default: true.'),
@@ -120,8 +147,11 @@ export const CONFIG = z.strictObject({
     .array(PUBLICATION)
     .optional()
     .describe(
-      'The repositories that the marketplace is pushed to after each change, besides /marketplace.git; needs `serve.marketplace`.',
+      'After each change: the repositories that the marketplace is pushed to, which need `serve.marketplace`, and the folders that the channel is written to, which need `channel`.',
     ),
+  channel: CHANNEL.optional().describe(
+    'The channel of this hub: what it serves, as files with a signed log that other daemons follow.',
+  ),
   state: path()
     .optional()
     .describe('The folder for everything that survives a restart. Default: ~/.local/state/skillsyncd.'),

@@ -123,7 +123,8 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     },
     async publish(params, _, signal) {
       checked(params)
-      const { git: url, branch, pack, dry } = parseParams(PUBLISH, params)
+      const { to, git: url, branch, pack, dry } = parseParams(PUBLISH, params)
+      if (to !== undefined) return [{ to, ...(pack && { pack }), ...(await daemon.publishTo({ to, pack }, signal)) }]
       const named = url === undefined ? undefined : { url, branch, pack }
       return daemon.publish({ named, isDry: dry }, signal)
     },
@@ -217,6 +218,7 @@ const RENEW_TOKEN = z.object({ name: z.string(), expires: TOKEN.shape.expires })
 const REVOKE_TOKEN = z.object({ name: z.string() })
 const CANDIDATE = z.object({ source: z.string(), commit: z.string().optional() })
 const PUBLISH = z.object({
+  to: z.string().optional(),
   git: z.string().optional(),
   branch: z.string().optional(),
   pack: z.string().optional(),

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { threadMs } from '../../base/thread-time.ts'
 import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts'
+import type { ChannelHost } from '../../serve/http/routes/channel-routes.ts'
 import type { HttpOptions } from '../../serve/http/server.ts'
 import type { MarketplaceHost } from '../../serve/marketplace/marketplaces.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
@@ -21,11 +22,12 @@ interface EdgeParts {
   readonly news: Pick<PageData, 'host'>
   readonly onError: HttpOptions['onError']
   readonly marketplace: Omit<MarketplaceHost, 'config'>
+  readonly channels: ChannelHost
 }
 
 /** The HTTP options that follow from the configuration. */
 export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
-  const { listen, tokens, oauth, clock, news, onError, marketplace: host } = parts
+  const { listen, tokens, oauth, clock, news, onError, marketplace: host, channels } = parts
   const required = isTokenRequired(config, listen)
   const { page, ...web } = config.serve.web
   const { marketplace } = config.serve
@@ -43,6 +45,7 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
     },
     web: { ...web, page: page && { ...page, host: { ...news.host, isTokenRequired: required } } },
     marketplace: marketplace && { ...host, config: marketplace },
+    channels: config.channel && channels,
     ...(oauth !== undefined && { oauth }),
     now: () => clock.monotonicMs(),
     spentMs: threadMs,

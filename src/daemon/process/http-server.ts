@@ -102,12 +102,12 @@ function expectSomebodyKnown({ config, tokens, oauth }: Daemon, listen: ListenAd
 }
 
 function edgeOptions(
-  { config, tokens, oauth, page: news, marketplace }: Daemon,
+  { config, tokens, oauth, page: news, marketplace, channels }: Daemon,
   listen: ListenAddress,
   log: Log,
 ): HttpOptions {
   const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
-  return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError, marketplace })
+  return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError, marketplace, channels })
 }
 
 interface Listening {

@@ -27,6 +27,19 @@ export interface PublicationCondition {
   readonly since: string
 }
 
+/** The state of a channel of this hub, in the shape of `status --json`. */
+export interface ChannelStatus {
+  /** The folder that it is written to; absent for the one that clients ask this daemon for. */
+  readonly to?: string
+  readonly pack?: string
+  /** True if it has what is served now. */
+  readonly isCurrent: boolean
+  /** The number of entries of its log, once this process has written it. */
+  readonly entries?: number
+  /** The reason why it is not current, with the remedy; absent if the last attempt did not fail. */
+  readonly condition?: PublicationCondition
+}
+
 /** The end of one requested publication, in the shape of `publish --json`. */
 export type PublicationEnd = Pick<PublicationStatus, 'url' | 'branch' | 'pack'> &
   (
@@ -56,6 +69,11 @@ export function publicationMend(code: SyncErrorCode): string {
   return MENDS[code] ?? (isPassing(code) ? 'It is retried with growing delay' : 'The message names the cause')
 }
 
+/** The next step for the operator of a channel. */
+export function channelMend(code: SyncErrorCode): string {
+  return isPassing(code) ? 'It is retried with growing delay' : 'The message names the cause; it is retried each hour'
+}
+
 const MENDS: Partial<Readonly<Record<SyncErrorCode, string>>> = {
   'credentials-rejected': 'Check that the credential named in `auth` is present, valid and may push to the branch',
   'repository-not-found': 'Check the address; the repository must exist, and without a credential it may look absent',
@@ -65,7 +83,7 @@ const MENDS: Partial<Readonly<Record<SyncErrorCode, string>>> = {
   unsupported: 'The message names what the server cannot do; publish to another host',
 }
 
-/** True if the publication stays as it is until a person acts. */
-export function needsOperator({ condition }: PublicationStatus): boolean {
+/** True if the publication or the channel stays as it is until a person acts. */
+export function needsOperator({ condition }: Pick<PublicationStatus, 'condition'>): boolean {
   return condition !== undefined && !isPassing(condition.code)
 }

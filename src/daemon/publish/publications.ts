@@ -133,13 +133,22 @@ export class Publications implements AsyncDisposable {
    * branch that are only not loaded.
    */
   #whyNot(): string | undefined {
-    const { config, registry, store, publisher } = this.#parts
+    const { config } = this.#parts
     if (config.serve.marketplace === undefined) return '`serve.marketplace` is not set'
     if (config.mode.offline) return '--offline forbids network access'
-    if (registry.catalog.generation === 0) return 'nothing is served yet; skillsyncd sync brings the first skills'
-    if (store.decisions.areUnknown) return 'the decisions of the operator cannot be read'
-    return publisher.lost.length > 0 ? 'the store has lost a part of what was served' : undefined
+    return whyIncomplete(this.#parts)
   }
+}
+
+/** The reason why what is served may lack skills that are only not loaded; `undefined` if it does not. */
+export function whyIncomplete({
+  registry,
+  store,
+  publisher,
+}: Pick<PublicationsParts, 'registry' | 'store' | 'publisher'>): string | undefined {
+  if (registry.catalog.generation === 0) return 'nothing is served yet; skillsyncd sync brings the first skills'
+  if (store.decisions.areUnknown) return 'the decisions of the operator cannot be read'
+  return publisher.lost.length > 0 ? 'the store has lost a part of what was served' : undefined
 }
 
 function isSame(one: Publication, other: Publication): boolean {

@@ -107,8 +107,8 @@ export class Candidates {
       const served = current.snapshot.revision
       if (served.commit === revision.commit) return { served, revision }
       const relation = await upstream.relation(served.commit, revision.commit, signal)
-      // A folder or a server never keeps previous revisions: nothing is lost by that.
-      const isKept = relation === 'descends' || upstream.kind === 'listing' || source.kind === 'directory'
+      // A folder, a server or a channel need not keep previous revisions: nothing is lost by that.
+      const isKept = relation === 'descends' || upstream.kind !== 'tree' || source.kind === 'directory'
       const isGone = !isKept && (await this.#isGone(one, current, upstream))
       return { served, revision, relation, isGone }
     })

@@ -38,7 +38,8 @@ export function newPullContext(
   const { git, ssh } = config.programs
   const access = sshAccessOf(configured.access, environment, redactor)
   const programs = { git, ssh, path: environment.path, access }
-  const reach = { limits: config.limits.fetch, way: keyring.wayTo(configured), programs, ...extra }
+  const followed = { objects: store.objects, logs: store.followed, now: () => clock.now() }
+  const reach = { limits: config.limits.fetch, way: keyring.wayTo(configured), programs, followed, ...extra }
   const open = openerOf(reach, parts)
   return { store, open, limits: config.limits, reader, ...(gate && { gate }), ...(prove && { prove }) }
 }

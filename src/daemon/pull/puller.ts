@@ -59,6 +59,8 @@ export interface PullerParts extends ReachingParts {
   readonly fallbackTo: (id: SourceId) => Fallback
   /** The snapshots that an operator is about to compare or to lock. */
   readonly candidates: { readonly recent: ReadonlySet<string> }
+  /** The objects that the channels of this hub still have. */
+  readonly channels: { live(since: Date): Promise<ReadonlySet<string>> }
   /** Settled when the agents' folders link to what is served, and to nothing that may be collected. */
   readonly linking: { settled(): Promise<void> }
 }
@@ -293,7 +295,10 @@ export class Puller implements AsyncDisposable {
     // What is served by now stays, even if the disk lost the generation that names it.
     const served = this.#parts.served.current.map(({ held }) => held.snapshot)
     const keep = new Set([...locked, ...served, ...this.#parts.candidates.recent])
-    await store.collect({ now: clock.now(), retention: this.#config.retention, keep }, signal)
+    const { retention } = this.#config
+    const now = clock.now()
+    const live = async () => this.#parts.channels.live(new Date(now.getTime() - retention.youngerThanMs))
+    await store.collect({ now, retention, keep, live }, signal)
   }
 }
 

@@ -89,6 +89,7 @@ export class Freshness {
         return sinceMs >= FOLDER_STALE_MS || this.#options.hasNews(source.id)
       case 'git':
       case 'mcp':
+      case 'channel':
         return sinceMs >= SHORTEST_PERIOD_MS && sinceMs >= this.#periods.of(source.schedule)
       default:
         return source satisfies never

@@ -45,6 +45,15 @@ export function throttleUpstream(upstream: Upstream, throttle: Throttle): Upstre
         ...common,
         list: async (revision, signal) => step(throttle, () => upstream.list(revision, signal)),
       }
+    case 'published':
+      return {
+        kind: 'published',
+        ...common,
+        take: async (revision, isKnown, signal) => {
+          await throttle.fetching()
+          return step(throttle, () => upstream.take(revision, isKnown, signal))
+        },
+      }
     default:
       return upstream satisfies never
   }

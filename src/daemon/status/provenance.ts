@@ -1,5 +1,5 @@
 import { matcher } from '../../base/globs.ts'
-import { baseName } from '../../base/paths.ts'
+import { baseName, isBelow } from '../../base/paths.ts'
 import { declarationOf } from '../../sync/decisions/approvals.ts'
 import type { Approval } from '../../sync/decisions/approvals.ts'
 import { UNDECIDED, type SourceDecision } from '../../sync/decisions/decisions.ts'
@@ -7,7 +7,7 @@ import type { LockEntry } from '../../sync/decisions/lock.ts'
 import { askedText, type Revision } from '../../sync/model/revision.ts'
 import type { Signers } from '../../sync/model/signers.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
-import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { HubSource, PublishedBy, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
@@ -49,6 +49,8 @@ export interface Provenance {
   readonly verified?: Verified
   readonly lock: LockedAs
   readonly signers: Signers | undefined
+  /** For a skill of the channel of another hub: the log entry that names it, and its source there. */
+  readonly published?: { readonly log: string; readonly entry?: PublishedBy['entry']; readonly source: HubSource }
   /** The source from which the skill was restored by its locked digest, because the commit was gone. */
   readonly rebuiltFrom: SourceId | undefined
   /** The oldest of the consecutive generations that serve this digest. `undefined` if it is not served. */
@@ -126,12 +128,20 @@ export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store
     upstream: upstreamOf(asked, store),
     ...(isContractUnserved(source, skill) && { hasUnservedContract: true as const }),
     ...(verified !== undefined && { verified }),
+    ...publishedOf(snapshot, skill),
     lock: lockedAs(skill, lock),
     signers: proof.signers,
     rebuiltFrom: snapshot.rebuiltFrom,
     since: standing === 'withheld' || disabled || pending ? undefined : await sinceWhen(asked, store),
     findings,
   }
+}
+
+function publishedOf({ published }: Snapshot, { path }: Skill): Pick<Provenance, 'published'> {
+  const source = published?.sources.find((one) => isBelow(path, one.source))
+  if (published === undefined || source === undefined) return {}
+  const { log, entry } = published
+  return { published: { log, ...(entry && { entry }), source } }
 }
 
 function upstreamOf({ source, skill }: ProvenanceQuery, store: Store): Provenance['upstream'] {

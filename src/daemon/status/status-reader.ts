@@ -8,7 +8,7 @@ import type { SourceRecord } from '../../sync/store/source-records.ts'
 import { configuredIn, idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
-import type { PublicationStatus } from '../publish/publication-status.ts'
+import type { ChannelStatus, PublicationStatus } from '../publish/publication-status.ts'
 import type { PullActivity } from '../schedule/pull-activity.ts'
 import type { PullScheduler } from '../schedule/pull-scheduler.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
@@ -33,6 +33,7 @@ export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOn
   /** The paths of the skills of a source that wait for approval. */
   readonly pendingOf: (id: SourceId) => readonly string[]
   readonly publications: { readonly status: readonly PublicationStatus[] }
+  readonly channels: { readonly status: readonly ChannelStatus[] }
   readonly notices: readonly UpgradeDiagnostic[]
   readonly startedAt: Date
 }
@@ -54,7 +55,7 @@ export class StatusReader {
   /** `leavesFindings` leaves out the findings in skills, which take longest to collect. */
   status(leavesFindings: boolean): Status {
     const { config, registry, report, scheduler, activity, lock, served, store, readOnly } = this.#parts
-    const { fetchedFrom, notices, startedAt, publications } = this.#parts
+    const { fetchedFrom, notices, startedAt, publications, channels } = this.#parts
     const { known, disabled, loss, approvals } = store.decisions
     return statusOf({
       leavesFindings,
@@ -72,6 +73,7 @@ export class StatusReader {
       lock: lock.known,
       notices,
       publications: publications.status,
+      channels: channels.status,
       startedAt,
       readOnly: readOnly?.(),
       http: this.#http?.(),

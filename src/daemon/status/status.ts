@@ -25,7 +25,7 @@ import type { SourceRecord } from '../../sync/store/source-records.ts'
 import { hasMismatch } from '../../sync/survey/listing-mismatches.ts'
 import { credentialOf } from '../config/auth.ts'
 import type { Config, ConfiguredSource, Mode } from '../config/config.ts'
-import type { PublicationStatus } from '../publish/publication-status.ts'
+import type { ChannelStatus, PublicationStatus } from '../publish/publication-status.ts'
 import { standingIn } from '../trust/lock-rules.ts'
 import type { LockRead, LockStanding } from '../trust/lock-rules.ts'
 import { archiveDiagnostics } from './archive-diagnostics.ts'
@@ -62,6 +62,8 @@ export interface Status {
   readonly servedLost: readonly ServedLost[]
   /** The repositories that the marketplace is published to; absent if there are none, or no daemon runs. */
   readonly publications?: readonly PublicationStatus[]
+  /** The channels of this hub. */
+  readonly channels?: readonly ChannelStatus[]
   /** Changes of this version that affect this installation; empty after they were reported. */
   readonly notices: readonly NoticeRow[]
   /** The process that answers; absent if none runs and the state folder was read. */
@@ -255,6 +257,8 @@ export interface StatusInput {
   readonly approvals: Approvals
   readonly lock: LockRead
   readonly publications?: readonly PublicationStatus[]
+  /** The channels of this hub. */
+  readonly channels?: readonly ChannelStatus[]
   readonly notices: readonly UpgradeDiagnostic[]
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
@@ -269,7 +273,7 @@ export interface StatusInput {
 }
 
 export function statusOf(input: StatusInput): Status {
-  const { config, catalog, startedAt, readOnly, http, loss, publications } = input
+  const { config, catalog, startedAt, readOnly, http, loss, publications, channels } = input
   return {
     version: VERSION,
     state: config.state,
@@ -283,6 +287,7 @@ export function statusOf(input: StatusInput): Status {
     ...(loss !== undefined && { decisionsLost: loss.message }),
     servedLost: servedLost(input.lost),
     ...((publications?.length ?? 0) > 0 && { publications }),
+    ...((channels?.length ?? 0) > 0 && { channels }),
     notices: input.notices.map(({ code, message }) => ({ change: code, message })),
     ...(readOnly !== undefined && {
       readOnly: { code: readOnly.code, message: readOnly.message, mend: mendOf(readOnly.code) },

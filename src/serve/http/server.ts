@@ -21,6 +21,8 @@ import type { SessionLog } from './mcp/session-store.ts'
 import { Sessions } from './mcp/sessions.ts'
 import type { SessionLimits } from './mcp/sessions.ts'
 import { ViewHubs } from './mcp/view-hubs.ts'
+import { channelRoutes } from './routes/channel-routes.ts'
+import type { ChannelHost } from './routes/channel-routes.ts'
 import { healthRoutes } from './routes/health.ts'
 import type { HealthOptions, Unready } from './routes/health.ts'
 import { metricsRoutes } from './routes/metrics.ts'
@@ -57,6 +59,8 @@ export interface HttpOptions extends ListenerOptions {
   readonly web?: WebOptions
   /** The plugin marketplace, as a git remote; none by default. */
   readonly marketplace?: MarketplaceHost | undefined
+  /** The channels that other daemons follow; none by default. */
+  readonly channels?: ChannelHost | undefined
   /** The authorization server whose tokens are accepted in addition to ours. */
   readonly oauth?: OAuthOptions
   /** Returns the reasons for not being ready. By default, the only reason is a missing generation. */
@@ -221,7 +225,7 @@ interface Built {
 
 /** `url`: the listening URL, known as soon as the server listens. */
 function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: () => string): Built {
-  const { host, names, oauth, web, webhooks, metrics, marketplace, now } = options
+  const { host, names, oauth, web, webhooks, metrics, marketplace, channels, now } = options
   const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? url()
   const resource = (): string => `${address()}/mcp`
   const access = new HttpAccess(rulesOf(options, resource))
@@ -273,6 +277,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       ...(metrics !== undefined && metricsRoutes(metrics)),
       ...pages?.routes,
       ...(marketplace !== undefined && marketplaceRoutes(heard.marketplaces, NOTHING_HERE)),
+      ...(channels !== undefined && channelRoutes(channels, { streams, holderOf }, NOTHING_HERE)),
       ...(oauth !== undefined && metadataRoutes(oauth, resource)),
     },
     nothingHere: NOTHING_HERE,

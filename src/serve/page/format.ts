@@ -1,4 +1,4 @@
-import { FOLDER_REF, LISTING_REF } from '../../sync/model/revision.ts'
+import { CHANNEL_REF, FOLDER_REF, LISTING_REF } from '../../sync/model/revision.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
@@ -62,6 +62,7 @@ export function shortCommit(commit: string): Html {
 export function refText(ref: string): string {
   if (ref === FOLDER_REF) return 'a folder'
   if (ref === LISTING_REF) return 'a listing'
+  if (ref === CHANNEL_REF) return 'a channel'
   return ref.replace(/^refs\/(?:heads|tags)\//, '')
 }
 
@@ -76,7 +77,7 @@ export interface CommitWords {
 
 /** Parses the raw commit of a snapshot. `undefined` if there is no commit: a folder has only its content. */
 export function commitWords({ revision, proof }: Pick<Snapshot, 'revision' | 'proof'>): CommitWords | undefined {
-  if (revision.ref === FOLDER_REF || revision.ref === LISTING_REF) return undefined
+  if ([FOLDER_REF, LISTING_REF, CHANNEL_REF].includes(revision.ref)) return undefined
   const text = Buffer.from(proof.commit, 'base64').toString('utf8')
   const end = text.indexOf('\n\n')
   if (end === -1) return undefined

@@ -38,7 +38,7 @@ export interface PageHost {
 /** The state of one source. Times are ISO 8601, UTC. */
 export interface SourceHealth {
   readonly id: SourceId
-  readonly kind: 'git' | 'directory' | 'mcp'
+  readonly kind: 'git' | 'directory' | 'mcp' | 'channel'
   /** The location of the source. */
   readonly place: string
   readonly ref: string | undefined

@@ -85,6 +85,7 @@ const KINDS: Readonly<Record<SourceHealth['kind'], string>> = {
   git: 'Repository',
   directory: 'Directory',
   mcp: 'MCP server',
+  channel: 'Channel',
 }
 
 const UPDATES: Readonly<Record<SourceHealth['update'], string>> = {

@@ -1,11 +1,11 @@
 import type { Checkpoint } from './checkpoint.ts'
 import { appended, readEdge, rootAt } from './log-edge.ts'
 import type { LogEdge } from './log-edge.ts'
-import { consistencyProof, isConsistent, rootOf } from './merkle-tree.ts'
+import { consistencyProof, isConsistent, treeRoot } from './merkle-tree.ts'
 import { entriesOf, hashReader, tilePath, TILE_WIDTH } from './tiles.ts'
 import type { Tile } from './tiles.ts'
 
-/** Reads the tiles and the entries of a log that somebody else serves. The bytes need not be right. */
+/** Reads the tiles and the entries of a log that another machine serves. The bytes need not be right. */
 export interface LogReader {
   tile(tile: Tile): Promise<Uint8Array>
   /** Returns the bundle of the entries whose hashes are the tile of level 0 with this index and width. */
@@ -15,8 +15,8 @@ export interface LogReader {
 /** A log that does not continue the one that was seen before, or whose entries are not those of its checkpoint. */
 export class LogRefused extends Error {
   override readonly name = 'LogRefused'
-  /** `rollback`: it is shorter. `fork`: it has other entries. `damaged`: what is served is not what was signed. */
-  readonly kind: 'rollback' | 'fork' | 'damaged'
+  /** `fork`: it has other entries than before. `damaged`: what is served is not what was signed. */
+  readonly kind: 'fork' | 'damaged'
 
   constructor(kind: LogRefused['kind'], message: string) {
     super(message)
@@ -76,7 +76,7 @@ async function provenEdge(known: LogEdge, { size, root }: Checkpoint, reader: Lo
     return bytes
   })
   try {
-    if (!isEqual(await rootOf(size, read), root))
+    if (!isEqual(await treeRoot(size, read), root))
       throw new LogRefused('damaged', 'its tiles are not those that its checkpoint covers')
     const proof = await consistencyProof(known.size, size, read)
     // The signed root is that of these tiles, so the log itself has replaced an entry.

@@ -55,7 +55,7 @@ export function subtreesOf(start: number, end: number): Subtree[] {
 }
 
 /** The root of the tree of this size. */
-export async function rootOf(size: number, read: ReadHash): Promise<Buffer> {
+export async function treeRoot(size: number, read: ReadHash): Promise<Buffer> {
   return size === 0 ? EMPTY_ROOT : rangeHash(0, size, read)
 }
 

@@ -99,18 +99,50 @@ export function verifierText({ name, id, key }: NoteVerifier): string {
 
 /** Parses a public key in its text form. `undefined` if it is none, or none for Ed25519. */
 export function parseVerifier(text: string): NoteVerifier | undefined {
+  const parts = keyParts(text)
+  if (parts === undefined) return undefined
+  const verifier = verifierOf(parts.name, parts.bytes)
+  return verifier.id === parts.id ? verifier : undefined
+}
+
+/** The parts of the text of a key of either kind; both have 32 bytes. */
+function keyParts(
+  text: string,
+): { readonly name: string; readonly id: number; readonly bytes: Uint8Array } | undefined {
   const [, name = '', hex = '', base64 = ''] = /^([^+]+)\+([\da-f]{8})\+([A-Za-z\d+/]+={0,2})$/.exec(text) ?? []
   const typed = Buffer.from(base64, 'base64')
   if (!isKeyName(name) || typed.length !== 1 + KEY_BYTES || typed[0] !== ED25519) return undefined
-  const verifier = verifierOf(name, typed.subarray(1))
-  return verifier.id === Number.parseInt(hex, 16) ? verifier : undefined
+  return { name, id: Number.parseInt(hex, 16), bytes: typed.subarray(1) }
 }
+
+/** Returns a private key in its text form, as golang.org/x/mod/sumdb/note has it: `PRIVATE+KEY+name+id+base64`. */
+export function signerText({ name, id }: NoteVerifier, seed: Uint8Array): string {
+  const typed = Buffer.concat([Buffer.of(ED25519), seed])
+  return `${SECRET_START}${name}+${id.toString(16).padStart(8, '0')}+${typed.toString('base64')}`
+}
+
+/** Parses a private key in its text form. `undefined` if it is none, or none for Ed25519. */
+export function parseSigner(text: string): NoteSigner | undefined {
+  if (!text.startsWith(SECRET_START)) return undefined
+  const parts = keyParts(text.slice(SECRET_START.length))
+  if (parts === undefined) return undefined
+  const signer = signerOf(parts.name, parts.bytes)
+  return signer.id === parts.id ? signer : undefined
+}
+
+const SECRET_START = 'PRIVATE+KEY+'
 
 /** Returns the signer of this name with the seed of an Ed25519 key, 32 bytes (RFC 8032, section 5.1.5). */
 export function signerOf(name: string, seed: Uint8Array): NoteSigner {
   if (!isKeyName(name)) throw new TypeError(`"${name}" is no name of a key`)
   const secret = createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: 'der', type: 'pkcs8' })
   return { ...verifierOf(name, rawPublicKey(createPublicKey(secret))), secret }
+}
+
+/** Returns the same key under another name, and so with another id. */
+export function renamedSigner({ key, secret }: NoteSigner, name: string): NoteSigner {
+  if (!isKeyName(name)) throw new TypeError(`"${name}" is no name of a key`)
+  return { ...verifierOf(name, rawPublicKey(key)), secret }
 }
 
 function verifierOf(name: string, raw: Uint8Array): NoteVerifier {
@@ -131,6 +163,6 @@ export function isKeyName(name: string): boolean {
 /** The type of signature in c2sp.org/signed-note. */
 const ED25519 = 1
 const KEY_BYTES = 32
-/** What stands before the 32 bytes of an Ed25519 key in DER (RFC 8410). */
+/** The bytes before the 32 of an Ed25519 key in DER (RFC 8410). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')

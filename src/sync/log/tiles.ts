@@ -36,6 +36,19 @@ function partialPath(width: number): string {
   return width === TILE_WIDTH ? '' : `.p/${width}`
 }
 
+/** Reads the path of a tile or of a bundle of entries; `undefined` if it is none, or written in another way. */
+export function parseTilePath(path: string): { readonly kind: 'tile' | 'entries'; readonly tile: Tile } | undefined {
+  const [, place = '', groups = '', partial] =
+    /^tile\/(entries|\d|[1-5]\d)\/((?:x\d{3}\/){0,4}\d{3})(?:\.p\/([1-9]\d{0,2}))?$/.exec(path) ?? []
+  if (place === '') return undefined
+  const index = Number(groups.replaceAll(/[x/]/g, ''))
+  const width = partial === undefined ? TILE_WIDTH : Number(partial)
+  const tile = { level: place === 'entries' ? 0 : Number(place), index, width }
+  const written = place === 'entries' ? entriesPath(tile) : tilePath(tile)
+  if (written !== path || width > TILE_WIDTH) return undefined
+  return { kind: place === 'entries' ? 'entries' : 'tile', tile }
+}
+
 /** The tiles that a tree of this size has and one of `from` has not: full ones, and the partial one of each level. */
 export function tilesBetween(from: number, size: number): Tile[] {
   const tiles: Tile[] = []
@@ -104,6 +117,14 @@ export function bundleOf(entries: readonly Uint8Array[]): Buffer {
       return [length, entry]
     }),
   )
+}
+
+/** The first entries of a bundle, as the bundle of this width has them. A damaged one is returned as it is. */
+export function bundlePrefix(bundle: Uint8Array, width: number): Uint8Array {
+  const view = Buffer.from(bundle.buffer, bundle.byteOffset, bundle.byteLength)
+  let end = 0
+  for (let count = 0; count < width && end + 2 <= view.length; count += 1) end += 2 + view.readUInt16BE(end)
+  return view.subarray(0, end)
 }
 
 /** The entries of a bundle of this width; `undefined` if it has another number of them. */

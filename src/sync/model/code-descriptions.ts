@@ -219,3 +219,8 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
 
 /** The codes of a survey, in the order of the documentation. */
 export const SKILL_CODES: Descriptions<SkillCode> = { ...FRONTMATTER, ...SERVED }
+
+/** True for the code of a finding about a skill. */
+export function isSkillCode(text: string): text is SkillCode {
+  return Object.hasOwn(SKILL_CODES, text)
+}

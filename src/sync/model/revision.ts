@@ -43,8 +43,8 @@ export interface Revision {
   /** As the operator wrote it. */
   readonly asked: AskedRef
   /**
-   * The resolved ref: `refs/heads/main`, `refs/tags/v1`, the commit id if a commit was requested, `FOLDER_REF` or
-   * `LISTING_REF`.
+   * The resolved ref: `refs/heads/main`, `refs/tags/v1`, the commit id if a commit was requested, `FOLDER_REF`,
+   * `LISTING_REF` or `CHANNEL_REF`.
    */
   readonly ref: string
   readonly commit: ObjectId
@@ -57,6 +57,9 @@ export const FOLDER_REF = 'folder'
 
 /** The ref of an MCP server's listing. */
 export const LISTING_REF = 'listing'
+
+/** The ref of the channel of another hub. Its commit is the SHA-256 of the object that the newest entry of its log names. */
+export const CHANNEL_REF = 'channel'
 
 /** True if both have the same ref, commit and tag object. A tag that was created anew for the same commit differs. */
 export function isSameRevision(a: Revision, b: Revision): boolean {

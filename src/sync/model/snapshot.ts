@@ -35,6 +35,8 @@ export interface Snapshot {
   readonly form?: ListingForm
   /** For an MCP server: it declares its listing as private to us, by the credential that we send. */
   readonly isPrivate?: true
+  /** For the channel of another hub: the proof of what it has. */
+  readonly published?: PublishedBy
   /**
    * Tree ids by folder (relative to the root, which is the empty path), for folders whose tree id alone decides what
    * was found below them. An equal id in a later commit means the same skills, which are then not read.
@@ -48,6 +50,48 @@ export interface Snapshot {
    */
   readonly rebuiltFrom?: SourceId
 }
+
+/** The log entry of a channel that names a snapshot, and the origin of its skills. */
+export interface PublishedBy {
+  /** The name of the log. */
+  readonly log: string
+  /**
+   * The newest entry that names it: its index, from 0, and its time, ISO 8601, UTC. Absent if a newer one was followed
+   * by then.
+   */
+  readonly entry?: { readonly index: number; readonly at: string }
+  /** The sources that the hub has its skills from. The paths of the skills begin with their ids. */
+  readonly sources: readonly HubSource[]
+}
+
+/** A source of another hub, at the revision that the hub serves. */
+export interface HubSource {
+  readonly source: SourceId
+  readonly url: string
+  readonly ref: string
+  readonly commit: ObjectId
+  readonly tag?: ObjectId | undefined
+  /** The signers that the hub required and found. */
+  readonly signers?: Signers | undefined
+}
+
+/** A source of another hub with its skills, as that hub has surveyed them. */
+export interface ChannelSkills extends HubSource {
+  /** Findings of the hub that belong to no skill. */
+  readonly findings: readonly SkillDiagnostic[]
+  readonly parts: readonly ChannelPart[]
+}
+
+/** Some skills of a source, in the order of their paths, and the object of the channel that they are in. */
+export interface ChannelPart {
+  /** SHA-256, 64 hex digits. */
+  readonly digest: string
+  /** `undefined` for an object that the caller knows. */
+  readonly skills: readonly Skill[] | undefined
+}
+
+/** True for a list of skills that the caller knows as one of this source of the hub. */
+export type IsKnownList = (hub: SourceId, digest: string) => boolean
 
 /** The numbers of SKILL.md files by result. The parts add up to `seen`. */
 export interface Tally {

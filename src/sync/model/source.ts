@@ -3,7 +3,7 @@ import type { AskedRef } from './revision.ts'
 import type { SourceId } from './source-id.ts'
 
 /** The operator's configuration of one origin of skills, validated and with every default filled in. */
-export type Source = GitSource | DirectorySource | McpSource
+export type Source = GitSource | DirectorySource | McpSource | ChannelSource
 
 /** A git repository: over http(s) or ssh, or on the local disk with a `file:` address. */
 export interface GitSource extends FollowedSource {
@@ -40,6 +40,17 @@ export interface McpSource extends FollowedSource {
   readonly uris: readonly string[]
 }
 
+/** The channel of another hub: its skills as they are there, proved by its log. */
+export interface ChannelSource extends FollowedSource {
+  readonly kind: 'channel'
+  /** At `url`, which ends with a slash, or in a folder of this machine; `url` is its `file:` address then. */
+  readonly place: { readonly kind: 'http' } | { readonly kind: 'folder'; readonly path: string }
+  /** The public keys of the log, as `parseVerifier` reads them: one has signed what is followed. All have its name. */
+  readonly keys: readonly string[]
+  /** The age of the newest entry above which the log counts as stale; `undefined` for any age. */
+  readonly maxAgeMs: number | undefined
+}
+
 /** The location of an MCP server: an endpoint, or a program that is started for it, without a shell. */
 export type McpPlace =
   | { readonly kind: 'http'; readonly url: string }
@@ -65,8 +76,9 @@ export interface ListingBudget {
 }
 
 /** True if the source needs a remote party. A folder is available without a network. */
-export function isAway({ kind }: Source): boolean {
-  return kind !== 'directory'
+export function isAway(source: Source): boolean {
+  if (source.kind === 'channel') return source.place.kind !== 'folder'
+  return source.kind !== 'directory'
 }
 
 /** The settings that all kinds have. */

@@ -23,6 +23,10 @@ export type SyncErrorCode =
   | 'not-stored'
   | 'content-refused'
   | 'push-refused'
+  | 'log-unsigned'
+  | 'log-rolled-back'
+  | 'log-forked'
+  | 'log-stale'
   | 'limit-exceeded'
   | 'git-missing'
   | 'unsupported'
@@ -184,6 +188,10 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'not-stored': false,
   'content-refused': false,
   'push-refused': false,
+  'log-unsigned': false,
+  'log-rolled-back': false,
+  'log-forked': false,
+  'log-stale': true,
   'limit-exceeded': false,
   'git-missing': false,
   unsupported: false,
@@ -232,6 +240,12 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
     'Run skillsyncd sync once with neither --offline nor --frozen, or copy the state folder of a machine that has it',
   'content-refused': 'The repository contains something that is never served; the message names it',
   'push-refused': 'Let this account push in the rules of the branch, or publish to another branch',
+  'log-unsigned': 'Check the address, and that `key` has the public key that the hub prints with skillsyncd channel',
+  'log-rolled-back':
+    'Nothing newer is lost here: ask the operator of the hub if the log was restored from a backup; a new log needs a new name, and `key` has that of its name',
+  'log-forked':
+    'Keep what is served and ask the operator of the hub: the log was replaced, or shows other entries to others; compare the checkpoints',
+  'log-stale': 'Check that the hub still publishes; `max_age` is the age that is allowed',
   'limit-exceeded': 'Raise the limit that the message names, or narrow `root` and `include`',
   'git-missing': 'Install the program that the message names, or use an http(s) address',
   unsupported: 'The message names what this version cannot do with the source',

@@ -21,6 +21,7 @@ import { freshSkills } from './fresh-skills.ts'
 import { rulesFor } from './pull-context.ts'
 import type { PullContext, RevisionPull } from './pull-context.ts'
 import { surveyListing } from './survey-listing.ts'
+import { takePublished } from './take-published.ts'
 
 /**
  * Takes the snapshot of a revision: fetched, verified, judged, with its skills in the store. The snapshot itself is not
@@ -29,6 +30,7 @@ import { surveyListing } from './survey-listing.ts'
 export async function fetchSnapshot(pull: RevisionPull): Promise<Snapshot> {
   const { source, current, orders, io, revision, upstream, signal } = pull
   expectRoom(io)
+  if (upstream.kind === 'published') return takePublished(upstream, pull)
   if (upstream.kind === 'listing') return surveyListing(await upstream.list(revision, signal), pull)
   return fetchDespiteDamage({
     ...pull,

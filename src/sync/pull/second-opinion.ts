@@ -25,6 +25,7 @@ export async function secondLook(
 
 function noOpinionReason({ kind, url }: Source, snapshot: Snapshot): string | undefined {
   if (kind === 'directory') return 'a folder has no commit'
+  if (kind === 'channel') return 'a channel has no commit'
   if (kind === 'mcp') return 'an MCP server has no commit'
   const { rebuiltFrom } = snapshot
   if (rebuiltFrom !== undefined) return `upstream no longer had the commit, and its skills came from "${rebuiltFrom}"`

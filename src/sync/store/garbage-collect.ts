@@ -35,6 +35,8 @@ export interface Collection {
   readonly retention: Retention
   /** The snapshots that stay although no generation names them. */
   readonly keep: ReadonlySet<string>
+  /** Returns further objects that stay. Called when no publish runs any more. */
+  readonly live?: () => Promise<Iterable<string>>
 }
 
 interface Stores {
@@ -54,6 +56,7 @@ export async function collect(stores: Stores, collection: Collection, signal: Ab
     const kept = await chooseKept(stores, collection, signal)
     if (kept === undefined) return NOTHING
     const { generations, forgotten, contents } = kept
+    for (const digest of (await collection.live?.()) ?? []) contents.live.add(digest)
     const { objects, bytes, left } = await stores.objects.collect({ heads: generations, live: contents.live })
     const checkouts = await stores.checkouts.keepOnly(contents.digests)
     const freed = await stores.upstreams.keepOnly(contents.upstreamFiles)

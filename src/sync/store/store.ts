@@ -4,6 +4,7 @@ import { SyncError } from '../model/sync-error.ts'
 import { Checkouts } from './checkouts/checkouts.ts'
 import { DecisionStore } from './decisions.ts'
 import { openExistingState, openState, type StateFolder } from './files/state-folder.ts'
+import { FollowedLogs } from './followed-logs.ts'
 import { collect, type Collected, type Collection } from './garbage-collect.ts'
 import { GenerationStore } from './generations.ts'
 import type { Workspace } from './objects/blob-store.ts'
@@ -39,6 +40,7 @@ export class Store implements Disposable {
   readonly decisions: DecisionStore
   readonly upstreams: UpstreamFiles
   readonly links: SkillLinks
+  readonly followed: FollowedLogs
   readonly #file: DatabaseFile
   #replaced: SyncError | undefined
 
@@ -59,6 +61,7 @@ export class Store implements Disposable {
     this.records = new SourceRecords(folder)
     this.decisions = new DecisionStore(folder)
     this.links = new SkillLinks(folder)
+    this.followed = new FollowedLogs(folder)
   }
 
   /** Opens the state folder, and creates it if it does not exist. */

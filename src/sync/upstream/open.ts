@@ -1,4 +1,6 @@
 import type { DirectorySource, GitSource, Source } from '../model/source.ts'
+import { ChannelUpstream } from './channel/channel-upstream.ts'
+import type { ChannelReach } from './channel/channel-upstream.ts'
 import { DirectoryUpstream } from './folder/directory.ts'
 import type { FolderReach } from './folder/directory.ts'
 import { FileTransport } from './git/file-transport.ts'
@@ -14,7 +16,7 @@ import type { McpReach } from './mcp/mcp-upstream.ts'
 import type { TreeUpstream, Upstream } from './upstream.ts'
 
 /** The context of an upstream of any kind. */
-export type Reach = GitReach & FolderReach & McpReach
+export type Reach = GitReach & FolderReach & McpReach & ChannelReach
 
 /** Opens the upstream of a source: `openUpstream`, or what a test replaces it with. */
 export type OpenUpstream = (source: Source, reach: Reach) => Upstream
@@ -30,6 +32,8 @@ export function openUpstream(source: Source, reach: Reach): Upstream {
       return new DirectoryUpstream(source, reach)
     case 'mcp':
       return new McpUpstream(source, reach)
+    case 'channel':
+      return new ChannelUpstream(source, reach)
     default:
       return source satisfies never
   }

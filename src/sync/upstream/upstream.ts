@@ -1,9 +1,10 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { ServerListing } from '../model/server-listing.ts'
+import type { ChannelSkills, IsKnownList, PublishedBy } from '../model/snapshot.ts'
 import type { Proof, Tree } from '../model/tree.ts'
 
 /** The transport to one source. Every failure is a `SyncError`. */
-export type Upstream = TreeUpstream | ListingUpstream
+export type Upstream = TreeUpstream | ListingUpstream | PublishedUpstream
 
 /**
  * An upstream with files in commits. It stores nothing of the repository between calls, and writes only to its scratch
@@ -20,6 +21,19 @@ export interface ListingUpstream extends Reachable {
   readonly kind: 'listing'
   /** Returns the listing at that revision. */
   list(revision: Revision, signal: AbortSignal): Promise<Listing>
+}
+
+/** An upstream that has surveyed its skills already: the channel of another hub. */
+export interface PublishedUpstream extends Reachable {
+  readonly kind: 'published'
+  /** Fetches all that the revision has into the store, but for the files of the lists of skills that the caller knows. */
+  take(revision: Revision, isKnown: IsKnownList, signal: AbortSignal): Promise<PublishedRevision>
+}
+
+/** What a channel has at one revision. */
+export interface PublishedRevision extends Pick<PublishedBy, 'log' | 'entry'> {
+  /** The skills by the sources of the hub. */
+  readonly sources: readonly ChannelSkills[]
 }
 
 /** The listing of an MCP server. */

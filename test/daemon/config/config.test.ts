@@ -191,7 +191,7 @@ test.each([
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
   const opened = text
-    .replaceAll(/^# (?=(?:packs|state|lock|retention|programs|limits|gate|defaults|audit|publish):)/gm, '')
+    .replaceAll(/^# (?=(?:packs|state|lock|retention|programs|limits|gate|defaults|audit|publish|channel):)/gm, '')
     .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
     .replaceAll(
       /^( +)# (?=(?:docs|unlisted|update|names|nested|marketplace|links|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
@@ -216,6 +216,14 @@ test('the example to copy is a configuration, and so it is with all that is comm
     ['main', undefined],
     ['main', 'web'],
   ])
+  expect(config.channelFolders).toEqual([
+    { to: '/srv/channel', pack: undefined },
+    { to: '/srv/channel-web', pack: 'web' },
+  ])
+  expect(config.channel).toEqual({
+    name: 'skills.example.com/channel',
+    keys: [{ kind: 'file', path: '/etc/skillsyncd/channel.key' }],
+  })
   expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
   expect(config.programs).toEqual(parse(text).programs)
   expect(config.packs).toMatchObject([
@@ -455,7 +463,7 @@ limit: {}
 `)
 
   expect(found).toEqual([
-    '2:5 sources[0]: needs `url`, the address of a git repository, `path`, a folder, or `mcp`, a server',
+    '2:5 sources[0]: needs `url`, the address of a git repository, `path`, a folder, `mcp`, a server, or `follow`, a channel',
     '2:9 sources[0].id: must be 1 to 64 of a-z, 0-9 and single inner hyphens',
     '3:5 sources[0].ulr: is not a key that is known here; did you mean `url`?',
     '4:12 sources[0].every: must be a duration such as 30s, 5m or 1h (ms, s, m, h or d)',

@@ -58,7 +58,7 @@ test('the credential is settled as that of a source, of the entry or of `default
 })
 
 test.each([
-  ['publish: [{}]', 'publish[0]: needs exactly one of `git`'],
+  ['publish: [{}]', 'publish[0]: needs exactly one of `git`, `to`'],
   ["publish: [{ git: 'ssh://git@git.example.com/o.git' }]", 'publish[0].git: must be an http(s) address'],
   ["publish: [{ git: 'git@git.example.com:o.git' }]", 'publish[0].git: must be an http(s) address'],
   ["publish: [{ git: 'file:///srv/o.git' }]", 'publish[0].git: must be an http(s) address'],

@@ -100,7 +100,10 @@ const HONOURED = [
   'defaults',
   'defaults[].match',
   ...['', '[].agent', '[].to', '[].copy'].map((key) => `links${key}`),
-  ...['', '[].git', '[].branch', '[].pack'].map((key) => `publish${key}`),
+  ...['', '[].git', '[].to', '[].branch', '[].pack'].map((key) => `publish${key}`),
+  ...['', '.name', '.key', '.key.env', '.key.file', '.key.credential'].map((key) => `channel${key}`),
+  ...['env', 'file', 'credential'].map((key) => `channel.key[].${key}`),
+  ...['', '.url', '.path', '.key', '.max_age'].map((key) => `sources[].follow${key}`),
   ...['ca', 'proxy', 'proxy.url', 'proxy.auth'].map((key) => `sources[].${key}`),
   ...['basic', 'basic.username', 'header', 'header.name'].map((key) => `sources[].proxy.auth.${key}`),
   ...['', '.env', '.file', '.credential'].flatMap((key) =>

@@ -5,7 +5,7 @@ import { followLog, LogRefused } from '../../../src/sync/log/follow-log.ts'
 import type { LogReader } from '../../../src/sync/log/follow-log.ts'
 import { appended, EMPTY_EDGE, isEdge, readEdge, rootAt } from '../../../src/sync/log/log-edge.ts'
 import { LogHashes } from '../../../src/sync/log/log-hashes.ts'
-import { rootOf } from '../../../src/sync/log/merkle-tree.ts'
+import { treeRoot } from '../../../src/sync/log/merkle-tree.ts'
 import { bundleOf, tileBytes } from '../../../src/sync/log/tiles.ts'
 
 /** A log with these entries, as a server has it. */
@@ -24,7 +24,7 @@ function logOf(entries: readonly Buffer[]) {
     },
   }
   const checkpoint = async (size: number): Promise<Checkpoint> => {
-    return { origin: 'example.com/log', size, root: await rootOf(size, hashes.read) }
+    return { origin: 'example.com/log', size, root: await treeRoot(size, hashes.read) }
   }
   return { entries, hashes, reader, requests, checkpoint }
 }
@@ -42,7 +42,7 @@ test('the edge of a log of any size has its root, appended or read', async () =>
 
       expect(edge).toEqual(await readEdge(size, hashes.read))
       expect(isEdge(edge)).toBe(true)
-      expect(Buffer.from(rootAt(edge)).equals(await rootOf(size, hashes.read))).toBe(true)
+      expect(Buffer.from(rootAt(edge)).equals(await treeRoot(size, hashes.read))).toBe(true)
     }),
   )
 })
@@ -102,7 +102,10 @@ test.each([0, 100])('entries that are not those of the checkpoint are damaged, k
   const entries = entriesNamed('entry', 120)
   const { reader, checkpoint } = logOf(entries)
   const other = logOf(entries.map((entry, index) => (index === 119 ? Buffer.from('another') : entry)))
-  const served = { tile: reader.tile, entries: other.reader.entries }
+  const served: LogReader = {
+    tile: async (tile) => reader.tile(tile),
+    entries: async (index, width) => other.reader.entries(index, width),
+  }
 
   const known = appended(EMPTY_EDGE, entries.slice(0, from))
   await expect(followLog(known, await checkpoint(120), served)).rejects.toMatchObject({ kind: 'damaged' })
@@ -127,9 +130,11 @@ test('any wrong byte of a tile or a bundle is refused, and never accepted', asyn
           isOfTile ? reader.entries(index, width) : wrong(await reader.entries(index, width)),
       }
       const known = appended(EMPTY_EDGE, entries.slice(0, from))
-      const followed = await followLog(known, head, served).catch((error: unknown) => error)
-      if (followed instanceof LogRefused) expect(followed.kind).toBe('damaged')
-      else expect(followed).toEqual({ edge: appended(EMPTY_EDGE, entries), newest: entries[599] })
+      const followed = await followLog(known, head, served).catch((error: unknown) => {
+        if (error instanceof LogRefused) return error.kind
+        throw error
+      })
+      expect(['damaged', { edge: appended(EMPTY_EDGE, entries), newest: entries[599] }]).toContainEqual(followed)
     }),
   )
 })

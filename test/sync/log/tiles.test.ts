@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { leafHash, rootOf } from '../../../src/sync/log/merkle-tree.ts'
+import { leafHash, treeRoot } from '../../../src/sync/log/merkle-tree.ts'
 import type { ReadHash } from '../../../src/sync/log/merkle-tree.ts'
 import { nodeHash } from '../../../src/sync/log/merkle-tree.ts'
 import {
@@ -59,7 +59,7 @@ test('the tiles of each growth step are enough to read every hash of the tree', 
   ] as const) {
     for (const tile of tilesBetween(from, to)) stored.set(tilePath(tile), await tileBytes(tile, known))
     const read = hashReader(to, async (tile) => stored.get(tilePath(tile))!)
-    expect(await rootOf(to, read), `${from} to ${to}`).toEqual(await rootOf(to, known))
+    expect(await treeRoot(to, read), `${from} to ${to}`).toEqual(await treeRoot(to, known))
   }
 })
 

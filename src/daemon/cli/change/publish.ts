@@ -1,31 +1,47 @@
+import { resolve } from 'node:path'
 import { z } from 'zod'
+import { countOf } from '../../../base/text/plural.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { configFor, printJson, printLines } from '../command.ts'
-import type { Command } from '../command.ts'
+import type { Command, Context, ExitStatus } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
 
 export const publish: Command = {
   name: 'publish',
-  summary: 'Push the plugin marketplace to a git host',
+  summary: 'Push the plugin marketplace, or write the channel',
   details: `
-  Each push is a new commit of a branch. Without --git: to each repository under publish in the configuration. The
-  running daemon pushes, or this process if none runs. A branch that has the served tree already is not changed. A
-  push is never forced.
+  Each push is a new commit of a branch at a git host. Without --git and --to: to each repository under publish in
+  the configuration. The running daemon pushes, or this process if none runs. A branch that has the served tree already
+  is not changed. A push is never forced.
+
+  --to writes what is served, with its signed log, to a folder that any web server can serve, or that is carried to
+  a machine without a network. It needs \`channel\` in the configuration.
 `,
-  examples: ['skillsyncd publish', 'skillsyncd publish --git https://git.example.com/team/plugins.git --dry-run'],
+  examples: [
+    'skillsyncd publish',
+    'skillsyncd publish --git https://git.example.com/team/plugins.git --dry-run',
+    'skillsyncd publish --to /media/usb/channel',
+  ],
   options: {
+    to: {
+      type: 'string',
+      value: 'FOLDER',
+      help: 'write the channel to this folder, and push nothing',
+      offers: 'folders',
+    },
     git: {
       type: 'string',
       value: 'URL',
       help: 'push only to this repository, with the credential of the configuration',
     },
     branch: { type: 'string', value: 'NAME', help: 'with --git: the branch; main if nothing is configured' },
-    pack: { type: 'string', value: 'PACK', help: 'with --git: the marketplace of this pack alone', offers: 'packs' },
+    pack: { type: 'string', value: 'PACK', help: 'with --git or --to: the skills of this pack alone', offers: 'packs' },
     'dry-run': { type: 'boolean', help: 'show what would be pushed, and push nothing' },
   },
   async run(context) {
-    const { git, branch, pack, 'dry-run': dry = false } = context.values
+    const { git, to, branch, pack, 'dry-run': dry = false } = context.values
+    if (typeof to === 'string') return publishTo(context, to)
     if (git === undefined && (branch !== undefined || pack !== undefined))
       throw new UsageError('--branch and --pack go with --git')
     const config = await configFor(context)
@@ -36,6 +52,33 @@ export const publish: Command = {
     return ends.some(({ kind }) => kind === 'failed') ? 1 : 0
   },
 }
+
+async function publishTo(context: Context, to: string): Promise<ExitStatus> {
+  const { git, branch, pack, 'dry-run': dry } = context.values
+  if (git !== undefined || branch !== undefined || dry === true)
+    throw new UsageError('--to goes with none of --git, --branch and --dry-run')
+  const config = await configFor(context)
+  const folder = resolve(to)
+  const answer = await withWriter(context, config, (ask) => ask('publish', { to: folder, pack, dry: false }))
+  const [written] = WRITTEN.parse(answer)
+  if (context.json) printJson(context, { channels: [written] })
+  else {
+    const { entries, objects, isNew } = written
+    const what = isNew ? `entry ${entries} is new` : `up to date at entry ${entries}`
+    printLines(context, [printableLine(`${written.to}: ${what}, ${countOf(objects, 'new object')} written`)])
+  }
+  return 0
+}
+
+const WRITTEN = z.tuple([
+  z.object({
+    to: z.string(),
+    pack: z.string().optional(),
+    entries: z.number(),
+    objects: z.number(),
+    isNew: z.boolean(),
+  }),
+])
 
 const NAMED = { url: z.string(), branch: z.string(), pack: z.string().optional() }
 const DONE = z.object({

@@ -27,7 +27,8 @@ export async function firstLook(
   signal: AbortSignal,
 ): Promise<FirstLook> {
   const [configured] = config.sources
-  if (configured === undefined || configured.source.kind === 'mcp') throw new TypeError('There is nothing to look at')
+  if (configured === undefined || configured.source.kind === 'mcp' || configured.source.kind === 'channel')
+    throw new TypeError('There is nothing to look at')
   const { limits, programs } = config
   const keyring = new Keyring({ environment, redactor, clock: systemClock, fetchMs: limits.fetch.totalMs })
   await using workspace = await temporaryWorkspace()

@@ -21,7 +21,7 @@ import { packsNamed } from '../pack-option.ts'
 
 /** The scopes that MCP clients need, and the page that the same person reads. */
 const OF_A_PERSON: readonly Scope[] = SCOPES.filter(
-  (scope) => !['well-known', 'marketplace', 'metrics'].includes(scope),
+  (scope) => !['well-known', 'marketplace', 'channel', 'metrics'].includes(scope),
 )
 
 export const token: Command = {
@@ -40,7 +40,8 @@ export const token: Command = {
 `,
   examples: [
     'skillsyncd token add ada',
-    'skillsyncd token add ci --scope mcp --expires 30d',
+    'skillsyncd token add ci --scope skills,tools --expires 30d',
+    'skillsyncd token add hub-of-site-b --scope channel',
     'skillsyncd token renew ada',
   ],
   options: {

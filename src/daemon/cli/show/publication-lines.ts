@@ -1,7 +1,7 @@
 import { agoText } from '../../../base/text/age-text.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { needsOperator } from '../../publish/publication-status.ts'
-import type { PublicationStatus } from '../../publish/publication-status.ts'
+import type { ChannelStatus, PublicationStatus } from '../../publish/publication-status.ts'
 import type { Paint } from '../colors.ts'
 
 /** The lines of the status about published branches. A failure quotes its server. */
@@ -19,4 +19,21 @@ export function publicationLines(
     const text = `${place}: ${condition.code} since ${agoText(condition.since, now)}${again}: ${condition.message}`
     return [paint(needsOperator(publication) ? 'red' : 'yellow', printableLine(text)), `  ${condition.mend}`]
   })
+}
+
+/** The lines of the status about the channels of this hub. */
+export function channelLines(channels: readonly ChannelStatus[], now: Date, paint: Paint): readonly string[] {
+  return channels.flatMap((channel) => {
+    const { entries, isCurrent, condition } = channel
+    const place = printableLine(channelPlace(channel))
+    const at = entries === undefined ? '' : ` at entry ${entries}`
+    if (condition === undefined) return [`${place}: ${isCurrent ? `up to date${at}` : `under way${at}`}`]
+    const text = `${place}: ${condition.code} since ${agoText(condition.since, now)}: ${condition.message}`
+    return [paint(needsOperator(channel) ? 'red' : 'yellow', printableLine(text)), `  ${condition.mend}`]
+  })
+}
+
+function channelPlace({ to, pack }: ChannelStatus): string {
+  if (to !== undefined) return pack === undefined ? `channel in ${to}` : `channel of the pack ${pack} in ${to}`
+  return pack === undefined ? 'channel at /channel/' : `channel of the pack ${pack} at /channels/${pack}/`
 }

@@ -207,7 +207,7 @@ function lockLines({ lock }: SourceStatus): string[] {
   return text === undefined ? [] : [`  lock: ${text}`]
 }
 
-const WHERE = { git: 'upstream', directory: 'the folder', mcp: 'the server' } as const
+const WHERE = { git: 'upstream', directory: 'the folder', mcp: 'the server', channel: 'the channel' } as const
 
 function findingLines({ findings }: SourceStatus, all: boolean): string[] {
   const isUrgent = ({ standing }: SourceDiagnostic): boolean => standing !== 'served' && standing !== 'link'

@@ -38,7 +38,7 @@ import { paintFor } from '../colors.ts'
 import type { Paint } from '../colors.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
-import { publicationLines } from './publication-lines.ts'
+import { channelLines, publicationLines } from './publication-lines.ts'
 import { blockOf } from './status-block.ts'
 import { tableOf } from './status-table.ts'
 import type { TableLook } from './status-table.ts'
@@ -213,6 +213,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...(now.http?.unready ?? []).map((unready) => look.paint('red', `not ready: ${unreadyText(unready)}`)),
     ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
     ...publicationLines(now.publications ?? [], look.now, look.paint),
+    ...channelLines(now.channels ?? [], look.now, look.paint),
     ...(foldersError === undefined ? [] : [printableLine(foldersError)]),
     attentionLine(now.sources, attention, look.paint),
     ...sourceLines(now, look),

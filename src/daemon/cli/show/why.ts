@@ -1,4 +1,4 @@
-import { FOLDER_REF, LISTING_REF } from '../../../sync/model/revision.ts'
+import { CHANNEL_REF, FOLDER_REF, LISTING_REF } from '../../../sync/model/revision.ts'
 import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
@@ -84,6 +84,7 @@ function linesOf(told: Provenance): string[] {
     `  source  ${source}, ${url}`,
     `  ${revisionText(told)}`,
     ...upstreamTexts(told.upstream).map((text) => `  server  ${printableLine(text)}`),
+    ...publishedTexts(told).map((text) => `  hub     ${printableLine(text)}`),
     ...(told.verified === undefined ? [] : [`  checked ${verifiedText(told.verified)}`]),
     `  rule    ${printableLine(ruleText(told))}`,
     `  update  ${updateText(told)}`,
@@ -105,7 +106,21 @@ function linesOf(told: Provenance): string[] {
 function revisionText({ asked, ref, commit, tag }: Provenance): string {
   if (ref === FOLDER_REF) return `folder  as of content ${commit}`
   if (ref === LISTING_REF) return `listing ${commit}`
+  if (ref === CHANNEL_REF) return `channel ${commit}`
   return `ref     ${printableLine(asked)} -> ${printableLine(ref)} -> ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
+}
+
+/** The origin of the skill at the hub whose channel it comes from, and its proof. */
+function publishedTexts({ published }: Provenance): string[] {
+  if (published === undefined) return []
+  const { log, entry, source } = published
+  const { ref, commit, tag } = source
+  const at = tag === undefined ? commit : `${commit} (tag object ${tag})`
+  return [
+    `${source.source}, ${source.url}, ${ref} -> ${at}`,
+    ...[...signersTexts(source.signers)].map((text) => `signed ${text}`),
+    entry === undefined ? `in the log ${log}` : `entry ${entry.index + 1} of the log ${log}, of ${entry.at}`,
+  ]
 }
 
 function upstreamTexts(upstream: Provenance['upstream']): string[] {
@@ -119,6 +134,7 @@ function upstreamTexts(upstream: Provenance['upstream']): string[] {
 const PLACES: Readonly<Record<string, { readonly root: string; readonly followed: string }>> = {
   [FOLDER_REF]: { root: 'folder', followed: 'folder' },
   [LISTING_REF]: { root: 'server', followed: 'listing' },
+  [CHANNEL_REF]: { root: 'channel', followed: 'channel' },
 }
 
 const UPDATES = {

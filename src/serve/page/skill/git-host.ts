@@ -1,4 +1,4 @@
-import { FOLDER_REF, LISTING_REF } from '../../../sync/model/revision.ts'
+import { CHANNEL_REF, FOLDER_REF, LISTING_REF } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 
 /** The pages of a git host about one commit of a repository. All are https addresses. */
@@ -39,7 +39,7 @@ export function skillPages(
   path: string,
 ): { readonly commit?: string; readonly folder?: string } {
   // The commit of a rebuilt skill is gone from its repository.
-  const isCommit = revision.ref !== FOLDER_REF && revision.ref !== LISTING_REF && rebuiltFrom === undefined
+  const isCommit = ![FOLDER_REF, LISTING_REF, CHANNEL_REF].includes(revision.ref) && rebuiltFrom === undefined
   const pages = isCommit ? gitHostPages(url, revision.commit) : undefined
   if (pages === undefined) return {}
   const { commit } = pages

@@ -22,7 +22,7 @@ const UNFINISHED = 'restore'
 /** The folders of the earlier versions that this one does not have. */
 const EARLIER_FOLDERS = ['skills', 'docs', 'snapshots'] as const
 
-const FOLDERS = ['checkouts', 'generations', 'sources', 'upstreams', 'links', 'tmp'] as const
+const FOLDERS = ['checkouts', 'generations', 'sources', 'upstreams', 'links', 'logs', 'tmp'] as const
 
 /** The purpose of an opening. Only a restore goes on in a folder in which one was killed. */
 export interface StateOpening {

@@ -63,7 +63,7 @@ export function checkStorable(skill: StoredSkill, limits: PathLimits): void {
 export function checkPath(skill: StoredSkill, path: string, limits: PathLimits): void {
   if (!isDigest(skill.digest)) throw refusal(skill, 'its digest is not a SHA-256')
   if (!isFolderName(skill)) throw refusal(skill, `its folder would be named ${JSON.stringify(skill.folderName)}`)
-  const problem = problemOf(path, limits)
+  const problem = pathProblem(path, limits)
   if (problem !== undefined) throw refusal(skill, `the path ${JSON.stringify(path.slice(0, 200))} ${problem}`)
 }
 
@@ -81,7 +81,8 @@ export function checkDigest(skill: StoredSkill): void {
   throw new SyncError('store-failed', `Cannot keep the ${calledOf(skill)}: the digest of its files is "${digest}"`)
 }
 
-function problemOf(path: string, limits: PathLimits): string | undefined {
+/** The reason why no file of a skill can have this path; `undefined` if one can. */
+export function pathProblem(path: string, limits: PathLimits): string | undefined {
   if (!path.isWellFormed()) return 'is not valid Unicode'
   if (path.includes('\0')) return 'holds a NUL'
   const segments = path.split('/')

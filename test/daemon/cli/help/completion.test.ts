@@ -45,6 +45,13 @@ const TYPED: readonly (readonly [readonly string[], readonly string[]])[] = [
     ['add', 'list', 'renew', 'revoke'],
   ],
   [
+    ['channel', ''],
+    ['keys', 'new-key'],
+  ],
+  [['channel', 'new-key', ''], []],
+  [['publish', '--t'], ['--to']],
+  [['token', 'add', 'ci', '--scope', 'ch'], ['channel']],
+  [
     ['token', '--expires', '9d', 'r'],
     ['renew', 'revoke'],
   ],

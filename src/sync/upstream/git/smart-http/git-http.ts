@@ -3,9 +3,10 @@ import { credentialHeaders } from '../../http/credential-headers.ts'
 import type { HostAccess } from '../../http/host-access.ts'
 import { exchange } from '../../http/http-exchange.ts'
 import type { HttpAnswer, StreamedBody } from '../../http/http-exchange.ts'
-import { connectionFailure, gitFailureOf } from '../../http/http-failure.ts'
+import { gitFailureOf } from '../../http/http-failure.ts'
 import type { GitService } from '../../http/http-failure.ts'
 import { baseOf, isRedirect, MAX_REDIRECTS, redirectOf, tooManyRedirects } from '../../http/http-redirect.ts'
+import { HttpWatch } from '../../http/http-watch.ts'
 import type { FetchLimits } from '../../upstream.ts'
 import { guardAnswer } from './pkt-line.ts'
 
@@ -63,7 +64,7 @@ export class GitHttp {
     const { proxy } = this.#allowance.way.route
     // A relaying proxy can answer instead of the host, and the client cannot distinguish the two.
     const what = `Cannot reach "${this.#url}"${proxy === undefined ? '' : ` through the proxy "${proxy.url}"`}`
-    const watch = new Watch(what, this.#allowance)
+    const watch = new HttpWatch(what, this.#allowance)
     try {
       const method = call.body === undefined ? 'GET' : 'POST'
       const answer = await this.#ask(method, call, watch)
@@ -82,7 +83,7 @@ export class GitHttp {
     }
   }
 
-  async #ask(method: string, call: GitCall, watch: Watch): Promise<HttpAnswer> {
+  async #ask(method: string, call: GitCall, watch: HttpWatch): Promise<HttpAnswer> {
     const headers = this.#headers(call)
     const { route } = this.#allowance.way
     if (call.body !== undefined) {
@@ -113,7 +114,7 @@ export class GitHttp {
     return { ...headers, ...credentialHeaders(this.#allowance.way, call.url, this.#url) }
   }
 
-  async *#read(answer: HttpAnswer, watch: Watch): AsyncGenerator<Uint8Array> {
+  async *#read(answer: HttpAnswer, watch: HttpWatch): AsyncGenerator<Uint8Array> {
     const { bytes } = this.#allowance
     try {
       for await (const chunk of answer.body) {
@@ -134,7 +135,7 @@ export class GitHttp {
 }
 
 /** Each piece that the host takes counts as a sign of it. */
-function watched({ byteLength, pieces }: StreamedBody, watch: Watch): StreamedBody {
+function watched({ byteLength, pieces }: StreamedBody, watch: HttpWatch): StreamedBody {
   return {
     byteLength,
     async *pieces() {
@@ -148,59 +149,3 @@ function watched({ byteLength, pieces }: StreamedBody, watch: Watch): StreamedBo
 
 /** Hosts depend on this prefix: GitHub serves an agent that names git with git's protocol only. */
 const USER_AGENT = 'git/skillsyncd'
-
-/** The timeouts of one request: until the first byte, between two bytes, and in total. */
-class Watch {
-  readonly #what: string
-  readonly #allowance: HttpAllowance
-  readonly #controller = new AbortController()
-  readonly #total: NodeJS.Timeout
-  #pause: NodeJS.Timeout
-  #isOverdue: SyncError | undefined
-
-  constructor(what: string, allowance: HttpAllowance) {
-    const { limits, signal } = allowance
-    signal.throwIfAborted()
-    signal.addEventListener('abort', this.#abort)
-    this.#what = what
-    this.#allowance = allowance
-    this.#total = this.#alarm(limits.totalMs, `not done after ${limits.totalMs} ms`)
-    this.#pause = this.#alarm(limits.connectMs, `no answer within ${limits.connectMs} ms`)
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  heard(): void {
-    const { idleMs } = this.#allowance.limits
-    clearTimeout(this.#pause)
-    this.#pause = this.#alarm(idleMs, `nothing more came within ${idleMs} ms`)
-  }
-
-  stop(): void {
-    clearTimeout(this.#total)
-    clearTimeout(this.#pause)
-    this.#allowance.signal.removeEventListener('abort', this.#abort)
-    // Aborts whatever is still on its way.
-    this.#controller.abort()
-  }
-
-  /**
-   * Returns the real reason for an error of this request: the caller's abort, a timeout, or the connection's failure.
-   */
-  explain(cause: unknown): unknown {
-    this.#allowance.signal.throwIfAborted()
-    if (this.#isOverdue !== undefined) return this.#isOverdue
-    return cause instanceof SyncError ? cause : connectionFailure(cause, this.#what)
-  }
-
-  #alarm(ms: number, message: string): NodeJS.Timeout {
-    return setTimeout(() => {
-      this.#isOverdue = new SyncError('source-unreachable', `${this.#what}: ${message}`)
-      this.#controller.abort()
-    }, ms)
-  }
-
-  readonly #abort = () => this.#controller.abort()
-}

@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { isKeyName, renamedSigner, signerOf, signerText, verifierText } from '../../../sync/log/signed-note.ts'
+import { whyNotOpened } from '../../base/disk-error-text.ts'
+import { OperatorError } from '../../base/operator-error.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import type { ChannelConfig } from '../../config/config.ts'
+import { channelSigners, originOf } from '../../publish/channels.ts'
+import { configFor, printJson, printLines } from '../command.ts'
+import type { Command, Context, ExitStatus } from '../command.ts'
+
+export const channel: Command = {
+  name: 'channel',
+  summary: 'Make a key of the channel, or print its public keys',
+  operands: { text: 'new-key NAME | keys', most: 2, offers: [['new-key', 'keys'], []] },
+  details: `
+  new-key makes a private key with this name, writes it to the file of --out, and prints the public key. The name is that
+  of the log: the address of the channel without https://.
+
+  keys prints the public keys of the configured channel, and of that of each pack: followers have them as \`key\`.
+`,
+  examples: ['skillsyncd channel new-key skills.example.com/channel --out channel.key', 'skillsyncd channel keys'],
+  options: {
+    out: { type: 'string', value: 'FILE', help: 'with new-key: the new file of the private key', offers: 'files' },
+  },
+  async run(context) {
+    const [verb, name] = context.operands
+    if (verb === 'new-key' && name !== undefined) return makeKey(context, name)
+    if (verb === 'keys' && context.values['out'] !== undefined)
+      throw new UsageError('--out goes with new-key, not with keys')
+    if (verb === 'keys' && name === undefined) return printKeys(context)
+    throw new UsageError('"channel" takes new-key NAME or keys; see skillsyncd channel --help')
+  },
+}
+
+async function makeKey(context: Context, name: string): Promise<ExitStatus> {
+  const { out } = context.values
+  if (typeof out !== 'string') throw new UsageError('new-key needs --out FILE: the private key is printed nowhere')
+  if (!isKeyName(name)) throw new UsageError('The name of a key has no spaces and no +')
+  const seed = randomBytes(32)
+  const signer = signerOf(name, seed)
+  const file = resolve(out)
+  await writeFile(file, `${signerText(signer, seed)}\n`, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
+    throw new OperatorError('bad-request', `Cannot write the private key to "${file}": ${whyNotOpened(error)}`)
+  })
+  const key = verifierText(signer)
+  if (context.json) printJson(context, { file, key })
+  else
+    printLines(context, [
+      key,
+      '',
+      `The private key is in ${file}. Name it in the configuration of the hub:`,
+      `    channel: { name: ${name}, key: { file: ${file} } }`,
+      'and the public key above in those of followers:',
+      `    follow: { url: https://…/channel/, key: ${key} }`,
+    ])
+  return 0
+}
+
+async function printKeys(context: Context): Promise<ExitStatus> {
+  const config = await configFor(context)
+  if (config.channel === undefined)
+    throw new OperatorError(
+      'bad-request',
+      'The configuration has no `channel`; skillsyncd channel new-key makes a key and shows the lines',
+    )
+  const keys = await publicKeysOf(config.channel, [undefined, ...config.packs.map(({ id }) => id)], context)
+  if (context.json) printJson(context, { keys })
+  else
+    printLines(
+      context,
+      keys.map(({ pack, key }) => `${key}  ${pack === undefined ? 'everything' : `the pack ${pack}`}`),
+    )
+  return 0
+}
+
+/** The public keys of the channel of everything, or of that of a pack. Each has the name of the log that it signs. */
+async function publicKeysOf(channel: ChannelConfig, packs: readonly (string | undefined)[], context: Context) {
+  const signers = await channelSigners(channel, context)
+  return packs.flatMap((pack) => {
+    const origin = originOf(channel, pack)
+    const of = pack === undefined ? {} : { pack }
+    return signers.map((signer) => Object.assign({ key: verifierText(renamedSigner(signer, origin)) }, of))
+  })
+}

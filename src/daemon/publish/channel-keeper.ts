@@ -1,0 +1,129 @@
+import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
+import { SerialQueue } from '../../base/serial-queue.ts'
+import { isPassing, SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
+import type { DaemonContext } from '../context.ts'
+import { HEARTBEAT_MS } from './channel-publisher.ts'
+import type { ChannelEnd, ChannelPublisher } from './channel-publisher.ts'
+import type { ChannelStatus, PublicationCondition } from './publication-status.ts'
+import { channelMend } from './publication-status.ts'
+
+/** The parts that keep one channel up to date. */
+export interface ChannelKeeperParts extends Pick<DaemonContext, 'clock' | 'log' | 'redactor'> {
+  readonly channel: ChannelPublisher
+  /** The reason why nothing may be published now; `undefined` if it may. */
+  readonly whyNot: () => string | undefined
+}
+
+/** A channel that is kept up to date: without a folder, for the clients of this daemon. */
+export interface ChannelOutput {
+  readonly to: string | undefined
+  readonly pack: string | undefined
+}
+
+/** Keeps one channel, in its log alone or in a folder too, at what is served. One attempt runs at a time, and at most one waits. */
+export class ChannelKeeper implements AsyncDisposable {
+  readonly #place: ChannelOutput
+  readonly #parts: ChannelKeeperParts
+  readonly #queue = new SerialQueue()
+  readonly #over = new AbortController()
+  #isQueued = false
+  #isCurrent = false
+  #entries: number | undefined
+  #condition: PublicationCondition | undefined
+  #failures = 0
+  /** Ends the wait for the next attempt that nothing else begins. */
+  #waiting = new AbortController()
+
+  constructor(place: ChannelOutput, parts: ChannelKeeperParts) {
+    this.#place = place
+    this.#parts = parts
+  }
+
+  get status(): ChannelStatus {
+    const { to, pack } = this.#place
+    return {
+      ...(to !== undefined && { to }),
+      ...(pack !== undefined && { pack }),
+      isCurrent: this.#isCurrent,
+      ...(this.#entries !== undefined && { entries: this.#entries }),
+      ...(this.#condition !== undefined && { condition: this.#condition }),
+    }
+  }
+
+  /** Publishes what is served. */
+  follow(): void {
+    this.#isCurrent = false
+    if (this.#isQueued) return
+    this.#isQueued = true
+    // It rejects only with an error that is meant to end the process.
+    void this.#queue.next(async () => {
+      this.#isQueued = false
+      if (!this.#over.signal.aborted) await this.#attempt()
+    })
+  }
+
+  /** Publishes now. Throws a `SyncError` if that fails. */
+  async publish(signal: AbortSignal): Promise<ChannelEnd> {
+    const until = AbortSignal.any([signal, this.#over.signal])
+    const end = await this.#parts.channel.publish(this.#place.to, until)
+    this.#succeeded(end)
+    return end
+  }
+
+  /** Names it in the log. */
+  get #name(): string {
+    const { to, pack } = this.#place
+    return to ?? (pack === undefined ? 'channel' : `channel of the pack ${pack}`)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort()
+    await this.#queue.idle()
+  }
+
+  async #attempt(): Promise<void> {
+    const why = this.#parts.whyNot()
+    if (why !== undefined) return
+    try {
+      await this.publish(this.#over.signal)
+    } catch (thrown) {
+      const error = unwrapSuppressed(thrown)
+      if (this.#over.signal.aborted && isAbortError(error)) return
+      if (!(error instanceof SyncError)) throw error
+      this.#failed(error)
+    }
+  }
+
+  #succeeded({ entries, isNew, objects }: ChannelEnd): void {
+    const { log } = this.#parts
+    this.#entries = entries
+    this.#isCurrent = true
+    this.#condition = undefined
+    this.#failures = 0
+    log.recovery(EVENT, '', undefined, this.#name)
+    if (isNew || objects > 0) log.info('channel-published', { channel: this.#name, entries, objects })
+    this.#tryAgainAfter(HEARTBEAT_MS)
+  }
+
+  #failed({ code, message }: SyncError): void {
+    const { log, clock, redactor } = this.#parts
+    const said = redactor.clean(message)
+    log.failure('warn', EVENT, { source: '', publication: this.#name, code, message: said }, said)
+    const since = this.#condition?.since ?? clock.now().toISOString()
+    this.#condition = { code, message: said, mend: channelMend(code), since }
+    this.#failures += 1
+    const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1))
+    this.#tryAgainAfter(isPassing(code) ? backoffMs : LONGEST_BACKOFF_MS)
+  }
+
+  #tryAgainAfter(ms: number): void {
+    this.#waiting.abort()
+    this.#waiting = new AbortController()
+    const until = AbortSignal.any([this.#waiting.signal, this.#over.signal])
+    void this.#parts.clock.wait(ms, until).then(() => this.follow(), ignoreAbort)
+  }
+}
+
+const EVENT = 'not-published'
+const FIRST_BACKOFF_MS = 10_000
+const LONGEST_BACKOFF_MS = 3_600_000

@@ -1,0 +1,253 @@
+import { stepByStep } from '../../base/cooperative.ts'
+import { SerialQueue } from '../../base/serial-queue.ts'
+import { packingCatalog } from '../../sync/catalog/catalog-packs.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import type { Pack } from '../../sync/catalog/pack.ts'
+import { ChannelContents, expectObject, packFiles, publishedSourcesIn } from '../../sync/channel/channel-contents.ts'
+import type { KeptChannel } from '../../sync/channel/channel-contents.ts'
+import { CHECKPOINT_PATH, readChannelPath } from '../../sync/channel/channel-entry.ts'
+import type { ChannelEntry } from '../../sync/channel/channel-entry.ts'
+import { ChannelLog } from '../../sync/channel/channel-log.ts'
+import type { PublishedSource } from '../../sync/channel/channel-schema.ts'
+import { addNamed } from '../../sync/channel/channel-tree.ts'
+import { FolderChannel } from '../../sync/channel/folder-channel.ts'
+import { MOST_PACKED_BYTES, packObjects } from '../../sync/channel/packed-objects.ts'
+import type { NoteSigner } from '../../sync/log/signed-note.ts'
+import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
+import type { Digest } from '../../sync/store/objects/object-store.ts'
+import type { DaemonContext } from '../context.ts'
+
+/** The parts of the publisher of one channel. */
+export interface ChannelPublisherParts extends DaemonContext {
+  /** The name of its log. */
+  readonly origin: string
+  readonly signers: () => Promise<readonly NoteSigner[]>
+  /** The pack that it has; `undefined` for everything that is served. */
+  readonly pack: Pack | undefined
+  readonly catalog: () => Catalog
+}
+
+/** The end of one publication of a channel. */
+export interface ChannelEnd {
+  /** The number of entries of the log. */
+  readonly entries: number
+  /** True if the newest entry was added by this publication. */
+  readonly isNew: boolean
+  /** The number of objects that were written to the folder; 0 without one. */
+  readonly objects: number
+}
+
+/** The objects that are new with an entry. They are served as long as the newest entry names all of them. */
+interface PackedChanges {
+  readonly digests: readonly Digest[]
+  readonly bytes: Uint8Array
+}
+
+/** A channel with an entry for what is served. */
+interface Current extends KeptChannel {
+  readonly log: ChannelLog
+  /** The signed head of the log. */
+  readonly note: string
+}
+
+/**
+ * Publishes one channel: an entry of its log for each content that is served, the folders with it, and the files of it
+ * that clients ask for. One publication runs at a time.
+ */
+export class ChannelPublisher {
+  readonly #parts: ChannelPublisherParts
+  readonly #contents: ChannelContents
+  readonly #queue = new SerialQueue()
+  readonly #folders = new Map<string, FolderChannel>()
+  #log: Promise<ChannelLog> | undefined
+  #current: Current | undefined
+  readonly #listeners = new Set<(note: string) => void>()
+  /** The packed changes of the last entries that this process has appended, by their indexes. */
+  readonly #changes = new Map<number, PackedChanges>()
+
+  constructor(parts: ChannelPublisherParts) {
+    this.#parts = parts
+    this.#contents = new ChannelContents(parts.store.objects)
+  }
+
+  /** Adds an entry if something else is served than the newest one has, or if that is old, and writes the folder. */
+  async publish(folder: string | undefined, signal: AbortSignal): Promise<ChannelEnd> {
+    return this.#queue.next(async () => this.#publish(folder, signal), signal)
+  }
+
+  /** The entries whose objects must stay: the newest one, and of the last few those after this time. */
+  async keptSince(since: Date): Promise<readonly ChannelEntry[]> {
+    const log = await this.#openLog()
+    const entries = log.since(Math.max(log.size - MOST_KEPT, 0))
+    return entries.filter(({ at }, index) => index === entries.length - 1 || Date.parse(at) >= since.getTime())
+  }
+
+  /**
+   * Returns the bytes at a path of the channel as it is now; `undefined` if there is nothing. Of the objects only those
+   * of the newest entry: what is out of service cannot be fetched.
+   */
+  async read(path: string): Promise<Uint8Array | undefined> {
+    const current = this.#current
+    if (current === undefined) return undefined
+    if (path === CHECKPOINT_PATH) return Buffer.from(current.note)
+    const asked = readChannelPath(path)
+    switch (asked?.kind) {
+      case 'object':
+        return current.named.has(asked.digest) ? this.#parts.store.objects.get(asked.digest) : undefined
+      case 'files':
+        return current.lists.has(asked.digest) ? packFiles(this.#parts.store.objects, asked.digest) : undefined
+      case 'changes':
+        return this.#changes.get(asked.index)?.bytes
+      case 'tile':
+        return current.log.hasTile(asked.tile) ? current.log.tile(asked.tile) : undefined
+      case 'entries':
+        return current.log.hasTile(asked.tile) ? current.log.entries(asked.tile) : undefined
+      case undefined:
+        return undefined
+      default:
+        return asked satisfies never
+    }
+  }
+
+  /** Calls back with the present checkpoint, if there is one, and each later one until the returned value is disposed. */
+  watch(onCheckpoint: (note: string) => void): Disposable {
+    const listener = (note: string): void => onCheckpoint(note)
+    this.#listeners.add(listener)
+    if (this.#current !== undefined) listener(this.#current.note)
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
+  }
+
+  async #publish(folder: string | undefined, signal: AbortSignal): Promise<ChannelEnd> {
+    const { store, origin, signers } = this.#parts
+    const keys = await signers()
+    using _lease = store.objects.lease()
+    const log = await this.#openLog()
+    const before = log.size
+    const kept = await this.#append(log, signal)
+    // A collection that began without the new entry ends while the lease still protects its objects.
+    await store.generations.exclusively(async () => {})
+    const note = await log.checkpoint(origin, keys)
+    const isNews = this.#current?.note !== note
+    this.#current = { ...kept, log, note }
+    if (isNews) for (const listener of this.#listeners) listener(note)
+    const end = { entries: log.size, isNew: log.size > before }
+    if (folder === undefined) return { ...end, objects: 0 }
+    const changes = this.#changes.get(log.size - 1)?.bytes
+    const channel = { log, origin, verifiers: keys, checkpoint: note, kept, changes }
+    const written = this.#folderAt(folder)
+    const objects = await written.publish(channel, signal)
+    if (objects > 0 && log.size % SWEPT_ENTRIES === 0) await this.#sweep(written, kept, signal)
+    return { ...end, objects }
+  }
+
+  /** Removes what only entries name that followers do not ask for any more. */
+  async #sweep(folder: FolderChannel, { named }: KeptChannel, signal: AbortSignal): Promise<void> {
+    const { objects } = this.#parts.store
+    const kept = new Set(named)
+    const log = await this.#openLog()
+    for (const { head } of log.since(Math.max(log.size - MOST_KEPT, 0)))
+      await addNamed(head, objects, kept).catch(undefinedIfDamaged)
+    await folder.sweep(kept, log.size - MOST_KEPT, signal)
+  }
+
+  /** Appends an entry for what is served now, if it is needed. */
+  async #append(log: ChannelLog, signal: AbortSignal): Promise<KeptChannel> {
+    const { store, clock, pack, catalog } = this.#parts
+    const served = catalog()
+    const seen = pack === undefined ? served : await stepByStep(packingCatalog(served, [pack]))
+    const disabled = new Map(seen.sources.map(([id, ...paths]) => [id, new Set<string>(paths)]))
+    const { newest } = log
+    const kept = await this.#contents.keep(seen.snapshots, disabled, await this.#earlierSources(newest), signal)
+    const now = clock.now()
+    const isFresh = newest !== undefined && now.getTime() - Date.parse(newest.at) < HEARTBEAT_MS
+    if (newest?.head === kept.head && isFresh) return kept
+    const packed = await this.#packObjects(newest, kept)
+    await store.folder.expectRight()
+    signal.throwIfAborted()
+    await this.#appendTo(log, { at: now.toISOString(), head: kept.head })
+    if (packed !== undefined) this.#changes.set(log.size - 1, packed)
+    for (const [index, { digests }] of this.#changes)
+      if (index < log.size - MOST_CHANGES || !digests.every((digest) => kept.named.has(digest)))
+        this.#changes.delete(index)
+    return kept
+  }
+
+  /** A commit that changes nothing of a pack must not show in its channel. */
+  async #earlierSources(newest: ChannelEntry | undefined): Promise<readonly PublishedSource[]> {
+    const { pack, store } = this.#parts
+    if (pack === undefined || newest === undefined) return []
+    return (await publishedSourcesIn(newest.head, store.objects).catch(undefinedIfDamaged)) ?? []
+  }
+
+  /** After a failure the file may have more than is known here: it is read anew. */
+  async #appendTo(log: ChannelLog, entry: ChannelEntry): Promise<void> {
+    try {
+      await log.append(entry)
+    } catch (error) {
+      this.#log = undefined
+      throw error
+    }
+  }
+
+  /** Packs the objects that the entry before does not name; `undefined` if they are too large, or it is not known. */
+  async #packObjects(newest: ChannelEntry | undefined, kept: KeptChannel): Promise<PackedChanges | undefined> {
+    const earlier = this.#current
+    if (earlier === undefined || earlier.head !== newest?.head) return undefined
+    const digests = [...kept.named].filter((digest) => !earlier.named.has(digest))
+    const added: Uint8Array[] = []
+    let bytes = 0
+    for (const digest of digests) {
+      const object = await expectObject(this.#parts.store.objects, digest)
+      bytes += object.length + 4
+      if (bytes > MOST_PACKED_BYTES) return undefined
+      added.push(object)
+    }
+    return { digests, bytes: await packObjects(added) }
+  }
+
+  /** An unreadable log is read anew at the next attempt. */
+  async #openLog(): Promise<ChannelLog> {
+    const opening = this.#log ?? this.#readLog()
+    this.#log = opening
+    try {
+      return await opening
+    } catch (error) {
+      this.#log = undefined
+      throw error
+    }
+  }
+
+  /** Reads the log, which must continue the one that this process has signed before. */
+  async #readLog(): Promise<ChannelLog> {
+    const { store, pack } = this.#parts
+    const path = store.folder.at('logs', logFileOf(pack))
+    const log = await ChannelLog.open(path)
+    const signed = this.#current?.log
+    if (signed === undefined || (await log.continues(signed))) return log
+    const message = `Cannot use the log "${path}": it lacks entries that were published from it; restore it from a backup`
+    throw new SyncError('store-failed', message)
+  }
+
+  #folderAt(path: string): FolderChannel {
+    const known = this.#folders.get(path) ?? new FolderChannel(path, this.#parts.store.objects)
+    this.#folders.set(path, known)
+    return known
+  }
+}
+
+/** The age of the newest entry after which another one shows that the hub is still there, with the same content. */
+export const HEARTBEAT_MS = 12 * 3_600_000
+
+/** A follower that reads an entry before these goes on with a newer one. */
+const MOST_KEPT = 64
+
+/** A folder is swept after so many entries. */
+const SWEPT_ENTRIES = 64
+
+/** The entries whose packed changes are kept: as many as a follower takes at once. */
+const MOST_CHANGES = 8
+
+/** No id of a pack has a dot. */
+function logFileOf(pack: Pack | undefined): string {
+  return pack === undefined ? 'channel.jsonl' : `channel.${pack.id}.jsonl`
+}

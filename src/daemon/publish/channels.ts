@@ -1,0 +1,146 @@
+import type { ChannelHost } from '../../serve/http/routes/channel-routes.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import type { Pack } from '../../sync/catalog/pack.ts'
+import { addNamed } from '../../sync/channel/channel-tree.ts'
+import { parseSigner, renamedSigner } from '../../sync/log/signed-note.ts'
+import type { NoteSigner } from '../../sync/log/signed-note.ts'
+import { CHANNEL_REF } from '../../sync/model/revision.ts'
+import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
+import type { Digest } from '../../sync/store/objects/object-store.ts'
+import { OperatorError } from '../base/operator-error.ts'
+import { readSecret, secretNameOf } from '../config/auth.ts'
+import type { ChannelConfig, ChannelFolder, Config } from '../config/config.ts'
+import type { DaemonContext } from '../context.ts'
+import { ChannelKeeper } from './channel-keeper.ts'
+import { ChannelPublisher } from './channel-publisher.ts'
+import type { ChannelEnd } from './channel-publisher.ts'
+import type { ChannelStatus } from './publication-status.ts'
+
+/** The parts of the daemon that its channels need. */
+export interface ChannelsParts extends DaemonContext {
+  readonly config: Config
+  readonly registry: { readonly catalog: Catalog; watch(watcher: () => void): Disposable }
+  /** The reason why nothing may be published now; `undefined` if it may. */
+  readonly whyNot: () => string | undefined
+}
+
+/** The channels of this hub: that of everything, and one for each pack, each with a log of its own. */
+export class Channels implements ChannelHost, AsyncDisposable {
+  readonly #parts: ChannelsParts
+  readonly #channels = new Map<string | undefined, ChannelPublisher>()
+  /** Keep the logs up to date that clients ask this daemon for. */
+  readonly #logs: readonly ChannelKeeper[]
+  readonly #folders: readonly ChannelKeeper[]
+  #watching: Disposable | undefined
+
+  constructor(parts: ChannelsParts) {
+    const { config, clock, log, redactor, whyNot } = parts
+    this.#parts = parts
+    const { channel } = config
+    if (channel !== undefined)
+      for (const pack of [undefined, ...config.packs]) this.#channels.set(pack?.id, this.#publisherOf(channel, pack))
+    const keeping = { clock, log, redactor, whyNot }
+    this.#logs = [...this.#channels].map(
+      ([pack, one]) => new ChannelKeeper({ to: undefined, pack }, { ...keeping, channel: one }),
+    )
+    this.#folders = config.channelFolders.map(
+      (folder) => new ChannelKeeper(folder, { ...keeping, channel: this.#channelOf(folder.pack) }),
+    )
+  }
+
+  /** Adds what is served now to the logs and the folders, and each catalog from now on. */
+  follow(): void {
+    const all = (): void => {
+      for (const followed of [...this.#logs, ...this.#folders]) followed.follow()
+    }
+    this.#watching = this.#parts.registry.watch(all)
+    all()
+  }
+
+  /** Writes the channel to this folder now. Throws an `OperatorError` or a `SyncError` if that fails. */
+  async publish(folder: ChannelFolder, signal: AbortSignal): Promise<ChannelEnd> {
+    const why = this.#parts.whyNot()
+    if (why !== undefined) throw new OperatorError('nothing-served', `Cannot publish: ${why}`)
+    const kept = this.#folders[this.#parts.config.channelFolders.findIndex((one) => isSame(one, folder))]
+    return kept === undefined ? this.#channelOf(folder.pack).publish(folder.to, signal) : kept.publish(signal)
+  }
+
+  get status(): readonly ChannelStatus[] {
+    return [...this.#logs, ...this.#folders].map(({ status }) => status)
+  }
+
+  hasPack(pack: string): boolean {
+    return this.#channels.has(pack)
+  }
+
+  async read(pack: string | undefined, path: string): Promise<Uint8Array | undefined> {
+    return this.#channels.get(pack)?.read(path)
+  }
+
+  watch(pack: string | undefined, onCheckpoint: (note: string) => void): Disposable {
+    return this.#channelOf(pack).watch(onCheckpoint)
+  }
+
+  /**
+   * The objects that followers may still ask for, and that this daemon needs of the channels that it follows: a
+   * collection keeps them.
+   */
+  async live(since: Date): Promise<ReadonlySet<Digest>> {
+    const live = new Set<Digest>()
+    const entries = await Promise.all([...this.#channels.values()].map(async (channel) => channel.keptSince(since)))
+    const followed = this.#parts.registry.catalog.snapshots.flatMap(({ revision: { ref, commit } }) =>
+      ref === CHANNEL_REF ? [commit] : [],
+    )
+    // Nothing is kept of a head that is not whole any more, but what is found.
+    for (const head of new Set([...entries.flat().map((entry) => entry.head), ...followed]))
+      await addNamed(head, this.#parts.store.objects, live).catch(undefinedIfDamaged)
+    return live
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#watching?.[Symbol.dispose]()
+    await Promise.all([...this.#logs, ...this.#folders].map((keeper) => keeper[Symbol.asyncDispose]()))
+  }
+
+  #channelOf(pack: string | undefined): ChannelPublisher {
+    const channel = this.#channels.get(pack)
+    if (channel !== undefined) return channel
+    const why = this.#channels.size === 0 ? 'the configuration has no `channel`' : `no pack is called "${pack}"`
+    throw new OperatorError('bad-request', `Cannot publish: ${why}`)
+  }
+
+  #publisherOf(channel: ChannelConfig, pack: Pack | undefined): ChannelPublisher {
+    const { registry } = this.#parts
+    const origin = originOf(channel, pack?.id)
+    const signers = async (): Promise<readonly NoteSigner[]> =>
+      (await channelSigners(channel, this.#parts)).map((signer) => renamedSigner(signer, origin))
+    return new ChannelPublisher({ ...this.#parts, origin, signers, pack, catalog: () => registry.catalog })
+  }
+}
+
+/** The name of the log of the whole channel, or of that of a pack. */
+export function originOf({ name }: ChannelConfig, pack: string | undefined): string {
+  return pack === undefined ? name : `${name}/${pack}`
+}
+
+/** Reads the private keys of the channel. */
+export async function channelSigners(
+  { name, keys }: ChannelConfig,
+  { environment, redactor }: Pick<DaemonContext, 'environment' | 'redactor'>,
+): Promise<readonly NoteSigner[]> {
+  const signers: NoteSigner[] = []
+  for (const reference of keys) {
+    const signer = parseSigner((await readSecret(reference, environment, redactor)).trim())
+    if (signer?.name !== name)
+      throw new SyncError(
+        'credentials-rejected',
+        `Cannot use the ${secretNameOf(reference)}: it is no private key of the channel "${name}"; skillsyncd channel new-key makes one`,
+      )
+    signers.push(signer)
+  }
+  return signers
+}
+
+function isSame(one: ChannelFolder, other: ChannelFolder): boolean {
+  return one.to === other.to && one.pack === other.pack
+}

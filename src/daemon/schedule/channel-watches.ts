@@ -1,0 +1,76 @@
+import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { followEvents } from '../../sync/upstream/channel/channel-events.ts'
+import type { EventParts } from '../../sync/upstream/channel/channel-events.ts'
+import type { Config, ConfiguredSource, ReachedHost } from '../config/config.ts'
+import type { DaemonContext } from '../context.ts'
+
+/** The parts that the watches of channels need. */
+export interface ChannelWatchesParts extends Pick<DaemonContext, 'clock'> {
+  readonly config: Config
+  /** Returns the way to a host, with its credential. */
+  readonly keyring: { wayTo(reached: ReachedHost): EventParts['way'] }
+  /** Called if a channel may have a new checkpoint. */
+  readonly onNews: (id: SourceId) => void
+}
+
+/**
+ * Listens to the hubs whose channels are followed over HTTP, so that a change arrives at once. It reports only that there
+ * may be one; the pull that follows finds it. A server of files has no events: of it only the schedule remains.
+ */
+export class ChannelWatches implements AsyncDisposable {
+  readonly #parts: ChannelWatchesParts
+  readonly #stop = new AbortController()
+  #watching: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: ChannelWatchesParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    const { sources, mode } = this.#parts.config
+    const hubs = sources.filter(({ source }) => source.kind === 'channel' && source.place.kind === 'http')
+    if (mode.offline) return
+    // It rejects only with an error that must end the process.
+    this.#watching = Promise.all(hubs.map(async (configured) => this.#watch(configured).catch(ignoreAbort)))
+  }
+
+  /** Resolves when no hub is listened to any more. */
+  get ended(): Promise<unknown> {
+    return this.#watching
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    await this.#watching
+  }
+
+  async #watch(configured: ConfiguredSource): Promise<void> {
+    const { clock } = this.#parts
+    for (let failures = 0; ;) {
+      const startMs = clock.monotonicMs()
+      if ((await this.#followOnce(configured)) === 'none') return
+      // A stream that lasted shows that the hub is well, and was restarted or has cut off what was open for long.
+      failures = clock.monotonicMs() - startMs > LASTING_MS ? 0 : failures + 1
+      await clock.wait(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), this.#stop.signal)
+    }
+  }
+
+  async #followOnce({ source, ...reached }: ConfiguredSource): Promise<'ended' | 'none'> {
+    const { config, keyring, onNews } = this.#parts
+    const { signal } = this.#stop
+    const way = keyring.wayTo({ ...reached, source: { ...source, id: `events of ${source.id}` } })
+    try {
+      return await followEvents(source.url, { limits: config.limits.fetch, way, signal }, () => onNews(source.id))
+    } catch (error) {
+      // The pulls of the source report what is wrong with its host.
+      if (error instanceof SyncError && !isAbortError(error)) return 'ended'
+      throw error
+    }
+  }
+}
+
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 60_000
+const LASTING_MS = 10_000

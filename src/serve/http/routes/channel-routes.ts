@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ShareHolder } from '../../fair-shares.ts'
+import type { Principal } from '../../principal.ts'
+import { WHOLE } from '../../views.ts'
+import { EventStream, refusalOfStream } from '../server/event-stream.ts'
+import type { EventStreams } from '../server/event-stream.ts'
+import type { HttpRoute, ReceivedRequest, Routes } from '../server/listener.ts'
+import { sendError, sendNoStream, sendPieces, sendStatus } from '../server/response.ts'
+
+/** The channels of this hub. */
+export interface ChannelHost {
+  hasPack(pack: string): boolean
+  /**
+   * Returns the bytes at a path of the channel of everything, or of a pack, as it is now; `undefined` if there is
+   * nothing.
+   */
+  read(pack: string | undefined, path: string): Promise<Uint8Array | undefined>
+  /** Calls back with each new checkpoint of the channel until the returned value is disposed. */
+  watch(pack: string | undefined, onCheckpoint: (note: string) => void): Disposable
+}
+
+/** The streams of the whole server: a follower that waits for checkpoints takes one of its places. */
+export interface ChannelStreams {
+  readonly streams: EventStreams
+  readonly holderOf: (request: IncomingMessage, principal: Principal | undefined) => ShareHolder
+}
+
+/**
+ * The routes of the channels, the same files that a web server would serve from a folder. `nothingHere` is the message of
+ * a 404: a channel that the caller must not see is as one that does not exist.
+ */
+export function channelRoutes(host: ChannelHost, streams: ChannelStreams, nothingHere: string): Routes {
+  const endpoint = new ChannelEndpoint(host, streams, nothingHere)
+  const route = { scope: 'channel', methods: ['GET', 'HEAD'], audit: 'refusals' } as const
+  const ofAll: HttpRoute = { ...route, answer: (...asked) => endpoint.answerAll(...asked) }
+  const ofPack: HttpRoute = { ...route, answer: (...asked) => endpoint.answerPack(...asked) }
+  return { '/channel/**': ofAll, '/channels/**': ofPack }
+}
+
+class ChannelEndpoint {
+  readonly #host: ChannelHost
+  readonly #streams: ChannelStreams
+  readonly #nothingHere: string
+
+  constructor(host: ChannelHost, streams: ChannelStreams, nothingHere: string) {
+    this.#host = host
+    this.#streams = streams
+    this.#nothingHere = nothingHere
+  }
+
+  /** A token for packs sees their channels alone. */
+  async answerAll(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
+    if (principal?.packs !== undefined) return this.#nothing(response)
+    return this.#answer(request, response, { pack: undefined, path: name, principal })
+  }
+
+  async answerPack(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
+    const [, pack = '', path = ''] = /^([^/]+)\/(.+)$/.exec(name) ?? []
+    if (!this.#host.hasPack(pack) || principal?.packs?.has(pack) === false) return this.#nothing(response)
+    return this.#answer(request, response, { pack, path, principal })
+  }
+
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { pack, path, principal }: { pack: string | undefined; path: string; principal: Principal | undefined },
+  ): Promise<void> {
+    if (path === EVENTS_PATH) return this.#follow(request, response, { pack, principal })
+    const bytes = await this.#host.read(pack, path)
+    if (bytes === undefined) return this.#nothing(response)
+    const etag = etagOf(bytes)
+    const headers = {
+      'content-type': 'application/octet-stream',
+      etag,
+      'cache-control': cachingOf(path, principal),
+    }
+    // A weak comparison, as RFC 9110 (13.1.2) asks for: a proxy that compresses marks the tag as weak.
+    if (isAmong(request.headers['if-none-match'], etag)) return sendStatus(response, 304, headers)
+    return sendPieces(response, { status: 200, headers, pieces: [bytes] })
+  }
+
+  /** Sends an event with each checkpoint, the present one first. It says that there is one, and has no content. */
+  #follow(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { pack, principal }: { pack: string | undefined; principal: Principal | undefined },
+  ): void {
+    if (request.method === 'HEAD') return sendStatus(response, 200, { 'content-type': 'text/event-stream' })
+    const { streams, holderOf } = this.#streams
+    const refusal = refusalOfStream(response)
+    if (refusal !== undefined) return sendError(response, { status: 503, code: -32000, message: refusal })
+    const holder = holderOf(request, principal)
+    if (!streams.hasRoomFor(holder)) return sendNoStream(response)
+    const stream = new EventStream(response, {}, streams.pendingBytes)
+    const watch = this.#host.watch(pack, (note) =>
+      stream.send(JSON.stringify({ checkpoint: etagOf(Buffer.from(note)) })),
+    )
+    stream.onClose(() => watch[Symbol.dispose]())
+    streams.add(stream, () => {}, { holder, principal, view: pack ?? WHOLE })
+  }
+
+  #nothing(response: ServerResponse): void {
+    sendError(response, { status: 404, code: -32000, message: this.#nothingHere })
+  }
+}
+
+/** The path of the events, below the address of a channel. */
+export const EVENTS_PATH = 'events'
+
+function etagOf(bytes: Uint8Array): string {
+  return `"${hash('sha256', bytes, 'base64url')}"`
+}
+
+/** Everything but the checkpoint is what it is for ever. What depends on the caller must not be cached for others. */
+function cachingOf(path: string, principal: Principal | undefined): string {
+  const who = principal === undefined ? 'public' : 'private'
+  return path === 'checkpoint' ? `${who}, no-cache` : `${who}, max-age=31536000, immutable`
+}
+
+function isAmong(condition: string | undefined, etag: string): boolean {
+  return (
+    condition?.trim() === '*' || (condition ?? '').split(',').some((one) => one.trim().replace(/^W\//, '') === etag)
+  )
+}

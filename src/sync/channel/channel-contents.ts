@@ -1,0 +1,156 @@
+import { isDeepStrictEqual } from 'node:util'
+import { inSlices } from '../../base/cooperative.ts'
+import type { Skill } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import { Damaged } from '../model/sync-error.ts'
+import { putJson } from '../store/objects/json-object.ts'
+import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
+import { cut, SnapshotParts } from '../store/snapshot-parts.ts'
+import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
+import type { ChannelHead, DigestList, PublishedSource } from './channel-schema.ts'
+import { keepDigestList } from './digest-lists.ts'
+import { MOST_PACKED_BYTES, packObjects } from './packed-objects.ts'
+
+/** The content of a channel at one moment. */
+export interface KeptChannel {
+  /** The object that names all others. Equal content has an equal one. */
+  readonly head: Digest
+  /** All of its objects: the head, those that it names, and the files of skills. */
+  readonly named: ReadonlySet<Digest>
+  /** Those of its objects that are lists of skills. */
+  readonly lists: ReadonlySet<Digest>
+}
+
+/** Stores what a channel has as objects, beside the files that the store has already. */
+export class ChannelContents {
+  readonly #objects: ObjectStore
+  readonly #parts: SnapshotParts
+  /** A skill as the channel has it. An unchanged one is the same value, so that its part is found without its JSON. */
+  readonly #published = new WeakMap<Skill, Skill>()
+
+  constructor(objects: ObjectStore) {
+    this.#objects = objects
+    this.#parts = new SnapshotParts(objects)
+  }
+
+  /**
+   * Stores the objects of a channel with these snapshots. `disabled`: the folders of the skills that are out of service,
+   * by source. `earlier`: sources that stay at their revision for as long as their skills are the same. The files
+   * themselves must be stored.
+   */
+  async keep(
+    snapshots: readonly Snapshot[],
+    disabled: ReadonlyMap<string, ReadonlySet<string>>,
+    earlier: readonly PublishedSource[],
+    signal: AbortSignal,
+  ): Promise<KeptChannel> {
+    const sources: Digest[] = []
+    const named = new Set<Digest>()
+    const lists = new Set<Digest>()
+    for (const snapshot of snapshots) {
+      if (!isPublished(snapshot)) continue
+      const out = disabled.get(snapshot.source)
+      const skills = snapshot.skills
+        .filter(({ path }) => out?.has(path) !== true)
+        .map((skill) => this.#asPublished(skill))
+      const source = await this.#keepSkills(snapshot, skills, { named, lists }, signal)
+      const before = earlier.find((one) => isDeepStrictEqual(one, atRevisionOf(one, source)))
+      sources.push(await putJson(this.#objects, before ?? source))
+    }
+    const list = await keepDigestList(this.#objects, sources)
+    const stored: ChannelHead = { format: 1, sources: list.top }
+    const head = await putJson(this.#objects, stored)
+    for (const digest of [...sources, ...list.objects, head]) named.add(digest)
+    return { head, named, lists }
+  }
+
+  async #keepSkills(
+    snapshot: Snapshot,
+    skills: readonly Skill[],
+    { named, lists }: { readonly named: Set<Digest>; readonly lists: Set<Digest> },
+    signal: AbortSignal,
+  ): Promise<PublishedSource> {
+    const { source, url, revision, proof, findings } = snapshot
+    const parts = await this.#parts.keep(await cut(skills, signal), signal)
+    const list = await keepDigestList(this.#objects, parts)
+    for (const digest of [...parts, ...list.objects]) named.add(digest)
+    for (const digest of parts) lists.add(digest)
+    await inSlices(skills, ({ files }) => {
+      for (const { sha256 } of files) named.add(sha256)
+    })
+    const { ref, commit, tag } = revision
+    return {
+      source,
+      url,
+      ref,
+      commit,
+      ...(tag !== undefined && { tag }),
+      ...(proof.signers !== undefined && { signers: proof.signers }),
+      findings,
+      skills: list.top,
+    }
+  }
+
+  #asPublished(skill: Skill): Skill {
+    const known = this.#published.get(skill)
+    if (known !== undefined) return known
+    const published = asPublished(skill)
+    this.#published.set(skill, published)
+    return published
+  }
+}
+
+function atRevisionOf(before: PublishedSource, source: PublishedSource): PublishedSource {
+  const { commit, tag, signers } = before
+  const { tag: _tag, signers: _signers, ...rest } = source
+  return { ...rest, commit, ...(tag !== undefined && { tag }), ...(signers !== undefined && { signers }) }
+}
+
+/** The sources that a stored head names. */
+export async function publishedSourcesIn(
+  head: Digest,
+  objects: Pick<ObjectStore, 'get'>,
+): Promise<readonly PublishedSource[]> {
+  const found: PublishedSource[] = []
+  const visit = async (list: DigestList | undefined): Promise<void> => {
+    if (list === undefined) throw new Damaged(`Cannot read the head "${head}" of a channel`)
+    if ('lists' in list) for (const digest of list.lists) await visit(parseList(await expectObject(objects, digest)))
+    else
+      for (const digest of list.items) {
+        const source = parseSource(await expectObject(objects, digest))
+        if (source !== undefined) found.push(source)
+      }
+  }
+  await visit(parseHead(await expectObject(objects, head))?.sources)
+  return found
+}
+
+/** Skills of other MCP servers are not published: their files need not be here, and were given to this machine alone. */
+function isPublished({ form }: Snapshot): boolean {
+  return form === undefined
+}
+
+/** A withheld skill is published with the reason, and without files: none is served. */
+function asPublished(skill: Skill): Skill {
+  const { contract: _contract, ...rest } = skill
+  if (skill.standing !== 'withheld') return skill.contract === undefined ? skill : rest
+  return { ...rest, files: [], size: 0, digest: undefined }
+}
+
+/** Packs the files of a list of skills; `undefined` if they are too large for it. */
+export async function packFiles(objects: Pick<ObjectStore, 'get'>, list: Digest): Promise<Uint8Array | undefined> {
+  const skills = parseSkills(await expectObject(objects, list)) ?? []
+  const files = new Map(skills.flatMap((skill) => skill.files.map(({ sha256, size }) => [sha256, size] as const)))
+  const bytes = [...files.values()].reduce((sum, size) => sum + size + 4, 0)
+  if (bytes > MOST_PACKED_BYTES) return undefined
+  const packed: Uint8Array[] = []
+  for (const digest of files.keys()) packed.push(await expectObject(objects, digest))
+  return packObjects(packed)
+}
+
+/** Reads an object that must be there. */
+export async function expectObject(objects: Pick<ObjectStore, 'get'>, digest: Digest): Promise<Uint8Array> {
+  const bytes = await objects.get(digest)
+  if (bytes === undefined) throw new Damaged(`Cannot read the object "${digest}" of a channel: it is not in the store`)
+  return bytes
+}

@@ -1,0 +1,81 @@
+import { signCheckpoint } from '../log/checkpoint.ts'
+import { LogHashes } from '../log/log-hashes.ts'
+import { treeRoot } from '../log/merkle-tree.ts'
+import type { NoteSigner } from '../log/signed-note.ts'
+import { bundleOf, tileBytes, TILE_WIDTH } from '../log/tiles.ts'
+import type { Tile } from '../log/tiles.ts'
+import { encodeEntry } from './channel-entry.ts'
+import type { ChannelEntry } from './channel-entry.ts'
+import { LogFile } from './log-file.ts'
+
+/** The log of a channel, which this process appends to and serves. */
+export class ChannelLog {
+  readonly #file: LogFile
+  readonly #entries: ChannelEntry[] = []
+  readonly #hashes = new LogHashes()
+
+  private constructor(file: LogFile, entries: readonly ChannelEntry[]) {
+    this.#file = file
+    for (const entry of entries) this.#add(entry)
+  }
+
+  static async open(path: string): Promise<ChannelLog> {
+    const { file, entries } = await LogFile.open(path)
+    return new ChannelLog(file, entries)
+  }
+
+  get size(): number {
+    return this.#entries.length
+  }
+
+  /** True if the log begins with all entries of the other one. */
+  async continues(other: ChannelLog): Promise<boolean> {
+    const { size } = other
+    return size <= this.size && Buffer.compare(await this.rootAt(size), await other.rootAt(size)) === 0
+  }
+
+  get newest(): ChannelEntry | undefined {
+    return this.#entries.at(-1)
+  }
+
+  /** The entries from this index on, oldest first. */
+  since(index: number): readonly ChannelEntry[] {
+    return this.#entries.slice(index)
+  }
+
+  /** Appends an entry. It must not be signed by any caller before this resolves. */
+  async append(entry: ChannelEntry): Promise<void> {
+    await this.#file.append(entry)
+    this.#add(entry)
+  }
+
+  /** The signed head of the log, as its followers get it. */
+  async checkpoint(origin: string, signers: readonly NoteSigner[]): Promise<string> {
+    const { size } = this
+    return signCheckpoint({ origin, size, root: await this.rootAt(size) }, signers)
+  }
+
+  /** The root of the first `size` entries. */
+  async rootAt(size: number): Promise<Uint8Array> {
+    return treeRoot(size, this.#hashes.read)
+  }
+
+  /** True if the log has all hashes of the tile, partial or full. */
+  hasTile({ level, index, width }: Tile): boolean {
+    return (index * TILE_WIDTH + width) * TILE_WIDTH ** level <= this.size
+  }
+
+  async tile(tile: Tile): Promise<Uint8Array> {
+    return tileBytes(tile, this.#hashes.read)
+  }
+
+  /** The bundle of the entries whose hashes are the tile of level 0 with this index and width. */
+  entries({ index, width }: Pick<Tile, 'index' | 'width'>): Uint8Array {
+    return bundleOf(this.#entries.slice(index * TILE_WIDTH, index * TILE_WIDTH + width).map(encodeEntry))
+  }
+
+  #add(entry: ChannelEntry): void {
+    this.#entries.push(entry)
+    this.#hashes.append(encodeEntry(entry))
+  }
+}

@@ -1,0 +1,58 @@
+import { SyncError } from '../model/sync-error.ts'
+import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
+import { expectObject } from './channel-contents.ts'
+import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
+import type { DigestList } from './channel-schema.ts'
+
+/** An object of a channel. A file of a skill is any bytes; each other kind names further objects. */
+interface ChannelObject {
+  readonly digest: Digest
+  readonly kind: 'head' | 'sources' | 'source' | 'parts' | 'skills' | 'file'
+}
+
+/**
+ * Adds the head of a channel and all that it names, directly or not. What is in the set already is there with all that it
+ * names itself. Throws `Damaged` if an object is not in the store; what was found so far stays in the set.
+ */
+export async function addNamed(head: Digest, objects: Pick<ObjectStore, 'get'>, named: Set<Digest>): Promise<void> {
+  const add = async ({ digest, kind }: ChannelObject): Promise<void> => {
+    if (named.has(digest)) return
+    if (kind !== 'file') for (const one of namedIn(kind, await expectObject(objects, digest))) await add(one)
+    named.add(digest)
+  }
+  await add({ digest: head, kind: 'head' })
+}
+
+/** The objects that an object names. Throws `content-refused` if it is not of its kind. */
+function namedIn(kind: Exclude<ChannelObject['kind'], 'file'>, bytes: Uint8Array): readonly ChannelObject[] {
+  switch (kind) {
+    case 'head':
+      return namedBy(expected(parseHead(bytes), kind).sources, 'source', 'sources')
+    case 'sources':
+      return namedBy(expected(parseList(bytes), kind), 'source', 'sources')
+    case 'source':
+      return namedBy(expected(parseSource(bytes), kind).skills, 'skills', 'parts')
+    case 'parts':
+      return namedBy(expected(parseList(bytes), kind), 'skills', 'parts')
+    case 'skills':
+      return expected(parseSkills(bytes), kind)
+        .flatMap(({ files }) => files)
+        .map(({ sha256 }) => ({ digest: sha256, kind: 'file' }))
+    default:
+      return kind satisfies never
+  }
+}
+
+function namedBy(
+  list: DigestList,
+  item: ChannelObject['kind'],
+  sublist: ChannelObject['kind'],
+): readonly ChannelObject[] {
+  if ('items' in list) return list.items.map((digest) => ({ digest, kind: item }))
+  return list.lists.map((digest) => ({ digest, kind: sublist }))
+}
+
+function expected<Value>(value: Value | undefined, kind: string): Value {
+  if (value !== undefined) return value
+  throw new SyncError('content-refused', `Cannot read the channel: an object of kind "${kind}" has the wrong form`)
+}

@@ -1,0 +1,156 @@
+import { access, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { inParallel, WIDTH } from '../../base/parallel.ts'
+import { openCheckpoint } from '../log/checkpoint.ts'
+import { NoteRefused } from '../log/signed-note.ts'
+import type { NoteVerifier } from '../log/signed-note.ts'
+import { entriesPath, tilePath, tilesBetween } from '../log/tiles.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { removeAll, writeWhole } from '../store/files/atomic.ts'
+import { cannot, unlessAbsent } from '../store/files/disk-error.ts'
+import { makeFolders } from '../store/files/make-folders.ts'
+import { fileNamesIn } from '../store/files/state-folder.ts'
+import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
+import { expectObject, packFiles } from './channel-contents.ts'
+import type { KeptChannel } from './channel-contents.ts'
+import { CHECKPOINT_PATH, changesPath, filesPath, objectPath } from './channel-entry.ts'
+import type { ChannelLog } from './channel-log.ts'
+
+/** A channel at one moment, to be written to a folder. */
+export interface PublishedChannel {
+  readonly log: ChannelLog
+  readonly origin: string
+  readonly verifiers: readonly NoteVerifier[]
+  /** The signed head of the log. */
+  readonly checkpoint: string
+  readonly kept: KeptChannel
+  /** The objects that are new with the newest entry, packed; `undefined` if they are too many. */
+  readonly changes: Uint8Array | undefined
+}
+
+/** A folder that any static web server can serve as a channel, or that is carried to where it is followed. */
+export class FolderChannel {
+  readonly #path: string
+  readonly #objects: ObjectStore
+  readonly #made = new Set<string>()
+  /** The objects of the channel that was written last. What another process removes is noticed after a restart. */
+  #written: ReadonlySet<Digest> = new Set()
+  /** The checkpoint that was written last. */
+  #note: string | undefined
+
+  constructor(path: string, objects: ObjectStore) {
+    this.#path = path
+    this.#objects = objects
+  }
+
+  /**
+   * Writes what the folder lacks: objects first, and the checkpoint last. A reader finds the old channel or the new one,
+   * whole. Returns the number of new objects. Throws `log-forked` or `log-rolled-back`,
+   * and writes nothing, if the folder has a channel that this one does not continue.
+   */
+  async publish(channel: PublishedChannel, signal: AbortSignal): Promise<number> {
+    const { log, checkpoint, kept, changes } = channel
+    const { note, size: known } = await this.#known(channel)
+    // The folder was emptied since, or is another copy of it.
+    if (note === undefined || note !== this.#note) this.#forget()
+    const objects = await this.#writeObjects(kept, signal)
+    for (const tile of tilesBetween(known, log.size)) {
+      await this.#write(tilePath(tile), await log.tile(tile))
+      if (tile.level === 0) await this.#write(entriesPath(tile), log.entries(tile))
+    }
+    if (changes !== undefined) await this.#write(changesPath(log.size - 1), changes)
+    signal.throwIfAborted()
+    // Many web servers compare by the time of the file: an unchanged one answers 304.
+    if (note !== checkpoint) await this.#write(CHECKPOINT_PATH, Buffer.from(checkpoint))
+    this.#note = checkpoint
+    return objects
+  }
+
+  #forget(): void {
+    this.#made.clear()
+    this.#written = new Set()
+  }
+
+  /** The checkpoint that the folder has, and the size of its log; 0 if it has none. */
+  async #known({
+    log,
+    origin,
+    verifiers,
+  }: PublishedChannel): Promise<{ readonly note?: string; readonly size: number }> {
+    const file = join(this.#path, CHECKPOINT_PATH)
+    const note = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
+    if (note === undefined) return { size: 0 }
+    const { size, root } = this.#opened(note, origin, verifiers)
+    if (size > log.size)
+      throw refusal(
+        'log-rolled-back',
+        this.#path,
+        `it has ${size} entries of this log, and the state folder ${log.size}`,
+      )
+    if (Buffer.compare(root, await log.rootAt(size)) !== 0)
+      throw refusal('log-forked', this.#path, `its ${size} entries are not those of this log`)
+    return { note, size }
+  }
+
+  #opened(note: string, origin: string, verifiers: readonly NoteVerifier[]) {
+    try {
+      return openCheckpoint(note, origin, verifiers)
+    } catch (error) {
+      if (error instanceof NoteRefused) throw refusal('log-unsigned', this.#path, `of its checkpoint, ${error.message}`)
+      throw error
+    }
+  }
+
+  async #writeObjects({ named, lists }: KeptChannel, signal: AbortSignal): Promise<number> {
+    let count = 0
+    const lacking = [...named].filter((digest) => !this.#written.has(digest))
+    const write = async (digest: Digest): Promise<void> => {
+      if (await this.#has(objectPath(digest))) return
+      const packed = lists.has(digest) ? await packFiles(this.#objects, digest) : undefined
+      if (packed !== undefined) await this.#write(filesPath(digest), packed)
+      await this.#write(objectPath(digest), await expectObject(this.#objects, digest))
+      count += 1
+    }
+    await inParallel(lacking, WIDTH, write, signal)
+    this.#written = named
+    return count
+  }
+
+  /**
+   * Removes the objects that are not among these, and the packed changes before this entry. A reader that is at an older
+   * entry goes on with a newer one.
+   */
+  async sweep(kept: ReadonlySet<Digest>, firstChanges: number, signal: AbortSignal): Promise<void> {
+    for (const folder of await fileNamesIn(join(this.#path, 'object'))) {
+      signal.throwIfAborted()
+      const names = await fileNamesIn(join(this.#path, 'object', folder))
+      for (const name of names) if (!kept.has(name)) await removeAll(join(this.#path, 'object', folder, name))
+    }
+    for (const name of await fileNamesIn(join(this.#path, 'files')))
+      if (!kept.has(name)) await removeAll(join(this.#path, 'files', name))
+    for (const name of await fileNamesIn(join(this.#path, 'changes')))
+      if (Number(name) < firstChanges) await removeAll(join(this.#path, 'changes', name))
+  }
+
+  async #has(path: string): Promise<boolean> {
+    return access(join(this.#path, path)).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  async #write(path: string, bytes: Uint8Array): Promise<void> {
+    const file = join(this.#path, path)
+    const folder = dirname(file)
+    if (!this.#made.has(folder)) await makeFolders(folder, 0o755).catch(cannot(`create "${folder}"`))
+    this.#made.add(folder)
+    // A web server reads it as another user.
+    await writeWhole(file, bytes, 0o644)
+  }
+}
+
+function refusal(code: 'log-rolled-back' | 'log-forked' | 'log-unsigned', path: string, why: string): SyncError {
+  const mend =
+    'restore the log from a backup, or publish to an empty folder; followers take a new log under a new name alone'
+  return new SyncError(code, `Cannot publish to "${path}": ${why}; ${mend}`)
+}

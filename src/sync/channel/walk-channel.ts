@@ -1,0 +1,106 @@
+import type { ChannelSkills, IsKnownList } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { Digest } from '../store/objects/object-store.ts'
+import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
+import type { DigestList } from './channel-schema.ts'
+
+/** Yields the bytes of the objects, each verified by its digest, in the same order. */
+export type ReadObjects = (digests: readonly Digest[]) => AsyncIterable<Uint8Array>
+
+/** Limits for what a channel may name. */
+export interface ChannelLimits {
+  readonly skills: number
+}
+
+/**
+ * Reads everything that the head names but the files of skills, level by level, so that few requests fetch many objects.
+ * Lists of skills that the caller knows are not read.
+ * Throws `content-refused` if an object has another form, and `limit-exceeded` if there are too many skills.
+ */
+export async function walkChannel(
+  head: Digest,
+  read: ReadObjects,
+  limits: ChannelLimits,
+  isKnown: IsKnownList,
+): Promise<readonly ChannelSkills[]> {
+  const [top] = await parsed([head], read, parseHead, 'its head')
+  if (top === undefined) throw refusal('its head')
+  const sources = await parsed(await itemsOf([top.sources], read, limits), read, parseSource, 'a source')
+  const parts: Digest[][] = []
+  for (const { skills } of sources) parts.push(await itemsOf([skills], read, limits))
+  const isNew = (hub: SourceId, digest: Digest): boolean => !isKnown(hub, digest)
+  const fresh = sources.flatMap(({ source }, index) => parts[index]?.filter((digest) => isNew(source, digest)) ?? [])
+  const digests = [...new Set(fresh)]
+  const lists = await parsed(digests, read, parsingSkills(limits), 'a list of skills')
+  const skills = new Map(digests.map((digest, index) => [digest, lists[index] ?? []]))
+  // A list can be named many times.
+  const count = parts.flat().reduce((sum, digest) => sum + (skills.get(digest)?.length ?? 1), 0)
+  if (count > limits.skills) throw tooMany(limits)
+  const walked: ChannelSkills[] = []
+  for (const [index, { skills: _list, ...source }] of sources.entries()) {
+    const own = (parts[index] ?? []).map((digest) => ({
+      digest,
+      skills: isNew(source.source, digest) ? skills.get(digest) : undefined,
+    }))
+    walked.push({ ...source, parts: own })
+  }
+  return walked
+}
+
+/** Parses lists of skills, as long as they have no more than the limit together. */
+function parsingSkills(limits: ChannelLimits): typeof parseSkills {
+  let count = 0
+  return (bytes) => {
+    const skills = parseSkills(bytes)
+    count += skills?.length ?? 0
+    if (count > limits.skills) throw tooMany(limits)
+    return skills
+  }
+}
+
+/** All digests of the lists, in their order. Lists of lists are read with one call for each level. */
+async function itemsOf(lists: readonly DigestList[], read: ReadObjects, limits: ChannelLimits): Promise<Digest[]> {
+  let level: readonly DigestList[] = lists
+  for (let depth = 0; depth < MOST_LEVELS; depth += 1) {
+    const below = level.flatMap((list) => ('lists' in list ? list.lists : []))
+    if (below.length > limits.skills) throw tooMany(limits)
+    if (below.length === 0) return level.flatMap((list) => ('items' in list ? list.items : []))
+    // The lists of one level are alike, so that their order is that of their items.
+    if (level.some((list) => 'items' in list)) throw refusal('a list')
+    level = await parsed(below, read, parseList, 'a list')
+  }
+  throw refusal('a list in lists')
+}
+
+/** Room for 64 to the fifth items. */
+const MOST_LEVELS = 5
+
+/** Returns the parsed objects, in this order. One that is named many times is read and parsed once. */
+async function parsed<Value>(
+  digests: readonly Digest[],
+  read: ReadObjects,
+  parse: (bytes: Uint8Array) => Value | undefined,
+  what: string,
+): Promise<Value[]> {
+  const distinct = [...new Set(digests)]
+  const values = new Map<Digest, Value>()
+  for await (const bytes of read(distinct)) {
+    const value = parse(bytes)
+    const digest = distinct[values.size]
+    if (value === undefined || digest === undefined) throw refusal(what)
+    values.set(digest, value)
+  }
+  return digests.flatMap((digest) => {
+    const value = values.get(digest)
+    return value === undefined ? [] : [value]
+  })
+}
+
+function refusal(what: string): SyncError {
+  return new SyncError('content-refused', `Cannot take the channel: ${what} has the wrong form`)
+}
+
+function tooMany({ skills }: ChannelLimits): SyncError {
+  return new SyncError('limit-exceeded', `Cannot take the channel: it has over ${skills} skills`)
+}

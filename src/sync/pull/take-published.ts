@@ -1,0 +1,154 @@
+import { isDeepStrictEqual } from 'node:util'
+import { baseName, joinPath } from '../../base/paths.ts'
+import { comparePaths, digestOf } from '../model/digest.ts'
+import { othersThan } from '../model/skill-delta.ts'
+import type { Skill } from '../model/skill.ts'
+import type { ChannelSkills, HubSource, Snapshot } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { DocumentReading } from '../skill-md/document-reader.ts'
+import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import { storedIn, storedSkill } from '../store/skills/stored-path.ts'
+import { READ_HERE } from '../survey/document-reading.ts'
+import { judgeDocument } from '../survey/read-document.ts'
+import { rulesOf } from '../survey/survey-rules.ts'
+import { mismatchOf } from '../survey/verify-file.ts'
+import type { PublishedUpstream } from '../upstream/upstream.ts'
+import { rulesFor } from './pull-context.ts'
+import type { RevisionPull } from './pull-context.ts'
+
+/**
+ * Makes the snapshot of another hub's channel: the skills as that hub has surveyed them, each below the id of its source.
+ * They are not judged anew, but each new one must be what it declares: its digest that of its files, its frontmatter that
+ * of its SKILL.md.
+ */
+export async function takePublished(upstream: PublishedUpstream, pull: RevisionPull): Promise<Snapshot> {
+  const { source, current, revision, signal } = pull
+  const rules = rulesOf(rulesFor(pull))
+  const known = knownLists(pull, rules)
+  const { log, entry, sources } = await upstream.take(revision, (hub, digest) => known.has(keyOf(hub, digest)), signal)
+  const lists = listsOf(sources, known, current?.snapshot)
+  const skills = [...lists.values()].flat().toSorted((a, b) => comparePaths(a.path, b.path))
+  expectDistinct(skills)
+  await expectAsDeclared(othersThan(current?.snapshot.skills ?? [], skills), pull)
+  const snapshot: Snapshot = {
+    source: source.id,
+    url: source.url,
+    revision,
+    tree: revision.commit,
+    rules,
+    skills,
+    findings: sources.flatMap((one) => one.findings.map((finding) => findingBelow(one.source, finding))),
+    folders: {},
+    published: { log, ...(entry && { entry }), sources: sources.map(hubSource) },
+    // The revision is proved by the log of the channel, and not by a commit.
+    proof: { commit: '' },
+  }
+  LISTS.set(snapshot, lists)
+  return snapshot
+}
+
+/** The skills of a snapshot by the source of the hub and the object that they are in: an equal one is not read again. */
+type Lists = ReadonlyMap<string, readonly Skill[]>
+
+/** The lists of the snapshots that this process has taken. */
+const LISTS = new WeakMap<Snapshot, Lists>()
+
+/** Those of the served snapshot, unless one of its files is damaged, or other skills were selected for it. */
+function knownLists({ current, orders }: RevisionPull, rules: string): Lists {
+  const known = current?.snapshot.rules === rules && orders.isDamaged !== true ? LISTS.get(current.snapshot) : undefined
+  return known ?? new Map<string, readonly Skill[]>()
+}
+
+/** One list can be that of two sources, whose skills have other paths. */
+function keyOf(hub: SourceId, digest: string): string {
+  return `${hub} ${digest}`
+}
+
+function listsOf(sources: readonly ChannelSkills[], known: Lists, before: Snapshot | undefined): Lists {
+  const skills = new Map(before?.skills.map((skill) => [skill.path, skill]))
+  const lists = new Map<string, readonly Skill[]>()
+  for (const { source: hub, parts } of sources)
+    for (const { digest, skills: own } of parts) {
+      const key = keyOf(hub, digest)
+      if (lists.has(key)) throw refusal(hub, 'the channel has a list of skills of this source twice')
+      lists.set(key, own?.map((skill) => asBefore(skills, below(hub, skill))) ?? known.get(key) ?? [])
+    }
+  return lists
+}
+
+function below(hub: string, skill: Skill): Skill {
+  const { path, servedPath, findings } = skill
+  return {
+    ...skill,
+    path: joinPath(hub, path),
+    servedPath: servedPath === undefined ? undefined : joinPath(hub, servedPath),
+    findings: findings.map((finding) => findingBelow(hub, finding)),
+  }
+}
+
+/** Returns the known skill if nothing of it changed, so that values derived from it stay valid, and it was checked. */
+function asBefore(known: ReadonlyMap<string, Skill>, skill: Skill): Skill {
+  const before = known.get(skill.path)
+  return before !== undefined && isDeepStrictEqual(before, skill) ? before : skill
+}
+
+function findingBelow(hub: string, finding: SkillDiagnostic): SkillDiagnostic {
+  return { ...finding, path: joinPath(hub, finding.path) }
+}
+
+function hubSource({ source, url, ref, commit, tag, signers }: ChannelSkills): HubSource {
+  return { source, url, ref, commit, ...(tag !== undefined && { tag }), ...(signers !== undefined && { signers }) }
+}
+
+/** No two skills are at one path or one URI. */
+function expectDistinct(skills: readonly Skill[]): void {
+  const places = new Set<string>()
+  for (const { path, servedPath, standing } of skills) {
+    const isServed = standing === 'served' || standing === 'unlisted'
+    for (const place of [`path ${path}`, ...(isServed ? [`served ${servedPath}`] : [])]) {
+      if (places.has(place)) throw refusal(path, 'another skill of the channel is at the same place')
+      places.add(place)
+    }
+  }
+}
+
+/** Throws `content-refused` for a skill that is not what it declares. All files must be in the store. */
+async function expectAsDeclared(skills: readonly Skill[], { io, signal }: RevisionPull): Promise<void> {
+  const { store, limits, reader = READ_HERE } = io
+  const offered = skills.filter(({ standing }) => standing !== 'withheld')
+  for (const { path, digest, files } of offered)
+    if (digest !== digestOf(files)) throw refusal(path, 'its digest is not that of its files')
+  await store.skills.expectWhole(storedIn({ skills }))
+  for (const skill of offered) {
+    signal.throwIfAborted()
+    const document = skill.files.find(({ path }) => path === 'SKILL.md')
+    if (document === undefined) throw refusal(skill.path, 'it has no SKILL.md')
+    const bytes = await store.skills.read(storedSkill(skill), document)
+    const reading = await reader.read(bytes, limits.frontmatter, signal)
+    const mismatch =
+      (await mismatchOf(skill, document, bytes, async () => reading.frontmatter)) ?? overstatement(skill, reading)
+    if (mismatch !== undefined) throw refusal(skill.path, mismatch)
+    const size = skill.files.reduce((sum, file) => sum + file.size, 0)
+    if (size !== skill.size || size > limits.skill.bytes || skill.files.length > limits.skill.files)
+      throw refusal(skill.path, `its ${skill.files.length} files have ${size} bytes, and ${skill.size} are declared`)
+  }
+}
+
+/** The reason why the SKILL.md is not that of such a skill; `undefined` if it is. */
+function overstatement(
+  { path, servedPath, standing, name, description, frontmatter }: Skill,
+  reading: DocumentReading,
+): string | undefined {
+  const { standing: best, fields } = judgeDocument(path, reading)
+  if (!isDeepStrictEqual(fields, { name, description, frontmatter }))
+    return 'its name, description and frontmatter are not those of its SKILL.md'
+  if (best === 'withheld' || (standing !== 'tools' && best !== 'served')) return `its SKILL.md cannot be ${standing}`
+  if (standing !== 'tools' && (servedPath === undefined || baseName(servedPath) !== name))
+    return 'the path of its URI does not end with its name'
+  return undefined
+}
+
+function refusal(path: string, why: string): SyncError {
+  return new SyncError('content-refused', `Cannot take the skill "${path}" of the channel: ${why}`)
+}

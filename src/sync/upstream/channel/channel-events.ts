@@ -1,0 +1,59 @@
+import { SyncError } from '../../model/sync-error.ts'
+import { credentialHeaders } from '../http/credential-headers.ts'
+import type { HostAccess } from '../http/host-access.ts'
+import { exchange } from '../http/http-exchange.ts'
+import { statusFailure } from '../http/http-failure.ts'
+import { HttpWatch } from '../http/http-watch.ts'
+import type { FetchLimits } from '../upstream.ts'
+
+/** The limits and the way of a request for events. */
+export interface EventParts {
+  readonly limits: FetchLimits
+  readonly way: (signal: AbortSignal) => Promise<HostAccess>
+  readonly signal: AbortSignal
+}
+
+/**
+ * Calls back for each event of a channel until the hub ends the stream. An event says only that there may be a new
+ * checkpoint, so what it has is not read. Returns `none` if the server has no events, as a server of files. Throws a
+ * `SyncError` if it cannot be reached.
+ */
+export async function followEvents(
+  url: string,
+  { limits, way, signal }: EventParts,
+  onEvent: () => void,
+): Promise<'ended' | 'none'> {
+  const access = await way(signal)
+  const what = `Cannot follow the events of "${url}"`
+  const watch = new HttpWatch(what, { limits, signal })
+  const events = new URL('events', url).href
+  const headers = { accept: 'text/event-stream', 'user-agent': 'skillsyncd', ...credentialHeaders(access, events, url) }
+  try {
+    const answer = await exchange(events, { method: 'GET', headers, route: access.route, signal: watch.signal })
+    const isStream = (answer.header('content-type') ?? '').startsWith('text/event-stream')
+    if (answer.status === 200 && isStream) {
+      watch.heard()
+      // What may be the beginning of a field that goes on in the next piece.
+      let rest = ''
+      for await (const chunk of answer.body) {
+        watch.heard()
+        const text = rest + Buffer.from(chunk).toString('latin1')
+        // The comments between events, which keep the connection open, begin with a colon.
+        if (text.includes(DATA)) onEvent()
+        rest = text.slice(1 - DATA.length)
+      }
+      return 'ended'
+    }
+    answer.giveUp()
+    if (answer.status === 429 || answer.status >= 500)
+      throw statusFailure(answer, what, Object.keys(access.headers).length > 0)
+    return 'none'
+  } catch (cause) {
+    const error = watch.explain(cause)
+    throw error instanceof SyncError ? error : cause
+  } finally {
+    watch.stop()
+  }
+}
+
+const DATA = 'data:'

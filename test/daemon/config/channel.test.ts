@@ -1,0 +1,182 @@
+import { expect, test } from 'vitest'
+import { parseConfig } from '../../../src/daemon/config/config.ts'
+import type { Config } from '../../../src/daemon/config/config.ts'
+import { environmentOf } from '../../../src/daemon/config/environment.ts'
+
+const ENVIRONMENT = environmentOf({}, '/home/ada')
+const KEY = 'skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW'
+const NEXT_KEY = 'skills.example.com/channel+df15eb7c+AX+hCrEVzkjMBfJFbsSPFQi0COi3eQ8n+1ctzUnV+/5t'
+const OTHER_KEY = 'other.example.com/channel+946b7202+AU4hQdPDKAj9hhD7rhqFEyOHiA0CrMdKnIJpHd0TVPyL'
+
+const HUB = "sources: [{ id: a, url: 'https://git.example.com/team/a.git' }]"
+const CHANNEL = 'channel: { name: skills.example.com/channel, key: { file: channel.key } }'
+
+function parse(...lines: readonly string[]): Config {
+  const config = parsed(lines)
+  if (Array.isArray(config)) throw new Error(config.map(({ key, message }) => `${key}: ${message}`).join('\n'))
+  return config
+}
+
+/** The problems, as `key: message`. */
+function problems(...lines: readonly string[]): readonly string[] {
+  const config = parsed(lines)
+  if (!Array.isArray(config)) throw new Error('The configuration was taken')
+  return config.map(({ key, message }) => `${key}: ${message}`)
+}
+
+function parsed(lines: readonly string[]) {
+  return parseConfig([...lines, ''].join('\n'), '/etc/skillsyncd/skillsyncd.yaml', ENVIRONMENT)
+}
+
+/** The configuration of a follower. */
+function following(follow: string, ...keys: readonly string[]): string {
+  return `sources: [{ ${['id: hub', `follow: { ${follow} }`, ...keys].join(', ')} }]`
+}
+
+test('a channel has a name, and a key or several, which are read where they are named', () => {
+  const one = parse(HUB, CHANNEL)
+  const both = parse(HUB, 'channel: { name: c.example/x, key: [{ env: OLD_KEY }, { credential: new.key }] }')
+
+  expect(one.channel).toEqual({
+    name: 'skills.example.com/channel',
+    keys: [{ kind: 'file', path: '/etc/skillsyncd/channel.key' }],
+  })
+  expect(both.channel?.keys).toEqual([
+    { kind: 'env', name: 'OLD_KEY' },
+    { kind: 'credential', name: 'new.key' },
+  ])
+  expect(parse(HUB).channel).toBeUndefined()
+})
+
+test('a folder has the channel of everything or of one pack, beside branches with the marketplace', () => {
+  const config = parse(
+    HUB,
+    CHANNEL,
+    'serve: { marketplace: { name: acme } }',
+    'packs: [{ id: web, include: [{ path: "web/**" }] }]',
+    "publish: [{ to: out }, { to: /srv/web, pack: web }, { git: 'https://git.example.com/team/out.git' }]",
+  )
+
+  expect(config.channelFolders).toEqual([
+    { to: '/etc/skillsyncd/out', pack: undefined },
+    { to: '/srv/web', pack: 'web' },
+  ])
+  expect(config.publications.map(({ url }) => url)).toEqual(['https://git.example.com/team/out.git'])
+})
+
+test('a folder needs no marketplace', () => {
+  expect(parse(HUB, CHANNEL, 'publish: [{ to: out }]').channelFolders).toHaveLength(1)
+})
+
+test.each([
+  ['publish: [{ to: out, git: "https://git.example.com/o.git" }]', 'publish[0]: needs exactly one of `git`, `to`'],
+  ['publish: [{ to: out, branch: main }]', 'publish[0].branch: goes with `git` alone: a folder has no host'],
+  ['publish: [{ to: out, auth: { token: { env: A } } }]', 'publish[0].auth: goes with `git` alone'],
+  ['publish: [{ to: out, ca: ca.pem }]', 'publish[0].ca: goes with `git` alone'],
+  ['publish: [{ to: out, proxy: none }]', 'publish[0].proxy: goes with `git` alone'],
+  ['publish: [{ to: out, pack: none }]', 'publish[0].pack: must be the id of a pack'],
+  ['publish: [{ to: out }, { to: out }]', 'publish[1]: has the folder of publish[0]; they must differ'],
+])('%s is refused: %s', (line, message) => {
+  expect(problems(HUB, CHANNEL, line).join('\n')).toContain(message)
+})
+
+test('a folder needs a channel to write', () => {
+  expect(problems(HUB, 'publish: [{ to: out }]')).toEqual([
+    'publish[0]: needs `channel`, which has the name and the key of what is published',
+  ])
+})
+
+test.each([
+  ['channel: { key: { env: A } }', 'channel.name'],
+  ['channel: { name: c.example }', 'channel.key: must be { env: NAME }'],
+  ['channel: { name: c.example, key: [] }', 'channel.key: must not be empty'],
+  ['channel: { name: "two words", key: { env: A } }', 'channel.name: must be a name without spaces and +'],
+  ['channel: { name: "a+b", key: { env: A } }', 'channel.name: must be a name without spaces and +'],
+])('%s is refused: %s', (line, message) => {
+  expect(problems(HUB, line).join('\n')).toContain(message)
+})
+
+test('a private key that was written into the file is refused and not quoted', () => {
+  const secret = 'PRIVATE+KEY+skills.example.com/channel+b5f47017+AYEGw220LAsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW'
+
+  const found = problems(HUB, `channel: { name: skills.example.com/channel, key: '${secret}' }`).join('\n')
+
+  expect(found).toContain('channel.key')
+  expect(found).not.toContain('AYEGw220')
+})
+
+test('a channel is followed at an address, which ends with a slash then, or in a folder', () => {
+  const [atAddress] = parse(following(`url: 'https://skills.example.com/channel', key: '${KEY}', max_age: 3d`)).sources
+  const [inFolder] = parse(following(`path: ../usb/channel, key: ['${KEY}', '${NEXT_KEY}']`)).sources
+
+  expect(atAddress?.source).toMatchObject({
+    kind: 'channel',
+    id: 'hub',
+    url: 'https://skills.example.com/channel/',
+    place: { kind: 'http' },
+    keys: [KEY],
+    maxAgeMs: 259_200_000,
+  })
+  expect(inFolder?.source).toMatchObject({
+    kind: 'channel',
+    url: 'file:///etc/usb/channel',
+    place: { kind: 'folder', path: '/etc/usb/channel' },
+    keys: [KEY, NEXT_KEY],
+    maxAgeMs: undefined,
+  })
+})
+
+test('a token of a hub is sent as a bearer token, that of the source or of `defaults`', () => {
+  const defaults = "defaults: [{ match: 'https://skills.example.com', auth: { token: { env: SHARED } } }]"
+  const follow = `url: 'https://skills.example.com/channel/', key: '${KEY}'`
+
+  const [own] = parse(following(follow, 'auth: { token: { env: HUB_TOKEN } }')).sources
+  const [shared] = parse(defaults, following(follow)).sources
+
+  expect(own?.access).toEqual({ kind: 'bearer', token: { kind: 'env', name: 'HUB_TOKEN' } })
+  expect(shared?.access).toEqual({ kind: 'bearer', token: { kind: 'env', name: 'SHARED' } })
+})
+
+test.each([
+  [`url: 'https://c.example/channel/'`, 'sources[0].follow.key: must be a public key of the channel, or a list'],
+  [`key: '${KEY}'`, 'sources[0].follow: needs exactly one of `url`, `path`'],
+  [`url: 'https://c.example/', path: c, key: '${KEY}'`, 'sources[0].follow: needs exactly one of `url`, `path`'],
+  [`path: c, key: '${KEY.replace('b5f47017', 'b5f47018')}'`, 'sources[0].follow.key: must be the public key'],
+  [`path: c, key: ['${KEY}', '${OTHER_KEY}']`, 'sources[0].follow: has keys with different names'],
+  ['path: c, key: []', 'sources[0].follow.key: must not be empty'],
+  [`url: 'ftp://c.example/', key: '${KEY}'`, 'sources[0].follow.url'],
+  [`url: 'https://c.example/?a=b', key: '${KEY}'`, 'sources[0].follow.url: must not contain a query or a fragment'],
+  [`path: c, key: '${KEY}', max_age: soon`, 'sources[0].follow.max_age'],
+])('follow: { %s } is refused: %s', (follow, message) => {
+  expect(problems(following(follow)).join('\n')).toContain(message)
+})
+
+test.each([
+  ['ref: main', 'goes with `url` alone'],
+  ['signed: { require: commit, keyring: keys.asc }', 'goes with `url` alone'],
+  ['root: skills', 'goes with `url` and `path` alone'],
+  ['docs: docs', 'goes with `url` and `path` alone'],
+  ['strict: true', 'the hub of a channel has decided it'],
+  ['contract: true', 'the hub of a channel has decided it'],
+  ["unlisted: ['a/**']", 'the hub of a channel has decided it'],
+  ['policy: { hidden-unicode: withhold }', 'the hub of a channel has decided it'],
+  ['approval: none', 'it is about skills of another server'],
+])('beside `follow`, %s is refused: %s', (key, message) => {
+  expect(problems(following(`url: 'https://c.example/', key: '${KEY}'`, key)).join('\n')).toContain(message)
+})
+
+test('a source is one thing: a channel is neither a repository nor a server', () => {
+  const both = problems(following(`path: c, key: '${KEY}'`, "url: 'https://git.example.com/team/a.git'"))
+
+  expect(both.join('\n')).toContain('keep one of them')
+})
+
+test('a folder has no host, and a token never crosses the network in clear', () => {
+  const token = 'auth: { token: { env: A } }'
+
+  const inFolder = problems(following(`path: c, key: '${KEY}'`, token))
+  const inClear = problems(following(`url: 'http://c.example/', key: '${KEY}'`, token))
+
+  expect(inFolder).toEqual(['sources[0].auth: is only for the address of a channel: a folder has no host'])
+  expect(inClear.join('\n')).toContain('would cross the network in clear')
+})

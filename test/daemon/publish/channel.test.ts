@@ -1,0 +1,332 @@
+import { appendFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { encodeEntry, objectPath } from '../../../src/sync/channel/channel-entry.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { Follower } from '../../sync/upstream/channel/follower.ts'
+import { skillNamed, startFileServer } from '../../sync/upstream/channel/site.ts'
+import { Hub, skillsOf } from './hub.ts'
+import type { Content } from './hub.ts'
+
+const FIRST: Content = {
+  a: [skillNamed('one', 'text', { 'notes.md': 'notes\n' }), skillNamed('two')],
+  b: [skillNamed('one', 'of b'), skillNamed('three', '', { 'run.sh!': '#!/bin/sh\n' })],
+}
+const CHANGED: Content = { ...FIRST, a: [skillNamed('one', 'changed', { 'more.md': 'more\n' }), skillNamed('two')] }
+const REMOVED: Content = { ...CHANGED, b: [skillNamed('one', 'of b')] }
+
+/** A history of what a hub serves, each with the skills that are disabled then. */
+const HISTORY: readonly (readonly [string, Content, readonly string[]])[] = [
+  ['two sources', FIRST, []],
+  ['a changed skill', CHANGED, []],
+  ['a rollback', FIRST, []],
+  ['a disabled skill', FIRST, ['b/three']],
+  ['an enabled skill', FIRST, []],
+  ['a removed skill', REMOVED, []],
+  ['a removed source', { a: FIRST['a'] ?? [] }, []],
+  ['nothing', {}, []],
+  ['all again', FIRST, ['a/one', 'a/two']],
+]
+
+test('a follower of a folder has what the hub serves, after each change', async () => {
+  await using hub = await Hub.create()
+  await using folder = await temporaryFolder()
+  const to = join(folder.path, 'channel')
+  await using follower = await Follower.open({ place: to })
+
+  for (const [name, content, disabled] of HISTORY) {
+    await hub.serve(content, disabled)
+    await hub.publish(to)
+    await follower.updated()
+    expect([name, await follower.skills()]).toEqual([name, skillsOf(content, disabled)])
+  }
+})
+
+test('a follower over HTTP has what the hub serves, after each change', async () => {
+  await using hub = await Hub.create()
+  await using server = await startFileServer(hub.read)
+  await using follower = await Follower.open({ place: server.url })
+  let connections = 0
+
+  for (const [name, content, disabled] of HISTORY) {
+    await hub.serve(content, disabled)
+    await hub.publish()
+    server.requests.length = 0
+    await follower.updated()
+    expect([name, await follower.skills()]).toEqual([name, skillsOf(content, disabled)])
+    const isFirst = name === 'two sources'
+    if (isFirst) connections = server.connections()
+    const requested = new Set(server.requests.map(({ path }) => path.split('/')[0]))
+    expect([name, requested]).toEqual([name, new Set(['checkpoint', 'tile', isFirst ? 'object' : 'changes'])])
+    expect([name, isFirst || server.requests.length]).toEqual([name, isFirst || 3])
+  }
+  // The first pull requests many objects at a time.
+  expect(server.connections()).toBe(connections)
+})
+
+test('a follower over HTTP goes on after a restart of the hub, which has no packed changes then', async () => {
+  await using hub = await Hub.create()
+  await using server = await startFileServer(hub.read)
+  await using follower = await Follower.open({ place: server.url })
+  await hub.serve(FIRST)
+  await hub.publish()
+  await follower.updated()
+
+  await hub.reopen()
+  await hub.serve(CHANGED)
+  await hub.publish()
+  await follower.updated()
+
+  expect(await follower.skills()).toEqual(skillsOf(CHANGED))
+})
+
+describe('the log of a hub', () => {
+  test('has one entry for each change, and none for an unchanged catalog', async () => {
+    await using hub = await Hub.create()
+    await hub.serve(FIRST)
+    expect(await hub.publish()).toMatchObject({ entries: 1, isNew: true })
+    expect(await hub.publish()).toMatchObject({ entries: 1, isNew: false })
+    await hub.serve(FIRST)
+    expect(await hub.publish()).toMatchObject({ entries: 1, isNew: false })
+
+    await hub.serve(CHANGED)
+    expect(await hub.publish()).toMatchObject({ entries: 2, isNew: true })
+    await hub.reopen()
+    await hub.serve(CHANGED)
+    expect(await hub.publish()).toMatchObject({ entries: 2, isNew: false })
+  })
+
+  test('has another entry twelve hours later', async () => {
+    await using hub = await Hub.create()
+    await hub.serve(FIRST)
+    await hub.publish()
+
+    await hub.clock.advance(12 * 3_600_000 - 1)
+    expect(await hub.publish()).toMatchObject({ entries: 1, isNew: false })
+    await hub.clock.advance(1)
+    expect(await hub.publish()).toMatchObject({ entries: 2, isNew: true })
+    expect(await hub.publish()).toMatchObject({ entries: 2, isNew: false })
+  })
+
+  test('of which the last line is torn goes on after the line before it', async () => {
+    await using hub = await Hub.create()
+    await using server = await startFileServer(hub.read)
+    await using follower = await Follower.open({ place: server.url })
+    await hub.serve(FIRST)
+    await hub.publish()
+    await follower.updated()
+    const whole = await readFile(hub.logFile)
+
+    await appendFile(hub.logFile, whole.subarray(0, 50))
+    await hub.reopen()
+    await hub.serve(CHANGED)
+    expect(await hub.publish()).toMatchObject({ entries: 2, isNew: true })
+
+    expect((await readFile(hub.logFile)).subarray(0, whole.length)).toEqual(whole)
+    await hub.reopen()
+    await hub.serve(CHANGED)
+    expect(await hub.publish()).toMatchObject({ entries: 2, isNew: false })
+    await follower.updated()
+    expect(await follower.skills()).toEqual(skillsOf(CHANGED))
+  })
+
+  test.each([
+    ['a changed letter', (text: string) => text.replace('"head"', '"Head"')],
+    ['an empty line', (text: string) => `\n${text}`],
+    ['other spaces', (text: string) => text.replace('":"', '": "')],
+    ['NULs', (text: string) => `${'\0'.repeat(40)}\n${text}`],
+  ])('with %s is not signed, nor changed, until it is restored', async (_, damage) => {
+    await using hub = await Hub.create()
+    await hub.serve(FIRST)
+    await hub.publish()
+    const whole = await readFile(hub.logFile, 'utf8')
+    await writeFile(hub.logFile, damage(whole))
+
+    await hub.reopen()
+    await hub.serve(CHANGED)
+    await expect(hub.publish()).rejects.toMatchObject({
+      code: 'store-failed',
+      message: expect.stringContaining('line 1'),
+    })
+    expect(await readFile(hub.logFile, 'utf8')).toBe(damage(whole))
+    expect(await hub.read('checkpoint')).toBeUndefined()
+
+    await writeFile(hub.logFile, whole)
+    expect(await hub.publish()).toMatchObject({ entries: 2, isNew: true })
+  })
+
+  test('that another process has written to is not cut off, and followed from there', async () => {
+    await using hub = await Hub.create()
+    await hub.serve(FIRST)
+    await hub.publish()
+    const other = encodeEntry({ at: '2026-06-15T12:00:00.000Z', head: 'a'.repeat(64) })
+    await appendFile(hub.logFile, other)
+    const before = await readFile(hub.logFile)
+
+    await hub.serve(CHANGED)
+    await expect(hub.publish()).rejects.toMatchObject({ code: 'store-failed' })
+    expect(await readFile(hub.logFile)).toEqual(before)
+
+    expect(await hub.publish()).toMatchObject({ entries: 3, isNew: true })
+    expect((await readFile(hub.logFile)).subarray(0, before.length)).toEqual(before)
+  })
+
+  test.each([
+    ['removed', async (file: string) => rm(file)],
+    ['cut off', async (file: string) => truncate(file, 20)],
+  ])('that is %s while the hub runs is not written to', async (_, damage) => {
+    await using hub = await Hub.create()
+    await hub.serve(FIRST)
+    await hub.publish()
+    const whole = await readFile(hub.logFile)
+    await damage(hub.logFile)
+    const before = await readFile(hub.logFile).catch(() => undefined)
+
+    await hub.serve(CHANGED)
+    await expect(hub.publish()).rejects.toMatchObject({ code: 'store-failed' })
+    expect(await readFile(hub.logFile).catch(() => undefined)).toEqual(before)
+
+    await writeFile(hub.logFile, whole)
+    expect(await hub.publish()).toMatchObject({ entries: 2, isNew: true })
+    expect((await readFile(hub.logFile)).subarray(0, whole.length)).toEqual(whole)
+  })
+})
+
+describe('a folder', () => {
+  test.each([
+    ['another log of the same key', 'log-forked'],
+    ['a longer log', 'log-rolled-back'],
+  ])('with %s is refused, and not touched', async (_, code) => {
+    await using hub = await Hub.create()
+    await using other = await Hub.create()
+    await using folder = await temporaryFolder()
+    await other.serve(CHANGED)
+    await other.publish(folder.path)
+    if (code === 'log-rolled-back') {
+      await other.serve(FIRST)
+      await other.publish(folder.path)
+    }
+    const before = await filesIn(folder.path)
+
+    await hub.serve(FIRST)
+    await expect(hub.publish(folder.path)).rejects.toMatchObject({ code })
+
+    expect(await filesIn(folder.path)).toEqual(before)
+  })
+
+  test.each(['', 'something\n', '\0'.repeat(100)])(
+    'with %j as its checkpoint is refused, and not touched',
+    async (text) => {
+      await using hub = await Hub.create()
+      await using folder = await temporaryFolder()
+      await writeFile(join(folder.path, 'checkpoint'), text)
+
+      await hub.serve(FIRST)
+      await expect(hub.publish(folder.path)).rejects.toMatchObject({ code: 'log-unsigned' })
+
+      expect(await filesIn(folder.path)).toEqual(new Map([['checkpoint', text]]))
+    },
+  )
+
+  test('that was emptied while the hub runs is written anew', async () => {
+    await using hub = await Hub.create()
+    await using folder = await temporaryFolder()
+    const to = join(folder.path, 'channel')
+    await hub.serve(FIRST)
+    await hub.publish(to)
+    await rm(to, { recursive: true })
+
+    await hub.publish(to)
+
+    await using follower = await Follower.open({ place: to })
+    await follower.updated()
+    expect(await follower.skills()).toEqual(skillsOf(FIRST))
+  })
+
+  test('keeps its old channel while a new one is written, and a stopped publication is completed', async () => {
+    await using hub = await Hub.create()
+    await using folder = await temporaryFolder()
+    await using follower = await Follower.open({ place: folder.path })
+    await hub.serve(FIRST)
+    await hub.publish(folder.path)
+    await follower.updated()
+
+    // The file of one skill cannot be written.
+    await hub.serve(CHANGED)
+    const changed = CHANGED['a']?.[0]?.skill.files.at(-1)?.sha256 ?? ''
+    const blocked = join(folder.path, objectPath(changed))
+    await mkdir(dirname(blocked), { recursive: true })
+    await rm(dirname(blocked), { recursive: true })
+    await writeFile(dirname(blocked), 'no folder')
+    await expect(hub.publish(folder.path)).rejects.toMatchObject({ code: 'store-failed' })
+
+    expect(await follower.pull()).toMatchObject({ kind: 'unchanged' })
+    await using late = await Follower.open({ place: folder.path })
+    await late.updated()
+    expect(await late.skills()).toEqual(skillsOf(FIRST))
+
+    await rm(dirname(blocked))
+    await hub.publish(folder.path)
+    await follower.updated()
+    expect(await follower.skills()).toEqual(skillsOf(CHANGED))
+  })
+
+  test('is not changed by a publication that is aborted', async () => {
+    await using hub = await Hub.create()
+    await using folder = await temporaryFolder()
+    await hub.serve(FIRST)
+    await hub.publish(folder.path)
+    const note = await readFile(join(folder.path, 'checkpoint'), 'utf8')
+
+    await hub.serve(CHANGED)
+    await expect(hub.publish(folder.path, AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' })
+    expect(await readFile(join(folder.path, 'checkpoint'), 'utf8')).toBe(note)
+
+    await hub.publish(folder.path)
+    await using follower = await Follower.open({ place: folder.path })
+    await follower.updated()
+    expect(await follower.skills()).toEqual(skillsOf(CHANGED))
+  })
+
+  test('that is up to date is not written to', async () => {
+    await using hub = await Hub.create()
+    await using folder = await temporaryFolder()
+    await hub.serve(FIRST)
+    await hub.publish(folder.path)
+    const { mtimeMs } = await stat(join(folder.path, 'checkpoint'))
+
+    expect(await hub.publish(folder.path)).toMatchObject({ objects: 0, isNew: false })
+
+    expect((await stat(join(folder.path, 'checkpoint'))).mtimeMs).toBe(mtimeMs)
+  })
+})
+
+test('nothing of a disabled skill can be fetched', async () => {
+  await using hub = await Hub.create()
+  await hub.serve({ a: [skillNamed('one')] })
+  await hub.publish()
+  const secret = skillNamed('secret', 'withdrawn text')
+  await hub.serve({ a: [skillNamed('one'), secret] })
+  await hub.publish()
+  const path = objectPath(secret.skill.files[0]?.sha256 ?? '')
+  expect(await hub.read(path)).toBeDefined()
+  expect(await hub.read('changes/1')).toBeDefined()
+
+  await hub.serve({ a: [skillNamed('one'), secret] }, ['a/secret'])
+  await hub.publish()
+
+  expect(await hub.read(path)).toBeUndefined()
+  expect(await hub.read('changes/1')).toBeUndefined()
+  expect(await hub.read('changes/2')).toBeDefined()
+})
+
+/** The texts of all files below a folder, by path. */
+async function filesIn(folder: string): Promise<Map<string, string>> {
+  const files = new Map<string, string>()
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) {
+      const file = join(entry.parentPath, entry.name)
+      files.set(file.slice(folder.length + 1), await readFile(file, 'latin1'))
+    }
+  return files
+}

@@ -1,0 +1,137 @@
+import { join } from 'node:path'
+import { createLog } from '../../../src/daemon/base/log.ts'
+import { Redactor } from '../../../src/daemon/base/redactor.ts'
+import { processEnvironment } from '../../../src/daemon/config/process-environment.ts'
+import { ChannelPublisher } from '../../../src/daemon/publish/channel-publisher.ts'
+import type { ChannelEnd } from '../../../src/daemon/publish/channel-publisher.ts'
+import { buildCatalog, EMPTY_CATALOG } from '../../../src/sync/catalog/catalog.ts'
+import type { Pack } from '../../../src/sync/catalog/pack.ts'
+import type { ObjectId } from '../../../src/sync/model/revision.ts'
+import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
+import type { SourceId } from '../../../src/sync/model/source-id.ts'
+import { Store } from '../../../src/sync/store/store.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { generationOf } from '../../sync/catalog/catalogs.ts'
+import { keepSamples, never, snapshotOf, sourceId } from '../../sync/store/samples.ts'
+import type { Sample } from '../../sync/store/samples.ts'
+import type { Skills } from '../../sync/upstream/channel/follower.ts'
+import { ORIGIN, sha256, SIGNER } from '../../sync/upstream/channel/site.ts'
+import { objectId } from '../../sync/upstream/reached.ts'
+
+/** The skills of a hub, by their sources. */
+export type Content = Readonly<Record<string, readonly Sample[]>>
+
+/** The publisher of one channel in this process, with a store on the disk, and a catalog that a test replaces. */
+export class Hub implements AsyncDisposable {
+  readonly clock = new FakeClock()
+  readonly #folder: { readonly path: string } & AsyncDisposable
+  readonly #pack: Pack | undefined
+  #store: Store
+  #publisher: ChannelPublisher
+  #catalog = EMPTY_CATALOG
+
+  private constructor(folder: { readonly path: string } & AsyncDisposable, store: Store, pack: Pack | undefined) {
+    this.#folder = folder
+    this.#store = store
+    this.#pack = pack
+    this.#publisher = this.#open()
+  }
+
+  static async create(pack?: Pack): Promise<Hub> {
+    const folder = await temporaryFolder()
+    return new Hub(folder, await Store.open(join(folder.path, 'state')), pack)
+  }
+
+  get store(): Store {
+    return this.#store
+  }
+
+  /** The file with the entries of the log. */
+  get logFile(): string {
+    return this.#store.folder.at('logs', this.#pack === undefined ? 'channel.jsonl' : `channel.${this.#pack.id}.jsonl`)
+  }
+
+  get publisher(): ChannelPublisher {
+    return this.#publisher
+  }
+
+  /** Serves these skills. `disabled`: the paths of skills, with their sources. */
+  async serve(content: Content, disabled: readonly string[] = []): Promise<void> {
+    const snapshots = Object.entries(content).map(([id, samples]) => snapshotIn(id, samples))
+    await keepSamples(this.#store, ...Object.values(content).flat())
+    const out = new Map<SourceId, Set<string>>()
+    for (const path of disabled) {
+      const [id = '', skill = ''] = path.split('/')
+      out.set(sourceId(id), (out.get(sourceId(id)) ?? new Set()).add(skill))
+    }
+    const held = []
+    for (const snapshot of snapshots)
+      held.push({ source: snapshot.source, snapshot: await this.#store.snapshots.keep(snapshot) })
+    await this.#store.generations.publish(held, this.clock.now())
+    this.#catalog = buildCatalog(generationOf(snapshots), snapshots, out)
+  }
+
+  async publish(folder?: string, signal = never()): Promise<ChannelEnd> {
+    return this.#publisher.publish(folder, signal)
+  }
+
+  readonly read = async (path: string) => this.#publisher.read(path)
+
+  /** Begins anew, as after a restart of the daemon. */
+  async reopen(): Promise<void> {
+    this.#store[Symbol.dispose]()
+    this.#store = await Store.open(join(this.#folder.path, 'state'))
+    this.#publisher = this.#open()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#store[Symbol.dispose]()
+    await this.#folder[Symbol.asyncDispose]()
+  }
+
+  #open(): ChannelPublisher {
+    const { clock } = this
+    const redactor = new Redactor()
+    const stream = { write: () => true }
+    return new ChannelPublisher({
+      store: this.#store,
+      clock,
+      log: createLog({ level: 'error', stream, format: 'json', journal: false, clock, redactor }),
+      redactor,
+      environment: processEnvironment(),
+      origin: ORIGIN,
+      signers: async () => [SIGNER],
+      pack: this.#pack,
+      catalog: () => this.#catalog,
+    })
+  }
+}
+
+/** What a follower must have of it. */
+export function skillsOf(content: Content, disabled: readonly string[] = []): Skills {
+  return Object.fromEntries(
+    Object.entries(content)
+      .flatMap(([id, samples]) => samples.map((sample) => [`${id}/${sample.skill.path}`, sample] as const))
+      .filter(([path]) => !disabled.includes(path))
+      .map(([path, { skill, bytes }]) => [
+        path,
+        {
+          digest: skill.digest,
+          files: Object.fromEntries([...bytes].map(([file, content]) => [file, content.toString()])),
+        },
+      ]),
+  )
+}
+
+function snapshotIn(id: string, samples: readonly Sample[]): Snapshot {
+  return {
+    ...snapshotOf(...samples.toSorted((a, b) => (a.skill.path < b.skill.path ? -1 : 1))),
+    source: sourceId(id),
+    revision: { asked: 'main', ref: 'refs/heads/main', commit: commitOf(samples) },
+  }
+}
+
+function commitOf(samples: readonly Sample[]): ObjectId {
+  return objectId(sha256(Buffer.from(JSON.stringify(samples.map(({ skill }) => skill)))).slice(0, 40))
+}

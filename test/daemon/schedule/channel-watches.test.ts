@@ -1,0 +1,115 @@
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { readConfig } from '../../../src/daemon/config/config.ts'
+import { ChannelWatches } from '../../../src/daemon/schedule/channel-watches.ts'
+import { PLAIN_WAY } from '../../../src/sync/upstream/http/host-access.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { KEY } from '../../sync/upstream/channel/site.ts'
+import { portOf } from '../../sync/upstream/front.ts'
+
+test('a checkpoint of the hub is reported as soon as its event arrives', async () => {
+  await using world = await open((response) => startStream(response))
+  const response = await world.connected()
+  const before = world.news.length
+
+  response.write(': keep-alive\n\n')
+  response.write('event: message\nda')
+  response.write('ta: {"checkpoint":"a"}\n\n')
+
+  await vi.waitUntil(() => world.news.length > before)
+  expect(world.news).toEqual(['hub'])
+  expect(world.paths).toEqual(['/channel/events'])
+})
+
+test('a stream that ends is opened again, later with each failure', async () => {
+  await using world = await open((response) => {
+    response.writeHead(503)
+    response.end()
+  })
+  const { waits } = world.clock
+  for (let count = 0; count < 3; count += 1) {
+    await vi.waitUntil(() => waits.length > count)
+    await world.clock.advance(waits[count] ?? 0)
+  }
+
+  expect(waits.slice(0, 3)).toEqual([1_000, 2_000, 4_000])
+  expect(world.news).toEqual([])
+})
+
+test.each([
+  ['has no such file', 404, 'text/plain'],
+  ['answers with a page', 200, 'text/html'],
+])('a server of files that %s is asked once', async (_, status, type) => {
+  await using world = await open((response) => {
+    response.writeHead(status, { 'content-type': type })
+    response.end('data: none\n')
+  })
+  await world.watches.ended
+
+  expect(world.paths).toEqual(['/channel/events'])
+  expect(world.news).toEqual([])
+})
+
+test('without a network no hub is asked', async () => {
+  await using world = await open((response) => startStream(response), { isOffline: true })
+  await world.watches.ended
+
+  expect(world.paths).toEqual([])
+})
+
+/** Remembers for how long it was to wait. */
+class RecordingClock extends FakeClock {
+  readonly waits: number[] = []
+
+  override async wait(ms: number, signal: AbortSignal): Promise<void> {
+    this.waits.push(ms)
+    return super.wait(ms, signal)
+  }
+}
+
+function startStream(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.flushHeaders()
+}
+
+/** A daemon's watches of one hub, whose answers a test chooses. */
+async function open(answer: (response: ServerResponse) => void, { isOffline = false } = {}) {
+  const paths: (string | undefined)[] = []
+  const responses: ServerResponse[] = []
+  const server = createServer((request, response) => {
+    paths.push(request.url)
+    answer(response)
+    responses.push(response)
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'skillsyncd.yaml')
+  const url = `http://127.0.0.1:${portOf(server)}/channel/`
+  await writeFile(file, `sources: [{ id: hub, follow: { url: "${url}", key: "${KEY}" } }]\n`)
+  const config = await readConfig({ file })
+  const news: string[] = []
+  const clock = new RecordingClock()
+  const watches = new ChannelWatches({
+    config: { ...config, mode: { ...config.mode, offline: isOffline } },
+    keyring: { wayTo: () => async () => PLAIN_WAY },
+    clock,
+    onNews: (id) => void news.push(id),
+  })
+  watches.start()
+  return {
+    clock,
+    news,
+    paths,
+    watches,
+    connected: async () => vi.waitUntil(() => responses[0]),
+    async [Symbol.asyncDispose]() {
+      await watches[Symbol.asyncDispose]()
+      server.closeAllConnections()
+      await new Promise((resolve) => void server.close(resolve))
+    },
+  }
+}

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { packObjects } from '../../../../src/sync/channel/packed-objects.ts'
+import { Follower } from './follower.ts'
+import { CraftedChannel, skillNamed, startFileServer } from './site.ts'
+
+test('an unchanged channel takes one request, and a changed skill three, over one connection', async () => {
+  const channel = new CraftedChannel()
+  await using server = await startFileServer(channel.read)
+  await channel.publish(skillNamed('one'), skillNamed('two'))
+  await using follower = await Follower.open({ place: server.url })
+  await follower.updated()
+  const connections = server.connections()
+
+  server.requests.length = 0
+  expect(await follower.pull()).toMatchObject({ kind: 'unchanged' })
+  expect(server.requests).toMatchObject([{ path: 'checkpoint', status: 304 }])
+
+  const before = new Set(channel.files.keys())
+  await channel.publish(skillNamed('one'), skillNamed('two', 'changed'))
+  const added = [...channel.files].filter(([path]) => path.startsWith('object/') && !before.has(path))
+  channel.files.set('changes/1', await packObjects(added.map(([, bytes]) => bytes)))
+  server.requests.length = 0
+  await follower.updated()
+
+  expect(server.requests.map(({ path }) => path)).toEqual(['checkpoint', 'tile/entries/000.p/2', 'changes/1'])
+  expect((await follower.skills())['team/two']?.files['SKILL.md']).toContain('changed')
+  expect(server.connections()).toBe(connections)
+})
+
+test('requests in sequence share one connection', async () => {
+  const channel = new CraftedChannel()
+  await using server = await startFileServer(channel.read)
+  await channel.publish(skillNamed('one'))
+  await using follower = await Follower.open({ place: server.url })
+  await follower.updated()
+
+  for (let round = 0; round < 20; round += 1) await follower.pull()
+
+  expect(server.requests.length).toBeGreaterThan(24)
+  expect(server.connections()).toBe(1)
+})

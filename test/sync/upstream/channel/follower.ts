@@ -1,0 +1,145 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Outcome } from '../../../../src/sync/model/outcome.ts'
+import type { Current } from '../../../../src/sync/model/snapshot.ts'
+import type { ChannelSource } from '../../../../src/sync/model/source.ts'
+import type { SyncError } from '../../../../src/sync/model/sync-error.ts'
+import { pullSource } from '../../../../src/sync/pull/pull.ts'
+import { storedSkill } from '../../../../src/sync/store/skills/stored-path.ts'
+import { Store } from '../../../../src/sync/store/store.ts'
+import { ChannelUpstream } from '../../../../src/sync/upstream/channel/channel-upstream.ts'
+import { PLAIN_WAY } from '../../../../src/sync/upstream/http/host-access.ts'
+import { FETCH_LIMITS } from '../../../../src/sync/upstream/upstream.ts'
+import type { FetchLimits } from '../../../../src/sync/upstream/upstream.ts'
+import { temporaryFolder } from '../../../support/temporary.ts'
+import { never, sourceId } from '../../store/samples.ts'
+import { rulesWith } from '../../survey/surveyed.ts'
+import { KEY } from './site.ts'
+
+export interface FollowerOptions {
+  /** An address with a slash at its end, or the path of a folder. */
+  place: string
+  keys?: readonly string[]
+  maxAgeMs?: number
+  limits?: Partial<FetchLimits>
+  headers?: Readonly<Record<string, string>>
+  now?: () => Date
+}
+
+/** The skills of a channel, each by its path. */
+export type Skills = Readonly<
+  Record<string, { readonly digest: string | undefined; readonly files: Readonly<Record<string, string>> }>
+>
+
+/** A source that follows a channel, with a store on the disk. What is brought is served at once. */
+export class Follower implements AsyncDisposable {
+  readonly options: FollowerOptions
+  current: Current | undefined
+  readonly #folder: { readonly path: string } & AsyncDisposable
+  #store: Store
+
+  private constructor(options: FollowerOptions, folder: { readonly path: string } & AsyncDisposable, store: Store) {
+    this.options = options
+    this.#folder = folder
+    this.#store = store
+  }
+
+  static async open(options: FollowerOptions): Promise<Follower> {
+    const folder = await temporaryFolder()
+    return new Follower(options, folder, await Store.open(join(folder.path, 'state')))
+  }
+
+  get store(): Store {
+    return this.#store
+  }
+
+  async pull(signal = never()): Promise<Outcome> {
+    const { limits, headers = {}, now = () => new Date('2026-06-15T12:00:00Z') } = this.options
+    const store = this.#store
+    const fetch = { ...FETCH_LIMITS, ...limits }
+    const outcome = await pullSource({
+      source: this.source,
+      current: this.current,
+      orders: { decision: {}, offline: false },
+      io: {
+        store,
+        open: () =>
+          new ChannelUpstream(this.source, {
+            limits: fetch,
+            way: async () => ({ ...PLAIN_WAY, headers }),
+            followed: { objects: store.objects, logs: store.followed, now },
+          }),
+        limits: { ...rulesWith({ limits: { fetch } }).limits, disk: { bytes: 2 ** 33 } },
+      },
+      signal,
+    })
+    if (outcome.kind === 'updated') {
+      await store.generations.publish([outcome.held], now())
+      this.current = { held: outcome.held, snapshot: await store.snapshots.read(outcome.held.snapshot) }
+    }
+    return outcome
+  }
+
+  /** Throws unless the pull brought something. */
+  async updated(): Promise<void> {
+    const outcome = await this.pull()
+    if (outcome.kind === 'failed') throw outcome.error
+    if (outcome.kind !== 'updated') throw new Error(`The pull ended ${outcome.kind}`)
+  }
+
+  /** The error of a pull that fails. */
+  async failure(): Promise<SyncError> {
+    const outcome = await this.pull()
+    if (outcome.kind !== 'failed') throw new Error(`The pull ended ${outcome.kind}`)
+    if (outcome.withdraw === true) throw new Error('The pull withdraws what was served')
+    return outcome.error
+  }
+
+  /** What is served, read from the store: each file is verified by its digest. */
+  async skills(): Promise<Skills> {
+    return skillsIn(this.#store, this.current)
+  }
+
+  /** Opens the store anew, as after a restart. */
+  async reopen(): Promise<void> {
+    this.#store[Symbol.dispose]()
+    this.#store = await Store.open(join(this.#folder.path, 'state'))
+    const [held] = (await this.#store.generations.current())?.sources ?? []
+    this.current = held && { held, snapshot: await this.#store.snapshots.read(held.snapshot) }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#store[Symbol.dispose]()
+    await this.#folder[Symbol.asyncDispose]()
+  }
+
+  get source(): ChannelSource {
+    const { place, keys = [KEY], maxAgeMs } = this.options
+    const isUrl = /^https?:/.test(place)
+    const { selection } = rulesWith()
+    return {
+      ...selection,
+      kind: 'channel',
+      id: sourceId('hub'),
+      url: isUrl ? place : pathToFileURL(place).href,
+      place: isUrl ? { kind: 'http' } : { kind: 'folder', path: place },
+      keys,
+      maxAgeMs,
+      ref: undefined,
+      schedule: { kind: 'every', periodMs: 1000 },
+      update: 'auto',
+      brakes: { movedTag: 'follow', massDeletion: 'follow', olderCommit: 'follow' },
+    }
+  }
+}
+
+async function skillsIn(store: Store, current: Current | undefined): Promise<Skills> {
+  const skills: Record<string, Skills[string]> = {}
+  for (const skill of current?.snapshot.skills ?? []) {
+    const files: Record<string, string> = {}
+    for (const file of skill.standing === 'withheld' ? [] : skill.files)
+      files[file.path] = (await store.skills.read(storedSkill(skill), file)).toString()
+    skills[skill.path] = { digest: skill.digest, files }
+  }
+  return skills
+}
