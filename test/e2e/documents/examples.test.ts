@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { blocks } from '../../documents/snippets.ts'
 import type { Snippet } from '../../documents/snippets.ts'
 import { Repository } from '../../support/git/repository.ts'
+import { CHANNEL } from './channel-handlings.ts'
 import { GETTING_STARTED, README } from './first-handlings.ts'
 import { skill } from './handling.ts'
 import type { Handling, Handlings } from './handling.ts'
@@ -19,6 +20,7 @@ const HANDLINGS: Readonly<Record<string, Handlings>> = {
   'docs/sources.md': SOURCES,
   'docs/clients.md': CLIENTS,
   'docs/access.md': ACCESS,
+  'docs/channel.md': CHANNEL,
   'docs/security.md': SECURITY,
   'docs/troubleshooting.md': TROUBLESHOOTING,
 }

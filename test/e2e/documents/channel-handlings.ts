@@ -1,0 +1,96 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { START } from './handling.ts'
+import type { Handlings } from './handling.ts'
+import type { ShellHome } from './shell-home.ts'
+
+const KEY_FILES = "key: [{ file: 'channel.key' }, { file: 'next.key' }]"
+
+/** The configuration of the hub before it has a channel. */
+const HUB = `sources:
+  - id: team
+    url: https://git.example.com/team/skills.git
+packs: [{ id: web, include: [{ source: team }] }]
+serve: { http: { port: 0 } }
+`
+
+/** The hub of the document, and the machines that follow it. The disk of the document is a folder beside their homes. */
+export const CHANNEL: Handlings = {
+  'skillsyncd channel new-key skills.example.com/channel --out ~/.config/skillsyncd/channel.key': {
+    before: async (home) => home.move('hub', HUB),
+    says: /^skills\.example\.com\/channel\+[\da-f]{8}\+/,
+    after: async (home) =>
+      home.edit((text) => `${text}channel: { name: skills.example.com/channel, key: { file: channel.key } }\n`),
+  },
+  'skillsyncd start': START,
+  'skillsyncd status': {
+    before: upToDate,
+    says: /channel at \/channel\/: up to date at entry 1\n/,
+  },
+  'skillsyncd channel keys': { says: /^skills\.example\.com\/channel\+\S+ {2}everything\n/ },
+  'skillsyncd token add site-b --scope channel': { says: /^sks_/ },
+  'skillsyncd sync hub': {
+    before: async (home) => {
+      const { http } = JSON.parse((await home.run('skillsyncd status --json')).stdout)
+      await follow(home, 'site', `url: ${new URL('/channel/', http.url).href}`)
+    },
+  },
+  'skillsyncd list': { says: /review/ },
+  'skillsyncd why review': {
+    says: /\n {2}hub +team, https:\/\/git\.example\.com\/team\/skills\.git, refs\/heads\/main -> [\da-f]{40}\n {2}hub +entry 1 of the log /,
+  },
+  'skillsyncd publish --to /media/usb/channel': {
+    before: async (home) => home.return('hub'),
+    as: onDisk,
+    says: /up to date at entry 1, \d+ new objects written/,
+  },
+  'skillsyncd sync --offline': {
+    before: async (home) => follow(home, 'island', `path: ${await onDisk('/media/usb/channel', home)}`),
+    after: async (home) => expect((await home.run('skillsyncd list')).stdout).toContain('review'),
+  },
+  'skillsyncd verify': {},
+  'skillsyncd token add web-site --scope channel --pack web': {
+    before: async (home) => home.return('hub'),
+    says: /^sks_/,
+  },
+  'skillsyncd publish --to /media/usb/web --pack web': {
+    as: onDisk,
+    after: async (home) => {
+      const checkpoint = await readFile(await onDisk('/media/usb/web/checkpoint', home), 'utf8')
+      expect(checkpoint).toMatch(/^skills\.example\.com\/channel\/web\n/)
+    },
+  },
+  'skillsyncd channel new-key skills.example.com/channel --out ~/.config/skillsyncd/next.key': {
+    after: async (home) => home.edit((text) => text.replace('key: { file: channel.key }', KEY_FILES)),
+  },
+  'skillsyncd reload': {
+    after: async (home) => {
+      await upToDate(home)
+      await home.run(await onDisk('skillsyncd publish --to /media/usb/channel', home))
+      const checkpoint = await readFile(await onDisk('/media/usb/channel/checkpoint', home), 'utf8')
+      expect(checkpoint.match(/^— skills\.example\.com\/channel /gm)).toHaveLength(2)
+    },
+  },
+}
+
+/** The hub publishes after the pull that a command waits for. */
+async function upToDate(home: ShellHome): Promise<void> {
+  const status = async (): Promise<string> => (await home.run('skillsyncd status')).stdout
+  await expect.poll(status).toMatch(/channel at \/channel\/: up to date/)
+}
+
+/** The line with the place of the disk on this machine. */
+async function onDisk(line: string, home: ShellHome): Promise<string> {
+  return line.replace('/media/usb', join(home.path, '../usb'))
+}
+
+/** The next lines run on another machine, which follows the channel. The hub goes on. */
+async function follow(home: ShellHome, machine: string, place: string): Promise<void> {
+  home.return('hub')
+  const { keys } = JSON.parse((await home.run('skillsyncd channel keys --json')).stdout)
+  home.return(machine)
+  await mkdir(join(home.configFile, '..'), { recursive: true })
+  const source = ['id: hub', 'follow:', `  ${place}`, `  key: ${keys[0].key}`].join('\n    ')
+  await writeFile(home.configFile, `sources:\n  - ${source}\nserve: { http: { port: 0 } }\n`)
+}
