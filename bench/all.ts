@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import { measureChange } from './change.ts'
+import { measureChannel } from './channel.ts'
 import { measureDuringSync } from './during-sync.ts'
 import { measureFederation } from './federation.ts'
 import type { Figure } from './figure.ts'
@@ -42,6 +43,7 @@ const MEASURES: readonly ((ground: Ground) => Promise<readonly Figure[]>)[] = [
   measureSearch,
   measureShares,
   measureTurns,
+  measureChannel,
   measureFederation,
   ...(extent.quick ? SIZES.slice(0, 1) : SIZES).map((size) => (ground: Ground) => measurePeers(ground, [size])),
   measureGit,

@@ -40,8 +40,9 @@ export async function startOver(
   folder: string,
   sources: Readonly<Record<string, readonly string[]>>,
   logged: string,
+  rest: readonly string[] = [],
 ): Promise<RunningDaemon> {
-  const { file, config } = await writeSettings(folder, sources, ROOM)
+  const { file, config } = await writeSettings(folder, sources, [...ROOM, ...rest])
   const program = fileURLToPath(new URL('../dist/program/main.js', import.meta.url))
   const child = spawn(process.execPath, [program, ...startArgs(file, logged)], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [url] = await once(createInterface({ input: child.stdout }), 'line')

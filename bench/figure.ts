@@ -13,7 +13,7 @@ export interface Figure {
   readonly unit: Unit
 }
 
-export type Unit = 'ms' | 'KiB' | 'requests'
+export type Unit = 'ms' | 'KiB' | 'bytes' | 'requests'
 
 export interface Series {
   readonly what: string
