@@ -267,11 +267,11 @@ export function serverUrl() {
   }, 'must not contain a query or a fragment; a credential goes into `auth`')
 }
 
-/** The public key of a log, as `skillsyncd channel` prints it. */
+/** The public key of a log, as `skillsyncd channel keys` prints it. */
 export function logKey() {
   return line(1_000).refine(
     (text) => parseVerifier(text) !== undefined,
-    'must be the public key of a channel, NAME+ID+KEY, as skillsyncd channel prints it at the hub',
+    'must be the public key of a channel, NAME+ID+KEY, as skillsyncd channel keys prints it at the hub',
   )
 }
 

@@ -144,7 +144,7 @@ const FOLLOW = z
     key: z
       .union([logKey(), z.array(logKey()).min(1).max(8)], { error: 'must be a public key of the channel, or a list' })
       .describe('The public key that the channel is signed with; during a change of keys, both.'),
-    max_age: duration()
+    max_age: duration({ least: '13h' })
       .optional()
       .describe(
         'The age of the newest entry of its log above which the channel counts as stopped. A hub adds one each 12 hours. Default: any age.',

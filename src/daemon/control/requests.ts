@@ -124,7 +124,10 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     async publish(params, _, signal) {
       checked(params)
       const { to, git: url, branch, pack, dry } = parseParams(PUBLISH, params)
-      if (to !== undefined) return [{ to, ...(pack && { pack }), ...(await daemon.publishTo({ to, pack }, signal)) }]
+      if (to !== undefined) {
+        const { entries, objects, isNew } = await daemon.publishTo({ to, pack }, signal)
+        return [{ to, ...(pack !== undefined && { pack }), entries, objects, isNew }]
+      }
       const named = url === undefined ? undefined : { url, branch, pack }
       return daemon.publish({ named, isDry: dry }, signal)
     },

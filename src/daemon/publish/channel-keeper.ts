@@ -1,5 +1,6 @@
 import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { isPassing, SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
 import type { DaemonContext } from '../context.ts'
 import { HEARTBEAT_MS } from './channel-publisher.ts'
@@ -12,6 +13,7 @@ export interface ChannelKeeperParts extends Pick<DaemonContext, 'clock' | 'log' 
   readonly channel: ChannelPublisher
   /** The reason why nothing may be published now; `undefined` if it may. */
   readonly whyNot: () => string | undefined
+  readonly catalog: () => Catalog
 }
 
 /** A channel that is kept up to date: without a folder, for the clients of this daemon. */
@@ -20,14 +22,15 @@ export interface ChannelOutput {
   readonly pack: string | undefined
 }
 
-/** Keeps one channel, in its log alone or in a folder too, at what is served. One attempt runs at a time, and at most one waits. */
+/** Keeps one channel, in its log alone or in a folder too, at what is served. At most one attempt waits for its turn. */
 export class ChannelKeeper implements AsyncDisposable {
   readonly #place: ChannelOutput
   readonly #parts: ChannelKeeperParts
   readonly #queue = new SerialQueue()
   readonly #over = new AbortController()
   #isQueued = false
-  #isCurrent = false
+  /** The catalog that was published last. */
+  #published: Catalog | undefined
   #entries: number | undefined
   #condition: PublicationCondition | undefined
   #failures = 0
@@ -44,7 +47,7 @@ export class ChannelKeeper implements AsyncDisposable {
     return {
       ...(to !== undefined && { to }),
       ...(pack !== undefined && { pack }),
-      isCurrent: this.#isCurrent,
+      isCurrent: this.#condition === undefined && this.#published === this.#parts.catalog(),
       ...(this.#entries !== undefined && { entries: this.#entries }),
       ...(this.#condition !== undefined && { condition: this.#condition }),
     }
@@ -52,7 +55,6 @@ export class ChannelKeeper implements AsyncDisposable {
 
   /** Publishes what is served. */
   follow(): void {
-    this.#isCurrent = false
     if (this.#isQueued) return
     this.#isQueued = true
     // It rejects only with an error that is meant to end the process.
@@ -82,8 +84,10 @@ export class ChannelKeeper implements AsyncDisposable {
   }
 
   async #attempt(): Promise<void> {
+    // The first catalog begins the next attempt.
+    if (this.#parts.catalog().generation === 0) return
     const why = this.#parts.whyNot()
-    if (why !== undefined) return
+    if (why !== undefined) return this.#failed(new SyncError('store-failed', `Cannot publish: ${why}`))
     try {
       await this.publish(this.#over.signal)
     } catch (thrown) {
@@ -94,15 +98,15 @@ export class ChannelKeeper implements AsyncDisposable {
     }
   }
 
-  #succeeded({ entries, isNew, objects }: ChannelEnd): void {
-    const { log } = this.#parts
+  #succeeded({ entries, at, catalog, isNew, objects }: ChannelEnd): void {
+    const { log, clock } = this.#parts
     this.#entries = entries
-    this.#isCurrent = true
+    this.#published = catalog
     this.#condition = undefined
     this.#failures = 0
     log.recovery(EVENT, '', undefined, this.#name)
     if (isNew || objects > 0) log.info('channel-published', { channel: this.#name, entries, objects })
-    this.#tryAgainAfter(HEARTBEAT_MS)
+    this.#tryAgainAfter(Math.max(Date.parse(at) + HEARTBEAT_MS - clock.now().getTime(), FIRST_BACKOFF_MS))
   }
 
   #failed({ code, message }: SyncError): void {
@@ -113,7 +117,9 @@ export class ChannelKeeper implements AsyncDisposable {
     this.#condition = { code, message: said, mend: channelMend(code), since }
     this.#failures += 1
     const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1))
-    this.#tryAgainAfter(isPassing(code) ? backoffMs : LONGEST_BACKOFF_MS)
+    // A key that cannot be read may be in the middle of a change.
+    const isSoon = isPassing(code) || code === 'credentials-rejected'
+    this.#tryAgainAfter(isSoon ? backoffMs : LONGEST_BACKOFF_MS)
   }
 
   #tryAgainAfter(ms: number): void {

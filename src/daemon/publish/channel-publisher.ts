@@ -1,5 +1,6 @@
 import { stepByStep } from '../../base/cooperative.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
+import type { CheckpointWatcher } from '../../serve/http/routes/channel-routes.ts'
 import { packingCatalog } from '../../sync/catalog/catalog-packs.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
@@ -31,6 +32,10 @@ export interface ChannelPublisherParts extends DaemonContext {
 export interface ChannelEnd {
   /** The number of entries of the log. */
   readonly entries: number
+  /** The time of the newest entry. ISO 8601, UTC. */
+  readonly at: string
+  /** The catalog that it has. */
+  readonly catalog: Catalog
   /** True if the newest entry was added by this publication. */
   readonly isNew: boolean
   /** The number of objects that were written to the folder; 0 without one. */
@@ -61,7 +66,8 @@ export class ChannelPublisher {
   readonly #folders = new Map<string, FolderChannel>()
   #log: Promise<ChannelLog> | undefined
   #current: Current | undefined
-  readonly #listeners = new Set<(note: string) => void>()
+  #isEnded = false
+  readonly #watchers = new Set<CheckpointWatcher>()
   /** The packed changes of the last entries that this process has appended, by their indexes. */
   readonly #changes = new Map<number, PackedChanges>()
 
@@ -109,12 +115,23 @@ export class ChannelPublisher {
     }
   }
 
-  /** Calls back with the present checkpoint, if there is one, and each later one until the returned value is disposed. */
-  watch(onCheckpoint: (note: string) => void): Disposable {
-    const listener = (note: string): void => onCheckpoint(note)
-    this.#listeners.add(listener)
-    if (this.#current !== undefined) listener(this.#current.note)
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
+  /** False until the first publication of this process. */
+  get isReady(): boolean {
+    return this.#current !== undefined
+  }
+
+  /** Reports the present checkpoint, if there is one, and each later one until the returned value is disposed. */
+  watch(watcher: CheckpointWatcher): Disposable {
+    this.#watchers.add(watcher)
+    if (this.#current !== undefined) watcher.onCheckpoint(this.#current.note)
+    if (this.#isEnded) watcher.onEnd()
+    return { [Symbol.dispose]: () => void this.#watchers.delete(watcher) }
+  }
+
+  /** Ends the watches: another publisher goes on. */
+  end(): void {
+    this.#isEnded = true
+    for (const { onEnd } of this.#watchers) onEnd()
   }
 
   async #publish(folder: string | undefined, signal: AbortSignal): Promise<ChannelEnd> {
@@ -123,20 +140,22 @@ export class ChannelPublisher {
     using _lease = store.objects.lease()
     const log = await this.#openLog()
     const before = log.size
-    const kept = await this.#append(log, signal)
+    const served = this.#parts.catalog()
+    const { kept, entry } = await this.#append(log, served, signal)
     // A collection that began without the new entry ends while the lease still protects its objects.
     await store.generations.exclusively(async () => {})
     const note = await log.checkpoint(origin, keys)
     const isNews = this.#current?.note !== note
     this.#current = { ...kept, log, note }
-    if (isNews) for (const listener of this.#listeners) listener(note)
-    const end = { entries: log.size, isNew: log.size > before }
+    if (isNews) for (const { onCheckpoint } of this.#watchers) onCheckpoint(note)
+    const end = { entries: log.size, at: entry.at, catalog: served, isNew: log.size > before }
     if (folder === undefined) return { ...end, objects: 0 }
     const changes = this.#changes.get(log.size - 1)?.bytes
-    const channel = { log, origin, verifiers: keys, checkpoint: note, kept, changes }
+    const channel = { log, origin, checkpoint: note, kept, changes }
     const written = this.#folderAt(folder)
-    const objects = await written.publish(channel, signal)
-    if (objects > 0 && log.size % SWEPT_ENTRIES === 0) await this.#sweep(written, kept, signal)
+    const { objects, size } = await written.publish(channel, signal)
+    const isDue = size > 0 && Math.floor(size / SWEPT_ENTRIES) !== Math.floor(log.size / SWEPT_ENTRIES)
+    if (isDue) await this.#sweep(written, kept, signal)
     return { ...end, objects }
   }
 
@@ -151,25 +170,41 @@ export class ChannelPublisher {
   }
 
   /** Appends an entry for what is served now, if it is needed. */
-  async #append(log: ChannelLog, signal: AbortSignal): Promise<KeptChannel> {
-    const { store, clock, pack, catalog } = this.#parts
-    const served = catalog()
+  async #append(
+    log: ChannelLog,
+    served: Catalog,
+    signal: AbortSignal,
+  ): Promise<{ readonly kept: KeptChannel; readonly entry: ChannelEntry }> {
+    const { store, clock, pack } = this.#parts
     const seen = pack === undefined ? served : await stepByStep(packingCatalog(served, [pack]))
     const disabled = new Map(seen.sources.map(([id, ...paths]) => [id, new Set<string>(paths)]))
     const { newest } = log
     const kept = await this.#contents.keep(seen.snapshots, disabled, await this.#earlierSources(newest), signal)
     const now = clock.now()
-    const isFresh = newest !== undefined && now.getTime() - Date.parse(newest.at) < HEARTBEAT_MS
-    if (newest?.head === kept.head && isFresh) return kept
+    const ageMs = newest === undefined ? Number.NaN : now.getTime() - Date.parse(newest.at)
+    // An entry of the future, from before the clock was set, would count as fresh until then.
+    const isFresh = ageMs >= 0 && ageMs < HEARTBEAT_MS
+    await this.#expectStored(kept)
+    if (newest !== undefined && newest.head === kept.head && isFresh) return { kept, entry: newest }
+    const entry = { at: now.toISOString(), head: kept.head }
     const packed = await this.#packObjects(newest, kept)
     await store.folder.expectRight()
     signal.throwIfAborted()
-    await this.#appendTo(log, { at: now.toISOString(), head: kept.head })
+    await this.#appendTo(log, entry)
     if (packed !== undefined) this.#changes.set(log.size - 1, packed)
     for (const [index, { digests }] of this.#changes)
       if (index < log.size - MOST_CHANGES || !digests.every((digest) => kept.named.has(digest)))
         this.#changes.delete(index)
-    return kept
+    return { kept, entry }
+  }
+
+  /** The lease covers what is looked up: a file of a generation that is collected meanwhile stays. */
+  async #expectStored({ named }: KeptChannel): Promise<void> {
+    const known = this.#current?.named
+    const fresh = known === undefined ? named : [...named].filter((digest) => !known.has(digest))
+    const [missing] = await this.#parts.store.objects.missing(fresh)
+    if (missing !== undefined)
+      throw new SyncError('store-failed', `Cannot publish: the store lacks the object ${missing}`)
   }
 
   /** A commit that changes nothing of a pack must not show in its channel. */

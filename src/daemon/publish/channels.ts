@@ -1,4 +1,4 @@
-import type { ChannelHost } from '../../serve/http/routes/channel-routes.ts'
+import type { ChannelHost, CheckpointWatcher } from '../../serve/http/routes/channel-routes.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import { addNamed } from '../../sync/channel/channel-tree.ts'
@@ -39,7 +39,7 @@ export class Channels implements ChannelHost, AsyncDisposable {
     const { channel } = config
     if (channel !== undefined)
       for (const pack of [undefined, ...config.packs]) this.#channels.set(pack?.id, this.#publisherOf(channel, pack))
-    const keeping = { clock, log, redactor, whyNot }
+    const keeping = { clock, log, redactor, whyNot, catalog: () => parts.registry.catalog }
     this.#logs = [...this.#channels].map(
       ([pack, one]) => new ChannelKeeper({ to: undefined, pack }, { ...keeping, channel: one }),
     )
@@ -77,8 +77,12 @@ export class Channels implements ChannelHost, AsyncDisposable {
     return this.#channels.get(pack)?.read(path)
   }
 
-  watch(pack: string | undefined, onCheckpoint: (note: string) => void): Disposable {
-    return this.#channelOf(pack).watch(onCheckpoint)
+  isReady(pack: string | undefined): boolean {
+    return this.#channels.get(pack)?.isReady === true
+  }
+
+  watch(pack: string | undefined, watcher: CheckpointWatcher): Disposable {
+    return this.#channelOf(pack).watch(watcher)
   }
 
   /**
@@ -99,6 +103,7 @@ export class Channels implements ChannelHost, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watching?.[Symbol.dispose]()
+    for (const channel of this.#channels.values()) channel.end()
     await Promise.all([...this.#logs, ...this.#folders].map((keeper) => keeper[Symbol.asyncDispose]()))
   }
 

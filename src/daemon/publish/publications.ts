@@ -82,7 +82,10 @@ export class Publications implements AsyncDisposable {
     if (why !== undefined) throw new OperatorError('nothing-served', `Cannot publish: ${why}`)
     if (named !== undefined) return [await this.#publishTo(named, isDry, signal)]
     if (this.#publishers.length === 0)
-      throw new OperatorError('bad-request', 'Cannot publish: the configuration has no `publish`; name one with --git')
+      throw new OperatorError(
+        'bad-request',
+        'Cannot publish: the configuration has no `publish` with `git`; name a repository with --git, or a folder with --to',
+      )
     return Promise.all(this.#publishers.map(async (publisher) => publisher.publish(isDry, signal)))
   }
 

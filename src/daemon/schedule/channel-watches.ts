@@ -1,16 +1,19 @@
-import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
+import { ignoreAbort } from '../../base/abort-error.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { followEvents } from '../../sync/upstream/channel/channel-events.ts'
 import type { EventParts } from '../../sync/upstream/channel/channel-events.ts'
 import type { Config, ConfiguredSource, ReachedHost } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
+import { hostOf } from './host-backoff.ts'
+import type { HostBackoff } from './host-backoff.ts'
 
 /** The parts that the watches of channels need. */
 export interface ChannelWatchesParts extends Pick<DaemonContext, 'clock'> {
   readonly config: Config
   /** Returns the way to a host, with its credential. */
   readonly keyring: { wayTo(reached: ReachedHost): EventParts['way'] }
+  readonly hosts: HostBackoff
   /** Called if a channel may have a new checkpoint. */
   readonly onNews: (id: SourceId) => void
 }
@@ -47,30 +50,34 @@ export class ChannelWatches implements AsyncDisposable {
   }
 
   async #watch(configured: ConfiguredSource): Promise<void> {
-    const { clock } = this.#parts
+    const { clock, hosts } = this.#parts
+    const { signal } = this.#stop
     for (let failures = 0; ;) {
+      const closedMs = hosts.closedMs(hostOf(configured.source))
+      if (closedMs > 0) await clock.wait(closedMs, signal)
       const startMs = clock.monotonicMs()
       if ((await this.#followOnce(configured)) === 'none') return
       // A stream that lasted shows that the hub is well, and was restarted or has cut off what was open for long.
       failures = clock.monotonicMs() - startMs > LASTING_MS ? 0 : failures + 1
-      await clock.wait(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), this.#stop.signal)
+      await clock.wait(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), signal)
     }
   }
 
   async #followOnce({ source, ...reached }: ConfiguredSource): Promise<'ended' | 'none'> {
-    const { config, keyring, onNews } = this.#parts
+    const { config, hosts, keyring, onNews } = this.#parts
     const { signal } = this.#stop
     const way = keyring.wayTo({ ...reached, source: { ...source, id: `events of ${source.id}` } })
     try {
       return await followEvents(source.url, { limits: config.limits.fetch, way, signal }, () => onNews(source.id))
     } catch (error) {
-      // The pulls of the source report what is wrong with its host.
-      if (error instanceof SyncError && !isAbortError(error)) return 'ended'
-      throw error
+      // The pulls of the source report what is wrong with its host. A server of files refuses each time.
+      if (!(error instanceof SyncError)) throw error
+      if (error.retryAfterMs !== undefined) hosts.close(hostOf(source), error.retryAfterMs)
+      return 'ended'
     }
   }
 }
 
 const FIRST_PAUSE_MS = 500
-const LONGEST_PAUSE_MS = 60_000
+const LONGEST_PAUSE_MS = 3_600_000
 const LASTING_MS = 10_000

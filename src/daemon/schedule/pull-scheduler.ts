@@ -4,6 +4,7 @@ import type { Trigger } from '../../sync/model/generation.ts'
 import type { Outcome } from '../../sync/model/outcome.ts'
 import type { Current } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import { isAway } from '../../sync/model/source.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import { configuredIn, ownFolders, repositoryOf } from '../config/config.ts'
@@ -192,7 +193,7 @@ export class PullScheduler implements AsyncDisposable {
   /** True if the source may be pulled for a client now. */
   #isOpen(source: Source): boolean {
     const { config, store } = this.#parts
-    const isOffline = config.mode.offline && source.kind !== 'directory'
+    const isOffline = config.mode.offline && isAway(source)
     if (isOffline || store.decisions.knownOf(source.id).paused === true) return false
     return this.#closedMs(source) === 0
   }

@@ -35,7 +35,10 @@ export async function expectUserSees({ program, config, state }: Service): Promi
  * its status.
  */
 export async function hiddenFolders({ sources }: Config): Promise<readonly string[]> {
-  const folders = sources.flatMap(({ source }) => (source.kind === 'directory' ? [source.path] : []))
+  const folders = sources.flatMap(({ source }) => {
+    if (source.kind === 'channel' && source.place.kind === 'folder') return [source.place.path]
+    return source.kind === 'directory' ? [source.path] : []
+  })
   const hiding = await Promise.all(folders.map(async (folder) => isHidden(folder, SYSTEM_HIDES)))
   return folders.filter((_, index) => hiding[index])
 }
@@ -46,8 +49,8 @@ export function homelessAgents({ links }: Config): readonly string[] {
 }
 
 /** The folders that the configuration names by their paths, in which the system service may not write by itself. */
-export function namedFolders({ links }: Config): readonly string[] {
-  return links.flatMap((kept) => ('to' in kept ? [kept.to] : []))
+export function namedFolders({ links, channelFolders }: Config): readonly string[] {
+  return [...links.flatMap((kept) => ('to' in kept ? [kept.to] : [])), ...channelFolders.map(({ to }) => to)]
 }
 
 /** With PrivateTmp= the service has its own versions of these folders. */

@@ -6,7 +6,7 @@ import { Damaged } from '../model/sync-error.ts'
 import { putJson } from '../store/objects/json-object.ts'
 import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
 import { cut, SnapshotParts } from '../store/snapshot-parts.ts'
-import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
+import { isPublishable, parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
 import type { ChannelHead, DigestList, PublishedSource } from './channel-schema.ts'
 import { keepDigestList } from './digest-lists.ts'
 import { MOST_PACKED_BYTES, packObjects } from './packed-objects.ts'
@@ -26,7 +26,7 @@ export class ChannelContents {
   readonly #objects: ObjectStore
   readonly #parts: SnapshotParts
   /** A skill as the channel has it. An unchanged one is the same value, so that its part is found without its JSON. */
-  readonly #published = new WeakMap<Skill, Skill>()
+  readonly #published = new WeakMap<Skill, Skill | undefined>()
 
   constructor(objects: ObjectStore) {
     this.#objects = objects
@@ -52,7 +52,7 @@ export class ChannelContents {
       const out = disabled.get(snapshot.source)
       const skills = snapshot.skills
         .filter(({ path }) => out?.has(path) !== true)
-        .map((skill) => this.#asPublished(skill))
+        .flatMap((skill) => this.#asPublished(skill) ?? [])
       const source = await this.#keepSkills(snapshot, skills, { named, lists }, signal)
       const before = earlier.find((one) => isDeepStrictEqual(one, atRevisionOf(one, source)))
       sources.push(await putJson(this.#objects, before ?? source))
@@ -91,10 +91,9 @@ export class ChannelContents {
     }
   }
 
-  #asPublished(skill: Skill): Skill {
-    const known = this.#published.get(skill)
-    if (known !== undefined) return known
-    const published = asPublished(skill)
+  #asPublished(skill: Skill): Skill | undefined {
+    if (this.#published.has(skill)) return this.#published.get(skill)
+    const published = [asPublished(skill), withheld(skill)].find(isPublishable)
     this.#published.set(skill, published)
     return published
   }
@@ -135,6 +134,12 @@ function asPublished(skill: Skill): Skill {
   const { contract: _contract, ...rest } = skill
   if (skill.standing !== 'withheld') return skill.contract === undefined ? skill : rest
   return { ...rest, files: [], size: 0, digest: undefined }
+}
+
+/** A skill that followers could not parse as it is: one of them must not keep the others from the channel. */
+function withheld({ path, findings }: Skill): Skill {
+  const nothing = { servedPath: undefined, name: undefined, description: undefined, frontmatter: undefined }
+  return { path, standing: 'withheld', ...nothing, files: [], size: 0, digest: undefined, findings }
 }
 
 /** Packs the files of a list of skills; `undefined` if they are too large for it. */

@@ -10,8 +10,9 @@ import type { ChannelSkills } from '../model/snapshot.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { SkillCode } from '../skill-md/skill-diagnostic.ts'
+import { textOf } from '../store/objects/json-object.ts'
 import type { Digest } from '../store/objects/object-store.ts'
-import { isDigest, PATH_LIMITS, pathProblem } from '../store/skills/stored-path.ts'
+import { isDigest, pathProblem } from '../store/skills/stored-path.ts'
 
 // The JSON of the objects of a channel. Another machine wrote it: each field is checked, and one that is not known here is
 // dropped, so that a later version can add some.
@@ -46,10 +47,13 @@ const CODE = z.custom<SkillCode>((value) => typeof value === 'string' && isSkill
 const FRONTMATTER = z.custom<JsonObject>(isMapping)
 
 const TEXT = z.string().max(4_096)
-const PATH = z.string().refine((path) => pathProblem(path, PATH_LIMITS) === undefined)
+const PATH = z.string().refine((path) => pathProblem(path, FORM_LIMITS) === undefined)
 const COUNT = z.int().nonnegative()
 
-const FINDING = z.object({ rule: CODE, path: z.string().max(2_048), message: TEXT })
+/** Limits of the form alone, above those that any hub can configure: the limits of the follower count. */
+const FORM_LIMITS = { segmentBytes: 4_096, pathBytes: 16_384, depth: 1_024 }
+
+const FINDING = z.object({ rule: CODE, path: z.string().max(16_384), message: TEXT })
 
 /** The findings, without those of rules that a later version has. */
 const FINDINGS = z.array(z.unknown()).transform((all) => all.flatMap((one) => FINDING.safeParse(one).data ?? []))
@@ -76,7 +80,7 @@ const SKILL = z.object({
   servedPath: PATH.optional(),
   standing: z.enum(['served', 'unlisted', 'tools', 'withheld']),
   isUnlisted: z.literal(true).exactOptional(),
-  name: z.string().max(1_024).optional(),
+  name: z.string().optional(),
   description: z.string().optional(),
   frontmatter: FRONTMATTER.optional(),
   files: z.array(FILE),
@@ -117,11 +121,16 @@ export function parseSkills(bytes: Uint8Array): readonly Skill[] | undefined {
   return z.array(SKILL).safeParse(jsonIn(bytes)).data?.map(complete)
 }
 
+/** True for a skill that every follower can parse. */
+export function isPublishable(skill: Skill): boolean {
+  return SKILL.safeParse(skill).success
+}
+
 /** JSON has no `undefined`. */
 function complete({ servedPath, name, description, frontmatter, digest, ...skill }: z.infer<typeof SKILL>): Skill {
   return { ...skill, servedPath, name, description, frontmatter, digest }
 }
 
 function jsonIn(bytes: Uint8Array): unknown {
-  return parseJson(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
+  return parseJson(textOf(bytes))
 }

@@ -1,4 +1,4 @@
-import { SyncError } from '../model/sync-error.ts'
+import { Damaged } from '../model/sync-error.ts'
 import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
 import { expectObject } from './channel-contents.ts'
 import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
@@ -23,7 +23,7 @@ export async function addNamed(head: Digest, objects: Pick<ObjectStore, 'get'>, 
   await add({ digest: head, kind: 'head' })
 }
 
-/** The objects that an object names. Throws `content-refused` if it is not of its kind. */
+/** The objects that an object names. Throws `Damaged` if it is not of its kind. */
 function namedIn(kind: Exclude<ChannelObject['kind'], 'file'>, bytes: Uint8Array): readonly ChannelObject[] {
   switch (kind) {
     case 'head':
@@ -54,5 +54,5 @@ function namedBy(
 
 function expected<Value>(value: Value | undefined, kind: string): Value {
   if (value !== undefined) return value
-  throw new SyncError('content-refused', `Cannot read the channel: an object of kind "${kind}" has the wrong form`)
+  throw new Damaged(`Cannot read the channel: an object of the kind "${kind}" has the wrong form`)
 }

@@ -1,16 +1,17 @@
-import { access, readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { access, chmod, readFile, unlink } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { inParallel, WIDTH } from '../../base/parallel.ts'
-import { openCheckpoint } from '../log/checkpoint.ts'
+import { readCheckpoint } from '../log/checkpoint.ts'
+import type { Checkpoint } from '../log/checkpoint.ts'
 import { NoteRefused } from '../log/signed-note.ts'
-import type { NoteVerifier } from '../log/signed-note.ts'
 import { entriesPath, tilePath, tilesBetween } from '../log/tiles.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { removeAll, writeWhole } from '../store/files/atomic.ts'
+import { isTemporary, writeWhole } from '../store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../store/files/disk-error.ts'
 import { makeFolders } from '../store/files/make-folders.ts'
 import { fileNamesIn } from '../store/files/state-folder.ts'
 import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
+import { isDigest } from '../store/skills/stored-path.ts'
 import { expectObject, packFiles } from './channel-contents.ts'
 import type { KeptChannel } from './channel-contents.ts'
 import { CHECKPOINT_PATH, changesPath, filesPath, objectPath } from './channel-entry.ts'
@@ -20,12 +21,19 @@ import type { ChannelLog } from './channel-log.ts'
 export interface PublishedChannel {
   readonly log: ChannelLog
   readonly origin: string
-  readonly verifiers: readonly NoteVerifier[]
   /** The signed head of the log. */
   readonly checkpoint: string
   readonly kept: KeptChannel
   /** The objects that are new with the newest entry, packed; `undefined` if they are too many. */
   readonly changes: Uint8Array | undefined
+}
+
+/** The end of one publication to a folder. */
+export interface WrittenChannel {
+  /** The number of objects that the folder lacked. */
+  readonly objects: number
+  /** The size of the log that the folder had before. */
+  readonly size: number
 }
 
 /** A folder that any static web server can serve as a channel, or that is carried to where it is followed. */
@@ -39,31 +47,42 @@ export class FolderChannel {
   #note: string | undefined
 
   constructor(path: string, objects: ObjectStore) {
-    this.#path = path
+    this.#path = resolve(path)
     this.#objects = objects
   }
 
   /**
    * Writes what the folder lacks: objects first, and the checkpoint last. A reader finds the old channel or the new one,
-   * whole. Returns the number of new objects. Throws `log-forked` or `log-rolled-back`,
-   * and writes nothing, if the folder has a channel that this one does not continue.
+   * whole. Throws `log-forked` or `log-rolled-back`, and writes nothing, if the folder has a channel that this one does
+   * not continue; `store-failed` if it has other files and no channel.
    */
-  async publish(channel: PublishedChannel, signal: AbortSignal): Promise<number> {
+  async publish(channel: PublishedChannel, signal: AbortSignal): Promise<WrittenChannel> {
     const { log, checkpoint, kept, changes } = channel
     const { note, size: known } = await this.#known(channel)
-    // The folder was emptied since, or is another copy of it.
-    if (note === undefined || note !== this.#note) this.#forget()
+    if (note === undefined) await this.#expectOwn()
+    // Otherwise it was emptied since, or is another copy of it.
+    const isAsWritten = note !== undefined && note === this.#note
+    if (!isAsWritten) this.#forget()
     const objects = await this.#writeObjects(kept, signal)
-    for (const tile of tilesBetween(known, log.size)) {
-      await this.#write(tilePath(tile), await log.tile(tile))
-      if (tile.level === 0) await this.#write(entriesPath(tile), log.entries(tile))
+    for (const tile of tilesBetween(isAsWritten ? known : 0, log.size)) {
+      if (!(await this.#has(tilePath(tile)))) await this.#write(tilePath(tile), await log.tile(tile))
+      if (tile.level === 0 && !(await this.#has(entriesPath(tile))))
+        await this.#write(entriesPath(tile), log.entries(tile))
     }
     if (changes !== undefined) await this.#write(changesPath(log.size - 1), changes)
     signal.throwIfAborted()
     // Many web servers compare by the time of the file: an unchanged one answers 304.
     if (note !== checkpoint) await this.#write(CHECKPOINT_PATH, Buffer.from(checkpoint))
     this.#note = checkpoint
-    return objects
+    return { objects, size: known }
+  }
+
+  /** Throws if another program put something into the folder: it could be removed as something that no entry names. */
+  async #expectOwn(): Promise<void> {
+    const stranger = (await fileNamesIn(this.#path)).find((name) => !OWN_NAMES.has(name) && !isTemporary(name))
+    if (stranger === undefined) return
+    const message = `Cannot publish to "${this.#path}": it has no channel, and has "${stranger}"; name a folder of its own`
+    throw new SyncError('store-failed', message)
   }
 
   #forget(): void {
@@ -72,15 +91,11 @@ export class FolderChannel {
   }
 
   /** The checkpoint that the folder has, and the size of its log; 0 if it has none. */
-  async #known({
-    log,
-    origin,
-    verifiers,
-  }: PublishedChannel): Promise<{ readonly note?: string; readonly size: number }> {
+  async #known({ log, origin }: PublishedChannel): Promise<{ readonly note?: string; readonly size: number }> {
     const file = join(this.#path, CHECKPOINT_PATH)
     const note = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
     if (note === undefined) return { size: 0 }
-    const { size, root } = this.#opened(note, origin, verifiers)
+    const { size, root } = this.#headIn(note, origin)
     if (size > log.size)
       throw refusal(
         'log-rolled-back',
@@ -92,9 +107,10 @@ export class FolderChannel {
     return { note, size }
   }
 
-  #opened(note: string, origin: string, verifiers: readonly NoteVerifier[]) {
+  /** The log of this hub decides if it is one of its own, and not the signature: the key may have changed since. */
+  #headIn(note: string, origin: string): Checkpoint {
     try {
-      return openCheckpoint(note, origin, verifiers)
+      return readCheckpoint(note, origin)
     } catch (error) {
       if (error instanceof NoteRefused) throw refusal('log-unsigned', this.#path, `of its checkpoint, ${error.message}`)
       throw error
@@ -124,12 +140,17 @@ export class FolderChannel {
     for (const folder of await fileNamesIn(join(this.#path, 'object'))) {
       signal.throwIfAborted()
       const names = await fileNamesIn(join(this.#path, 'object', folder))
-      for (const name of names) if (!kept.has(name)) await removeAll(join(this.#path, 'object', folder, name))
+      for (const name of names) if (isDigest(name) && !kept.has(name)) await this.#remove('object', folder, name)
     }
     for (const name of await fileNamesIn(join(this.#path, 'files')))
-      if (!kept.has(name)) await removeAll(join(this.#path, 'files', name))
+      if (isDigest(name) && !kept.has(name)) await this.#remove('files', name)
     for (const name of await fileNamesIn(join(this.#path, 'changes')))
-      if (Number(name) < firstChanges) await removeAll(join(this.#path, 'changes', name))
+      if (/^\d+$/.test(name) && Number(name) < firstChanges) await this.#remove('changes', name)
+  }
+
+  async #remove(...names: readonly string[]): Promise<void> {
+    const file = join(this.#path, ...names)
+    await unlessAbsent(unlink(file)).catch(cannot(`remove "${file}"`))
   }
 
   async #has(path: string): Promise<boolean> {
@@ -139,15 +160,28 @@ export class FolderChannel {
     )
   }
 
+  async #makeFolder(folder: string): Promise<void> {
+    if (this.#made.has(folder)) return
+    if (folder === this.#path) await makeFolders(folder, 0o755).catch(cannot(`create "${folder}"`))
+    else {
+      await this.#makeFolder(dirname(folder))
+      await makeFolders(folder, 0o755).catch(cannot(`create "${folder}"`))
+      await chmod(folder, 0o755).catch(cannot(`set the mode of "${folder}"`))
+    }
+    this.#made.add(folder)
+  }
+
   async #write(path: string, bytes: Uint8Array): Promise<void> {
     const file = join(this.#path, path)
-    const folder = dirname(file)
-    if (!this.#made.has(folder)) await makeFolders(folder, 0o755).catch(cannot(`create "${folder}"`))
-    this.#made.add(folder)
-    // A web server reads it as another user.
+    await this.#makeFolder(dirname(file))
+    // A web server reads it as another user, also if the umask of a service leaves the bits of one alone.
     await writeWhole(file, bytes, 0o644)
+    await chmod(file, 0o644).catch(cannot(`set the mode of "${file}"`))
   }
 }
+
+/** The names at the top of a channel. */
+const OWN_NAMES: ReadonlySet<string> = new Set(['tile', 'object', 'files', 'changes', CHECKPOINT_PATH])
 
 function refusal(code: 'log-rolled-back' | 'log-forked' | 'log-unsigned', path: string, why: string): SyncError {
   const mend =

@@ -14,13 +14,13 @@ export async function packObjects(objects: readonly Uint8Array[]): Promise<Buffe
   return compressed(Buffer.concat(pieces))
 }
 
-/** The objects in such a file; none if it is damaged, since each can be fetched by itself. */
-export async function unpackObjects(packed: Uint8Array): Promise<readonly Uint8Array[]> {
+/** The objects in such a file; none if it is damaged or has more than `most`, since each can be fetched by itself. */
+export async function unpackObjects(packed: Uint8Array, most: number): Promise<readonly Uint8Array[]> {
   const bytes = await expanded(packed, { maxOutputLength: MOST_PACKED_BYTES }).catch(() => Buffer.alloc(0))
   const objects: Uint8Array[] = []
   for (let at = 0; at + 4 <= bytes.length;) {
     const end = at + 4 + bytes.readUInt32BE(at)
-    if (end > bytes.length) return []
+    if (end > bytes.length || objects.length === most) return []
     objects.push(bytes.subarray(at + 4, end))
     at = end
   }

@@ -25,11 +25,20 @@ export interface OpenedCheckpoint extends Checkpoint {
  */
 export function openCheckpoint(note: string, origin: string, verifiers: readonly NoteVerifier[]): OpenedCheckpoint {
   const { text, signers } = openNote(note, verifiers)
-  const [named = '', size = '', hash = ''] = text.split('\n')
+  return { ...headIn(text, origin), signers }
+}
+
+/** Reads the head of a log that its caller has itself, whatever has signed it. Throws `NoteRefused` for another form. */
+export function readCheckpoint(note: string, origin: string): Checkpoint {
+  return headIn(note, origin)
+}
+
+function headIn(text: string, origin: string): Checkpoint {
+  const [named = '', size = '', hash = ''] = text.split('\n', 3)
   if (named !== origin) throw new NoteRefused(`it is of the log "${named}", not of "${origin}"`)
   const root = Buffer.from(hash, 'base64')
   if (!/^(?:0|[1-9]\d{0,15})$/.test(size) || !Number.isSafeInteger(Number(size)))
     throw new NoteRefused('it has no valid size')
   if (root.length !== HASH_BYTES || root.toString('base64') !== hash) throw new NoteRefused('it has no valid root hash')
-  return { origin, size: Number(size), root, signers }
+  return { origin, size: Number(size), root }
 }

@@ -97,6 +97,13 @@ export function isLockable({ standing, upstream }: Pick<Skill, 'standing' | 'ups
   return standing !== 'withheld' || upstream?.isRefusedAsRead === true
 }
 
+/** The skill of another machine, withheld here with the reason, and without files. */
+export function withheldSkill(skill: Skill, finding: SkillDiagnostic): Skill {
+  const { isUnlisted: _isUnlisted, ...rest } = skill
+  const findings = [...skill.findings, finding]
+  return { ...rest, standing: 'withheld', files: [], size: 0, digest: undefined, findings }
+}
+
 export interface SkillFile {
   /** Relative to the skill's folder, slash-separated. */
   readonly path: string

@@ -240,9 +240,10 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
     'Run skillsyncd sync once with neither --offline nor --frozen, or copy the state folder of a machine that has it',
   'content-refused': 'The repository contains something that is never served; the message names it',
   'push-refused': 'Let this account push in the rules of the branch, or publish to another branch',
-  'log-unsigned': 'Check the address, and that `key` has the public key that the hub prints with skillsyncd channel',
+  'log-unsigned':
+    'Check the address, and that `key` has the public key that the hub prints with skillsyncd channel keys',
   'log-rolled-back':
-    'Nothing newer is lost here: ask the operator of the hub if the log was restored from a backup; a new log needs a new name, and `key` has that of its name',
+    'Nothing newer is lost here: ask the operator of the hub if the log was restored from a backup; a new log has a new name, and a new key for `follow`',
   'log-forked':
     'Keep what is served and ask the operator of the hub: the log was replaced, or shows other entries to others; compare the checkpoints',
   'log-stale': 'Check that the hub still publishes; `max_age` is the age that is allowed',

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { baseName, joinPath } from '../../base/paths.ts'
 import { comparePaths, digestOf } from '../model/digest.ts'
+import { CHANNEL_REF } from '../model/revision.ts'
 import { othersThan } from '../model/skill-delta.ts'
+import { withheldSkill } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
 import type { ChannelSkills, HubSource, Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
@@ -28,13 +30,16 @@ export async function takePublished(upstream: PublishedUpstream, pull: RevisionP
   const known = knownLists(pull, rules)
   const { log, entry, sources } = await upstream.take(revision, (hub, digest) => known.has(keyOf(hub, digest)), signal)
   const lists = listsOf(sources, known, current?.snapshot)
-  const skills = [...lists.values()].flat().toSorted((a, b) => comparePaths(a.path, b.path))
-  expectDistinct(skills)
-  await expectAsDeclared(othersThan(current?.snapshot.skills ?? [], skills), pull)
+  const declared = [...lists.values()].flat().toSorted((a, b) => comparePaths(a.path, b.path))
+  expectDistinct(declared)
+  const refused = await withheldHere(othersThan(current?.snapshot.skills ?? [], declared), pull)
+  const judged = (skill: Skill): Skill => refused.get(skill) ?? skill
+  const skills = declared.map(judged)
   const snapshot: Snapshot = {
     source: source.id,
     url: source.url,
-    revision,
+    // A pinned entry is named by its id alone.
+    revision: { ...revision, ref: CHANNEL_REF },
     tree: revision.commit,
     rules,
     skills,
@@ -44,7 +49,7 @@ export async function takePublished(upstream: PublishedUpstream, pull: RevisionP
     // The revision is proved by the log of the channel, and not by a commit.
     proof: { commit: '' },
   }
-  LISTS.set(snapshot, lists)
+  LISTS.set(snapshot, new Map([...lists].map(([key, list]) => [key, refused.size === 0 ? list : list.map(judged)])))
   return snapshot
 }
 
@@ -113,13 +118,20 @@ function expectDistinct(skills: readonly Skill[]): void {
   }
 }
 
-/** Throws `content-refused` for a skill that is not what it declares. All files must be in the store. */
-async function expectAsDeclared(skills: readonly Skill[], { io, signal }: RevisionPull): Promise<void> {
+/**
+ * Throws `content-refused` for a skill that is not what it declares. Returns those that this machine withholds by its own
+ * limits or its own survey, by what the hub has: the hub may be of another version. All files must be in the store.
+ */
+async function withheldHere(
+  skills: readonly Skill[],
+  { io, signal }: RevisionPull,
+): Promise<ReadonlyMap<Skill, Skill>> {
   const { store, limits, reader = READ_HERE } = io
   const offered = skills.filter(({ standing }) => standing !== 'withheld')
   for (const { path, digest, files } of offered)
     if (digest !== digestOf(files)) throw refusal(path, 'its digest is not that of its files')
   await store.skills.expectWhole(storedIn({ skills }))
+  const refused = new Map<Skill, Skill>()
   for (const skill of offered) {
     signal.throwIfAborted()
     const document = skill.files.find(({ path }) => path === 'SKILL.md')
@@ -130,9 +142,27 @@ async function expectAsDeclared(skills: readonly Skill[], { io, signal }: Revisi
       (await mismatchOf(skill, document, bytes, async () => reading.frontmatter)) ?? overstatement(skill, reading)
     if (mismatch !== undefined) throw refusal(skill.path, mismatch)
     const size = skill.files.reduce((sum, file) => sum + file.size, 0)
-    if (size !== skill.size || size > limits.skill.bytes || skill.files.length > limits.skill.files)
-      throw refusal(skill.path, `its ${skill.files.length} files have ${size} bytes, and ${skill.size} are declared`)
+    if (size !== skill.size) throw refusal(skill.path, `its files have ${size} bytes, and ${skill.size} are declared`)
+    const finding = objection(skill, reading, limits.skill.files)
+    if (finding !== undefined) refused.set(skill, withheldSkill(skill, finding))
   }
+  return refused
+}
+
+/** The finding for which this machine does not serve a skill that is what it declares; `undefined` if it does. */
+function objection(
+  { path, standing, files }: Skill,
+  reading: DocumentReading,
+  mostFiles: number,
+): SkillDiagnostic | undefined {
+  if (files.length > mostFiles) {
+    const message = `It has ${files.length} files, over limits.skill.files (${mostFiles})`
+    return { rule: 'limit-files', path, message }
+  }
+  const { standing: best } = judgeDocument(path, reading)
+  if (best !== 'withheld' && (standing === 'tools' || best === 'served')) return undefined
+  const message = `The hub offers it as ${standing}, and by the rules of this version it is ${best}`
+  return { rule: 'content-mismatch', path, message }
 }
 
 /** The reason why the SKILL.md is not that of such a skill; `undefined` if it is. */
@@ -140,10 +170,9 @@ function overstatement(
   { path, servedPath, standing, name, description, frontmatter }: Skill,
   reading: DocumentReading,
 ): string | undefined {
-  const { standing: best, fields } = judgeDocument(path, reading)
+  const { fields } = judgeDocument(path, reading)
   if (!isDeepStrictEqual(fields, { name, description, frontmatter }))
     return 'its name, description and frontmatter are not those of its SKILL.md'
-  if (best === 'withheld' || (standing !== 'tools' && best !== 'served')) return `its SKILL.md cannot be ${standing}`
   if (standing !== 'tools' && (servedPath === undefined || baseName(servedPath) !== name))
     return 'the path of its URI does not end with its name'
   return undefined

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { canonicalJson, isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { isTexts, parseJson } from '../../base/json-value.ts'
+import { SerialQueue } from '../../base/serial-queue.ts'
 import { isEdge } from '../log/log-edge.ts'
 import type { LogEdge } from '../log/log-edge.ts'
 import { HASH_BYTES } from '../log/merkle-tree.ts'
@@ -23,6 +24,10 @@ export interface FollowedRecord {
   /** The address at which it was seen, and what its server compares a later request with. */
   readonly url: string
   readonly etag: string | undefined
+  /** The public keys that have signed it, as texts. */
+  readonly signedBy: readonly string[]
+  /** The head that was last taken into the store, whole. */
+  readonly taken: Digest | undefined
 }
 
 /**
@@ -31,6 +36,7 @@ export interface FollowedRecord {
  */
 export class FollowedLogs {
   readonly #state: StateFolder
+  readonly #queue = new SerialQueue()
 
   constructor(state: StateFolder) {
     this.#state = state
@@ -50,10 +56,16 @@ export class FollowedLogs {
     throw new SyncError('store-failed', message)
   }
 
-  async write(id: SourceId, { origin, edge, entry, url, etag }: FollowedRecord): Promise<void> {
-    await this.#state.expectRight()
-    const hashes = edge.hashes.map((hash) => Buffer.from(hash).toString('hex'))
-    await writeWhole(this.#fileOf(id), canonicalJson({ origin, size: edge.size, hashes, entry, url, etag }))
+  /** Writes the record, unless more of the same log was seen by another pull meanwhile. */
+  async write(id: SourceId, record: FollowedRecord): Promise<void> {
+    await this.#queue.next(async () => {
+      const before = await this.read(id)
+      if (before?.origin === record.origin && before.edge.size > record.edge.size) return
+      const { edge, ...rest } = record
+      const hashes = edge.hashes.map((hash) => Buffer.from(hash).toString('hex'))
+      await this.#state.expectRight()
+      await writeWhole(this.#fileOf(id), canonicalJson({ ...rest, size: edge.size, hashes }))
+    })
   }
 
   #fileOf(id: SourceId): string {
@@ -63,13 +75,14 @@ export class FollowedLogs {
 
 function parseRecord(value: unknown): FollowedRecord | undefined {
   if (!isObject(value)) return undefined
-  const { origin, size, hashes, entry, url, etag } = value
+  const { origin, size, hashes, entry, url, etag, signedBy = [], taken } = value
   if (typeof origin !== 'string' || typeof url !== 'string' || typeof size !== 'number') return undefined
   if (!isTexts(hashes) || !hashes.every(isDigest)) return undefined
   const edge = { size, hashes: hashes.map((hash) => Buffer.from(hash, 'hex').subarray(0, HASH_BYTES)) }
   if (!isEdge(edge) || !isEntry(entry)) return undefined
-  if (etag !== undefined && typeof etag !== 'string') return undefined
-  return { origin, edge, entry: { at: entry.at, head: entry.head }, url, etag }
+  if ((etag !== undefined && typeof etag !== 'string') || !isTexts(signedBy)) return undefined
+  if (taken !== undefined && !(typeof taken === 'string' && isDigest(taken))) return undefined
+  return { origin, edge, entry: { at: entry.at, head: entry.head }, url, etag, signedBy, taken }
 }
 
 function isEntry(value: unknown): value is FollowedRecord['entry'] {

@@ -30,7 +30,7 @@ export interface PublishedUpstream extends Reachable {
   take(revision: Revision, isKnown: IsKnownList, signal: AbortSignal): Promise<PublishedRevision>
 }
 
-/** What a channel has at one revision. */
+/** The content of a channel at one revision. */
 export interface PublishedRevision extends Pick<PublishedBy, 'log' | 'entry'> {
   /** The skills by the sources of the hub. */
   readonly sources: readonly ChannelSkills[]

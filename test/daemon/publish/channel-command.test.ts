@@ -85,7 +85,7 @@ test.each([
   [['--to', '/nowhere', '--branch', 'main'], 2, '--to goes with none of'],
   [['--to', '/nowhere', '--dry-run'], 2, '--to goes with none of'],
   [['--to', '/nowhere', '--pack', 'none'], 1, 'no pack is called "none"'],
-  [['--pack', 'writing'], 2, '--branch and --pack go with --git'],
+  [['--pack', 'writing'], 2, '--branch goes with --git, and --pack with --git or --to'],
 ])('publish %j ends with %i: %s', async (args, status, message) => {
   await using hub = await Hub.create()
 

@@ -2,9 +2,10 @@ import { appendFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } f
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { encodeEntry, objectPath } from '../../../src/sync/channel/channel-entry.ts'
+import { verifierText } from '../../../src/sync/log/signed-note.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { Follower } from '../../sync/upstream/channel/follower.ts'
-import { skillNamed, startFileServer } from '../../sync/upstream/channel/site.ts'
+import { signerNumber, skillNamed, startFileServer } from '../../sync/upstream/channel/site.ts'
 import { Hub, skillsOf } from './hub.ts'
 import type { Content } from './hub.ts'
 
@@ -228,6 +229,38 @@ describe('a folder', () => {
     },
   )
 
+  test('that an earlier key alone has signed is written on with the present one', async () => {
+    await using hub = await Hub.create()
+    await using folder = await temporaryFolder()
+    const to = join(folder.path, 'channel')
+    await hub.serve(FIRST)
+    await hub.publish(to)
+    await hub.reopen()
+    hub.signers = [signerNumber(2)]
+    await hub.serve(CHANGED)
+    await hub.publish(to)
+
+    await using follower = await Follower.open({ place: to, keys: [verifierText(signerNumber(2))] })
+    await follower.updated()
+    expect(await follower.skills()).toEqual(skillsOf(CHANGED))
+  })
+
+  test('that lost a part of its log is mended by the first publication of a process', async () => {
+    await using hub = await Hub.create()
+    await using folder = await temporaryFolder()
+    const to = join(folder.path, 'channel')
+    await hub.serve(FIRST)
+    await hub.publish(to)
+    await rm(join(to, 'tile'), { recursive: true })
+    await hub.reopen()
+    await hub.serve(FIRST)
+    await hub.publish(to)
+
+    await using follower = await Follower.open({ place: to })
+    await follower.updated()
+    expect(await follower.skills()).toEqual(skillsOf(FIRST))
+  })
+
   test('that was emptied while the hub runs is written anew', async () => {
     await using hub = await Hub.create()
     await using folder = await temporaryFolder()
@@ -330,3 +363,95 @@ async function filesIn(folder: string): Promise<Map<string, string>> {
     }
   return files
 }
+
+test('a skill that no follower could parse is published as withheld, and keeps no other from the channel', async () => {
+  await using hub = await Hub.create()
+  await using folder = await temporaryFolder()
+  const to = join(folder.path, 'channel')
+  await using follower = await Follower.open({ place: to })
+  const odd = skillNamed('odd')
+  const findings = [{ rule: 'name-invalid', path: 'odd', message: 'x' }] as const
+  await hub.serve({ a: [skillNamed('one'), { ...odd, skill: { ...odd.skill, size: -1, findings } }] })
+
+  await hub.publish(to)
+  await follower.updated()
+  const skills = follower.current?.snapshot.skills ?? []
+
+  expect(skills.map(({ path, standing }) => [path, standing])).toEqual([
+    ['a/odd', 'withheld'],
+    ['a/one', 'served'],
+  ])
+})
+
+describe('a sweep of a folder', () => {
+  const step = async (hub: Hub, to: string, number: number) => {
+    await hub.serve({ a: [skillNamed('one', `text ${number}`), skillNamed('two')] })
+    await hub.publish(to)
+  }
+
+  test('removes what the last 64 entries do not name, and nothing else', async () => {
+    await using hub = await Hub.create()
+    await using folder = await temporaryFolder()
+    const to = join(folder.path, 'channel')
+    await step(hub, to, 0)
+    const first = skillNamed('one', 'text 0').skill.files[0]?.sha256 ?? ''
+    await writeFile(join(to, 'files/notes.txt'), 'of a person')
+    await mkdir(join(to, 'changes'), { recursive: true })
+    await writeFile(join(to, 'changes/readme'), 'of a person')
+    for (let number = 1; number <= 62; number += 1) await step(hub, to, number)
+    expect(await readFile(join(to, objectPath(first)), 'utf8')).toContain('text 0')
+
+    for (let number = 63; number <= 127; number += 1) await step(hub, to, number)
+    await using follower = await Follower.open({ place: to })
+    await follower.updated()
+
+    await expect(readFile(join(to, objectPath(first)))).rejects.toThrow('ENOENT')
+    expect(await readdir(join(to, 'files'))).toContain('notes.txt')
+    expect(await readdir(join(to, 'changes'))).toContain('readme')
+    expect(Object.keys(await follower.skills())).toEqual(['a/one', 'a/two'])
+  })
+
+  test('is made by the next publication if the 64th entry was written to another folder', async () => {
+    await using hub = await Hub.create()
+    await using folder = await temporaryFolder()
+    const [to, other] = [join(folder.path, 'channel'), join(folder.path, 'other')]
+    await step(hub, to, 0)
+    const first = skillNamed('one', 'text 0').skill.files[0]?.sha256 ?? ''
+    for (let number = 1; number <= 130; number += 1) await step(hub, other, number)
+    await step(hub, to, 131)
+
+    await expect(readFile(join(to, objectPath(first)))).rejects.toThrow('ENOENT')
+  })
+})
+
+test('a folder with the files of another program is not written to', async () => {
+  await using hub = await Hub.create()
+  await using folder = await temporaryFolder()
+  await mkdir(join(folder.path, 'files'))
+  await writeFile(join(folder.path, 'index.html'), 'a site')
+  await hub.serve(FIRST)
+
+  await expect(hub.publish(folder.path)).rejects.toMatchObject({
+    code: 'store-failed',
+    message: expect.stringContaining('"index.html"'),
+  })
+  expect(await readdir(folder.path)).toEqual(['files', 'index.html'])
+})
+
+test('a web server of another user can read a folder, whatever the umask is', async () => {
+  await using hub = await Hub.create()
+  await using folder = await temporaryFolder()
+  const to = join(folder.path, 'channel')
+  await hub.serve(FIRST)
+  const before = process.umask(0o077)
+  try {
+    await hub.publish(to)
+  } finally {
+    process.umask(before)
+  }
+
+  const modes = await Promise.all(
+    ['checkpoint', 'object', 'tile/0'].map(async (name) => (await stat(join(to, name))).mode),
+  )
+  expect(modes.map((mode) => (mode & 0o777).toString(8))).toEqual(['644', '755', '755'])
+})

@@ -92,10 +92,10 @@ test.each([
 })
 
 test.each([
-  [['--branch', 'main'], 2, '--branch and --pack go with --git'],
+  [['--branch', 'main'], 2, '--branch goes with --git, and --pack with --git or --to'],
   [['--git', 'https://git.example.com/o.git', '--pack', 'none'], 1, 'no pack is called "none"'],
   [['--git', 'https://git.example.com/o.git', '--branch', 'refs/heads/main'], 1, 'must be the name of a branch'],
-  [[], 1, 'the configuration has no `publish`'],
+  [[], 1, 'the configuration has no `publish` with `git`'],
 ])('publish %j ends with %i', async (args, status, message) => {
   await using world = await World.create()
 

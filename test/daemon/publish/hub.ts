@@ -25,6 +25,7 @@ export type Content = Readonly<Record<string, readonly Sample[]>>
 /** The publisher of one channel in this process, with a store on the disk, and a catalog that a test replaces. */
 export class Hub implements AsyncDisposable {
   readonly clock = new FakeClock()
+  signers = [SIGNER]
   readonly #folder: { readonly path: string } & AsyncDisposable
   readonly #pack: Pack | undefined
   #store: Store
@@ -101,7 +102,7 @@ export class Hub implements AsyncDisposable {
       redactor,
       environment: processEnvironment(),
       origin: ORIGIN,
-      signers: async () => [SIGNER],
+      signers: async () => this.signers,
       pack: this.#pack,
       catalog: () => this.#catalog,
     })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { readConfig } from '../../../src/daemon/config/config.ts'
 import { ChannelWatches } from '../../../src/daemon/schedule/channel-watches.ts'
+import { HostBackoff } from '../../../src/daemon/schedule/host-backoff.ts'
 import { PLAIN_WAY } from '../../../src/sync/upstream/http/host-access.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -25,9 +26,9 @@ test('a checkpoint of the hub is reported as soon as its event arrives', async (
   expect(world.paths).toEqual(['/channel/events'])
 })
 
-test('a stream that ends is opened again, later with each failure', async () => {
+test.each([503, 404, 401])('a hub that answers %i is asked again, later with each failure', async (status) => {
   await using world = await open((response) => {
-    response.writeHead(503)
+    response.writeHead(status)
     response.end()
   })
   const { waits } = world.clock
@@ -40,18 +41,28 @@ test('a stream that ends is opened again, later with each failure', async () => 
   expect(world.news).toEqual([])
 })
 
-test.each([
-  ['has no such file', 404, 'text/plain'],
-  ['answers with a page', 200, 'text/html'],
-])('a server of files that %s is asked once', async (_, status, type) => {
+test('a server that answers with a page is asked once', async () => {
   await using world = await open((response) => {
-    response.writeHead(status, { 'content-type': type })
+    response.writeHead(200, { 'content-type': 'text/html' })
     response.end('data: none\n')
   })
   await world.watches.ended
 
   expect(world.paths).toEqual(['/channel/events'])
   expect(world.news).toEqual([])
+})
+
+test('a hub that asks for a pause is left alone for as long', async () => {
+  await using world = await open((response) => {
+    response.writeHead(429, { 'retry-after': '40' })
+    response.end()
+  })
+  await vi.waitUntil(() => world.clock.waits.length > 0)
+  await world.clock.advance(world.clock.waits[0] ?? 0)
+  await vi.waitUntil(() => world.clock.waits.length > 1)
+
+  expect(world.clock.waits[1]).toBeGreaterThan(30_000)
+  expect(world.paths).toEqual(['/channel/events'])
 })
 
 test('without a network no hub is asked', async () => {
@@ -97,6 +108,7 @@ async function open(answer: (response: ServerResponse) => void, { isOffline = fa
     config: { ...config, mode: { ...config.mode, offline: isOffline } },
     keyring: { wayTo: () => async () => PLAIN_WAY },
     clock,
+    hosts: new HostBackoff(clock),
     onNews: (id) => void news.push(id),
   })
   watches.start()

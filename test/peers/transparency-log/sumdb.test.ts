@@ -50,7 +50,7 @@ async function publishEntries(state: string, path: string, count: number): Promi
     await log.append({ at: new Date(size * 1_000).toISOString(), head: size.toString(16).padStart(64, '0') })
     if (size % 233 !== 0 && size !== count) continue
     const checkpoint = await log.checkpoint(ORIGIN, [SIGNER])
-    const channel = { log, origin: ORIGIN, verifiers: [SIGNER], checkpoint, kept, changes: undefined }
+    const channel = { log, origin: ORIGIN, checkpoint, kept, changes: undefined }
     await folder.publish(channel, never())
   }
 }

@@ -208,6 +208,38 @@ test('the key of the whole channel does not open that of a pack', async () => {
   expect(Object.keys(await right.skills())).toEqual(['fx/write-letter'])
 })
 
+test('a stream of events reports each checkpoint at once, and ends with the daemon that published them', async () => {
+  await using world = await hub()
+  await world.isCurrent()
+  const token = await world.scene.token(['channel'])
+  const answer = await world.get('/channel/events', token)
+  expect(answer.headers.get('content-type')).toBe('text/event-stream')
+  const events = eventsOf(answer)
+
+  const first = (await events.next()).value
+  expect(first).toEqual({ checkpoint: (await world.get('/channel/checkpoint', token)).headers.get('etag') })
+  await world.scene.commit({ 'tidy/hangar.md': 'the hangar is empty\n' })
+  const second = (await events.next()).value
+  expect(second).toEqual({ checkpoint: (await world.get('/channel/checkpoint', token)).headers.get('etag') })
+  expect(second).not.toEqual(first)
+
+  await world.scene.served.daemon.stop()
+  expect((await events.next()).done).toBe(true)
+})
+
+/** The events of a stream, without the comments between them. */
+async function* eventsOf(answer: Response): AsyncGenerator {
+  let text = ''
+  for await (const chunk of answer.body ?? []) {
+    text += Buffer.from(chunk).toString()
+    for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n')) {
+      const data = /^data: ?(.*)$/m.exec(text.slice(0, end))?.[1]
+      text = text.slice(end + 2)
+      if (data !== undefined) yield JSON.parse(data)
+    }
+  }
+}
+
 /** Everything that a follower of the pack is given, by path. Packed changes are unpacked. */
 async function follow(origin: string, token: string): Promise<Map<string, string>> {
   const given = new Map<string, string>()

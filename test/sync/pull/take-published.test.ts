@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { digestOf } from '../../../src/sync/model/digest.ts'
 import type { Skill, SkillFile } from '../../../src/sync/model/skill.ts'
 import { skillNamed } from '../upstream/channel/site.ts'
 import { World } from '../upstream/channel/world.ts'
@@ -12,10 +13,11 @@ function edited(world: World, edit: (skill: Skill) => object): object {
   return edit(skill)
 }
 
-const fileWith = (edit: object) => (skill: Skill) => ({
-  ...skill,
-  files: skill.files.map((file) => (file.path === 'notes.md' ? { ...file, ...edit } : file)),
-})
+/** The digest and the size are those of the edited files: nothing but the edit can be refused. */
+const fileWith = (edit: Partial<SkillFile>) => (skill: Skill) => {
+  const files = skill.files.map((file) => (file.path === 'notes.md' ? { ...file, ...edit } : file))
+  return { ...skill, files, digest: digestOf(files), size: files.reduce((sum, { size }) => sum + size, 0) }
+}
 
 const BAD: Readonly<Record<string, (skill: Skill) => object>> = {
   'another digest': (skill) => ({ ...skill, digest: 'a'.repeat(64) }),
@@ -23,8 +25,8 @@ const BAD: Readonly<Record<string, (skill: Skill) => object>> = {
   'no digest': ({ digest: _digest, ...skill }) => skill,
   'another size': (skill) => ({ ...skill, size: skill.size + 1 }),
   'a negative size': (skill) => ({ ...skill, size: -1 }),
-  'a file of another size': fileWith({ size: 3 }),
-  'a file of a huge size': fileWith({ size: 2 ** 40 }),
+  'a file that is shorter than it says': fileWith({ size: 60 }),
+  'a file that is longer than it says': fileWith({ size: 3 }),
   'a file that is not there': fileWith({ sha256: 'b'.repeat(64) }),
   'a file outside of it': fileWith({ path: '../notes.md' }),
   'an absolute file': fileWith({ path: '/etc/notes.md' }),
@@ -53,14 +55,37 @@ const BAD: Readonly<Record<string, (skill: Skill) => object>> = {
   'a list in place of a path': (skill) => ({ ...skill, path: ['next'] }),
 }
 
+/** The codes of what is noticed while it is fetched. */
+const CODES: Readonly<Record<string, string>> = {
+  'a file that is not there': 'source-unreachable',
+  'a file that is longer than it says': 'limit-exceeded',
+}
+
 describe('a skill of a channel', () => {
-  test.each(Object.entries(BAD))('with %s is refused', async (_, edit) => {
+  test.each(Object.entries(BAD))('with %s is refused', async (name, edit) => {
     await using world = await World.open()
     const one = skillNamed('one').skill
     await world.channel.publishSources(world.channel.source([one, edited(world, edit)]))
 
-    await world.expectRefused(/^(content-refused|limit-exceeded|source-unreachable)$/)
+    await world.expectRefused(CODES[name] ?? 'content-refused')
     await world.recovers()
+  })
+
+  test.each([
+    ['with a file of a huge size', fileWith({ size: 2 ** 40 }), 'limit-bytes'],
+    ['with a path that is too long here', fileWith({ path: 'n'.repeat(300) }), 'path-refused'],
+  ])('%s is withheld, and the others are taken', async (_, edit, rule) => {
+    await using world = await World.open()
+    const one = skillNamed('one').skill
+    await world.channel.publishSources(world.channel.source([one, edited(world, edit)]))
+
+    await world.follower.updated()
+    const skills = world.follower.current?.snapshot.skills ?? []
+    expect(skills.map(({ path, standing }) => [path, standing])).toEqual([
+      ['team/next', 'withheld'],
+      ['team/one', 'served'],
+    ])
+    expect(skills[0]?.findings).toMatchObject([{ rule, path: 'team/next' }])
   })
 
   test('as it should be is taken', async () => {

@@ -3,15 +3,17 @@ import { z } from 'zod'
 import { countOf } from '../../../base/text/plural.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
+import type { Config } from '../../config/config.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
+import type { AskWriter } from '../daemon-client.ts'
 
 export const publish: Command = {
   name: 'publish',
   summary: 'Push the plugin marketplace, or write the channel',
   details: `
-  Each push is a new commit of a branch at a git host. Without --git and --to: to each repository under publish in
+  Each push is a new commit of a branch at a git host. Without --git and --to: to all that publish names in
   the configuration. The running daemon pushes, or this process if none runs. A branch that has the served tree already
   is not changed. A push is never forced.
 
@@ -43,14 +45,25 @@ export const publish: Command = {
     const { git, to, branch, pack, 'dry-run': dry = false } = context.values
     if (typeof to === 'string') return publishTo(context, to)
     if (git === undefined && (branch !== undefined || pack !== undefined))
-      throw new UsageError('--branch and --pack go with --git')
+      throw new UsageError('--branch goes with --git, and --pack with --git or --to')
     const config = await configFor(context)
-    const answer = await withWriter(context, config, (ask) => ask('publish', { git, branch, pack, dry }))
-    const ends = ENDS.parse(answer)
-    if (context.json) printJson(context, { publications: ends })
-    else printLines(context, ends.flatMap(linesOf))
+    const folders = git === undefined && dry !== true ? config.channelFolders : []
+    // Without any, the daemon says what is missing.
+    const isPushed = git !== undefined || config.publications.length > 0 || folders.length === 0
+    const { ends, written } = await withWriter(context, config, async (ask) => ({
+      ends: isPushed ? ENDS.parse(await ask('publish', { git, branch, pack, dry })) : [],
+      written: await eachWritten(folders, ask),
+    }))
+    if (context.json) printJson(context, { publications: ends, ...(written.length > 0 && { channels: written }) })
+    else printLines(context, [...ends.flatMap(linesOf), ...written.map(writtenLine)])
     return ends.some(({ kind }) => kind === 'failed') ? 1 : 0
   },
+}
+
+async function eachWritten(folders: Config['channelFolders'], ask: AskWriter): Promise<readonly Written[]> {
+  const written: Written[] = []
+  for (const { to, pack } of folders) written.push(...WRITTEN.parse(await ask('publish', { to, pack, dry: false })))
+  return written
 }
 
 async function publishTo(context: Context, to: string): Promise<ExitStatus> {
@@ -62,12 +75,13 @@ async function publishTo(context: Context, to: string): Promise<ExitStatus> {
   const answer = await withWriter(context, config, (ask) => ask('publish', { to: folder, pack, dry: false }))
   const [written] = WRITTEN.parse(answer)
   if (context.json) printJson(context, { channels: [written] })
-  else {
-    const { entries, objects, isNew } = written
-    const what = isNew ? `entry ${entries} is new` : `up to date at entry ${entries}`
-    printLines(context, [printableLine(`${written.to}: ${what}, ${countOf(objects, 'new object')} written`)])
-  }
+  else printLines(context, [writtenLine(written)])
   return 0
+}
+
+function writtenLine({ to, entries, objects, isNew }: Written): string {
+  const what = isNew ? `entry ${entries} is new` : `up to date at entry ${entries}`
+  return printableLine(`${to}: ${what}, ${countOf(objects, 'new object')} written`)
 }
 
 const WRITTEN = z.tuple([
@@ -79,6 +93,8 @@ const WRITTEN = z.tuple([
     isNew: z.boolean(),
   }),
 ])
+
+type Written = z.infer<typeof WRITTEN>[number]
 
 const NAMED = { url: z.string(), branch: z.string(), pack: z.string().optional() }
 const DONE = z.object({

@@ -15,7 +15,10 @@ export function folderChecks({ config }: Ground, limits = INOTIFY): DoctorCheck[
   const repositories = config.sources.flatMap(({ source }) =>
     source.kind === 'git' && /^file:/i.test(source.url) ? [{ id: source.id, path: fileURLToPath(source.url) }] : [],
   )
-  const readable = [...folders, ...repositories].map(({ id, path }): DoctorCheck => {
+  const channels = config.sources.flatMap(({ source }) =>
+    source.kind === 'channel' && source.place.kind === 'folder' ? [{ id: source.id, path: source.place.path }] : [],
+  )
+  const readable = [...folders, ...channels, ...repositories].map(({ id, path }): DoctorCheck => {
     return { name: 'folder', subject: id, look: async () => [await checkFolder(id, path)] }
   })
   if (folders.length === 0 || process.platform !== 'linux') return readable

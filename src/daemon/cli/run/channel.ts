@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { codeOf } from '../../../base/error-code.ts'
 import { isKeyName, renamedSigner, signerOf, signerText, verifierText } from '../../../sync/log/signed-note.ts'
 import { whyNotOpened } from '../../base/disk-error-text.ts'
 import { OperatorError } from '../../base/operator-error.ts'
@@ -42,7 +43,10 @@ async function makeKey(context: Context, name: string): Promise<ExitStatus> {
   const signer = signerOf(name, seed)
   const file = resolve(out)
   await writeFile(file, `${signerText(signer, seed)}\n`, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
-    throw new OperatorError('bad-request', `Cannot write the private key to "${file}": ${whyNotOpened(error)}`)
+    throw new OperatorError(
+      'bad-request',
+      `Cannot write the private key to "${file}": ${codeOf(error) === 'EEXIST' ? 'it exists already' : whyNotOpened(error)}`,
+    )
   })
   const key = verifierText(signer)
   if (context.json) printJson(context, { file, key })

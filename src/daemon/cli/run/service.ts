@@ -98,7 +98,8 @@ async function plannedOf(context: Context): Promise<Planned> {
   const state = typeof values['state'] === 'string' ? values['state'] : undefined
   const config = await readConfig({ file, state }, environment)
   const program = await programFiles()
-  const folders = config.links.map((kept) => pathOfKept(kept, environment))
+  const links = config.links.map((kept) => pathOfKept(kept, environment))
+  const folders = [...links, ...config.channelFolders.map(({ to }) => to)]
   const service: Service = { program, config: file, state: config.state, http: config.serve.http, folders }
   const unwritable = [program.node, program.main, file, config.state, ...folders].find((path) => /\p{Cc}/u.test(path))
   if (unwritable !== undefined)

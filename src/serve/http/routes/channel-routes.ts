@@ -16,8 +16,17 @@ export interface ChannelHost {
    * nothing.
    */
   read(pack: string | undefined, path: string): Promise<Uint8Array | undefined>
-  /** Calls back with each new checkpoint of the channel until the returned value is disposed. */
-  watch(pack: string | undefined, onCheckpoint: (note: string) => void): Disposable
+  /** False while the channel is not published yet: it exists, and cannot be read. */
+  isReady(pack: string | undefined): boolean
+  /** Reports each new checkpoint of the channel until the returned value is disposed. */
+  watch(pack: string | undefined, watcher: CheckpointWatcher): Disposable
+}
+
+/** Receives the checkpoints of a channel. */
+export interface CheckpointWatcher {
+  readonly onCheckpoint: (note: string) => void
+  /** Called when no further one comes, because another host of the channel goes on. */
+  readonly onEnd: () => void
 }
 
 /** The streams of the whole server: a follower that waits for checkpoints takes one of its places. */
@@ -66,6 +75,8 @@ class ChannelEndpoint {
     response: ServerResponse,
     { pack, path, principal }: { pack: string | undefined; path: string; principal: Principal | undefined },
   ): Promise<void> {
+    if (!this.#host.isReady(pack))
+      return sendError(response, { status: 503, code: -32000, message: NOT_YET, headers: { 'retry-after': '5' } })
     if (path === EVENTS_PATH) return this.#follow(request, response, { pack, principal })
     const bytes = await this.#host.read(pack, path)
     if (bytes === undefined) return this.#nothing(response)
@@ -80,7 +91,7 @@ class ChannelEndpoint {
     return sendPieces(response, { status: 200, headers, pieces: [bytes] })
   }
 
-  /** Sends an event with each checkpoint, the present one first. It says that there is one, and has no content. */
+  /** Sends an event with the entity tag of each checkpoint, the present one first. */
   #follow(
     request: IncomingMessage,
     response: ServerResponse,
@@ -93,9 +104,10 @@ class ChannelEndpoint {
     const holder = holderOf(request, principal)
     if (!streams.hasRoomFor(holder)) return sendNoStream(response)
     const stream = new EventStream(response, {}, streams.pendingBytes)
-    const watch = this.#host.watch(pack, (note) =>
-      stream.send(JSON.stringify({ checkpoint: etagOf(Buffer.from(note)) })),
-    )
+    const watch = this.#host.watch(pack, {
+      onCheckpoint: (note) => stream.send(JSON.stringify({ checkpoint: etagOf(Buffer.from(note)) })),
+      onEnd: () => stream.end(),
+    })
     stream.onClose(() => watch[Symbol.dispose]())
     streams.add(stream, () => {}, { holder, principal, view: pack ?? WHOLE })
   }
@@ -105,8 +117,10 @@ class ChannelEndpoint {
   }
 }
 
+const NOT_YET = 'The channel is not published yet'
+
 /** The path of the events, below the address of a channel. */
-export const EVENTS_PATH = 'events'
+const EVENTS_PATH = 'events'
 
 function etagOf(bytes: Uint8Array): string {
   return `"${hash('sha256', bytes, 'base64url')}"`

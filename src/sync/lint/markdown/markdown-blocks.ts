@@ -156,7 +156,7 @@ class BlockReader implements OpenBlocks {
 
 const SPACE = 0x20
 
-/** Of ASCII. */
+/** True for a letter of ASCII. */
 function isLetter(code: number): boolean {
   const upper = code & ~0x20
   return upper >= 0x41 && upper <= 0x5a

@@ -15,8 +15,8 @@ export interface EventParts {
 
 /**
  * Calls back for each event of a channel until the hub ends the stream. An event says only that there may be a new
- * checkpoint, so what it has is not read. Returns `none` if the server has no events, as a server of files. Throws a
- * `SyncError` if it cannot be reached.
+ * checkpoint, so what it has is not read. Returns `none` if the answer is no stream of events. Throws a `SyncError` if the
+ * server cannot be reached, or refuses.
  */
 export async function followEvents(
   url: string,
@@ -45,9 +45,8 @@ export async function followEvents(
       return 'ended'
     }
     answer.giveUp()
-    if (answer.status === 429 || answer.status >= 500)
-      throw statusFailure(answer, what, Object.keys(access.headers).length > 0)
-    return 'none'
+    if (answer.status === 200) return 'none'
+    throw statusFailure(answer, what, Object.keys(access.headers).length > 0)
   } catch (cause) {
     const error = watch.explain(cause)
     throw error instanceof SyncError ? error : cause

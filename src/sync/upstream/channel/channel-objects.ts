@@ -7,57 +7,65 @@ import { sha256Of } from '../../store/objects/object-rows.ts'
 import type { Digest, ObjectStore } from '../../store/objects/object-store.ts'
 import type { ChannelPlace } from './channel-place.ts'
 
-/** The objects of a channel, fetched into the store: each once, and verified by its digest before it is stored. */
+/**
+ * The objects of a channel, fetched into the store: each once, and verified by its digest before it is stored. Only what is
+ * wanted is stored, whatever else a server sends with it.
+ */
 export class ChannelObjects {
   readonly #place: ChannelPlace
   readonly #objects: ObjectStore
-  readonly #onStored: ((objects: number) => void) | undefined
+  /** Objects that came packed, and are not wanted yet. */
+  readonly #unpacked = new Map<Digest, Uint8Array>()
+  /** The sizes of the objects that were verified in this pull. */
+  readonly #sizes = new Map<Digest, number>()
+  /** True once a packed file could not be read: each further one could take as long to fail. */
+  #isPackedLost = false
 
-  constructor(place: ChannelPlace, objects: ObjectStore, onStored?: (objects: number) => void) {
+  constructor(place: ChannelPlace, objects: ObjectStore) {
     this.#place = place
     this.#objects = objects
-    this.#onStored = onStored
   }
 
   /**
-   * Stores the objects that are new with the entries from `from` until `size`, as far as the channel has them packed.
+   * Fetches the objects that are new with the entries from `from` until `size`, as far as the channel has them packed.
    * What is missing then is fetched one by one, so a packed file that cannot be read is no failure.
    */
-  async bringChanges(from: number, size: number, signal: AbortSignal): Promise<void> {
+  async fetchChanges(from: number, size: number, signal: AbortSignal): Promise<void> {
     if (from === 0 || size - from > MOST_CHANGES) return
     for (let index = from; index < size; index += 1) {
-      const packed = await this.#packed(changesPath(index), signal)
-      if (packed === undefined) return
-      await this.#put(await unpackObjects(packed))
+      const unpacked = await this.#fetchPacked(changesPath(index), MOST_NEW_OBJECTS, signal)
+      if (unpacked === undefined) return
+      for (const bytes of unpacked) this.#unpacked.set(sha256Of(bytes), bytes)
     }
   }
 
   /** Stores the files of a list of skills, if the store lacks more than a few and the channel has them packed. */
-  async bringFiles({ digest, skills }: ChannelPart, signal: AbortSignal): Promise<void> {
+  async fetchFiles({ digest, skills }: ChannelPart, signal: AbortSignal): Promise<void> {
     const files = new Set(skills?.flatMap((skill) => skill.files.map(({ sha256 }) => sha256)))
-    if ((await this.#objects.missing(files)).length < LEAST_PACKED) return
-    const packed = await this.#packed(filesPath(digest), signal)
-    if (packed !== undefined) await this.#put(await unpackObjects(packed))
+    const missing = new Set(await this.#objects.missing(files))
+    if (missing.size < LEAST_PACKED) return
+    const unpacked = await this.#fetchPacked(filesPath(digest), files.size, signal)
+    await this.#put(unpacked?.filter((bytes) => missing.has(sha256Of(bytes))) ?? [])
   }
 
-  async #packed(path: string, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  async #fetchPacked(path: string, most: number, signal: AbortSignal): Promise<readonly Uint8Array[] | undefined> {
+    if (this.#isPackedLost) return undefined
     try {
       // A compressed file is larger than its content by some bytes at most.
-      return await this.#place.read(path, MOST_PACKED_BYTES + 1_024, signal)
+      const packed = await this.#place.read(path, MOST_PACKED_BYTES + 1_024, signal)
+      return packed && (await unpackObjects(packed, most))
     } catch (error) {
-      // Some servers answer 403 for a file that they do not have. One that asks for a pause gets no further request.
-      if (error instanceof SyncError && error.code !== 'rate-limited') return undefined
-      throw error
+      // One that asks for a pause gets no further request.
+      if (!(error instanceof SyncError) || error.code === 'rate-limited') throw error
+      this.#isPackedLost = true
+      return undefined
     }
   }
 
-  /** Fetches the objects that the store lacks. `mostBytes` bounds each of them. */
-  async bring(
-    wanted: readonly { readonly digest: Digest; readonly mostBytes: number }[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const bounds = new Map(wanted.map(({ digest, mostBytes }) => [digest, mostBytes]))
-    const missing = await this.#objects.missing(bounds.keys())
+  /** Fetches the objects that the store lacks. Each has `size` bytes; at most `mostBytes` if that is not known. */
+  async fetch(wanted: readonly WantedObject[], signal: AbortSignal): Promise<void> {
+    const known = new Map(wanted.map((one) => [one.digest, one]))
+    const missing = new Set(await this.#objects.missing(known.keys()))
     let waiting: Uint8Array[] = []
     let waitingBytes = 0
     const store = async (): Promise<void> => {
@@ -66,14 +74,16 @@ export class ChannelObjects {
       waitingBytes = 0
       await this.#put(stored)
     }
-    const bringOne = async (digest: Digest): Promise<void> => {
-      const bytes = await this.#fetch(digest, bounds.get(digest) ?? 0, signal)
+    const fetchOne = async ({ digest, size, mostBytes }: WantedObject): Promise<void> => {
+      if (!missing.has(digest)) return size === undefined ? undefined : this.#expectSize(digest, size)
+      const bytes = this.#unpacked.get(digest) ?? (await this.#fetchObject(digest, size ?? mostBytes, signal))
+      if (size !== undefined && bytes.length !== size) throw ofOtherSize(digest, bytes.length, size)
       waiting.push(bytes)
       waitingBytes += bytes.length
       if (waitingBytes >= BATCH_BYTES) await store()
     }
     try {
-      await inParallel(missing, WIDTH, bringOne, signal)
+      await inParallel(known.values(), WIDTH, fetchOne, signal)
     } finally {
       // What arrived before a failure need not be fetched again.
       if (waiting.length > 0) await store()
@@ -82,8 +92,8 @@ export class ChannelObjects {
 
   /** Yields the objects, in this order, once all that the store lacks are fetched. */
   async *read(digests: readonly Digest[], mostBytes: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    await this.bring(
-      digests.map((digest) => ({ digest, mostBytes })),
+    await this.fetch(
+      digests.map((digest) => ({ digest, size: undefined, mostBytes })),
       signal,
     )
     for (const digest of digests) {
@@ -93,12 +103,19 @@ export class ChannelObjects {
     }
   }
 
-  async #put(objects: readonly Uint8Array[]): Promise<void> {
-    await this.#objects.put(objects)
-    this.#onStored?.(objects.length)
+  /** An object that is stored already was of another skill perhaps, and its size is not part of its digest. */
+  async #expectSize(digest: Digest, size: number): Promise<void> {
+    const found = this.#sizes.get(digest) ?? (await this.#objects.get(digest))?.length
+    if (found === undefined) throw lacking(digest)
+    if (found !== size) throw ofOtherSize(digest, found, size)
   }
 
-  async #fetch(digest: Digest, mostBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+  async #put(objects: readonly Uint8Array[]): Promise<void> {
+    const digests = await this.#objects.put(objects)
+    for (const [index, digest] of digests.entries()) this.#sizes.set(digest, objects[index]?.length ?? 0)
+  }
+
+  async #fetchObject(digest: Digest, mostBytes: number, signal: AbortSignal): Promise<Uint8Array> {
     const bytes = await this.#place.read(objectPath(digest), mostBytes, signal)
     if (bytes === undefined) throw lacking(digest)
     const found = sha256Of(bytes)
@@ -107,11 +124,22 @@ export class ChannelObjects {
   }
 }
 
+/** An object to fetch. */
+export interface WantedObject {
+  readonly digest: Digest
+  /** Its size, if another object declares it. */
+  readonly size: number | undefined
+  readonly mostBytes: number
+}
+
 /** With fewer missing files, most of the packed ones would be of no use. */
 const LEAST_PACKED = 8
 
 /** Up to so many new entries are fetched by their packed changes. */
 const MOST_CHANGES = 8
+
+/** The most objects of one file of packed changes. */
+const MOST_NEW_OBJECTS = 10_000
 
 /** The bytes that one transaction of the store takes. */
 const BATCH_BYTES = 2 ** 20
@@ -119,4 +147,9 @@ const BATCH_BYTES = 2 ** 20
 /** It may have been removed while it was read, or not have been copied yet. */
 function lacking(digest: Digest): SyncError {
   return new SyncError('source-unreachable', `Cannot take the object ${digest} of the channel: it is not there`)
+}
+
+function ofOtherSize(digest: Digest, found: number, declared: number): SyncError {
+  const message = `Cannot take the object ${digest} of the channel: it has ${found} bytes, and ${declared} are declared`
+  return new SyncError('content-refused', message)
 }

@@ -1,8 +1,8 @@
 import { matcher } from '../../../base/globs.ts'
 import { inParallel } from '../../../base/parallel.ts'
 import { joinPath } from '../../../base/paths.ts'
+import { printablePath } from '../../../base/text/printable.ts'
 import { parseEntry } from '../../channel/channel-entry.ts'
-import type { ChannelEntry } from '../../channel/channel-entry.ts'
 import { walkChannel } from '../../channel/walk-channel.ts'
 import { openCheckpoint } from '../../log/checkpoint.ts'
 import type { OpenedCheckpoint } from '../../log/checkpoint.ts'
@@ -10,18 +10,22 @@ import { followLog, LogRefused } from '../../log/follow-log.ts'
 import type { LogReader } from '../../log/follow-log.ts'
 import { EMPTY_EDGE, rootAt } from '../../log/log-edge.ts'
 import { HASH_BYTES } from '../../log/merkle-tree.ts'
-import { NoteRefused, parseVerifier } from '../../log/signed-note.ts'
+import { NoteRefused, parseVerifier, verifierText } from '../../log/signed-note.ts'
 import type { NoteVerifier } from '../../log/signed-note.ts'
 import { bundlePrefix, entriesPath, tilePath, TILE_WIDTH } from '../../log/tiles.ts'
 import { CHANNEL_REF, isObjectId } from '../../model/revision.ts'
 import type { ObjectId, Revision } from '../../model/revision.ts'
+import { withheldSkill } from '../../model/skill.ts'
+import type { Skill } from '../../model/skill.ts'
 import type { ChannelSkills, IsKnownList } from '../../model/snapshot.ts'
 import type { ChannelSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { SyncErrorCode } from '../../model/sync-error.ts'
 import type { FollowedLogs, FollowedRecord } from '../../store/followed-logs.ts'
 import type { ObjectStore } from '../../store/objects/object-store.ts'
+import { pathProblem } from '../../store/skills/stored-path.ts'
 import type { HostAccess } from '../http/host-access.ts'
+import { namedLimit } from '../upstream.ts'
 import type { FetchLimits, PublishedRevision, PublishedUpstream, Relation } from '../upstream.ts'
 import { ChannelObjects } from './channel-objects.ts'
 import type { ChannelPlace } from './channel-place.ts'
@@ -58,8 +62,10 @@ export class ChannelUpstream implements PublishedUpstream {
   }
 
   async resolve(signal: AbortSignal): Promise<Revision> {
-    const { head, at } = await this.#follow(signal)
-    this.#expectFresh(at)
+    const { entry, taken } = await this.#follow(signal)
+    const { head, at } = entry
+    // What is new is taken, however old it is: what is served is older still.
+    if (taken === head) this.#expectFresh(at)
     if (!isObjectId(head)) throw new TypeError('A SHA-256 has 64 hex digits')
     return { asked: undefined, ref: CHANNEL_REF, commit: head }
   }
@@ -67,20 +73,19 @@ export class ChannelUpstream implements PublishedUpstream {
   async take({ commit }: Revision, isKnown: IsKnownList, signal: AbortSignal): Promise<PublishedRevision> {
     const objects = new ChannelObjects(this.#place, this.#followed.objects)
     const { from, size } = this.#news ?? { from: 0, size: 0 }
-    await objects.bringChanges(from, size, signal)
+    await objects.fetchChanges(from, size, signal)
     const read = (digests: readonly string[]) => objects.read(digests, MOST_OBJECT_BYTES, signal)
     const sources = this.#selected(await walkChannel(commit, read, { skills: this.#limits.files }, isKnown))
     const parts = sources.flatMap((one) => one.parts)
     const files = parts.flatMap(({ skills }) => skills?.flatMap((skill) => skill.files) ?? [])
-    const large = files.find(({ size: bytes }) => bytes > this.#limits.blobBytes)
-    if (large !== undefined)
-      throw new SyncError('limit-exceeded', `Cannot take "${large.path}" of the channel: it has ${large.size} bytes`)
-    await inParallel(parts, PARTS_AT_ONCE, async (part) => objects.bringFiles(part, signal), signal)
-    await objects.bring(
-      files.map(({ sha256, size: bytes }) => ({ digest: sha256, mostBytes: bytes })),
+    await inParallel(parts, PARTS_AT_ONCE, async (part) => objects.fetchFiles(part, signal), signal)
+    await objects.fetch(
+      files.map((file) => ({ digest: file.sha256, size: file.size, mostBytes: file.size })),
       signal,
     )
     const record = await this.#followed.logs.read(this.#source.id)
+    if (record !== undefined && record.taken !== commit)
+      await this.#followed.logs.write(this.#source.id, { ...record, taken: commit })
     const entry = record?.entry.head === commit ? { index: record.edge.size - 1, at: record.entry.at } : undefined
     return { log: this.#origin, ...(entry && { entry }), sources }
   }
@@ -94,36 +99,59 @@ export class ChannelUpstream implements PublishedUpstream {
       ...one,
       parts: one.parts.map(({ digest, skills }) => ({
         digest,
-        skills: skills?.filter(({ path }) => isSelected(joinPath(one.source, path))),
+        skills: skills?.flatMap((skill) =>
+          isSelected(joinPath(one.source, skill.path)) ? [this.#withinLimits(skill)] : [],
+        ),
       })),
     }))
   }
 
-  /** Every entry comes after all earlier ones, but which of two is the earlier one is not known here. */
+  /** Withholds a skill that is over a limit of this machine: the hub may have larger ones. */
+  #withinLimits(skill: Skill): Skill {
+    const bytes = skill.files.reduce((sum, { size }) => sum + size, 0)
+    if (bytes > this.#limits.blobBytes) {
+      const message = `Its files have ${bytes} bytes, over ${namedLimit('blobBytes', this.#limits)}`
+      return withheldSkill(skill, { rule: 'limit-bytes', path: skill.path, message })
+    }
+    for (const { path } of skill.files) {
+      const problem = pathProblem(path, this.#limits)
+      if (problem === undefined) continue
+      const message = `The path ${printablePath(path)} ${problem}`
+      return withheldSkill(skill, { rule: 'path-refused', path: skill.path, message })
+    }
+    return skill
+  }
+
+  /** The newest entry comes after all others. Of two earlier ones the order is not known here. */
   async relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation> {
     signal.throwIfAborted()
-    return from === to ? 'descends' : 'unknown'
+    const record = await this.#followed.logs.read(this.#source.id)
+    return from === to || to === record?.entry.head ? 'descends' : 'unknown'
   }
 
   /** Returns the newest entry, once the log is known to continue what was seen of it before. */
-  async #follow(signal: AbortSignal): Promise<ChannelEntry> {
-    const { id, url } = this.#source
+  async #follow(signal: AbortSignal): Promise<Pick<FollowedRecord, 'entry' | 'taken'>> {
+    const { id, url, keys } = this.#source
     const origin = this.#origin
     const record = await this.#followed.logs.read(id)
     const known = record?.origin === origin ? record : undefined
-    const served = await this.#place.checkpoint(known?.url === url ? known.etag : undefined, signal)
-    if (served.kind === 'unchanged') return this.#unchanged(known)
+    // What another key had signed is signed by one of the present keys, or is refused.
+    const isOfKeys = known?.signedBy.some((key) => keys.includes(key)) === true
+    const etag = isOfKeys && known.url === url ? known.etag : undefined
+    const served = await this.#place.checkpoint(etag, signal)
+    if (served.kind === 'unchanged') return this.#unchanged(etag === undefined ? undefined : known)
     const checkpoint = this.#opened(served.note)
-    const seen = { origin, url, etag: served.etag }
+    const signedBy = checkpoint.signers.map(verifierText)
+    const seen = { origin, url, etag: served.etag, signedBy, taken: known?.taken }
     const next = { ...(await this.#continued(known, checkpoint, signal)), ...seen }
     await this.#followed.logs.write(id, next)
-    return next.entry
+    return next
   }
 
   /** A server that answers so must have been asked with the mark of the checkpoint that is known. */
-  #unchanged(known: FollowedRecord | undefined): ChannelEntry {
-    if (known !== undefined) return known.entry
-    throw this.#refusal('source-unreachable', 'it answers that nothing is new, and nothing of it is known')
+  #unchanged(known: FollowedRecord | undefined): FollowedRecord {
+    if (known !== undefined) return known
+    throw this.#refusal('source-unreachable', 'it answers that nothing is new, and was not asked that')
   }
 
   async #continued(
@@ -133,9 +161,9 @@ export class ChannelUpstream implements PublishedUpstream {
   ): Promise<Pick<FollowedRecord, 'edge' | 'entry'>> {
     const edge = known?.edge ?? EMPTY_EDGE
     const { size, root } = checkpoint
-    if (size === 0) throw this.#refusal('ref-not-found', 'nothing is published yet')
     if (size < edge.size)
       throw this.#refusal('log-rolled-back', `its log has ${size} entries, and had ${edge.size} before`)
+    if (size === 0) throw this.#refusal('ref-not-found', 'nothing is published yet')
     if (known !== undefined && size === edge.size) {
       if (Buffer.compare(root, rootAt(edge)) === 0) return known
       throw this.#refusal('log-forked', `its log has other ${size} entries than before`)

@@ -28,6 +28,7 @@ export class HttpPlace implements ChannelPlace {
   readonly #url: string
   readonly #parts: HttpPlaceParts
   #leftBytes: number
+  readonly #startMs = performance.now()
 
   /** `url` ends with a slash. */
   constructor(url: string, parts: HttpPlaceParts) {
@@ -64,7 +65,10 @@ export class HttpPlace implements ChannelPlace {
     const { limits, way } = this.#parts
     const access = await way(signal)
     const what = `Cannot reach "${this.#url}"`
-    const watch = new HttpWatch(what, { limits, signal })
+    // All requests of a pull share the time of one fetch.
+    const totalMs = limits.totalMs - (performance.now() - this.#startMs)
+    if (totalMs <= 0) throw new SyncError('source-unreachable', `${what}: not done after ${limits.totalMs} ms`)
+    const watch = new HttpWatch(what, { limits: { ...limits, totalMs }, signal })
     try {
       const answer = await this.#follow(path, headers, access, watch)
       watch.heard()

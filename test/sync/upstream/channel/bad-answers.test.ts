@@ -79,6 +79,9 @@ const FAULTS: Readonly<Record<string, { readonly code: RegExp; readonly answer: 
     },
   }
 
+/** The faults that only a time limit ends. */
+const WITHOUT_END: ReadonlySet<string> = new Set(['an answer that stops', 'no answer'])
+
 test.each(
   PARTS.flatMap((part) =>
     Object.entries(FAULTS).map(([name, { code, answer }]) => ({ part, name, code, answer })),
@@ -86,8 +89,10 @@ test.each(
     // The checkpoint is no plain request.
     ({ part, name }) => part !== 'checkpoint' || name !== '304 to a plain request',
   ),
-)('$name in place of $part is refused, and the next good answer followed', async ({ part, code, answer }) => {
-  await using world = await World.open({ limits: { connectMs: 700, idleMs: 700, packBytes: 2 ** 18 } })
+)('$name in place of $part is refused, and the next good answer followed', async ({ part, name, code, answer }) => {
+  // A good answer may be late on a busy machine.
+  const waits = WITHOUT_END.has(name) ? { connectMs: 700, idleMs: 700 } : {}
+  await using world = await World.open({ limits: { ...waits, packBytes: 2 ** 18 } })
   await world.channel.publish(skillNamed('one'), skillNamed('evil'))
   world.server.meddle = (_, response, path) => {
     if (!path.startsWith(part)) return false

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { objectPath } from '../../../../src/sync/channel/channel-entry.ts'
+import { EMPTY_EDGE } from '../../../../src/sync/log/log-edge.ts'
 import { verifierText } from '../../../../src/sync/log/signed-note.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { Follower } from './follower.ts'
@@ -45,7 +46,7 @@ describe('a checkpoint', () => {
 
     await world.expectRefused('log-rolled-back')
     await world.channel.sign(0)
-    await world.expectRefused('ref-not-found')
+    await world.expectRefused('log-rolled-back')
     await world.recovers()
   })
 
@@ -99,6 +100,18 @@ describe('a stale log', () => {
     await world.channel.publishHead(head, new Date(now).toISOString())
     expect(await world.follower.pull()).toMatchObject({ kind: 'unchanged' })
   })
+})
+
+test('a newer entry is taken although it is stale, and reported by the next pull', async () => {
+  const now = Date.parse(AT) + 3_600_001
+  await using world = await World.open({ maxAgeMs: 3_600_000, now: () => new Date(now) })
+  expect(await world.follower.failure()).toMatchObject({ code: 'log-stale' })
+
+  await world.channel.publish(skillNamed('one', 'changed'))
+  await world.follower.updated()
+
+  expect((await world.follower.skills())['team/one']?.files['SKILL.md']).toContain('changed')
+  expect(await world.follower.failure()).toMatchObject({ code: 'log-stale' })
 })
 
 describe('a log', () => {
@@ -206,3 +219,28 @@ function setFile(channel: CraftedChannel, path: string, bytes: Uint8Array | unde
   if (bytes === undefined) channel.files.delete(path)
   else channel.files.set(path, bytes)
 }
+
+test('a server that says that nothing is new is not believed after the keys have changed', async () => {
+  await using world = await World.open()
+  world.follower.options.keys = [verifierText(signerNumber(2))]
+  const conditions: (string | undefined)[] = []
+  world.server.meddle = (request, response, path) => {
+    if (path !== 'checkpoint') return false
+    conditions.push(request.headers['if-none-match'])
+    response.writeHead(304).end()
+    return true
+  }
+
+  expect(await world.follower.failure()).toMatchObject({ code: 'source-unreachable' })
+  expect(conditions).toEqual([undefined])
+})
+
+test('a record of a log is never replaced by that of a shorter one', async () => {
+  await using world = await World.open({}, 3)
+  const { followed } = world.follower.store
+  const record = await followed.read(world.follower.source.id)
+  if (record === undefined) throw new Error('Nothing was followed')
+  await followed.write(world.follower.source.id, { ...record, edge: EMPTY_EDGE })
+
+  expect(await followed.read(world.follower.source.id)).toEqual(record)
+})
