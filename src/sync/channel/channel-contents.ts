@@ -50,9 +50,12 @@ export class ChannelContents {
     for (const snapshot of snapshots) {
       if (!isPublished(snapshot)) continue
       const out = disabled.get(snapshot.source)
-      const skills = snapshot.skills
-        .filter(({ path }) => out?.has(path) !== true)
-        .flatMap((skill) => this.#asPublished(skill) ?? [])
+      const skills: Skill[] = []
+      const add = (skill: Skill): void => {
+        const published = out?.has(skill.path) === true ? undefined : this.#asPublished(skill)
+        if (published !== undefined) skills.push(published)
+      }
+      await inSlices(snapshot.skills, add, signal)
       const source = await this.#keepSkills(snapshot, skills, { named, lists }, signal)
       const before = earlier.find((one) => isDeepStrictEqual(one, atRevisionOf(one, source)))
       sources.push(await putJson(this.#objects, before ?? source))
