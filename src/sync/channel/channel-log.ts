@@ -1,6 +1,6 @@
 import { signCheckpoint } from '../log/checkpoint.ts'
 import { LogHashes } from '../log/log-hashes.ts'
-import { treeRoot } from '../log/merkle-tree.ts'
+import { isSameHash, treeRoot } from '../log/merkle-tree.ts'
 import type { NoteSigner } from '../log/signed-note.ts'
 import { bundleOf, tileBytes, TILE_WIDTH } from '../log/tiles.ts'
 import type { Tile } from '../log/tiles.ts'
@@ -31,7 +31,7 @@ export class ChannelLog {
   /** True if the log begins with all entries of the other one. */
   async continues(other: ChannelLog): Promise<boolean> {
     const { size } = other
-    return size <= this.size && Buffer.compare(await this.rootAt(size), await other.rootAt(size)) === 0
+    return size <= this.size && isSameHash(await this.rootAt(size), await other.rootAt(size))
   }
 
   get newest(): ChannelEntry | undefined {

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { inParallel, WIDTH } from '../../base/parallel.ts'
 import { readCheckpoint } from '../log/checkpoint.ts'
 import type { Checkpoint } from '../log/checkpoint.ts'
+import { isSameHash } from '../log/merkle-tree.ts'
 import { NoteRefused } from '../log/signed-note.ts'
 import { entriesPath, tilePath, tilesBetween } from '../log/tiles.ts'
 import { SyncError } from '../model/sync-error.ts'
@@ -102,7 +103,7 @@ export class FolderChannel {
         this.#path,
         `it has ${size} entries of this log, and the state folder ${log.size}`,
       )
-    if (Buffer.compare(root, await log.rootAt(size)) !== 0)
+    if (!isSameHash(root, await log.rootAt(size)))
       throw refusal('log-forked', this.#path, `its ${size} entries are not those of this log`)
     return { note, size }
   }

@@ -1,7 +1,7 @@
 import type { Checkpoint } from './checkpoint.ts'
 import { appended, readEdge, rootAt } from './log-edge.ts'
 import type { LogEdge } from './log-edge.ts'
-import { consistencyProof, isConsistent, treeRoot } from './merkle-tree.ts'
+import { consistencyProof, isConsistent, isSameHash, treeRoot } from './merkle-tree.ts'
 import { entriesOf, hashReader, tilePath, TILE_WIDTH } from './tiles.ts'
 import type { Tile } from './tiles.ts'
 
@@ -63,7 +63,7 @@ async function appendedTo(
   const edge = appended(known, entries)
   const newest = entries.at(-1)
   // The root covers all entries before it: those that were known, and each new one.
-  return newest !== undefined && isEqual(rootAt(edge), root) ? { edge, newest } : undefined
+  return newest !== undefined && isSameHash(rootAt(edge), root) ? { edge, newest } : undefined
 }
 
 /** Reads the edge before the last bundle out of tiles, once they have proved that the log continues the known one. */
@@ -76,7 +76,7 @@ async function provenEdge(known: LogEdge, { size, root }: Checkpoint, reader: Lo
     return bytes
   })
   try {
-    if (!isEqual(await treeRoot(size, read), root))
+    if (!isSameHash(await treeRoot(size, read), root))
       throw new LogRefused('damaged', 'its tiles are not those that its checkpoint covers')
     const proof = await consistencyProof(known.size, size, read)
     // The signed root is that of these tiles, so the log itself has replaced an entry.
@@ -98,8 +98,4 @@ async function entriesBetween(from: number, size: number, reader: LogReader): Pr
     entries.push(...found.slice(Math.max(from - index * TILE_WIDTH, 0)))
   }
   return entries
-}
-
-function isEqual(one: Uint8Array, other: Uint8Array): boolean {
-  return Buffer.compare(one, other) === 0
 }

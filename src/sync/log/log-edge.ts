@@ -1,4 +1,4 @@
-import { EMPTY_ROOT, leafHash, nodeHash, subtreesOf } from './merkle-tree.ts'
+import { EMPTY_ROOT, joinedHash, leafHash, nodeHash, readHashes, subtreesOf } from './merkle-tree.ts'
 import type { ReadHash } from './merkle-tree.ts'
 
 /**
@@ -29,15 +29,12 @@ export function appended(edge: LogEdge, entries: Iterable<Uint8Array>): LogEdge 
 
 /** The root of the log with this edge. */
 export function rootAt({ hashes }: LogEdge): Uint8Array {
-  const [last, ...others] = hashes.toReversed()
-  return last === undefined ? EMPTY_ROOT : others.reduce((right, left) => nodeHash(left, right), last)
+  return joinedHash(hashes)
 }
 
 /** Reads the edge of the first `size` entries. */
 export async function readEdge(size: number, read: ReadHash): Promise<LogEdge> {
-  const hashes: Uint8Array[] = []
-  for (const subtree of subtreesOf(0, size)) hashes.push(await read(subtree))
-  return { size, hashes }
+  return { size, hashes: await readHashes(0, size, read) }
 }
 
 /** True if the edge has as many hashes as an edge of its size: all that can be checked without the log. */

@@ -13,6 +13,10 @@ export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
   return createHash('sha256').update(NODE).update(left).update(right).digest()
 }
 
+export function isSameHash(one: Uint8Array, other: Uint8Array): boolean {
+  return Buffer.compare(one, other) === 0
+}
+
 const LEAF = Buffer.of(0)
 const NODE = Buffer.of(1)
 
@@ -31,13 +35,22 @@ export interface Subtree {
 /** Returns the hash of a complete subtree. */
 export type ReadHash = (subtree: Subtree) => Promise<Uint8Array>
 
-/** The hash of the entries from `start` until `end`, of which there is at least one (`MTH` in RFC 6962). */
-async function rangeHash(start: number, end: number, read: ReadHash): Promise<Buffer> {
+/** The hash of the entries from `start` until `end` (`MTH` in RFC 6962, section 2.1). */
+async function rangeHash(start: number, end: number, read: ReadHash): Promise<Uint8Array> {
+  return joinedHash(await readHashes(start, end, read))
+}
+
+/** The hashes of the complete subtrees of the entries from `start` until `end`, largest first. */
+export async function readHashes(start: number, end: number, read: ReadHash): Promise<readonly Uint8Array[]> {
   const hashes: Uint8Array[] = []
   for (const subtree of subtreesOf(start, end)) hashes.push(await read(subtree))
-  const [last, ...others] = hashes.toReversed()
-  if (last === undefined) throw new TypeError('A range of no entries has no hash')
-  return Buffer.from(others.reduce<Uint8Array>((right, left) => nodeHash(left, right), last))
+  return hashes
+}
+
+/** The hash of adjacent complete subtrees, largest first; that of the empty tree if there are none. */
+export function joinedHash(subtrees: readonly Uint8Array[]): Uint8Array {
+  const [last, ...others] = subtrees.toReversed()
+  return last === undefined ? EMPTY_ROOT : others.reduce((right, left) => nodeHash(left, right), last)
 }
 
 /**
@@ -55,29 +68,15 @@ export function subtreesOf(start: number, end: number): Subtree[] {
 }
 
 /** The root of the tree of this size. */
-export async function treeRoot(size: number, read: ReadHash): Promise<Buffer> {
-  return size === 0 ? EMPTY_ROOT : rangeHash(0, size, read)
-}
-
-/** The audit path of an entry (RFC 6962, section 2.1.1), from the entry up. */
-export async function inclusionProof(index: number, size: number, read: ReadHash): Promise<Buffer[]> {
-  if (index >= size) throw new RangeError(`A tree of ${size} entries has no entry ${index}`)
-  const proof: Buffer[] = []
-  let [start, end] = [0, size]
-  while (end - start > 1) {
-    const middle = start + splitOf(end - start)
-    const isLeft = index < middle
-    proof.push(isLeft ? await rangeHash(middle, end, read) : await rangeHash(start, middle, read))
-    ;[start, end] = isLeft ? [start, middle] : [middle, end]
-  }
-  return proof.toReversed()
+export async function treeRoot(size: number, read: ReadHash): Promise<Uint8Array> {
+  return rangeHash(0, size, read)
 }
 
 /** The proof that the tree of `size` begins with the one of `from` (RFC 6962, section 2.1.2). */
-export async function consistencyProof(from: number, size: number, read: ReadHash): Promise<Buffer[]> {
+export async function consistencyProof(from: number, size: number, read: ReadHash): Promise<Uint8Array[]> {
   if (from > size) throw new RangeError(`A tree of ${size} entries does not begin with ${from}`)
   if (from === 0 || from === size) return []
-  const proof: Buffer[] = []
+  const proof: Uint8Array[] = []
   let [start, end] = [0, size]
   let isFirst = true
   while (from < end) {
@@ -101,30 +100,6 @@ function splitOf(count: number): number {
   return 2 ** (Math.ceil(Math.log2(count)) - 1)
 }
 
-/** An entry and its place in a tree with this root. */
-export interface Inclusion {
-  readonly leaf: Uint8Array
-  readonly index: number
-  readonly size: number
-  readonly root: Uint8Array
-}
-
-/** True if the proof shows that the tree has the entry at the index (RFC 9162, section 2.1.3.2). */
-export function isIncluded({ leaf, index, size, root }: Inclusion, proof: readonly Uint8Array[]): boolean {
-  if (index >= size) return false
-  let [at, last] = [index, size - 1]
-  let hash = leaf
-  for (const sibling of proof) {
-    if (last === 0) return false
-    if (at % 2 === 1 || at === last) {
-      hash = nodeHash(sibling, hash)
-      while (at % 2 === 0 && at !== 0) [at, last] = halved(at, last)
-    } else hash = nodeHash(hash, sibling)
-    ;[at, last] = halved(at, last)
-  }
-  return last === 0 && isEqual(hash, root)
-}
-
 /** A tree, by its size and root. */
 export interface TreeHead {
   readonly size: number
@@ -134,9 +109,9 @@ export interface TreeHead {
 /** True if the proof shows that the new tree begins with the old one (RFC 9162, section 2.1.4.2). */
 export function isConsistent(old: TreeHead, next: TreeHead, proof: readonly Uint8Array[]): boolean {
   if (old.size > next.size) return false
-  if (old.size === next.size) return proof.length === 0 && isEqual(old.root, next.root)
+  if (old.size === next.size) return proof.length === 0 && isSameHash(old.root, next.root)
   // Every tree begins with the empty one.
-  if (old.size === 0) return proof.length === 0 && isEqual(old.root, EMPTY_ROOT)
+  if (old.size === 0) return proof.length === 0 && isSameHash(old.root, EMPTY_ROOT)
   const path = isPowerOfTwo(old.size) ? [old.root, ...proof] : proof
   const [first, ...rest] = path
   if (first === undefined) return false
@@ -152,7 +127,7 @@ export function isConsistent(old: TreeHead, next: TreeHead, proof: readonly Uint
     } else nextHash = nodeHash(nextHash, sibling)
     ;[at, last] = halved(at, last)
   }
-  return last === 0 && isEqual(oldHash, old.root) && isEqual(nextHash, next.root)
+  return last === 0 && isSameHash(oldHash, old.root) && isSameHash(nextHash, next.root)
 }
 
 function halved(at: number, last: number): [number, number] {
@@ -161,8 +136,4 @@ function halved(at: number, last: number): [number, number] {
 
 function isPowerOfTwo(size: number): boolean {
   return Number.isInteger(Math.log2(size))
-}
-
-function isEqual(a: Uint8Array, b: Uint8Array): boolean {
-  return Buffer.compare(a, b) === 0
 }

@@ -4,9 +4,7 @@ import { expect, test } from 'vitest'
 import {
   EMPTY_ROOT,
   consistencyProof,
-  inclusionProof,
   isConsistent,
-  isIncluded,
   leafHash,
   nodeHash,
   treeRoot,
@@ -46,26 +44,13 @@ test.each(ROOTS.map((root, size) => [size, root] as const))(
   async (size, root) => {
     const entries = REFERENCE.slice(0, size).map((hex) => Buffer.from(hex, 'hex'))
 
-    expect((await treeRoot(size, readerOf(entries))).toString('hex')).toBe(root)
+    expect(Buffer.from(await treeRoot(size, readerOf(entries))).toString('hex')).toBe(root)
   },
 )
 
 const ENTRIES = Array.from({ length: 70 }, (_, index) => Buffer.from(`entry ${index}`))
 const READ = readerOf(ENTRIES)
 const root = (size: number): Uint8Array => definedRoot(ENTRIES.slice(0, size))
-
-test('every entry of every tree is shown to be in it, and in no other place', async () => {
-  for (let size = 1; size <= ENTRIES.length; size += 1) {
-    for (let index = 0; index < size; index += 1) {
-      const proof = await inclusionProof(index, size, READ)
-      const inclusion = { leaf: leafHash(ENTRIES[index]!), index, size, root: root(size) }
-      expect(isIncluded(inclusion, proof)).toBe(true)
-      expect(isIncluded({ ...inclusion, index: (index + 1) % (size + 1) }, proof)).toBe(false)
-      expect(isIncluded({ ...inclusion, leaf: leafHash(Buffer.from('another')) }, proof)).toBe(false)
-      expect(isIncluded(inclusion, [...proof, root(1)])).toBe(false)
-    }
-  }
-})
 
 test('every tree is shown to begin with every smaller one', async () => {
   for (let size = 0; size <= ENTRIES.length; size += 1) {

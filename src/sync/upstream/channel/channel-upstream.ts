@@ -9,7 +9,7 @@ import type { OpenedCheckpoint } from '../../log/checkpoint.ts'
 import { followLog, LogRefused } from '../../log/follow-log.ts'
 import type { LogReader } from '../../log/follow-log.ts'
 import { EMPTY_EDGE, rootAt } from '../../log/log-edge.ts'
-import { HASH_BYTES } from '../../log/merkle-tree.ts'
+import { HASH_BYTES, isSameHash } from '../../log/merkle-tree.ts'
 import { NoteRefused, parseVerifier, verifierText } from '../../log/signed-note.ts'
 import type { NoteVerifier } from '../../log/signed-note.ts'
 import { bundlePrefix, entriesPath, tilePath, TILE_WIDTH } from '../../log/tiles.ts'
@@ -165,7 +165,7 @@ export class ChannelUpstream implements PublishedUpstream {
       throw this.#refusal('log-rolled-back', `its log has ${size} entries, and had ${edge.size} before`)
     if (size === 0) throw this.#refusal('ref-not-found', 'nothing is published yet')
     if (known !== undefined && size === edge.size) {
-      if (Buffer.compare(root, rootAt(edge)) === 0) return known
+      if (isSameHash(root, rootAt(edge))) return known
       throw this.#refusal('log-forked', `its log has other ${size} entries than before`)
     }
     const followed = await followLog(edge, checkpoint, this.#reader(signal)).catch((error: unknown) => {
