@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { inSlices } from '../../base/cooperative.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
-import { Damaged } from '../model/sync-error.ts'
 import { putJson } from '../store/objects/json-object.ts'
 import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
 import { cut, SnapshotParts } from '../store/snapshot-parts.ts'
-import { isPublishable, parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
-import type { ChannelHead, DigestList, PublishedSource } from './channel-schema.ts'
+import { isPublishable, parseSkills } from './channel-schema.ts'
+import type { ChannelHead, PublishedSource } from './channel-schema.ts'
+import { expectObject } from './channel-tree.ts'
 import { keepDigestList } from './digest-lists.ts'
 import { MOST_PACKED_BYTES, packObjects } from './packed-objects.ts'
 
@@ -108,25 +108,6 @@ function atRevisionOf(before: PublishedSource, source: PublishedSource): Publish
   return { ...rest, commit, ...(tag !== undefined && { tag }), ...(signers !== undefined && { signers }) }
 }
 
-/** The sources that a stored head names. */
-export async function publishedSourcesIn(
-  head: Digest,
-  objects: Pick<ObjectStore, 'get'>,
-): Promise<readonly PublishedSource[]> {
-  const found: PublishedSource[] = []
-  const visit = async (list: DigestList | undefined): Promise<void> => {
-    if (list === undefined) throw new Damaged(`Cannot read the head "${head}" of a channel`)
-    if ('lists' in list) for (const digest of list.lists) await visit(parseList(await expectObject(objects, digest)))
-    else
-      for (const digest of list.items) {
-        const source = parseSource(await expectObject(objects, digest))
-        if (source !== undefined) found.push(source)
-      }
-  }
-  await visit(parseHead(await expectObject(objects, head))?.sources)
-  return found
-}
-
 /** Skills of other MCP servers are not published: their files need not be here, and were given to this machine alone. */
 function isPublished({ form }: Snapshot): boolean {
   return form === undefined
@@ -154,11 +135,4 @@ export async function packFiles(objects: Pick<ObjectStore, 'get'>, list: Digest)
   const packed: Uint8Array[] = []
   for (const digest of files.keys()) packed.push(await expectObject(objects, digest))
   return packObjects(packed)
-}
-
-/** Reads an object that must be there. */
-export async function expectObject(objects: Pick<ObjectStore, 'get'>, digest: Digest): Promise<Uint8Array> {
-  const bytes = await objects.get(digest)
-  if (bytes === undefined) throw new Damaged(`Cannot read the object "${digest}" of a channel: it is not in the store`)
-  return bytes
 }

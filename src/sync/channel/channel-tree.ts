@@ -1,8 +1,7 @@
 import { Damaged } from '../model/sync-error.ts'
 import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
-import { expectObject } from './channel-contents.ts'
 import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
-import type { DigestList } from './channel-schema.ts'
+import type { DigestList, PublishedSource } from './channel-schema.ts'
 
 /** An object of a channel. A file of a skill is any bytes; each other kind names further objects. */
 interface ChannelObject {
@@ -21,6 +20,21 @@ export async function addNamed(head: Digest, objects: Pick<ObjectStore, 'get'>, 
     named.add(digest)
   }
   await add({ digest: head, kind: 'head' })
+}
+
+/** The sources that a stored head names. Throws `Damaged` if an object is not in the store, or is not of its kind. */
+export async function publishedSourcesIn(
+  head: Digest,
+  objects: Pick<ObjectStore, 'get'>,
+): Promise<readonly PublishedSource[]> {
+  const sources: PublishedSource[] = []
+  const visit = async ({ digest, kind }: ChannelObject): Promise<void> => {
+    const bytes = await expectObject(objects, digest)
+    if (kind === 'source') sources.push(expected(parseSource(bytes), kind))
+    else if (kind === 'head' || kind === 'sources') for (const one of namedIn(kind, bytes)) await visit(one)
+  }
+  await visit({ digest: head, kind: 'head' })
+  return sources
 }
 
 /** The objects that an object names. Throws `Damaged` if it is not of its kind. */
@@ -55,4 +69,11 @@ function namedBy(
 function expected<Value>(value: Value | undefined, kind: string): Value {
   if (value !== undefined) return value
   throw new Damaged(`Cannot read the channel: an object of the kind "${kind}" has the wrong form`)
+}
+
+/** Reads an object that must be there. */
+export async function expectObject(objects: Pick<ObjectStore, 'get'>, digest: Digest): Promise<Uint8Array> {
+  const bytes = await objects.get(digest)
+  if (bytes === undefined) throw new Damaged(`Cannot read the object "${digest}" of a channel: it is not in the store`)
+  return bytes
 }

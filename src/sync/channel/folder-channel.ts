@@ -13,10 +13,11 @@ import { makeFolders } from '../store/files/make-folders.ts'
 import { fileNamesIn } from '../store/files/state-folder.ts'
 import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
 import { isDigest } from '../store/skills/stored-path.ts'
-import { expectObject, packFiles } from './channel-contents.ts'
+import { packFiles } from './channel-contents.ts'
 import type { KeptChannel } from './channel-contents.ts'
 import { CHECKPOINT_PATH, changesPath, filesPath, objectPath } from './channel-entry.ts'
 import type { ChannelLog } from './channel-log.ts'
+import { expectObject } from './channel-tree.ts'
 
 /** A channel at one moment, to be written to a folder. */
 export interface PublishedChannel {
