@@ -10,7 +10,7 @@ import { CHECKPOINT_PATH, readChannelPath } from '../../sync/channel/channel-ent
 import type { ChannelEntry } from '../../sync/channel/channel-entry.ts'
 import { ChannelLog } from '../../sync/channel/channel-log.ts'
 import type { PublishedSource } from '../../sync/channel/channel-schema.ts'
-import { addNamed, expectObject, publishedSourcesIn } from '../../sync/channel/channel-tree.ts'
+import { expectObject, objectsOf, publishedSourcesIn } from '../../sync/channel/channel-tree.ts'
 import { FolderChannel } from '../../sync/channel/folder-channel.ts'
 import { MOST_PACKED_BYTES, packObjects } from '../../sync/channel/packed-objects.ts'
 import type { NoteSigner } from '../../sync/log/signed-note.ts'
@@ -161,12 +161,10 @@ export class ChannelPublisher {
 
   /** Removes what only entries name that followers do not ask for any more. */
   async #sweep(folder: FolderChannel, { named }: KeptChannel, signal: AbortSignal): Promise<void> {
-    const { objects } = this.#parts.store
-    const kept = new Set(named)
     const log = await this.#openLog()
-    for (const { head } of log.since(Math.max(log.size - MOST_KEPT, 0)))
-      await addNamed(head, objects, kept).catch(undefinedIfDamaged)
-    await folder.sweep(kept, log.size - MOST_KEPT, signal)
+    const heads = log.since(Math.max(log.size - MOST_KEPT, 0)).map(({ head }) => head)
+    const kept = await objectsOf(heads, this.#parts.store.objects, signal)
+    await folder.sweep(kept.union(named), log.size - MOST_KEPT, signal)
   }
 
   /** Appends an entry for what is served now, if it is needed. */

@@ -1,11 +1,11 @@
 import type { ChannelHost, CheckpointWatcher } from '../../serve/http/routes/channel-routes.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
-import { addNamed } from '../../sync/channel/channel-tree.ts'
+import { objectsOf } from '../../sync/channel/channel-tree.ts'
 import { parseSigner, renamedSigner } from '../../sync/log/signed-note.ts'
 import type { NoteSigner } from '../../sync/log/signed-note.ts'
 import { CHANNEL_REF } from '../../sync/model/revision.ts'
-import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Digest } from '../../sync/store/objects/object-store.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { readSecret, secretNameOf } from '../config/auth.ts'
@@ -90,15 +90,11 @@ export class Channels implements ChannelHost, AsyncDisposable {
    * collection keeps them.
    */
   async live(since: Date): Promise<ReadonlySet<Digest>> {
-    const live = new Set<Digest>()
     const entries = await Promise.all([...this.#channels.values()].map(async (channel) => channel.keptSince(since)))
     const followed = this.#parts.registry.catalog.snapshots.flatMap(({ revision: { ref, commit } }) =>
       ref === CHANNEL_REF ? [commit] : [],
     )
-    // Nothing is kept of a head that is not whole any more, but what is found.
-    for (const head of new Set([...entries.flat().map((entry) => entry.head), ...followed]))
-      await addNamed(head, this.#parts.store.objects, live).catch(undefinedIfDamaged)
-    return live
+    return objectsOf(new Set([...entries.flat().map(({ head }) => head), ...followed]), this.#parts.store.objects)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

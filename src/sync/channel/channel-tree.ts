@@ -1,4 +1,5 @@
-import { Damaged } from '../model/sync-error.ts'
+import { inSlices } from '../../base/cooperative.ts'
+import { Damaged, undefinedIfDamaged } from '../model/sync-error.ts'
 import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
 import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
 import type { DigestList, PublishedSource } from './channel-schema.ts'
@@ -10,16 +11,25 @@ interface ChannelObject {
 }
 
 /**
- * Adds the head of a channel and all that it names, directly or not. What is in the set already is there with all that it
- * names itself. Throws `Damaged` if an object is not in the store; what was found so far stays in the set.
+ * Finds the objects of heads of channels: these, and all that they name, directly or not. Of a head that is not whole in
+ * the store, those that are found.
  */
-export async function addNamed(head: Digest, objects: Pick<ObjectStore, 'get'>, named: Set<Digest>): Promise<void> {
-  const add = async ({ digest, kind }: ChannelObject): Promise<void> => {
-    if (named.has(digest)) return
-    if (kind !== 'file') for (const one of namedIn(kind, await expectObject(objects, digest))) await add(one)
-    named.add(digest)
+export async function objectsOf(
+  heads: Iterable<Digest>,
+  objects: Pick<ObjectStore, 'get'>,
+  signal?: AbortSignal,
+): Promise<Set<Digest>> {
+  const files = new Set<Digest>()
+  // Apart from the files: one that has the bytes of a list names nothing.
+  const walked = new Set<Digest>()
+  const visit = async ({ digest, kind }: ChannelObject): Promise<void> => {
+    if (kind === 'file') return void files.add(digest)
+    if (walked.has(digest)) return
+    await inSlices(namedIn(kind, await expectObject(objects, digest)), visit, signal)
+    walked.add(digest)
   }
-  await add({ digest: head, kind: 'head' })
+  for (const head of heads) await visit({ digest: head, kind: 'head' }).catch(undefinedIfDamaged)
+  return files.union(walked)
 }
 
 /** The sources that a stored head names. Throws `Damaged` if an object is not in the store, or is not of its kind. */
