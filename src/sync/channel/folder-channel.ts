@@ -43,7 +43,7 @@ export class FolderChannel {
   readonly #path: string
   readonly #objects: ObjectStore
   readonly #made = new Set<string>()
-  /** The objects of the channel that was written last. What another process removes is noticed after a restart. */
+  /** The objects of the channel that was written last. An object that another process removes is noticed after a restart. */
   #written: ReadonlySet<Digest> = new Set()
   /** The checkpoint that was written last. */
   #note: string | undefined

@@ -14,7 +14,7 @@ import type { ChannelEntry } from './channel-entry.ts'
  */
 export class LogFile {
   readonly #path: string
-  /** The bytes of the whole lines. What a killed process wrote behind them is cut off by the next append. */
+  /** The bytes of the whole lines. The next append cuts off the rest that a killed process left behind them. */
   #bytes: number
 
   private constructor(path: string, bytes: number) {

@@ -109,7 +109,7 @@ export class Hub implements AsyncDisposable {
   }
 }
 
-/** What a follower must have of it. */
+/** The skills that a follower of this content must have. */
 export function skillsOf(content: Content, disabled: readonly string[] = []): Skills {
   return Object.fromEntries(
     Object.entries(content)

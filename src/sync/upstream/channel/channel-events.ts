@@ -1,4 +1,3 @@
-import { SyncError } from '../../model/sync-error.ts'
 import { credentialHeaders } from '../http/credential-headers.ts'
 import type { HostAccess } from '../http/host-access.ts'
 import { exchange } from '../http/http-exchange.ts'
@@ -33,7 +32,7 @@ export async function followEvents(
     const isStream = (answer.header('content-type') ?? '').startsWith('text/event-stream')
     if (answer.status === 200 && isStream) {
       watch.heard()
-      // What may be the beginning of a field that goes on in the next piece.
+      // The last bytes can be the beginning of a field that goes on in the next piece.
       let rest = ''
       for await (const chunk of answer.body) {
         watch.heard()
@@ -48,8 +47,7 @@ export async function followEvents(
     if (answer.status === 200) return 'none'
     throw statusFailure(answer, what, Object.keys(access.headers).length > 0)
   } catch (cause) {
-    const error = watch.explain(cause)
-    throw error instanceof SyncError ? error : cause
+    throw watch.explain(cause)
   } finally {
     watch.stop()
   }

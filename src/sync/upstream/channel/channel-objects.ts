@@ -28,7 +28,7 @@ export class ChannelObjects {
 
   /**
    * Fetches the objects that are new with the entries from `from` until `size`, as far as the channel has them packed.
-   * What is missing then is fetched one by one, so a packed file that cannot be read is no failure.
+   * The others are fetched one by one, so a packed file that cannot be read is no failure.
    */
   async fetchChanges(from: number, size: number, signal: AbortSignal): Promise<void> {
     if (from === 0 || size - from > MOST_CHANGES) return
@@ -85,7 +85,7 @@ export class ChannelObjects {
     try {
       await inParallel(known.values(), WIDTH, fetchOne, signal)
     } finally {
-      // What arrived before a failure need not be fetched again.
+      // Objects that arrived before a failure need not be fetched again.
       if (waiting.length > 0) await store()
     }
   }

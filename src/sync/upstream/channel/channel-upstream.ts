@@ -57,14 +57,14 @@ export class ChannelUpstream implements PublishedUpstream {
     this.#source = source
     this.#limits = reach.limits
     this.#keys = source.keys.flatMap((key) => parseVerifier(key) ?? [])
-    this.#place = 'path' in source.place ? new FolderPlace(source.place.path) : new HttpPlace(source.url, reach)
+    this.#place = source.place.kind === 'folder' ? new FolderPlace(source.place.path) : new HttpPlace(source.url, reach)
     this.#followed = reach.followed
   }
 
   async resolve(signal: AbortSignal): Promise<Revision> {
     const { entry, taken } = await this.#follow(signal)
     const { head, at } = entry
-    // What is new is taken, however old it is: what is served is older still.
+    // A new entry is taken, however old it is: the one that is served is older still.
     if (taken === head) this.#expectFresh(at)
     if (!isObjectId(head)) throw new TypeError('A SHA-256 has 64 hex digits')
     return { asked: undefined, ref: CHANNEL_REF, commit: head }
@@ -135,7 +135,7 @@ export class ChannelUpstream implements PublishedUpstream {
     const origin = this.#origin
     const record = await this.#followed.logs.read(id)
     const known = record?.origin === origin ? record : undefined
-    // What another key had signed is signed by one of the present keys, or is refused.
+    // A checkpoint of another key is requested again: one of the present keys must have signed it.
     const isOfKeys = known?.signedBy.some((key) => keys.includes(key)) === true
     const etag = isOfKeys && known.url === url ? known.etag : undefined
     const served = await this.#place.checkpoint(etag, signal)

@@ -73,7 +73,7 @@ export class HttpPlace implements ChannelPlace {
       const answer = await this.#follow(path, headers, access, watch)
       watch.heard()
       if (NOTHING.has(answer.status)) {
-        // What is read to its end leaves the connection open for the next request.
+        // A body that is read to its end leaves the connection open for the next request.
         await this.#read(answer, path, MOST_CHECKPOINT_BYTES, watch)
         return answer.status === 304 ? 'unchanged' : undefined
       }

@@ -95,7 +95,7 @@ export class Follower implements AsyncDisposable {
     return outcome.error
   }
 
-  /** What is served, read from the store: each file is verified by its digest. */
+  /** The served skills, read from the store: each file is verified by its digest. */
   async skills(): Promise<Skills> {
     return skillsIn(this.#store, this.current)
   }

@@ -46,7 +46,7 @@ export class World implements AsyncDisposable {
     expect(await follower.skills()).toMatchObject(ONE)
   }
 
-  /** What the channel publishes next is followed. */
+  /** The next content that the channel publishes is followed. */
   async recovers(channel = this.channel): Promise<void> {
     const { follower } = this
     this.channel = channel
