@@ -2,7 +2,8 @@ import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
 import { readConfig } from '../../../src/daemon/config/config.ts'
 import { ChannelWatches } from '../../../src/daemon/schedule/channel-watches.ts'
 import { HostBackoff } from '../../../src/daemon/schedule/host-backoff.ts'
@@ -14,16 +15,20 @@ import { portOf } from '../../sync/upstream/front.ts'
 
 test('a checkpoint of the hub is reported as soon as its event arrives', async () => {
   await using world = await open((response) => startStream(response))
-  const response = await world.connected()
-  const before = world.news.length
+  const response = await world.connected
 
-  response.write(': keep-alive\n\n')
-  response.write('event: message\nda')
-  response.write('ta: {"checkpoint":"a"}\n\n')
+  for (const piece of [': keep-alive\n\n', 'event: message\nda', 'ta: {"checkpoint":"a"}\n\n']) {
+    response.write(piece)
+    // It is read before the next one is written.
+    for (let turn = 0; turn < 20; turn += 1) await setImmediate()
+  }
 
-  await vi.waitUntil(() => world.news.length > before)
-  expect(world.news).toEqual(['hub'])
+  await expect.poll(() => world.news).toContain('hub')
   expect(world.paths).toEqual(['/channel/events'])
+
+  response.end()
+  await expect.poll(() => world.clock.waits.length).toBeGreaterThan(0)
+  expect(world.news).toEqual(['hub'])
 })
 
 test.each([503, 404, 401])('a hub that answers %i is asked again, later with each failure', async (status) => {
@@ -33,7 +38,7 @@ test.each([503, 404, 401])('a hub that answers %i is asked again, later with eac
   })
   const { waits } = world.clock
   for (let count = 0; count < 3; count += 1) {
-    await vi.waitUntil(() => waits.length > count)
+    await expect.poll(() => waits.length).toBeGreaterThan(count)
     await world.clock.advance(waits[count] ?? 0)
   }
 
@@ -57,9 +62,9 @@ test('a hub that asks for a pause is left alone for as long', async () => {
     response.writeHead(429, { 'retry-after': '40' })
     response.end()
   })
-  await vi.waitUntil(() => world.clock.waits.length > 0)
+  await expect.poll(() => world.clock.waits.length).toBeGreaterThan(0)
   await world.clock.advance(world.clock.waits[0] ?? 0)
-  await vi.waitUntil(() => world.clock.waits.length > 1)
+  await expect.poll(() => world.clock.waits.length).toBeGreaterThan(1)
 
   expect(world.clock.waits[1]).toBeGreaterThan(30_000)
   expect(world.paths).toEqual(['/channel/events'])
@@ -90,11 +95,11 @@ function startStream(response: ServerResponse): void {
 /** A daemon's watches of one hub, whose answers a test chooses. */
 async function open(answer: (response: ServerResponse) => void, { isOffline = false } = {}) {
   const paths: (string | undefined)[] = []
-  const responses: ServerResponse[] = []
+  const { promise: connected, resolve: onConnected } = Promise.withResolvers<ServerResponse>()
   const server = createServer((request, response) => {
     paths.push(request.url)
     answer(response)
-    responses.push(response)
+    onConnected(response)
   })
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   await using folder = await temporaryFolder()
@@ -117,7 +122,7 @@ async function open(answer: (response: ServerResponse) => void, { isOffline = fa
     news,
     paths,
     watches,
-    connected: async () => vi.waitUntil(() => responses[0]),
+    connected,
     async [Symbol.asyncDispose]() {
       await watches[Symbol.asyncDispose]()
       server.closeAllConnections()
