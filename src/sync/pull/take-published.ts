@@ -8,11 +8,11 @@ import type { Skill } from '../model/skill.ts'
 import type { ChannelSkills, HubSource, Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
-import type { DocumentReading } from '../skill-md/document-reader.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { storedIn, storedSkill } from '../store/skills/stored-path.ts'
 import { READ_HERE } from '../survey/document-reading.ts'
 import { judgeDocument } from '../survey/read-document.ts'
+import type { ReadDocument } from '../survey/read-document.ts'
 import { rulesOf } from '../survey/survey-rules.ts'
 import { mismatchOf } from '../survey/verify-file.ts'
 import type { PublishedUpstream } from '../upstream/upstream.ts'
@@ -138,12 +138,13 @@ async function withheldHere(
     if (document === undefined) throw refusal(skill.path, 'it has no SKILL.md')
     const bytes = await store.skills.read(storedSkill(skill), document)
     const reading = await reader.read(bytes, limits.frontmatter, signal)
+    const judged = judgeDocument(skill.path, reading)
     const mismatch =
-      (await mismatchOf(skill, document, bytes, async () => reading.frontmatter)) ?? overstatement(skill, reading)
+      (await mismatchOf(skill, document, bytes, async () => reading.frontmatter)) ?? overstatement(skill, judged)
     if (mismatch !== undefined) throw refusal(skill.path, mismatch)
     const size = skill.files.reduce((sum, file) => sum + file.size, 0)
     if (size !== skill.size) throw refusal(skill.path, `its files have ${size} bytes, and ${skill.size} are declared`)
-    const finding = objection(skill, reading, limits.skill.files)
+    const finding = objection(skill, judged, limits.skill.files)
     if (finding !== undefined) refused.set(skill, withheldSkill(skill, finding))
   }
   return refused
@@ -152,14 +153,13 @@ async function withheldHere(
 /** The finding for which this machine does not serve a skill that is what it declares; `undefined` if it does. */
 function objection(
   { path, standing, files }: Skill,
-  reading: DocumentReading,
+  { standing: best }: ReadDocument,
   mostFiles: number,
 ): SkillDiagnostic | undefined {
   if (files.length > mostFiles) {
     const message = `It has ${files.length} files, over limits.skill.files (${mostFiles})`
     return { rule: 'limit-files', path, message }
   }
-  const { standing: best } = judgeDocument(path, reading)
   if (best !== 'withheld' && (standing === 'tools' || best === 'served')) return undefined
   const message = `The hub offers it as ${standing}, and by the rules of this version it is ${best}`
   return { rule: 'content-mismatch', path, message }
@@ -167,10 +167,9 @@ function objection(
 
 /** The reason why the SKILL.md is not that of such a skill; `undefined` if it is. */
 function overstatement(
-  { path, servedPath, standing, name, description, frontmatter }: Skill,
-  reading: DocumentReading,
+  { servedPath, standing, name, description, frontmatter }: Skill,
+  { fields }: ReadDocument,
 ): string | undefined {
-  const { fields } = judgeDocument(path, reading)
   if (!isDeepStrictEqual(fields, { name, description, frontmatter }))
     return 'its name, description and frontmatter are not those of its SKILL.md'
   if (standing !== 'tools' && (servedPath === undefined || baseName(servedPath) !== name))
