@@ -1,4 +1,4 @@
-import type { ChannelSkills, IsKnownList } from '../model/snapshot.ts'
+import type { ChannelSkills, KnownListSize } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Digest } from '../store/objects/object-store.ts'
@@ -22,21 +22,30 @@ export async function walkChannel(
   head: Digest,
   read: ReadObjects,
   limits: ChannelLimits,
-  isKnown: IsKnownList,
+  known: KnownListSize,
 ): Promise<readonly ChannelSkills[]> {
   const [top] = await parsed([head], read, parseHead, 'its head')
   if (top === undefined) throw refusal('its head')
   const sources = await parsed(await itemsOf([top.sources], read, limits), read, parseSource, 'a source')
-  const parts: Digest[][] = []
-  for (const { skills } of sources) parts.push(await itemsOf([skills], read, limits))
-  const isNew = (hub: SourceId, digest: Digest): boolean => !isKnown(hub, digest)
+  const parts: (readonly Digest[])[] = []
+  let count = 0
+  for (const { skills } of sources) {
+    const own = await itemsOf([skills], read, limits)
+    count += own.length
+    if (count > limits.skills) throw tooMany(limits)
+    parts.push(own)
+  }
+  const isNew = (hub: SourceId, digest: Digest): boolean => known(hub, digest) === undefined
   const fresh = sources.flatMap(({ source }, index) => parts[index]?.filter((digest) => isNew(source, digest)) ?? [])
   const digests = [...new Set(fresh)]
   const lists = await parsed(digests, read, parsingSkills(limits), 'a list of skills')
   const skills = new Map(digests.map((digest, index) => [digest, lists[index] ?? []]))
-  // A list can be named many times.
-  const count = parts.flat().reduce((sum, digest) => sum + (skills.get(digest)?.length ?? 1), 0)
-  if (count > limits.skills) throw tooMany(limits)
+  const sizeOf = (hub: SourceId, digest: Digest): number => known(hub, digest) ?? skills.get(digest)?.length ?? 0
+  // A list can be named many times, and can be empty.
+  const sizes = sources.flatMap(({ source }, index) =>
+    (parts[index] ?? []).map((one) => Math.max(sizeOf(source, one), 1)),
+  )
+  if (sizes.reduce((sum, size) => sum + size, 0) > limits.skills) throw tooMany(limits)
   const walked: ChannelSkills[] = []
   for (const [index, { skills: _list, ...source }] of sources.entries()) {
     const own = (parts[index] ?? []).map((digest) => ({
@@ -60,17 +69,26 @@ function parsingSkills(limits: ChannelLimits): typeof parseSkills {
 }
 
 /** All digests of the lists, in their order. Lists of lists are read with one call for each level. */
-async function itemsOf(lists: readonly DigestList[], read: ReadObjects, limits: ChannelLimits): Promise<Digest[]> {
+async function itemsOf(
+  lists: readonly DigestList[],
+  read: ReadObjects,
+  limits: ChannelLimits,
+): Promise<readonly Digest[]> {
   let level: readonly DigestList[] = lists
   for (let depth = 0; depth < MOST_LEVELS; depth += 1) {
-    const below = level.flatMap((list) => ('lists' in list ? list.lists : []))
-    if (below.length > limits.skills) throw tooMany(limits)
-    if (below.length === 0) return level.flatMap((list) => ('items' in list ? list.items : []))
+    // One list can be named many times, so they are counted before they are joined.
+    if (level.reduce((sum, list) => sum + digestsIn(list).length, 0) > limits.skills) throw tooMany(limits)
+    const named = level.flatMap(digestsIn)
+    if (level.every((list) => 'items' in list)) return named
     // The lists of one level are alike, so that their order is that of their items.
     if (level.some((list) => 'items' in list)) throw refusal('a list')
-    level = await parsed(below, read, parseList, 'a list')
+    level = await parsed(named, read, parseList, 'a list')
   }
   throw refusal('a list in lists')
+}
+
+function digestsIn(list: DigestList): readonly Digest[] {
+  return 'items' in list ? list.items : list.lists
 }
 
 /** Room for 64 to the fifth items. */

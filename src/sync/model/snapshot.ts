@@ -90,8 +90,8 @@ export interface ChannelPart {
   readonly skills: readonly Skill[] | undefined
 }
 
-/** True for a list of skills that the caller knows as one of this source of the hub. */
-export type IsKnownList = (hub: SourceId, digest: string) => boolean
+/** The number of skills of a list that the caller knows as one of this source of the hub; `undefined` for any other. */
+export type KnownListSize = (hub: SourceId, digest: string) => number | undefined
 
 /** The numbers of SKILL.md files by result. The parts add up to `seen`. */
 export interface Tally {

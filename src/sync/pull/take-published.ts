@@ -28,7 +28,11 @@ export async function takePublished(upstream: PublishedUpstream, pull: RevisionP
   const { source, current, revision, signal } = pull
   const rules = rulesOf(rulesFor(pull))
   const known = knownLists(pull, rules)
-  const { log, entry, sources } = await upstream.take(revision, (hub, digest) => known.has(keyOf(hub, digest)), signal)
+  const { log, entry, sources } = await upstream.take(
+    revision,
+    (hub, digest) => known.get(keyOf(hub, digest))?.length,
+    signal,
+  )
   const lists = listsOf(sources, known, current?.snapshot)
   const declared = [...lists.values()].flat().toSorted((a, b) => comparePaths(a.path, b.path))
   expectDistinct(declared)

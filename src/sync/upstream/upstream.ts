@@ -1,6 +1,6 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { ServerListing } from '../model/server-listing.ts'
-import type { ChannelSkills, IsKnownList, PublishedBy } from '../model/snapshot.ts'
+import type { ChannelSkills, KnownListSize, PublishedBy } from '../model/snapshot.ts'
 import type { Proof, Tree } from '../model/tree.ts'
 
 /** The transport to one source. Every failure is a `SyncError`. */
@@ -27,7 +27,7 @@ export interface ListingUpstream extends Reachable {
 export interface PublishedUpstream extends Reachable {
   readonly kind: 'published'
   /** Fetches all that the revision has into the store, but for the files of the lists of skills that the caller knows. */
-  take(revision: Revision, isKnown: IsKnownList, signal: AbortSignal): Promise<PublishedRevision>
+  take(revision: Revision, known: KnownListSize, signal: AbortSignal): Promise<PublishedRevision>
 }
 
 /** The content of a channel at one revision. */

@@ -202,6 +202,26 @@ describe('a channel', () => {
     await world.recovers()
   })
 
+  test('that grows over the limit is refused, also if the follower knows most of its lists', async () => {
+    await using world = await World.open({ limits: { files: 100 } })
+    const { channel, follower } = world
+    const manyNamed = (letter: string): object[] =>
+      Array.from({ length: 60 }, (_, number) => {
+        const { skill, bytes } = skillNamed(`${letter}${number}`)
+        for (const file of bytes.values()) channel.object(file)
+        return skill
+      })
+    const list = channel.object(manyNamed('a'))
+    await channel.publishSources(channel.source([], { skills: { items: [list] } }))
+    await follower.updated()
+
+    const more = channel.object(manyNamed('b'))
+    await channel.publishSources(channel.source([], { skills: { items: [list, more] } }))
+
+    expect(await follower.failure()).toMatchObject({ code: 'limit-exceeded' })
+    expect(Object.keys(await follower.skills())).toHaveLength(60)
+  })
+
   test('that names one list of a thousand over and over is refused, and read once', async () => {
     await using world = await World.open()
     const { channel } = world

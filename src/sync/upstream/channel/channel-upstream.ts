@@ -17,7 +17,7 @@ import { CHANNEL_REF, isObjectId } from '../../model/revision.ts'
 import type { ObjectId, Revision } from '../../model/revision.ts'
 import { withheldSkill } from '../../model/skill.ts'
 import type { Skill } from '../../model/skill.ts'
-import type { ChannelSkills, IsKnownList } from '../../model/snapshot.ts'
+import type { ChannelSkills, KnownListSize } from '../../model/snapshot.ts'
 import type { ChannelSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { SyncErrorCode } from '../../model/sync-error.ts'
@@ -70,12 +70,12 @@ export class ChannelUpstream implements PublishedUpstream {
     return { asked: undefined, ref: CHANNEL_REF, commit: head }
   }
 
-  async take({ commit }: Revision, isKnown: IsKnownList, signal: AbortSignal): Promise<PublishedRevision> {
+  async take({ commit }: Revision, known: KnownListSize, signal: AbortSignal): Promise<PublishedRevision> {
     const objects = new ChannelObjects(this.#place, this.#followed.objects)
     const { from, size } = this.#news ?? { from: 0, size: 0 }
     await objects.fetchChanges(from, size, signal)
     const read = (digests: readonly string[]) => objects.read(digests, MOST_OBJECT_BYTES, signal)
-    const sources = this.#selected(await walkChannel(commit, read, { skills: this.#limits.files }, isKnown))
+    const sources = this.#selected(await walkChannel(commit, read, { skills: this.#limits.files }, known))
     const parts = sources.flatMap((one) => one.parts)
     const files = parts.flatMap(({ skills }) => skills?.flatMap((skill) => skill.files) ?? [])
     await inParallel(parts, PARTS_AT_ONCE, async (part) => objects.fetchFiles(part, signal), signal)
