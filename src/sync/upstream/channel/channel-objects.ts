@@ -2,7 +2,7 @@ import { inParallel, WIDTH } from '../../../base/parallel.ts'
 import { changesPath, filesPath, objectPath } from '../../channel/channel-entry.ts'
 import { unpackObjects, MOST_PACKED_BYTES } from '../../channel/packed-objects.ts'
 import type { ChannelPart } from '../../model/snapshot.ts'
-import { SyncError } from '../../model/sync-error.ts'
+import { SyncError, undefinedIfDamaged } from '../../model/sync-error.ts'
 import { sha256Of } from '../../store/objects/object-rows.ts'
 import type { Digest, ObjectStore } from '../../store/objects/object-store.ts'
 import type { ChannelPlace } from './channel-place.ts'
@@ -62,7 +62,7 @@ export class ChannelObjects {
     }
   }
 
-  /** Fetches the objects that the store lacks. Each has `size` bytes; at most `mostBytes` if that is not known. */
+  /** Fetches the objects that the store lacks, and files that are damaged in it. Each has `size` bytes; at most `mostBytes` if that is not known. */
   async fetch(wanted: readonly WantedObject[], signal: AbortSignal): Promise<void> {
     const known = new Map(wanted.map((one) => [one.digest, one]))
     const missing = new Set(await this.#objects.missing(known.keys()))
@@ -75,7 +75,7 @@ export class ChannelObjects {
       await this.#put(stored)
     }
     const fetchOne = async ({ digest, size, mostBytes }: WantedObject): Promise<void> => {
-      if (!missing.has(digest)) return size === undefined ? undefined : this.#expectSize(digest, size)
+      if (!missing.has(digest) && (size === undefined || (await this.#isStored(digest, size)))) return
       const bytes = this.#unpacked.get(digest) ?? (await this.#fetchObject(digest, size ?? mostBytes, signal))
       if (size !== undefined && bytes.length !== size) throw ofOtherSize(digest, bytes.length, size)
       waiting.push(bytes)
@@ -90,24 +90,35 @@ export class ChannelObjects {
     }
   }
 
-  /** Yields the objects, in this order, once all that the store lacks are fetched. */
+  /** Yields the objects, in this order, once all that the store lacks are fetched. A damaged one is fetched again. */
   async *read(digests: readonly Digest[], mostBytes: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     await this.fetch(
       digests.map((digest) => ({ digest, size: undefined, mostBytes })),
       signal,
     )
-    for (const digest of digests) {
-      const bytes = await this.#objects.get(digest)
-      if (bytes === undefined) throw lacking(digest)
-      yield bytes
-    }
+    for (const digest of digests)
+      yield (await this.#stored(digest)) ?? (await this.#fetchAgain(digest, mostBytes, signal))
   }
 
-  /** An object that is stored already was of another skill perhaps, and its size is not part of its digest. */
-  async #expectSize(digest: Digest, size: number): Promise<void> {
-    const found = this.#sizes.get(digest) ?? (await this.#objects.get(digest))?.length
-    if (found === undefined) throw lacking(digest)
-    if (found !== size) throw ofOtherSize(digest, found, size)
+  async #fetchAgain(digest: Digest, mostBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+    const bytes = await this.#fetchObject(digest, mostBytes, signal)
+    await this.#put([bytes])
+    return bytes
+  }
+
+  /**
+   * False if the object is damaged. Throws if it has another size: it was of another skill perhaps, and its size is not
+   * part of its digest.
+   */
+  async #isStored(digest: Digest, size: number): Promise<boolean> {
+    const found = this.#sizes.get(digest) ?? (await this.#stored(digest))?.length
+    if (found !== undefined && found !== size) throw ofOtherSize(digest, found, size)
+    return found !== undefined
+  }
+
+  /** `undefined` if the object is damaged, or is gone. */
+  async #stored(digest: Digest): Promise<Uint8Array | undefined> {
+    return this.#objects.get(digest).catch(undefinedIfDamaged)
   }
 
   async #put(objects: readonly Uint8Array[]): Promise<void> {

@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { packObjects } from '../../../../src/sync/channel/packed-objects.ts'
+import { damageObject, loseObject } from '../../../support/damage.ts'
+import type { Sample } from '../../store/samples.ts'
 import { Follower } from './follower.ts'
 import { CraftedChannel, skillNamed, startFileServer } from './site.ts'
 
@@ -38,4 +40,44 @@ test('requests in sequence share one connection', async () => {
 
   expect(server.requests.length).toBeGreaterThan(24)
   expect(server.connections()).toBe(1)
+})
+
+test('a source that selects other skills takes them, also of a list that it knows', async () => {
+  const channel = new CraftedChannel()
+  await using server = await startFileServer(channel.read)
+  await channel.publish(skillNamed('one'), skillNamed('two'))
+  await using follower = await Follower.open({ place: server.url, include: ['team/one'] })
+  await follower.updated()
+  expect(Object.keys(await follower.skills())).toEqual(['team/one'])
+
+  follower.options.include = ['team/two']
+  await follower.updated()
+
+  expect(Object.keys(await follower.skills())).toEqual(['team/two'])
+})
+
+describe.each([
+  ['lost', loseObject],
+  ['damaged', damageObject],
+])('an object that is %s in the store is fetched again', (_, harm) => {
+  test.each([
+    ['a file', (_: CraftedChannel, { skill }: Sample) => skill.files[0]?.sha256],
+    ['a list of skills', (channel: CraftedChannel, { skill }: Sample) => channel.object([skill])],
+  ])('%s', async (_kind, digestOf) => {
+    const channel = new CraftedChannel()
+    await using server = await startFileServer(channel.read)
+    const one = skillNamed('one')
+    await channel.publish(one)
+    await using follower = await Follower.open({ place: server.url })
+    await follower.updated()
+    const whole = await follower.skills()
+    const digest = digestOf(channel, one) ?? ''
+    harm(follower.store, digest)
+
+    follower.options.isDamaged = true
+    await follower.pull()
+
+    expect(await follower.skills()).toEqual(whole)
+    expect(await follower.store.objects.get(digest)).toBeDefined()
+  })
 })

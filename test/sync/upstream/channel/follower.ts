@@ -24,6 +24,10 @@ export interface FollowerOptions {
   limits?: Partial<FetchLimits>
   headers?: Readonly<Record<string, string>>
   now?: () => Date
+  /** The skills that the source selects. */
+  include?: readonly string[]
+  /** True if something that is served of it was found to be damaged. */
+  isDamaged?: boolean
 }
 
 /** The skills of a channel, each by its path. */
@@ -54,13 +58,13 @@ export class Follower implements AsyncDisposable {
   }
 
   async pull(signal = never()): Promise<Outcome> {
-    const { limits, headers = {}, now = () => new Date('2026-06-15T12:00:00Z') } = this.options
+    const { limits, headers = {}, now = () => new Date('2026-06-15T12:00:00Z'), isDamaged = false } = this.options
     const store = this.#store
     const fetch = { ...FETCH_LIMITS, ...limits }
     const outcome = await pullSource({
       source: this.source,
       current: this.current,
-      orders: { decision: {}, offline: false },
+      orders: { decision: {}, offline: false, isDamaged },
       io: {
         store,
         open: () =>
@@ -75,7 +79,7 @@ export class Follower implements AsyncDisposable {
     })
     if (outcome.kind === 'updated') {
       await store.generations.publish([outcome.held], now())
-      this.current = { held: outcome.held, snapshot: await store.snapshots.read(outcome.held.snapshot) }
+      this.current = { held: outcome.held, snapshot: outcome.snapshot }
     }
     return outcome
   }
@@ -114,9 +118,9 @@ export class Follower implements AsyncDisposable {
   }
 
   get source(): ChannelSource {
-    const { place, keys = [KEY], maxAgeMs } = this.options
+    const { place, keys = [KEY], maxAgeMs, include = ['**'] } = this.options
     const isUrl = /^https?:/.test(place)
-    const { selection } = rulesWith()
+    const { selection } = rulesWith({ include })
     return {
       ...selection,
       kind: 'channel',
