@@ -12,10 +12,9 @@ const DISABLED = new Map()
 
 async function keep(store: Store, content: Readonly<Record<string, readonly Sample[]>>) {
   await keepSamples(store, ...Object.values(content).flat())
-  const snapshots = Object.entries(content).map(([id, samples]) => ({
-    ...snapshotOf(...samples),
-    source: sourceId(id),
-  }))
+  const snapshots = Object.entries(content).map(([id, samples]) =>
+    Object.assign(snapshotOf(...samples), { source: sourceId(id) }),
+  )
   return new ChannelContents(store.objects).keep(snapshots, DISABLED, [], never())
 }
 
