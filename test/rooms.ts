@@ -512,6 +512,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/git',
     'sync/upstream/git/second-opinion',
     'sync/store',
+    'sync/upstream/channel',
     'sync/upstream/open',
     'sync/pull',
     'daemon/config',
@@ -901,4 +902,5 @@ export const FILES_APART: Readonly<Record<string, string>> = {
   'daemon/cli/command-table.ts': 'daemon/cli/cli',
   'sync/upstream/open.ts': 'sync/upstream/open',
   'sync/upstream/upstream.ts': 'sync/upstream/port',
+  'sync/upstream/shared-listings.ts': 'sync/upstream/port',
 }

@@ -12,9 +12,8 @@ import { pullSource } from '../../sync/pull/pull.ts'
 import type { Workspace } from '../../sync/store/objects/blob-store.ts'
 import { FolderHashes } from '../../sync/upstream/folder/folder-hashes.ts'
 import { FetchThreads } from '../../sync/upstream/git/fetch-threads.ts'
-import { SharedListings, type RequestedListing } from '../../sync/upstream/git/shared-ls-refs.ts'
-import { refsOf } from '../../sync/upstream/open.ts'
-import type { Reach } from '../../sync/upstream/open.ts'
+import { SharedRequests } from '../../sync/upstream/open.ts'
+import type { Reach, SharedRequest } from '../../sync/upstream/open.ts'
 import type { FetchedBytes } from '../base/fetched-bytes.ts'
 import type { PlaceLimits } from '../base/host-semaphore.ts'
 import { configuredIn, repositoryOf } from '../config/config.ts'
@@ -75,10 +74,10 @@ export class Puller implements AsyncDisposable {
   readonly #planner: PullPlanner
   readonly #applier: OutcomeApplier
   readonly #queue: KeyedQueue<Outcome>
-  readonly #listings = new SharedListings()
+  readonly #shared = new SharedRequests()
   readonly #threads = new FetchThreads()
-  /** For each source whose next pull has not begun: its part in the listing. */
-  readonly #requested = new Map<SourceId, RequestedListing>()
+  /** For each source whose next pull has not begun: its part in what pulls share. */
+  readonly #requested = new Map<SourceId, SharedRequest>()
   /** For each source that is a folder. */
   readonly #hashes = new Map<SourceId, FolderHashes>()
   readonly #damage = new DamagedSources()
@@ -112,7 +111,7 @@ export class Puller implements AsyncDisposable {
     const { source } = configured
     // A request that joins a waiting pull renews its listing: a listing that began before is of no use to it.
     this.#requested.get(source.id)?.[Symbol.dispose]()
-    this.#requested.set(source.id, this.#listings.request(repositoryOf(configured), refsOf(source)))
+    this.#requested.set(source.id, this.#shared.request(source, repositoryOf(configured)))
     try {
       return await this.#queue.request(source.id, hostOf(source), (signal, fetching) => {
         return this.#run(configured, { trigger, signal, fetching })
@@ -182,7 +181,7 @@ export class Puller implements AsyncDisposable {
     const { source } = configured
     using _run = this.#beginRun()
     using _underWay = this.#parts.activity.begin(source.id)
-    using listing = this.#requested.get(source.id)
+    using requested = this.#requested.get(source.id)
     this.#requested.delete(source.id)
     const { clock, redactor } = this.#parts
     const startMs = clock.monotonicMs()
@@ -192,7 +191,7 @@ export class Puller implements AsyncDisposable {
     const closedMs = this.#parts.hosts.closedMs(hostOf(source))
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
     this.#parts.activity.seen(source.id)
-    const outcome = cleanOutcome(await this.#pull(configured, turn, listing), redactor)
+    const outcome = cleanOutcome(await this.#pull(configured, turn, requested?.reach), redactor)
     await this.#parts.report.outcome(source, outcome, clock.monotonicMs() - startMs)
     const isTaken = outcome.kind === 'updated' || outcome.kind === 'unchanged'
     if (source.kind === 'mcp' && isTaken) await this.#parts.advance.fetch(source, turn.signal)
@@ -201,10 +200,14 @@ export class Puller implements AsyncDisposable {
   }
 
   /** The context of one pull. */
-  #contextOf(configured: ConfiguredSource, { fetching, use }: UsingTurn, listing?: RequestedListing): PullContext {
+  #contextOf(
+    configured: ConfiguredSource,
+    { fetching, use }: UsingTurn,
+    shared: SharedRequest['reach'] = {},
+  ): PullContext {
     const { source, fallback } = configured
     const threads = this.#threads
-    const reach = { ...this.#reachOf(source), threads, ...(listing && { listing }) }
+    const reach = { ...this.#reachOf(source), threads, ...shared }
     const context = newPullContext(configured, this.#parts, this.#parts.keyring, reach)
     const throttle = {
       source: source.id,
@@ -247,7 +250,7 @@ export class Puller implements AsyncDisposable {
     return known
   }
 
-  async #pull(configured: ConfiguredSource, turn: Turn, listing: RequestedListing | undefined): Promise<Outcome> {
+  async #pull(configured: ConfiguredSource, turn: Turn, shared: SharedRequest['reach'] | undefined): Promise<Outcome> {
     const { source } = configured
     const { signal } = turn
     const orders = await this.#planner.plan(source)
@@ -255,7 +258,7 @@ export class Puller implements AsyncDisposable {
     if ('kind' in orders) return this.#applier.apply(orders, ended)
     const current = this.#parts.served.currentOf(source.id)
     using use = this.#parts.collections.begin()
-    const io = this.#contextOf(configured, { ...turn, use }, listing)
+    const io = this.#contextOf(configured, { ...turn, use }, shared)
     // What the pull stores is served by nothing before its generation is published.
     using lease = this.#parts.store.objects.lease()
     // A pull that ignores its abort publishes nothing, and must not keep garbage for as long as it hangs.

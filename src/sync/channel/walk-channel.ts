@@ -24,9 +24,36 @@ export async function walkChannel(
   limits: ChannelLimits,
   known: KnownListSize,
 ): Promise<readonly ChannelSkills[]> {
+  return walkSources(await sourcesOf(head, read, limits), read, limits, known)
+}
+
+/** The objects of the sources that the head names, by their ids. */
+export async function sourcesIn(
+  head: Digest,
+  read: ReadObjects,
+  limits: ChannelLimits,
+): Promise<ReadonlyMap<SourceId, Digest>> {
+  const digests = await sourcesOf(head, read, limits)
+  const sources = await parsed(digests, read, parseSource, 'a source')
+  const objects = new Map(sources.map(({ source }, index) => [source, digests[index] ?? '']))
+  if (objects.size !== digests.length) throw refusal('the list of its sources')
+  return objects
+}
+
+async function sourcesOf(head: Digest, read: ReadObjects, limits: ChannelLimits): Promise<readonly Digest[]> {
   const [top] = await parsed([head], read, parseHead, 'its head')
   if (top === undefined) throw refusal('its head')
-  const sources = await parsed(await itemsOf([top.sources], read, limits), read, parseSource, 'a source')
+  return itemsOf([top.sources], read, limits)
+}
+
+/** `walkChannel` for these objects of sources alone. */
+export async function walkSources(
+  named: readonly Digest[],
+  read: ReadObjects,
+  limits: ChannelLimits,
+  known: KnownListSize,
+): Promise<readonly ChannelSkills[]> {
+  const sources = await parsed(named, read, parseSource, 'a source')
   const parts: (readonly Digest[])[] = []
   let count = 0
   for (const { skills } of sources) {

@@ -73,12 +73,17 @@ export function massDeletion(source: Source, earlier: TrackedRef | undefined, ne
   // The same commit under other rules: the operator left skills out.
   if (earlier.revision.commit === next.revision.commit) return undefined
   const [before, after] = [earlier.skills, offeredCount(next.skills)]
-  const isMost = after * 2 < before && before - after > SMALL_CHANGE
   // The owner of a folder may remove any skills; but a folder that is not mounted looks like an emptied one.
-  const isMass = before > 0 && (after === 0 || (isMost && source.kind !== 'directory'))
-  if (!isMass) return undefined
+  const isFree = source.kind === 'directory' && after > 0
+  if (isFree || !isMassDeletion(before, after)) return undefined
   const message = `Cannot follow: of the ${before} skills of "${source.id}" at ${revisionText(earlier.revision)} ${revisionText(next.revision)} has ${after}`
   return new SyncError('mass-deletion', message)
+}
+
+/** True if no skill is left of some, or fewer than half and over five fewer. */
+export function isMassDeletion(before: number, after: number): boolean {
+  if (before === 0) return false
+  return after === 0 || (after * 2 < before && before - after > SMALL_CHANGE)
 }
 
 /** The number of skills that may disappear without a hold, however few there are. */

@@ -7,6 +7,7 @@ import { withheldSkill } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
 import type { ChannelSkills, HubSource, Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
+import type { Source } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { storedIn, storedSkill } from '../store/skills/stored-path.ts'
@@ -20,7 +21,8 @@ import { rulesFor } from './pull-context.ts'
 import type { RevisionPull } from './pull-context.ts'
 
 /**
- * Makes the snapshot of another hub's channel: the skills as that hub has surveyed them, each below the id of its source.
+ * Makes the snapshot of another hub's channel: the skills as that hub has surveyed them, each below the id of its source,
+ * or those of one source at their own paths.
  * They are not judged anew, but each new one must be what it declares: its digest that of its files, its frontmatter that
  * of its SKILL.md.
  */
@@ -33,7 +35,8 @@ export async function takePublished(upstream: PublishedUpstream, pull: RevisionP
     (hub, digest) => known.get(keyOf(hub, digest))?.length,
     signal,
   )
-  const lists = listsOf(sources, known, current?.snapshot)
+  const folderOf = foldersFor(source)
+  const lists = listsOf(sources, known, current?.snapshot, folderOf)
   const declared = [...lists.values()].flat().toSorted((a, b) => comparePaths(a.path, b.path))
   expectDistinct(declared)
   const refused = await withheldHere(othersThan(current?.snapshot.skills ?? [], declared), pull)
@@ -47,7 +50,7 @@ export async function takePublished(upstream: PublishedUpstream, pull: RevisionP
     tree: revision.commit,
     rules,
     skills,
-    findings: sources.flatMap((one) => one.findings.map((finding) => findingBelow(one.source, finding))),
+    findings: sources.flatMap((one) => one.findings.map((finding) => findingBelow(folderOf(one.source), finding))),
     folders: {},
     published: { log, ...(entry && { entry }), sources: sources.map(hubSource) },
     // The revision is proved by the log of the channel, and not by a commit.
@@ -74,25 +77,37 @@ function keyOf(hub: SourceId, digest: string): string {
   return `${hub} ${digest}`
 }
 
-function listsOf(sources: readonly ChannelSkills[], known: Lists, before: Snapshot | undefined): Lists {
+/** The folder that the skills of a source of the hub are below. */
+type FolderOf = (hub: SourceId) => string
+
+function foldersFor(source: Source): FolderOf {
+  return source.kind === 'channel' && source.isNamesake === true ? () => '' : (hub) => hub
+}
+
+function listsOf(
+  sources: readonly ChannelSkills[],
+  known: Lists,
+  before: Snapshot | undefined,
+  folderOf: FolderOf,
+): Lists {
   const skills = new Map(before?.skills.map((skill) => [skill.path, skill]))
   const lists = new Map<string, readonly Skill[]>()
   for (const { source: hub, parts } of sources)
     for (const { digest, skills: own } of parts) {
       const key = keyOf(hub, digest)
       if (lists.has(key)) throw refusal(hub, 'the channel has a list of skills of this source twice')
-      lists.set(key, own?.map((skill) => asBefore(skills, below(hub, skill))) ?? known.get(key) ?? [])
+      lists.set(key, own?.map((skill) => asBefore(skills, below(folderOf(hub), skill))) ?? known.get(key) ?? [])
     }
   return lists
 }
 
-function below(hub: string, skill: Skill): Skill {
+function below(folder: string, skill: Skill): Skill {
   const { path, servedPath, findings } = skill
   return {
     ...skill,
-    path: joinPath(hub, path),
-    servedPath: servedPath === undefined ? undefined : joinPath(hub, servedPath),
-    findings: findings.map((finding) => findingBelow(hub, finding)),
+    path: joinPath(folder, path),
+    servedPath: servedPath === undefined ? undefined : joinPath(folder, servedPath),
+    findings: findings.map((finding) => findingBelow(folder, finding)),
   }
 }
 
@@ -102,8 +117,8 @@ function asBefore(known: ReadonlyMap<string, Skill>, skill: Skill): Skill {
   return before !== undefined && isDeepStrictEqual(before, skill) ? before : skill
 }
 
-function findingBelow(hub: string, finding: SkillDiagnostic): SkillDiagnostic {
-  return { ...finding, path: joinPath(hub, finding.path) }
+function findingBelow(folder: string, finding: SkillDiagnostic): SkillDiagnostic {
+  return { ...finding, path: joinPath(folder, finding.path) }
 }
 
 function hubSource({ source, url, ref, commit, tag, signers }: ChannelSkills): HubSource {

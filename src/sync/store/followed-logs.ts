@@ -6,6 +6,7 @@ import { SerialQueue } from '../../base/serial-queue.ts'
 import { isEdge } from '../log/log-edge.ts'
 import type { LogEdge } from '../log/log-edge.ts'
 import { HASH_BYTES } from '../log/merkle-tree.ts'
+import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from './files/atomic.ts'
@@ -26,9 +27,14 @@ export interface FollowedRecord {
   readonly etag: string | undefined
   /** The public keys that have signed it, as texts. */
   readonly signedBy: readonly string[]
-  /** The head that was last taken into the store, whole. */
-  readonly taken: Digest | undefined
+  /** For each source that follows the log: the object that was last taken into the store, whole. */
+  readonly taken: ReadonlyMap<SourceId, Digest>
+  /** The objects of the sources of the hub, in its order, in the newest entry; only if each is followed by itself. */
+  readonly sources?: ReadonlyMap<SourceId, Digest>
 }
+
+/** The source that follows a log, or `all-sources` for the sources that follow it together. */
+export type LogFollower = SourceId | 'all-sources'
 
 /**
  * The logs that the sources follow, one file for each. They are apart from the database, which can be lost and filled
@@ -46,7 +52,7 @@ export class FollowedLogs {
    * `undefined` if the source has followed no log. Throws `store-failed` if the record is damaged: a log must not be
    * taken for a new one because of that.
    */
-  async read(id: SourceId): Promise<FollowedRecord | undefined> {
+  async read(id: LogFollower): Promise<FollowedRecord | undefined> {
     const file = this.#fileOf(id)
     const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
     if (text === undefined) return undefined
@@ -56,33 +62,61 @@ export class FollowedLogs {
     throw new SyncError('store-failed', message)
   }
 
-  /** Writes the record, unless more of the same log was seen by another pull meanwhile. */
-  async write(id: SourceId, record: FollowedRecord): Promise<void> {
+  /** Writes the record, unless more of the same log was seen by another pull meanwhile. What was taken of it stays. */
+  async write(id: LogFollower, record: Omit<FollowedRecord, 'taken'>): Promise<void> {
     await this.#queue.next(async () => {
       const before = await this.read(id)
-      if (before?.origin === record.origin && before.edge.size > record.edge.size) return
-      const { edge, ...rest } = record
-      const hashes = edge.hashes.map((hash) => Buffer.from(hash).toString('hex'))
-      await this.#state.expectRight()
-      await writeWhole(this.#fileOf(id), canonicalJson({ ...rest, size: edge.size, hashes }))
+      const isSameLog = before?.origin === record.origin
+      if (isSameLog && before.edge.size > record.edge.size) return
+      await this.#write(id, { ...record, taken: isSameLog ? before.taken : new Map<SourceId, Digest>() })
     })
   }
 
-  #fileOf(id: SourceId): string {
-    return this.#state.at('logs', `${id}.followed.json`)
+  /** Writes that a source has taken an object of the log into the store, whole. */
+  async took(id: LogFollower, source: SourceId, object: Digest): Promise<void> {
+    await this.#queue.next(async () => {
+      const record = await this.read(id)
+      if (record === undefined || record.taken.get(source) === object) return
+      await this.#write(id, { ...record, taken: new Map([...record.taken, [source, object]]) })
+    })
+  }
+
+  async #write(id: LogFollower, { edge, taken, sources, ...rest }: FollowedRecord): Promise<void> {
+    const hashes = edge.hashes.map((hash) => Buffer.from(hash).toString('hex'))
+    const maps = { taken: [...taken], ...(sources && { sources: [...sources] }) }
+    await this.#state.expectRight()
+    await writeWhole(this.#fileOf(id), canonicalJson({ ...rest, ...maps, size: edge.size, hashes }))
+  }
+
+  #fileOf(id: LogFollower): string {
+    return this.#state.at('logs', id === 'all-sources' ? 'followed.json' : `${id}.followed.json`)
   }
 }
 
 function parseRecord(value: unknown): FollowedRecord | undefined {
   if (!isObject(value)) return undefined
-  const { origin, size, hashes, entry, url, etag, signedBy = [], taken } = value
+  const { origin, size, hashes, entry, url, etag, signedBy = [], taken = [], sources } = value
   if (typeof origin !== 'string' || typeof url !== 'string' || typeof size !== 'number') return undefined
   if (!isTexts(hashes) || !hashes.every(isDigest)) return undefined
   const edge = { size, hashes: hashes.map((hash) => Buffer.from(hash, 'hex').subarray(0, HASH_BYTES)) }
   if (!isEdge(edge) || !isEntry(entry)) return undefined
   if ((etag !== undefined && typeof etag !== 'string') || !isTexts(signedBy)) return undefined
-  if (taken !== undefined && !(typeof taken === 'string' && isDigest(taken))) return undefined
-  return { origin, edge, entry: { at: entry.at, head: entry.head }, url, etag, signedBy, taken }
+  const [takenBy, ofHub] = [parseDigests(taken), parseDigests(sources)]
+  if (takenBy === undefined || (sources !== undefined && ofHub === undefined)) return undefined
+  const seen = { origin, edge, entry: { at: entry.at, head: entry.head }, url, etag, signedBy, taken: takenBy }
+  return ofHub === undefined ? seen : { ...seen, sources: ofHub }
+}
+
+/** Pairs, since the order of the sources is that of the hub. */
+function parseDigests(value: unknown): ReadonlyMap<SourceId, Digest> | undefined {
+  if (!Array.isArray(value)) return undefined
+  const digests = new Map<SourceId, Digest>()
+  for (const pair of value) {
+    const [id, digest]: readonly unknown[] = Array.isArray(pair) ? pair : []
+    if (typeof id !== 'string' || !isSourceId(id) || typeof digest !== 'string' || !isDigest(digest)) return undefined
+    digests.set(id, digest)
+  }
+  return digests
 }
 
 function isEntry(value: unknown): value is FollowedRecord['entry'] {

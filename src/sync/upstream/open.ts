@@ -1,18 +1,20 @@
 import type { DirectorySource, GitSource, Source } from '../model/source.ts'
 import { ChannelUpstream } from './channel/channel-upstream.ts'
-import type { ChannelReach } from './channel/channel-upstream.ts'
+import type { ChannelLook, ChannelReach } from './channel/channel-upstream.ts'
 import { DirectoryUpstream } from './folder/directory.ts'
 import type { FolderReach } from './folder/directory.ts'
 import { FileTransport } from './git/file-transport.ts'
 import type { GitReach } from './git/git-reach.ts'
 import { GitUpstream } from './git/git.ts'
 import type { GitTransport } from './git/objects/git-transport.ts'
+import type { Ref } from './git/objects/ref-rules.ts'
 import { patternsOf, revisionOfCommit } from './git/objects/ref-rules.ts'
 import { ProgramTransport } from './git/program/program-transport.ts'
-import { SharingTransport } from './git/shared-ls-refs.ts'
+import { SharingTransport } from './git/sharing-transport.ts'
 import { HttpTransport } from './git/smart-http/http-transport.ts'
 import { McpUpstream } from './mcp/mcp-upstream.ts'
 import type { McpReach } from './mcp/mcp-upstream.ts'
+import { SharedListings } from './shared-listings.ts'
 import type { TreeUpstream, Upstream } from './upstream.ts'
 
 /** The context of an upstream of any kind. */
@@ -39,8 +41,30 @@ export function openUpstream(source: Source, reach: Reach): Upstream {
   }
 }
 
+/** Shares between pulls what the sources of one address each ask for: the refs of a repository, the log of a channel. */
+export class SharedRequests {
+  readonly #listings = new SharedListings<Ref>()
+  readonly #looks = new SharedListings<ChannelLook>()
+
+  /** Registers a pull of the source. `address`: equal for sources of the same address, with the same access. */
+  request(source: Source, address: string): SharedRequest {
+    using requested = new DisposableStack()
+    const reach =
+      source.kind === 'channel' && source.isNamesake === true
+        ? { look: requested.use(this.#looks.request(address, [])) }
+        : { listing: requested.use(this.#listings.request(address, refsOf(source))) }
+    const kept = requested.move()
+    return { reach, [Symbol.dispose]: () => kept.dispose() }
+  }
+}
+
+/** The part of one pull in what pulls share. */
+export interface SharedRequest extends Disposable {
+  readonly reach: Pick<Reach, 'listing' | 'look'>
+}
+
 /** Returns the refs that a pull of the source will request, so that a shared listing can request those of all pulls. */
-export function refsOf(source: Source): readonly string[] {
+function refsOf(source: Source): readonly string[] {
   if (source.kind !== 'git') return []
   return revisionOfCommit(source.ref) === undefined ? patternsOf(source.ref) : []
 }

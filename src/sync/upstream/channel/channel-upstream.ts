@@ -1,9 +1,7 @@
-import { matcher } from '../../../base/globs.ts'
 import { inParallel } from '../../../base/parallel.ts'
-import { joinPath } from '../../../base/paths.ts'
-import { printablePath } from '../../../base/text/printable.ts'
 import { parseEntry } from '../../channel/channel-entry.ts'
-import { walkChannel } from '../../channel/walk-channel.ts'
+import { sourcesIn, walkChannel, walkSources } from '../../channel/walk-channel.ts'
+import type { ReadObjects } from '../../channel/walk-channel.ts'
 import { openCheckpoint } from '../../log/checkpoint.ts'
 import type { OpenedCheckpoint } from '../../log/checkpoint.ts'
 import { followLog, LogRefused } from '../../log/follow-log.ts'
@@ -15,22 +13,22 @@ import type { NoteVerifier } from '../../log/signed-note.ts'
 import { bundlePrefix, entriesPath, tilePath, TILE_WIDTH } from '../../log/tiles.ts'
 import { CHANNEL_REF, isObjectId } from '../../model/revision.ts'
 import type { ObjectId, Revision } from '../../model/revision.ts'
-import { withheldSkill } from '../../model/skill.ts'
-import type { Skill } from '../../model/skill.ts'
-import type { ChannelSkills, KnownListSize } from '../../model/snapshot.ts'
+import type { KnownListSize } from '../../model/snapshot.ts'
+import type { SourceId } from '../../model/source-id.ts'
 import type { ChannelSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { SyncErrorCode } from '../../model/sync-error.ts'
-import type { FollowedLogs, FollowedRecord } from '../../store/followed-logs.ts'
-import type { ObjectStore } from '../../store/objects/object-store.ts'
-import { pathProblem } from '../../store/skills/stored-path.ts'
+import type { FollowedLogs, FollowedRecord, LogFollower } from '../../store/followed-logs.ts'
+import { sha256Of } from '../../store/objects/object-rows.ts'
+import type { Digest, ObjectStore } from '../../store/objects/object-store.ts'
 import type { HostAccess } from '../http/host-access.ts'
-import { namedLimit } from '../upstream.ts'
+import type { RequestedListing } from '../shared-listings.ts'
 import type { FetchLimits, PublishedRevision, PublishedUpstream, Relation } from '../upstream.ts'
 import { ChannelObjects } from './channel-objects.ts'
 import type { ChannelPlace } from './channel-place.ts'
 import { FolderPlace } from './folder-place.ts'
 import { HttpPlace } from './http-place.ts'
+import { selectedIn } from './selected-skills.ts'
 
 /** The context of the upstream of a channel. */
 export interface ChannelReach {
@@ -39,7 +37,26 @@ export interface ChannelReach {
   readonly onReceived?: (bytes: number) => void
   /** The store that the objects are fetched into, and the logs that were followed before. */
   readonly followed?: { readonly objects: ObjectStore; readonly logs: FollowedLogs; readonly now: () => Date }
+  /** The look at the log that the sources of one channel share; `undefined` to follow it alone. */
+  readonly look?: RequestedListing<ChannelLook>
 }
+
+/** The log of a channel as it was followed now, and the entries that are new. */
+export interface ChannelLook {
+  readonly record: FollowedRecord
+  readonly news: NewEntries
+}
+
+/** The entries of a log from an index until a size. */
+interface NewEntries {
+  readonly from: number
+  readonly size: number
+}
+
+const NOTHING_NEW: NewEntries = { from: 0, size: 0 }
+
+/** Stands for the object of a source that the hub no longer has: the SHA-256 of no bytes. */
+const NO_SOURCE: Digest = sha256Of(new Uint8Array())
 
 /** A channel as a source: the newest entry of its log is its present revision. */
 export class ChannelUpstream implements PublishedUpstream {
@@ -49,8 +66,9 @@ export class ChannelUpstream implements PublishedUpstream {
   readonly #keys: readonly NoteVerifier[]
   readonly #place: ChannelPlace
   readonly #followed: NonNullable<ChannelReach['followed']>
+  readonly #look: ChannelReach['look']
   /** The entries that the last `resolve` found to be new. */
-  #news: { readonly from: number; readonly size: number } | undefined
+  #news = NOTHING_NEW
 
   constructor(source: ChannelSource, reach: ChannelReach) {
     if (reach.followed === undefined) throw new TypeError(`No store was given for "${source.id}"`)
@@ -59,23 +77,28 @@ export class ChannelUpstream implements PublishedUpstream {
     this.#keys = source.keys.flatMap((key) => parseVerifier(key) ?? [])
     this.#place = source.place.kind === 'folder' ? new FolderPlace(source.place.path) : new HttpPlace(source.url, reach)
     this.#followed = reach.followed
+    this.#look = reach.look
   }
 
   async resolve(signal: AbortSignal): Promise<Revision> {
-    const { entry, taken } = await this.#follow(signal)
-    const { head, at } = entry
-    // A new entry is taken, however old it is: the one that is served is older still.
-    if (taken === head) this.#expectFresh(at)
-    if (!isObjectId(head)) throw new TypeError('A SHA-256 has 64 hex digits')
-    return { asked: undefined, ref: CHANNEL_REF, commit: head }
+    const { record } = await this.#shared(signal)
+    const object = this.#objectIn(record)
+    // A new object is taken, however old its entry is: the one that is served is older still.
+    if (record.taken.get(this.#source.id) === object) this.#expectFresh(record.entry.at)
+    if (!isObjectId(object)) throw new TypeError('A SHA-256 has 64 hex digits')
+    return { asked: undefined, ref: CHANNEL_REF, commit: object }
   }
 
   async take({ commit }: Revision, known: KnownListSize, signal: AbortSignal): Promise<PublishedRevision> {
-    const objects = new ChannelObjects(this.#place, this.#followed.objects)
-    const { from, size } = this.#news ?? { from: 0, size: 0 }
-    await objects.fetchChanges(from, size, signal)
-    const read = (digests: readonly string[]) => objects.read(digests, MOST_OBJECT_BYTES, signal)
-    const sources = this.#selected(await walkChannel(commit, read, { skills: this.#limits.files }, known))
+    const { id, isNamesake } = this.#source
+    const { objects, read } = await this.#reading(this.#news, signal)
+    const limits = { skills: this.#limits.files }
+    const walked = isNamesake
+      ? await walkSources(commit === NO_SOURCE ? [] : [commit], read, limits, known)
+      : await walkChannel(commit, read, limits, known)
+    if (isNamesake && walked.some(({ source }) => source !== id))
+      throw this.#refusal('content-refused', `${commit} is not the source "${id}" of the hub`)
+    const sources = selectedIn(walked, this.#source, this.#limits)
     const parts = sources.flatMap((one) => one.parts)
     const files = parts.flatMap(({ skills }) => skills?.flatMap((skill) => skill.files) ?? [])
     await inParallel(parts, PARTS_AT_ONCE, async (part) => objects.fetchFiles(part, signal), signal)
@@ -83,69 +106,75 @@ export class ChannelUpstream implements PublishedUpstream {
       files.map((file) => ({ digest: file.sha256, size: file.size, mostBytes: file.size })),
       signal,
     )
-    const record = await this.#followed.logs.read(this.#source.id)
-    if (record !== undefined && record.taken !== commit)
-      await this.#followed.logs.write(this.#source.id, { ...record, taken: commit })
-    const entry = record?.entry.head === commit ? { index: record.edge.size - 1, at: record.entry.at } : undefined
+    await this.#followed.logs.took(this.#follower, id, commit)
+    const record = await this.#followed.logs.read(this.#follower)
+    const isNewest = record !== undefined && this.#objectIn(record) === commit
+    const entry = isNewest ? { index: record.edge.size - 1, at: record.entry.at } : undefined
     return { log: this.#origin, ...(entry && { entry }), sources }
   }
 
-  /** The sources with those of their skills that the source selects by their paths below it. */
-  #selected(sources: readonly ChannelSkills[]): readonly ChannelSkills[] {
-    const { include, exclude } = this.#source
-    const [isIncluded, isExcluded] = [matcher(include), matcher(exclude)]
-    const isSelected = (path: string): boolean => isIncluded(path) && !isExcluded(path)
-    return sources.map((one) => ({
-      ...one,
-      parts: one.parts.map(({ digest, skills }) => ({
-        digest,
-        skills: skills?.flatMap((skill) =>
-          isSelected(joinPath(one.source, skill.path)) ? [this.#withinLimits(skill)] : [],
-        ),
-      })),
-    }))
+  /**
+   * The object of the newest entry that this source takes. A source that the hub has no more stays as it is until the
+   * configuration says that it is gone: then it is one without skills.
+   */
+  #objectIn({ entry, sources, taken }: FollowedRecord): Digest {
+    const { id, isNamesake, isGone } = this.#source
+    if (!isNamesake) return entry.head
+    return sources?.get(id) ?? (isGone === true ? undefined : taken.get(id)) ?? NO_SOURCE
   }
 
-  /** Withholds a skill that is over a limit of this machine: the hub may have larger ones. */
-  #withinLimits(skill: Skill): Skill {
-    const bytes = skill.files.reduce((sum, { size }) => sum + size, 0)
-    if (bytes > this.#limits.blobBytes) {
-      const message = `Its files have ${bytes} bytes, over ${namedLimit('blobBytes', this.#limits)}`
-      return withheldSkill(skill, { rule: 'limit-bytes', path: skill.path, message })
-    }
-    for (const { path } of skill.files) {
-      const problem = pathProblem(path, this.#limits)
-      if (problem === undefined) continue
-      const message = `The path ${printablePath(path)} ${problem}`
-      return withheldSkill(skill, { rule: 'path-refused', path: skill.path, message })
-    }
-    return skill
+  async #reading(
+    { from, size }: NewEntries,
+    signal: AbortSignal,
+  ): Promise<{ readonly objects: ChannelObjects; readonly read: ReadObjects }> {
+    const objects = new ChannelObjects(this.#place, this.#followed.objects)
+    await objects.fetchChanges(from, size, signal)
+    return { objects, read: (digests) => objects.read(digests, MOST_OBJECT_BYTES, signal) }
   }
 
   /** The newest entry comes after all others. Of two earlier ones the order is not known here. */
   async relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation> {
     signal.throwIfAborted()
-    const record = await this.#followed.logs.read(this.#source.id)
-    return from === to || to === record?.entry.head ? 'descends' : 'unknown'
+    const record = await this.#followed.logs.read(this.#follower)
+    return from === to || (record !== undefined && to === this.#objectIn(record)) ? 'descends' : 'unknown'
+  }
+
+  /** `#follow`, together with other sources of the channel that were requested before it began. */
+  async #shared(signal: AbortSignal): Promise<ChannelLook> {
+    const [look] = (await this.#look?.list([], async (_, until) => [await this.#follow(until)], signal)) ?? [
+      await this.#follow(signal),
+    ]
+    if (look === undefined) throw new TypeError('A look at a channel has one result')
+    this.#news = look.news
+    return look
   }
 
   /** Returns the newest entry, once the log is known to continue what was seen of it before. */
-  async #follow(signal: AbortSignal): Promise<Pick<FollowedRecord, 'entry' | 'taken'>> {
-    const { id, url, keys } = this.#source
+  async #follow(signal: AbortSignal): Promise<ChannelLook> {
+    const { url, keys, isNamesake = false } = this.#source
     const origin = this.#origin
-    const record = await this.#followed.logs.read(id)
-    const known = record?.origin === origin ? record : undefined
+    const record = await this.#followed.logs.read(this.#follower)
+    const known = record?.origin === origin && (record.sources !== undefined) === isNamesake ? record : undefined
     // A checkpoint of another key is requested again: one of the present keys must have signed it.
     const isOfKeys = known?.signedBy.some((key) => keys.includes(key)) === true
     const etag = isOfKeys && known.url === url ? known.etag : undefined
     const served = await this.#place.checkpoint(etag, signal)
-    if (served.kind === 'unchanged') return this.#unchanged(etag === undefined ? undefined : known)
+    if (served.kind === 'unchanged')
+      return { record: this.#unchanged(etag === undefined ? undefined : known), news: NOTHING_NEW }
     const checkpoint = this.#opened(served.note)
     const signedBy = checkpoint.signers.map(verifierText)
-    const seen = { origin, url, etag: served.etag, signedBy, taken: known?.taken }
-    const next = { ...(await this.#continued(known, checkpoint, signal)), ...seen }
-    await this.#followed.logs.write(id, next)
-    return next
+    const continued = await this.#continued(known, checkpoint, signal)
+    const news =
+      known?.edge.size === checkpoint.size ? NOTHING_NEW : { from: known?.edge.size ?? 0, size: checkpoint.size }
+    const sources = isNamesake ? await this.#sourcesIn(continued.entry.head, news, signal) : undefined
+    const next = { ...continued, origin, url, etag: served.etag, signedBy, ...(sources && { sources }) }
+    await this.#followed.logs.write(this.#follower, next)
+    return { record: { ...next, taken: known?.taken ?? new Map<SourceId, Digest>() }, news }
+  }
+
+  async #sourcesIn(head: Digest, news: NewEntries, signal: AbortSignal): Promise<ReadonlyMap<SourceId, Digest>> {
+    const { read } = await this.#reading(news, signal)
+    return sourcesIn(head, read, { skills: this.#limits.files })
   }
 
   /** A server that answers so must have been asked with the mark of the checkpoint that is known. */
@@ -174,7 +203,6 @@ export class ChannelUpstream implements PublishedUpstream {
     })
     const entry = parseEntry(followed.newest)
     if (entry === undefined) throw this.#refusal('content-refused', `entry ${size - 1} of its log has the wrong form`)
-    this.#news = { from: edge.size, size }
     return { edge: followed.edge, entry }
   }
 
@@ -185,6 +213,11 @@ export class ChannelUpstream implements PublishedUpstream {
       if (error instanceof NoteRefused) throw this.#refusal('log-unsigned', `of its checkpoint, ${error.message}`)
       throw error
     }
+  }
+
+  /** The sources that take one source of the hub each follow its log together. */
+  get #follower(): LogFollower {
+    return this.#source.isNamesake ? 'all-sources' : this.#source.id
   }
 
   /** The name of the log, which all of its keys have. */

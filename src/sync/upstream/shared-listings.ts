@@ -1,19 +1,16 @@
-import type { GitTransport, ObjectLocation } from './objects/git-transport.ts'
-import type { Ref } from './objects/ref-rules.ts'
-
 /**
- * Shares listings of refs between pulls. A listing, or its error, serves all pulls that were requested before it began.
+ * Shares listings, such as those of refs, between pulls. A listing, or its error, serves all pulls that were requested before it began.
  * A pull that is requested later gets a new listing: the older one could miss the commit that the pull is about.
  */
-export class SharedListings {
-  readonly #groups = new Map<string, RequestGroup>()
+export class SharedListings<Item> {
+  readonly #groups = new Map<string, RequestGroup<Item>>()
   #moments = 0
 
   /**
-   * Registers a pull that needs these refs. Pulls with the same key can share a listing. A key's listing is dropped as
+   * Registers a pull that needs these items, such as refs. Pulls with the same key can share a listing. A key's listing is dropped as
    * soon as all its requests are disposed.
    */
-  request(key: string, names: readonly string[]): RequestedListing {
+  request(key: string, names: readonly string[]): RequestedListing<Item> {
     const group = this.#groups.get(key) ?? { requests: new Set(), last: undefined }
     this.#groups.set(key, group)
     const request: Request = { names, at: (this.#moments += 1) }
@@ -27,7 +24,12 @@ export class SharedListings {
     }
   }
 
-  #list(group: RequestGroup, request: Request, { wanted, list }: WantedRefs, signal: AbortSignal) {
+  #list(
+    group: RequestGroup<Item>,
+    request: Request,
+    { wanted, list }: WantedItems<Item>,
+    signal: AbortSignal,
+  ): Promise<readonly Item[]> {
     const { last } = group
     if (last !== undefined && last.at > request.at && last.isOf(wanted)) return last.result(signal)
     const names = new Set([wanted, ...[...group.requests].map((other) => other.names)].flat())
@@ -40,23 +42,23 @@ export class SharedListings {
 }
 
 /** One pull's share in the listings of its repository. */
-export interface RequestedListing extends Disposable {
-  list(names: readonly string[], list: List, signal: AbortSignal): Promise<readonly Ref[]>
+export interface RequestedListing<Item> extends Disposable {
+  list(names: readonly string[], list: List<Item>, signal: AbortSignal): Promise<readonly Item[]>
 }
 
 /** The listing function of the pull that begins. */
-type List = GitTransport['list']
+type List<Item> = (names: readonly string[], signal: AbortSignal) => Promise<readonly Item[]>
 
 /** The names that a pull wants, and its way to list them. */
-interface WantedRefs {
+interface WantedItems<Item> {
   readonly wanted: readonly string[]
-  readonly list: List
+  readonly list: List<Item>
 }
 
 /** The pulls that share listings, and the last listing that began. */
-interface RequestGroup {
+interface RequestGroup<Item> {
   readonly requests: Set<Request>
-  last: Listing | undefined
+  last: Listing<Item> | undefined
 }
 
 interface Request {
@@ -65,22 +67,22 @@ interface Request {
 }
 
 /** A listing that is running or done. It is aborted when no pull waits for it any more. */
-class Listing {
+class Listing<Item> {
   readonly at: number
   readonly #names: ReadonlySet<string>
   readonly #controller = new AbortController()
-  readonly #refs: Promise<readonly Ref[]>
+  readonly #items: Promise<readonly Item[]>
   readonly #giveUp: () => void
   #isDone = false
   #waiting = 0
 
-  constructor(at: number, names: ReadonlySet<string>, list: List, onGivenUp: () => void) {
+  constructor(at: number, names: ReadonlySet<string>, list: List<Item>, onGivenUp: () => void) {
     this.at = at
     this.#names = names
     this.#giveUp = onGivenUp
-    this.#refs = list([...names], this.#controller.signal).finally(() => (this.#isDone = true))
+    this.#items = list([...names], this.#controller.signal).finally(() => (this.#isDone = true))
     // Each waiting pull gets the error. This avoids an unhandled rejection if none waits.
-    this.#refs.catch(() => {})
+    this.#items.catch(() => {})
   }
 
   isOf(names: readonly string[]): boolean {
@@ -88,14 +90,14 @@ class Listing {
   }
 
   /** Rejects with the reason if the signal is aborted; the other pulls continue to wait. */
-  async result(signal: AbortSignal): Promise<readonly Ref[]> {
+  async result(signal: AbortSignal): Promise<readonly Item[]> {
     const gone = Promise.withResolvers<never>()
     const leave = () => gone.reject(signal.reason)
     signal.addEventListener('abort', leave, { once: true })
     this.#waiting += 1
     try {
       signal.throwIfAborted()
-      return await Promise.race([this.#refs, gone.promise])
+      return await Promise.race([this.#items, gone.promise])
     } finally {
       signal.removeEventListener('abort', leave)
       this.#waiting -= 1
@@ -107,39 +109,5 @@ class Listing {
     // Another pull must not join an aborted listing.
     this.#giveUp()
     this.#controller.abort(reason)
-  }
-}
-
-/** A transport that shares its listing of refs with other pulls. */
-export class SharingTransport implements GitTransport {
-  readonly #transport: GitTransport
-  readonly #listing: RequestedListing
-  #isForgotten = false
-
-  constructor(transport: GitTransport, listing: RequestedListing) {
-    this.#transport = transport
-    this.#listing = listing
-  }
-
-  async list(names: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
-    if (this.#isForgotten) return this.#transport.list(names, signal)
-    return this.#listing.list(names, (all, until) => this.#transport.list(all, until), signal)
-  }
-
-  async peel(ref: Ref, signal: AbortSignal): Promise<Ref> {
-    return this.#transport.peel(ref, signal)
-  }
-
-  async isEmpty(signal: AbortSignal): Promise<boolean> {
-    return this.#transport.isEmpty(signal)
-  }
-
-  async locate(signal: AbortSignal): Promise<ObjectLocation> {
-    return this.#transport.locate(signal)
-  }
-
-  forget(): void {
-    this.#isForgotten = true
-    this.#transport.forget()
   }
 }

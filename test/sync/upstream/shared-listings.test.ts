@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { isObjectId } from '../../../../src/sync/model/revision.ts'
-import { SyncError } from '../../../../src/sync/model/sync-error.ts'
-import type { Ref } from '../../../../src/sync/upstream/git/objects/ref-rules.ts'
-import { SharedListings } from '../../../../src/sync/upstream/git/shared-ls-refs.ts'
+import { isObjectId } from '../../../src/sync/model/revision.ts'
+import { SyncError } from '../../../src/sync/model/sync-error.ts'
+import type { Ref } from '../../../src/sync/upstream/git/objects/ref-rules.ts'
+import { SharedListings } from '../../../src/sync/upstream/shared-listings.ts'
 
 const MAIN = 'refs/heads/main'
 const NEXT = 'refs/heads/next'
 
 test('those who asked before a listing began share it, whether they come while it runs or after it', async () => {
-  const [listings, host] = [new SharedListings(), new Host()]
+  const [listings, host] = [new SharedListings<Ref>(), new Host()]
   const requests = [MAIN, NEXT, MAIN].map((name) => listings.request('team', [name]))
 
   const first = requests[0]!.list([MAIN], host.list, signal())
@@ -21,7 +21,7 @@ test('those who asked before a listing began share it, whether they come while i
 })
 
 test('who asks while a listing runs gets one that begins later: the running one may miss its commit', async () => {
-  const [listings, host] = [new SharedListings(), new Host()]
+  const [listings, host] = [new SharedListings<Ref>(), new Host()]
   const early = listings.request('team', [MAIN]).list([MAIN], host.list, signal())
 
   const late = listings.request('team', [MAIN]).list([MAIN], host.list, signal())
@@ -33,7 +33,7 @@ test('who asks while a listing runs gets one that begins later: the running one 
 })
 
 test('who asked before both of two listings gets the later one', async () => {
-  const [listings, host] = [new SharedListings(), new Host()]
+  const [listings, host] = [new SharedListings<Ref>(), new Host()]
   const patient = listings.request('team', [MAIN])
   const early = listings.request('team', [MAIN]).list([MAIN], host.list, signal())
   const late = listings.request('team', [MAIN]).list([MAIN], host.list, signal())
@@ -46,7 +46,7 @@ test('who asked before both of two listings gets the later one', async () => {
 })
 
 test('an error reaches all who asked before the listing began, and nobody after', async () => {
-  const [listings, host] = [new SharedListings(), new Host()]
+  const [listings, host] = [new SharedListings<Ref>(), new Host()]
   const requests = [1, 2, 3].map(() => listings.request('team', [MAIN]))
   const down = new SyncError('source-unreachable', 'Cannot reach "team"')
 
@@ -62,7 +62,7 @@ test('an error reaches all who asked before the listing began, and nobody after'
 })
 
 test('one who goes does not end the listing of the others; when the last one goes it is given up', async () => {
-  const [listings, host] = [new SharedListings(), new Host()]
+  const [listings, host] = [new SharedListings<Ref>(), new Host()]
   const requests = [1, 2, 3].map(() => listings.request('team', [MAIN]))
   const [first, second] = [new AbortController(), new AbortController()]
   const left = requests[0]!.list([MAIN], host.list, first.signal)
@@ -81,7 +81,7 @@ test('one who goes does not end the listing of the others; when the last one goe
 })
 
 test('another key, and a ref that the others did not ask for, is another listing', async () => {
-  const [listings, host] = [new SharedListings(), new Host()]
+  const [listings, host] = [new SharedListings<Ref>(), new Host()]
   const requests = ['team', 'more', 'team'].map((key) => listings.request(key, [MAIN]))
   const wanted = [[MAIN], [MAIN], [NEXT]]
 
@@ -93,7 +93,7 @@ test('another key, and a ref that the others did not ask for, is another listing
 })
 
 test('those who are gone are asked for no more, and nothing of their listing is kept', async () => {
-  const [listings, host] = [new SharedListings(), new Host()]
+  const [listings, host] = [new SharedListings<Ref>(), new Host()]
   {
     using gone = listings.request('team', [NEXT])
     const end = gone.list([NEXT], host.list, signal())

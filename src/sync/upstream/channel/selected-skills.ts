@@ -1,0 +1,47 @@
+import { matcher } from '../../../base/globs.ts'
+import { joinPath } from '../../../base/paths.ts'
+import { printablePath } from '../../../base/text/printable.ts'
+import { withheldSkill } from '../../model/skill.ts'
+import type { Skill } from '../../model/skill.ts'
+import type { ChannelSkills } from '../../model/snapshot.ts'
+import type { ChannelSource } from '../../model/source.ts'
+import { pathProblem } from '../../store/skills/stored-path.ts'
+import { namedLimit } from '../upstream.ts'
+import type { FetchLimits } from '../upstream.ts'
+
+/**
+ * The sources of a hub with those of their skills that this source selects by their paths below it. A skill that is over
+ * a limit of this machine is withheld: the hub may have larger ones.
+ */
+export function selectedIn(
+  sources: readonly ChannelSkills[],
+  { include, exclude }: ChannelSource,
+  limits: FetchLimits,
+): readonly ChannelSkills[] {
+  const [isIncluded, isExcluded] = [matcher(include), matcher(exclude)]
+  const isSelected = (path: string): boolean => isIncluded(path) && !isExcluded(path)
+  return sources.map((one) => ({
+    ...one,
+    parts: one.parts.map(({ digest, skills }) => ({
+      digest,
+      skills: skills?.flatMap((skill) =>
+        isSelected(joinPath(one.source, skill.path)) ? [withinLimits(skill, limits)] : [],
+      ),
+    })),
+  }))
+}
+
+function withinLimits(skill: Skill, limits: FetchLimits): Skill {
+  const bytes = skill.files.reduce((sum, { size }) => sum + size, 0)
+  if (bytes > limits.blobBytes) {
+    const message = `Its files have ${bytes} bytes, over ${namedLimit('blobBytes', limits)}`
+    return withheldSkill(skill, { rule: 'limit-bytes', path: skill.path, message })
+  }
+  for (const { path } of skill.files) {
+    const problem = pathProblem(path, limits)
+    if (problem === undefined) continue
+    const message = `The path ${printablePath(path)} ${problem}`
+    return withheldSkill(skill, { rule: 'path-refused', path: skill.path, message })
+  }
+  return skill
+}
