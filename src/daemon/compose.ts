@@ -14,6 +14,7 @@ import { Publications, whyIncomplete } from './publish/publications.ts'
 import { Candidates } from './pull/candidates.ts'
 import { CollectionTimes } from './pull/collection-times.ts'
 import { DocumentThread } from './pull/document-thread.ts'
+import { HubSources } from './pull/hub-sources.ts'
 import { OperatorDecisions } from './pull/operator-decisions.ts'
 import { Puller } from './pull/puller.ts'
 import { Rollbacks } from './pull/run-rollback.ts'
@@ -58,7 +59,9 @@ export function compose(loaded: LoadedParts) {
   const servers = mcp.connections
   const candidates = new Candidates({ ...base, servers })
   const fallbackTo = (id: SourceId): Fallback => fallbackOf(id, candidates, mcp)
-  const puller = new Puller({ ...base, servers, candidates, fallbackTo, advance: mcp.advance })
+  const hub = new HubSources(base)
+  const onHubFollowed = async (): Promise<void> => hub.check()
+  const puller = new Puller({ ...base, servers, candidates, fallbackTo, advance: mcp.advance, onHubFollowed })
   const scheduler = new PullScheduler({ ...base, puller })
 
   const decisions = new OperatorDecisions({ ...base, puller })
@@ -108,6 +111,7 @@ export function compose(loaded: LoadedParts) {
     contents,
     decisions,
     folders,
+    hub,
     mcp,
     mcpDecisions,
     page,

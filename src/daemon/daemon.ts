@@ -30,6 +30,7 @@ import type { PublicationEnd } from './publish/publication-status.ts'
 import type { PublishRequest } from './publish/publications.ts'
 import type { Candidates } from './pull/candidates.ts'
 import type { DecisionDetails, HeldRevision, Verb } from './pull/decide.ts'
+import type { HubSources } from './pull/hub-sources.ts'
 import { mendDecisions, readDecisions, recogniseDisabled } from './pull/load-decisions.ts'
 import { openPublisher } from './pull/open-publisher.ts'
 import type { RollbackTarget, RolledBack } from './pull/rollback.ts'
@@ -141,6 +142,11 @@ export class Daemon implements AsyncDisposable {
     return this.#parts.candidates
   }
 
+  /** The sources of the hub that is followed as a whole, if there is one. */
+  get hub(): HubSources {
+    return this.#parts.hub
+  }
+
   /** The data that the web page shows. */
   get page(): PageData {
     return this.#parts.page
@@ -205,8 +211,9 @@ export class Daemon implements AsyncDisposable {
    * and the published branches of the configuration up to date.
    */
   poll(): void {
-    const { channels, channelWatches, folders, mcp, publications, scheduler } = this.#parts
+    const { channels, channelWatches, folders, hub, mcp, publications, scheduler } = this.#parts
     channelWatches.start()
+    hub.start()
     folders.follow()
     publications.follow()
     channels.follow()
@@ -319,7 +326,8 @@ export class Daemon implements AsyncDisposable {
 
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
-    const { channels, channelWatches, folders, publications, scheduler, puller } = this.#parts
+    const { channels, channelWatches, folders, hub, publications, scheduler, puller } = this.#parts
+    await hub[Symbol.asyncDispose]()
     await channelWatches[Symbol.asyncDispose]()
     await publications[Symbol.asyncDispose]()
     await channels[Symbol.asyncDispose]()

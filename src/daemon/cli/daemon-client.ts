@@ -1,5 +1,9 @@
+import { z } from 'zod'
 import { systemClock } from '../../base/clock.ts'
+import { isSourceId } from '../../sync/model/source-id.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import { OperatorError } from '../base/operator-error.ts'
+import { withHubSources } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { ControlHandler } from '../control/control.ts'
 import { lockHolderOf, isListening } from '../control/daemon-lock.ts'
@@ -36,6 +40,16 @@ export async function withWriter<Result>(
     if (writer !== undefined) return byOurselves(writer, context, config, work)
   }
 }
+
+/** The configuration with the sources that the hub has now, if it follows one as a whole. */
+export async function withHubLook(context: Context, config: Config): Promise<Config> {
+  if (config.follow === undefined) return config
+  const ids = await withWriter(context, config, async (ask) => ask(FOLLOW_HUB, {}))
+  return withHubSources(config, { sources: SOURCE_IDS.parse(ids), gone: [] })
+}
+
+const FOLLOW_HUB = 'follow'
+const SOURCE_IDS = z.array(z.custom<SourceId>((id) => typeof id === 'string' && isSourceId(id)))
 
 /** The command name of this process as a writer, for other processes that find it. */
 const ONE_OFF = 'sync'
@@ -103,8 +117,9 @@ async function byOurselves<Result>(
   signal.throwIfAborted()
   signal.addEventListener('abort', stop)
   try {
-    const handlers = requestHandlers(writer.daemon, config)
     return await work(async (method, params, onEvent = () => {}) => {
+      if (method === FOLLOW_HUB) return writer.followHub(signal)
+      const handlers = requestHandlers(writer.daemon, writer.daemon.config)
       return handlerOf(handlers, method)({ ...params, config: configDigest(config) }, onEvent, signal)
     })
   } finally {

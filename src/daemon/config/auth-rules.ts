@@ -6,18 +6,10 @@ import { isLoopbackUrl } from './loopback.ts'
 import { isSshAddress } from './scalars.ts'
 
 /** Finds the faults in how sources and publications are accessed, including the settings from `defaults`. */
-export function accessFaults(
-  lists: Readonly<Record<'sources' | 'publish', readonly unknown[]>>,
-  defaults: readonly unknown[],
-): Fault[] {
+export function accessFaults(entries: readonly (readonly [unknown, KeyPath])[], defaults: readonly unknown[]): Fault[] {
   const usable = defaults.filter(hasMatch)
   return [
-    ...Object.entries(lists).flatMap(([list, entries]) =>
-      entries.flatMap((entry, index) => [
-        ...wayFaults(entry, [list, index]),
-        ...misuseFaults(entry, usable, [list, index]),
-      ]),
-    ),
+    ...entries.flatMap(([entry, path]) => [...wayFaults(entry, path), ...misuseFaults(entry, usable, path)]),
     ...defaults.flatMap((entry, index) => [
       ...wayFaults(entry, ['defaults', index]),
       ...matchFaults(entry, defaults.slice(0, index), ['defaults', index]),

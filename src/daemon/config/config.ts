@@ -10,8 +10,12 @@ import type { Pack } from '../../sync/catalog/pack.ts'
 import type { Requirement } from '../../sync/model/signers.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
 import { utf8 } from '../../sync/skill-md/frontmatter.ts'
 import type { Retention } from '../../sync/store/garbage-collect.ts'
+import { readHubSources } from '../../sync/store/hub-sources.ts'
+import type { HubSourceIds } from '../../sync/store/hub-sources.ts'
+import { readLock } from '../../sync/store/lock-file.ts'
 import type { FetchLimits } from '../../sync/upstream/upstream.ts'
 import { AGENTS } from '../agents/agents.ts'
 import type { UserFolders } from '../agents/agents.ts'
@@ -34,8 +38,10 @@ import type { YamlPosition } from './yaml.ts'
 export interface Config {
   /** Absolute. `undefined` if the sources were named on the command line. */
   readonly file: string | undefined
-  /** The enabled sources, in the order of the file. */
+  /** The enabled sources, in the order of the file, or those of the hub that is followed, in its order. */
   readonly sources: readonly ConfiguredSource[]
+  /** Each source of the hub that is followed, but for its id; `undefined` if the file has the sources itself. */
+  readonly follow: ConfiguredSource | undefined
   readonly serve: ServeConfig
   /** Parts of the catalog, each with an endpoint of its own. Their ids differ. */
   readonly packs: readonly Pack[]
@@ -124,6 +130,36 @@ export interface Mode {
   readonly locked: boolean
   /** `--offline`: no host is contacted. */
   readonly offline: boolean
+}
+
+/** The configuration with the sources of the hub that is followed, as its state folder has them, or else its lock. */
+export async function withPresentSources(config: Config): Promise<Config> {
+  if (config.follow === undefined) return config
+  const known = await readHubSources(config.state)
+  return withHubSources(config, known ?? { sources: await lockedIn(config), gone: [] })
+}
+
+/** The sources of the lock. A lock that cannot be read is reported where it is followed. */
+async function lockedIn({ lock, lockUse }: Config): Promise<readonly SourceId[]> {
+  if (lock === undefined || lockUse === 'ignore') return []
+  try {
+    return [...((await readLock(lock))?.sources.keys() ?? [])]
+  } catch (error) {
+    if (error instanceof SyncError) return []
+    throw error
+  }
+}
+
+/** The configuration with these sources of the hub that is followed. */
+export function withHubSources(config: Config, { sources: ids, gone }: HubSourceIds): Config {
+  const { follow } = config
+  if (follow?.source.kind !== 'channel') return config
+  const { source, ...rest } = follow
+  const sources = ids.map((id) => ({
+    ...rest,
+    source: { ...source, id, ...(gone.includes(id) && { isGone: true as const }) },
+  }))
+  return { ...config, sources }
 }
 
 /** The ids of the sources, in the order of the file. */
@@ -283,7 +319,7 @@ export async function readConfig(options: ReadOptions = {}, environment = proces
   if (text === undefined) throw new ConfigError(`Cannot read the configuration "${file}": it is not valid UTF-8`)
   const config = parseConfig(text, file, environment)
   if (Array.isArray(config)) throw configErrorOf(config)
-  return options.state === undefined ? config : { ...config, state: resolve(options.state) }
+  return withPresentSources(options.state === undefined ? config : { ...config, state: resolve(options.state) })
 }
 
 /** The file to read: the named one, else the first that exists in the current folder, the user's and the system's. */

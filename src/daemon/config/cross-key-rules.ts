@@ -15,6 +15,7 @@ import { laterFaults } from './unsupported-keys.ts'
 export function ruleFaults(value: unknown): Fault[] {
   const sources = entriesOf(value, 'sources')
   return [
+    ...originFaults(value),
     ...duplicateIds(sources, 'sources'),
     ...duplicateIds(entriesOf(value, 'packs'), 'packs'),
     ...docsOwners(sources),
@@ -26,11 +27,40 @@ export function ruleFaults(value: unknown): Fault[] {
     ...marketplaceFaults(value),
     ...publicationFaults(value),
     ...gateFaults(isObject(value) ? value['gate'] : undefined),
-    ...accessFaults({ sources, publish: entriesOf(value, 'publish') }, entriesOf(value, 'defaults')),
+    ...accessFaults(reachedIn(value), entriesOf(value, 'defaults')),
     ...backendFaults(sources, entriesOf(value, 'defaults')),
     ...inlineSecrets(value, []),
     ...laterFaults(value),
   ]
+}
+
+/** A configuration has sources of its own, or those of a hub. */
+function originFaults(value: unknown): Fault[] {
+  if (!isObject(value)) return []
+  const { follow, sources } = value
+  if (follow === undefined && sources === undefined)
+    return [{ path: ['sources'], message: 'is missing: it names the origins of skills; or `follow` names a hub' }]
+  if (!isObject(follow)) return []
+  const path = ['follow']
+  const both =
+    sources === undefined
+      ? []
+      : [
+          {
+            path,
+            at: 'key' as const,
+            message: 'is used together with `sources`; give the channel an entry of its own there',
+          },
+        ]
+  return [...both, ...timeFaults(follow, path), ...hostlessFaults({ ...follow, follow }, path)]
+}
+
+/** The entries that name a host, with their paths. */
+function reachedIn(value: unknown): readonly (readonly [unknown, KeyPath])[] {
+  const lists = ['sources', 'publish'].flatMap((key) =>
+    entriesOf(value, key).map((entry, index) => [entry, [key, index]] as const),
+  )
+  return isObject(value) ? [...lists, [value['follow'], ['follow']]] : lists
 }
 
 function entriesOf(value: unknown, key: string): readonly unknown[] {

@@ -31,9 +31,10 @@ import {
   oauthConfigOf,
   webConfigOf,
 } from './normalize-serve.ts'
+import { OF_HUB } from './schema-source.ts'
 import type { ConfigFile } from './schema.ts'
 
-type SourceEntry = ConfigFile['sources'][number]
+type SourceEntry = NonNullable<ConfigFile['sources']>[number]
 type AuthEntry = NonNullable<SourceEntry['auth']>
 type HelperEntry = NonNullable<AuthEntry['helper']>
 type SecretEntry = NonNullable<AuthEntry['token']>
@@ -50,12 +51,12 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     access: (auth: AuthEntry | undefined) => fixedAccessOf(auth, absolute),
     reference: (entry: SecretEntry) => referenceOf(entry, absolute),
   }
-  const enabled = file.sources
-    .filter((source) => source.enabled)
-    .map((source) => withDefaults(source, addressOf(source), file.defaults ?? []))
+  const settled = (source: SourceEntry): ConfiguredSource =>
+    configuredOf(withDefaults(source, addressOf(source), file.defaults ?? []), absolute)
   return {
     file: resolve(fileName),
-    sources: enabled.map((entry) => configuredOf(entry, absolute)),
+    sources: (file.sources ?? []).filter(({ enabled }) => enabled).map(settled),
+    follow: file.follow && namesakeOf(settled(hubEntryOf(file.follow))),
     serve: {
       http: httpAddressOf(file.serve.http),
       operations: file.serve.operations,
@@ -94,6 +95,15 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       ssh: programOf(file.programs?.ssh ?? 'ssh', absolute),
     },
   }
+}
+
+/** The entry of each source of the hub, but for its id, which the hub chooses. */
+function hubEntryOf({ url, path, key, max_age, ...rest }: NonNullable<ConfigFile['follow']>): SourceEntry {
+  return { ...OF_HUB, ...rest, follow: { url, path, key, max_age } }
+}
+
+function namesakeOf({ source, ...rest }: ConfiguredSource): ConfiguredSource {
+  return { ...rest, source: source.kind === 'channel' ? { ...source, isNamesake: true } : source }
 }
 
 /** True if the value is a keyword instead of a path: the lock then has its usual path. */

@@ -137,23 +137,30 @@ export const SHARED = {
     .describe('The proxy for this host, or none. Default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY define.'),
 }
 
+/** The keys of a log all have its name. */
+function haveOneName({ key }: { readonly key: string | readonly string[] }): boolean {
+  return new Set([key].flat().map((one) => one.split('+', 1)[0])).size <= 1
+}
+
+const DIFFERENT_NAMES = { error: 'has keys with different names; all keys of a channel have its name' }
+
+const FOLLOW_KEYS = {
+  url: serverUrl().optional().describe('The address of the channel: https://…/channel/ of a hub, or any web server.'),
+  path: path().optional().describe('A folder with the channel: on a disk that is shared, or that was carried here.'),
+  key: z
+    .union([logKey(), z.array(logKey()).min(1).max(8)], { error: 'must be a public key of the channel, or a list' })
+    .describe('The public key that the channel is signed with; during a change of keys, both.'),
+  max_age: duration({ least: '13h' })
+    .optional()
+    .describe(
+      'The age of the newest entry of its log above which the channel counts as stopped. A hub adds one each 12 hours. Default: any age.',
+    ),
+}
+
 const FOLLOW = z
-  .strictObject({
-    url: serverUrl().optional().describe('The address of the channel: https://…/channel/ of a hub, or any web server.'),
-    path: path().optional().describe('A folder with the channel: on a disk that is shared, or that was carried here.'),
-    key: z
-      .union([logKey(), z.array(logKey()).min(1).max(8)], { error: 'must be a public key of the channel, or a list' })
-      .describe('The public key that the channel is signed with; during a change of keys, both.'),
-    max_age: duration({ least: '13h' })
-      .optional()
-      .describe(
-        'The age of the newest entry of its log above which the channel counts as stopped. A hub adds one each 12 hours. Default: any age.',
-      ),
-  })
+  .strictObject(FOLLOW_KEYS)
   .refine(...oneOf('url', 'path'))
-  .refine(({ key }) => new Set([key].flat().map((one) => one.split('+', 1)[0])).size <= 1, {
-    error: 'has keys with different names; all keys of a channel have its name',
-  })
+  .refine(haveOneName, DIFFERENT_NAMES)
 
 const WHERE = {
   url: gitUrl()
@@ -286,3 +293,21 @@ export const SOURCE = z.strictObject({
   ...FOLLOWING,
   ...OF_MCP,
 })
+
+/** The hub whose channel is the whole configuration of sources. */
+export const HUB = z
+  .strictObject({
+    ...FOLLOW_KEYS,
+    update: FOLLOWING.update,
+    brakes: SHARED.brakes,
+    schedule: SHARED.schedule,
+    every: SHARED.every,
+    auth: SHARED.auth,
+    ca: SHARED.ca,
+    proxy: SHARED.proxy,
+  })
+  .refine(...oneOf('url', 'path'))
+  .refine(haveOneName, DIFFERENT_NAMES)
+
+/** The other keys of a source of the hub. The hub chooses its id. */
+export const OF_HUB = z.object({ id: id(), ...SELECTION, ...FOLLOWING }).parse({ id: 'channel' })

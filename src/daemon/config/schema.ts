@@ -17,7 +17,7 @@ import {
 import { GATE_AUTH, oneOf, PROGRAM, SECRET } from './schema-access.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
 import { SERVE } from './schema-serve.ts'
-import { SHARED, SOURCE } from './schema-source.ts'
+import { HUB, SHARED, SOURCE } from './schema-source.ts'
 
 // Every key of skillsyncd.yaml, including those of later versions. `config/skillsyncd.schema.json` is generated from
 // this.
@@ -126,7 +126,10 @@ const PROGRAMS = z.strictObject({
 })
 
 export const CONFIG = z.strictObject({
-  sources: z.array(SOURCE).min(1).describe('The origins of skills, in the order in which they are listed.'),
+  sources: z.array(SOURCE).min(1).optional().describe('The origins of skills, in the order in which they are listed.'),
+  follow: HUB.optional().describe(
+    'In place of `sources`: a hub whose channel is followed. Its sources are those of this daemon, under the same ids.',
+  ),
   defaults: z
     .array(DEFAULTS)
     .optional()

@@ -34,7 +34,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     return asked
   }
   const checked = (params: unknown): Request => {
-    if (requestIn(params).config !== configDigest(config)) throw otherConfig(config)
+    expectConfig(params, config)
     return ofReader(params)
   }
   return {
@@ -153,6 +153,11 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       return null
     },
   }
+}
+
+/** Throws unless the request names this configuration. */
+export function expectConfig(params: unknown, config: Config): void {
+  if (requestIn(params).config !== configDigest(config)) throw otherConfig(config)
 }
 
 function requestIn(params: unknown): Request {
@@ -299,7 +304,9 @@ const SAYS_NOTHING: ReadonlySet<string> = new Set(['timed-out', 'connection-lost
 
 /** Equal for two processes with the same configuration, whatever paths they use for its file and folders. */
 export function configDigest(config: Config): string {
-  const { file: _file, state: _state, runtime: _runtime, lock: _lock, mode: _mode, ...meant } = config
+  const { file: _file, state: _state, runtime: _runtime, lock: _lock, mode: _mode, sources, ...rest } = config
+  // The hub decides which sources there are, and can add one at any time.
+  const meant = config.follow === undefined ? { ...rest, sources } : rest
   return createHash('sha256').update(configText(meant)).digest('hex')
 }
 

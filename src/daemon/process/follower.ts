@@ -17,7 +17,7 @@ import { cannot, isUnwritable, unlessAbsent } from '../../sync/store/files/disk-
 import { HINT } from '../../sync/store/generations.ts'
 import { Store } from '../../sync/store/store.ts'
 import type { Log } from '../base/log.ts'
-import { idsOf } from '../config/config.ts'
+import { idsOf, withPresentSources } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import { RemoteFiles } from '../control/request-file.ts'
 import { requestCheck, type AskForLook } from '../control/request-refresh.ts'
@@ -43,7 +43,7 @@ const LOOKED_AT: ReadonlySet<string | null> = new Set([HINT, 'decisions.json'])
 export class Follower implements AsyncDisposable {
   readonly registry = new Registry()
   readonly #views: Views
-  readonly #config: Config
+  #config: Config
   readonly #store: Store
   readonly #log: Log
   readonly #clock: Clock
@@ -195,6 +195,7 @@ export class Follower implements AsyncDisposable {
     if (mark === this.#seen && !decisions.isFailing) return
     await readDecisions({ store: this.#store, log: this.#log })
     if (mark === this.#seen && decisions.isFailing) return
+    this.#config = await withPresentSources(this.#config)
     const catalog = await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config))
     await this.registry.prepare(catalog)
     // Decisions that changed meanwhile apply to this same generation: the next check serves it.

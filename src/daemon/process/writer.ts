@@ -1,12 +1,16 @@
 import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
 import { systemClock } from '../../base/clock.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isUnwritable } from '../../sync/store/files/disk-error.ts'
+import type { HubSourceIds } from '../../sync/store/hub-sources.ts'
+import { writeHubSources } from '../../sync/store/hub-sources.ts'
 import { migrateState, migrationFailure } from '../../sync/store/migration/migrate-state.ts'
 import { NotMigrated, Store } from '../../sync/store/store.ts'
 import type { Log } from '../base/log.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import type { Redactor } from '../base/redactor.ts'
+import { idsOf, withHubSources } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import type { DaemonContext } from '../context.ts'
@@ -18,7 +22,7 @@ import type { ControlHandler, ControlHandlers } from '../control/control.ts'
 import { isListening, socketOf } from '../control/daemon-lock.ts'
 import type { FoundHolder } from '../control/daemon-lock.ts'
 import { TERM_MS } from '../control/lease.ts'
-import { requestHandlers } from '../control/requests.ts'
+import { expectConfig, requestHandlers } from '../control/requests.ts'
 import { HeldByOther, processText, WriteRight } from '../control/write-lock.ts'
 import { Daemon } from '../daemon.ts'
 import { ReloadLock } from './reload-lock.ts'
@@ -46,11 +50,12 @@ export class Writer implements AsyncDisposable {
   readonly #over = new AbortController()
   #daemon: Daemon
   #serve: (daemon: Daemon) => void = () => {}
+  #isPolling = false
   #watching: Promise<void> = Promise.resolve()
 
   private constructor(daemon: Daemon, parts: DaemonContext, { right, socket, handlers }: Held) {
-    this.#daemon = daemon
     this.#parts = parts
+    this.#daemon = this.#followingHub(daemon)
     this.#right = right
     const all = redactHandlers({ ...this.#handlers(), ...handlers }, parts.redactor)
     this.#control = new ControlServer(socket, all)
@@ -75,7 +80,8 @@ export class Writer implements AsyncDisposable {
       const store = await storeOf(candidate, right)
       const readOnly = (): SyncError | undefined => right.readOnly
       const parts = { store, clock: systemClock, log, environment, redactor, readOnly }
-      const writer = new Writer(await Daemon.start(config, parts), parts, { right, socket, handlers })
+      const daemon = await Daemon.start(await withServedSources(config, parts), parts)
+      const writer = new Writer(daemon, parts, { right, socket, handlers })
       await writer.#listen()
       writer.#watching = writer.#watch()
       return writer
@@ -90,7 +96,13 @@ export class Writer implements AsyncDisposable {
     return this.#right.lost
   }
 
-  /** `serve` is called with the daemon that takes over when the disk takes writes again. */
+  /** Starts to pull each source on its schedule. Each daemon that takes over does, too. */
+  poll(): void {
+    this.#isPolling = true
+    this.#daemon.poll()
+  }
+
+  /** `serve` is called with each daemon that takes over, such as when the disk takes writes again. */
   serveWith(serve: (daemon: Daemon) => void): void {
     this.#serve = serve
   }
@@ -165,7 +177,7 @@ export class Writer implements AsyncDisposable {
       async () => this.#daemon.stop(),
       async () => {
         await using before = this.#daemon
-        this.#daemon = await this.#startWithRight(before)
+        this.#daemon = this.#followingHub(await this.#startWithRight(before))
         this.#parts.log.recovery('served-read-only', '')
       },
     )
@@ -180,10 +192,10 @@ export class Writer implements AsyncDisposable {
       this.#right.grant()
       this.#parts.store.becomeWriter()
       await this.#parts.store.sweep()
-      return goOn(await Daemon.start(before.config, this.#parts, before), this.#serve)
+      return this.#goOn(await Daemon.start(before.config, this.#parts, before))
     } catch (error) {
       this.#right.revoke()
-      this.#daemon = goOn(await this.#again(before), this.#serve)
+      this.#daemon = this.#goOn(await this.#again(before))
       throw error
     }
   }
@@ -194,22 +206,59 @@ export class Writer implements AsyncDisposable {
    * the error is thrown.
    */
   async reload(config: Config, serve: (daemon: Daemon) => void): Promise<void> {
+    this.#serve = serve
+    await this.#change(() => config)
+  }
+
+  async #change(configOf: (before: Config) => Config): Promise<void> {
     await this.#changeover.change(
       async () => this.#daemon.stop(),
       async () => {
         await using before = this.#daemon
-        this.#daemon = await this.#after(before, config, serve)
+        this.#daemon = await this.#after(before, configOf(before.config))
       },
     )
   }
 
-  async #after(before: Daemon, config: Config, serve: (daemon: Daemon) => void): Promise<Daemon> {
+  async #after(before: Daemon, config: Config): Promise<Daemon> {
     try {
-      return goOn(await Daemon.start(config, this.#parts, before), serve)
+      return this.#goOn(await Daemon.start(config, this.#parts, before))
     } catch (error) {
-      this.#daemon = goOn(await this.#again(before), serve)
+      this.#daemon = this.#goOn(await this.#again(before))
       throw error
     }
+  }
+
+  #goOn(daemon: Daemon): Daemon {
+    this.#followingHub(daemon)
+    this.#serve(daemon)
+    if (this.#isPolling) daemon.poll()
+    return daemon
+  }
+
+  #followingHub(daemon: Daemon): Daemon {
+    daemon.hub.onChange(async (ids) => this.#followHub(ids))
+    return daemon
+  }
+
+  /** The list is written first: after a kill the next start has these sources. After a failure the next pull tries again. */
+  async #followHub(ids: HubSourceIds): Promise<void> {
+    const { store, log } = this.#parts
+    const before = idsOf(this.#daemon.config)
+    try {
+      await writeHubSources(store.folder, ids)
+      await this.#change((config) => withHubSources(config, ids))
+      log.recovery('hub-sources-not-applied', '')
+    } catch (error) {
+      if (isAbortError(error)) return
+      if (!(error instanceof SyncError)) throw error
+      const { code, message } = error
+      return log.failure('error', 'hub-sources-not-applied', { source: '', code, message })
+    }
+    const { sources, gone } = ids
+    const added = sources.filter((id) => !before.includes(id))
+    const removed = before.filter((id) => !sources.includes(id))
+    log.info('hub-sources', { sources: sources.length, added, removed, gone })
   }
 
   async #again(before: Daemon): Promise<Daemon> {
@@ -219,10 +268,21 @@ export class Writer implements AsyncDisposable {
     })
   }
 
+  /** Follows the log of the hub now, if there is one. Returns the sources after that. */
+  async followHub(signal: AbortSignal): Promise<readonly SourceId[]> {
+    await this.#daemon.hub.look(signal)
+    return idsOf(this.#daemon.config)
+  }
+
   /** Each handler uses the daemon that exists when its turn comes. */
   #handlers(): ControlHandlers {
     const methods = Object.keys(requestHandlers(this.#daemon, this.#daemon.config))
-    return Object.fromEntries(methods.map((method) => [method, this.#handler(method)]))
+    const follow: ControlHandler = async (params, _, signal) => {
+      expectConfig(params, this.#daemon.config)
+      // It is no request to one daemon, since it may replace the daemon.
+      return this.followHub(signal)
+    }
+    return { ...Object.fromEntries(methods.map((method) => [method, this.#handler(method)])), follow }
   }
 
   #handler(method: string): ControlHandler {
@@ -324,10 +384,17 @@ function noStateFolder({ state }: Config): SyncError {
   return new SyncError('no-state-folder', `Cannot open the state folder "${state}": it was removed`)
 }
 
-function goOn(daemon: Daemon, serve: (daemon: Daemon) => void): Daemon {
-  serve(daemon)
-  daemon.poll()
-  return daemon
+/** Without the list of a hub's sources, those that are served stay: no look at the hub has shown that they are gone. */
+async function withServedSources(config: Config, { store, readOnly }: DaemonContext): Promise<Config> {
+  if (config.follow === undefined || config.sources.length > 0) return config
+  const sources: SourceId[] = []
+  for (const { source, snapshot } of (await store.generations.current())?.sources ?? []) {
+    const { url, published } = (await store.snapshots.readWhole(snapshot)) ?? {}
+    if (published !== undefined && url === config.follow.source.url) sources.push(source)
+  }
+  const ids = { sources, gone: [] }
+  if (sources.length > 0 && readOnly?.() === undefined) await writeHubSources(store.folder, ids)
+  return withHubSources(config, ids)
 }
 
 /**

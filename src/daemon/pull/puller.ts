@@ -60,6 +60,8 @@ export interface PullerParts extends ReachingParts {
   readonly candidates: { readonly recent: ReadonlySet<string> }
   /** The objects that the channels of this hub still have. */
   readonly channels: { live(since: Date): Promise<ReadonlySet<string>> }
+  /** Called after each pull of a source of the hub that is followed. It rejects only with an error that ends the process. */
+  readonly onHubFollowed: () => Promise<void>
   /** Settled when the agents' folders link to what is served, and to nothing that may be collected. */
   readonly linking: { settled(): Promise<void> }
 }
@@ -193,6 +195,8 @@ export class Puller implements AsyncDisposable {
     this.#parts.activity.seen(source.id)
     const outcome = cleanOutcome(await this.#pull(configured, turn, requested?.reach), redactor)
     await this.#parts.report.outcome(source, outcome, clock.monotonicMs() - startMs)
+    // It is not awaited: it may end this daemon.
+    if (isOfHub(source)) void this.#parts.onHubFollowed()
     const isTaken = outcome.kind === 'updated' || outcome.kind === 'unchanged'
     if (source.kind === 'mcp' && isTaken) await this.#parts.advance.fetch(source, turn.signal)
     await this.#collectIfDue(turn.signal)
@@ -310,6 +314,11 @@ interface Turn {
   readonly trigger: Trigger
   readonly signal: AbortSignal
   readonly fetching: () => Promise<void>
+}
+
+/** True for one of the sources of a hub that is followed as a whole. */
+function isOfHub(source: Source): boolean {
+  return source.kind === 'channel' && source.isNamesake === true
 }
 
 /** A run with the use of the store that it makes. */

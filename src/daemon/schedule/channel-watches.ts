@@ -3,6 +3,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { followEvents } from '../../sync/upstream/channel/channel-events.ts'
 import type { EventParts } from '../../sync/upstream/channel/channel-events.ts'
+import { repositoryOf } from '../config/config.ts'
 import type { Config, ConfiguredSource, ReachedHost } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import { hostOf } from './host-backoff.ts'
@@ -35,8 +36,9 @@ export class ChannelWatches implements AsyncDisposable {
     const { sources, mode } = this.#parts.config
     const hubs = sources.filter(({ source }) => source.kind === 'channel' && source.place.kind === 'http')
     if (mode.offline) return
+    const channels = [...Map.groupBy(hubs, repositoryOf).values()]
     // It rejects only with an error that must end the process.
-    this.#watching = Promise.all(hubs.map(async (configured) => this.#watch(configured).catch(ignoreAbort)))
+    this.#watching = Promise.all(channels.map(async (followers) => this.#watch(followers).catch(ignoreAbort)))
   }
 
   /** Resolves when no hub is listened to any more. */
@@ -49,26 +51,32 @@ export class ChannelWatches implements AsyncDisposable {
     await this.#watching
   }
 
-  async #watch(configured: ConfiguredSource): Promise<void> {
-    const { clock, hosts } = this.#parts
+  /** `followers`: the sources that follow one channel. */
+  async #watch(followers: readonly ConfiguredSource[]): Promise<void> {
+    const [configured] = followers
+    if (configured === undefined) return
+    const { clock, hosts, onNews } = this.#parts
+    const onEvent = (): void => {
+      for (const { source } of followers) onNews(source.id)
+    }
     const { signal } = this.#stop
     for (let failures = 0; ;) {
       const closedMs = hosts.closedMs(hostOf(configured.source))
       if (closedMs > 0) await clock.wait(closedMs, signal)
       const startMs = clock.monotonicMs()
-      if ((await this.#followOnce(configured)) === 'none') return
+      if ((await this.#followOnce(configured, onEvent)) === 'none') return
       // A stream that lasted shows that the hub is well, and was restarted or has cut off what was open for long.
       failures = clock.monotonicMs() - startMs > LASTING_MS ? 0 : failures + 1
       await clock.wait(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), signal)
     }
   }
 
-  async #followOnce({ source, ...reached }: ConfiguredSource): Promise<'ended' | 'none'> {
-    const { config, hosts, keyring, onNews } = this.#parts
+  async #followOnce({ source, ...reached }: ConfiguredSource, onEvent: () => void): Promise<'ended' | 'none'> {
+    const { config, hosts, keyring } = this.#parts
     const { signal } = this.#stop
     const way = keyring.wayTo({ ...reached, source: { ...source, id: `events of ${source.id}` } })
     try {
-      return await followEvents(source.url, { limits: config.limits.fetch, way, signal }, () => onNews(source.id))
+      return await followEvents(source.url, { limits: config.limits.fetch, way, signal }, onEvent)
     } catch (error) {
       // The pulls of the source report what is wrong with its host. A server of files refuses each time.
       if (!(error instanceof SyncError)) throw error

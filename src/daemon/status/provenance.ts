@@ -128,7 +128,7 @@ export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store
     upstream: upstreamOf(asked, store),
     ...(isContractUnserved(source, skill) && { hasUnservedContract: true as const }),
     ...(verified !== undefined && { verified }),
-    ...publishedOf(snapshot, skill),
+    ...publishedOf(source, snapshot, skill),
     lock: lockedAs(skill, lock),
     signers: proof.signers,
     rebuiltFrom: snapshot.rebuiltFrom,
@@ -137,8 +137,9 @@ export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store
   }
 }
 
-function publishedOf({ published }: Snapshot, { path }: Skill): Pick<Provenance, 'published'> {
-  const source = published?.sources.find((one) => isBelow(path, one.source))
+function publishedOf(of: Source, { published }: Snapshot, { path }: Skill): Pick<Provenance, 'published'> {
+  const isNamesake = of.kind === 'channel' && of.isNamesake === true
+  const source = published?.sources.find((one) => isNamesake || isBelow(path, one.source))
   if (published === undefined || source === undefined) return {}
   const { log, entry } = published
   return { published: { log, ...(entry && { entry }), source } }

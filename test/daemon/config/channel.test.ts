@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { parseConfig } from '../../../src/daemon/config/config.ts'
+import { parseConfig, withHubSources } from '../../../src/daemon/config/config.ts'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import { sourceId } from '../../sync/store/samples.ts'
 
 const ENVIRONMENT = environmentOf({}, '/home/ada')
 const KEY = 'skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW'
@@ -179,4 +180,56 @@ test('a folder has no host, and a token never crosses the network in clear', () 
 
   expect(inFolder).toEqual(['sources[0].auth: is only for the address of a channel: a folder has no host'])
   expect(inClear.join('\n')).toContain('would cross the network in clear')
+})
+
+const FOLLOW = `url: 'https://skills.example.com/channel/', key: '${KEY}'`
+
+test('a hub can be followed in place of sources, with the access and the times of a source', () => {
+  const config = parse(`follow: { ${FOLLOW}, max_age: 3d, every: 30s, update: review, auth: { token: { env: T } } }`)
+
+  expect(config.sources).toEqual([])
+  expect(config.follow).toMatchObject({
+    source: {
+      kind: 'channel',
+      isNamesake: true,
+      url: 'https://skills.example.com/channel/',
+      maxAgeMs: 259_200_000,
+      schedule: { kind: 'every', periodMs: 30_000 },
+      update: 'review',
+      include: ['**'],
+    },
+    access: { kind: 'bearer', token: { kind: 'env', name: 'T' } },
+  })
+})
+
+test('each source of a followed hub has the access that `defaults` give to its address', () => {
+  const defaults = "defaults: [{ match: 'https://skills.example.com', auth: { token: { env: SHARED } } }]"
+
+  const config = withHubSources(parse(defaults, `follow: { ${FOLLOW} }`), {
+    sources: [sourceId('a'), sourceId('b')],
+    gone: [sourceId('b')],
+  })
+
+  const access = { kind: 'bearer', token: { kind: 'env', name: 'SHARED' } }
+  expect(config.sources).toMatchObject([
+    { source: { id: 'a' }, access },
+    { source: { id: 'b', isGone: true }, access },
+  ])
+})
+
+test.each([
+  [[`follow: { ${FOLLOW} }`, HUB], 'follow: is used together with `sources`'],
+  [['state: state'], 'sources: is missing'],
+  [[`follow: { ${FOLLOW}, path: x }`], 'follow: needs exactly one of `url`, `path`'],
+  [[`follow: { ${FOLLOW}, every: 1m, schedule: '0 * * * *' }`], 'follow.every: is used together with `schedule`'],
+  [[`follow: { ${FOLLOW}, include: ['a/**'] }`], 'follow.include'],
+  [[`follow: { path: x, key: '${KEY}', auth: { token: { env: T } } }`], 'follow.auth: is only for the address'],
+  [
+    [`follow: { url: 'http://skills.example.com/', key: '${KEY}', auth: { token: { env: T } } }`],
+    'follow.auth: would cross the network',
+  ],
+  [[`follow: { url: 'https://a.example/', key: ['${KEY}', '${OTHER_KEY}'] }`], 'follow: has keys with different names'],
+  [[`follow: { url: 'https://a.example/' }`], 'follow.key'],
+])('%j is refused: %s', (lines, message) => {
+  expect(problems(...lines).join('\n')).toContain(message)
 })

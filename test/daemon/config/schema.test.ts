@@ -37,8 +37,8 @@ test('every key is honoured by this version or stands in the table of later ones
         (key === later.key || key.startsWith(`${later.key}.`) || key.startsWith(`${later.key}[]`)),
     )
 
-  // What `defaults` says of many sources, and `publish` of a host, is what each source can say.
-  const shared = /^(?:defaults\[\]\.(?!match$)|publish\[\]\.(?:auth|ca|proxy)\b)/
+  // What `defaults` says of many sources, `publish` of a host, and `follow` of a hub, is what each source can say.
+  const shared = /^(?:defaults\[\]\.(?!match$)|publish\[\]\.(?:auth|ca|proxy)\b|follow\.(?:brakes|auth|ca|proxy)\b)/
   const honoured = keys.filter((key) => !isLater(key) && !shared.test(key))
 
   expect(honoured.toSorted()).toEqual(HONOURED.toSorted())
@@ -104,6 +104,7 @@ const HONOURED = [
   ...['', '.name', '.key', '.key.env', '.key.file', '.key.credential'].map((key) => `channel${key}`),
   ...['env', 'file', 'credential'].map((key) => `channel.key[].${key}`),
   ...['', '.url', '.path', '.key', '.max_age'].map((key) => `sources[].follow${key}`),
+  ...['', '.url', '.path', '.key', '.max_age', '.update', '.every', '.schedule'].map((key) => `follow${key}`),
   ...['ca', 'proxy', 'proxy.url', 'proxy.auth'].map((key) => `sources[].${key}`),
   ...['basic', 'basic.username', 'header', 'header.name'].map((key) => `sources[].proxy.auth.${key}`),
   ...['', '.env', '.file', '.credential'].flatMap((key) =>

@@ -70,6 +70,17 @@ test('a hub that asks for a pause is left alone for as long', async () => {
   expect(world.paths).toEqual(['/channel/events'])
 })
 
+test('one stream reports the news of a hub to all sources that follow it', async () => {
+  const sources = ['a', 'b', 'c']
+  await using world = await open((response) => startStream(response), { sources })
+  const response = await world.connected
+
+  response.write('data: {"checkpoint":"a"}\n\n')
+
+  await expect.poll(() => world.news, { timeout: 60_000 }).toEqual(sources)
+  expect(world.paths).toEqual(['/channel/events'])
+})
+
 test('without a network no hub is asked', async () => {
   await using world = await open((response) => startStream(response), { isOffline: true })
   await world.watches.ended
@@ -93,7 +104,7 @@ function startStream(response: ServerResponse): void {
 }
 
 /** A daemon's watches of one hub, whose answers a test chooses. */
-async function open(answer: (response: ServerResponse) => void, { isOffline = false } = {}) {
+async function open(answer: (response: ServerResponse) => void, { isOffline = false, sources = ['hub'] } = {}) {
   const paths: (string | undefined)[] = []
   const { promise: connected, resolve: onConnected } = Promise.withResolvers<ServerResponse>()
   const server = createServer((request, response) => {
@@ -105,7 +116,8 @@ async function open(answer: (response: ServerResponse) => void, { isOffline = fa
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'skillsyncd.yaml')
   const url = `http://127.0.0.1:${portOf(server)}/channel/`
-  await writeFile(file, `sources: [{ id: hub, follow: { url: "${url}", key: "${KEY}" } }]\n`)
+  const entries = sources.map((id) => `{ id: ${id}, follow: { url: "${url}", key: "${KEY}" } }`)
+  await writeFile(file, `sources: [${entries.join(', ')}]\n`)
   const config = await readConfig({ file })
   const news: string[] = []
   const clock = new RecordingClock()

@@ -14,6 +14,7 @@ import { lockUseText } from '../../status/lock-text.ts'
 import { lockFileOf } from '../../trust/lock-rules.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
+import { withHubLook } from '../daemon-client.ts'
 import { pullOneSource } from '../pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import type { SourceReader } from '../store-reader.ts'
@@ -31,7 +32,7 @@ export const lock: Command = {
   examples: ['skillsyncd lock', 'skillsyncd lock --prune'],
   options: { prune: { type: 'boolean', help: 'remove entries of sources that are no longer configured' } },
   async run(context) {
-    const config = await configFor(context)
+    const config = await withHubLook(context, await configFor(context))
     const file = lockFileOf(config)
     const before = await readLock(file)
     const missing = [...new Set(sourcesOf(context.operands, config))].filter((id) => before?.sources.has(id) !== true)

@@ -1,7 +1,7 @@
 import { sourcesOf } from '../../control/requests.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
-import { withWriter } from '../daemon-client.ts'
+import { withHubLook, withWriter } from '../daemon-client.ts'
 import { exitOfPulls, linesOfProblems, linesOfPull, pullWithProgress } from '../pull-results.ts'
 
 export const sync: Command = {
@@ -15,7 +15,7 @@ export const sync: Command = {
   examples: ['skillsyncd sync', 'skillsyncd sync team'],
   options: MODE_OPTIONS,
   async run(context) {
-    const config = await configFor(context)
+    const config = await withHubLook(context, await configFor(context))
     const ids = sourcesOf(context.operands, config)
     const { ends, problems } = await withWriter(context, config, (ask) => pullWithProgress(context, ids, ask))
     if (context.json) printJson(context, { sources: ends, problems })

@@ -24,6 +24,7 @@ import type { SyncEnd } from '../../status/pull-result.ts'
 import { followedBy, lockFileOf } from '../../trust/lock-rules.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
+import { withHubLook } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
 import { exitOfPulls, linesOfPull, pullOneSource } from '../pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
@@ -50,7 +51,7 @@ export const update: Command = {
     },
   },
   async run(context) {
-    const config = await configFor(context)
+    const config = await withHubLook(context, await configFor(context))
     const file = lockFileOf(config)
     const ids = [...new Set(sourcesOf(context.operands, config))]
     const precise = preciseOf(context)

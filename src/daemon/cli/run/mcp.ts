@@ -127,12 +127,14 @@ async function write({ context, config, log, follower }: FollowingWriter, signal
   const writer = await Writer.open({ ...candidateOf({ context, config, log }), handlers }, signal)
   if ('heldBy' in writer) return false
   await using _writer = writer
-  using _reading = follower.readWith(writer.daemon.serving.read)
+  let { read } = writer.daemon.serving
+  writer.serveWith((daemon) => ({ read } = daemon.serving))
+  using _reading = follower.readWith(async (...asked) => read(...asked))
   using _looking = follower.lookWith((source) => writer.daemon.look(source))
   // It rejects only with an error that is meant to end the process.
   using _listening = writer.daemon.registry.listen(() => void follower.look())
   await writer.daemon.tellChanges()
-  writer.daemon.poll()
+  writer.poll()
   const isHandedOver = await Promise.race([handedOver.promise, untilAborted(AbortSignal.any([signal, writer.lost]))])
   const { reason }: { readonly reason: unknown } = writer.lost
   if (reason instanceof HeldByOther) {

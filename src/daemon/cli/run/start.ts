@@ -71,7 +71,7 @@ export const start: Command = {
       logStart(log, writer.daemon, operationsUrl)
       await writer.daemon.tellChanges()
       writer.serveWith(serve)
-      writer.daemon.poll()
+      writer.poll()
       const { file } = config
       const read = file === undefined ? undefined : async () => configFor(withFile(context, file))
       const listenBy = (by: Config): ListenAddress => listenOn(context, by, sockets)

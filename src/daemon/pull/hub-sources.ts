@@ -1,0 +1,162 @@
+import { isDeepStrictEqual } from 'node:util'
+import { ignoreAbort } from '../../base/abort-error.ts'
+import { SerialQueue } from '../../base/serial-queue.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { offeredCount } from '../../sync/pull/followed-ref.ts'
+import { isMassDeletion } from '../../sync/pull/snapshot-policy.ts'
+import type { HubSourceIds } from '../../sync/store/hub-sources.ts'
+import { ChannelUpstream } from '../../sync/upstream/channel/channel-upstream.ts'
+import { configuredIn, idsOf, withHubSources } from '../config/config.ts'
+import type { Config, ConfiguredSource } from '../config/config.ts'
+import type { DaemonContext } from '../context.ts'
+import type { Keyring } from '../credentials/keyring.ts'
+import { hostOf } from '../schedule/host-backoff.ts'
+import type { HostBackoff } from '../schedule/host-backoff.ts'
+import type { KnownLock } from '../trust/known-lock.ts'
+import { isBound } from '../trust/lock-rules.ts'
+import type { ServedCatalog } from './served-catalog.ts'
+
+/** The parts that decide which sources of a hub are followed. */
+export interface HubSourcesParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
+  readonly config: Config
+  readonly keyring: Pick<Keyring, 'wayTo'>
+  readonly hosts: HostBackoff
+  readonly served: Pick<ServedCatalog, 'currentOf'>
+  readonly lock: Pick<KnownLock, 'standingOf'>
+}
+
+/**
+ * The sources of a hub that this configuration follows as a whole. They change when the hub adds or removes one; then the
+ * daemon needs another configuration.
+ */
+export class HubSources implements AsyncDisposable {
+  readonly #parts: HubSourcesParts
+  readonly #over = new AbortController()
+  readonly #queue = new SerialQueue()
+  #watching: Promise<void> = Promise.resolve()
+  #onChange: (ids: HubSourceIds) => Promise<void> = async () => {}
+
+  constructor(parts: HubSourcesParts) {
+    this.#parts = parts
+  }
+
+  /** `change` applies the configuration with these sources of the hub, and disposes of this daemon. */
+  onChange(change: (ids: HubSourceIds) => Promise<void>): void {
+    this.#onChange = change
+  }
+
+  /** Looks for the first sources, as long as there are none; later the pulls of these do. */
+  start(): void {
+    const { follow } = this.#parts.config
+    if (follow === undefined || idsOf(this.#parts.config).length > 0) return
+    // It rejects only with an error that must end the process.
+    this.#watching = this.#untilFound(follow).catch(ignoreAbort)
+  }
+
+  /**
+   * Follows the log of the hub now, and applies the sources that it names. Throws a `SyncError` if that fails and no source
+   * is known, whose pull would report it.
+   */
+  async look(signal: AbortSignal): Promise<void> {
+    const { follow } = this.#parts.config
+    if (follow === undefined) return
+    try {
+      await this.#follow(follow, signal)
+      await this.check()
+    } catch (error) {
+      if (!(error instanceof SyncError) || idsOf(this.#parts.config).length === 0) throw error
+    }
+  }
+
+  /** Applies the sources that the log of the hub names, as far as it was followed. */
+  async check(): Promise<void> {
+    await this.#queue.next(async () => {
+      const ids = await this.#wanted()
+      if (ids !== undefined && !this.#over.signal.aborted) await this.#onChange(ids)
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort()
+    await this.#watching
+  }
+
+  async #untilFound(follow: ConfiguredSource): Promise<void> {
+    const { clock, log, hosts } = this.#parts
+    const { signal } = this.#over
+    for (let failures = 0; ; failures += 1) {
+      try {
+        await this.#follow(follow, signal)
+        // It is not awaited: it ends this.
+        void this.check()
+        log.recovery(EVENT, '')
+      } catch (error) {
+        if (!(error instanceof SyncError)) throw error
+        const { code, message, retryAfterMs } = error
+        if (retryAfterMs !== undefined) hosts.close(hostOf(follow.source), retryAfterMs)
+        log.failure('warn', EVENT, { source: '', code, message })
+      }
+      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
+      await clock.wait(Math.max(pauseMs, hosts.closedMs(hostOf(follow.source))), signal)
+    }
+  }
+
+  async #follow(follow: ConfiguredSource, signal: AbortSignal): Promise<void> {
+    const { config, store, clock, keyring } = this.#parts
+    const { source } = follow
+    if (source.kind !== 'channel') throw new TypeError('A hub is followed by its channel')
+    if (config.mode.offline && source.place.kind === 'http')
+      throw new SyncError('source-unreachable', `Cannot follow "${source.url}": --offline forbids network access`)
+    const followed = { objects: store.objects, logs: store.followed, now: () => clock.now() }
+    const upstream = new ChannelUpstream(source, { limits: config.limits.fetch, way: keyring.wayTo(follow), followed })
+    using _lease = store.objects.lease()
+    await upstream.resolve(signal)
+  }
+
+  /** `undefined` if the configuration has the right sources, or nothing is known of the hub yet. */
+  async #wanted(): Promise<HubSourceIds | undefined> {
+    const { config, store } = this.#parts
+    // A lock must have exactly the sources of the configuration.
+    if (config.follow === undefined || config.mode.locked) return undefined
+    const record = await store.followed.read('all-sources')
+    if (record?.sources === undefined) return undefined
+    const ids = this.#withGone([...record.sources.keys()])
+    return isDeepStrictEqual(withHubSources(config, ids).sources, config.sources) ? undefined : ids
+  }
+
+  /**
+   * The sources of the hub, and those that it has no more but that stay: the lock has them, or so many skills would go
+   * with them that an operator decides. Their pulls find no skill, and wait for approval.
+   */
+  #withGone(ofHub: readonly SourceId[]): HubSourceIds {
+    const { config } = this.#parts
+    const absent = config.sources.filter(({ source }) => !ofHub.includes(source.id))
+    const count = (sources: readonly ConfiguredSource[]): number =>
+      sources.reduce((sum, { source }) => sum + this.#skillsOf(source.id), 0)
+    const before = count(config.sources)
+    const isMass = isMassDeletion(before, before - count(absent))
+    const stays = ({ source }: ConfiguredSource): boolean => {
+      if (this.#isLocked(source.id)) return true
+      const isKnownGone = source.kind === 'channel' && source.isGone === true
+      const isHeld = source.brakes.massDeletion === 'hold' && (isMass || isKnownGone)
+      return isHeld && this.#skillsOf(source.id) > 0
+    }
+    const gone = absent.filter(stays).map(({ source }) => source.id)
+    return { sources: [...ofHub, ...gone], gone }
+  }
+
+  #isLocked(id: SourceId): boolean {
+    const { config, lock, store } = this.#parts
+    return isBound(lock.standingOf(configuredIn(config, id).source, store.decisions.knownOf(id)))
+  }
+
+  #skillsOf(id: SourceId): number {
+    return offeredCount(this.#parts.served.currentOf(id)?.snapshot.skills ?? [])
+  }
+}
+
+const EVENT = 'hub-not-followed'
+
+const FIRST_PAUSE_MS = 5_000
+const LONGEST_PAUSE_MS = 300_000

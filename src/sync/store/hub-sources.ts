@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { canonicalJson } from '../../base/canonical-json.ts'
+import { isObject } from '../../base/json-object.ts'
+import { parseJson } from '../../base/json-value.ts'
+import { isSourceId } from '../model/source-id.ts'
+import type { SourceId } from '../model/source-id.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { writeWhole } from './files/atomic.ts'
+import { cannot, unlessAbsent } from './files/disk-error.ts'
+import type { StateFolder } from './files/state-folder.ts'
+
+// The sources of a hub that a configuration follows as a whole. They are in a file of their own, since a configuration is
+// read before its store is opened.
+
+const NAME = 'hub-sources.json'
+
+/** The sources of a hub that are followed. */
+export interface HubSourceIds {
+  /** In the order of the hub, and those that stay behind them. */
+  readonly sources: readonly SourceId[]
+  /** Those that the hub has no more, but that stay until an operator decides, or until the lock has them no more. */
+  readonly gone: readonly SourceId[]
+}
+
+/** `undefined` if none were written yet. Throws `store-failed` for a damaged file. */
+export async function readHubSources(state: string): Promise<HubSourceIds | undefined> {
+  const file = join(state, 'logs', NAME)
+  const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
+  if (text === undefined) return undefined
+  const value = parseJson(text)
+  const { sources, gone } = isObject(value) ? value : {}
+  if (areIds(sources) && areIds(gone)) return { sources, gone }
+  const message = `Cannot read "${file}": it is damaged; remove it, and the next start takes the sources that are served`
+  throw new SyncError('store-failed', message)
+}
+
+function areIds(value: unknown): value is readonly SourceId[] {
+  return Array.isArray(value) && value.every((id) => typeof id === 'string' && isSourceId(id))
+}
+
+/** Writes the sources, on the disk before it resolves. */
+export async function writeHubSources(state: StateFolder, ids: HubSourceIds): Promise<void> {
+  await state.expectRight()
+  await writeWhole(state.at('logs', NAME), canonicalJson(ids))
+}
