@@ -162,6 +162,11 @@ export function withHubSources(config: Config, { sources: ids, gone }: HubSource
   return { ...config, sources }
 }
 
+/** The sources. Before those of a followed hub are known, what they have in common counts as one. */
+export function reachedBy({ sources, follow }: Config): readonly ConfiguredSource[] {
+  return sources.length === 0 && follow !== undefined ? [follow] : sources
+}
+
 /** The ids of the sources, in the order of the file. */
 export function idsOf({ sources }: Config): SourceId[] {
   return sources.map(({ source }) => source.id)

@@ -4,7 +4,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isUnwritable } from '../../sync/store/files/disk-error.ts'
 import type { HubSourceIds } from '../../sync/store/hub-sources.ts'
-import { writeHubSources } from '../../sync/store/hub-sources.ts'
+import { readHubSources, writeHubSources } from '../../sync/store/hub-sources.ts'
 import { migrateState, migrationFailure } from '../../sync/store/migration/migrate-state.ts'
 import { NotMigrated, Store } from '../../sync/store/store.ts'
 import type { Log } from '../base/log.ts'
@@ -80,7 +80,7 @@ export class Writer implements AsyncDisposable {
       const store = await storeOf(candidate, right)
       const readOnly = (): SyncError | undefined => right.readOnly
       const parts = { store, clock: systemClock, log, environment, redactor, readOnly }
-      const daemon = await Daemon.start(await withServedSources(config, parts), parts)
+      const daemon = await Daemon.start(await withHubList(config, parts), parts)
       const writer = new Writer(daemon, parts, { right, socket, handlers })
       await writer.#listen()
       writer.#watching = writer.#watch()
@@ -384,17 +384,26 @@ function noStateFolder({ state }: Config): SyncError {
   return new SyncError('no-state-folder', `Cannot open the state folder "${state}": it was removed`)
 }
 
-/** Without the list of a hub's sources, those that are served stay: no look at the hub has shown that they are gone. */
-async function withServedSources(config: Config, { store, readOnly }: DaemonContext): Promise<Config> {
-  if (config.follow === undefined || config.sources.length > 0) return config
+/**
+ * Without a list of the hub's sources, those of the lock are followed, or else those that are served: no look at the hub
+ * has shown that they are gone.
+ */
+async function withHubList(config: Config, { store, readOnly }: DaemonContext): Promise<Config> {
+  if (config.follow === undefined || (await readHubSources(config.state)) !== undefined) return config
+  const locked = idsOf(config)
+  const ids = { sources: locked.length > 0 ? locked : await servedOf(config.follow.source.url, store), gone: [] }
+  if (ids.sources.length > 0 && readOnly?.() === undefined) await writeHubSources(store.folder, ids)
+  return withHubSources(config, ids)
+}
+
+/** The sources of the channel at this address that are served. */
+async function servedOf(channel: string, store: Store): Promise<readonly SourceId[]> {
   const sources: SourceId[] = []
   for (const { source, snapshot } of (await store.generations.current())?.sources ?? []) {
     const { url, published } = (await store.snapshots.readWhole(snapshot)) ?? {}
-    if (published !== undefined && url === config.follow.source.url) sources.push(source)
+    if (published !== undefined && url === channel) sources.push(source)
   }
-  const ids = { sources, gone: [] }
-  if (sources.length > 0 && readOnly?.() === undefined) await writeHubSources(store.folder, ids)
-  return withHubSources(config, ids)
+  return sources
 }
 
 /**

@@ -1,6 +1,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { UsageError } from '../base/usage-error.ts'
+import { reachedBy } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { Service } from './units.ts'
 
@@ -34,8 +35,8 @@ export async function expectUserSees({ program, config, state }: Service): Promi
  * The skill folders that the sandbox of the system service hides. The service starts without them and reports that in
  * its status.
  */
-export async function hiddenFolders({ sources }: Config): Promise<readonly string[]> {
-  const folders = sources.flatMap(({ source }) => {
+export async function hiddenFolders(config: Config): Promise<readonly string[]> {
+  const folders = reachedBy(config).flatMap(({ source }) => {
     if (source.kind === 'channel' && source.place.kind === 'folder') return [source.place.path]
     return source.kind === 'directory' ? [source.path] : []
   })

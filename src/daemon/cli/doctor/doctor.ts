@@ -6,7 +6,7 @@ import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { configOfSources } from '../../config/command-line-config.ts'
 import { ConfigError } from '../../config/config-error.ts'
-import { idsOf } from '../../config/config.ts'
+import { idsOf, reachedBy } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { paintFor } from '../colors.ts'
@@ -80,7 +80,13 @@ export const doctor: Command = {
     const { config: whole, told } = await readConfiguration(context)
     const named = told.state === 'ok' && context.operands.length > 0 ? sourcesOf(context.operands, whole) : []
     const config = named.length === 0 ? whole : sourcesAlone(whole, named)
-    const ground = { config, whole, environment, redactor, clock: systemClock }
+    const ground = {
+      config: { ...config, sources: reachedBy(config) },
+      whole,
+      environment,
+      redactor,
+      clock: systemClock,
+    }
     const groups = values['offline'] === true ? GROUPS : [...GROUPS, ...AWAY]
     const checks = [...groups.flatMap((group) => group(ground)), ...contractChecks(whole, idsOf(config))]
     const found = [told, ...(await examine(checks, systemClock, signal))]
@@ -108,6 +114,11 @@ async function seconds(context: Context, config: Config, named: readonly SourceI
   return checked
 }
 
+function sourcesText({ sources, follow }: Config): string {
+  const count = countOf(sources.length, 'source')
+  return follow === undefined ? count : `${count} of the hub at ${follow.source.url}`
+}
+
 /** Reads the configuration. If it is unusable, the machine is still checked, without sources. */
 async function readConfiguration(context: Context): Promise<{ readonly config: Config; readonly told: CheckResult }> {
   const { ok, fail } = verdicts('configuration')
@@ -115,7 +126,7 @@ async function readConfiguration(context: Context): Promise<{ readonly config: C
     // `--offline` limits only this command: a daemon that was started without it must still answer.
     const config = { ...(await configFor(context)), mode: { locked: false, offline: false } }
     const where = config.file ?? 'the command line'
-    return { config, told: ok(`${where}: valid, ${countOf(config.sources.length, 'source')}`) }
+    return { config, told: ok(`${where}: valid, ${sourcesText(config)}`) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const { environment, values } = context
