@@ -74,7 +74,7 @@ export function compose(loaded: LoadedParts) {
   const search = new Searching({ ...loaded, state: config.state })
   const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
-  const status = new StatusReader({ ...base, scheduler, pendingOf, fetchedFrom, publications })
+  const status = new StatusReader({ ...base, scheduler, pendingOf, fetchedFrom, publications, hub })
   const page = new PageData({
     ...loaded,
     pendingOf,

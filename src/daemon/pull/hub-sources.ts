@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ignoreAbort } from '../../base/abort-error.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { mendOf, SyncError } from '../../sync/model/sync-error.ts'
 import { offeredCount } from '../../sync/pull/followed-ref.ts'
 import { isMassDeletion } from '../../sync/pull/snapshot-policy.ts'
 import type { HubSourceIds } from '../../sync/store/hub-sources.ts'
@@ -13,12 +13,13 @@ import type { DaemonContext } from '../context.ts'
 import type { Keyring } from '../credentials/keyring.ts'
 import { hostOf } from '../schedule/host-backoff.ts'
 import type { HostBackoff } from '../schedule/host-backoff.ts'
+import type { Condition, FollowedHub } from '../status/status.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
 import { isBound } from '../trust/lock-rules.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 
 /** The parts that decide which sources of a hub are followed. */
-export interface HubSourcesParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
+export interface HubSourcesParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'redactor'> {
   readonly config: Config
   readonly keyring: Pick<Keyring, 'wayTo'>
   readonly hosts: HostBackoff
@@ -35,6 +36,7 @@ export class HubSources implements AsyncDisposable {
   readonly #over = new AbortController()
   readonly #queue = new SerialQueue()
   #watching: Promise<void> = Promise.resolve()
+  #condition: Condition | undefined
   #onChange: (ids: HubSourceIds) => Promise<void> = async () => {}
 
   constructor(parts: HubSourcesParts) {
@@ -44,6 +46,13 @@ export class HubSources implements AsyncDisposable {
   /** `change` applies the configuration with these sources of the hub, and disposes of this daemon. */
   onChange(change: (ids: HubSourceIds) => Promise<void>): void {
     this.#onChange = change
+  }
+
+  /** `undefined` if a source of the hub is known: its own status has what is wrong then. */
+  get status(): FollowedHub | undefined {
+    const { config } = this.#parts
+    if (config.follow === undefined || config.sources.length > 0) return undefined
+    return { url: config.follow.source.url, ...(this.#condition && { condition: this.#condition }) }
   }
 
   /** Looks for the first sources, as long as there are none; later the pulls of these do. */
@@ -83,7 +92,7 @@ export class HubSources implements AsyncDisposable {
   }
 
   async #untilFound(follow: ConfiguredSource): Promise<void> {
-    const { clock, log, hosts } = this.#parts
+    const { clock, log, hosts, redactor } = this.#parts
     const { signal } = this.#over
     for (let failures = 0; ; failures += 1) {
       try {
@@ -91,9 +100,12 @@ export class HubSources implements AsyncDisposable {
         // It is not awaited: it ends this.
         void this.check()
         log.recovery(EVENT, '')
+        this.#condition = undefined
       } catch (error) {
         if (!(error instanceof SyncError)) throw error
-        const { code, message, retryAfterMs } = error
+        const { code, retryAfterMs } = error
+        const message = redactor.clean(error.message)
+        this.#condition = { code, message, mend: mendOf(code) }
         if (retryAfterMs !== undefined) hosts.close(hostOf(follow.source), retryAfterMs)
         log.failure('warn', EVENT, { source: '', code, message })
       }

@@ -17,7 +17,7 @@ import { unreadyIn } from './readiness.ts'
 import type { PullReport } from './report.ts'
 import { statusLine } from './status-line.ts'
 import { statusOf } from './status.ts'
-import type { HttpStatus, Status } from './status.ts'
+import type { FollowedHub, HttpStatus, Status } from './status.ts'
 import type { UpgradeDiagnostic } from './upgrade-notices.ts'
 
 export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOnly'> {
@@ -34,6 +34,7 @@ export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOn
   readonly pendingOf: (id: SourceId) => readonly string[]
   readonly publications: { readonly status: readonly PublicationStatus[] }
   readonly channels: { readonly status: readonly ChannelStatus[] }
+  readonly hub: { readonly status: FollowedHub | undefined }
   readonly notices: readonly UpgradeDiagnostic[]
   readonly startedAt: Date
 }
@@ -55,7 +56,7 @@ export class StatusReader {
   /** `leavesFindings` leaves out the findings in skills, which take longest to collect. */
   status(leavesFindings: boolean): Status {
     const { config, registry, report, scheduler, activity, lock, served, store, readOnly } = this.#parts
-    const { fetchedFrom, notices, startedAt, publications, channels } = this.#parts
+    const { fetchedFrom, notices, startedAt, publications, channels, hub } = this.#parts
     const { known, disabled, loss, approvals } = store.decisions
     return statusOf({
       leavesFindings,
@@ -74,6 +75,7 @@ export class StatusReader {
       notices,
       publications: publications.status,
       channels: channels.status,
+      hub: hub.status,
       startedAt,
       readOnly: readOnly?.(),
       http: this.#http?.(),

@@ -64,6 +64,8 @@ export interface Status {
   readonly publications?: readonly PublicationStatus[]
   /** The channels of this hub. */
   readonly channels?: readonly ChannelStatus[]
+  /** The hub that is followed in place of sources; absent once a source of it is known. */
+  readonly hub?: FollowedHub
   /** Changes of this version that affect this installation; empty after they were reported. */
   readonly notices: readonly NoticeRow[]
   /** The process that answers; absent if none runs and the state folder was read. */
@@ -222,6 +224,13 @@ export interface Condition extends Diagnostic<SyncErrorCode> {
   readonly credential?: string
 }
 
+/** A hub of which no source is known yet. */
+export interface FollowedHub {
+  readonly url: string
+  /** The reason why its channel could not be read. */
+  readonly condition?: Condition
+}
+
 /** A diagnostic of a survey, in the shape of `status --json`. */
 export interface SourceDiagnostic extends SkillDiagnostic {
   /** `link`: as `strayLinks` defines it. */
@@ -259,6 +268,7 @@ export interface StatusInput {
   readonly publications?: readonly PublicationStatus[]
   /** The channels of this hub. */
   readonly channels?: readonly ChannelStatus[]
+  readonly hub?: FollowedHub | undefined
   readonly notices: readonly UpgradeDiagnostic[]
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
@@ -273,7 +283,7 @@ export interface StatusInput {
 }
 
 export function statusOf(input: StatusInput): Status {
-  const { config, catalog, startedAt, readOnly, http, loss, publications, channels } = input
+  const { config, catalog, startedAt, readOnly, http, loss, publications, channels, hub } = input
   return {
     version: VERSION,
     state: config.state,
@@ -288,6 +298,7 @@ export function statusOf(input: StatusInput): Status {
     servedLost: servedLost(input.lost),
     ...((publications?.length ?? 0) > 0 && { publications }),
     ...((channels?.length ?? 0) > 0 && { channels }),
+    ...(hub !== undefined && { hub }),
     notices: input.notices.map(({ code, message }) => ({ change: code, message })),
     ...(readOnly !== undefined && {
       readOnly: { code: readOnly.code, message: readOnly.message, mend: mendOf(readOnly.code) },

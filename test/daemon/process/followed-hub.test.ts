@@ -1,5 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
@@ -214,6 +215,18 @@ test('a daemon that polls finds the first sources by itself', async () => {
   desk.writer.poll()
 
   await expect.poll(() => desk.served, { timeout: 60_000 }).toEqual(served(A))
+})
+
+test('a daemon that cannot read the channel says so in its status', async () => {
+  await using desk = await Desk.open()
+  await desk.start()
+  expect(desk.writer.daemon.status().hub).toEqual({ url: pathToFileURL(desk.channel).href })
+
+  desk.writer.poll()
+
+  await expect
+    .poll(() => desk.writer.daemon.status().hub?.condition?.code, { timeout: 60_000 })
+    .toBe('repository-not-found')
 })
 
 /** The URIs of these skills, with their digests. */

@@ -2,7 +2,9 @@ import { agoText } from '../../../base/text/age-text.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { needsOperator } from '../../publish/publication-status.ts'
 import type { ChannelStatus, PublicationStatus } from '../../publish/publication-status.ts'
+import type { FollowedHub } from '../../status/status.ts'
 import type { Paint } from '../colors.ts'
+import { mendLine } from './status-block.ts'
 
 /** The lines of the status about published branches. A failure quotes its server. */
 export function publicationLines(
@@ -31,6 +33,15 @@ export function channelLines(channels: readonly ChannelStatus[], now: Date, pain
     const text = `${place}: ${condition.code} since ${agoText(condition.since, now)}: ${condition.message}`
     return [paint(needsOperator(channel) ? 'red' : 'yellow', printableLine(text)), `  ${condition.mend}`]
   })
+}
+
+/** The lines of the status about a followed hub of which no source is known yet. */
+export function hubLines(hub: FollowedHub | undefined, paint: Paint): readonly string[] {
+  if (hub === undefined) return []
+  const { url, condition } = hub
+  const place = printableLine(`follows ${url}; no source of it is known yet`)
+  if (condition === undefined) return [place]
+  return [place, paint('red', printableLine(`! ${condition.code}: ${condition.message}`)), `  ${mendLine(condition)}`]
 }
 
 function channelPlace({ to, pack }: ChannelStatus): string {

@@ -38,7 +38,7 @@ import { paintFor } from '../colors.ts'
 import type { Paint } from '../colors.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
-import { channelLines, publicationLines } from './publication-lines.ts'
+import { channelLines, hubLines, publicationLines } from './publication-lines.ts'
 import { blockOf } from './status-block.ts'
 import { tableOf } from './status-table.ts'
 import type { TableLook } from './status-table.ts'
@@ -70,7 +70,8 @@ export const status: Command = {
       const sorted = { ...whole, sources: byUrgency(sources, now) }
       printLines(context, linesOf(sorted, { attention, ...linked }, lookOf(context, now)))
     }
-    const isUnpublished = whole.publications?.some(needsOperator) === true
+    const published = [...(whole.publications ?? []), ...(whole.channels ?? [])]
+    const isUnpublished = published.some(needsOperator) || whole.hub?.condition !== undefined
     const areLost = whole.decisionsLost !== undefined || whole.servedLost.length > 0
     const needsPerson =
       attention.person > 0 || areLost || isUnpublished || diagnosticsAbout(ids, whole.problems).length > 0
@@ -214,6 +215,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
     ...publicationLines(now.publications ?? [], look.now, look.paint),
     ...channelLines(now.channels ?? [], look.now, look.paint),
+    ...hubLines(now.hub, look.paint),
     ...(foldersError === undefined ? [] : [printableLine(foldersError)]),
     attentionLine(now.sources, attention, look.paint),
     ...sourceLines(now, look),
