@@ -7,6 +7,7 @@ export default mergeConfig(
   defineConfig({
     test: {
       include: [
+        'test/daemon/publish/channel.law.test.ts',
         'test/serve/http/packs.law.test.ts',
         'test/serve/marketplace/histories.law.test.ts',
         'test/serve/mcp/resources/derived/derived-changes.test.ts',

@@ -1,3 +1,4 @@
+import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
@@ -6,6 +7,7 @@ import { ChannelPublisher } from '../../../src/daemon/publish/channel-publisher.
 import type { ChannelEnd } from '../../../src/daemon/publish/channel-publisher.ts'
 import { buildCatalog, EMPTY_CATALOG } from '../../../src/sync/catalog/catalog.ts'
 import type { Pack } from '../../../src/sync/catalog/pack.ts'
+import { encodeEntry } from '../../../src/sync/channel/channel-entry.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
@@ -13,6 +15,8 @@ import { Store } from '../../../src/sync/store/store.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { generationOf } from '../../sync/catalog/catalogs.ts'
+import { killAt } from '../../sync/store/killed-store.ts'
+import type { Kill } from '../../sync/store/killed-store.ts'
 import { keepSamples, never, snapshotOf, sourceId } from '../../sync/store/samples.ts'
 import type { Sample } from '../../sync/store/samples.ts'
 import type { Skills } from '../../sync/upstream/channel/follower.ts'
@@ -75,6 +79,27 @@ export class Hub implements AsyncDisposable {
 
   async publish(folder?: string, signal = never()): Promise<ChannelEnd> {
     return this.#publisher.publish(folder, signal)
+  }
+
+  /**
+   * Publishes until the process ends at this call of its store, and begins anew. `torn`: the bytes of one more entry that
+   * it has left at the end of its log.
+   */
+  async killedPublish(kill: Kill, torn: number, folder?: string): Promise<void> {
+    const isKilled = killAt(this.#store, kill, true)
+    await this.publish(folder).catch((error: unknown) => {
+      if (!isKilled()) throw error
+    })
+    const line = encodeEntry({ at: this.clock.now().toISOString(), head: sha256(Buffer.from('killed')) })
+    await appendFile(this.logFile, line.subarray(0, Math.min(torn, line.length - 1)))
+    await this.reopen()
+  }
+
+  /** Lengthens the log by copies of its newest entry, as after days without a change, and begins anew. */
+  async lengthen(entries: number): Promise<void> {
+    const lines = (await readFile(this.logFile, 'utf8')).split('\n')
+    await appendFile(this.logFile, `${lines.at(-2) ?? ''}\n`.repeat(entries))
+    await this.reopen()
   }
 
   readonly read = async (path: string) => this.#publisher.read(path)

@@ -12,6 +12,8 @@ import { PLAIN_WAY } from '../../../../src/sync/upstream/http/host-access.ts'
 import { FETCH_LIMITS } from '../../../../src/sync/upstream/upstream.ts'
 import type { FetchLimits } from '../../../../src/sync/upstream/upstream.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
+import { killAt } from '../../store/killed-store.ts'
+import type { Kill } from '../../store/killed-store.ts'
 import { never, sourceId } from '../../store/samples.ts'
 import { rulesWith } from '../../survey/surveyed.ts'
 import { KEY } from './site.ts'
@@ -82,6 +84,15 @@ export class Follower implements AsyncDisposable {
       this.current = { held: outcome.held, snapshot: outcome.snapshot }
     }
     return outcome
+  }
+
+  /** Pulls until the process ends at this write of its store, and begins anew. */
+  async killedPull(kill: Kill): Promise<void> {
+    const isKilled = killAt(this.#store, kill)
+    await this.pull().catch((error: unknown) => {
+      if (!isKilled()) throw error
+    })
+    await this.reopen()
   }
 
   /** Throws unless the pull brought something. */
