@@ -310,7 +310,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** The figures of the daemon, for metrics. */
-  figures(): DaemonFigures {
+  async figures(): Promise<DaemonFigures> {
     return daemonFiguresOf({ ...this.#loaded, ...this.#parts })
   }
 

@@ -9,11 +9,12 @@ import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import type { PullActivity } from '../schedule/pull-activity.ts'
 import type { Age } from '../schedule/staleness.ts'
+import type { ChannelFigures } from './channel-families.ts'
 import type { DaemonFigures } from './metrics.ts'
 import type { PublicationFigures } from './publication-families.ts'
 import type { SourceFigures } from './source-families.ts'
 
-export interface MeasuredDaemon extends Pick<DaemonContext, 'store'> {
+export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock'> {
   readonly config: Config
   readonly registry: Registry
   readonly report: { recordOf(source: Source): SourceRecord }
@@ -25,11 +26,12 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store'> {
   readonly fetched: FetchedBytes
   readonly tokens: { readonly nextExpiry: DaemonFigures['nextTokenExpiry'] }
   readonly publications: { readonly figures: readonly PublicationFigures[] }
+  readonly channels: { readonly figures: readonly ChannelFigures[] }
 }
 
 /** The figures of a daemon, for metrics. */
-export function daemonFiguresOf(daemon: MeasuredDaemon): DaemonFigures {
-  const { config, publications, registry, scheduler, served, status, store } = daemon
+export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFigures> {
+  const { channels, config, publications, registry, scheduler, served, status, store } = daemon
   const { decisions } = store
   return {
     catalog: registry.catalog,
@@ -40,10 +42,11 @@ export function daemonFiguresOf(daemon: MeasuredDaemon): DaemonFigures {
     sourcesLost: served.lost.length,
     approvals: decisions.approvals,
     publications: publications.figures,
+    channels: channels.figures,
     unready: status.unready,
     storedBytes: storedBytesOf(store),
     nextTokenExpiry: daemon.tokens.nextExpiry,
-    ofSources: scheduler.ages().map((age) => sourceFiguresOf(age, daemon)),
+    ofSources: await Promise.all(scheduler.ages().map(async (age) => sourceFiguresOf(age, daemon))),
   }
 }
 
@@ -57,7 +60,8 @@ function storedBytesOf(store: MeasuredDaemon['store']): number {
   }
 }
 
-function sourceFiguresOf(age: Age, { report, activity, pulls, fetched }: MeasuredDaemon): SourceFigures {
+async function sourceFiguresOf(age: Age, daemon: MeasuredDaemon): Promise<SourceFigures> {
+  const { report, activity, pulls, fetched } = daemon
   const { source } = age.configured
   const id: SourceId = source.id
   return {
@@ -66,5 +70,18 @@ function sourceFiguresOf(age: Age, { report, activity, pulls, fetched }: Measure
     pulls: pulls.of(id),
     fetchedBytes: fetched.of(id),
     isLookedAt: activity.lookingSince.has(id),
+    entryAgeMs: await entryAgeOf(source, daemon),
+  }
+}
+
+/** `undefined` if the source follows no log, or none was seen yet; NaN if the record of it cannot be read. */
+async function entryAgeOf({ id, kind }: Source, { store, clock }: MeasuredDaemon): Promise<number | undefined> {
+  if (kind !== 'channel') return undefined
+  try {
+    const record = await store.followed.read(id)
+    return record && clock.now().getTime() - Date.parse(record.entry.at)
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return Number.NaN
   }
 }

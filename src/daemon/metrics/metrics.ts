@@ -4,6 +4,8 @@ import type { HttpFigures } from '../../serve/http/server.ts'
 import type { Config } from '../config/config.ts'
 import { catalogFamilies } from './catalog-families.ts'
 import type { CatalogInput } from './catalog-families.ts'
+import { channelFamilies } from './channel-families.ts'
+import type { ChannelFigures } from './channel-families.ts'
 import { expositionOf } from './exposition.ts'
 import type { Family } from './family.ts'
 import { single } from './family.ts'
@@ -19,6 +21,7 @@ export interface DaemonFigures extends CatalogInput {
   readonly limits: Config['limits']
   readonly ofSources: readonly SourceFigures[]
   readonly publications: readonly PublicationFigures[]
+  readonly channels: readonly ChannelFigures[]
   readonly unready: readonly Unready[]
   /** The size of the state folder. */
   readonly storedBytes: number
@@ -33,10 +36,10 @@ export interface DaemonFigures extends CatalogInput {
 /** The content of /metrics: collected at each request, except events, which are counted when they happen. */
 export class Metrics {
   readonly counts = new ServingCounts()
-  readonly #daemon: () => DaemonFigures
+  readonly #daemon: () => Promise<DaemonFigures>
   #http: (() => HttpFigures) | undefined
 
-  constructor(daemon: () => DaemonFigures) {
+  constructor(daemon: () => Promise<DaemonFigures>) {
     this.#daemon = daemon
   }
 
@@ -47,7 +50,7 @@ export class Metrics {
 
   readonly text = async (form: MetricsForm): Promise<string> => {
     const ofProcess = await processFamilies()
-    const figures = this.#daemon()
+    const figures = await this.#daemon()
     return expositionOf(
       [
         ...ofProcess,
@@ -62,6 +65,7 @@ export class Metrics {
         ...catalogFamilies(figures),
         ...sourceFamilies(figures.ofSources),
         ...publicationFamilies(figures.publications),
+        ...channelFamilies(figures.channels),
         ...this.#httpFamilies(figures),
         ...this.counts.families(),
       ],

@@ -13,6 +13,8 @@ export interface SourceFigures {
   /** Bytes of files that were fetched since the process started. */
   readonly fetchedBytes: number
   readonly isLookedAt: boolean
+  /** The age of the newest entry of the log that the source follows; `undefined` if it follows none. */
+  readonly entryAgeMs: number | undefined
 }
 
 /** The metrics of sources. A source without any success has the time 0 and an infinite age: alerts must not miss it. */
@@ -80,6 +82,12 @@ export function sourceFamilies(sources: readonly SourceFigures[]): Family[] {
       help: '1 while the source is being polled, else 0.',
       samples: each(({ isLookedAt }) => Number(isLookedAt)),
     },
+    {
+      name: 'skillsyncd_source_entry_age_seconds',
+      kind: 'gauge',
+      help: 'The age of the newest log entry that was seen of a followed channel; absent for other sources.',
+      samples: sources.flatMap((figures) => entryAgeOf(figures)),
+    },
   ]
 }
 
@@ -94,6 +102,11 @@ function secondsOf(time: string | undefined): number {
 function conditionOf(figures: SourceFigures): Sample[] {
   const { condition } = figures.record
   return condition === undefined ? [] : [{ labels: { source: idOf(figures), code: condition.code }, value: 1 }]
+}
+
+function entryAgeOf(figures: SourceFigures): Sample[] {
+  const { entryAgeMs } = figures
+  return entryAgeMs === undefined ? [] : [{ labels: { source: idOf(figures) }, value: entryAgeMs / 1_000 }]
 }
 
 /** Outcomes that start with a zero: a rate needs a first sample before the first event. */

@@ -31,7 +31,7 @@ export class ChannelKeeper implements AsyncDisposable {
   #isQueued = false
   /** The catalog that was published last. */
   #published: Catalog | undefined
-  #entries: number | undefined
+  #newest: Pick<ChannelEnd, 'entries' | 'at'> | undefined
   #condition: PublicationCondition | undefined
   #failures = 0
   /** Ends the wait for the next attempt that nothing else begins. */
@@ -48,9 +48,14 @@ export class ChannelKeeper implements AsyncDisposable {
       ...(to !== undefined && { to }),
       ...(pack !== undefined && { pack }),
       isCurrent: this.#condition === undefined && this.#published === this.#parts.catalog(),
-      ...(this.#entries !== undefined && { entries: this.#entries }),
+      ...(this.#newest !== undefined && { entries: this.#newest.entries }),
       ...(this.#condition !== undefined && { condition: this.#condition }),
     }
+  }
+
+  /** The time of the newest entry, once this process has published it. ISO 8601, UTC. */
+  get newestAt(): string | undefined {
+    return this.#newest?.at
   }
 
   /** Publishes what is served. */
@@ -100,7 +105,7 @@ export class ChannelKeeper implements AsyncDisposable {
 
   #succeeded({ entries, at, catalog, isNew, objects }: ChannelEnd): void {
     const { log, clock } = this.#parts
-    this.#entries = entries
+    this.#newest = { entries, at }
     this.#published = catalog
     this.#condition = undefined
     this.#failures = 0

@@ -69,6 +69,11 @@ export class Channels implements ChannelHost, AsyncDisposable {
     return [...this.#logs, ...this.#folders].map(({ status }) => status)
   }
 
+  /** The state of each channel, with the time of its newest entry. */
+  get figures(): readonly { readonly status: ChannelStatus; readonly newestAt: string | undefined }[] {
+    return [...this.#logs, ...this.#folders].map(({ status, newestAt }) => ({ status, newestAt }))
+  }
+
   hasPack(pack: string): boolean {
     return this.#channels.has(pack)
   }
