@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { signerText } from '../../../src/sync/log/signed-note.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { Scene, skill } from '../../support/http/marketplace.ts'
@@ -24,8 +24,7 @@ test('a collection keeps what the newest entry names, and drops what only old on
   )
   const { daemon, config } = scene.served
   daemon.poll()
-  const isCurrent = async () =>
-    vi.waitUntil(() => daemon.status().channels?.every((one) => one.isCurrent) === true, { timeout: 20_000 })
+  const isCurrent = async () => expect.poll(() => daemon.status().channels?.every((one) => one.isCurrent)).toBe(true)
   await isCurrent()
 
   for (const text of ['second\n', 'third\n', 'fourth\n']) {

@@ -5,7 +5,7 @@ import { encodeEntry, objectPath } from '../../../src/sync/channel/channel-entry
 import { verifierText } from '../../../src/sync/log/signed-note.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { Follower } from '../../sync/upstream/channel/follower.ts'
-import { signerNumber, skillNamed, startFileServer } from '../../sync/upstream/channel/site.ts'
+import { KEY, signerNumber, skillNamed, startFileServer } from '../../sync/upstream/channel/site.ts'
 import { Hub, skillsOf } from './hub.ts'
 import type { Content } from './hub.ts'
 
@@ -230,50 +230,35 @@ describe('a folder', () => {
   )
 
   test('that an earlier key alone has signed is written on with the present one', async () => {
-    await using hub = await Hub.create()
-    await using folder = await temporaryFolder()
-    const to = join(folder.path, 'channel')
-    await hub.serve(FIRST)
-    await hub.publish(to)
+    await using published = await publishedFirst()
+    const { hub, to } = published
     await hub.reopen()
     hub.signers = [signerNumber(2)]
     await hub.serve(CHANGED)
     await hub.publish(to)
 
-    await using follower = await Follower.open({ place: to, keys: [verifierText(signerNumber(2))] })
-    await follower.updated()
-    expect(await follower.skills()).toEqual(skillsOf(CHANGED))
+    await expectFollowed(to, CHANGED, [verifierText(signerNumber(2))])
   })
 
   test('that lost a part of its log is mended by the first publication of a process', async () => {
-    await using hub = await Hub.create()
-    await using folder = await temporaryFolder()
-    const to = join(folder.path, 'channel')
-    await hub.serve(FIRST)
-    await hub.publish(to)
+    await using published = await publishedFirst()
+    const { hub, to } = published
     await rm(join(to, 'tile'), { recursive: true })
     await hub.reopen()
     await hub.serve(FIRST)
     await hub.publish(to)
 
-    await using follower = await Follower.open({ place: to })
-    await follower.updated()
-    expect(await follower.skills()).toEqual(skillsOf(FIRST))
+    await expectFollowed(to, FIRST)
   })
 
   test('that was emptied while the hub runs is written anew', async () => {
-    await using hub = await Hub.create()
-    await using folder = await temporaryFolder()
-    const to = join(folder.path, 'channel')
-    await hub.serve(FIRST)
-    await hub.publish(to)
+    await using published = await publishedFirst()
+    const { hub, to } = published
     await rm(to, { recursive: true })
 
     await hub.publish(to)
 
-    await using follower = await Follower.open({ place: to })
-    await follower.updated()
-    expect(await follower.skills()).toEqual(skillsOf(FIRST))
+    await expectFollowed(to, FIRST)
   })
 
   test('keeps its old channel while a new one is written, and a stopped publication is completed', async () => {
@@ -294,9 +279,7 @@ describe('a folder', () => {
     await expect(hub.publish(folder.path)).rejects.toMatchObject({ code: 'store-failed' })
 
     expect(await follower.pull()).toMatchObject({ kind: 'unchanged' })
-    await using late = await Follower.open({ place: folder.path })
-    await late.updated()
-    expect(await late.skills()).toEqual(skillsOf(FIRST))
+    await expectFollowed(folder.path, FIRST)
 
     await rm(dirname(blocked))
     await hub.publish(folder.path)
@@ -305,32 +288,26 @@ describe('a folder', () => {
   })
 
   test('is not changed by a publication that is aborted', async () => {
-    await using hub = await Hub.create()
-    await using folder = await temporaryFolder()
-    await hub.serve(FIRST)
-    await hub.publish(folder.path)
-    const note = await readFile(join(folder.path, 'checkpoint'), 'utf8')
+    await using published = await publishedFirst()
+    const { hub, to } = published
+    const note = await readFile(join(to, 'checkpoint'), 'utf8')
 
     await hub.serve(CHANGED)
-    await expect(hub.publish(folder.path, AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' })
-    expect(await readFile(join(folder.path, 'checkpoint'), 'utf8')).toBe(note)
+    await expect(hub.publish(to, AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' })
+    expect(await readFile(join(to, 'checkpoint'), 'utf8')).toBe(note)
 
-    await hub.publish(folder.path)
-    await using follower = await Follower.open({ place: folder.path })
-    await follower.updated()
-    expect(await follower.skills()).toEqual(skillsOf(CHANGED))
+    await hub.publish(to)
+    await expectFollowed(to, CHANGED)
   })
 
   test('that is up to date is not written to', async () => {
-    await using hub = await Hub.create()
-    await using folder = await temporaryFolder()
-    await hub.serve(FIRST)
-    await hub.publish(folder.path)
-    const { mtimeMs } = await stat(join(folder.path, 'checkpoint'))
+    await using published = await publishedFirst()
+    const { hub, to } = published
+    const { mtimeMs } = await stat(join(to, 'checkpoint'))
 
-    expect(await hub.publish(folder.path)).toMatchObject({ objects: 0, isNew: false })
+    expect(await hub.publish(to)).toMatchObject({ objects: 0, isNew: false })
 
-    expect((await stat(join(folder.path, 'checkpoint'))).mtimeMs).toBe(mtimeMs)
+    expect((await stat(join(to, 'checkpoint'))).mtimeMs).toBe(mtimeMs)
   })
 })
 
@@ -352,6 +329,24 @@ test('nothing of a disabled skill can be fetched', async () => {
   expect(await hub.read('changes/1')).toBeUndefined()
   expect(await hub.read('changes/2')).toBeDefined()
 })
+
+/** A hub that has published `FIRST` to a folder. */
+async function publishedFirst(): Promise<{ readonly hub: Hub; readonly to: string } & AsyncDisposable> {
+  await using opened = new AsyncDisposableStack()
+  const to = join(opened.use(await temporaryFolder()).path, 'channel')
+  const hub = opened.use(await Hub.create())
+  await hub.serve(FIRST)
+  await hub.publish(to)
+  const held = opened.move()
+  return { hub, to, [Symbol.asyncDispose]: async () => held.disposeAsync() }
+}
+
+/** Expects that a new follower of the folder has these skills. */
+async function expectFollowed(to: string, content: Content, keys: readonly string[] = [KEY]): Promise<void> {
+  await using follower = await Follower.open({ place: to, keys })
+  await follower.updated()
+  expect(await follower.skills()).toEqual(skillsOf(content))
+}
 
 /** The texts of all files below a folder, by path. */
 async function filesIn(folder: string): Promise<Map<string, string>> {

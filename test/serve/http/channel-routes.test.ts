@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { connect, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { changesPath, objectPath } from '../../../src/sync/channel/channel-entry.ts'
 import { signerText, verifierText } from '../../../src/sync/log/signed-note.ts'
 import { Scene, skill } from '../../support/http/marketplace.ts'
@@ -47,10 +47,9 @@ async function hub(files: Readonly<Record<string, string>> = FILES) {
     out: join(folder.path, 'out'),
     /** Resolves when each channel has what is served. */
     isCurrent: async () =>
-      vi.waitUntil(() => scene.served.daemon.status().channels?.every(({ isCurrent }) => isCurrent) === true, {
-        timeout: 20_000,
-        interval: 10,
-      }),
+      expect
+        .poll(() => scene.served.daemon.status().channels?.every(({ isCurrent }) => isCurrent), { interval: 10 })
+        .toBe(true),
     get: async (path: string, token: string, headers: Readonly<Record<string, string>> = {}) =>
       fetch(`${scene.origin}${path}`, { headers: { authorization: `Bearer ${token}`, ...headers } }),
     [Symbol.asyncDispose]: async () => stack.disposeAsync(),

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { packObjects } from '../../../../src/sync/channel/packed-objects.ts'
+import type { ObjectId } from '../../../../src/sync/model/revision.ts'
 import { damageObject, loseObject } from '../../../support/damage.ts'
+import { never } from '../../store/samples.ts'
 import type { Sample } from '../../store/samples.ts'
+import { objectId } from '../reached.ts'
 import { Follower } from './follower.ts'
 import { CraftedChannel, skillNamed, startFileServer } from './site.ts'
 
@@ -27,6 +30,26 @@ test('an unchanged channel takes one request, and a changed skill three, over on
   expect(server.requests.map(({ path }) => path)).toEqual(['checkpoint', 'tile/entries/000.p/2', 'changes/1'])
   expect((await follower.skills())['team/two']?.files['SKILL.md']).toContain('changed')
   expect(server.connections()).toBe(connections)
+})
+
+test('the newest entry descends from every other one, and of two earlier ones the order is not known', async () => {
+  const channel = new CraftedChannel()
+  await using server = await startFileServer(channel.read)
+  await using follower = await Follower.open({ place: server.url })
+  const heads: ObjectId[] = []
+  for (const name of ['one', 'two', 'three']) {
+    heads.push(objectId(await channel.publish(skillNamed(name))))
+    await follower.updated()
+  }
+  const [first, second, third] = heads
+  if (first === undefined || second === undefined || third === undefined) throw new TypeError('There are three')
+  const upstream = follower.upstream()
+
+  expect(await upstream.relation(first, third, never())).toBe('descends')
+  expect(await upstream.relation(second, third, never())).toBe('descends')
+  expect(await upstream.relation(first, first, never())).toBe('descends')
+  expect(await upstream.relation(first, second, never())).toBe('unknown')
+  expect(await upstream.relation(third, first, never())).toBe('unknown')
 })
 
 test('requests in sequence share one connection', async () => {

@@ -60,21 +60,16 @@ export class Follower implements AsyncDisposable {
   }
 
   async pull(signal = never()): Promise<Outcome> {
-    const { limits, headers = {}, now = () => new Date('2026-06-15T12:00:00Z'), isDamaged = false } = this.options
+    const { now = NOON, isDamaged = false } = this.options
     const store = this.#store
-    const fetch = { ...FETCH_LIMITS, ...limits }
+    const { fetch } = this
     const outcome = await pullSource({
       source: this.source,
       current: this.current,
       orders: { decision: {}, offline: false, isDamaged },
       io: {
         store,
-        open: () =>
-          new ChannelUpstream(this.source, {
-            limits: fetch,
-            way: async () => ({ ...PLAIN_WAY, headers }),
-            followed: { objects: store.objects, logs: store.followed, now },
-          }),
+        open: () => this.upstream(),
         limits: { ...rulesWith({ limits: { fetch } }).limits, disk: { bytes: 2 ** 33 } },
       },
       signal,
@@ -84,6 +79,21 @@ export class Follower implements AsyncDisposable {
       this.current = { held: outcome.held, snapshot: outcome.snapshot }
     }
     return outcome
+  }
+
+  /** The channel as an upstream, over the present store. */
+  upstream(): ChannelUpstream {
+    const { headers = {}, now = NOON } = this.options
+    const { objects, followed: logs } = this.#store
+    return new ChannelUpstream(this.source, {
+      limits: this.fetch,
+      way: async () => ({ ...PLAIN_WAY, headers }),
+      followed: { objects, logs, now },
+    })
+  }
+
+  get fetch(): FetchLimits {
+    return { ...FETCH_LIMITS, ...this.options.limits }
   }
 
   /** Pulls until the process ends at this write of its store, and begins anew. */
@@ -147,6 +157,8 @@ export class Follower implements AsyncDisposable {
     }
   }
 }
+
+const NOON = (): Date => new Date('2026-06-15T12:00:00Z')
 
 async function skillsIn(store: Store, current: Current | undefined): Promise<Skills> {
   const skills: Record<string, Skills[string]> = {}
