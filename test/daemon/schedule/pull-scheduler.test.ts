@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { Hub, idOf, skill } from '../../scenarios/hub.ts'
 import { GitServer } from '../../support/git/git-server.ts'
 import { Repository } from '../../support/git/repository.ts'
+import { CraftedChannel, KEY, skillNamed, startFileServer } from '../../sync/upstream/channel/site.ts'
 
 test('a change whose triggered pull failed is taken within ten seconds, long before the next poll', async () => {
   await using git = await GitServer.start()
@@ -23,6 +24,39 @@ test('a change whose triggered pull failed is taken within ten seconds, long bef
   expect(hub.source('team')).toMatchObject({ served: { commit: change }, condition: undefined })
   expect(untilPollMs(hub)).toBeGreaterThan(600_000)
 })
+
+test.each(['checkpoint', 'object/', 'tile/'])(
+  'a hub that asks for a pause in place of its %s gets no request until it is over, from any channel',
+  async (place) => {
+    const channel = new CraftedChannel()
+    await using server = await startFileServer(channel.read)
+    await channel.publish(skillNamed('one'))
+    const follow = [`follow: { url: "${server.url}", key: "${KEY}" }`]
+    await using hub = await Hub.start({ first: follow, second: [...follow, 'include: [team/one]'] })
+    server.meddle = (_, response, path) => {
+      if (!path.startsWith(place)) return false
+      response.writeHead(429, { 'retry-after': '600' }).end()
+      return true
+    }
+
+    await hub.daemon.sync([idOf('first')])
+    expect(hub.source('first').condition?.code).toBe('rate-limited')
+    server.meddle = () => false
+    const requests = server.requests.length
+    await hub.daemon.sync()
+    await hub.clock.advance(599_999)
+    expect((await hub.daemon.sync()).get(idOf('second'))).toMatchObject({
+      kind: 'failed',
+      error: { message: expect.stringContaining('its host requested a pause, and 1 s of it are left') },
+    })
+    expect(server.requests.length).toBe(requests)
+
+    await hub.clock.advance(1)
+    await hub.daemon.sync()
+    expect(hub.daemon.registry.catalog.listed.map(({ name }) => name)).toEqual(['one', 'one'])
+    expect([hub.source('first').condition, hub.source('second').condition]).toEqual([undefined, undefined])
+  },
+)
 
 const HOOK = 'webhook: { provider: github, secret: { file: /secret } }'
 

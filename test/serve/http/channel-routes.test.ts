@@ -22,14 +22,14 @@ const FILES = {
 
 const PACK_KEY = verifierText(signerNumber(1, `${ORIGIN}/writing`))
 
-/** A hub with a channel, which needs tokens, and writes that of a pack to a folder. */
-async function hub(files: Readonly<Record<string, string>> = FILES) {
+/** A hub with a channel, which needs tokens, and writes that of a pack to a folder. It publishes once it polls. */
+async function hub({ isPolling = true } = {}) {
   await using opened = new AsyncDisposableStack()
   const folder = opened.use(await temporaryFolder())
   const key = join(folder.path, 'channel.key')
   await writeFile(key, signerText(SIGNER, Buffer.alloc(32, 1)), { mode: 0o600 })
   const scene = opened.use(
-    await Scene.serving(files, {
+    await Scene.serving(FILES, {
       config: [
         'packs:',
         '  - { id: writing, include: [{ path: write-* }] }',
@@ -40,7 +40,7 @@ async function hub(files: Readonly<Record<string, string>> = FILES) {
       marketplace: ['  http: { public_url: https://skills.example.com }'],
     }),
   )
-  scene.served.daemon.poll()
+  if (isPolling) scene.served.daemon.poll()
   const stack = opened.move()
   return {
     scene,
@@ -191,6 +191,28 @@ test('an answer says how long it holds, and for which caches', async () => {
       [condition, 304],
     )
   expect((await world.get('/channel/checkpoint', token, { 'if-none-match': '"x"' })).status).toBe(200)
+})
+
+test('a channel that is not published yet asks for a pause, and one that does not exist is not there', async () => {
+  await using world = await hub({ isPolling: false })
+  const token = await world.scene.token(['channel'])
+  const paths = ['/channel/checkpoint', '/channel/events', '/channels/writing/checkpoint', '/channels/x/checkpoint']
+  const answers = async () => Promise.all(paths.map(async (path) => world.get(path, token)))
+  const headers = { authorization: `Bearer ${token}` }
+  await using follower = await Follower.open({ place: `${world.scene.origin}/channel/`, headers })
+
+  const early = await answers()
+  expect(early.map(({ status }) => status)).toEqual([503, 503, 503, 404])
+  expect(early.map((answer) => answer.headers.get('retry-after'))).toEqual(['5', '5', '5', null])
+  expect(await early[0]?.text()).toContain('The channel is not published yet')
+  expect(await follower.failure()).toMatchObject({ retryAfterMs: 5_000 })
+
+  world.scene.served.daemon.poll()
+  await world.isCurrent()
+  const late = await answers()
+  expect(late.map(({ status }) => status)).toEqual([200, 200, 200, 404])
+  await Promise.all(late.map(async ({ body }) => body?.cancel()))
+  await follower.updated()
 })
 
 test('the key of the whole channel does not open that of a pack', async () => {
