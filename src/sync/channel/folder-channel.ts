@@ -1,5 +1,5 @@
-import { access, chmod, readFile, unlink } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { access, chmod, readFile, readdir, unlink } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
 import { inParallel, WIDTH } from '../../base/parallel.ts'
 import { readCheckpoint } from '../log/checkpoint.ts'
 import type { Checkpoint } from '../log/checkpoint.ts'
@@ -64,7 +64,10 @@ export class FolderChannel {
     if (note === undefined) await this.#expectOwn()
     // Otherwise it was emptied since, or is another copy of it.
     const isAsWritten = note !== undefined && note === this.#note
-    if (!isAsWritten) this.#forget()
+    if (!isAsWritten) {
+      this.#forget()
+      await this.#removeTemporaries(signal)
+    }
     const objects = await this.#writeObjects(kept, signal)
     for (const tile of tilesBetween(isAsWritten ? known : 0, log.size)) {
       if (!(await this.#has(tilePath(tile)))) await this.#write(tilePath(tile), await log.tile(tile))
@@ -77,6 +80,17 @@ export class FolderChannel {
     if (note !== checkpoint) await this.#write(CHECKPOINT_PATH, Buffer.from(checkpoint))
     this.#note = checkpoint
     return { objects, size: known }
+  }
+
+  /** Removes what a killed process left half written: no later write would replace it, and a carried disk would fill. */
+  async #removeTemporaries(signal: AbortSignal): Promise<void> {
+    const reading = readdir(this.#path, { recursive: true, withFileTypes: true })
+    const found = (await unlessAbsent(reading).catch(cannot(`list "${this.#path}"`))) ?? []
+    for (const one of found) {
+      signal.throwIfAborted()
+      if (one.isFile() && isTemporary(one.name))
+        await this.#remove(relative(this.#path, join(one.parentPath, one.name)))
+    }
   }
 
   /** Throws if another program put something into the folder: it could be removed as something that no entry names. */

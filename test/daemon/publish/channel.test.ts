@@ -251,6 +251,21 @@ describe('a folder', () => {
     await expectFollowed(to, FIRST)
   })
 
+  test('has nothing of a killed publication after the next one, and keeps the files of others', async () => {
+    await using published = await publishedFirst()
+    const { hub, to } = published
+    const left = [`.tmp-${'0a'.repeat(16)}`, `object/.tmp-${'1b'.repeat(16)}`, `tile/entries/.tmp-${'2c'.repeat(16)}`]
+    for (const name of [...left, 'object/.tmp-notes']) await writeFile(join(to, name), 'half of i')
+
+    await hub.reopen()
+    await hub.serve(CHANGED)
+    await hub.publish(to)
+
+    const names = [...(await filesIn(to)).keys()]
+    expect(names.filter((name) => name.includes('.tmp-'))).toEqual(['object/.tmp-notes'])
+    await expectFollowed(to, CHANGED)
+  })
+
   test('that was emptied while the hub runs is written anew', async () => {
     await using published = await publishedFirst()
     const { hub, to } = published
