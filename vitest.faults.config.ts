@@ -5,7 +5,16 @@ import type { TestSpecification } from 'vitest/node'
 import base, { FAULTS } from './vitest.config.ts'
 
 // Minutes each: one that starts last would run on alone.
-const LONGEST = ['crash-publish', 'bombs', 'crash', 'full-disk', 'hosts', 'crash-daemon']
+const LONGEST = [
+  'crash-publish',
+  'crash-channel',
+  'crash-follower',
+  'bombs',
+  'crash',
+  'full-disk',
+  'hosts',
+  'crash-daemon',
+]
 
 /** Starts the longest files first, which vitest would otherwise guess from the size of a file. */
 class LongestFirst extends BaseSequencer {

@@ -47,10 +47,10 @@ interface Kills {
 
 async function killInEachCall(scene: CrashScene, stage: Stage): Promise<Kills> {
   await stage.keep()
-  const before = await stage.found()
+  const before = await foundIn(scene, stage)
   steady(stage.home)
   const [ended, calls] = await callsOf(stage.home, stage.log, scene.args)
-  const after = await stage.found()
+  const after = await foundIn(scene, stage)
   await scene.again(stage)
   const last: Last = { before, after, picture: await stage.picture() }
 
@@ -67,9 +67,18 @@ function isOurs(_: Call, index: number): boolean {
 }
 
 interface Last {
-  readonly before: Found
-  readonly after: Found
+  readonly before: Seen
+  readonly after: Seen
   readonly picture: readonly string[]
+}
+
+interface Seen extends Found {
+  /** What another machine finds. */
+  readonly seen: string | undefined
+}
+
+async function foundIn({ sees }: CrashScene, stage: Stage): Promise<Seen> {
+  return { ...(await stage.found()), seen: await sees?.(stage) }
 }
 
 interface Try {
@@ -101,8 +110,9 @@ async function killedAt(call: Call, scene: CrashScene, stage: Stage, last: Last)
 async function flawsOf(scene: CrashScene, stage: Stage, last: Last): Promise<readonly string[]> {
   const bad: string[] = []
   const { before, after } = last
-  const found = await stage.found()
+  const found = await foundIn(scene, stage)
   if (![before.served, after.served].includes(found.served)) bad.push(`serves neither: ${found.served}`)
+  if (![before.seen, after.seen].includes(found.seen)) bad.push(`publishes neither: ${found.seen}`)
   if (![before.lock, after.lock].includes(found.lock)) bad.push(`locks neither: ${found.lock}`)
   for (const [name, text] of Object.entries(found.linked))
     if (![before.linked[name], after.linked[name]].includes(text)) bad.push(`links "${name}" to neither: ${text}`)

@@ -14,6 +14,8 @@ export interface CrashScene {
   readonly writes: readonly string[]
   /** What a person does when it comes back, and what it leaves then. */
   readonly again: (stage: Stage) => Promise<void>
+  /** What another machine finds after the end, if one reads what the process writes. Throws where that is not whole. */
+  readonly sees?: (stage: Stage) => Promise<string>
 }
 
 const syncAgain = async (stage: Stage): Promise<void> => stage.run(['sync'])
