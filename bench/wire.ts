@@ -49,7 +49,9 @@ export class Wire implements Disposable {
 function missingOf(taken: Buffer): number | undefined {
   const end = taken.indexOf('\r\n\r\n')
   if (end === -1) return undefined
-  const length = Number(/content-length: (\d+)/i.exec(taken.toString('latin1', 0, end))?.[1] ?? 0)
+  const head = taken.toString('latin1', 0, end)
+  if (/transfer-encoding/i.test(head)) throw new Error('An answer in chunks has no length')
+  const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
   return end + 4 + length - taken.length
 }
 

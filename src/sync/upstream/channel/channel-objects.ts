@@ -7,13 +7,16 @@ import { sha256Of } from '../../store/objects/object-rows.ts'
 import type { Digest, ObjectStore } from '../../store/objects/object-store.ts'
 import type { ChannelPlace } from './channel-place.ts'
 
+/** The part of a store that objects are fetched into. */
+export type FetchedObjects = Pick<ObjectStore, 'get' | 'missing' | 'put'>
+
 /**
  * The objects of a channel, fetched into the store: each once, and verified by its digest before it is stored. Only what is
  * wanted is stored, whatever else a server sends with it.
  */
 export class ChannelObjects {
   readonly #place: ChannelPlace
-  readonly #objects: ObjectStore
+  readonly #objects: FetchedObjects
   /** Objects that came packed, and are not wanted yet. */
   readonly #unpacked = new Map<Digest, Uint8Array>()
   /** The sizes of the objects that were verified in this pull. */
@@ -21,7 +24,7 @@ export class ChannelObjects {
   /** True once a packed file could not be read: each further one could take as long to fail. */
   #isPackedLost = false
 
-  constructor(place: ChannelPlace, objects: ObjectStore) {
+  constructor(place: ChannelPlace, objects: FetchedObjects) {
     this.#place = place
     this.#objects = objects
   }

@@ -56,7 +56,8 @@ export async function startFileServer(read: ReadFile): Promise<FileServer> {
   })
   const answer = async (path: string, request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const bytes = await read(path)
-    if (bytes === undefined) return void response.writeHead(404, { 'content-type': 'text/plain' }).end('nothing\n')
+    const nothing = { 'content-type': 'text/plain', 'content-length': 8 }
+    if (bytes === undefined) return void response.writeHead(404, nothing).end('nothing\n')
     const etag = `"${sha256(bytes)}"`
     if (request.headers['if-none-match'] === etag) return void response.writeHead(304, { etag }).end()
     response.writeHead(200, { etag, 'content-type': 'application/octet-stream', 'content-length': bytes.length })
