@@ -53,6 +53,7 @@ export function answerParent(deeds: Deeds): void {
 }
 
 const OWN: Deeds = {
+  pid: () => process.pid,
   cpu: () => {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1_000
