@@ -23,7 +23,7 @@ import type { ServedSkills } from './upstream.ts'
 export async function measureFollowers(ground: Ground): Promise<Figure[]> {
   const { quick } = ground
   const count = quick ? 50 : 1_000
-  const firsts = quick ? 10 : 100
+  const firsts = quick ? 5 : 20
   await using fleet = await Fleet.open(ground, count)
   const kinds = [['followers'], ['clients'], ['followers', 'clients'], ...(fleet.hasCopy ? [['pollers']] : [])]
   const held = await fleet.measureHeld()

@@ -50,6 +50,7 @@ export class WirePlace implements ChannelPlace {
 
   /** The server may close an idle connection just as it is used again: then there is no answer, and another one is opened. */
   async #exchange(request: Buffer): Promise<Buffer> {
+    this.#idle = this.#idle.filter(({ isOpen }) => isOpen)
     const idle = this.#idle.pop()
     const answer = await idle?.exchange(request).catch(() => undefined)
     if (idle !== undefined && answer !== undefined) {

@@ -25,6 +25,11 @@ export class Wire implements Disposable {
     return new Wire(socket)
   }
 
+  /** False once the server has closed it. */
+  get isOpen(): boolean {
+    return this.#socket.readyState === 'open'
+  }
+
   /** The whole answer: its head, an empty line, its body. */
   async exchange(request: Buffer): Promise<Buffer> {
     this.#answered = Promise.withResolvers()

@@ -4,7 +4,7 @@ import type { CheckpointWatcher } from '../../serve/http/routes/channel-routes.t
 import { packingCatalog } from '../../sync/catalog/catalog-packs.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
-import { ChannelContents, packFiles } from '../../sync/channel/channel-contents.ts'
+import { ChannelContents } from '../../sync/channel/channel-contents.ts'
 import type { KeptChannel } from '../../sync/channel/channel-contents.ts'
 import { CHECKPOINT_PATH, readChannelPath } from '../../sync/channel/channel-entry.ts'
 import type { ChannelEntry } from '../../sync/channel/channel-entry.ts'
@@ -12,6 +12,7 @@ import { ChannelLog } from '../../sync/channel/channel-log.ts'
 import type { PublishedSource } from '../../sync/channel/channel-schema.ts'
 import { expectObject, objectsOf, publishedSourcesIn } from '../../sync/channel/channel-tree.ts'
 import { FolderChannel } from '../../sync/channel/folder-channel.ts'
+import { PackedLists } from '../../sync/channel/packed-lists.ts'
 import { MOST_PACKED_BYTES, packObjects } from '../../sync/channel/packed-objects.ts'
 import type { NoteSigner } from '../../sync/log/signed-note.ts'
 import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
@@ -62,6 +63,7 @@ interface Current extends KeptChannel {
 export class ChannelPublisher {
   readonly #parts: ChannelPublisherParts
   readonly #contents: ChannelContents
+  readonly #packedLists: PackedLists
   readonly #queue = new SerialQueue()
   readonly #folders = new Map<string, FolderChannel>()
   #log: Promise<ChannelLog> | undefined
@@ -74,6 +76,7 @@ export class ChannelPublisher {
   constructor(parts: ChannelPublisherParts) {
     this.#parts = parts
     this.#contents = new ChannelContents(parts.store.objects)
+    this.#packedLists = new PackedLists(parts.store.objects)
   }
 
   /** Adds an entry if something else is served than the newest one has, or if that is old, and writes the folder. */
@@ -101,7 +104,7 @@ export class ChannelPublisher {
       case 'object':
         return current.named.has(asked.digest) ? this.#parts.store.objects.get(asked.digest) : undefined
       case 'files':
-        return current.lists.has(asked.digest) ? packFiles(this.#parts.store.objects, asked.digest) : undefined
+        return current.lists.has(asked.digest) ? this.#packedLists.pack(asked.digest) : undefined
       case 'changes':
         return this.#changes.get(asked.index)?.bytes
       case 'tile':
@@ -147,6 +150,7 @@ export class ChannelPublisher {
     const note = await log.checkpoint(origin, keys)
     const isNews = this.#current?.note !== note
     this.#current = { ...kept, log, note }
+    this.#packedLists.keep(kept.lists)
     if (isNews) for (const { onCheckpoint } of this.#watchers) onCheckpoint(note)
     const end = { entries: log.size, at: entry.at, catalog: served, isNew: log.size > before }
     if (folder === undefined) return { ...end, objects: 0 }

@@ -2,7 +2,7 @@ import { signCheckpoint } from '../log/checkpoint.ts'
 import { LogHashes } from '../log/log-hashes.ts'
 import { isSameHash, treeRoot } from '../log/merkle-tree.ts'
 import type { NoteSigner } from '../log/signed-note.ts'
-import { bundleOf, tileBytes, TILE_WIDTH } from '../log/tiles.ts'
+import { bundleOf, entriesPath, tileBytes, TILE_WIDTH } from '../log/tiles.ts'
 import type { Tile } from '../log/tiles.ts'
 import { encodeEntry } from './channel-entry.ts'
 import type { ChannelEntry } from './channel-entry.ts'
@@ -13,6 +13,8 @@ export class ChannelLog {
   readonly #file: LogFile
   readonly #entries: ChannelEntry[] = []
   readonly #hashes = new LogHashes()
+  /** The bundle that was read last: after a change all followers ask for the same one. It never changes. */
+  #bundle: { readonly path: string; readonly bytes: Uint8Array } | undefined
 
   private constructor(file: LogFile, entries: readonly ChannelEntry[]) {
     this.#file = file
@@ -71,7 +73,11 @@ export class ChannelLog {
 
   /** The bundle of the entries whose hashes are the tile of level 0 with this index and width. */
   entries({ index, width }: Pick<Tile, 'index' | 'width'>): Uint8Array {
-    return bundleOf(this.#entries.slice(index * TILE_WIDTH, index * TILE_WIDTH + width).map(encodeEntry))
+    const path = entriesPath({ index, width })
+    if (this.#bundle?.path === path) return this.#bundle.bytes
+    const bytes = bundleOf(this.#entries.slice(index * TILE_WIDTH, index * TILE_WIDTH + width).map(encodeEntry))
+    this.#bundle = { path, bytes }
+    return bytes
   }
 
   #add(entry: ChannelEntry): void {

@@ -80,7 +80,7 @@ class ChannelEndpoint {
     if (path === EVENTS_PATH) return this.#follow(request, response, { pack, principal })
     const bytes = await this.#host.read(pack, path)
     if (bytes === undefined) return this.#nothing(response)
-    const etag = etagOf(bytes)
+    const etag = knownEtagOf(bytes)
     const headers = {
       'content-type': 'application/octet-stream',
       etag,
@@ -121,6 +121,15 @@ const NOT_YET = 'The channel is not published yet'
 
 /** The path of the events, below the address of a channel. */
 const EVENTS_PATH = 'events'
+
+/** The host returns the same value again for what many followers ask for. */
+const ETAGS = new WeakMap<Uint8Array, string>()
+
+function knownEtagOf(bytes: Uint8Array): string {
+  const etag = ETAGS.get(bytes) ?? etagOf(bytes)
+  ETAGS.set(bytes, etag)
+  return etag
+}
 
 function etagOf(bytes: Uint8Array): string {
   return `"${hash('sha256', bytes, 'base64url')}"`
