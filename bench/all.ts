@@ -7,6 +7,7 @@ import { measureDuringSync } from './during-sync.ts'
 import { measureFederation } from './federation.ts'
 import type { Figure } from './figure.ts'
 import { measureFirstSync } from './first-sync.ts'
+import { measureFollowers } from './followers.ts'
 import { measureGit } from './git.ts'
 import { Ground } from './ground.ts'
 import { measureMarketplace } from './marketplace.ts'
@@ -44,6 +45,7 @@ const MEASURES: readonly ((ground: Ground) => Promise<readonly Figure[]>)[] = [
   measureShares,
   measureTurns,
   measureChannel,
+  measureFollowers,
   measureFederation,
   ...(extent.quick ? SIZES.slice(0, 1) : SIZES).map((size) => (ground: Ground) => measurePeers(ground, [size])),
   measureGit,

@@ -40,6 +40,7 @@ export async function measureFollowers(ground: Ground): Promise<Figure[]> {
     figure([`CPU of ${followers}`, `CPU of ${clients}`]),
     figure([`CPU of ${followers}`, 'CPU of none']),
     figure([`peak of ${followers}`, `peak of ${clients}`], 'KiB'),
+    figure([`peak of ${followers}`, 'peak of none'], 'KiB'),
     figureOf('followers', [held], [`heap of ${followers}`, `heap of ${clients}`], undefined, 'KiB'),
     figure([`KiB of one of ${followers}`, `KiB of one of ${clients}`], 'KiB'),
     figure([`of one of ${followers}`, `of one of ${clients}`], 'requests'),
@@ -168,7 +169,7 @@ class Fleet implements AsyncDisposable {
     },
   ): Times {
     const [kind, other] = kinds
-    if (kind === undefined) return { 'CPU of none': used.cpuMs }
+    if (kind === undefined) return { 'CPU of none': used.cpuMs, 'peak of none': used.peak }
     const { atMs = Number.NaN, requests = Number.NaN, bytes = Number.NaN } = arrivals[kind] ?? {}
     const receivers = `${this.#count} ${kind}`
     if (other !== undefined) return { [`last of ${receivers} beside ${other}`]: atMs - used.startMs }

@@ -10,16 +10,11 @@ export async function cpuMsOf(pid: number): Promise<number> {
   return times.reduce((sum, time) => sum + Number.parseInt(time, 10) / 1e6, 0)
 }
 
-/** Runs some work. Returns how much more memory the process had at its peak than before, in KiB. */
+/** Runs some work. Returns the most memory that the process had resident meanwhile, in KiB. */
 export async function peakKiBOf(pid: number, work: () => Promise<void>): Promise<number> {
   // Resets the peak to what is resident now (proc(5)).
   await writeFile(`/proc/${pid}/clear_refs`, '5')
-  const before = await statusOf(pid, 'VmRSS')
   await work()
-  return (await statusOf(pid, 'VmHWM')) - before
-}
-
-async function statusOf(pid: number, name: string): Promise<number> {
-  const text = await readFile(`/proc/${pid}/status`, 'utf8')
-  return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1])
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1])
 }
