@@ -10,11 +10,20 @@ export async function cpuMsOf(pid: number): Promise<number> {
   return times.reduce((sum, time) => sum + Number.parseInt(time, 10) / 1e6, 0)
 }
 
+/** The memory that a process has resident, in KiB. */
+export async function residentKiBOf(pid: number): Promise<number> {
+  return statusOf(pid, 'VmRSS')
+}
+
 /** Runs some work. Returns the most memory that the process had resident meanwhile, in KiB. */
 export async function peakKiBOf(pid: number, work: () => Promise<void>): Promise<number> {
   // Resets the peak to what is resident now (proc(5)).
   await writeFile(`/proc/${pid}/clear_refs`, '5')
   await work()
-  const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1])
+  return statusOf(pid, 'VmHWM')
+}
+
+async function statusOf(pid: number, name: string): Promise<number> {
+  const text = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1])
 }
