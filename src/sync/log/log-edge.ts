@@ -32,6 +32,14 @@ export function rootAt({ hashes }: LogEdge): Uint8Array {
   return joinedHash(hashes)
 }
 
+/**
+ * The audit path of the entry that is appended to this edge, in the tree that ends with it: the complete subtrees before
+ * it, smallest first.
+ */
+export function pathAfter({ hashes }: LogEdge): readonly Uint8Array[] {
+  return hashes.toReversed()
+}
+
 /** Reads the edge of the first `size` entries. */
 export async function readEdge(size: number, read: ReadHash): Promise<LogEdge> {
   return { size, hashes: await readHashes(0, size, read) }

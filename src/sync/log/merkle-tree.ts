@@ -72,6 +72,20 @@ export async function treeRoot(size: number, read: ReadHash): Promise<Uint8Array
   return rangeHash(0, size, read)
 }
 
+/** The audit path of an entry (RFC 6962, section 2.1.1), from the entry up. */
+export async function inclusionProof(index: number, size: number, read: ReadHash): Promise<Uint8Array[]> {
+  if (index >= size) throw new RangeError(`A tree of ${size} entries has no entry ${index}`)
+  const proof: Uint8Array[] = []
+  let [start, end] = [0, size]
+  while (end - start > 1) {
+    const middle = start + splitOf(end - start)
+    const isLeft = index < middle
+    proof.push(isLeft ? await rangeHash(middle, end, read) : await rangeHash(start, middle, read))
+    ;[start, end] = isLeft ? [start, middle] : [middle, end]
+  }
+  return proof.toReversed()
+}
+
 /** The proof that the tree of `size` begins with the one of `from` (RFC 6962, section 2.1.2). */
 export async function consistencyProof(from: number, size: number, read: ReadHash): Promise<Uint8Array[]> {
   if (from > size) throw new RangeError(`A tree of ${size} entries does not begin with ${from}`)
@@ -104,6 +118,29 @@ function splitOf(count: number): number {
 export interface TreeHead {
   readonly size: number
   readonly root: Uint8Array
+}
+
+/** An entry and its place in a tree with this root. */
+export interface Inclusion extends TreeHead {
+  /** The hash of the entry. */
+  readonly leaf: Uint8Array
+  readonly index: number
+}
+
+/** True if the proof shows that the tree has the entry at the index (RFC 9162, section 2.1.3.2). */
+export function isIncluded({ leaf, index, size, root }: Inclusion, proof: readonly Uint8Array[]): boolean {
+  if (index >= size) return false
+  let [at, last] = [index, size - 1]
+  let hash = leaf
+  for (const sibling of proof) {
+    if (last === 0) return false
+    if (at % 2 === 1 || at === last) {
+      hash = nodeHash(sibling, hash)
+      while (at % 2 === 0 && at !== 0) [at, last] = halved(at, last)
+    } else hash = nodeHash(hash, sibling)
+    ;[at, last] = halved(at, last)
+  }
+  return last === 0 && isSameHash(hash, root)
 }
 
 /** True if the proof shows that the new tree begins with the old one (RFC 9162, section 2.1.4.2). */

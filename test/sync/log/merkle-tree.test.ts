@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { appended, EMPTY_EDGE, pathAfter } from '../../../src/sync/log/log-edge.ts'
 import {
   EMPTY_ROOT,
   consistencyProof,
+  inclusionProof,
   isConsistent,
+  isIncluded,
   leafHash,
   nodeHash,
   treeRoot,
@@ -51,6 +54,28 @@ test.each(ROOTS.map((root, size) => [size, root] as const))(
 const ENTRIES = Array.from({ length: 70 }, (_, index) => Buffer.from(`entry ${index}`))
 const READ = readerOf(ENTRIES)
 const root = (size: number): Uint8Array => definedRoot(ENTRIES.slice(0, size))
+
+test('every entry of every tree is shown to be in it, and in no other place', async () => {
+  for (let size = 1; size <= ENTRIES.length; size += 1) {
+    for (let index = 0; index < size; index += 1) {
+      const proof = await inclusionProof(index, size, READ)
+      const inclusion = { leaf: leafHash(ENTRIES[index]!), index, size, root: root(size) }
+      expect(isIncluded(inclusion, proof)).toBe(true)
+      expect(isIncluded({ ...inclusion, index: (index + 1) % (size + 1) }, proof)).toBe(false)
+      expect(isIncluded({ ...inclusion, leaf: leafHash(Buffer.from('another')) }, proof)).toBe(false)
+      expect(isIncluded(inclusion, [...proof, root(1)])).toBe(false)
+      expect(isIncluded(inclusion, proof.slice(0, -1))).toBe(proof.length === 0)
+    }
+  }
+})
+
+test('the edge before an entry is its path in the tree that ends with it', async () => {
+  let edge = EMPTY_EDGE
+  for (const [index, entry] of ENTRIES.entries()) {
+    expect(pathAfter(edge)).toEqual(await inclusionProof(index, index + 1, READ))
+    edge = appended(edge, [entry])
+  }
+})
 
 test('every tree is shown to begin with every smaller one', async () => {
   for (let size = 0; size <= ENTRIES.length; size += 1) {
