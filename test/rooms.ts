@@ -692,6 +692,20 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/control',
     'daemon/process',
   ],
+  'daemon/cli/proof': [
+    'base/text',
+    'sync/log',
+    'sync/model',
+    'sync/store/files',
+    'daemon/base',
+    'sync/store/checkouts',
+    'sync/store',
+    'sync/channel',
+    'daemon/config',
+    'daemon/publish',
+    'daemon/status',
+    'daemon/cli',
+  ],
   'daemon/cli/show': [
     'base',
     'base/text',
@@ -792,6 +806,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/agent-folders',
     'daemon/control',
     'daemon/cli',
+    'daemon/cli/proof',
   ],
   'daemon/cli/doctor': [
     'base',
@@ -825,6 +840,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/store',
     'daemon/config',
     'daemon/cli',
+    'daemon/cli/proof',
   ],
   'daemon/cli/help': [
     'base/text',

@@ -257,7 +257,7 @@ export class ChannelPublisher {
   /** Reads the log, which must continue the one that this process has signed before. */
   async #readLog(): Promise<ChannelLog> {
     const { store, pack } = this.#parts
-    const path = store.folder.at('logs', logFileOf(pack))
+    const path = store.folder.at('logs', logFileOf(pack?.id))
     const log = await ChannelLog.open(path)
     const signed = this.#current?.log
     if (signed === undefined || (await log.continues(signed))) return log
@@ -284,7 +284,7 @@ const SWEPT_ENTRIES = 64
 /** The entries whose packed changes are kept: as many as a follower takes at once. */
 const MOST_CHANGES = 8
 
-/** No id of a pack has a dot. */
-function logFileOf(pack: Pack | undefined): string {
-  return pack === undefined ? 'channel.jsonl' : `channel.${pack.id}.jsonl`
+/** The name of the file with the log of everything, or of a pack. No id of a pack has a dot. */
+export function logFileOf(pack: string | undefined): string {
+  return pack === undefined ? 'channel.jsonl' : `channel.${pack}.jsonl`
 }

@@ -1,12 +1,13 @@
 import { signCheckpoint } from '../log/checkpoint.ts'
 import { LogHashes } from '../log/log-hashes.ts'
-import { isSameHash, treeRoot } from '../log/merkle-tree.ts'
+import { inclusionProof, isSameHash, treeRoot } from '../log/merkle-tree.ts'
 import type { NoteSigner } from '../log/signed-note.ts'
 import { bundleOf, entriesPath, tileBytes, TILE_WIDTH } from '../log/tiles.ts'
 import type { Tile } from '../log/tiles.ts'
 import { encodeEntry } from './channel-entry.ts'
 import type { ChannelEntry } from './channel-entry.ts'
 import { LogFile } from './log-file.ts'
+import type { EntryProof } from './served-proof.ts'
 
 /** The log of a channel, which this process appends to and serves. */
 export class ChannelLog {
@@ -55,6 +56,14 @@ export class ChannelLog {
   async checkpoint(origin: string, signers: readonly NoteSigner[]): Promise<string> {
     const { size } = this
     return signCheckpoint({ origin, size, root: await this.rootAt(size) }, signers)
+  }
+
+  /** The proof that the log has the entry at this index, with the bytes of the entry, and signed by these keys. */
+  async prove(index: number, origin: string, signers: readonly NoteSigner[]): Promise<EntryProof> {
+    const entry = this.#entries[index]
+    if (entry === undefined) throw new RangeError(`A log of ${this.size} entries has no entry ${index}`)
+    const hashes = await inclusionProof(index, this.size, this.#hashes.read)
+    return { index, hashes, checkpoint: await this.checkpoint(origin, signers), extra: encodeEntry(entry) }
   }
 
   /** The root of the first `size` entries. */

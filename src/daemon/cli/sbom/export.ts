@@ -17,12 +17,21 @@ const FORMATS: ReadonlyMap<string, () => Promise<(bill: Bill) => string>> = new 
 
 export const exportBill: Command = {
   name: 'export',
-  summary: 'Write the SBOM of a generation',
+  summary: 'Write the SBOM of a generation, or a proof of what a channel served',
+  operands: { text: '[SKILL…]', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
   details: `
-  It has each file with its digest, origin, signer and license. An SBOM is a software bill of materials. With the same
-  generation it has the same bytes.
+  The SBOM has each file with its digest, origin, signer and license. An SBOM is a software bill of materials. With the
+  same generation it has the same bytes.
+
+  With --proof the file proves, to anyone with the public key, that the channel of this hub, or the channel that a source
+  follows, has these skills, or all of them: skillsyncd verify --proof checks it without a network. It has the newest entry
+  on a hub, and the served one on a follower.
 `,
-  examples: ['skillsyncd export --output skills.cdx.json', 'skillsyncd export --format spdx'],
+  examples: [
+    'skillsyncd export --output skills.cdx.json',
+    'skillsyncd export --format spdx',
+    'skillsyncd export --proof review.proof.json team/review',
+  ],
   options: {
     format: {
       type: 'string',
@@ -37,8 +46,14 @@ export const exportBill: Command = {
       help: 'the file to write; default: stdout',
       offers: 'files',
     },
+    proof: { type: 'string', value: 'FILE', help: 'write a proof to this file, and no SBOM', offers: 'files' },
+    pack: { type: 'string', value: 'PACK', help: 'with --proof, on a hub: the channel of this pack', offers: 'packs' },
   },
   async run(context) {
+    const { proof, pack } = context.values
+    if (typeof proof === 'string') return (await import('../proof/export-proof.ts')).exportProof(context, proof)
+    if (context.operands.length > 0 || pack !== undefined)
+      throw new UsageError('Skills and --pack go with --proof; an SBOM has a whole generation')
     const load = formatOf(context)
     const number = numberOf(context)
     const file = outputOf(context)

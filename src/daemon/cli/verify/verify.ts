@@ -7,6 +7,7 @@ import { isCorruption } from '../../../sync/store/objects/database.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { readLinks } from '../../agent-folders/links-file.ts'
 import { printableLine } from '../../base/log-line.ts'
+import { UsageError } from '../../base/usage-error.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
@@ -44,20 +45,42 @@ const DEEP_CHECKS: readonly StoreCheck[] = [keptAreWhole, proofsHold, objectsAre
 export const verify: Command = {
   name: 'verify',
   summary: 'Check the store against the lock and the digests',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  operands: { text: '[SOURCE… | FOLDER]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   The exit status is 3 for a finding. With --deep, isomorphic-git fetches each served commit once more, and all files
   of served skills are compared with what it read. It takes no part in pulls over HTTP.
+
+  --proof checks a file of skillsyncd export --proof and prints what it shows. It needs the public key of the log, and no
+  configuration, no state folder and no network. FOLDER has the files of the skill that it shows: they are compared.
 `,
-  examples: ['skillsyncd verify', 'skillsyncd verify team --deep'],
+  examples: [
+    'skillsyncd verify',
+    'skillsyncd verify team --deep',
+    'skillsyncd verify --proof review.proof.json --key skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW',
+  ],
   options: {
     deep: {
       type: 'boolean',
       help: 'also check all stored generations, commit and tag objects, upstream, and each file by isomorphic-git',
     },
+    proof: {
+      type: 'string',
+      value: 'FILE',
+      help: 'check this proof of what a channel served, and nothing else',
+      offers: 'files',
+    },
+    key: {
+      type: 'string',
+      multiple: true,
+      value: 'KEY',
+      help: 'with --proof: the public key of the log; again for each further key',
+    },
     ...MODE_OPTIONS,
   },
   async run(context) {
+    const { proof, key } = context.values
+    if (typeof proof === 'string') return (await import('../proof/check-proof.ts')).checkProof(context, proof)
+    if (key !== undefined) throw new UsageError('--key goes with --proof')
     const config = await configFor(context)
     // `--locked` applies to the verdict only; the daemon need not have been started with it.
     const asking = { ...config, mode: { ...config.mode, locked: false } }

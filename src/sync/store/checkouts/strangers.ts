@@ -8,7 +8,10 @@ import type { StoredSkill } from '../skills/stored-path.ts'
  * Returns the foreign entries next to a skill's files in its checkout; of a foreign folder only its own name. It opens only
  * the skill's own folders: a foreign one may be large, or be a link to anywhere.
  */
-export async function strangersIn(folder: string, { folderName, files }: StoredSkill): Promise<string[]> {
+export async function strangersIn(
+  folder: string,
+  { folderName, files }: Pick<StoredSkill, 'folderName' | 'files'>,
+): Promise<string[]> {
   const folders = new Set(['', folderName])
   const known = new Set([folderName])
   for (const { path } of files) {
