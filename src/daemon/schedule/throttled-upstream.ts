@@ -53,6 +53,8 @@ export function throttleUpstream(upstream: Upstream, throttle: Throttle): Upstre
           await throttle.fetching()
           return step(throttle, () => upstream.take(revision, isKnown, signal))
         },
+        prove: async (head, index, signal) => step(throttle, () => upstream.prove(head, index, signal)),
+        audit: async (served, onRead, signal) => step(throttle, () => upstream.audit(served, onRead, signal)),
       }
     default:
       return upstream satisfies never

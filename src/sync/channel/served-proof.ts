@@ -53,7 +53,9 @@ export async function proveServed(
   const [absent] = missing
   if (absent !== undefined) throw new ProofRefused(`the channel has no skill "${absent}"`)
   const objects = [...all].flatMap(([digest, text]) => (skills === undefined || onPath.has(digest) ? [text] : []))
-  const named = skills?.map(({ source, path }) => ({ source, path }))
+  const named = skills && [
+    ...new Map(skills.map(({ source, path }) => [keyOf({ source, path }), { source, path }])).values(),
+  ]
   const text = canonicalJson({ format: FORMAT, proof: encodeProof(proof), skills: named, objects })
   if (Buffer.byteLength(text) > MOST_PROOF_BYTES) throw tooLarge()
   return text

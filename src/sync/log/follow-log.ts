@@ -1,5 +1,5 @@
 import type { Checkpoint } from './checkpoint.ts'
-import { appended, readEdge, rootAt } from './log-edge.ts'
+import { appended, pathAfter, readEdge, rootAt } from './log-edge.ts'
 import type { LogEdge } from './log-edge.ts'
 import { consistencyProof, isConsistent, isSameHash, treeRoot } from './merkle-tree.ts'
 import { entriesOf, hashReader, tilePath, TILE_WIDTH } from './tiles.ts'
@@ -29,6 +29,8 @@ export interface FollowedLog {
   readonly edge: LogEdge
   /** The newest entry. */
   readonly newest: Uint8Array
+  /** The audit path of the newest entry. */
+  readonly path: readonly Uint8Array[]
 }
 
 /**
@@ -60,10 +62,12 @@ async function appendedTo(
   reader: LogReader,
 ): Promise<FollowedLog | undefined> {
   const entries = await entriesBetween(known.size, size, reader)
-  const edge = appended(known, entries)
   const newest = entries.at(-1)
+  if (newest === undefined) return undefined
+  const before = appended(known, entries.slice(0, -1))
+  const edge = appended(before, [newest])
   // The root covers all entries before it: those that were known, and each new one.
-  return newest !== undefined && isSameHash(rootAt(edge), root) ? { edge, newest } : undefined
+  return isSameHash(rootAt(edge), root) ? { edge, newest, path: pathAfter(before) } : undefined
 }
 
 /** Reads the edge before the last bundle out of tiles, once they have proved that the log continues the known one. */

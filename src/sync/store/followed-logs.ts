@@ -6,6 +6,7 @@ import { SerialQueue } from '../../base/serial-queue.ts'
 import { isEdge } from '../log/log-edge.ts'
 import type { LogEdge } from '../log/log-edge.ts'
 import { HASH_BYTES } from '../log/merkle-tree.ts'
+import { parseProof, ProofRefused } from '../log/tlog-proof.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
@@ -27,6 +28,8 @@ export interface FollowedRecord {
   readonly etag: string | undefined
   /** The public keys that have signed it, as texts. */
   readonly signedBy: readonly string[]
+  /** The proof of the newest entry, with its bytes, as text (c2sp.org/tlog-proof). */
+  readonly proof: string | undefined
   /** For each source that follows the log: the object that was last taken into the store, whole. */
   readonly taken: ReadonlyMap<SourceId, Digest>
   /** The objects of the sources of the hub, in its order, in the newest entry; only if each is followed by itself. */
@@ -95,15 +98,16 @@ export class FollowedLogs {
 
 function parseRecord(value: unknown): FollowedRecord | undefined {
   if (!isObject(value)) return undefined
-  const { origin, size, hashes, entry, url, etag, signedBy = [], taken = [], sources } = value
+  const { origin, size, hashes, entry, url, etag, signedBy = [], proof, taken = [], sources } = value
   if (typeof origin !== 'string' || typeof url !== 'string' || typeof size !== 'number') return undefined
   if (!isTexts(hashes) || !hashes.every(isDigest)) return undefined
   const edge = { size, hashes: hashes.map((hash) => Buffer.from(hash, 'hex').subarray(0, HASH_BYTES)) }
   if (!isEdge(edge) || !isEntry(entry)) return undefined
   if ((etag !== undefined && typeof etag !== 'string') || !isTexts(signedBy)) return undefined
+  if (proof !== undefined && !(typeof proof === 'string' && isProof(proof))) return undefined
   const [takenBy, ofHub] = [parseDigests(taken), parseDigests(sources)]
   if (takenBy === undefined || (sources !== undefined && ofHub === undefined)) return undefined
-  const seen = { origin, edge, entry: { at: entry.at, head: entry.head }, url, etag, signedBy, taken: takenBy }
+  const seen = { origin, edge, entry: { at: entry.at, head: entry.head }, url, etag, signedBy, proof, taken: takenBy }
   return ofHub === undefined ? seen : { ...seen, sources: ofHub }
 }
 
@@ -123,4 +127,14 @@ function isEntry(value: unknown): value is FollowedRecord['entry'] {
   if (!isObject(value)) return false
   const { at, head } = value
   return isTime(at) && typeof head === 'string' && isDigest(head)
+}
+
+function isProof(text: string): boolean {
+  try {
+    parseProof(text)
+    return true
+  } catch (error) {
+    if (error instanceof ProofRefused) return false
+    throw error
+  }
 }

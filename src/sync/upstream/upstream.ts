@@ -1,6 +1,7 @@
 import type { ObjectId, Revision } from '../model/revision.ts'
 import type { ServerListing } from '../model/server-listing.ts'
 import type { ChannelSkills, KnownListSize, PublishedBy } from '../model/snapshot.ts'
+import type { SyncErrorCode } from '../model/sync-error.ts'
 import type { Proof, Tree } from '../model/tree.ts'
 
 /** The transport to one source. Every failure is a `SyncError`. */
@@ -28,6 +29,27 @@ export interface PublishedUpstream extends Reachable {
   readonly kind: 'published'
   /** Fetches all that the revision has into the store, but for the files of the lists of skills that the caller knows. */
   take(revision: Revision, known: KnownListSize, signal: AbortSignal): Promise<PublishedRevision>
+  /** Returns the proof that the log has the entry of this head, as text. `index`: that of the entry, if it is known. */
+  prove(head: ObjectId, index: number | undefined, signal: AbortSignal): Promise<string>
+  /** Reads the whole log, and compares it with its checkpoint. `served`: the head that is served. */
+  audit(served: ObjectId | undefined, onRead: (entries: number) => void, signal: AbortSignal): Promise<LogAudit>
+}
+
+/** The log of a channel, as it was read from its beginning. */
+export interface LogAudit {
+  /** The name of the log. */
+  readonly log: string
+  /** The number of its entries. */
+  readonly entries: number
+  /** The times of the first and of the last entry. ISO 8601, UTC. */
+  readonly first?: string
+  readonly last?: string
+  /** The newest entry that names what is served; absent if none does. */
+  readonly served?: PublishedBy['entry']
+  /** The number of entries of another form than this version knows. */
+  readonly unread: number
+  /** The differences from what was signed. */
+  readonly findings: readonly { readonly code: SyncErrorCode; readonly message: string }[]
 }
 
 /** The content of a channel at one revision. */

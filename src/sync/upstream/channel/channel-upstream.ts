@@ -8,9 +8,13 @@ import { followLog, LogRefused } from '../../log/follow-log.ts'
 import type { LogReader } from '../../log/follow-log.ts'
 import { EMPTY_EDGE, rootAt } from '../../log/log-edge.ts'
 import { HASH_BYTES, isSameHash } from '../../log/merkle-tree.ts'
+import type { TreeHead } from '../../log/merkle-tree.ts'
+import { auditLog, proveEntry } from '../../log/prove-entry.ts'
 import { NoteRefused, parseVerifier, verifierText } from '../../log/signed-note.ts'
 import type { NoteVerifier } from '../../log/signed-note.ts'
 import { bundlePrefix, entriesPath, tilePath, TILE_WIDTH } from '../../log/tiles.ts'
+import { encodeProof, parseProof } from '../../log/tlog-proof.ts'
+import type { LogProof } from '../../log/tlog-proof.ts'
 import { CHANNEL_REF, isObjectId } from '../../model/revision.ts'
 import type { ObjectId, Revision } from '../../model/revision.ts'
 import type { KnownListSize } from '../../model/snapshot.ts'
@@ -23,11 +27,12 @@ import { sha256Of } from '../../store/objects/object-rows.ts'
 import type { Digest, ObjectStore } from '../../store/objects/object-store.ts'
 import type { HostAccess } from '../http/host-access.ts'
 import type { RequestedListing } from '../shared-listings.ts'
-import type { FetchLimits, PublishedRevision, PublishedUpstream, Relation } from '../upstream.ts'
+import type { FetchLimits, LogAudit, PublishedRevision, PublishedUpstream, Relation } from '../upstream.ts'
 import { ChannelObjects } from './channel-objects.ts'
 import type { ChannelPlace } from './channel-place.ts'
 import { FolderPlace } from './folder-place.ts'
 import { HttpPlace } from './http-place.ts'
+import { findingOf, LOG_CODES, MOST_AUDITED, SeenEntries } from './log-audit.ts'
 import { selectedIn } from './selected-skills.ts'
 
 /** The context of the upstream of a channel. */
@@ -157,17 +162,26 @@ export class ChannelUpstream implements PublishedUpstream {
     const known = record?.origin === origin && (record.sources !== undefined) === isNamesake ? record : undefined
     // A checkpoint of another key is requested again: one of the present keys must have signed it.
     const isOfKeys = known?.signedBy.some((key) => keys.includes(key)) === true
-    const etag = isOfKeys && known.url === url ? known.etag : undefined
+    // So is one that was not kept.
+    const etag = isOfKeys && known.url === url && known.proof !== undefined ? known.etag : undefined
     const served = await this.#place.checkpoint(etag, signal)
     if (served.kind === 'unchanged')
       return { record: this.#unchanged(etag === undefined ? undefined : known), news: NOTHING_NEW }
     const checkpoint = this.#opened(served.note)
     const signedBy = checkpoint.signers.map(verifierText)
-    const continued = await this.#continued(known, checkpoint, signal)
+    const { proof, ...continued } = await this.#continued(known, checkpoint, signal)
     const news =
       known?.edge.size === checkpoint.size ? NOTHING_NEW : { from: known?.edge.size ?? 0, size: checkpoint.size }
     const sources = isNamesake ? await this.#sourcesIn(continued.entry.head, news, signal) : undefined
-    const next = { ...continued, origin, url, etag: served.etag, signedBy, ...(sources && { sources }) }
+    const next = {
+      ...continued,
+      proof: encodeProof({ ...proof, checkpoint: served.note }),
+      origin,
+      url,
+      etag: served.etag,
+      signedBy,
+      ...(sources && { sources }),
+    }
     await this.#followed.logs.write(this.#follower, next)
     return { record: { ...next, taken: known?.taken ?? new Map<SourceId, Digest>() }, news }
   }
@@ -187,23 +201,86 @@ export class ChannelUpstream implements PublishedUpstream {
     known: FollowedRecord | undefined,
     checkpoint: OpenedCheckpoint,
     signal: AbortSignal,
-  ): Promise<Pick<FollowedRecord, 'edge' | 'entry'>> {
+  ): Promise<Pick<FollowedRecord, 'edge' | 'entry'> & { readonly proof: Omit<LogProof, 'checkpoint'> }> {
     const edge = known?.edge ?? EMPTY_EDGE
     const { size, root } = checkpoint
     if (size < edge.size)
       throw this.#refusal('log-rolled-back', `its log has ${size} entries, and had ${edge.size} before`)
     if (size === 0) throw this.#refusal('ref-not-found', 'nothing is published yet')
     if (known !== undefined && size === edge.size) {
-      if (isSameHash(root, rootAt(edge))) return known
+      if (isSameHash(root, rootAt(edge))) {
+        const { edge: same, entry } = known
+        return {
+          edge: same,
+          entry,
+          proof: known.proof ? parseProof(known.proof) : await this.#proofAt(size - 1, checkpoint, signal),
+        }
+      }
       throw this.#refusal('log-forked', `its log has other ${size} entries than before`)
     }
     const followed = await followLog(edge, checkpoint, this.#reader(signal)).catch((error: unknown) => {
-      if (error instanceof LogRefused) throw this.#refusal(REFUSALS[error.kind], `of its log, ${error.message}`)
-      throw error
+      throw this.#logRefusal(error)
     })
     const entry = parseEntry(followed.newest)
     if (entry === undefined) throw this.#refusal('content-refused', `entry ${size - 1} of its log has the wrong form`)
-    return { edge: followed.edge, entry }
+    return { edge: followed.edge, entry, proof: { index: size - 1, hashes: followed.path, extra: followed.newest } }
+  }
+
+  /** The proof of an entry that was followed, by the tiles of the channel. */
+  async #proofAt(
+    index: number,
+    checkpoint: TreeHead,
+    signal: AbortSignal,
+  ): Promise<Omit<LogProof, 'checkpoint'> & { readonly extra: Uint8Array }> {
+    const { entry, hashes } = await proveEntry(index, checkpoint, this.#reader(signal)).catch((error: unknown) => {
+      throw this.#logRefusal(error)
+    })
+    return { index, hashes, extra: entry }
+  }
+
+  #logRefusal(error: unknown): unknown {
+    return error instanceof LogRefused ? this.#refusal(REFUSALS[error.kind], `of its log, ${error.message}`) : error
+  }
+
+  async prove(head: ObjectId, index: number | undefined, signal: AbortSignal): Promise<string> {
+    const record = await this.#followed.logs.read(this.#follower)
+    if (record?.proof === undefined || record.origin !== this.#origin)
+      throw this.#refusal('source-unreachable', 'nothing of its log is stored; try skillsyncd sync')
+    if (record.entry.head === head) return record.proof
+    const { checkpoint } = parseProof(record.proof)
+    if (index === undefined) throw this.#refusal('ref-not-found', `the entry of ${head} is not known`)
+    const { size } = record.edge
+    const proof = await this.#proofAt(index, { size, root: rootAt(record.edge) }, signal)
+    if (parseEntry(proof.extra)?.head !== head)
+      throw this.#refusal('content-refused', `entry ${index} of its log is not of ${head}`)
+    return encodeProof({ ...proof, checkpoint })
+  }
+
+  async audit(served: ObjectId | undefined, onRead: (entries: number) => void, signal: AbortSignal): Promise<LogAudit> {
+    const findings: LogAudit['findings'][number][] = []
+    await this.#follow(signal).catch((error: unknown) => {
+      // The stored checkpoint is compared with what is served all the same.
+      if (!(error instanceof SyncError) || !LOG_CODES.has(error.code)) throw error
+      findings.push(findingOf(error))
+    })
+    const record = await this.#followed.logs.read(this.#follower)
+    if (record === undefined)
+      throw this.#refusal('source-unreachable', 'nothing of its log is stored; try skillsyncd sync')
+    const { size } = record.edge
+    if (size > MOST_AUDITED) throw this.#refusal('limit-exceeded', `its log has ${size} entries, over ${MOST_AUDITED}`)
+    const seen = new SeenEntries(served, onRead)
+    const auditing = { reader: this.#reader(signal), onEntry: seen.add, signal }
+    try {
+      const differences = await auditLog({ size, root: rootAt(record.edge) }, auditing)
+      for (const why of differences) findings.push(findingOf(this.#refusal('content-refused', `of its log, ${why}`)))
+    } catch (thrown) {
+      const error = this.#logRefusal(thrown)
+      // Of a log that is refused already, a part can be absent too.
+      const isFinding = error instanceof SyncError && (LOG_CODES.has(error.code) || findings.length > 0)
+      if (!isFinding) throw error
+      findings.push(findingOf(error))
+    }
+    return { log: record.origin, entries: size, ...seen.result, findings }
   }
 
   #opened(note: string): OpenedCheckpoint {

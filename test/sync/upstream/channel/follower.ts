@@ -60,9 +60,9 @@ export class Follower implements AsyncDisposable {
   }
 
   async pull(signal = never()): Promise<Outcome> {
-    const { now = NOON, isDamaged = false } = this.options
+    const { isDamaged = false } = this.options
     const store = this.#store
-    const { fetch } = this
+    const { fetch, now } = this
     const outcome = await pullSource({
       source: this.source,
       current: this.current,
@@ -81,19 +81,23 @@ export class Follower implements AsyncDisposable {
     return outcome
   }
 
-  /** The channel as an upstream, over the present store. */
+  /** The upstream of one pull, as the daemon opens it. */
   upstream(): ChannelUpstream {
-    const { headers = {}, now = NOON } = this.options
+    const { headers = {} } = this.options
     const { objects, followed: logs } = this.#store
     return new ChannelUpstream(this.source, {
       limits: this.fetch,
       way: async () => ({ ...PLAIN_WAY, headers }),
-      followed: { objects, logs, now },
+      followed: { objects, logs, now: this.now },
     })
   }
 
   get fetch(): FetchLimits {
     return { ...FETCH_LIMITS, ...this.options.limits }
+  }
+
+  private get now(): () => Date {
+    return this.options.now ?? NOON
   }
 
   /** Pulls until the process ends at this write of its store, and begins anew. */

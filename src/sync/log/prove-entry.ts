@@ -1,0 +1,79 @@
+import type { Checkpoint } from './checkpoint.ts'
+import { LogRefused } from './follow-log.ts'
+import type { LogReader } from './follow-log.ts'
+import { LogHashes } from './log-hashes.ts'
+import { inclusionProof, isIncluded, isSameHash, leafHash, treeRoot } from './merkle-tree.ts'
+import { entriesOf, hashReader, tileBytes, tilePath, tilesBetween, TILE_WIDTH } from './tiles.ts'
+
+/** An entry of a log, and its audit path. */
+export interface ProvedEntry {
+  readonly entry: Uint8Array
+  readonly hashes: readonly Uint8Array[]
+}
+
+/** Reads one entry of a log and its audit path out of tiles. Throws `LogRefused` unless the checkpoint covers both. */
+export async function proveEntry(
+  index: number,
+  { size, root }: Pick<Checkpoint, 'size' | 'root'>,
+  reader: LogReader,
+): Promise<ProvedEntry> {
+  if (index >= size) throw new LogRefused('damaged', `it has no entry ${index}`)
+  const bundle = await bundleAt(Math.floor(index / TILE_WIDTH), size, reader)
+  const entry = bundle[index % TILE_WIDTH]
+  const hashes = await inclusionProof(
+    index,
+    size,
+    hashReader(size, async (tile) => reader.tile(tile)),
+  ).catch((error: unknown) => {
+    if (error instanceof RangeError) throw new LogRefused('damaged', error.message)
+    throw error
+  })
+  if (entry !== undefined && isIncluded({ leaf: leafHash(entry), index, size, root }, hashes)) return { entry, hashes }
+  throw new LogRefused('damaged', `its tiles do not show that the checkpoint covers the entry ${index}`)
+}
+
+/** The means of reading a whole log. */
+export interface Auditing {
+  readonly reader: LogReader
+  /** Called with each entry, oldest first. */
+  readonly onEntry: (entry: Uint8Array, index: number) => void
+  readonly signal: AbortSignal
+}
+
+/**
+ * Reads each entry and each tile of a log, and compares both with the checkpoint. Returns the differences, in words; none if
+ * the log is as it was signed. The hashes are in memory meanwhile, 64 bytes for each entry.
+ */
+export async function auditLog(
+  { size, root }: Pick<Checkpoint, 'size' | 'root'>,
+  { reader, onEntry, signal }: Auditing,
+): Promise<readonly string[]> {
+  const log = new LogHashes()
+  for (let index = 0; index * TILE_WIDTH < size; index += 1) {
+    signal.throwIfAborted()
+    for (const entry of await bundleAt(index, size, reader)) {
+      onEntry(entry, log.size)
+      log.append(entry)
+    }
+  }
+  const differences: string[] = []
+  if (!isSameHash(await treeRoot(size, log.read), root))
+    differences.push(`its ${size} entries are not those that its checkpoint covers`)
+  for (const tile of tilesBetween(0, size)) {
+    signal.throwIfAborted()
+    if (isSameHash(await reader.tile(tile), await tileBytes(tile, log.read))) continue
+    differences.push(`"${tilePath(tile)}" has not the hashes of its entries`)
+    if (differences.length === MOST_DIFFERENCES) return differences
+  }
+  return differences
+}
+
+/** More of them say nothing further. */
+const MOST_DIFFERENCES = 10
+
+async function bundleAt(index: number, size: number, reader: LogReader): Promise<readonly Uint8Array[]> {
+  const width = Math.min(size - index * TILE_WIDTH, TILE_WIDTH)
+  const entries = entriesOf(await reader.entries(index, width), width)
+  if (entries === undefined) throw new LogRefused('damaged', `the bundle ${index} does not have ${width} entries`)
+  return entries
+}

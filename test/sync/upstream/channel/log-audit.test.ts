@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest'
+import { encodeEntry, parseEntry } from '../../../../src/sync/channel/channel-entry.ts'
+import { verifierText } from '../../../../src/sync/log/signed-note.ts'
+import { openProof, parseProof } from '../../../../src/sync/log/tlog-proof.ts'
+import type { LogAudit } from '../../../../src/sync/upstream/upstream.ts'
+import { never } from '../../store/samples.ts'
+import { AT, CraftedChannel, KEY, ORIGIN, SIGNER, signerNumber } from './site.ts'
+import { entriesNamed, World } from './world.ts'
+
+test('the whole log is read, and the entry that is served is found in it', async () => {
+  await using world = await World.open({}, 300)
+  await world.channel.append(...entriesNamed('later', 40))
+  const read: number[] = []
+
+  const audited = await audit(world, (entries) => read.push(entries))
+
+  const served = { index: 299, at: AT }
+  expect(audited).toEqual({ log: ORIGIN, entries: 340, first: AT, last: AT, served, unread: 0, findings: [] })
+  expect(read).toEqual([256])
+})
+
+test.each<[what: string, path: RegExp]>([
+  ['a tile', /^tile\/0\/000$/],
+  ['a partial tile', /^tile\/0\/001\.p\/44$/],
+  ['a tile of a higher level', /^tile\/1\/000\.p\/1$/],
+  ['a bundle', /^tile\/entries\/000$/],
+])('%s with a wrong byte is found', async (_, path) => {
+  await using world = await World.open({}, 300)
+  const [name, bytes] = [...world.channel.files].find(([one]) => path.test(one)) ?? []
+  const wrong = Buffer.from(bytes ?? [])
+  wrong[wrong.length - 1] = (wrong.at(-1) ?? 0) ^ 1
+  world.channel.files.set(name ?? '', wrong)
+
+  const { findings } = await audit(world)
+
+  expect(findings.map(({ code }) => code)).toContain('content-refused')
+  expect(findings.every(({ message }) => message.includes(world.server.url))).toBe(true)
+})
+
+test('a log that was forked, rolled back or signed by another key is reported with its code', async () => {
+  await using world = await World.open({}, 3)
+  const good = world.channel
+  world.channel = new CraftedChannel()
+  await world.channel.append(...entriesNamed('fork', 5))
+  const forked = await audit(world)
+  world.channel = good
+  await good.sign(2)
+  const rolledBack = await audit(world)
+  await good.sign(3, signerNumber(2))
+  const unsigned = await audit(world)
+
+  expect(forked.findings.map(({ code }) => code)).toEqual(['log-forked', 'source-unreachable'])
+  expect(rolledBack.findings.map(({ code }) => code)).toEqual(['log-rolled-back'])
+  expect(unsigned.findings.map(({ code }) => code)).toEqual(['log-unsigned'])
+  // What was seen before the faults is what was compared.
+  expect([forked, rolledBack, unsigned].map(({ entries }) => entries)).toEqual([3, 3, 3])
+})
+
+test('entries of another form are counted', async () => {
+  await using world = await World.open()
+  await world.channel.append(Buffer.from('{"of":"a later version"}'), ...entriesNamed('later', 1))
+
+  expect(await audit(world)).toMatchObject({ entries: 3, unread: 1, findings: [] })
+})
+
+test('a server that is away is a failure, and no finding', async () => {
+  await using world = await World.open()
+  world.server.meddle = (_, response) => {
+    response.writeHead(503).end()
+    return true
+  }
+
+  await expect(audit(world)).rejects.toMatchObject({ code: 'source-unreachable' })
+})
+
+test.each([1, 2, 3, 4, 7, 8, 256, 257, 513])('the newest of %i entries is proved without a request', async (size) => {
+  await using world = await World.open({}, size)
+  const before = world.server.requests.length
+
+  const text = await prove(world)
+
+  const proof = parseProof(text)
+  const entry = proof.extra ?? Buffer.of()
+  expect(openProof(proof, entry, ORIGIN, [SIGNER])).toMatchObject({ size })
+  expect(proof.index).toBe(size - 1)
+  expect(parseEntry(entry)?.head).toBe(world.follower.current?.snapshot.revision.commit)
+  expect(world.server.requests.length).toBe(before)
+})
+
+test('the checkpoint of a new key is that of the next proof', async () => {
+  const other = signerNumber(2)
+  await using world = await World.open({ keys: [KEY, verifierText(other)] }, 6)
+  await world.channel.sign(6, other)
+  await world.follower.pull()
+
+  const proof = parseProof(await prove(world))
+
+  expect(openProof(proof, proof.extra ?? Buffer.of(), ORIGIN, [other])).toMatchObject({ size: 6 })
+})
+
+test('an earlier entry is proved by tiles, and one that they do not show is refused', async () => {
+  await using world = await World.open({}, 5)
+  await world.channel.append(...entriesNamed('later', 300))
+  await world.follower.upstream().resolve(never())
+  const tile = world.channel.files.get('tile/0/000') ?? Buffer.of()
+
+  const text = await prove(world)
+  world.channel.files.set('tile/0/000', Buffer.alloc(tile.length))
+  const damaged = prove(world)
+
+  const proof = parseProof(text)
+  expect(openProof(proof, proof.extra ?? Buffer.of(), ORIGIN, [SIGNER])).toMatchObject({ size: 305 })
+  expect(proof.index).toBe(4)
+  await expect(damaged).rejects.toMatchObject({ code: 'content-refused' })
+})
+
+test('no entry is proved to be of another head', async () => {
+  await using world = await World.open({}, 5)
+  await world.channel.append(encodeEntry({ at: AT, head: 'e'.repeat(64) }))
+  await world.follower.upstream().resolve(never())
+  const { commit } = world.follower.current!.snapshot.revision
+
+  await expect(world.follower.upstream().prove(commit, 3, never())).rejects.toMatchObject({ code: 'content-refused' })
+  await expect(world.follower.upstream().prove(commit, undefined, never())).rejects.toMatchObject({
+    code: 'ref-not-found',
+  })
+})
+
+async function audit({ follower }: World, onRead: (entries: number) => void = () => {}): Promise<LogAudit> {
+  return follower.upstream().audit(follower.current?.snapshot.revision.commit, onRead, never())
+}
+
+async function prove({ follower }: World): Promise<string> {
+  const { revision, published } = follower.current!.snapshot
+  return follower.upstream().prove(revision.commit, published?.entry?.index, never())
+}
