@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { abortable } from '../../base/abortable.ts'
+import { CHECKPOINT_PATH } from '../../sync/channel/channel-entry.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
 import { isSourceId } from '../../sync/model/source-id.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -114,6 +115,21 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       checked(params)
       return daemon.candidates.secondOpinion(idOf(parseParams(OF_SOURCE, params).source, config), signal)
     },
+    async 'log-proof'(params, _, signal) {
+      checked(params)
+      return daemon.candidates.prove(idOf(parseParams(OF_SOURCE, params).source, config), signal)
+    },
+    async 'check-log'(params, send, signal) {
+      checked(params)
+      const id = idOf(parseParams(OF_SOURCE, params).source, config)
+      return daemon.candidates.auditLog(id, (entries) => send({ entries }), signal)
+    },
+    async checkpoint(params) {
+      checked(params)
+      const { pack } = parseParams(OF_CHANNEL, params)
+      const note = await daemon.channels.read(pack, CHECKPOINT_PATH)
+      return note === undefined ? null : Buffer.from(note).toString('utf8')
+    },
     async candidate(params, _, signal) {
       checked(params)
       const { source, commit } = parseParams(CANDIDATE, params)
@@ -199,6 +215,7 @@ function expectMode(mode: Mode | undefined, config: Config): void {
   }
 }
 
+const OF_CHANNEL = z.object({ pack: z.string().optional() })
 const MODE = z.object({ locked: z.boolean(), offline: z.boolean() })
 const REQUEST = z.object({ config: z.string(), mode: MODE.optional(), sources: z.array(z.string()).optional() })
 type Request = z.infer<typeof REQUEST>

@@ -12,7 +12,8 @@ import { secondLook } from '../../sync/pull/second-opinion.ts'
 import type { Workspace } from '../../sync/store/objects/blob-store.ts'
 import { isByRules, knownTrees } from '../../sync/survey/survey-rules.ts'
 import type { SecondOpinion } from '../../sync/upstream/git/second-opinion/second-opinion.ts'
-import type { Relation, TreeUpstream } from '../../sync/upstream/upstream.ts'
+import type { LogAudit, PublishedUpstream, Relation, TreeUpstream } from '../../sync/upstream/upstream.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
 import type { HostNames } from '../credentials/host-names.ts'
@@ -120,6 +121,21 @@ export class Candidates {
     return snapshot && this.#secondPlace.add(() => this.#compareAgain(id, snapshot, signal), { signal })
   }
 
+  /** The proof that the log of a channel has the entry of what is served of it, as text; nothing is changed. */
+  async prove(id: SourceId, signal: AbortSignal): Promise<string> {
+    return this.#inspect(id, signal, async (one, workspace) => {
+      const { revision, published } = one.current?.snapshot ?? nothingOf(id)
+      return publishedBy(one, workspace).prove(revision.commit, published?.entry?.index, signal)
+    })
+  }
+
+  /** Reads the whole log of a channel. Nothing that is served changes. */
+  async auditLog(id: SourceId, onRead: (entries: number) => void, signal: AbortSignal): Promise<LogAudit> {
+    return this.#inspect(id, signal, async (one, workspace) =>
+      publishedBy(one, workspace).audit(one.current?.snapshot.revision.commit, onRead, signal),
+    )
+  }
+
   async #compareAgain(id: SourceId, snapshot: Snapshot, signal: AbortSignal): Promise<SecondOpinion> {
     const configured = configuredIn(this.#config, id)
     const { source } = configured
@@ -188,4 +204,14 @@ export class Candidates {
       { signal },
     )
   }
+}
+
+function publishedBy({ io, source }: Pull, workspace: Workspace): PublishedUpstream {
+  const upstream = io.open(source, workspace)
+  if (upstream.kind === 'published') return upstream
+  throw new OperatorError('bad-request', `"${source.id}" follows no channel`)
+}
+
+function nothingOf(id: SourceId): never {
+  throw new OperatorError('nothing-served', `Nothing of "${id}" is served; try skillsyncd sync`)
 }

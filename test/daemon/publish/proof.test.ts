@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parseProof } from '../../../src/sync/log/tlog-proof.ts'
@@ -190,12 +190,9 @@ async function elsewhere(...args: readonly string[]) {
 }
 
 /** A hub with three skills of two sources, its public key, and a file that is not there yet. */
-async function publishedHub({ published = true } = {}) {
+async function publishedHub({ published = true, to }: { published?: boolean; to?: string } = {}) {
   const home = await Home.create()
-  for (const path of ['drafts/write-letter', 'drafts/tidy', 'more/extra']) {
-    await mkdir(join(home.path, path), { recursive: true })
-    await writeFile(join(home.path, path, 'SKILL.md'), skill(basename(path)))
-  }
+  for (const path of ['drafts/write-letter', 'drafts/tidy', 'more/extra']) await writeSkill(home, path)
   const made = await home.command(
     ...['channel', 'new-key', NAME, '--out', join(home.path, 'config/skillsyncd/channel.key'), '--json'],
   )
@@ -203,10 +200,179 @@ async function publishedHub({ published = true } = {}) {
   const channel = `channel: { name: ${NAME}, key: { file: channel.key } }`
   const pack = ['packs:', '  - id: writing', '    include: [{ path: write-* }]']
   const folders = ['drafts', 'more'].map((id) => [id, [`path: ${join(home.path, id)}`]] as const)
-  await home.configure(Object.fromEntries(folders), [channel, ...pack])
+  await home.configure(Object.fromEntries(folders), [
+    channel,
+    ...pack,
+    ...(to === undefined ? [] : ['publish:', `  - to: ${to}`]),
+  ])
   await home.command('sync')
   if (published)
     for (const more of [[], ['--pack', 'writing']])
       await home.command('publish', '--to', join(home.path, `out${more.length}`), ...more)
   return { home, key, file: join(home.path, 'proof.json') }
+}
+
+test('a follower proves what it serves without the hub, and names a skill as it does', async () => {
+  const pair = await followed()
+  await rm(pair.out, { recursive: true })
+
+  const exported = await pair.follower.command('export', '--proof', pair.file, 'hub/drafts/tidy')
+  const json = await elsewhere('verify', '--proof', pair.file, '--key', pair.key, '--json')
+
+  expect(exported).toMatchObject({ status: 0, stdout: `${pair.file}: entry 1, 1 skill\n`, stderr: '' })
+  expect(JSON.parse(json.stdout)).toMatchObject({ log: NAME, skills: [{ source: 'drafts', path: 'tidy' }] })
+})
+
+test('a follower proves an entry that is not the newest by the tiles of the folder', async () => {
+  const pair = await followed()
+  await pair.follower.command('pause', 'hub')
+  const { commit } = await servedBy(pair.follower)
+  await pair.publish('drafts/new')
+  await pair.publish('drafts/newer')
+  await pair.follower.command('outdated')
+
+  const exported = await pair.follower.command('export', '--proof', pair.file, 'tidy')
+  const json = await elsewhere('verify', '--proof', pair.file, '--key', pair.key, '--json')
+
+  expect(exported).toMatchObject({ status: 0, stdout: `${pair.file}: entry 1, 1 skill\n` })
+  expect(JSON.parse(json.stdout)).toMatchObject({ entry: { index: 0, head: commit }, size: 3 })
+})
+
+test('verify --log reads the whole log of a follower and of a hub', async () => {
+  const pair = await followed()
+  await pair.publish('drafts/new')
+  await pair.follower.command('sync')
+
+  const ofFollower = await pair.follower.command('verify', '--log')
+  const ofHub = await pair.home.command('verify', '--log', '--json')
+
+  expect(ofFollower).toMatchObject({ status: 0, stderr: '' })
+  expect(ofFollower.stdout).toMatch(
+    /^hub: log skills\.example\.com\/channel: 2 entries, of 20\S+ to 20\S+; entry 2 is served, of 20\S+\nnothing found\n$/,
+  )
+  expect(ofHub).toMatchObject({ status: 0 })
+  expect(JSON.parse(ofHub.stdout)).toMatchObject({
+    logs: [
+      { log: NAME, entries: 2, first: expect.any(String), last: expect.any(String) },
+      { log: `${NAME}/writing`, pack: 'writing' },
+    ],
+    findings: [],
+  })
+})
+
+test('verify --log of a follower finds a tile that was changed in the folder', async () => {
+  const pair = await followed()
+  const before = await pair.follower.command('verify', '--log', 'hub')
+  await writeFile(join(pair.out, 'tile/0/000.p/1'), Buffer.alloc(32))
+
+  const after = await pair.follower.command('verify', '--log', 'hub', '--json')
+
+  expect(before).toMatchObject({ status: 0 })
+  expect(after).toMatchObject({ status: 3 })
+  expect(JSON.parse(after.stdout)).toMatchObject({
+    logs: [{ source: 'hub', entries: 1 }],
+    findings: [{ code: 'content-refused', source: 'hub', message: expect.stringContaining('"tile/0/000.p/1"') }],
+  })
+})
+
+test.each<[what: string, change: (pair: Published) => Promise<void>, code: string, why: string]>([
+  [
+    'a changed tile',
+    async ({ kept }) => writeFile(join(kept, 'tile/0/000.p/2'), 'x'),
+    'content-refused',
+    'is not as it was',
+  ],
+  [
+    'a bundle that is gone',
+    async ({ kept }) => rm(join(kept, 'tile/entries/000.p/2')),
+    'content-refused',
+    'is not there',
+  ],
+  ['a log that lost an entry', async ({ log }) => cut(log), 'log-rolled-back', 'has 2 entries of the log'],
+  ['a log with another entry', async ({ log }) => edit(log), 'log-forked', 'which are others than those'],
+  [
+    'another checkpoint',
+    async ({ kept }) => writeFile(join(kept, 'checkpoint'), 'x\n\n'),
+    'log-unsigned',
+    'wrong form',
+  ],
+])('verify --log of a hub finds %s', async (_, change, code, why) => {
+  const hub = await publishedHub({ to: 'kept' })
+  const kept = join(hub.home.path, 'config/skillsyncd/kept')
+  await writeSkill(hub.home, 'drafts/new')
+  await hub.home.command('sync')
+  await hub.home.command('publish')
+  const whole = await hub.home.command('verify', '--log')
+  await change({ kept, log: join(hub.home.state, 'logs/channel.jsonl') })
+
+  const checked = await hub.home.command('verify', '--log')
+
+  expect(whole).toMatchObject({ status: 0, stdout: expect.stringMatching(/2 entries, of 20\S+ to 20\S+\n/) })
+  expect(checked).toMatchObject({ status: 3, stderr: '' })
+  expect(checked.stdout).toMatch(new RegExp(`^! ${code}: .*${why}`))
+})
+
+test('a running daemon whose log was changed behind it is found', async () => {
+  const { home } = await publishedHub()
+  const daemon = home.start('start')
+  await daemon.line()
+  await expect.poll(async () => (await home.command('status')).stdout).toContain('up to date at entry 1')
+  const whole = await home.command('verify', '--log')
+  await edit(join(home.state, 'logs/channel.jsonl'))
+
+  const checked = await home.command('verify', '--log')
+
+  expect(whole).toMatchObject({ status: 0 })
+  expect(checked).toMatchObject({ status: 3, stdout: expect.stringMatching(/^! log-forked: the daemon has 1 entry/) })
+})
+
+test.each([
+  [['--log', '--deep'], 2, '--log goes with neither --proof nor --deep'],
+  [['--log', '--proof', 'x'], 2, '--log goes with neither --proof nor --deep'],
+  [['--log', 'drafts'], 1, 'no source follows a channel'],
+])('verify %j ends with %i: %s', async (args, status, message) => {
+  const { home } = await publishedHub()
+
+  expect(await home.command('verify', ...args)).toMatchObject({ status, stderr: expect.stringContaining(message) })
+})
+
+interface Published {
+  readonly kept: string
+  readonly log: string
+}
+
+async function cut(log: string): Promise<void> {
+  const [first] = (await readFile(log, 'utf8')).split('\n')
+  await writeFile(log, `${first}\n`)
+}
+
+async function edit(log: string): Promise<void> {
+  const text = await readFile(log, 'utf8')
+  await writeFile(log, text.replace('"at":"20', '"at":"19'))
+}
+
+/** A hub that publishes to a folder, and a home that follows it. */
+async function followed() {
+  const hub = await publishedHub()
+  const out = join(hub.home.path, 'out0')
+  const follower = await Home.create()
+  const source = ['follow:', `  path: ${out}`, `  key: ${hub.key}`]
+  await follower.configure({ hub: source })
+  expect(await follower.command('sync')).toMatchObject({ status: 0 })
+  const publish = async (path: string): Promise<void> => {
+    await writeSkill(hub.home, path)
+    await hub.home.command('sync')
+    expect(await hub.home.command('publish', '--to', out)).toMatchObject({ status: 0 })
+  }
+  return { ...hub, out, follower, publish }
+}
+
+async function servedBy(home: Home): Promise<{ readonly commit: string }> {
+  const [{ commit }] = JSON.parse((await home.command('list', '--json')).stdout).skills
+  return { commit }
+}
+
+async function writeSkill(home: Home, path: string): Promise<void> {
+  await mkdir(join(home.path, path), { recursive: true })
+  await writeFile(join(home.path, path, 'SKILL.md'), skill(basename(path)))
 }

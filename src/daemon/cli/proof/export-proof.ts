@@ -1,11 +1,13 @@
 import { join, resolve } from 'node:path'
+import { z } from 'zod'
 import { countOf } from '../../../base/text/plural.ts'
 import { ChannelLog } from '../../../sync/channel/channel-log.ts'
 import { expectObject } from '../../../sync/channel/channel-tree.ts'
-import { proveServed } from '../../../sync/channel/served-proof.ts'
+import { entryProofOf, proveServed } from '../../../sync/channel/served-proof.ts'
 import type { EntryProof, SkillPlace } from '../../../sync/channel/served-proof.ts'
 import { renamedSigner } from '../../../sync/log/signed-note.ts'
-import { ProofRefused } from '../../../sync/log/tlog-proof.ts'
+import { parseProof, ProofRefused } from '../../../sync/log/tlog-proof.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
 import { syncPath, writeWhole } from '../../../sync/store/files/atomic.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { Store } from '../../../sync/store/store.ts'
@@ -19,6 +21,7 @@ import { theOnly } from '../../status/named-skill.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Context, ExitStatus } from '../command.ts'
+import { withWriter } from '../daemon-client.ts'
 import { packsNamed } from '../pack-option.ts'
 
 /** Writes the proof of what a channel served to the file. */
@@ -29,9 +32,12 @@ export async function exportProof(context: Context, proof: string): Promise<Exit
   if (proof === '') throw new UsageError('--proof names no file')
   const file = resolve(proof)
   const config = await configFor(context)
-  const rows = context.operands.length === 0 ? [] : await readRows(config)
+  const rows = await readRows(config)
   const asked = context.operands.map((operand) => theOnly(rows, operand))
-  const { entry, skills } = await ofHub(config, asked, pack, context)
+  const { entry, skills } =
+    config.channel === undefined
+      ? await ofFollower(config, asked, pack, context)
+      : await ofHub(config.channel, { config, asked, pack }, context)
   using store = await Store.openExisting(config.state)
   if (store === undefined) throw nothingServed('nothing has been pulled so far; try skillsyncd sync')
   const text = await proveServed(entry, skills, (digest) => expectObject(store.objects, digest)).catch(refused)
@@ -53,12 +59,61 @@ interface Provable {
   readonly skills: readonly SkillPlace[] | undefined
 }
 
-async function ofHub(config: Config, asked: readonly SkillPlace[], pack: unknown, context: Context): Promise<Provable> {
-  const { channel } = config
-  if (channel === undefined) throw new OperatorError('bad-request', 'Cannot prove: the configuration has no `channel`')
+interface Asked {
+  readonly config: Config
+  readonly asked: readonly SkillPlace[]
+  readonly pack: unknown
+}
+
+async function ofHub(channel: ChannelConfig, { config, asked, pack }: Asked, context: Context): Promise<Provable> {
   const [named] = packsNamed(pack === undefined ? undefined : [pack], config) ?? []
-  const entry = await newestEntry(channel, named, config.state, context)
-  return { entry, skills: skillsOf(asked) }
+  return { entry: await newestEntry(channel, named, config.state, context), skills: skillsOf(asked) }
+}
+
+/** The entry that is served of the one channel that has the skills, each below the id of its source at the hub. */
+async function ofFollower(
+  config: Config,
+  asked: readonly SkillPlace[],
+  pack: unknown,
+  context: Context,
+): Promise<Provable> {
+  if (pack !== undefined)
+    throw new UsageError('--pack is for the channel of a hub, and the configuration has no `channel`')
+  const followed = config.sources.flatMap(({ source }) => (source.kind === 'channel' ? source.id : []))
+  const named = [...new Set(asked.map(({ source }) => source))]
+  const [id, ...others] = followed.filter((one) => named.length === 0 || named.includes(one))
+  const foreign = named.find((one) => !followed.some((source) => source === one))
+  if (id === undefined || foreign !== undefined)
+    throw new OperatorError(
+      'bad-request',
+      foreign === undefined
+        ? 'Cannot prove: the configuration has no `channel`, and no source with `follow`'
+        : `Cannot prove: "${foreign}" follows no channel`,
+    )
+  if (others.length > 0) throw new UsageError('--proof shows one log; name skills of one source that follows a channel')
+  const skills = asked.map(({ path }) => {
+    const [source = '', ...rest] = path.split('/')
+    return { source, path: rest.join('/') }
+  })
+  return { entry: await servedEntry(config, id, context), skills: skillsOf(skills) }
+}
+
+async function servedEntry(config: Config, id: SourceId, context: Context): Promise<EntryProof> {
+  const text =
+    (await storedProof(config, id)) ??
+    z.string().parse(await withWriter(context, config, (ask) => ask('log-proof', { source: id })))
+  return entryProofOf(parseProof(text))
+}
+
+/** The proof of what is served, if that is the newest entry that was followed: it needs no request. */
+async function storedProof({ state }: Config, id: SourceId): Promise<string | undefined> {
+  using store = await Store.openExisting(state)
+  const held = (await store?.generations.current())?.sources.find(({ source }) => source === id)
+  if (store === undefined || held === undefined)
+    throw nothingServed(`nothing of "${id}" is served; try skillsyncd sync`)
+  const { revision } = await store.snapshots.read(held.snapshot)
+  const record = await store.followed.read(id)
+  return record?.entry.head === revision.commit ? record.proof : undefined
 }
 
 function skillsOf(asked: readonly SkillPlace[]): readonly SkillPlace[] | undefined {

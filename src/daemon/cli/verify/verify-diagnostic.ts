@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../../../base/diagnostic.ts'
+import { printableLine } from '../../base/log-line.ts'
 import type { OperatorErrorCode } from '../../base/operator-error.ts'
 
 /** One result of a check. A note is not a fault, and does not count. */
@@ -38,6 +39,7 @@ export type VerifyCode =
   | 'lock-not-followed'
   | 'tag-moved'
   | 'history-rewritten'
+  | 'log-not-read'
   | OperatorErrorCode
 
 /** A diagnostic that counts as a fault. */
@@ -51,3 +53,9 @@ export function verifyNote(code: VerifyCode, message: string, where: Where = {})
 }
 
 type Where = Pick<VerifyDiagnostic, 'source' | 'skill' | 'path'>
+
+/** The diagnostic as one line of text. */
+export function diagnosticLine({ code, source, skill, path, message }: Omit<VerifyDiagnostic, 'severity'>): string {
+  const place = [source, skill, path].filter((part) => part !== undefined && part !== '').join(' ')
+  return printableLine(`${code}${place === '' ? '' : ` ${place}`}: ${message}`)
+}

@@ -6,7 +6,6 @@ import { lastPublished } from '../../../sync/store/generations.ts'
 import { isCorruption } from '../../../sync/store/objects/database.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { readLinks } from '../../agent-folders/links-file.ts'
-import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
@@ -26,7 +25,7 @@ import { objectsAreWhole, servedIsWhole } from './store-checks.ts'
 import { upstreamDiagnostics } from './upstream-checks.ts'
 import type { Verifying, StoreCheck } from './verify-context.ts'
 import { verifyingOf } from './verify-context.ts'
-import { verifyError, verifyNote } from './verify-diagnostic.ts'
+import { diagnosticLine, verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 const CHECKS: readonly StoreCheck[] = [
@@ -63,6 +62,10 @@ export const verify: Command = {
       type: 'boolean',
       help: 'also check all stored generations, commit and tag objects, upstream, and each file by isomorphic-git',
     },
+    log: {
+      type: 'boolean',
+      help: 'read the whole log of each followed channel and of this hub, and compare it with what is signed',
+    },
     proof: {
       type: 'string',
       value: 'FILE',
@@ -78,9 +81,12 @@ export const verify: Command = {
     ...MODE_OPTIONS,
   },
   async run(context) {
-    const { proof, key } = context.values
+    const { proof, key, log } = context.values
+    if (log === true && (proof !== undefined || context.values['deep'] === true))
+      throw new UsageError('--log goes with neither --proof nor --deep')
     if (typeof proof === 'string') return (await import('../proof/check-proof.ts')).checkProof(context, proof)
     if (key !== undefined) throw new UsageError('--key goes with --proof')
+    if (log === true) return (await import('./log-checks.ts')).checkLogs(context)
     const config = await configFor(context)
     // `--locked` applies to the verdict only; the daemon need not have been started with it.
     const asking = { ...config, mode: { ...config.mode, locked: false } }
@@ -221,19 +227,14 @@ function print(
       : `generation ${served.number}, ${countOf(looked.size, 'skill')} checked${deep ? second(files) : ''}`
   const count = findings.length === 0 ? 'nothing found' : `${findings.length} found`
   printLines(context, [
-    ...findings.map((diagnostic) => paintFor(context)('red', `! ${lineOf(diagnostic)}`)),
-    ...notes.map((diagnostic) => `- ${lineOf(diagnostic)}`),
+    ...findings.map((diagnostic) => paintFor(context)('red', `! ${diagnosticLine(diagnostic)}`)),
+    ...notes.map((diagnostic) => `- ${diagnosticLine(diagnostic)}`),
     `${what}: ${count}${notes.length === 0 ? '' : `, ${countOf(notes.length, 'note')}`}`,
   ])
 }
 
 function second(files: number): string {
   return `, ${countOf(files, 'file')} compared with isomorphic-git`
-}
-
-function lineOf({ code, source, skill, path, message }: Omit<VerifyDiagnostic, 'severity'>): string {
-  const place = [source, skill, path].filter((part) => part !== undefined && part !== '').join(' ')
-  return printableLine(`${code}${place === '' ? '' : ` ${place}`}: ${message}`)
 }
 
 /** Checks the record of what was put into agents' folders: without it, that content cannot be removed again. */

@@ -1,0 +1,236 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { codeOf } from '../../../base/error-code.ts'
+import { CHECKPOINT_PATH } from '../../../sync/channel/channel-entry.ts'
+import { ChannelLog } from '../../../sync/channel/channel-log.ts'
+import { openCheckpoint } from '../../../sync/log/checkpoint.ts'
+import { isSameHash } from '../../../sync/log/merkle-tree.ts'
+import { NoteRefused, renamedSigner } from '../../../sync/log/signed-note.ts'
+import type { NoteSigner } from '../../../sync/log/signed-note.ts'
+import { entriesPath, tilePath, tilesBetween } from '../../../sync/log/tiles.ts'
+import { isAway } from '../../../sync/model/source.ts'
+import { isSyncErrorCode, SyncError } from '../../../sync/model/sync-error.ts'
+import { printableLine } from '../../base/log-line.ts'
+import { OperatorError } from '../../base/operator-error.ts'
+import { readBounded } from '../../base/plain-file.ts'
+import type { ChannelConfig, Config } from '../../config/config.ts'
+import { sourcesOf } from '../../control/requests.ts'
+import { logFileOf } from '../../publish/channel-publisher.ts'
+import { channelSigners, originOf } from '../../publish/channels.ts'
+import { paintFor } from '../colors.ts'
+import { configFor, printJson, printLines, progressOf } from '../command.ts'
+import type { Context, ExitStatus } from '../command.ts'
+import { withWriter } from '../daemon-client.ts'
+import type { AskWriter } from '../daemon-client.ts'
+import { diagnosticLine, verifyError, verifyNote } from './verify-diagnostic.ts'
+import type { VerifyDiagnostic } from './verify-diagnostic.ts'
+
+/** A log that was read whole. */
+interface CheckedLog {
+  /** The source that follows it; absent for a log of this hub. */
+  readonly source?: string
+  readonly pack?: string
+  readonly log: string
+  readonly entries: number
+  readonly first?: string | undefined
+  readonly last?: string | undefined
+  /** The newest entry that names what is served; absent for a log of this hub. */
+  readonly served?: { readonly index: number; readonly at: string } | undefined
+}
+
+interface Checked {
+  readonly logs: readonly CheckedLog[]
+  readonly diagnostics: readonly VerifyDiagnostic[]
+}
+
+/** Reads the logs of the channels that the named sources follow, and without names those of this hub too. */
+export async function checkLogs(context: Context): Promise<ExitStatus> {
+  const config = await configFor(context)
+  const named = new Set<string>(sourcesOf(context.operands, config))
+  const followed = config.sources.flatMap(({ source }) =>
+    source.kind === 'channel' && named.has(source.id) ? [source] : [],
+  )
+  const { channel } = config
+  const own = context.operands.length === 0 ? channel : undefined
+  if (followed.length === 0 && own === undefined)
+    throw new OperatorError(
+      'bad-request',
+      'Cannot check a log: no source follows a channel, and the configuration has no `channel`',
+    )
+  const away = config.mode.offline ? followed.filter(isAway) : []
+  const asked = followed.filter((source) => !away.includes(source))
+  using progress = progressOf(context)
+  const checks: Checked[] = away.map(({ id: source }) => ({
+    logs: [],
+    diagnostics: [verifyNote('upstream-not-asked', '--offline forbids network access', { source })],
+  }))
+  if (asked.length > 0 || own !== undefined)
+    await withWriter(context, config, async (ask) => {
+      for (const { id } of asked) checks.push(await checkFollowed(id, ask, (text) => progress.show(text)))
+      if (own === undefined) return
+      const signers = await channelSigners(own, context)
+      for (const pack of [undefined, ...config.packs.map(({ id }) => id)])
+        checks.push(await new OwnLog(config, own, signers, pack).check(ask))
+    })
+  progress.show('')
+  const logs = checks.flatMap((one) => one.logs)
+  const diagnostics = checks.flatMap((one) => one.diagnostics)
+  print(context, { logs, diagnostics })
+  return diagnostics.some(({ severity }) => severity === 'error') ? 3 : 0
+}
+
+async function checkFollowed(source: string, ask: AskWriter, show: (text: string) => void): Promise<Checked> {
+  const onEvent = (event: unknown): void => {
+    const { entries } = READ.safeParse(event).data ?? {}
+    if (entries !== undefined) show(`${source}: ${entriesText(entries)} read`)
+  }
+  try {
+    const { findings, unread, ...log } = AUDIT.parse(await ask('check-log', { source }, onEvent))
+    const diagnostics = findings.map(({ code, message }) =>
+      verifyError(isSyncErrorCode(code) ? code : 'internal', message, { source }),
+    )
+    if (unread > 0)
+      diagnostics.push(
+        verifyNote('log-not-read', `${entriesText(unread)} of another form than this version knows`, {
+          source,
+        }),
+      )
+    if (log.served === undefined)
+      diagnostics.push(verifyNote('log-not-read', 'no entry of its log names what is served', { source }))
+    return { logs: [{ source, ...log }], diagnostics }
+  } catch (error) {
+    if (!(error instanceof SyncError) && !(error instanceof OperatorError)) throw error
+    return { logs: [], diagnostics: [verifyError(error.code, error.message, { source })] }
+  }
+}
+
+const READ = z.object({ entries: z.number() })
+const AUDIT = z.object({
+  log: z.string(),
+  entries: z.number(),
+  first: z.string().optional(),
+  last: z.string().optional(),
+  served: z.object({ index: z.number(), at: z.string() }).optional(),
+  unread: z.number(),
+  findings: z.array(z.object({ code: z.string(), message: z.string() })),
+})
+
+/** A log of this hub, and the places that it is published to. */
+class OwnLog {
+  readonly #config: Config
+  readonly #origin: string
+  readonly #signers: readonly NoteSigner[]
+  readonly #pack: string | undefined
+
+  constructor(config: Config, channel: ChannelConfig, signers: readonly NoteSigner[], pack: string | undefined) {
+    this.#config = config
+    this.#origin = originOf(channel, pack)
+    this.#signers = signers.map((signer) => renamedSigner(signer, this.#origin))
+    this.#pack = pack
+  }
+
+  async check(ask: AskWriter): Promise<Checked> {
+    const pack = this.#pack
+    try {
+      const log = await ChannelLog.open(join(this.#config.state, 'logs', logFileOf(pack)))
+      const [first] = log.since(0)
+      const times = { first: first?.at, last: log.newest?.at }
+      const checked = { ...(pack !== undefined && { pack }), log: this.#origin, entries: log.size, ...times }
+      const diagnostics: VerifyDiagnostic[] = []
+      const note = NOTE.parse(await ask('checkpoint', { pack }))
+      if (note !== null) diagnostics.push(...(await this.#compare(note, log, 'the daemon')))
+      for (const folder of this.#config.channelFolders)
+        if (folder.pack === pack) diagnostics.push(...(await this.#compareFolder(folder.to, log)))
+      return { logs: [checked], diagnostics }
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      return { logs: [], diagnostics: [verifyError(error.code, error.message)] }
+    }
+  }
+
+  /** Compares a checkpoint that followers get with the log. */
+  async #compare(note: string, log: ChannelLog, where: string): Promise<readonly VerifyDiagnostic[]> {
+    try {
+      const { size, root } = openCheckpoint(note, this.#origin, this.#signers)
+      const has = `${where} has ${entriesText(size)} of the log ${this.#origin}`
+      if (size > log.size) return [verifyError('log-rolled-back', `${has}, and the state folder ${log.size}`)]
+      if (!isSameHash(root, await log.rootAt(size)))
+        return [verifyError('log-forked', `${has}, which are others than those of the state folder`)]
+      return size === log.size ? [] : [verifyNote('log-not-read', `${has} of ${log.size}`)]
+    } catch (error) {
+      if (error instanceof NoteRefused)
+        return [verifyError('log-unsigned', `of the checkpoint of ${where}, ${error.message}`)]
+      throw error
+    }
+  }
+
+  async #compareFolder(folder: string, log: ChannelLog): Promise<readonly VerifyDiagnostic[]> {
+    const note = await bytesAt(join(folder, CHECKPOINT_PATH), MOST_NOTE_BYTES)
+    if (note === undefined)
+      return [verifyNote('log-not-read', `"${folder}" has no checkpoint; nothing is published there yet`)]
+    const diagnostics = await this.#compare(Buffer.from(note).toString('utf8'), log, `"${folder}"`)
+    if (diagnostics.some(({ severity }) => severity === 'error')) return diagnostics
+    const size = Number(Buffer.from(note).toString('utf8').split('\n', 2)[1])
+    const differences: VerifyDiagnostic[] = []
+    for (const tile of tilesBetween(0, size)) {
+      const wanted = [[tilePath(tile), await log.tile(tile)] as const]
+      if (tile.level === 0) wanted.push([entriesPath(tile), log.entries(tile)])
+      for (const [path, bytes] of wanted) {
+        const found = await bytesAt(join(folder, path), bytes.length)
+        if (found === undefined || !isSameHash(found, bytes))
+          differences.push(
+            verifyError(
+              'content-refused',
+              `"${join(folder, path)}" ${found === undefined ? 'is not there' : 'is not as it was published'}`,
+            ),
+          )
+      }
+    }
+    return [...diagnostics, ...differences.slice(0, MOST_DIFFERENCES)]
+  }
+}
+
+const NOTE = z.string().nullable()
+const MOST_NOTE_BYTES = 2 ** 16
+
+/** More of them say nothing further. */
+const MOST_DIFFERENCES = 10
+
+/** Returns the bytes of a file, one byte more than the limit at most; `undefined` if it is not there, or is no file. */
+async function bytesAt(file: string, mostBytes: number): Promise<Uint8Array | undefined> {
+  try {
+    return await readBounded(file, mostBytes)
+  } catch (error) {
+    const code = codeOf(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new SyncError('source-unreachable', `Cannot read "${file}": ${code ?? 'it cannot be opened'}`, {
+      cause: error,
+    })
+  }
+}
+
+function print(context: Context, { logs, diagnostics }: Checked): void {
+  const of = (wanted: VerifyDiagnostic['severity']) =>
+    diagnostics.filter(({ severity }) => severity === wanted).map(({ severity: _severity, ...rest }) => rest)
+  const [findings, notes] = [of('error'), of('note')]
+  if (context.json) {
+    printJson(context, { logs, findings, notes })
+    return
+  }
+  printLines(context, [
+    ...findings.map((one) => paintFor(context)('red', `! ${diagnosticLine(one)}`)),
+    ...notes.map((one) => `- ${diagnosticLine(one)}`),
+    ...logs.map(lineOf),
+    findings.length === 0 ? 'nothing found' : `${findings.length} found`,
+  ])
+}
+
+function lineOf({ source, log, entries, first, last, served }: CheckedLog): string {
+  const times = first === undefined ? '' : `, of ${first} to ${last}`
+  const now = served === undefined ? '' : `; entry ${served.index + 1} is served, of ${served.at}`
+  return printableLine(`${source === undefined ? '' : `${source}: `}log ${log}: ${entriesText(entries)}${times}${now}`)
+}
+
+function entriesText(count: number): string {
+  return count === 1 ? '1 entry' : `${count} entries`
+}
