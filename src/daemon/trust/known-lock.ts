@@ -3,7 +3,8 @@ import type { LockEntry } from '../../sync/decisions/lock.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Config } from '../config/config.ts'
-import { entryIn, lockRead, standingIn } from './lock-rules.ts'
+import { expectProof } from './lock-proof.ts'
+import { entryIn, followedBy, lockRead, standingIn } from './lock-rules.ts'
 import type { Frozen, LockRead, LockStanding } from './lock-rules.ts'
 
 /**
@@ -40,9 +41,16 @@ export class KnownLock {
     return this.#known
   }
 
-  /** The lock's entry for the source now; throws as `entryIn` does. */
+  /**
+   * The lock's entry for the source now; throws as `entryIn` does, and if the lock must be followed and the proof beside it
+   * is not of that entry.
+   */
   async entryOf(source: Source, decision: Frozen): Promise<LockEntry | undefined> {
-    return entryIn(await this.read(), this.#config, source, decision)
+    const entry = entryIn(await this.read(), this.#config, source, decision)
+    const { lock } = this.#config
+    if (entry !== undefined && lock !== undefined && followedBy(this.#config, source) !== undefined)
+      await expectProof(lock, source, entry.revision.commit)
+    return entry
   }
 
   standingOf(source: Source, decision: Frozen): LockStanding {

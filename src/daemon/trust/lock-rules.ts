@@ -6,6 +6,7 @@ import type { Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { readLock } from '../../sync/store/lock-file.ts'
 import type { Config } from '../config/config.ts'
+import { expectProof } from './lock-proof.ts'
 
 /**
  * The error if the lock lacks what it must have. An unreadable lock is a plain `SyncError`: it may be in the middle of
@@ -117,14 +118,20 @@ function differing(read: LockRead, config: Config, source: Source): SyncError {
   return new SyncError('lock-mismatch', `${message}; skillsyncd update ${source.id} moves the lock`)
 }
 
-/** For `--locked`: throws an error that lists each difference between lock and configuration. */
+/**
+ * For `--locked`: throws an error that lists each difference between lock and configuration, or that names a proof beside the
+ * lock which is refused.
+ */
 export async function expectLock(config: Config): Promise<void> {
   if (!config.mode.locked) return
   const sources = config.sources.map(({ source }) => source)
   const lock = expectRead(await lockRead(config), config)
   const mismatches = [...mismatchesOf(lock, sources), ...packMismatches(lock.packs, config.packs)]
-  if (mismatches.length === 0) return
-  throw unfit(config, mismatches)
+  if (mismatches.length > 0) throw unfit(config, mismatches)
+  for (const source of sources) {
+    const entry = lock.sources.get(source.id)
+    if (entry !== undefined) await expectProof(lockFileOf(config), source, entry.revision.commit)
+  }
 }
 
 function expectRead(read: LockRead, config: Config): Lock {

@@ -98,17 +98,21 @@ test('a proof of another key or of another log is refused', async () => {
 test('no proof with one changed character is accepted as another proof', async () => {
   const text = await proofOf(5, 11)
   const before = parseProof(text)
-  await fc.assert(
-    fc.property(fc.nat(text.length - 1), fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 1 }), (at, by) => {
-      const changed = text.slice(0, at) + by + text.slice(at + 1)
-      try {
-        const proof = parseProof(changed)
-        openProof(proof, entry(5), ORIGIN, [SIGNER])
-        // The extra data is not signed.
-        expect({ ...proof, extra: undefined }).toEqual({ ...before, extra: undefined })
-      } catch (error) {
-        if (!(error instanceof ProofRefused)) throw error
-      }
+  const accepted = (changed: string): unknown => {
+    try {
+      const proof = parseProof(changed)
+      openProof(proof, entry(5), ORIGIN, [SIGNER])
+      return proof
+    } catch (error) {
+      if (!(error instanceof ProofRefused)) throw error
+      return before
+    }
+  }
+  const character = fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 1 })
+  fc.assert(
+    fc.property(fc.nat(text.length - 1), character, (at, by) => {
+      // The extra data is not signed.
+      expect(accepted(text.slice(0, at) + by + text.slice(at + 1))).toEqual({ ...before, extra: expect.anything() })
     }),
   )
 })

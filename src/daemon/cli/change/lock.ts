@@ -14,12 +14,14 @@ import { lockUseText } from '../../status/lock-text.ts'
 import { lockFileOf } from '../../trust/lock-rules.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
-import { withHubLook } from '../daemon-client.ts'
+import { withHubLook, withWriter } from '../daemon-client.ts'
 import { pullOneSource } from '../pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import type { SourceReader } from '../store-reader.ts'
 import { lineOfPack, lockPacks } from './lock-packs.ts'
 import type { PackEnd } from './lock-packs.ts'
+import { linesOfProofs, writeLockProofs } from './lock-proofs.ts'
+import type { ProofEnd } from './lock-proofs.ts'
 
 export const lock: Command = {
   name: 'lock',
@@ -27,7 +29,8 @@ export const lock: Command = {
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   The lock is skills.lock beside the configuration, for your repository. From then on the locked commits are served,
-  unless the configuration says lock: ignore. Existing entries stay; skillsyncd update moves them.
+  unless the configuration says lock: ignore. Existing entries stay; skillsyncd update moves them. Of a source that
+  follows a channel, skills.lock.SOURCE.tlog-proof beside it proves that the log of the channel has the locked entry.
 `,
   examples: ['skillsyncd lock', 'skillsyncd lock --prune'],
   options: { prune: { type: 'boolean', help: 'remove entries of sources that are no longer configured' } },
@@ -46,7 +49,10 @@ export const lock: Command = {
     )
     const looked = ends.flatMap(({ snapshot }) => snapshot ?? [])
     const packs = await lockPacks(config, file, looked, context.signal)
-    print(context, config, file, { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends })
+    const proofs = await writeLockProofs(config, file, async (method, params) =>
+      withWriter(context, config, (ask) => ask(method, params)),
+    )
+    print(context, config, file, { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends, proofs })
     return ends.some(({ entry }) => entry === undefined) || packs.ends.some(({ why }) => why !== undefined) ? 1 : 0
   },
 }
@@ -62,6 +68,7 @@ interface Done {
   readonly isWritten: boolean
   readonly ends: readonly End[]
   readonly packs: readonly PackEnd[]
+  readonly proofs: readonly ProofEnd[]
 }
 
 /** Locks what is served after a pull: locking must not approve a revision that waits for a decision. */
@@ -109,7 +116,7 @@ function mergeEntries(
   return { ...now, sources }
 }
 
-function print(context: Context, config: Config, file: string, { isWritten, ends, packs }: Done): void {
+function print(context: Context, config: Config, file: string, { isWritten, ends, packs, proofs }: Done): void {
   if (context.json) {
     const sources = ends.map(({ id, entry, why }) => ({
       source: id,
@@ -118,7 +125,14 @@ function print(context: Context, config: Config, file: string, { isWritten, ends
         : { commit: entry.revision.commit, ref: entry.revision.ref, skills: entry.skills.size }),
     }))
     const use = config.lockUse
-    printJson(context, { lock: file, use, written: isWritten, sources, ...(packs.length > 0 && { packs }) })
+    printJson(context, {
+      lock: file,
+      use,
+      written: isWritten,
+      sources,
+      ...(packs.length > 0 && { packs }),
+      ...(proofs.length > 0 && { proofs }),
+    })
     return
   }
   const lines = ends.map(({ id, entry, why }) =>
@@ -129,6 +143,7 @@ function print(context: Context, config: Config, file: string, { isWritten, ends
   printLines(context, [
     ...lines,
     ...packs.map(lineOfPack),
+    ...linesOfProofs(proofs),
     `${isWritten ? `wrote ${file}` : `${file} is as it was`}: ${lockUseText(config)}`,
   ])
 }

@@ -32,6 +32,8 @@ import type { SourceFailure, SourceReader } from '../store-reader.ts'
 import { commitNamed } from './commit-operand.ts'
 import { lineOfPack, lockPacks } from './lock-packs.ts'
 import type { PackEnd } from './lock-packs.ts'
+import { linesOfProofs, writeLockProofs } from './lock-proofs.ts'
+import type { ProofEnd } from './lock-proofs.ts'
 
 export const update: Command = {
   name: 'update',
@@ -58,10 +60,16 @@ export const update: Command = {
     // An unreadable lock is reported before anything is fetched.
     await readLock(file)
     const done = await updateLock(context, config, { file, ids, precise })
-    if (context.json) printJson(context, jsonOf(file, config, done))
+    if (context.json)
+      printJson(context, { ...jsonOf(file, config, done), ...(done.proofs.length > 0 && { proofs: done.proofs }) })
     else {
       const wrote = `${file} is ${done.isWritten ? 'written' : 'as it was'}: ${lockUseText(config)}`
-      printLines(context, [...done.ends.flatMap(linesOf), ...done.packs.map(lineOfPack), wrote])
+      printLines(context, [
+        ...done.ends.flatMap(linesOf),
+        ...done.packs.map(lineOfPack),
+        ...linesOfProofs(done.proofs),
+        wrote,
+      ])
     }
     return done.packs.some(({ why }) => why !== undefined) ? 1 : statusOf(done.ends)
   },
@@ -86,6 +94,7 @@ interface Done {
   readonly isWritten: boolean
   readonly ends: readonly End[]
   readonly packs: readonly PackEnd[]
+  readonly proofs: readonly ProofEnd[]
 }
 
 /** The result for one source: its entry in the lock, and its pull. */
@@ -107,6 +116,8 @@ async function updateLock(context: Context, config: Config, update: LockUpdate):
     const sources = ids.map((id) => configuredIn(config, id))
     const looks = await eachCounted(context, sources, 'checked', ({ source }) => lookAt(source, looking, precise))
     const { isWritten, moves } = await writeLock(file, looks, context.signal)
+    // A source that must follow the lock takes no entry whose proof is of another.
+    const proofs = await writeLockProofs(config, file, looking.ask)
     const ends = await eachCounted(context, looks, 'pulled', async (look): Promise<End> => {
       const { id } = look.source
       const move = moves.get(id)
@@ -121,9 +132,9 @@ async function updateLock(context: Context, config: Config, update: LockUpdate):
     })
     const looked = looks.flatMap((look) => ('snapshot' in look ? [look.snapshot] : []))
     // If no source could be checked, no empty lock is created either.
-    if (looked.length === 0) return { isWritten, ends, packs: [] }
+    if (looked.length === 0) return { isWritten, ends, packs: [], proofs }
     const packs = await lockPacks(config, file, looked, context.signal)
-    return { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends }
+    return { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends, proofs }
   })
 }
 

@@ -12,6 +12,7 @@ import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import type { Config } from '../../config/config.ts'
+import { expectProof } from '../../trust/lock-proof.ts'
 import { followedBy, isLockHeeded, sentence } from '../../trust/lock-rules.ts'
 import type { Verifying } from './verify-context.ts'
 import { verifyError, verifyNote } from './verify-diagnostic.ts'
@@ -23,10 +24,27 @@ export async function* lockAgrees(verifying: Verifying): AsyncGenerator<VerifyDi
   try {
     const lock = config.lock === undefined ? undefined : await readLock(config.lock)
     if (lock === undefined) yield* missing(config)
-    else yield* compareEntries(lock, verifying)
+    else {
+      yield* compareEntries(lock, verifying)
+      yield* proofsAgree(lock, config)
+    }
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
     yield verifyError('lock-unreadable', error.message)
+  }
+}
+
+/** Checks the proofs beside the lock: each must be of the locked entry of its source. */
+async function* proofsAgree(lock: Lock, { lock: file, sources }: Config): AsyncGenerator<VerifyDiagnostic> {
+  for (const { source } of sources) {
+    const entry = lock.sources.get(source.id)
+    if (file === undefined || entry === undefined) continue
+    try {
+      await expectProof(file, source, entry.revision.commit)
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      yield verifyError('lock-mismatch', error.message, { source: source.id })
+    }
   }
 }
 
