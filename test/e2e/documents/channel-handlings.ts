@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { START } from './handling.ts'
-import type { Handlings } from './handling.ts'
+import type { Handling, Handlings } from './handling.ts'
 import type { ShellHome } from './shell-home.ts'
 
 const KEY_FILES = "key: [{ file: 'channel.key' }, { file: 'next.key' }]"
@@ -50,6 +50,10 @@ export const CHANNEL: Handlings = {
     after: async (home) => expect((await home.run('skillsyncd list')).stdout).toContain('review'),
   },
   'skillsyncd verify': {},
+  'skillsyncd export --proof review.proof.json team/review': { says: /entry 1, 1 skill\n/ },
+  'skillsyncd verify --proof review.proof.json --key skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW':
+    { as: withKeyOf('island'), says: /skill team\/review: review, served, digest [\da-f]{64}\n[^]*proved\n/ },
+  'skillsyncd verify --log': { says: /: 1 entry, of [^]*; entry 1 is served, of [^]*\nnothing found\n/ },
   'skillsyncd token add web-site --scope channel --pack web': {
     before: async (home) => home.return('hub'),
     says: /^sks_/,
@@ -72,6 +76,16 @@ export const CHANNEL: Handlings = {
       expect(checkpoint.match(/^— skills\.example\.com\/channel /gm)).toHaveLength(2)
     },
   },
+}
+
+/** The line with the key of the hub, run on that machine. */
+function withKeyOf(machine: string): NonNullable<Handling['as']> {
+  return async (line, home) => {
+    home.return('hub')
+    const { keys } = JSON.parse((await home.run('skillsyncd channel keys --json')).stdout)
+    home.return(machine)
+    return line.replace(/(--key )\S+/, `$1${keys[0].key}`)
+  }
 }
 
 /** The hub publishes after the pull that a command waits for. */
