@@ -12,6 +12,7 @@ import { DOCUMENT_SEEDS } from './documents.ts'
 import { GIT_REQUEST_SEEDS } from './git-requests.ts'
 import { MESSAGE_SEEDS } from './messages.ts'
 import { mutated } from './mutate.ts'
+import { PROOF_SEEDS } from './proofs.ts'
 import { recipeOf, withChecksum } from './recipe.ts'
 import { SETTINGS_SEEDS } from './settings.ts'
 import { SIGNATURE_SEEDS } from './signatures.ts'
@@ -29,9 +30,15 @@ export async function corpusIn(scratch: string): Promise<readonly Input[]> {
   const made = [...(await inputsOf('sha1', scratch)), ...(await inputsOf('sha256', scratch)), ...SELDOM]
   return [
     ...made,
-    ...[DOCUMENT_SEEDS, SIGNATURE_SEEDS, ARCHIVE_SEEDS, MESSAGE_SEEDS, GIT_REQUEST_SEEDS, SETTINGS_SEEDS].flatMap(
-      seedsIn,
-    ),
+    ...[
+      DOCUMENT_SEEDS,
+      SIGNATURE_SEEDS,
+      ARCHIVE_SEEDS,
+      MESSAGE_SEEDS,
+      GIT_REQUEST_SEEDS,
+      SETTINGS_SEEDS,
+      PROOF_SEEDS,
+    ].flatMap(seedsIn),
   ]
 }
 

@@ -48,6 +48,12 @@ const GROUPS = [
     least: { read: 10, refused: 300 },
   },
   {
+    what: 'what channels prove',
+    kinds: ['log-proof', 'served-proof'],
+    executions: 400,
+    least: { read: 0, refused: 300 },
+  },
+  {
     what: 'what packers pack',
     kinds: ['zip', 'tar.gz', 'tar', 'gzip'],
     executions: 600,

@@ -16,6 +16,7 @@ import { ARCHIVES } from './archives.ts'
 import { DOCUMENTS } from './documents.ts'
 import { GIT_REQUESTS } from './git-requests.ts'
 import { MESSAGES } from './messages.ts'
+import { PROOFS } from './proofs.ts'
 import { packOf } from './recipe.ts'
 import { SETTINGS } from './settings.ts'
 import { SIGNATURES } from './signatures.ts'
@@ -54,7 +55,16 @@ const GIT = {
   },
 } as const satisfies Readonly<Record<string, Target>>
 
-const TARGETS = { ...GIT, ...DOCUMENTS, ...SIGNATURES, ...ARCHIVES, ...MESSAGES, ...GIT_REQUESTS, ...SETTINGS }
+const TARGETS = {
+  ...GIT,
+  ...DOCUMENTS,
+  ...SIGNATURES,
+  ...ARCHIVES,
+  ...MESSAGES,
+  ...GIT_REQUESTS,
+  ...SETTINGS,
+  ...PROOFS,
+}
 
 export type TargetKind = keyof typeof TARGETS
 
