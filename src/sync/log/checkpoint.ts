@@ -16,16 +16,23 @@ export function signCheckpoint({ origin, size, root }: Checkpoint, signers: read
 
 /** A checkpoint with the keys that have signed it. */
 export interface OpenedCheckpoint extends Checkpoint {
+  /** The text that they have signed. */
+  readonly text: string
+  /** The keys of the log. */
   readonly signers: readonly NoteVerifier[]
+  /** The keys of witnesses. */
+  readonly cosigners: readonly NoteVerifier[]
 }
 
 /**
- * Reads the head of a log. Throws `NoteRefused` if no known key has signed it, if it is of another log, or if it has the
- * wrong form. Extension lines are ignored.
+ * Reads the head of a log. Throws `NoteRefused` if no known key of the log has signed it, if a signature of a known key is
+ * invalid, if it is of another log, or if it has the wrong form. Extension lines are ignored.
  */
 export function openCheckpoint(note: string, origin: string, verifiers: readonly NoteVerifier[]): OpenedCheckpoint {
-  const { text, signers } = openNote(note, verifiers)
-  return { ...headIn(text, origin), signers }
+  const { text, signers: all } = openNote(note, verifiers)
+  const signers = all.filter(({ type }) => type === 'note')
+  if (signers.length === 0) throw new NoteRefused('no known key of the log has signed it')
+  return { ...headIn(text, origin), text, signers, cosigners: all.filter(({ type }) => type === 'cosignature') }
 }
 
 /** Reads the head of a log that its caller has itself, whatever has signed it. Throws `NoteRefused` for another form. */

@@ -1,11 +1,18 @@
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 
+/**
+ * The type of the signatures of a key. `note`: of the text of a note (c2sp.org/signed-note). `cosignature`: of the head of
+ * a log and a time, by a witness of that log (c2sp.org/tlog-cosignature).
+ */
+export type SignatureType = 'note' | 'cosignature'
+
 /** A public key that verifies notes (c2sp.org/signed-note). */
 export interface NoteVerifier {
+  readonly type: SignatureType
   /** A name without spaces and `+`, such as an address without its scheme. */
   readonly name: string
-  /** The first four bytes of a digest of the name and the key. */
+  /** The first four bytes of a digest of the name, the type and the key. */
   readonly id: number
   readonly key: KeyObject
 }
@@ -29,13 +36,30 @@ export class NoteRefused extends Error {}
 /** Signs the text, which ends with a line break and has no other control character. */
 export function signNote(text: string, signers: readonly NoteSigner[]): string {
   if (!isNoteText(text)) throw new TypeError('A note ends with a line break and has no other control character')
-  const lines = signers.map(({ name, id, secret }) => {
-    const signature = Buffer.alloc(4 + SIGNATURE_BYTES)
-    signature.writeUInt32BE(id)
-    sign(null, Buffer.from(text), secret).copy(signature, 4)
-    return `${DASH}${name} ${signature.toString('base64')}\n`
+  const lines = signers.map((signer) => {
+    if (signer.type !== 'note') throw new TypeError(`The key "${signer.name}" signs with a time`)
+    return signatureLine(signer, sign(null, Buffer.from(text), signer.secret))
   })
   return `${text}\n${lines.join('')}`
+}
+
+/** The line that a witness adds to the head of a log with this text: it has seen no larger one at this time. */
+export function cosignatureLine(text: string, signer: NoteSigner, at: Date): string {
+  if (signer.type !== 'cosignature') throw new TypeError(`The key "${signer.name}" signs without a time`)
+  const time = Buffer.alloc(TIME_BYTES)
+  time.writeBigUInt64BE(BigInt(Math.floor(at.getTime() / 1_000)))
+  const signature = sign(null, cosignedMessage(text, time.readBigUInt64BE()), signer.secret)
+  return signatureLine(signer, Buffer.concat([time, signature]))
+}
+
+function signatureLine({ name, id }: NoteSigner, signature: Uint8Array): string {
+  const start = Buffer.alloc(4)
+  start.writeUInt32BE(id)
+  return `${DASH}${name} ${Buffer.concat([start, signature]).toString('base64')}\n`
+}
+
+function cosignedMessage(text: string, seconds: bigint): Buffer {
+  return Buffer.from(`cosignature/v1\ntime ${seconds}\n${text}`)
 }
 
 /**
@@ -49,12 +73,32 @@ export function openNote(note: string, verifiers: readonly NoteVerifier[]): Open
     const { name, id, signature } = signatureIn(line)
     const verifier = verifiers.find((one) => one.name === name && one.id === id)
     if (verifier === undefined || signers.includes(verifier)) continue
-    if (!verify(null, Buffer.from(text), verifier.key, signature))
+    if (!isSignatureOf(text, verifier, signature))
       throw new NoteRefused(`the signature of the key "${name}" is invalid`)
     signers.push(verifier)
   }
   if (signers.length === 0) throw new NoteRefused('no known key has signed it')
   return { text, signers }
+}
+
+function isSignatureOf(text: string, { type, key }: NoteVerifier, signature: Buffer): boolean {
+  if (type === 'note') return verify(null, Buffer.from(text), key, signature)
+  if (signature.length !== TIME_BYTES + SIGNATURE_BYTES) return false
+  const seconds = signature.readBigUInt64BE()
+  // A witness states the time (c2sp.org/tlog-witness); 0 would leave it out.
+  if (seconds === 0n || seconds > MOST_SECONDS) return false
+  return verify(null, cosignedMessage(text, seconds), key, signature.subarray(TIME_BYTES))
+}
+
+/** The signature lines of a note, each with its line break, by the keys that can verify them. */
+export function linesOf(note: string, verifiers: readonly NoteVerifier[]): ReadonlyMap<NoteVerifier, string> {
+  const lines = new Map<NoteVerifier, string>()
+  for (const line of partsOf(note)[1]) {
+    const { name, id } = signatureIn(line)
+    const verifier = verifiers.find((one) => one.name === name && one.id === id)
+    if (verifier !== undefined && !lines.has(verifier)) lines.set(verifier, `${line}\n`)
+  }
+  return lines
 }
 
 function partsOf(note: string): readonly [text: string, signatures: readonly string[]] {
@@ -75,7 +119,7 @@ function isNoteText(text: string): boolean {
 interface NoteSignature {
   readonly name: string
   readonly id: number
-  readonly signature: Uint8Array
+  readonly signature: Buffer
 }
 
 function signatureIn(line: string): NoteSignature {
@@ -88,67 +132,71 @@ function signatureIn(line: string): NoteSignature {
 
 const DASH = '\u2014 '
 const SIGNATURE_BYTES = 64
+/** A cosignature begins with its time, in seconds since 1970. */
+const TIME_BYTES = 8
+const MOST_SECONDS = 2n ** 63n - 1n
 /** Far more than a checkpoint with a hundred signatures has. */
 const MOST_CHARACTERS = 2 ** 16
 
 /** Returns the public key in its text form: `name+id+base64`. */
-export function verifierText({ name, id, key }: NoteVerifier): string {
-  const typed = Buffer.concat([Buffer.of(ED25519), rawPublicKey(key)])
+export function verifierText({ name, id, key, type }: NoteVerifier): string {
+  const typed = Buffer.concat([Buffer.of(TYPE_BYTES[type]), rawPublicKey(key)])
   return `${name}+${id.toString(16).padStart(8, '0')}+${typed.toString('base64')}`
 }
 
-/** Parses a public key in its text form. `undefined` if it is none, or none for Ed25519. */
-export function parseVerifier(text: string): NoteVerifier | undefined {
-  const parts = keyParts(text)
+/** Parses a public key of this type in its text form. `undefined` if it is none, or none for Ed25519. */
+export function parseVerifier(text: string, type: SignatureType = 'note'): NoteVerifier | undefined {
+  const parts = keyParts(text, type)
   if (parts === undefined) return undefined
-  const verifier = verifierOf(parts.name, parts.bytes)
+  const verifier = verifierOf(parts.name, parts.bytes, type)
   return verifier.id === parts.id ? verifier : undefined
 }
 
-/** The parts of the text of a key of either kind; both have 32 bytes. */
+/** The parts of the text of a key, public or private; both have 32 bytes. */
 function keyParts(
   text: string,
+  type: SignatureType,
 ): { readonly name: string; readonly id: number; readonly bytes: Uint8Array } | undefined {
   const [, name = '', hex = '', base64 = ''] = /^([^+]+)\+([\da-f]{8})\+([A-Za-z\d+/]+={0,2})$/.exec(text) ?? []
   const typed = Buffer.from(base64, 'base64')
-  if (!isKeyName(name) || typed.length !== 1 + KEY_BYTES || typed[0] !== ED25519) return undefined
+  if (!isKeyName(name) || typed.length !== 1 + KEY_BYTES || typed[0] !== TYPE_BYTES[type]) return undefined
   return { name, id: Number.parseInt(hex, 16), bytes: typed.subarray(1) }
 }
 
 /** Returns a private key in its text form, as golang.org/x/mod/sumdb/note has it: `PRIVATE+KEY+name+id+base64`. */
-export function signerText({ name, id }: NoteVerifier, seed: Uint8Array): string {
-  const typed = Buffer.concat([Buffer.of(ED25519), seed])
+export function signerText({ name, id, type }: NoteVerifier, seed: Uint8Array): string {
+  const typed = Buffer.concat([Buffer.of(TYPE_BYTES[type]), seed])
   return `${SECRET_START}${name}+${id.toString(16).padStart(8, '0')}+${typed.toString('base64')}`
 }
 
-/** Parses a private key in its text form. `undefined` if it is none, or none for Ed25519. */
-export function parseSigner(text: string): NoteSigner | undefined {
+/** Parses a private key of this type in its text form. `undefined` if it is none, or none for Ed25519. */
+export function parseSigner(text: string, type: SignatureType = 'note'): NoteSigner | undefined {
   if (!text.startsWith(SECRET_START)) return undefined
-  const parts = keyParts(text.slice(SECRET_START.length))
+  const parts = keyParts(text.slice(SECRET_START.length), type)
   if (parts === undefined) return undefined
-  const signer = signerOf(parts.name, parts.bytes)
+  const signer = signerOf(parts.name, parts.bytes, type)
   return signer.id === parts.id ? signer : undefined
 }
 
 const SECRET_START = 'PRIVATE+KEY+'
 
 /** Returns the signer of this name with the seed of an Ed25519 key, 32 bytes (RFC 8032, section 5.1.5). */
-export function signerOf(name: string, seed: Uint8Array): NoteSigner {
+export function signerOf(name: string, seed: Uint8Array, type: SignatureType = 'note'): NoteSigner {
   if (!isKeyName(name)) throw new TypeError(`"${name}" is no name of a key`)
   const secret = createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: 'der', type: 'pkcs8' })
-  return { ...verifierOf(name, rawPublicKey(createPublicKey(secret))), secret }
+  return { ...verifierOf(name, rawPublicKey(createPublicKey(secret)), type), secret }
 }
 
 /** Returns the same key under another name, and so with another id. */
-export function renamedSigner({ key, secret }: NoteSigner, name: string): NoteSigner {
+export function renamedSigner({ key, secret, type }: NoteSigner, name: string): NoteSigner {
   if (!isKeyName(name)) throw new TypeError(`"${name}" is no name of a key`)
-  return { ...verifierOf(name, rawPublicKey(key)), secret }
+  return { ...verifierOf(name, rawPublicKey(key), type), secret }
 }
 
-function verifierOf(name: string, raw: Uint8Array): NoteVerifier {
+function verifierOf(name: string, raw: Uint8Array, type: SignatureType): NoteVerifier {
   const key = createPublicKey({ key: Buffer.concat([SPKI_PREFIX, raw]), format: 'der', type: 'spki' })
-  const digest = createHash('sha256').update(`${name}\n`).update(Buffer.of(ED25519)).update(raw).digest()
-  return { name, id: digest.readUInt32BE(), key }
+  const digest = createHash('sha256').update(`${name}\n`).update(Buffer.of(TYPE_BYTES[type])).update(raw).digest()
+  return { type, name, id: digest.readUInt32BE(), key }
 }
 
 function rawPublicKey(key: KeyObject): Buffer {
@@ -160,8 +208,8 @@ export function isKeyName(name: string): boolean {
   return name !== '' && name.isWellFormed() && !/[\s+\p{Cc}]/u.test(name)
 }
 
-/** The type of signature in c2sp.org/signed-note. */
-const ED25519 = 1
+/** The types in c2sp.org/signed-note: Ed25519 signatures, and Ed25519 cosignatures. */
+const TYPE_BYTES: Readonly<Record<SignatureType, number>> = { note: 1, cosignature: 4 }
 const KEY_BYTES = 32
 /** The bytes before the 32 of an Ed25519 key in DER (RFC 8410). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
