@@ -63,6 +63,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     marketplace: async () => (await import('./show/marketplace.ts')).marketplaceCommand,
     publish: async () => (await import('./change/publish.ts')).publish,
     channel: async () => (await import('./run/channel.ts')).channel,
+    witness: async () => (await import('./run/witness.ts')).witness,
     export: async () => (await import('./sbom/export.ts')).exportBill,
     backup: async () => (await import('./run/backup.ts')).backupCommand,
     restore: async () => (await import('./run/backup.ts')).restoreCommand,

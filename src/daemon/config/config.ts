@@ -80,6 +80,17 @@ export type KeptFolder = { readonly copies: boolean } & ({ readonly agent: strin
 export interface ChannelConfig {
   readonly name: string
   readonly keys: readonly SecretReference[]
+  readonly witnesses: readonly WitnessConfig[]
+  /** The number of witnesses whose cosignatures are enough; 0 without witnesses. */
+  readonly quorum: number
+}
+
+/** A witness of the logs of this hub, and the way to it. */
+export interface WitnessConfig extends Pick<HostConfig, 'ca' | 'proxy'> {
+  /** Ends with a slash. */
+  readonly url: string
+  /** The public key, as a text. */
+  readonly key: string
 }
 
 /** A folder with the channel of everything that is served, or of one pack. */

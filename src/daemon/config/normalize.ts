@@ -17,6 +17,7 @@ import type {
   Limits,
   Mode,
   ChannelConfig,
+  WitnessConfig,
   Publication,
   SignedBy,
 } from './config.ts'
@@ -72,7 +73,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     packs: file.packs?.map(packOf) ?? [],
     links: file.links?.map((entry) => keptFolderOf(entry, absolute)) ?? [],
     publications: (file.publish ?? []).flatMap((entry) => publicationOf(entry, file.defaults ?? [], absolute)),
-    channel: file.channel && channelOf(file.channel, settling.reference),
+    channel: file.channel && channelOf(file.channel, file.defaults ?? [], settling),
     channelFolders: (file.publish ?? []).flatMap(({ to, pack }) =>
       to === undefined ? [] : [{ to: absolute(to), pack }],
     ),
@@ -148,10 +149,32 @@ function publicationOf(entry: PublicationEntry, defaults: readonly DefaultsEntry
 }
 
 function channelOf(
-  { name, key }: NonNullable<ConfigFile['channel']>,
-  reference: (entry: SecretEntry) => SecretReference,
+  { name, key, witnesses = [], quorum }: NonNullable<ConfigFile['channel']>,
+  defaults: readonly DefaultsEntry[],
+  { reference, absolute }: { readonly reference: (entry: SecretEntry) => SecretReference; readonly absolute: Absolute },
 ): ChannelConfig {
-  return { name, keys: [key].flat().map(reference) }
+  return {
+    name,
+    keys: [key].flat().map(reference),
+    witnesses: witnesses.map((witness) => witnessOf(witness, defaults, absolute)),
+    quorum: quorumOf(witnesses.length, quorum),
+  }
+}
+
+/** A witness needs no credential: the checkpoint is signed. */
+function witnessOf(
+  { url, key }: { readonly url: string; readonly key: string },
+  defaults: readonly DefaultsEntry[],
+  absolute: Absolute,
+): WitnessConfig {
+  const { ca, proxy } = hostConfigOf(withDefaults<Pick<PublicationEntry, 'ca' | 'proxy'>>({}, url, defaults), absolute)
+  return { url: url.endsWith('/') ? url : `${url}/`, key, ca, proxy }
+}
+
+/** The majority, unless another number is set. */
+function quorumOf(witnesses: number, quorum: number | undefined): number {
+  if (witnesses === 0) return 0
+  return quorum ?? Math.floor(witnesses / 2) + 1
 }
 
 function hostDefaultsOf({ match, auth, ca, proxy }: DefaultsEntry, absolute: Absolute): HostDefaults {
@@ -256,10 +279,10 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
 }
 
 function channelSourceOf(
-  { url, path, key, max_age: maxAgeMs }: NonNullable<SourceEntry['follow']>,
+  { url, path, key, max_age: maxAgeMs, witnesses = [], quorum }: NonNullable<SourceEntry['follow']>,
   absolute: Absolute,
-): Pick<ChannelSource, 'kind' | 'url' | 'place' | 'keys' | 'maxAgeMs'> {
-  const signed = { keys: [key].flat(), maxAgeMs }
+): Pick<ChannelSource, 'kind' | 'url' | 'place' | 'keys' | 'maxAgeMs' | 'witnesses' | 'quorum'> {
+  const signed = { keys: [key].flat(), maxAgeMs, witnesses, quorum: quorumOf(witnesses.length, quorum) }
   if (url !== undefined)
     return { kind: 'channel', url: url.endsWith('/') ? url : `${url}/`, place: { kind: 'http' }, ...signed }
   const folder = absolute(path ?? '')

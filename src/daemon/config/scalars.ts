@@ -275,6 +275,14 @@ export function logKey() {
   )
 }
 
+/** The public key of a witness, as `skillsyncd channel new-key --witness` prints it. */
+export function witnessKey() {
+  return line(1_000).refine(
+    (text) => parseVerifier(text, 'cosignature') !== undefined,
+    'must be the public key of a witness, NAME+ID+KEY of type 4, as skillsyncd channel new-key --witness prints it',
+  )
+}
+
 /** The name of a log: that of its key, and the first line of its checkpoints. */
 export function logName() {
   return line(200).refine(isKeyName, 'must be a name without spaces and +, such as skills.example.com/channel')

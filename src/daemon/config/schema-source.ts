@@ -18,6 +18,7 @@ import {
   serverUrl,
   skillUriScalar,
   webUrl,
+  witnessKey,
 } from './scalars.ts'
 import { AUTH, oneOf, PROGRAM, PROXY_AUTH, SECRET } from './schema-access.ts'
 
@@ -137,6 +138,35 @@ export const SHARED = {
     .describe('The proxy for this host, or none. Default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY define.'),
 }
 
+/** The number of witnesses whose cosignatures are enough. */
+export const QUORUM = z
+  .int()
+  .min(1)
+  .max(16)
+  .describe('The number of witnesses whose cosignatures are enough. Default: the majority of them.')
+
+interface Witnessed {
+  readonly witnesses?: readonly (string | { readonly key: string })[] | undefined
+  readonly quorum?: number | undefined
+}
+
+/** The rules of witnesses, each for `refine`. */
+export const WITNESS_RULES = {
+  /** A quorum needs at least as many witnesses. */
+  enough: [
+    ({ witnesses = [], quorum = 0 }: Witnessed) => quorum <= witnesses.length,
+    { error: 'is above the number of `witnesses`', path: ['quorum'] },
+  ],
+  /** One key under two names would count as two witnesses: a cosignature does not cover the name. */
+  distinct: [
+    ({ witnesses = [] }: Witnessed) => {
+      const keys = witnesses.map((one) => (typeof one === 'string' ? one : one.key).split('+', 3)[2])
+      return new Set(keys).size === keys.length
+    },
+    { error: 'has the same key twice', path: ['witnesses'] },
+  ],
+} satisfies Readonly<Record<string, [(entry: Witnessed) => boolean, { error: string; path: string[] }]>>
+
 /** The keys of a log all have its name. */
 function haveOneName({ key }: { readonly key: string | readonly string[] }): boolean {
   return new Set([key].flat().map((one) => one.split('+', 1)[0])).size <= 1
@@ -155,12 +185,21 @@ const FOLLOW_KEYS = {
     .describe(
       'The age of the newest entry of its log above which the channel counts as stopped. A hub adds one each 12 hours. Default: any age.',
     ),
+  witnesses: z
+    .array(witnessKey())
+    .min(1)
+    .max(16)
+    .optional()
+    .describe('The public keys of witnesses: a state of the log is taken only if `quorum` of them have cosigned it.'),
+  quorum: QUORUM.optional(),
 }
 
 const FOLLOW = z
   .strictObject(FOLLOW_KEYS)
   .refine(...oneOf('url', 'path'))
   .refine(haveOneName, DIFFERENT_NAMES)
+  .refine(...WITNESS_RULES.enough)
+  .refine(...WITNESS_RULES.distinct)
 
 const WHERE = {
   url: gitUrl()
@@ -308,6 +347,8 @@ export const HUB = z
   })
   .refine(...oneOf('url', 'path'))
   .refine(haveOneName, DIFFERENT_NAMES)
+  .refine(...WITNESS_RULES.enough)
+  .refine(...WITNESS_RULES.distinct)
 
 /** The other keys of a source of the hub. The hub chooses its id. */
 export const OF_HUB = z.object({ id: id(), ...SELECTION, ...FOLLOWING }).parse({ id: 'channel' })

@@ -12,12 +12,14 @@ import {
   path,
   prose,
   pushUrl,
+  serverUrl,
   webUrl,
+  witnessKey,
 } from './scalars.ts'
 import { GATE_AUTH, oneOf, PROGRAM, SECRET } from './schema-access.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
 import { SERVE } from './schema-serve.ts'
-import { HUB, SHARED, SOURCE } from './schema-source.ts'
+import { HUB, QUORUM, SHARED, SOURCE, WITNESS_RULES } from './schema-source.ts'
 
 // Every key of skillsyncd.yaml, including those of later versions. `config/skillsyncd.schema.json` is generated from
 // this.
@@ -85,18 +87,33 @@ const PUBLICATION = z
   })
   .refine(...oneOf('git', 'to'))
 
-const CHANNEL = z.strictObject({
-  name: logName().describe(
-    'The name of the log, for followers: the address of the channel without https://. Followers refuse a log with another name.',
-  ),
-  key: z
-    .union([SECRET, z.array(SECRET).min(1).max(8)], {
-      error: 'must be { env: NAME }, { file: PATH } or { credential: NAME }, or a list of these',
-    })
-    .describe(
-      'The place that the private key is read from, which skillsyncd channel new-key makes. A list signs with each.',
-    ),
+const WITNESS = z.strictObject({
+  url: serverUrl().describe('The address of the witness: checkpoints are sent to add-checkpoint below it.'),
+  key: witnessKey().describe('The public key of the witness.'),
 })
+
+const CHANNEL = z
+  .strictObject({
+    name: logName().describe(
+      'The name of the log, for followers: the address of the channel without https://. Followers refuse a log with another name.',
+    ),
+    key: z
+      .union([SECRET, z.array(SECRET).min(1).max(8)], {
+        error: 'must be { env: NAME }, { file: PATH } or { credential: NAME }, or a list of these',
+      })
+      .describe(
+        'The place that the private key is read from, which skillsyncd channel new-key makes. A list signs with each.',
+      ),
+    witnesses: z
+      .array(WITNESS)
+      .min(1)
+      .max(16)
+      .optional()
+      .describe('Witnesses on other machines: a new state is published only once `quorum` of them have cosigned it.'),
+    quorum: QUORUM.optional(),
+  })
+  .refine(...WITNESS_RULES.enough)
+  .refine(...WITNESS_RULES.distinct)
 
 const AUDIT = z.strictObject({
   enabled: z.boolean().optional().describe('false: nothing is written. Default: true.'),

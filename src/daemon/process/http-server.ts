@@ -157,7 +157,8 @@ async function operationsOf(
   })
 }
 
-function listenError({ host, port }: ListenAddress, error: unknown, mend: string): unknown {
+/** The failure to listen at an address, with what to do. */
+export function listenError({ host, port }: ListenAddress, error: unknown, mend: string): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error
   const why = error.code === 'EADDRINUSE' ? `another program listens there; ${mend}` : error.message
   return new OperatorError('cannot-listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })

@@ -49,6 +49,10 @@ export interface ChannelSource extends FollowedSource {
   readonly keys: readonly string[]
   /** The age of the newest entry above which the log counts as stale; `undefined` for any age. */
   readonly maxAgeMs: number | undefined
+  /** The public keys of the witnesses of the log, as texts. */
+  readonly witnesses: readonly string[]
+  /** The number of witnesses that must have cosigned what is followed; 0 without witnesses. */
+  readonly quorum: number
   /** True to take the source of the hub that has the same id, and no other. Its skills are at their own paths. */
   readonly isNamesake?: true
   /** True if the hub is known to have that source no more. */

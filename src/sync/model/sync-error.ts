@@ -27,6 +27,7 @@ export type SyncErrorCode =
   | 'log-rolled-back'
   | 'log-forked'
   | 'log-stale'
+  | 'log-unwitnessed'
   | 'limit-exceeded'
   | 'git-missing'
   | 'unsupported'
@@ -192,6 +193,7 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'log-rolled-back': false,
   'log-forked': false,
   'log-stale': true,
+  'log-unwitnessed': true,
   'limit-exceeded': false,
   'git-missing': false,
   unsupported: false,
@@ -247,6 +249,8 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'log-forked':
     'Keep what is served and ask the operator of the hub: the log was replaced, or shows other entries to others; compare the checkpoints',
   'log-stale': 'Check that the hub still publishes; `max_age` is the age that is allowed',
+  'log-unwitnessed':
+    'It is retried with growing delay; ask the operator of the hub if its witnesses answer, and compare `witnesses` with the keys that the hub has',
   'limit-exceeded': 'Raise the limit that the message names, or narrow `root` and `include`',
   'git-missing': 'Install the program that the message names, or use an http(s) address',
   unsupported: 'The message names what this version cannot do with the source',

@@ -28,6 +28,8 @@ export interface FollowedRecord {
   readonly etag: string | undefined
   /** The public keys that have signed it, as texts. */
   readonly signedBy: readonly string[]
+  /** The public keys of the known witnesses that have cosigned it, as texts. */
+  readonly cosignedBy: readonly string[]
   /** The proof of the newest entry, with its bytes, as text (c2sp.org/tlog-proof). */
   readonly proof: string | undefined
   /** For each source that follows the log: the object that was last taken into the store, whole. */
@@ -98,16 +100,17 @@ export class FollowedLogs {
 
 function parseRecord(value: unknown): FollowedRecord | undefined {
   if (!isObject(value)) return undefined
-  const { origin, size, hashes, entry, url, etag, signedBy = [], proof, taken = [], sources } = value
+  const { origin, size, hashes, entry, url, etag, signedBy = [], cosignedBy = [], proof, taken = [], sources } = value
   if (typeof origin !== 'string' || typeof url !== 'string' || typeof size !== 'number') return undefined
   if (!isTexts(hashes) || !hashes.every(isDigest)) return undefined
   const edge = { size, hashes: hashes.map((hash) => Buffer.from(hash, 'hex').subarray(0, HASH_BYTES)) }
   if (!isEdge(edge) || !isEntry(entry)) return undefined
-  if ((etag !== undefined && typeof etag !== 'string') || !isTexts(signedBy)) return undefined
+  if ((etag !== undefined && typeof etag !== 'string') || !isTexts(signedBy) || !isTexts(cosignedBy)) return undefined
   if (proof !== undefined && !(typeof proof === 'string' && isProof(proof))) return undefined
   const [takenBy, ofHub] = [parseDigests(taken), parseDigests(sources)]
   if (takenBy === undefined || (sources !== undefined && ofHub === undefined)) return undefined
-  const seen = { origin, edge, entry: { at: entry.at, head: entry.head }, url, etag, signedBy, proof, taken: takenBy }
+  const by = { signedBy, cosignedBy }
+  const seen = { origin, edge, entry: { at: entry.at, head: entry.head }, url, etag, ...by, proof, taken: takenBy }
   return ofHub === undefined ? seen : { ...seen, sources: ofHub }
 }
 

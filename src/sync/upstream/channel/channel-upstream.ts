@@ -69,6 +69,7 @@ export class ChannelUpstream implements PublishedUpstream {
   readonly #source: ChannelSource
   readonly #limits: FetchLimits
   readonly #keys: readonly NoteVerifier[]
+  readonly #witnesses: readonly NoteVerifier[]
   readonly #place: ChannelPlace
   readonly #followed: NonNullable<ChannelReach['followed']>
   readonly #look: ChannelReach['look']
@@ -80,6 +81,7 @@ export class ChannelUpstream implements PublishedUpstream {
     this.#source = source
     this.#limits = reach.limits
     this.#keys = source.keys.flatMap((key) => parseVerifier(key) ?? [])
+    this.#witnesses = source.witnesses.flatMap((key) => parseVerifier(key, 'cosignature') ?? [])
     this.#place = source.place.kind === 'folder' ? new FolderPlace(source.place.path) : new HttpPlace(source.url, reach)
     this.#followed = reach.followed
     this.#look = reach.look
@@ -156,19 +158,18 @@ export class ChannelUpstream implements PublishedUpstream {
 
   /** Returns the newest entry, once the log is known to continue what was seen of it before. */
   async #follow(signal: AbortSignal): Promise<ChannelLook> {
-    const { url, keys, isNamesake = false } = this.#source
+    const { url, isNamesake = false } = this.#source
     const origin = this.#origin
     const record = await this.#followed.logs.read(this.#follower)
     const known = record?.origin === origin && (record.sources !== undefined) === isNamesake ? record : undefined
-    // A checkpoint of another key is requested again: one of the present keys must have signed it.
-    const isOfKeys = known?.signedBy.some((key) => keys.includes(key)) === true
-    // So is one that was not kept.
-    const etag = isOfKeys && known.url === url && known.proof !== undefined ? known.etag : undefined
+    // Otherwise it is requested again: the present keys must have signed it, and enough of the present witnesses.
+    const isKept = known?.url === url && known.proof !== undefined
+    const etag = isKept && this.#isTrusted(known) ? known.etag : undefined
     const served = await this.#place.checkpoint(etag, signal)
     if (served.kind === 'unchanged')
       return { record: this.#unchanged(etag === undefined ? undefined : known), news: NOTHING_NEW }
     const checkpoint = this.#opened(served.note)
-    const signedBy = checkpoint.signers.map(verifierText)
+    const by = { signedBy: checkpoint.signers.map(verifierText), cosignedBy: checkpoint.cosigners.map(verifierText) }
     const { proof, ...continued } = await this.#continued(known, checkpoint, signal)
     const news =
       known?.edge.size === checkpoint.size ? NOTHING_NEW : { from: known?.edge.size ?? 0, size: checkpoint.size }
@@ -179,7 +180,7 @@ export class ChannelUpstream implements PublishedUpstream {
       origin,
       url,
       etag: served.etag,
-      signedBy,
+      ...by,
       ...(sources && { sources }),
     }
     await this.#followed.logs.write(this.#follower, next)
@@ -189,6 +190,12 @@ export class ChannelUpstream implements PublishedUpstream {
   async #sourcesIn(head: Digest, news: NewEntries, signal: AbortSignal): Promise<ReadonlyMap<SourceId, Digest>> {
     const { read } = await this.#reading(news, signal)
     return sourcesIn(head, read, { skills: this.#limits.files })
+  }
+
+  #isTrusted({ signedBy, cosignedBy }: FollowedRecord): boolean {
+    const { keys, witnesses, quorum } = this.#source
+    const isSigned = signedBy.some((key) => keys.includes(key))
+    return isSigned && cosignedBy.filter((key) => witnesses.includes(key)).length >= quorum
   }
 
   /** A server that answers so must have been asked with the mark of the checkpoint that is known. */
@@ -285,11 +292,23 @@ export class ChannelUpstream implements PublishedUpstream {
 
   #opened(note: string): OpenedCheckpoint {
     try {
-      return openCheckpoint(note, this.#origin, this.#keys)
+      const opened = openCheckpoint(note, this.#origin, [...this.#keys, ...this.#witnesses])
+      this.#expectCosigned(opened)
+      return opened
     } catch (error) {
       if (error instanceof NoteRefused) throw this.#refusal('log-unsigned', `of its checkpoint, ${error.message}`)
       throw error
     }
+  }
+
+  #expectCosigned({ cosigners }: OpenedCheckpoint): void {
+    const { quorum, witnesses } = this.#source
+    if (cosigners.length >= quorum) return
+    const who = cosigners.length === 0 ? '' : ` (${cosigners.map(({ name }) => name).join(', ')})`
+    throw this.#refusal(
+      'log-unwitnessed',
+      `of its checkpoint, ${cosigners.length} of the ${witnesses.length} witnesses${who} have a cosignature, and \`quorum\` is ${quorum}`,
+    )
   }
 
   /** The sources that take one source of the hub each follow its log together. */

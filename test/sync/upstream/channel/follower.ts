@@ -23,6 +23,8 @@ export interface FollowerOptions {
   place: string
   keys?: readonly string[]
   maxAgeMs?: number
+  witnesses?: readonly string[]
+  quorum?: number
   limits?: Partial<FetchLimits>
   headers?: Readonly<Record<string, string>>
   now?: () => Date
@@ -143,7 +145,7 @@ export class Follower implements AsyncDisposable {
   }
 
   get source(): ChannelSource {
-    const { place, keys = [KEY], maxAgeMs, include = ['**'] } = this.options
+    const { place, keys = [KEY], maxAgeMs, witnesses = [], quorum = 0, include = ['**'] } = this.options
     const isUrl = /^https?:/.test(place)
     const { selection } = rulesWith({ include })
     return {
@@ -154,6 +156,8 @@ export class Follower implements AsyncDisposable {
       place: isUrl ? { kind: 'http' } : { kind: 'folder', path: place },
       keys,
       maxAgeMs,
+      witnesses,
+      quorum,
       ref: undefined,
       schedule: { kind: 'every', periodMs: 1000 },
       update: 'auto',
