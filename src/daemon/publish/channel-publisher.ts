@@ -4,7 +4,7 @@ import type { CheckpointWatcher } from '../../serve/http/routes/channel-routes.t
 import { packingCatalog } from '../../sync/catalog/catalog-packs.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
-import { ChannelContents } from '../../sync/channel/channel-contents.ts'
+import { ChannelContents, keptAt } from '../../sync/channel/channel-contents.ts'
 import type { KeptChannel } from '../../sync/channel/channel-contents.ts'
 import { CHECKPOINT_PATH, readChannelPath } from '../../sync/channel/channel-entry.ts'
 import type { ChannelEntry } from '../../sync/channel/channel-entry.ts'
@@ -18,12 +18,15 @@ import type { NoteSigner } from '../../sync/log/signed-note.ts'
 import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
 import type { Digest } from '../../sync/store/objects/object-store.ts'
 import type { DaemonContext } from '../context.ts'
+import { CosignedHead } from './cosigned-head.ts'
+import type { Quorum } from './cosigned-head.ts'
 
 /** The parts of the publisher of one channel. */
 export interface ChannelPublisherParts extends DaemonContext {
   /** The name of its log. */
   readonly origin: string
   readonly signers: () => Promise<readonly NoteSigner[]>
+  readonly quorum: Quorum
   /** The pack that it has; `undefined` for everything that is served. */
   readonly pack: Pack | undefined
   readonly catalog: () => Catalog
@@ -52,8 +55,9 @@ interface PackedChanges {
 /** A channel with an entry for what is served. */
 interface Current extends KeptChannel {
   readonly log: ChannelLog
-  /** The signed head of the log. */
+  /** The signed head of the log, with the cosignatures of its witnesses, and its size. The log may have more entries. */
   readonly note: string
+  readonly size: number
 }
 
 /**
@@ -64,6 +68,7 @@ export class ChannelPublisher {
   readonly #parts: ChannelPublisherParts
   readonly #contents: ChannelContents
   readonly #packedLists: PackedLists
+  readonly #head: CosignedHead
   readonly #queue = new SerialQueue()
   readonly #folders = new Map<string, FolderChannel>()
   #log: Promise<ChannelLog> | undefined
@@ -77,6 +82,9 @@ export class ChannelPublisher {
     this.#parts = parts
     this.#contents = new ChannelContents(parts.store.objects)
     this.#packedLists = new PackedLists(parts.store.objects)
+    const { store, origin, quorum, log, pack } = parts
+    const file = `${logName(pack?.id)}.checkpoint`
+    this.#head = new CosignedHead({ folder: store.folder, file, origin, quorum, log })
   }
 
   /** Adds an entry if something else is served than the newest one has, or if that is old, and writes the folder. */
@@ -84,11 +92,13 @@ export class ChannelPublisher {
     return this.#queue.next(async () => this.#publish(folder, signal), signal)
   }
 
-  /** The entries whose objects must stay: the newest one, and of the last few those after this time. */
+  /** The entries whose objects must stay: the newest one, the served one, and of the last few those after this time. */
   async keptSince(since: Date): Promise<readonly ChannelEntry[]> {
     const log = await this.#openLog()
     const entries = log.since(Math.max(log.size - MOST_KEPT, 0))
-    return entries.filter(({ at }, index) => index === entries.length - 1 || Date.parse(at) >= since.getTime())
+    const served = log.at(((this.#current ?? (await this.#head.last(log)))?.size ?? 0) - 1)
+    const kept = entries.filter(({ at }, index) => index === entries.length - 1 || Date.parse(at) >= since.getTime())
+    return served === undefined ? kept : [served, ...kept]
   }
 
   /**
@@ -106,11 +116,11 @@ export class ChannelPublisher {
       case 'files':
         return current.lists.has(asked.digest) ? this.#packedLists.pack(asked.digest) : undefined
       case 'changes':
-        return this.#changes.get(asked.index)?.bytes
+        return asked.index < current.size ? this.#changes.get(asked.index)?.bytes : undefined
       case 'tile':
-        return current.log.hasTile(asked.tile) ? current.log.tile(asked.tile) : undefined
+        return current.log.hasTile(asked.tile, current.size) ? current.log.tile(asked.tile) : undefined
       case 'entries':
-        return current.log.hasTile(asked.tile) ? current.log.entries(asked.tile) : undefined
+        return current.log.hasTile(asked.tile, current.size) ? current.log.entries(asked.tile) : undefined
       case undefined:
         return undefined
       default:
@@ -147,11 +157,8 @@ export class ChannelPublisher {
     const { kept, entry } = await this.#append(log, served, signal)
     // A collection that began without the new entry ends while the lease still protects its objects.
     await store.generations.exclusively(async () => {})
-    const note = await log.checkpoint(origin, keys)
-    const isNews = this.#current?.note !== note
-    this.#current = { ...kept, log, note }
-    this.#packedLists.keep(kept.lists)
-    if (isNews) for (const { onCheckpoint } of this.#watchers) onCheckpoint(note)
+    const note = await this.#cosigned(log, keys, signal)
+    this.#serve({ ...kept, log, note, size: log.size })
     const end = { entries: log.size, at: entry.at, catalog: served, isNew: log.size > before }
     if (folder === undefined) return { ...end, objects: 0 }
     const changes = this.#changes.get(log.size - 1)?.bytes
@@ -161,6 +168,30 @@ export class ChannelPublisher {
     const isDue = size > 0 && Math.floor(size / SWEPT_ENTRIES) !== Math.floor(log.size / SWEPT_ENTRIES)
     if (isDue) await this.#sweep(written, kept, signal)
     return { ...end, objects }
+  }
+
+  /** Until there are enough cosignatures, the head that was served before stays, also after a restart. */
+  async #cosigned(log: ChannelLog, keys: readonly NoteSigner[], signal: AbortSignal): Promise<string> {
+    try {
+      return await this.#head.cosigned(log, keys, signal)
+    } catch (error) {
+      if (error instanceof SyncError && this.#current === undefined) await this.#serveLast(log, signal)
+      throw error
+    }
+  }
+
+  async #serveLast(log: ChannelLog, signal: AbortSignal): Promise<void> {
+    const last = await this.#head.last(log)
+    const entry = last && log.at(last.size - 1)
+    const kept = entry && (await keptAt(entry.head, this.#parts.store.objects, signal))
+    if (last !== undefined && kept !== undefined) this.#serve({ ...kept, log, note: last.note, size: last.size })
+  }
+
+  #serve(next: Current): void {
+    const isNews = this.#current?.note !== next.note
+    this.#current = next
+    this.#packedLists.keep(next.lists)
+    if (isNews) for (const { onCheckpoint } of this.#watchers) onCheckpoint(next.note)
   }
 
   /** Removes what only entries name that followers do not ask for any more. */
@@ -284,7 +315,12 @@ const SWEPT_ENTRIES = 64
 /** The entries whose packed changes are kept: as many as a follower takes at once. */
 const MOST_CHANGES = 8
 
-/** The name of the file with the log of everything, or of a pack. No id of a pack has a dot. */
+/** The name of the file with the log of everything, or of a pack. */
 export function logFileOf(pack: string | undefined): string {
-  return pack === undefined ? 'channel.jsonl' : `channel.${pack}.jsonl`
+  return `${logName(pack)}.jsonl`
+}
+
+/** The name of the files of the log. No id of a pack has a dot. */
+function logName(pack: string | undefined): string {
+  return pack === undefined ? 'channel' : `channel.${pack}`
 }

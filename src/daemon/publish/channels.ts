@@ -2,18 +2,21 @@ import type { ChannelHost, CheckpointWatcher } from '../../serve/http/routes/cha
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import { objectsOf } from '../../sync/channel/channel-tree.ts'
-import { parseSigner, renamedSigner } from '../../sync/log/signed-note.ts'
+import { parseSigner, parseVerifier, renamedSigner } from '../../sync/log/signed-note.ts'
 import type { NoteSigner } from '../../sync/log/signed-note.ts'
 import { CHANNEL_REF } from '../../sync/model/revision.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Digest } from '../../sync/store/objects/object-store.ts'
+import type { RemoteWitness } from '../../sync/witness/remote-witness.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { readSecret, secretNameOf } from '../config/auth.ts'
-import type { ChannelConfig, ChannelFolder, Config } from '../config/config.ts'
+import type { ChannelConfig, ChannelFolder, Config, WitnessConfig } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
+import { Keyring } from '../credentials/keyring.ts'
 import { ChannelKeeper } from './channel-keeper.ts'
 import { ChannelPublisher } from './channel-publisher.ts'
 import type { ChannelEnd } from './channel-publisher.ts'
+import type { Quorum } from './cosigned-head.ts'
 import type { ChannelStatus } from './publication-status.ts'
 
 /** The parts of the daemon that its channels need. */
@@ -31,12 +34,14 @@ export class Channels implements ChannelHost, AsyncDisposable {
   /** Keep the logs up to date that clients ask this daemon for. */
   readonly #logs: readonly ChannelKeeper[]
   readonly #folders: readonly ChannelKeeper[]
+  readonly #keyring: Keyring
   #watching: Disposable | undefined
 
   constructor(parts: ChannelsParts) {
     const { config, clock, log, redactor, whyNot } = parts
     this.#parts = parts
     const { channel } = config
+    this.#keyring = new Keyring({ ...parts, fetchMs: config.limits.fetch.totalMs })
     if (channel !== undefined)
       for (const pack of [undefined, ...config.packs]) this.#channels.set(pack?.id, this.#publisherOf(channel, pack))
     const keeping = { clock, log, redactor, whyNot, catalog: () => parts.registry.catalog }
@@ -120,7 +125,25 @@ export class Channels implements ChannelHost, AsyncDisposable {
     const origin = originOf(channel, pack?.id)
     const signers = async (): Promise<readonly NoteSigner[]> =>
       (await channelSigners(channel, this.#parts)).map((signer) => renamedSigner(signer, origin))
-    return new ChannelPublisher({ ...this.#parts, origin, signers, pack, catalog: () => registry.catalog })
+    const quorum = this.#quorumOf(channel)
+    return new ChannelPublisher({ ...this.#parts, origin, signers, quorum, pack, catalog: () => registry.catalog })
+  }
+
+  #quorumOf({ witnesses, quorum }: ChannelConfig): Quorum {
+    const { config } = this.#parts
+    return {
+      witnesses: witnesses.flatMap((witness) => this.#witnessOf(witness)),
+      enough: quorum,
+      limits: config.limits.fetch,
+      whyNot: () => (config.mode.offline ? '--offline forbids network access' : undefined),
+    }
+  }
+
+  #witnessOf({ url, key: text, ca, proxy }: WitnessConfig): RemoteWitness[] {
+    const key = parseVerifier(text, 'cosignature')
+    if (key === undefined) return []
+    const source = { id: url, url, kind: 'witness' }
+    return [{ url, key, way: this.#keyring.wayTo({ source, access: { kind: 'none' }, ca, proxy }) }]
   }
 }
 

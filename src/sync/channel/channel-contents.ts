@@ -7,7 +7,7 @@ import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
 import { cut, SnapshotParts } from '../store/snapshot-parts.ts'
 import { isPublishable, parseSkills } from './channel-schema.ts'
 import type { ChannelHead, PublishedSource } from './channel-schema.ts'
-import { expectObject } from './channel-tree.ts'
+import { expectObject, objectsOf } from './channel-tree.ts'
 import { keepDigestList } from './digest-lists.ts'
 import { MOST_PACKED_BYTES, packObjects } from './packed-objects.ts'
 
@@ -124,6 +124,18 @@ function asPublished(skill: Skill): Skill {
 function withheld({ path, findings }: Skill): Skill {
   const nothing = { servedPath: undefined, name: undefined, description: undefined, frontmatter: undefined }
   return { path, standing: 'withheld', ...nothing, files: [], size: 0, digest: undefined, findings }
+}
+
+/** Finds the content of a channel that was kept before. `undefined` if the store lacks an object of it. */
+export async function keptAt(
+  head: Digest,
+  objects: ObjectStore,
+  signal: AbortSignal,
+): Promise<KeptChannel | undefined> {
+  const lists = new Set<Digest>()
+  const named = await objectsOf([head], objects, signal, (list) => lists.add(list))
+  const isWhole = named.has(head) && (await objects.missing([...named])).length === 0
+  return isWhole ? { head, named, lists } : undefined
 }
 
 /** Packs the files of a list of skills; `undefined` if they are too large for it. */

@@ -1,6 +1,6 @@
 import { signCheckpoint } from '../log/checkpoint.ts'
 import { LogHashes } from '../log/log-hashes.ts'
-import { inclusionProof, isSameHash, treeRoot } from '../log/merkle-tree.ts'
+import { consistencyProof, inclusionProof, isSameHash, treeRoot } from '../log/merkle-tree.ts'
 import type { NoteSigner } from '../log/signed-note.ts'
 import { bundleOf, entriesPath, tileBytes, TILE_WIDTH } from '../log/tiles.ts'
 import type { Tile } from '../log/tiles.ts'
@@ -46,6 +46,11 @@ export class ChannelLog {
     return this.#entries.slice(index)
   }
 
+  /** The entry at this index, from 0. */
+  at(index: number): ChannelEntry | undefined {
+    return this.#entries[index]
+  }
+
   /** Appends an entry. It must not be signed by any caller before this resolves. */
   async append(entry: ChannelEntry): Promise<void> {
     await this.#file.append(entry)
@@ -71,9 +76,14 @@ export class ChannelLog {
     return treeRoot(size, this.#hashes.read)
   }
 
-  /** True if the log has all hashes of the tile, partial or full. */
-  hasTile({ level, index, width }: Tile): boolean {
-    return (index * TILE_WIDTH + width) * TILE_WIDTH ** level <= this.size
+  /** The proof that the first `size` entries begin with the first `from`. */
+  async proof(from: number, size: number): Promise<readonly Uint8Array[]> {
+    return consistencyProof(from, size, this.#hashes.read)
+  }
+
+  /** True if the first `size` entries of the log have all hashes of the tile, partial or full. */
+  hasTile({ level, index, width }: Tile, size: number): boolean {
+    return (index * TILE_WIDTH + width) * TILE_WIDTH ** level <= Math.min(size, this.size)
   }
 
   async tile(tile: Tile): Promise<Uint8Array> {

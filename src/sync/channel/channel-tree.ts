@@ -12,12 +12,13 @@ interface ChannelObject {
 
 /**
  * Finds the objects of heads of channels: these, and all that they name, directly or not. Of a head that is not whole in
- * the store, those that are found.
+ * the store, those that are found. `onSkills` is called with each list of skills among them.
  */
 export async function objectsOf(
   heads: Iterable<Digest>,
   objects: Pick<ObjectStore, 'get'>,
   signal?: AbortSignal,
+  onSkills?: (list: Digest) => void,
 ): Promise<Set<Digest>> {
   const files = new Set<Digest>()
   // Apart from the files: one that has the bytes of a list names nothing.
@@ -27,6 +28,7 @@ export async function objectsOf(
     if (walked.has(digest)) return
     await inSlices(namedIn(kind, await expectObject(objects, digest)), visit, signal)
     walked.add(digest)
+    if (kind === 'skills') onSkills?.(digest)
   }
   for (const head of heads) await visit({ digest: head, kind: 'head' }).catch(undefinedIfDamaged)
   return files.union(walked)

@@ -5,6 +5,7 @@ import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { processEnvironment } from '../../../src/daemon/config/process-environment.ts'
 import { ChannelPublisher } from '../../../src/daemon/publish/channel-publisher.ts'
 import type { ChannelEnd } from '../../../src/daemon/publish/channel-publisher.ts'
+import type { Quorum } from '../../../src/daemon/publish/cosigned-head.ts'
 import { buildCatalog, EMPTY_CATALOG } from '../../../src/sync/catalog/catalog.ts'
 import type { Pack } from '../../../src/sync/catalog/pack.ts'
 import { encodeEntry } from '../../../src/sync/channel/channel-entry.ts'
@@ -12,6 +13,7 @@ import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { generationOf } from '../../sync/catalog/catalogs.ts'
@@ -30,6 +32,8 @@ export type Content = Readonly<Record<string, readonly Sample[]>>
 export class Hub implements AsyncDisposable {
   readonly clock = new FakeClock()
   signers = [SIGNER]
+  /** The witnesses; a change counts from the next `reopen` on. */
+  quorum: Quorum = { witnesses: [], enough: 0, limits: FETCH_LIMITS, whyNot: () => undefined }
   readonly #folder: { readonly path: string } & AsyncDisposable
   readonly #pack: Pack | undefined
   #store: Store
@@ -128,6 +132,7 @@ export class Hub implements AsyncDisposable {
       environment: processEnvironment(),
       origin: ORIGIN,
       signers: async () => this.signers,
+      quorum: this.quorum,
       pack: this.#pack,
       catalog: () => this.#catalog,
     })
