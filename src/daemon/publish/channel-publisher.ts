@@ -152,7 +152,7 @@ export class ChannelPublisher {
     const keys = await signers()
     using _lease = store.objects.lease()
     const log = await this.#openLog()
-    const before = log.size
+    const before = await this.#publishedSize(log)
     const served = this.#parts.catalog()
     const { kept, entry } = await this.#append(log, served, signal)
     // A collection that began without the new entry ends while the lease still protects its objects.
@@ -168,6 +168,12 @@ export class ChannelPublisher {
     const isDue = size > 0 && Math.floor(size / SWEPT_ENTRIES) !== Math.floor(log.size / SWEPT_ENTRIES)
     if (isDue) await this.#sweep(written, kept, signal)
     return { ...end, objects }
+  }
+
+  /** An entry that waited for its witnesses is new when it is served. */
+  async #publishedSize(log: ChannelLog): Promise<number> {
+    if (this.#current !== undefined) return this.#current.size
+    return this.#head.isNeeded ? ((await this.#head.last(log))?.size ?? 0) : log.size
   }
 
   /** Until there are enough cosignatures, the head that was served before stays, also after a restart. */

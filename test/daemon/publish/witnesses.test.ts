@@ -108,7 +108,7 @@ test('with too few cosignatures the state before stays served, also after a rest
   expect(new Set(kept.map(({ head }) => head)).size).toBe(2)
 
   await witness.start()
-  await hub.publish(to)
+  expect(await hub.publish(to)).toMatchObject({ entries: 2, isNew: true })
   await follower.updated()
   expect(await follower.skills()).toEqual(skillsOf(SECOND))
   expect(await readFile(join(to, 'checkpoint'), 'utf8')).toBe(await checkpointOf(hub))
