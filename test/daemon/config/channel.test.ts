@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { parseConfig, withHubSources } from '../../../src/daemon/config/config.ts'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import { signerOf, verifierText } from '../../../src/sync/log/signed-note.ts'
 import { sourceId } from '../../sync/store/samples.ts'
 
 const ENVIRONMENT = environmentOf({}, '/home/ada')
@@ -41,6 +42,8 @@ test('a channel has a name, and a key or several, which are read where they are 
   expect(one.channel).toEqual({
     name: 'skills.example.com/channel',
     keys: [{ kind: 'file', path: '/etc/skillsyncd/channel.key' }],
+    witnesses: [],
+    quorum: 0,
   })
   expect(both.channel?.keys).toEqual([
     { kind: 'env', name: 'OLD_KEY' },
@@ -232,4 +235,70 @@ test.each([
   [[`follow: { url: 'https://a.example/' }`], 'follow.key'],
 ])('%j is refused: %s', (lines, message) => {
   expect(problems(...lines).join('\n')).toContain(message)
+})
+
+/** The keys of three witnesses. */
+const WITNESSES = [1, 2, 3].map((number) =>
+  verifierText(signerOf(`witness.example.com/w${number}`, Buffer.alloc(32, number), 'cosignature')),
+)
+
+function channelWith(rest: string): string {
+  return `channel: { name: skills.example.com/channel, key: { file: channel.key }, ${rest} }`
+}
+
+function witnessesAt(...keys: readonly string[]): string {
+  return `witnesses: [${keys.map((key, index) => `{ url: 'https://w${index}.example.com/x', key: '${key}' }`).join(', ')}]`
+}
+
+test('a hub has witnesses with the proxy and the certificates of their hosts, and no credential', () => {
+  const defaults =
+    "defaults: [{ match: 'https://w1.example.com/', ca: ca.pem, proxy: none, auth: { token: { env: T } } }]"
+  const { channel } = parse(HUB, defaults, channelWith(witnessesAt(...WITNESSES)))
+
+  expect(channel?.quorum).toBe(2)
+  expect(channel?.witnesses).toMatchObject([
+    { url: 'https://w0.example.com/x/', key: WITNESSES[0], ca: undefined, proxy: { kind: 'variables' } },
+    { url: 'https://w1.example.com/x/', key: WITNESSES[1], ca: '/etc/skillsyncd/ca.pem', proxy: { kind: 'none' } },
+    { url: 'https://w2.example.com/x/', key: WITNESSES[2] },
+  ])
+  expect(JSON.stringify(channel)).not.toContain('"T"')
+})
+
+test('the quorum is the majority of the witnesses, unless another number is set', () => {
+  const quorums = [1, 2, 3].map((count) => {
+    const keys = WITNESSES.slice(0, count)
+    return parse(HUB, channelWith(witnessesAt(...keys))).channel?.quorum
+  })
+  const { source } = parse(following(`path: /usb, key: '${KEY}', witnesses: ['${WITNESSES.join("', '")}'], quorum: 3`))
+    .sources[0]!
+
+  expect(quorums).toEqual([1, 2, 2])
+  expect(source).toMatchObject({ witnesses: WITNESSES, quorum: 3 })
+  expect(parse(following(`path: /usb, key: '${KEY}'`)).sources[0]?.source).toMatchObject({ witnesses: [], quorum: 0 })
+})
+
+test.each([
+  [`${witnessesAt(...WITNESSES)}, quorum: 4`, 'channel.quorum: is above the number of `witnesses`'],
+  ['quorum: 1', 'channel.quorum: is above the number of `witnesses`'],
+  [`${witnessesAt(...WITNESSES)}, quorum: 0`, 'channel.quorum: '],
+  [witnessesAt(WITNESSES[0]!, WITNESSES[0]!), 'channel.witnesses: has the same key twice'],
+  [witnessesAt(KEY), 'channel.witnesses[0].key: must be the public key of a witness'],
+  ['witnesses: []', 'channel.witnesses: '],
+  [`witnesses: [{ key: '${WITNESSES[0]}' }]`, 'channel.witnesses[0]'],
+])('a channel with %s is refused: %s', (rest, message) => {
+  expect(problems(HUB, channelWith(rest)).join('\n')).toContain(message)
+})
+
+test('one key under two names is one witness', () => {
+  const again = verifierText(signerOf('other.example.com', Buffer.alloc(32, 1), 'cosignature'))
+
+  expect(problems(following(`path: /usb, key: '${KEY}', witnesses: ['${WITNESSES[0]}', '${again}']`)).join()).toContain(
+    'sources[0].follow.witnesses: has the same key twice',
+  )
+  expect(problems(following(`path: /usb, key: '${KEY}', witnesses: ['${OTHER_KEY}']`)).join()).toContain(
+    'must be the public key of a witness',
+  )
+  expect(problems(following(`path: /usb, key: '${WITNESSES[0]}'`)).join()).toContain(
+    'must be the public key of a channel',
+  )
 })

@@ -54,6 +54,7 @@ const REASONS: Readonly<Partial<Record<LackingSource['why'], string>>> = {
   'ref-ambiguous': `${NOT_THERE}: its ref is ambiguous`,
   'awaiting-approval': 'waits for approval by the operator',
   'revision-unverified': 'does not have the signature that the operator requires',
+  'log-unwitnessed': 'does not have the cosignatures that the operator requires',
   'log-unsigned': 'does not have the signature that the operator requires',
   'not-stored': 'is not on this machine, which must not fetch it',
   'lock-mismatch': 'differs from the lock of the operator',
