@@ -99,8 +99,9 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
 }
 
 /** The entry of each source of the hub, but for its id, which the hub chooses. */
-function hubEntryOf({ url, path, key, max_age, ...rest }: NonNullable<ConfigFile['follow']>): SourceEntry {
-  return { ...OF_HUB, ...rest, follow: { url, path, key, max_age } }
+function hubEntryOf(entry: NonNullable<ConfigFile['follow']>): SourceEntry {
+  const { url, path, key, max_age, witnesses, quorum, ...rest } = entry
+  return { ...OF_HUB, ...rest, follow: { url, path, key, max_age, witnesses, quorum } }
 }
 
 function namesakeOf({ source, ...rest }: ConfiguredSource): ConfiguredSource {

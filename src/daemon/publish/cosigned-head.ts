@@ -3,7 +3,7 @@ import type { ChannelLog } from '../../sync/channel/channel-log.ts'
 import { openCheckpoint, readCheckpoint } from '../../sync/log/checkpoint.ts'
 import type { Checkpoint, OpenedCheckpoint } from '../../sync/log/checkpoint.ts'
 import { isSameHash } from '../../sync/log/merkle-tree.ts'
-import { linesOf, NoteRefused, openNote } from '../../sync/log/signed-note.ts'
+import { signatureLines, NoteRefused, openNote } from '../../sync/log/signed-note.ts'
 import type { NoteSigner, NoteVerifier } from '../../sync/log/signed-note.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
@@ -94,7 +94,7 @@ export class CosignedHead {
     if (note === undefined) return new Map()
     try {
       const before = readCheckpoint(note, origin)
-      const lines = linesOf(note, verifiers)
+      const lines = signatureLines(note, verifiers)
       for (const key of lines.keys()) if (!this.#sizes.has(key)) this.#sizes.set(key, before.size)
       if (before.size !== size || !note.startsWith(`${text}\n`)) return new Map()
       return validLines(`${text}\n`, lines)

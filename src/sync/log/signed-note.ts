@@ -91,7 +91,7 @@ function isSignatureOf(text: string, { type, key }: NoteVerifier, signature: Buf
 }
 
 /** The signature lines of a note, each with its line break, by the keys that can verify them. */
-export function linesOf(note: string, verifiers: readonly NoteVerifier[]): ReadonlyMap<NoteVerifier, string> {
+export function signatureLines(note: string, verifiers: readonly NoteVerifier[]): ReadonlyMap<NoteVerifier, string> {
   const lines = new Map<NoteVerifier, string>()
   for (const line of partsOf(note)[1]) {
     const { name, id } = signatureIn(line)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { readCheckpoint } from '../log/checkpoint.ts'
 import type { Checkpoint } from '../log/checkpoint.ts'
-import { linesOf, NoteRefused, openNote } from '../log/signed-note.ts'
+import { signatureLines, NoteRefused, openNote } from '../log/signed-note.ts'
 import type { NoteVerifier } from '../log/signed-note.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from '../store/files/atomic.ts'
@@ -31,7 +31,7 @@ export class CosignedLogs {
     try {
       const checkpoint = readCheckpoint(note, origin)
       // One of an earlier key of this witness is taken as it is.
-      if (linesOf(note, [this.#key]).size > 0) openNote(note, [this.#key])
+      if (signatureLines(note, [this.#key]).size > 0) openNote(note, [this.#key])
       return { ...checkpoint, note }
     } catch (error) {
       if (!(error instanceof NoteRefused)) throw error

@@ -1,4 +1,4 @@
-import { linesOf, NoteRefused, openNote } from '../log/signed-note.ts'
+import { signatureLines, NoteRefused, openNote } from '../log/signed-note.ts'
 import type { NoteVerifier } from '../log/signed-note.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { HostAccess } from '../upstream/http/host-access.ts'
@@ -121,7 +121,7 @@ function lineIn(lines: string, witness: RemoteWitness, text: string): string {
   const note = `${text}\n${lines}`
   try {
     const opened = openNote(note, [witness.key])
-    const line = linesOf(note, [witness.key]).get(witness.key)
+    const line = signatureLines(note, [witness.key]).get(witness.key)
     // An empty line in the answer would move the end of the text.
     if (opened.text === text && line !== undefined) return line
   } catch (error) {

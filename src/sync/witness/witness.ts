@@ -3,7 +3,7 @@ import { SerialQueue } from '../../base/serial-queue.ts'
 import { openCheckpoint } from '../log/checkpoint.ts'
 import type { OpenedCheckpoint } from '../log/checkpoint.ts'
 import { EMPTY_ROOT, isConsistent, isSameHash } from '../log/merkle-tree.ts'
-import { cosignatureLine, linesOf, NoteRefused } from '../log/signed-note.ts'
+import { cosignatureLine, signatureLines, NoteRefused } from '../log/signed-note.ts'
 import type { NoteSigner, NoteVerifier } from '../log/signed-note.ts'
 import { parseAddCheckpoint, SIZE_TYPE } from './add-checkpoint.ts'
 import type { AddCheckpoint } from './add-checkpoint.ts'
@@ -85,7 +85,7 @@ export class Witness {
       return { ...refused(422, `The checkpoint does not continue the ${last.size} entries that were cosigned`), ...of }
     const line = cosignatureLine(checkpoint.text, key, clock.now())
     // Only what was verified: other lines may be of anyone.
-    const lines = [...linesOf(note, checkpoint.signers).values(), line]
+    const lines = [...signatureLines(note, checkpoint.signers).values(), line]
     await cosigned.write(origin, `${checkpoint.text}\n${lines.join('')}`)
     return { status: 200, body: line, ...of }
   }

@@ -223,6 +223,15 @@ test('the example to copy is a configuration, and so it is with all that is comm
   expect(config.channel).toEqual({
     name: 'skills.example.com/channel',
     keys: [{ kind: 'file', path: '/etc/skillsyncd/channel.key' }],
+    witnesses: [
+      {
+        url: 'https://witness.example.com/',
+        key: 'witness.example.com+8c42feec+BIE5dw6ofRdfVqNUZsNMfszLjYqRtO43ol32D1uPybOU',
+        ca: undefined,
+        proxy: { kind: 'variables' },
+      },
+    ],
+    quorum: 1,
   })
   expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
   expect(config.programs).toEqual(parse(text).programs)

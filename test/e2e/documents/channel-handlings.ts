@@ -50,6 +50,11 @@ export const CHANNEL: Handlings = {
     after: async (home) => expect((await home.run('skillsyncd list')).stdout).toContain('review'),
   },
   'skillsyncd verify': {},
+  'skillsyncd channel new-key witness.example.com --out ~/witness.key --witness': {
+    says: /^witness\.example\.com\+[\da-f]{8}\+B\S+\n/,
+  },
+  'skillsyncd witness --key ~/witness.key --state ~/witness --log skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW':
+    { skip: 'it stays beside the hub, at a port of its own: witness.test.ts runs it' },
   'skillsyncd export --proof review.proof.json team/review': { says: /entry 1, 1 skill\n/ },
   'skillsyncd verify --proof review.proof.json --key skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW':
     { as: withKeyOf('island'), says: /skill team\/review: review, served, digest [\da-f]{64}\n[^]*proved\n/ },

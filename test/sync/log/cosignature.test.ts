@@ -4,7 +4,7 @@ import { openCheckpoint, signCheckpoint } from '../../../src/sync/log/checkpoint
 import { EMPTY_ROOT } from '../../../src/sync/log/merkle-tree.ts'
 import {
   cosignatureLine,
-  linesOf,
+  signatureLines,
   NoteRefused,
   openNote,
   parseSigner,
@@ -59,7 +59,7 @@ test('a checkpoint names the keys of its log apart from those of its witnesses',
 
   expect(opened).toMatchObject({ size: 0, text: TEXT, signers: [LOG], cosigners: [WITNESS] })
   expect(openCheckpoint(COSIGNED, LOG.name, [LOG]).cosigners).toEqual([])
-  expect([...linesOf(COSIGNED, [WITNESS]).values()]).toEqual([COSIGNED.slice(NOTE.length)])
+  expect([...signatureLines(COSIGNED, [WITNESS]).values()]).toEqual([COSIGNED.slice(NOTE.length)])
 })
 
 test('a witness does not stand for the log', () => {

@@ -19,7 +19,7 @@ import type { Command, Context } from '../command.ts'
 
 export const witness: Command = {
   name: 'witness',
-  summary: 'Run a witness: cosign the logs of channels of other machines',
+  summary: 'Run a witness, which cosigns the logs of hubs',
   needsConfiguration: false,
   serves: 'http',
   details: `
@@ -29,9 +29,7 @@ export const witness: Command = {
   Each log is known by its public key, as skillsyncd channel keys prints it at the hub. The channel of each pack is a log
   of its own.
 `,
-  examples: [
-    'skillsyncd witness --key witness.key --state /var/lib/witness --log skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW',
-  ],
+  examples: ['skillsyncd witness --key witness.key --state /var/lib/witness --log "$(cat log.pub)"'],
   options: {
     key: {
       type: 'string',
