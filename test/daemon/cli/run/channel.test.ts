@@ -136,3 +136,22 @@ async function configured(home: Home, files: readonly string[]): Promise<readonl
   ])
   return keys
 }
+
+test('new-key --witness makes a key that cosigns, and shows where its parts belong', async () => {
+  await using home = await Home.create()
+  const file = join(home.path, 'witness.key')
+
+  const made = await home.command('channel', 'new-key', 'witness.example.com', '--out', file, '--witness')
+
+  const [key = ''] = made.stdout.split('\n')
+  const secret = (await readFile(file, 'utf8')).trim()
+  expect(made.status).toBe(0)
+  expect(verifierText(parseSigner(secret, 'cosignature')!)).toBe(key)
+  expect([parseSigner(secret), parseVerifier(key)]).toEqual([undefined, undefined])
+  expect(made.stdout).toContain(`skillsyncd witness --key ${file} --state DIR --log KEY`)
+  expect(made.stdout).not.toContain(secret)
+  expect(await home.command('channel', 'keys', '--witness')).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('--witness goes with new-key'),
+  })
+})
