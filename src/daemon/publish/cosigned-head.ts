@@ -75,8 +75,7 @@ export class CosignedHead {
     const { origin } = this.#parts
     const signed = await log.checkpoint(origin, keys)
     if (!this.isNeeded) {
-      // It would be served once there are witnesses again, and is older than what followers have by then.
-      await unlessAbsent(unlink(this.#file)).catch(cannot(`remove "${this.#file}"`))
+      await this.#forget()
       return signed
     }
     const checkpoint = openCheckpoint(signed, origin, keys)
@@ -153,6 +152,13 @@ export class CosignedHead {
 
   async #read(): Promise<string | undefined> {
     return unlessAbsent(readFile(this.#file, 'utf8')).catch(cannot(`read "${this.#file}"`))
+  }
+
+  /** It would be served once there are witnesses again, and is older than what followers have by then. */
+  async #forget(): Promise<void> {
+    if ((await this.#read()) === undefined) return
+    await this.#parts.folder.expectRight()
+    await unlessAbsent(unlink(this.#file)).catch(cannot(`remove "${this.#file}"`))
   }
 
   async #write(note: string): Promise<void> {
