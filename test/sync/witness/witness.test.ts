@@ -67,7 +67,9 @@ test('whatever the holder of the key asks for, all that is cosigned is of one lo
       else for (const attempt of attempts) await make(attempt)
 
       const sizes = cosigned.map(({ size }) => size)
-      if (!isAtOnce) expect(sizes).toEqual(sizes.toSorted((a, b) => a - b))
+      // The answers to requests at once may arrive in any order.
+      const isInOrder = sizes.every((size, index) => index === 0 || size >= (sizes[index - 1] ?? 0))
+      expect(isAtOnce || isInOrder).toBe(true)
       const isOfOneLog = await Promise.all(
         LOGS.map(async ({ read }) => {
           const roots = await Promise.all(
@@ -114,7 +116,7 @@ test('a request is what was written, and any other text is refused or written ba
     fc.property(fc.array(word, { maxLength: 12 }), (words) => {
       const body = words.join('')
       const parsed = parseAddCheckpoint(body)
-      if (parsed !== undefined) expect(addCheckpointBody(parsed)).toBe(body)
+      expect(parsed === undefined ? body : addCheckpointBody(parsed)).toBe(body)
     }),
   )
 })
