@@ -3,5 +3,8 @@
  * `LAW_RUNS=all` in the environment.
  */
 export function lawRuns(all: number, share: number): number {
-  return process.env['LAW_RUNS'] === 'all' ? all : Math.ceil(all * share)
+  return HAS_ALL_RUNS ? all : Math.ceil(all * share)
 }
+
+/** True in the lane of the laws, which has the time to find the smallest counterexample. */
+export const HAS_ALL_RUNS = process.env['LAW_RUNS'] === 'all'
