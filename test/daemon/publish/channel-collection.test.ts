@@ -24,7 +24,9 @@ test('a collection keeps what the newest entry names, and drops what only old on
   )
   const { daemon, config } = scene.served
   daemon.poll()
-  const isCurrent = async () => expect.poll(() => daemon.status().channels?.every((one) => one.isCurrent)).toBe(true)
+  const isCurrent = async () => {
+    await expect.poll(() => daemon.status().channels?.every((one) => one.isCurrent)).toBe(true)
+  }
   await isCurrent()
 
   for (const text of ['second\n', 'third\n', 'fourth\n']) {

@@ -5,6 +5,7 @@ import { encodeEntry, objectPath } from '../../../src/sync/channel/channel-entry
 import { verifierText } from '../../../src/sync/log/signed-note.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { Follower } from '../../sync/upstream/channel/follower.ts'
+import type { Skills } from '../../sync/upstream/channel/follower.ts'
 import { KEY, signerNumber, skillNamed, startFileServer } from '../../sync/upstream/channel/site.ts'
 import { Hub, skillsOf } from './hub.ts'
 import type { Content } from './hub.ts'
@@ -237,7 +238,7 @@ describe('a folder', () => {
     await hub.serve(CHANGED)
     await hub.publish(to)
 
-    await expectFollowed(to, CHANGED, [verifierText(signerNumber(2))])
+    expect(await followedFrom(to, [verifierText(signerNumber(2))])).toEqual(skillsOf(CHANGED))
   })
 
   test('that lost a part of its log is mended by the first publication of a process', async () => {
@@ -248,7 +249,7 @@ describe('a folder', () => {
     await hub.serve(FIRST)
     await hub.publish(to)
 
-    await expectFollowed(to, FIRST)
+    expect(await followedFrom(to)).toEqual(skillsOf(FIRST))
   })
 
   test('has nothing of a killed publication after the next one, and keeps the files of others', async () => {
@@ -263,7 +264,7 @@ describe('a folder', () => {
 
     const names = [...(await filesIn(to)).keys()]
     expect(names.filter((name) => name.includes('.tmp-'))).toEqual(['object/.tmp-notes'])
-    await expectFollowed(to, CHANGED)
+    expect(await followedFrom(to)).toEqual(skillsOf(CHANGED))
   })
 
   test('that was emptied while the hub runs is written anew', async () => {
@@ -273,7 +274,7 @@ describe('a folder', () => {
 
     await hub.publish(to)
 
-    await expectFollowed(to, FIRST)
+    expect(await followedFrom(to)).toEqual(skillsOf(FIRST))
   })
 
   test('keeps its old channel while a new one is written, and a stopped publication is completed', async () => {
@@ -294,7 +295,7 @@ describe('a folder', () => {
     await expect(hub.publish(folder.path)).rejects.toMatchObject({ code: 'store-failed' })
 
     expect(await follower.pull()).toMatchObject({ kind: 'unchanged' })
-    await expectFollowed(folder.path, FIRST)
+    expect(await followedFrom(folder.path)).toEqual(skillsOf(FIRST))
 
     await rm(dirname(blocked))
     await hub.publish(folder.path)
@@ -312,7 +313,7 @@ describe('a folder', () => {
     expect(await readFile(join(to, 'checkpoint'), 'utf8')).toBe(note)
 
     await hub.publish(to)
-    await expectFollowed(to, CHANGED)
+    expect(await followedFrom(to)).toEqual(skillsOf(CHANGED))
   })
 
   test('that is up to date is not written to', async () => {
@@ -356,11 +357,11 @@ async function publishedFirst(): Promise<{ readonly hub: Hub; readonly to: strin
   return { hub, to, [Symbol.asyncDispose]: async () => held.disposeAsync() }
 }
 
-/** Expects that a new follower of the folder has these skills. */
-async function expectFollowed(to: string, content: Content, keys: readonly string[] = [KEY]): Promise<void> {
+/** The skills of a new follower of the folder. */
+async function followedFrom(to: string, keys: readonly string[] = [KEY]): Promise<Skills> {
   await using follower = await Follower.open({ place: to, keys })
   await follower.updated()
-  expect(await follower.skills()).toEqual(skillsOf(content))
+  return await follower.skills()
 }
 
 /** The texts of all files below a folder, by path. */

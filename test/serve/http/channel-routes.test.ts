@@ -46,10 +46,11 @@ async function hub({ isPolling = true } = {}) {
     scene,
     out: join(folder.path, 'out'),
     /** Resolves when each channel has what is served. */
-    isCurrent: async () =>
-      expect
+    isCurrent: async () => {
+      await expect
         .poll(() => scene.served.daemon.status().channels?.every(({ isCurrent }) => isCurrent), { interval: 10 })
-        .toBe(true),
+        .toBe(true)
+    },
     get: async (path: string, token: string, headers: Readonly<Record<string, string>> = {}) =>
       fetch(`${scene.origin}${path}`, { headers: { authorization: `Bearer ${token}`, ...headers } }),
     [Symbol.asyncDispose]: async () => stack.disposeAsync(),
