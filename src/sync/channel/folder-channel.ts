@@ -1,4 +1,4 @@
-import { access, chmod, readFile, readdir, unlink } from 'node:fs/promises'
+import { access, chmod, readFile, readdir, stat, unlink, utimes } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { inParallel, WIDTH } from '../../base/parallel.ts'
 import { readCheckpoint } from '../log/checkpoint.ts'
@@ -77,7 +77,7 @@ export class FolderChannel {
     if (changes !== undefined) await this.#write(changesPath(log.size - 1), changes)
     signal.throwIfAborted()
     // Many web servers compare by the time of the file: an unchanged one answers 304.
-    if (note !== checkpoint) await this.#write(CHECKPOINT_PATH, Buffer.from(checkpoint))
+    if (note !== checkpoint) await this.#writeCheckpoint(checkpoint)
     this.#note = checkpoint
     return { objects, size: known }
   }
@@ -91,6 +91,17 @@ export class FolderChannel {
       if (one.isFile() && isTemporary(one.name))
         await this.#remove(relative(this.#path, join(one.parentPath, one.name)))
     }
+  }
+
+  /**
+   * Writes the checkpoint with a time that no earlier one had, in whole seconds. The entity tag of nginx is that time and
+   * the size: of two checkpoints of one second, followers would be answered 304 for the second one.
+   */
+  async #writeCheckpoint(checkpoint: string): Promise<void> {
+    const file = join(this.#path, CHECKPOINT_PATH)
+    const before = await secondOf(file)
+    await this.#write(CHECKPOINT_PATH, Buffer.from(checkpoint))
+    if ((await secondOf(file)) <= before) await utimes(file, before + 1, before + 1).catch(cannot(`write "${file}"`))
   }
 
   /** Throws if another program put something into the folder: it could be removed as something that no entry names. */
@@ -203,4 +214,10 @@ function refusal(code: 'log-rolled-back' | 'log-forked' | 'log-unsigned', path: 
   const mend =
     'restore the log from a backup, or publish to an empty folder; followers take a new log under a new name alone'
   return new SyncError(code, `Cannot publish to "${path}": ${why}; ${mend}`)
+}
+
+/** The time of a file, in seconds since 1970; 0 if it is not there. */
+async function secondOf(file: string): Promise<number> {
+  const found = await unlessAbsent(stat(file)).catch(cannot(`read "${file}"`))
+  return Math.floor((found?.mtimeMs ?? 0) / 1_000)
 }

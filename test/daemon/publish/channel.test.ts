@@ -44,6 +44,22 @@ test('a follower of a folder has what the hub serves, after each change', async 
   }
 })
 
+test('checkpoints of one second have different times in a folder: a web server makes its entity tag of them', async () => {
+  await using hub = await Hub.create()
+  await using folder = await temporaryFolder()
+  const to = join(folder.path, 'channel')
+  const seconds: number[] = []
+
+  for (const content of [FIRST, CHANGED, REMOVED, FIRST, CHANGED]) {
+    await hub.serve(content)
+    await hub.publish(to)
+    seconds.push(Math.floor((await stat(join(to, 'checkpoint'))).mtimeMs / 1000))
+  }
+
+  expect(new Set(seconds).size).toBe(5)
+  expect(seconds).toEqual(seconds.toSorted((a, b) => a - b))
+})
+
 test('a follower over HTTP has what the hub serves, after each change', async () => {
   await using hub = await Hub.create()
   await using server = await startFileServer(hub.read)
