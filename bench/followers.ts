@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
 import { signerOf, signerText, verifierText } from '../src/sync/log/signed-note.ts'
 import { hasProgram } from '../test/support/process/has-program.ts'
 import { startChild } from './child.ts'
@@ -154,7 +155,7 @@ class Fleet implements AsyncDisposable {
     let arrivals: Readonly<Record<string, Arrival>> = {}
     const peak = await peakKiBOf(this.#hubPid, async () => {
       await this.#hub.sync()
-      arrivals = (await this.#receivers.tell('arrived')) as typeof arrivals
+      arrivals = z.record(z.string(), ARRIVAL).parse(await this.#receivers.tell('arrived'))
     })
     const copyMs = copy === undefined ? 0 : (await cpuMsOf(copy.pid)) - copyBefore
     await published(this.#channel, note)
@@ -201,7 +202,7 @@ class Fleet implements AsyncDisposable {
     const name = `${count} first syncs, ${place === 'hub' ? 'hub' : 'nginx'}`
     const before = await cpu()
     const startMs = performance.timeOrigin + performance.now()
-    const { atMs } = (await this.#receivers.tell('first', String(count), place)) as Arrival
+    const { atMs } = ARRIVAL.parse(await this.#receivers.tell('first', String(count), place))
     return { [name]: atMs - startMs, [`CPU of ${name}`]: (await cpu()) - before }
   }
 
@@ -215,6 +216,8 @@ class Fleet implements AsyncDisposable {
     await repository.commit({ [document]: changed(skills.files[document], mark) })
   }
 }
+
+const ARRIVAL = z.object({ atMs: z.number(), requests: z.number(), bytes: z.number() })
 
 /** A channel at the hub, and the folder with its copy. */
 interface Channel {

@@ -46,7 +46,7 @@ export class FollowedChannel {
     head: Digest,
     read: (digests: readonly Digest[]) => AsyncIterable<Uint8Array>,
   ): Promise<Plan> {
-    const known = (from === undefined ? undefined : await this.#latest.get(from)) ?? new Map<string, number>()
+    const known = (from === undefined ? undefined : this.#latest.get(from)) ?? new Map<string, number>()
     const levels: (readonly Digest[])[] = []
     const reading = (digests: readonly Digest[]): AsyncIterable<Uint8Array> => {
       levels.push(digests)

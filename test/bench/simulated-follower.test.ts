@@ -131,5 +131,5 @@ async function requestsOf(server: FileServer, work: () => Promise<unknown>): Pro
 }
 
 function sorted(headers: object): readonly unknown[] {
-  return Object.entries(headers).toSorted()
+  return Object.entries(headers).toSorted(([one], [other]) => (one < other ? -1 : 1))
 }
