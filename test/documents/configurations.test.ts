@@ -54,7 +54,10 @@ function configFaultsOf(text: string): string[] {
   if (!isMapping(value)) return ['it is no mapping']
   const isWhole = Object.keys(value).every((key) => Object.hasOwn(CONFIG.shape, key))
   const asSource = ADDRESSES.map((address) => parseFaultsOf({ sources: [{ id: 'team', ...address, ...value }] }))
-  const tried = isWhole ? [parseFaultsOf({ ...AROUND, ...value }), ...asSource] : asSource.toReversed()
+  // A hub is followed in place of sources.
+  const { sources, ...others } = AROUND
+  const around = Object.hasOwn(value, 'follow') ? others : { ...others, sources }
+  const tried = isWhole ? [parseFaultsOf({ ...around, ...value }), ...asSource] : asSource.toReversed()
   return tried.some((faults) => faults.length === 0) ? [] : (tried[0] ?? [])
 }
 

@@ -68,7 +68,7 @@ function tooLarge(): ProofRefused {
 /** A skill as a proof shows it. */
 export interface ShownSkill extends SkillPlace, Pick<Skill, 'name' | 'standing' | 'digest' | 'files'> {}
 
-/** What a proof shows. */
+/** The content that a proof shows. */
 export interface ShownChannel {
   /** The name of the log. */
   readonly log: string

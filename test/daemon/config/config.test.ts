@@ -491,7 +491,7 @@ limit: {}
 test.each([
   ['', '1:1 : is empty; give it a value, or remove the key'],
   ['just text', '1:1 : must be a mapping of keys to values'],
-  ['serve: {}', '1:1 sources: is missing'],
+  ['serve: {}', '1:1 sources: is missing: it names the origins of skills; or `follow` names a hub'],
   ['sources: []', '1:10 sources: must not be empty'],
   ['sources: [', '1:11 : this is not valid YAML: the indentation matches no line above it'],
   ['a: 1\n---\nb: 2', '2:1 : the file holds more than one YAML document; keep one'],
