@@ -101,10 +101,13 @@ export class Channels implements ChannelHost, AsyncDisposable {
    */
   async live(since: Date): Promise<ReadonlySet<Digest>> {
     const entries = await Promise.all([...this.#channels.values()].map(async (channel) => channel.keptSince(since)))
-    const followed = this.#parts.registry.catalog.snapshots.flatMap(({ revision: { ref, commit } }) =>
+    const { store, registry, config } = this.#parts
+    const followed = registry.catalog.snapshots.flatMap(({ revision: { ref, commit } }) =>
       ref === CHANNEL_REF ? [commit] : [],
     )
-    return objectsOf(new Set([...entries.flat().map(({ head }) => head), ...followed]), this.#parts.store.objects)
+    const hub = config.follow === undefined ? undefined : await store.followed.read('all-sources')
+    const heads = [...entries.flat().map(({ head }) => head), ...(hub === undefined ? followed : [hub.entry.head])]
+    return objectsOf(new Set(heads), store.objects)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

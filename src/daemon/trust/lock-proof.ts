@@ -55,9 +55,14 @@ export function lockProofProblem(
   }
 }
 
-/** Throws `lock-mismatch` if there is a proof beside the lock and it is not of the locked entry. Git needs none. */
+/** True for a source whose lock entry can have a proof: git needs none, and one source of a hub is below an entry. */
+export function hasLockProof(source: Source): source is ChannelSource {
+  return source.kind === 'channel' && source.isNamesake !== true
+}
+
+/** Throws `lock-mismatch` if there is a proof beside the lock and it is not of the locked entry. */
 export async function expectProof(lock: string, source: Source, head: string): Promise<void> {
-  if (source.kind !== 'channel') return
+  if (!hasLockProof(source)) return
   const text = await readLockProof(lock, source.id)
   const problem = text === undefined ? undefined : lockProofProblem(text, source, head)
   if (problem === undefined) return

@@ -1,10 +1,10 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parseProof } from '../../../src/sync/log/tlog-proof.ts'
 import { skill } from '../../support/http/marketplace.ts'
 import { Home } from '../../support/process/program.ts'
-import { followed, NAME, publishedHub, writeSkill } from './proved.ts'
+import { followed, followedWhole, NAME, publishedHub, writeSkill } from './proved.ts'
 
 test('a proof of a hub is checked with the public key alone, and shows the skill, its source and its time', async () => {
   const { home, key, file } = await publishedHub()
@@ -331,3 +331,50 @@ async function servedBy(home: Home): Promise<{ readonly commit: string }> {
   const [{ commit }] = JSON.parse((await home.command('list', '--json')).stdout).skills
   return { commit }
 }
+
+describe('a machine that follows a hub in place of sources', () => {
+  test('proves skills of several sources of it at once, under their own ids', async () => {
+    const pair = await followedWhole()
+    await rm(pair.out, { recursive: true })
+
+    const exported = await pair.follower.command('export', '--proof', pair.file, 'drafts/tidy', 'more/extra')
+    const json = await elsewhere('verify', '--proof', pair.file, '--key', pair.key, '--json')
+
+    expect(exported).toMatchObject({ status: 0, stdout: `${pair.file}: entry 1, 2 skills\n`, stderr: '' })
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      log: NAME,
+      skills: [
+        { source: 'drafts', path: 'tidy' },
+        { source: 'more', path: 'extra' },
+      ],
+    })
+  })
+
+  test('proves a source that stays at an earlier entry by the tiles of the folder', async () => {
+    const pair = await followedWhole()
+    await pair.follower.command('pause', 'drafts')
+    await pair.publish('drafts/new')
+    await pair.follower.command('sync')
+
+    const exported = await pair.follower.command('export', '--proof', pair.file, 'drafts/tidy')
+    const both = await pair.follower.command('export', '--proof', pair.file, 'drafts/tidy', 'more/extra')
+
+    expect(exported).toMatchObject({ status: 0, stdout: `${pair.file}: entry 1, 1 skill\n`, stderr: '' })
+    expect(both).toMatchObject({ status: 1, stderr: expect.stringContaining('is not of one entry') })
+  })
+
+  test('checks the log of the hub once, and locks its sources without a proof of the log', async () => {
+    const pair = await followedWhole()
+
+    const checked = await pair.follower.command('verify', '--log')
+    const locked = await pair.follower.command('lock')
+    const frozen = await pair.follower.command('sync', '--frozen')
+
+    expect(checked.stdout).toMatch(
+      /^drafts: log \S+: 1 entry, of \S+ to \S+; entry 1 is served, of \S+\nnothing found\n$/,
+    )
+    expect(locked).toMatchObject({ status: 0 })
+    expect(locked.stdout).not.toContain('proof')
+    expect(frozen).toMatchObject({ status: 0 })
+  })
+})

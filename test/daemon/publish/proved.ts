@@ -45,6 +45,14 @@ export async function followed({ keys = [] }: { readonly keys?: readonly string[
   return { ...hub, out, follower, publish }
 }
 
+/** A hub that publishes to a folder, and a home that follows it in place of sources. */
+export async function followedWhole() {
+  const pair = await followed({ keys: ['  max_age: 30d'] })
+  await writeFile(pair.follower.configFile, `follow:\n  path: ${pair.out}\n  key: ${pair.key}\n`)
+  expect(await pair.follower.command('sync')).toMatchObject({ status: 0 })
+  return pair
+}
+
 export type FollowedPair = Awaited<ReturnType<typeof followed>>
 
 export async function writeSkill(home: Home, path: string): Promise<void> {

@@ -11,7 +11,7 @@ import { Store } from '../../../sync/store/store.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import type { Config } from '../../config/config.ts'
-import { lockProofFile, lockProofProblem, readLockProof, sourceOfProof } from '../../trust/lock-proof.ts'
+import { hasLockProof, lockProofFile, lockProofProblem, readLockProof, sourceOfProof } from '../../trust/lock-proof.ts'
 import type { AskWriter } from '../daemon-client.ts'
 
 /** The end of one proof beside the lock. */
@@ -30,7 +30,7 @@ export interface ProofEnd {
 export async function writeLockProofs(config: Config, file: string, ask: AskWriter): Promise<readonly ProofEnd[]> {
   const lock = await readLock(file)
   const ends: ProofEnd[] = []
-  const channels = config.sources.flatMap(({ source }) => (source.kind === 'channel' ? [source] : []))
+  const channels = config.sources.flatMap(({ source }) => (hasLockProof(source) ? [source] : []))
   for (const source of channels) {
     const entry = lock?.sources.get(source.id)
     if (entry !== undefined) ends.push(await writeProof(config, ask, { file, source, head: entry.revision.commit }))

@@ -7,7 +7,7 @@ import { entryProofOf, proveServed } from '../../../sync/channel/served-proof.ts
 import type { EntryProof, SkillPlace } from '../../../sync/channel/served-proof.ts'
 import { renamedSigner } from '../../../sync/log/signed-note.ts'
 import { parseProof, ProofRefused } from '../../../sync/log/tlog-proof.ts'
-import type { SourceId } from '../../../sync/model/source-id.ts'
+import type { ChannelSource } from '../../../sync/model/source.ts'
 import { syncPath, writeWhole } from '../../../sync/store/files/atomic.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { Store } from '../../../sync/store/store.ts'
@@ -70,7 +70,7 @@ async function ofHub(channel: ChannelConfig, { config, asked, pack }: Asked, con
   return { entry: await newestEntry(channel, named, config.state, context), skills: skillsOf(asked) }
 }
 
-/** The entry that is served of the one channel that has the skills, each below the id of its source at the hub. */
+/** The entry that is served of the one log that has the skills, each below the id of its source at the hub. */
 async function ofFollower(
   config: Config,
   asked: readonly SkillPlace[],
@@ -79,41 +79,60 @@ async function ofFollower(
 ): Promise<Provable> {
   if (pack !== undefined)
     throw new UsageError('--pack is for the channel of a hub, and the configuration has no `channel`')
-  const followed = config.sources.flatMap(({ source }) => (source.kind === 'channel' ? source.id : []))
-  const named = [...new Set(asked.map(({ source }) => source))]
-  const [id, ...others] = followed.filter((one) => named.length === 0 || named.includes(one))
-  const foreign = named.find((one) => !followed.some((source) => source === one))
-  if (id === undefined || foreign !== undefined)
+  const channels = config.sources.flatMap(({ source }) => (source.kind === 'channel' ? [source] : []))
+  const named = new Set(asked.map(({ source }) => source))
+  const foreign = [...named].find((one) => !channels.some(({ id }) => id === one))
+  const followed = channels.filter(({ id }) => named.size === 0 || named.has(id))
+  const [first, ...others] = followed
+  if (first === undefined || foreign !== undefined)
     throw new OperatorError(
       'bad-request',
       foreign === undefined
-        ? 'Cannot prove: the configuration has no `channel`, and no source with `follow`'
+        ? 'Cannot prove: the configuration has no `channel`, and follows none'
         : `Cannot prove: "${foreign}" follows no channel`,
     )
-  if (others.length > 0) throw new UsageError('--proof shows one log; name skills of one source that follows a channel')
-  const skills = asked.map(({ path }) => {
-    const [source = '', ...rest] = path.split('/')
-    return { source, path: rest.join('/') }
-  })
-  return { entry: await servedEntry(config, id, context), skills: skillsOf(skills) }
+  if (others.length > 0 && !first.isNamesake)
+    throw new UsageError('--proof shows one log; name skills of one source that follows a channel')
+  const skills = first.isNamesake ? asked : asked.map(({ path }) => placeAtHub(path))
+  return { entry: await servedEntry(config, followed, context), skills: skillsOf(skills) }
 }
 
-async function servedEntry(config: Config, id: SourceId, context: Context): Promise<EntryProof> {
-  const text =
-    (await storedProof(config, id)) ??
-    z.string().parse(await withWriter(context, config, (ask) => ask('log-proof', { source: id })))
-  return entryProofOf(parseProof(text))
+/** The paths of a source that takes a whole channel begin with the ids of the sources of the hub. */
+function placeAtHub(path: string): SkillPlace {
+  const [source = '', ...rest] = path.split('/')
+  return { source, path: rest.join('/') }
+}
+
+async function servedEntry(config: Config, followed: readonly ChannelSource[], context: Context): Promise<EntryProof> {
+  const stored = await storedProof(config, followed)
+  if (stored !== undefined) return entryProofOf(parseProof(stored))
+  const [{ id = '' } = {}, ...others] = followed
+  if (others.length > 0)
+    throw new OperatorError(
+      'bad-request',
+      'Cannot prove: what is served of the sources is not of one entry; try skillsyncd sync, or name skills of one source',
+    )
+  return entryProofOf(
+    parseProof(z.string().parse(await withWriter(context, config, (ask) => ask('log-proof', { source: id })))),
+  )
 }
 
 /** The proof of what is served, if that is the newest entry that was followed: it needs no request. */
-async function storedProof({ state }: Config, id: SourceId): Promise<string | undefined> {
+async function storedProof({ state }: Config, followed: readonly ChannelSource[]): Promise<string | undefined> {
   using store = await Store.openExisting(state)
-  const held = (await store?.generations.current())?.sources.find(({ source }) => source === id)
-  if (store === undefined || held === undefined)
-    throw nothingServed(`nothing of "${id}" is served; try skillsyncd sync`)
-  const { revision } = await store.snapshots.read(held.snapshot)
-  const record = await store.followed.read(id)
-  return record?.entry.head === revision.commit ? record.proof : undefined
+  const held = (await store?.generations.current())?.sources ?? []
+  let proof: string | undefined
+  for (const { id, isNamesake = false } of followed) {
+    const { snapshot } = held.find(({ source }) => source === id) ?? {}
+    if (store === undefined || snapshot === undefined)
+      throw nothingServed(`nothing of "${id}" is served; try skillsyncd sync`)
+    const { revision } = await store.snapshots.read(snapshot)
+    const record = await store.followed.read(isNamesake ? 'all-sources' : id)
+    const newest = isNamesake ? record?.sources?.get(id) : record?.entry.head
+    if (newest !== revision.commit) return undefined
+    proof = record?.proof
+  }
+  return proof
 }
 
 function skillsOf(asked: readonly SkillPlace[]): readonly SkillPlace[] | undefined {

@@ -47,9 +47,12 @@ interface Checked {
 export async function checkLogs(context: Context): Promise<ExitStatus> {
   const config = await configFor(context)
   const named = new Set<string>(sourcesOf(context.operands, config))
-  const followed = config.sources.flatMap(({ source }) =>
+  const followers = config.sources.flatMap(({ source }) =>
     source.kind === 'channel' && named.has(source.id) ? [source] : [],
   )
+  // The sources of a hub that is followed as a whole share one log.
+  const [namesake] = followers.filter(({ isNamesake }) => isNamesake)
+  const followed = followers.filter((source) => source === namesake || !source.isNamesake)
   const { channel } = config
   const own = context.operands.length === 0 ? channel : undefined
   if (followed.length === 0 && own === undefined)

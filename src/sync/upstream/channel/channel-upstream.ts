@@ -253,14 +253,21 @@ export class ChannelUpstream implements PublishedUpstream {
     const record = await this.#followed.logs.read(this.#follower)
     if (record?.proof === undefined || record.origin !== this.#origin)
       throw this.#refusal('source-unreachable', 'nothing of its log is stored; try skillsyncd sync')
-    if (record.entry.head === head) return record.proof
+    if (this.#objectIn(record) === head) return record.proof
     const { checkpoint } = parseProof(record.proof)
     if (index === undefined) throw this.#refusal('ref-not-found', `the entry of ${head} is not known`)
     const { size } = record.edge
     const proof = await this.#proofAt(index, { size, root: rootAt(record.edge) }, signal)
-    if (parseEntry(proof.extra)?.head !== head)
+    const named = parseEntry(proof.extra)?.head
+    if (named === undefined || (await this.#objectAt(named, signal)) !== head)
       throw this.#refusal('content-refused', `entry ${index} of its log is not of ${head}`)
     return encodeProof({ ...proof, checkpoint })
+  }
+
+  /** The object of an entry with this head that this source takes. */
+  async #objectAt(head: Digest, signal: AbortSignal): Promise<Digest | undefined> {
+    if (this.#source.isNamesake !== true) return head
+    return (await this.#sourcesIn(head, NOTHING_NEW, signal)).get(this.#source.id)
   }
 
   async audit(served: ObjectId | undefined, onRead: (entries: number) => void, signal: AbortSignal): Promise<LogAudit> {
@@ -275,7 +282,10 @@ export class ChannelUpstream implements PublishedUpstream {
       throw this.#refusal('source-unreachable', 'nothing of its log is stored; try skillsyncd sync')
     const { size } = record.edge
     if (size > MOST_AUDITED) throw this.#refusal('limit-exceeded', `its log has ${size} entries, over ${MOST_AUDITED}`)
-    const seen = new SeenEntries(served, onRead)
+    // No entry names the object of one source; that of the newest is known.
+    const isNewest = served !== undefined && this.#objectIn(record) === served
+    const head = isNewest ? record.entry.head : this.#source.isNamesake ? undefined : served
+    const seen = new SeenEntries(head, onRead)
     const auditing = { reader: this.#reader(signal), onEntry: seen.add, signal }
     try {
       const differences = await auditLog({ size, root: rootAt(record.edge) }, auditing)
