@@ -14,7 +14,7 @@ import { UsageError } from '../base/usage-error.ts'
 import { FORMS, configOfSources, isForm } from '../config/command-line-config.ts'
 import type { SourceForm } from '../config/command-line-config.ts'
 import { ConfigError } from '../config/config-error.ts'
-import { readConfig, searchConfig } from '../config/config.ts'
+import { readConfig, searchConfig, withPresentSources } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { runningDaemons } from '../control/running-daemons.ts'
@@ -118,10 +118,8 @@ export const MODE_OPTIONS = {
 export async function configFor(context: Context): Promise<Config> {
   const config = await namedConfig(context)
   const { locked, offline, frozen } = context.values
-  return {
-    ...config,
-    mode: { locked: locked === true || frozen === true, offline: offline === true || frozen === true },
-  }
+  const mode = { locked: locked === true || frozen === true, offline: offline === true || frozen === true }
+  return withPresentSources({ ...config, mode })
 }
 
 async function namedConfig({ values, environment, signal }: Context): Promise<Config> {

@@ -45,11 +45,12 @@ export async function withWriter<Result>(
 export async function withHubLook(context: Context, config: Config): Promise<Config> {
   if (config.follow === undefined) return config
   const ids = await withWriter(context, config, async (ask) => ask(FOLLOW_HUB, {}))
-  return withHubSources(config, { sources: SOURCE_IDS.parse(ids), gone: [] })
+  return withHubSources(config, HUB_SOURCES.parse(ids))
 }
 
 const FOLLOW_HUB = 'follow'
-const SOURCE_IDS = z.array(z.custom<SourceId>((id) => typeof id === 'string' && isSourceId(id)))
+const IDS = z.array(z.custom<SourceId>((id) => typeof id === 'string' && isSourceId(id)))
+const HUB_SOURCES = z.object({ sources: IDS, gone: IDS })
 
 /** The command name of this process as a writer, for other processes that find it. */
 const ONE_OFF = 'sync'

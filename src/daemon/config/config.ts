@@ -143,10 +143,13 @@ export interface Mode {
   readonly offline: boolean
 }
 
-/** The configuration with the sources of the hub that is followed, as its state folder has them, or else its lock. */
+/**
+ * The configuration with the sources of the hub that is followed, as its state folder has them, or else its lock. With
+ * `--locked` only the lock decides.
+ */
 export async function withPresentSources(config: Config): Promise<Config> {
   if (config.follow === undefined) return config
-  const known = await readHubSources(config.state)
+  const known = config.mode.locked ? undefined : await readHubSources(config.state)
   return withHubSources(config, known ?? { sources: await lockedIn(config), gone: [] })
 }
 

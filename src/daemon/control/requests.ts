@@ -121,8 +121,8 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     },
     async 'check-log'(params, send, signal) {
       checked(params)
-      const id = idOf(parseParams(OF_SOURCE, params).source, config)
-      return daemon.candidates.auditLog(id, (entries) => send({ entries }), signal)
+      const { source, other } = parseParams(OF_LOG, params)
+      return daemon.candidates.auditLog(idOf(source, config), other, (entries) => send({ entries }), signal)
     },
     async checkpoint(params) {
       checked(params)
@@ -221,6 +221,7 @@ const REQUEST = z.object({ config: z.string(), mode: MODE.optional(), sources: z
 type Request = z.infer<typeof REQUEST>
 
 const OF_SOURCE = z.object({ source: z.string() })
+const OF_LOG = z.object({ source: z.string(), other: z.string().optional() })
 const WAITING = z.object({ source: z.string(), verb: z.enum(['approve', 'reject']) })
 const DECIDE = z.object({
   source: z.string(),

@@ -2,6 +2,7 @@ import type { Registry } from '../../serve/registry.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import { followerOf } from '../../sync/store/followed-logs.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import type { FetchedBytes } from '../base/fetched-bytes.ts'
 import type { PullCounts } from '../base/pull-counts.ts'
@@ -75,10 +76,10 @@ async function sourceFiguresOf(age: Age, daemon: MeasuredDaemon): Promise<Source
 }
 
 /** `undefined` if the source follows no log, or none was seen yet; NaN if the record of it cannot be read. */
-async function entryAgeOf({ id, kind }: Source, { store, clock }: MeasuredDaemon): Promise<number | undefined> {
-  if (kind !== 'channel') return undefined
+async function entryAgeOf(source: Source, { store, clock }: MeasuredDaemon): Promise<number | undefined> {
+  if (source.kind !== 'channel') return undefined
   try {
-    const record = await store.followed.read(id)
+    const record = await store.followed.read(followerOf(source))
     return record && clock.now().getTime() - Date.parse(record.entry.at)
   } catch (error) {
     if (!(error instanceof SyncError)) throw error

@@ -177,7 +177,7 @@ export class Writer implements AsyncDisposable {
       async () => this.#daemon.stop(),
       async () => {
         await using before = this.#daemon
-        this.#daemon = this.#followingHub(await this.#startWithRight(before))
+        this.#daemon = await this.#startWithRight(before)
         this.#parts.log.recovery('served-read-only', '')
       },
     )
@@ -237,24 +237,19 @@ export class Writer implements AsyncDisposable {
   }
 
   #followingHub(daemon: Daemon): Daemon {
-    daemon.hub.onChange(async (ids) => this.#followHub(ids))
+    daemon.hub.onChange(async (ids) => {
+      // A daemon that was replaced knows the sources of the hub that it followed, which may be another one.
+      if (daemon === this.#daemon) await this.#followHub(ids)
+    })
     return daemon
   }
 
-  /** The list is written first: after a kill the next start has these sources. After a failure the next pull tries again. */
+  /** The list is written first: after a kill the next start has these sources. */
   async #followHub(ids: HubSourceIds): Promise<void> {
     const { store, log } = this.#parts
     const before = idsOf(this.#daemon.config)
-    try {
-      await writeHubSources(store.folder, ids)
-      await this.#change((config) => withHubSources(config, ids))
-      log.recovery('hub-sources-not-applied', '')
-    } catch (error) {
-      if (isAbortError(error)) return
-      if (!(error instanceof SyncError)) throw error
-      const { code, message } = error
-      return log.failure('error', 'hub-sources-not-applied', { source: '', code, message })
-    }
+    await writeHubSources(store.folder, ids)
+    await this.#change((config) => withHubSources(config, ids))
     const { sources, gone } = ids
     const added = sources.filter((id) => !before.includes(id))
     const removed = before.filter((id) => !sources.includes(id))
@@ -269,9 +264,11 @@ export class Writer implements AsyncDisposable {
   }
 
   /** Follows the log of the hub now, if there is one. Returns the sources after that. */
-  async followHub(signal: AbortSignal): Promise<readonly SourceId[]> {
+  async followHub(signal: AbortSignal): Promise<HubSourceIds> {
     await this.#daemon.hub.look(signal)
-    return idsOf(this.#daemon.config)
+    const { sources } = this.#daemon.config
+    const gone = sources.filter(({ source }) => source.kind === 'channel' && source.isGone)
+    return { sources: idsOf(this.#daemon.config), gone: gone.map(({ source }) => source.id) }
   }
 
   /** Each handler uses the daemon that exists when its turn comes. */
@@ -389,7 +386,8 @@ function noStateFolder({ state }: Config): SyncError {
  * has shown that they are gone.
  */
 async function withHubList(config: Config, { store, readOnly }: DaemonContext): Promise<Config> {
-  if (config.follow === undefined || (await readHubSources(config.state)) !== undefined) return config
+  if (config.follow === undefined || config.mode.locked) return config
+  if ((await readHubSources(config.state)) !== undefined) return config
   const locked = idsOf(config)
   const ids = { sources: locked.length > 0 ? locked : await servedOf(config.follow.source.url, store), gone: [] }
   if (ids.sources.length > 0 && readOnly?.() === undefined) await writeHubSources(store.folder, ids)

@@ -83,7 +83,7 @@ export class ChannelPublisher {
     this.#contents = new ChannelContents(parts.store.objects)
     this.#packedLists = new PackedLists(parts.store.objects)
     const { store, origin, quorum, log, pack } = parts
-    const file = `${logName(pack?.id)}.checkpoint`
+    const file = checkpointFileOf(pack?.id)
     this.#head = new CosignedHead({ folder: store.folder, file, origin, quorum, log })
   }
 
@@ -324,6 +324,11 @@ const MOST_CHANGES = 8
 /** The name of the file with the log of everything, or of a pack. */
 export function logFileOf(pack: string | undefined): string {
   return `${logName(pack)}.jsonl`
+}
+
+/** The name of the file with the newest checkpoint of that log that enough witnesses have cosigned. */
+export function checkpointFileOf(pack: string | undefined): string {
+  return `${logName(pack)}.checkpoint`
 }
 
 /** The name of the files of the log. No id of a pack has a dot. */

@@ -35,6 +35,33 @@ export interface CosignedHeadParts {
   readonly log: Log
 }
 
+/** A checkpoint with the cosignatures of witnesses. */
+export interface CosignedCheckpoint extends Checkpoint {
+  readonly note: string
+}
+
+/** The checkpoint in a file, if it is one of this log; `undefined` if there is none. */
+export async function readCosigned(
+  file: string,
+  origin: string,
+  log: ChannelLog,
+): Promise<CosignedCheckpoint | undefined> {
+  const note = await readNote(file)
+  if (note === undefined) return undefined
+  try {
+    const checkpoint = readCheckpoint(note, origin)
+    const { size, root } = checkpoint
+    return size <= log.size && isSameHash(await log.rootAt(size), root) ? { ...checkpoint, note } : undefined
+  } catch (error) {
+    if (error instanceof NoteRefused) return undefined
+    throw error
+  }
+}
+
+async function readNote(file: string): Promise<string | undefined> {
+  return unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
+}
+
 /** The head of a log that enough witnesses have cosigned, on the disk beside the log. */
 export class CosignedHead {
   readonly #parts: CosignedHeadParts
@@ -54,17 +81,8 @@ export class CosignedHead {
    * Returns the head that was cosigned last, if it is one of this log: after a restart it is served until there is a newer
    * one. `undefined` if there is none, and without witnesses.
    */
-  async last(log: ChannelLog): Promise<(Checkpoint & { readonly note: string }) | undefined> {
-    const note = this.isNeeded ? await this.#read() : undefined
-    if (note === undefined) return undefined
-    try {
-      const checkpoint = readCheckpoint(note, this.#parts.origin)
-      const { size, root } = checkpoint
-      return size <= log.size && isSameHash(await log.rootAt(size), root) ? { ...checkpoint, note } : undefined
-    } catch (error) {
-      if (error instanceof NoteRefused) return undefined
-      throw error
-    }
+  async last(log: ChannelLog): Promise<CosignedCheckpoint | undefined> {
+    return this.isNeeded ? readCosigned(this.#file, this.#parts.origin, log) : undefined
   }
 
   /**
@@ -151,7 +169,7 @@ export class CosignedHead {
   }
 
   async #read(): Promise<string | undefined> {
-    return unlessAbsent(readFile(this.#file, 'utf8')).catch(cannot(`read "${this.#file}"`))
+    return readNote(this.#file)
   }
 
   /** It would be served once there are witnesses again, and is older than what followers have by then. */

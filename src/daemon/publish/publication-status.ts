@@ -84,6 +84,6 @@ const MENDS: Partial<Readonly<Record<SyncErrorCode, string>>> = {
 }
 
 /** True if the publication or the channel stays as it is until a person acts. */
-export function needsOperator({ condition }: Pick<PublicationStatus, 'condition'>): boolean {
+export function needsOperator({ condition }: { readonly condition?: { readonly code: SyncErrorCode } }): boolean {
   return condition !== undefined && !isPassing(condition.code)
 }

@@ -129,10 +129,15 @@ export class Candidates {
     })
   }
 
-  /** Reads the whole log of a channel. Nothing that is served changes. */
-  async auditLog(id: SourceId, onRead: (entries: number) => void, signal: AbortSignal): Promise<LogAudit> {
+  /** Reads the whole log of a channel. `other`: the checkpoint of another machine. Nothing that is served changes. */
+  async auditLog(
+    id: SourceId,
+    other: string | undefined,
+    onRead: (entries: number) => void,
+    signal: AbortSignal,
+  ): Promise<LogAudit> {
     return this.#inspect(id, signal, async (one, workspace) =>
-      publishedBy(one, workspace).audit(one.current?.snapshot.revision.commit, onRead, signal),
+      publishedBy(one, workspace).audit({ served: one.current?.snapshot.revision.commit, other }, onRead, signal),
     )
   }
 

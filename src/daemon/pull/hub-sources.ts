@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ignoreAbort } from '../../base/abort-error.ts'
+import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { mendOf, SyncError } from '../../sync/model/sync-error.ts'
@@ -21,7 +21,7 @@ import type { ServedCatalog } from './served-catalog.ts'
 /** The parts that decide which sources of a hub are followed. */
 export interface HubSourcesParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'redactor'> {
   readonly config: Config
-  readonly keyring: Pick<Keyring, 'wayTo'>
+  readonly keyring: Pick<Keyring, 'wayTo' | 'heard'>
   readonly hosts: HostBackoff
   readonly served: Pick<ServedCatalog, 'currentOf'>
   readonly lock: Pick<KnownLock, 'standingOf'>
@@ -78,11 +78,23 @@ export class HubSources implements AsyncDisposable {
     }
   }
 
-  /** Applies the sources that the log of the hub names, as far as it was followed. */
+  /**
+   * Applies the sources that the log of the hub names, as far as it was followed. It rejects only with an error that must
+   * end the process.
+   */
   async check(): Promise<void> {
+    const { log } = this.#parts
     await this.#queue.next(async () => {
-      const ids = await this.#wanted()
-      if (ids !== undefined && !this.#over.signal.aborted) await this.#onChange(ids)
+      try {
+        const ids = await this.#wanted()
+        if (ids !== undefined && !this.#over.signal.aborted) await this.#onChange(ids)
+        log.recovery(NOT_APPLIED, '')
+      } catch (error) {
+        if (isAbortError(error)) return
+        if (!(error instanceof SyncError)) throw error
+        const { code, message } = error
+        log.failure('error', NOT_APPLIED, { source: '', code, message })
+      }
     })
   }
 
@@ -94,7 +106,8 @@ export class HubSources implements AsyncDisposable {
   async #untilFound(follow: ConfiguredSource): Promise<void> {
     const { clock, log, hosts, redactor } = this.#parts
     const { signal } = this.#over
-    for (let failures = 0; ; failures += 1) {
+    for (let attempts = 0; ; attempts += 1) {
+      await clock.wait(hosts.closedMs(hostOf(follow.source)), signal)
       try {
         await this.#follow(follow, signal)
         // It is not awaited: it ends this.
@@ -103,19 +116,17 @@ export class HubSources implements AsyncDisposable {
         this.#condition = undefined
       } catch (error) {
         if (!(error instanceof SyncError)) throw error
-        const { code, retryAfterMs } = error
+        const { code } = error
         const message = redactor.clean(error.message)
         this.#condition = { code, message, mend: mendOf(code) }
-        if (retryAfterMs !== undefined) hosts.close(hostOf(follow.source), retryAfterMs)
         log.failure('warn', EVENT, { source: '', code, message })
       }
-      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
-      await clock.wait(Math.max(pauseMs, hosts.closedMs(hostOf(follow.source))), signal)
+      await clock.wait(Math.min(FIRST_PAUSE_MS * 2 ** attempts, LONGEST_PAUSE_MS), signal)
     }
   }
 
   async #follow(follow: ConfiguredSource, signal: AbortSignal): Promise<void> {
-    const { config, store, clock, keyring } = this.#parts
+    const { config, store, clock, keyring, hosts } = this.#parts
     const { source } = follow
     if (source.kind !== 'channel') throw new TypeError('A hub is followed by its channel')
     if (config.mode.offline && source.place.kind === 'http')
@@ -123,7 +134,15 @@ export class HubSources implements AsyncDisposable {
     const followed = { objects: store.objects, logs: store.followed, now: () => clock.now() }
     const upstream = new ChannelUpstream(source, { limits: config.limits.fetch, way: keyring.wayTo(follow), followed })
     using _lease = store.objects.lease()
-    await upstream.resolve(signal)
+    try {
+      await upstream.resolve(signal)
+      await keyring.heard(follow, { kind: 'published' }, signal)
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      if (error.retryAfterMs !== undefined) hosts.close(hostOf(source), error.retryAfterMs)
+      await keyring.heard(follow, { kind: 'failed', error }, signal)
+      throw error
+    }
   }
 
   /** `undefined` if the configuration has the right sources, or nothing is known of the hub yet. */
@@ -169,6 +188,7 @@ export class HubSources implements AsyncDisposable {
 }
 
 const EVENT = 'hub-not-followed'
+const NOT_APPLIED = 'hub-sources-not-applied'
 
 const FIRST_PAUSE_MS = 5_000
 const LONGEST_PAUSE_MS = 300_000

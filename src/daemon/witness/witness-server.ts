@@ -52,11 +52,15 @@ async function addCheckpoint(
 /** A request that no log has signed may be of anyone: it is not worth a line. */
 function report(log: Log, { status, body, checkpoint }: WitnessAnswer): void {
   const fields = { log: checkpoint?.origin, entries: checkpoint?.size }
-  if (status === 200) log.info('cosigned', fields)
-  else if (checkpoint === undefined) log.debug('not-cosigned', { status, message: body.trim() })
+  const message = body.trim()
+  if (status === 200) {
+    log.info('cosigned', fields)
+    log.recovery('not-cosigned', '')
+  } else if (checkpoint === undefined) log.debug('not-cosigned', { status, message })
   // The hub asks once more: it did not know the size.
   else if (status === 409) log.debug('not-cosigned', { ...fields, status, cosigned: Number(body) })
-  else log.warn('not-cosigned', { ...fields, status, message: body.trim() })
+  // A signed checkpoint is public: anyone can send it again with a wrong proof, as often as it pleases.
+  else log.failure('warn', 'not-cosigned', { source: '', code: 'content-refused', ...fields, status, message })
 }
 
 async function showCheckpoint(witness: Witness, response: ServerResponse, name: string): Promise<void> {

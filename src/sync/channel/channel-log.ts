@@ -63,12 +63,13 @@ export class ChannelLog {
     return signCheckpoint({ origin, size, root: await this.rootAt(size) }, signers)
   }
 
-  /** The proof that the log has the entry at this index, with the bytes of the entry, and signed by these keys. */
-  async prove(index: number, origin: string, signers: readonly NoteSigner[]): Promise<EntryProof> {
+  /** The proof of the newest of the first `size` entries, by a checkpoint of them, with the bytes of the entry. */
+  async prove(size: number, checkpoint: string): Promise<EntryProof> {
+    const index = size - 1
     const entry = this.#entries[index]
     if (entry === undefined) throw new RangeError(`A log of ${this.size} entries has no entry ${index}`)
-    const hashes = await inclusionProof(index, this.size, this.#hashes.read)
-    return { index, hashes, checkpoint: await this.checkpoint(origin, signers), extra: encodeEntry(entry) }
+    const hashes = await inclusionProof(index, size, this.#hashes.read)
+    return { index, hashes, checkpoint, extra: encodeEntry(entry) }
   }
 
   /** The root of the first `size` entries. */

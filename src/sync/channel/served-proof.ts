@@ -12,7 +12,7 @@ import { sha256Of } from '../store/objects/object-rows.ts'
 import type { Digest } from '../store/objects/object-store.ts'
 import { parseEntry } from './channel-entry.ts'
 import type { ChannelEntry } from './channel-entry.ts'
-import { findInChannel, PathRefused } from './skill-paths.ts'
+import { findInChannel } from './skill-paths.ts'
 import type { FoundInChannel } from './skill-paths.ts'
 
 /** A skill of a channel, by the source at its hub and the path in that source. */
@@ -95,10 +95,7 @@ export async function checkServed(text: string, verifiers: readonly NoteVerifier
   const log = verifiers[0]?.name ?? ''
   const { size, signers } = openProof(proof, proof.extra, log, verifiers)
   const entry = loggedEntry(proof)
-  const found = await foundIn(entry.head, file).catch((error: unknown) => {
-    if (error instanceof PathRefused) throw new ProofRefused(error.message)
-    throw error
-  })
+  const found = await foundIn(entry.head, file)
   return { log, signers, index: proof.index, size, entry, isWhole: file.skills === undefined, ...found }
 }
 
@@ -153,6 +150,12 @@ export function loggedEntry({ extra }: EntryProof): ChannelEntry {
   const entry = parseEntry(extra)
   if (entry === undefined) throw new ProofRefused('its entry has the wrong form')
   return entry
+}
+
+/** The checkpoint in a text: it is one itself, a tlog-proof, or a proof of what was served. Throws `ProofRefused`. */
+export function checkpointIn(text: string): string {
+  if (text.startsWith('{')) return parseProof(fileIn(text).proof).checkpoint
+  return text.startsWith('c2sp.org/tlog-proof') ? parseProof(text).checkpoint : text
 }
 
 type ProofFile = z.infer<typeof FILE>

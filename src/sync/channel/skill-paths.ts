@@ -1,3 +1,4 @@
+import { ProofRefused } from '../log/tlog-proof.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Digest } from '../store/objects/object-store.ts'
 import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
@@ -14,16 +15,13 @@ export interface FoundInChannel {
 /** Returns the bytes of an object, which have this digest; `undefined` for one that is passed over. */
 export type ReadOrSkip = (digest: Digest) => Promise<Uint8Array | undefined>
 
-/** An object that is not of its kind, or too many of them. */
-export class PathRefused extends Error {}
-
 /**
- * Finds the sources of a head and their skills, without those below objects that are passed over. Throws `PathRefused` if
+ * Finds the sources of a head and their skills, without those below objects that are passed over. Throws `ProofRefused` if
  * an object has another form, or if more is named than any channel has.
  */
 export async function* findInChannel(head: Digest, read: ReadOrSkip): AsyncGenerator<FoundInChannel> {
   const bytes = await read(head)
-  if (bytes === undefined) throw new PathRefused('the object that the entry names is not there')
+  if (bytes === undefined) throw new ProofRefused('the object that the entry names is not there')
   const counter = new Counter()
   const walk: Walk = { read, count: (more) => counter.add(more), lists: new Map() }
   for await (const { digest, bytes: own, path } of itemsOf(expected(parseHead(bytes), 'head').sources, [head], walk)) {
@@ -51,7 +49,7 @@ class Counter {
 
   add(more: number): void {
     this.#left -= more
-    if (this.#left < 0) throw new PathRefused(`it names over ${MOST_NAMED} objects and skills`)
+    if (this.#left < 0) throw new ProofRefused(`it names over ${MOST_NAMED} objects and skills`)
   }
 }
 
@@ -63,7 +61,7 @@ interface FoundItem {
 }
 
 async function* itemsOf(list: DigestList, path: readonly Digest[], walk: Walk): AsyncGenerator<FoundItem> {
-  if (path.length > MOST_LEVELS) throw new PathRefused('it has lists in lists')
+  if (path.length > MOST_LEVELS) throw new ProofRefused('it has lists in lists')
   const named = 'items' in list ? list.items : list.lists
   walk.count(named.length)
   for (const digest of named) {
@@ -76,7 +74,7 @@ async function* itemsOf(list: DigestList, path: readonly Digest[], walk: Walk): 
 
 function expected<Value>(value: Value | undefined, kind: string): Value {
   if (value !== undefined) return value
-  throw new PathRefused(`an object that must be a ${kind} has another form`)
+  throw new ProofRefused(`an object that must be a ${kind} has another form`)
 }
 
 /** Five levels of lists for the sources, as many for the skills, and the objects between them. */

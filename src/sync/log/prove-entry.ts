@@ -3,6 +3,7 @@ import { LogRefused } from './follow-log.ts'
 import type { LogReader } from './follow-log.ts'
 import { LogHashes } from './log-hashes.ts'
 import { inclusionProof, isIncluded, isSameHash, leafHash, treeRoot } from './merkle-tree.ts'
+import type { TreeHead } from './merkle-tree.ts'
 import { entriesOf, hashReader, tileBytes, tilePath, tilesBetween, TILE_WIDTH } from './tiles.ts'
 
 /** An entry of a log, and its audit path. */
@@ -37,17 +38,27 @@ export interface Auditing {
   readonly reader: LogReader
   /** Called with each entry, oldest first. */
   readonly onEntry: (entry: Uint8Array, index: number) => void
+  /** A head of the log that another machine has seen, not longer than the log. */
+  readonly other?: TreeHead | undefined
   readonly signal: AbortSignal
 }
 
+/** The result of an audit. */
+export interface Audited {
+  /** In words; none if the log is as it was signed. */
+  readonly differences: readonly string[]
+  /** True if the log does not continue the other head. */
+  readonly isForked: boolean
+}
+
 /**
- * Reads each entry and each tile of a log, and compares both with the checkpoint. Returns the differences, in words; none if
- * the log is as it was signed. The hashes are in memory meanwhile, 64 bytes for each entry.
+ * Reads each entry and each tile of a log, and compares both with the checkpoint. The hashes are in memory meanwhile, about
+ * a kilobyte for each entry.
  */
 export async function auditLog(
   { size, root }: Pick<Checkpoint, 'size' | 'root'>,
-  { reader, onEntry, signal }: Auditing,
-): Promise<readonly string[]> {
+  { reader, onEntry, other, signal }: Auditing,
+): Promise<Audited> {
   const log = new LogHashes()
   for (let index = 0; index * TILE_WIDTH < size; index += 1) {
     signal.throwIfAborted()
@@ -56,6 +67,7 @@ export async function auditLog(
       log.append(entry)
     }
   }
+  const isForked = other !== undefined && !isSameHash(await treeRoot(other.size, log.read), other.root)
   const differences: string[] = []
   if (!isSameHash(await treeRoot(size, log.read), root))
     differences.push(`its ${size} entries are not those that its checkpoint covers`)
@@ -63,9 +75,9 @@ export async function auditLog(
     signal.throwIfAborted()
     if (isSameHash(await reader.tile(tile), await tileBytes(tile, log.read))) continue
     differences.push(`"${tilePath(tile)}" has not the hashes of its entries`)
-    if (differences.length === MOST_DIFFERENCES) return differences
+    if (differences.length === MOST_DIFFERENCES) break
   }
-  return differences
+  return { differences, isForked }
 }
 
 /** More of them say nothing further. */

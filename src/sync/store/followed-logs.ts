@@ -9,6 +9,7 @@ import { HASH_BYTES } from '../log/merkle-tree.ts'
 import { parseProof, ProofRefused } from '../log/tlog-proof.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
+import type { ChannelSource } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { writeWhole } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
@@ -40,6 +41,11 @@ export interface FollowedRecord {
 
 /** The source that follows a log, or `all-sources` for the sources that follow it together. */
 export type LogFollower = SourceId | 'all-sources'
+
+/** The sources that take one source of the hub each follow its log together. */
+export function followerOf({ id, isNamesake }: ChannelSource): LogFollower {
+  return isNamesake ? 'all-sources' : id
+}
 
 /**
  * The logs that the sources follow, one file for each. They are apart from the database, which can be lost and filled
@@ -106,11 +112,21 @@ function parseRecord(value: unknown): FollowedRecord | undefined {
   const edge = { size, hashes: hashes.map((hash) => Buffer.from(hash, 'hex').subarray(0, HASH_BYTES)) }
   if (!isEdge(edge) || !isEntry(entry)) return undefined
   if ((etag !== undefined && typeof etag !== 'string') || !isTexts(signedBy) || !isTexts(cosignedBy)) return undefined
-  if (proof !== undefined && !(typeof proof === 'string' && isProof(proof))) return undefined
+  // Without it the next pull requests the checkpoint again: the log must not be forgotten because of it.
+  const proofText = typeof proof === 'string' && isProof(proof) ? proof : undefined
   const [takenBy, ofHub] = [parseDigests(taken), parseDigests(sources)]
   if (takenBy === undefined || (sources !== undefined && ofHub === undefined)) return undefined
   const by = { signedBy, cosignedBy }
-  const seen = { origin, edge, entry: { at: entry.at, head: entry.head }, url, etag, ...by, proof, taken: takenBy }
+  const seen = {
+    origin,
+    edge,
+    entry: { at: entry.at, head: entry.head },
+    url,
+    etag,
+    ...by,
+    proof: proofText,
+    taken: takenBy,
+  }
   return ofHub === undefined ? seen : { ...seen, sources: ofHub }
 }
 

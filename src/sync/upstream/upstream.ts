@@ -31,8 +31,16 @@ export interface PublishedUpstream extends Reachable {
   take(revision: Revision, known: KnownListSize, signal: AbortSignal): Promise<PublishedRevision>
   /** Returns the proof that the log has the entry of this head, as text. `index`: that of the entry, if it is known. */
   prove(head: ObjectId, index: number | undefined, signal: AbortSignal): Promise<string>
-  /** Reads the whole log, and compares it with its checkpoint. `served`: the head that is served. */
-  audit(served: ObjectId | undefined, onRead: (entries: number) => void, signal: AbortSignal): Promise<LogAudit>
+  /** Reads the whole log, and compares it with its checkpoint. */
+  audit(asked: AskedAudit, onRead: (entries: number) => void, signal: AbortSignal): Promise<LogAudit>
+}
+
+/** The things that an audit of a log looks for. */
+export interface AskedAudit {
+  /** The object that is served. */
+  readonly served?: ObjectId | undefined
+  /** The checkpoint that another machine has of the log, as text: both must be of one log. */
+  readonly other?: string | undefined
 }
 
 /** The log of a channel, as it was read from its beginning. */

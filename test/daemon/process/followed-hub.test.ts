@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
-import { idsOf, readConfig } from '../../../src/daemon/config/config.ts'
+import { idsOf, readConfig, withPresentSources } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import type { Environment } from '../../../src/daemon/config/environment.ts'
 import { Follower as StateFollower } from '../../../src/daemon/process/follower.ts'
@@ -215,6 +215,33 @@ test('a daemon that polls finds the first sources by itself', async () => {
   desk.writer.poll()
 
   await expect.poll(() => desk.served, { timeout: 60_000 }).toEqual(served(A))
+})
+
+test('a damaged record of the log ends no daemon, and the served sources stay', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(A)
+  await desk.start()
+  await desk.follow()
+
+  await writeFile(join(desk.state, 'logs', 'followed.json'), '{"origin":')
+  const outcomes = await desk.writer.daemon.sync()
+  await desk.writer.daemon.hub.check()
+
+  expect([...outcomes.values()]).toMatchObject([{ kind: 'failed', error: { code: 'store-failed' } }])
+  expect(desk.served).toEqual(served(A))
+})
+
+test('with --locked the sources are those of the lock, whatever the list has', async () => {
+  await using desk = await Desk.open()
+  await desk.publish({ ...A, ...B })
+  await desk.start()
+  await desk.follow()
+  await desk.lock('a')
+  const config = await desk.config()
+
+  const locked = await withPresentSources({ ...config, mode: { locked: true, offline: false } })
+
+  expect([idsOf(config), idsOf(locked)]).toEqual([['a', 'b'], ['a']])
 })
 
 test('a daemon that cannot read the channel says so in its status', async () => {

@@ -378,3 +378,19 @@ describe('a machine that follows a hub in place of sources', () => {
     expect(frozen).toMatchObject({ status: 0 })
   })
 })
+
+test('two followers compare their logs by a proof that one has exported', async () => {
+  const pair = await followed()
+  const other = await followed()
+  await pair.follower.command('export', '--proof', pair.file)
+  await pair.publish('drafts/new')
+
+  const same = await pair.follower.command('verify', '--log', '--against', pair.file)
+  const foreign = await other.follower.command('verify', '--log', '--against', pair.file)
+  const alone = await pair.follower.command('verify', '--against', pair.file)
+
+  expect(same).toMatchObject({ status: 0, stdout: expect.stringContaining('2 entries') })
+  // Both logs have one name, and their keys differ.
+  expect(foreign).toMatchObject({ status: 3, stdout: expect.stringContaining('log-unsigned') })
+  expect(alone).toMatchObject({ status: 2, stderr: expect.stringContaining('--against goes with --log') })
+})

@@ -47,7 +47,10 @@ test.each([1, 255, 256, 257, 600, 65_536, 66_000])('an audit reads each of %i en
     if (Buffer.from(bytes).equals(entry(index))) seen.push(index)
   }
 
-  expect(await auditLog(await head(size), { reader: READER, onEntry, signal: never() })).toEqual([])
+  expect(await auditLog(await head(size), { reader: READER, onEntry, signal: never() })).toEqual({
+    differences: [],
+    isForked: false,
+  })
   expect(seen).toEqual(Array.from({ length: size }, (_, index) => index))
 })
 
@@ -72,14 +75,14 @@ test('an audit finds any wrong byte of a tile or of a bundle', async () => {
           entries: async (index, width) =>
             isTile ? READER.entries(index, width) : wrong(await READER.entries(index, width)),
         }
-        const audited = await auditLog(checkpoint, { reader, onEntry: () => {}, signal: never() }).catch(
+        const { differences } = await auditLog(checkpoint, { reader, onEntry: () => {}, signal: never() }).catch(
           (error: unknown) => {
-            if (error instanceof LogRefused) return [error.message]
+            if (error instanceof LogRefused) return { differences: [error.message] }
             throw error
           },
         )
         const wanted = isTile ? /^"tile\/[01]\/\S+" has not the hashes of its entries$/ : /./
-        expect(audited.join('\n')).toMatch(wanted)
+        expect(differences.join('\n')).toMatch(wanted)
       },
     ),
   )

@@ -65,10 +65,10 @@ type FoundProof =
 
 /** The proof of the newest entry, or else of the entry that is served. */
 async function newProof({ state }: Config, ask: AskWriter, { id }: ChannelSource, head: string): Promise<FoundProof> {
-  using store = await Store.openExisting(state)
-  const record = await store?.followed.read(id)
-  if (record?.proof !== undefined && record.entry.head === head) return { text: record.proof }
   try {
+    using store = await Store.openExisting(state)
+    const record = await store?.followed.read(id)
+    if (record?.proof !== undefined && record.entry.head === head) return { text: record.proof }
     return { text: z.string().parse(await ask('log-proof', { source: id })) }
   } catch (error) {
     if (error instanceof SyncError || error instanceof OperatorError) return { why: error.message }

@@ -10,13 +10,15 @@ import { parseProof, ProofRefused } from '../../../sync/log/tlog-proof.ts'
 import type { ChannelSource } from '../../../sync/model/source.ts'
 import { syncPath, writeWhole } from '../../../sync/store/files/atomic.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
+import { followerOf } from '../../../sync/store/followed-logs.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { ChannelConfig, Config } from '../../config/config.ts'
-import { logFileOf } from '../../publish/channel-publisher.ts'
+import { checkpointFileOf, logFileOf } from '../../publish/channel-publisher.ts'
 import { channelSigners, originOf } from '../../publish/channels.ts'
+import { readCosigned } from '../../publish/cosigned-head.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import { configFor, printJson, printLines } from '../command.ts'
@@ -106,15 +108,14 @@ function placeAtHub(path: string): SkillPlace {
 async function servedEntry(config: Config, followed: readonly ChannelSource[], context: Context): Promise<EntryProof> {
   const stored = await storedProof(config, followed)
   if (stored !== undefined) return entryProofOf(parseProof(stored))
-  const [{ id = '' } = {}, ...others] = followed
-  if (others.length > 0)
+  const [source, ...others] = followed
+  if (source === undefined || others.length > 0)
     throw new OperatorError(
       'bad-request',
       'Cannot prove: what is served of the sources is not of one entry; try skillsyncd sync, or name skills of one source',
     )
-  return entryProofOf(
-    parseProof(z.string().parse(await withWriter(context, config, (ask) => ask('log-proof', { source: id })))),
-  )
+  const answer = await withWriter(context, config, (ask) => ask('log-proof', { source: source.id }))
+  return entryProofOf(parseProof(z.string().parse(answer)))
 }
 
 /** The proof of what is served, if that is the newest entry that was followed: it needs no request. */
@@ -122,12 +123,13 @@ async function storedProof({ state }: Config, followed: readonly ChannelSource[]
   using store = await Store.openExisting(state)
   const held = (await store?.generations.current())?.sources ?? []
   let proof: string | undefined
-  for (const { id, isNamesake = false } of followed) {
-    const { snapshot } = held.find(({ source }) => source === id) ?? {}
+  for (const source of followed) {
+    const { id, isNamesake } = source
+    const { snapshot } = held.find((one) => one.source === id) ?? {}
     if (store === undefined || snapshot === undefined)
       throw nothingServed(`nothing of "${id}" is served; try skillsyncd sync`)
     const { revision } = await store.snapshots.read(snapshot)
-    const record = await store.followed.read(isNamesake ? 'all-sources' : id)
+    const record = await store.followed.read(followerOf(source))
     const newest = isNamesake ? record?.sources?.get(id) : record?.entry.head
     if (newest !== revision.commit) return undefined
     proof = record?.proof
@@ -153,7 +155,11 @@ async function newestEntry(
   // The daemon may have appended an entry a moment ago: nothing is signed that a crash can take back.
   await unlessAbsent(syncPath(file))
   const signers = (await channelSigners(channel, context)).map((signer) => renamedSigner(signer, origin))
-  return log.prove(log.size - 1, origin, signers)
+  if (channel.witnesses.length === 0) return log.prove(log.size, await log.checkpoint(origin, signers))
+  // An entry that still waits for cosignatures is served to no follower.
+  const cosigned = await readCosigned(join(state, 'logs', checkpointFileOf(pack)), origin, log)
+  if (cosigned === undefined) throw nothingServed('no entry of the log has enough cosignatures yet')
+  return log.prove(cosigned.size, cosigned.note)
 }
 
 function nothingServed(why: string): OperatorError {

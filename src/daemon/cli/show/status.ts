@@ -71,7 +71,7 @@ export const status: Command = {
       printLines(context, linesOf(sorted, { attention, ...linked }, lookOf(context, now)))
     }
     const published = [...(whole.publications ?? []), ...(whole.channels ?? [])]
-    const isUnpublished = published.some(needsOperator) || whole.hub?.condition !== undefined
+    const isUnpublished = published.some(needsOperator) || (whole.hub !== undefined && needsOperator(whole.hub))
     const areLost = whole.decisionsLost !== undefined || whole.servedLost.length > 0
     const needsPerson =
       attention.person > 0 || areLost || isUnpublished || diagnosticsAbout(ids, whole.problems).length > 0

@@ -1,14 +1,17 @@
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { codeOf } from '../../../base/error-code.ts'
 import { CHECKPOINT_PATH } from '../../../sync/channel/channel-entry.ts'
 import { ChannelLog } from '../../../sync/channel/channel-log.ts'
-import { openCheckpoint } from '../../../sync/log/checkpoint.ts'
+import { checkpointIn, MOST_PROOF_BYTES } from '../../../sync/channel/served-proof.ts'
+import { openCheckpoint, readCheckpoint } from '../../../sync/log/checkpoint.ts'
 import { isSameHash } from '../../../sync/log/merkle-tree.ts'
 import { NoteRefused, renamedSigner } from '../../../sync/log/signed-note.ts'
 import type { NoteSigner } from '../../../sync/log/signed-note.ts'
 import { entriesPath, tilePath, tilesBetween } from '../../../sync/log/tiles.ts'
+import { ProofRefused } from '../../../sync/log/tlog-proof.ts'
 import { isAway } from '../../../sync/model/source.ts'
+import type { ChannelSource } from '../../../sync/model/source.ts'
 import { isSyncErrorCode, SyncError } from '../../../sync/model/sync-error.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { OperatorError } from '../../base/operator-error.ts'
@@ -43,22 +46,28 @@ interface Checked {
   readonly diagnostics: readonly VerifyDiagnostic[]
 }
 
-/** Reads the logs of the channels that the named sources follow, and without names those of this hub too. */
-export async function checkLogs(context: Context): Promise<ExitStatus> {
+/**
+ * Reads the logs of the channels that the named sources follow, and without names those of this hub too. `against`: a file
+ * with the checkpoint of another machine; only its log is read then.
+ */
+export async function checkLogs(context: Context, against: string | undefined): Promise<ExitStatus> {
   const config = await configFor(context)
+  const other = against === undefined ? undefined : await otherCheckpoint(against)
   const named = new Set<string>(sourcesOf(context.operands, config))
   const followers = config.sources.flatMap(({ source }) =>
-    source.kind === 'channel' && named.has(source.id) ? [source] : [],
+    source.kind === 'channel' && named.has(source.id) && isOfLog(source, other) ? [source] : [],
   )
   // The sources of a hub that is followed as a whole share one log.
-  const [namesake] = followers.filter(({ isNamesake }) => isNamesake)
+  const namesake = followers.find(({ isNamesake }) => isNamesake)
   const followed = followers.filter((source) => source === namesake || !source.isNamesake)
   const { channel } = config
-  const own = context.operands.length === 0 ? channel : undefined
+  const own = context.operands.length === 0 && other === undefined ? channel : undefined
   if (followed.length === 0 && own === undefined)
     throw new OperatorError(
       'bad-request',
-      'Cannot check a log: no source follows a channel, and the configuration has no `channel`',
+      other === undefined
+        ? 'Cannot check a log: no source follows a channel, and the configuration has no `channel`'
+        : `Cannot check a log: no source follows "${other.origin}", of which the other checkpoint is`,
     )
   const away = config.mode.offline ? followed.filter(isAway) : []
   const asked = followed.filter((source) => !away.includes(source))
@@ -69,7 +78,8 @@ export async function checkLogs(context: Context): Promise<ExitStatus> {
   }))
   if (asked.length > 0 || own !== undefined)
     await withWriter(context, config, async (ask) => {
-      for (const { id } of asked) checks.push(await checkFollowed(id, ask, (text) => progress.show(text)))
+      for (const { id } of asked)
+        checks.push(await checkFollowed({ source: id, other: other?.note }, ask, (text) => progress.show(text)))
       if (own === undefined) return
       const signers = await channelSigners(own, context)
       for (const pack of [undefined, ...config.packs.map(({ id }) => id)])
@@ -82,13 +92,40 @@ export async function checkLogs(context: Context): Promise<ExitStatus> {
   return diagnostics.some(({ severity }) => severity === 'error') ? 3 : 0
 }
 
-async function checkFollowed(source: string, ask: AskWriter, show: (text: string) => void): Promise<Checked> {
+interface OtherCheckpoint {
+  readonly note: string
+  /** The name of its log. */
+  readonly origin: string
+}
+
+async function otherCheckpoint(file: string): Promise<OtherCheckpoint> {
+  const bytes = await bytesAt(resolve(file), MOST_PROOF_BYTES)
+  if (bytes === undefined) throw new OperatorError('bad-request', `Cannot read "${file}": it is not there`)
+  try {
+    const note = checkpointIn(Buffer.from(bytes).toString('utf8'))
+    return { note, origin: note.split('\n', 1)[0] ?? '' }
+  } catch (error) {
+    if (error instanceof ProofRefused)
+      throw new OperatorError('bad-request', `Cannot compare with "${file}": ${error.message}`)
+    throw error
+  }
+}
+
+function isOfLog({ keys }: ChannelSource, other: OtherCheckpoint | undefined): boolean {
+  return other === undefined || keys.some((key) => key.startsWith(`${other.origin}+`))
+}
+
+async function checkFollowed(
+  { source, other }: { readonly source: string; readonly other: string | undefined },
+  ask: AskWriter,
+  show: (text: string) => void,
+): Promise<Checked> {
   const onEvent = (event: unknown): void => {
     const { entries } = READ.safeParse(event).data ?? {}
     if (entries !== undefined) show(`${source}: ${entriesText(entries)} read`)
   }
   try {
-    const { findings, unread, ...log } = AUDIT.parse(await ask('check-log', { source }, onEvent))
+    const { findings, unread, ...log } = AUDIT.parse(await ask('check-log', { source, other }, onEvent))
     const diagnostics = findings.map(({ code, message }) =>
       verifyError(isSyncErrorCode(code) ? code : 'internal', message, { source }),
     )
@@ -135,15 +172,16 @@ class OwnLog {
   async check(ask: AskWriter): Promise<Checked> {
     const pack = this.#pack
     try {
+      // The log is read last: what was published is in it by then, also if the daemon publishes meanwhile.
+      const note = NOTE.parse(await ask('checkpoint', { pack }))
+      const folders = await Promise.all(this.#folders().map(async (to) => [to, await noteIn(to)] as const))
       const log = await ChannelLog.open(join(this.#config.state, 'logs', logFileOf(pack)))
       const [first] = log.since(0)
       const times = { first: first?.at, last: log.newest?.at }
       const checked = { ...(pack !== undefined && { pack }), log: this.#origin, entries: log.size, ...times }
       const diagnostics: VerifyDiagnostic[] = []
-      const note = NOTE.parse(await ask('checkpoint', { pack }))
       if (note !== null) diagnostics.push(...(await this.#compare(note, log, 'the daemon')))
-      for (const folder of this.#config.channelFolders)
-        if (folder.pack === pack) diagnostics.push(...(await this.#compareFolder(folder.to, log)))
+      for (const [to, published] of folders) diagnostics.push(...(await this.#compareFolder(to, published, log)))
       return { logs: [checked], diagnostics }
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
@@ -167,13 +205,20 @@ class OwnLog {
     }
   }
 
-  async #compareFolder(folder: string, log: ChannelLog): Promise<readonly VerifyDiagnostic[]> {
-    const note = await bytesAt(join(folder, CHECKPOINT_PATH), MOST_NOTE_BYTES)
+  #folders(): readonly string[] {
+    return this.#config.channelFolders.flatMap(({ to, pack }) => (pack === this.#pack ? [to] : []))
+  }
+
+  async #compareFolder(
+    folder: string,
+    note: string | undefined,
+    log: ChannelLog,
+  ): Promise<readonly VerifyDiagnostic[]> {
     if (note === undefined)
       return [verifyNote('log-not-read', `"${folder}" has no checkpoint; nothing is published there yet`)]
-    const diagnostics = await this.#compare(Buffer.from(note).toString('utf8'), log, `"${folder}"`)
+    const diagnostics = await this.#compare(note, log, `"${folder}"`)
     if (diagnostics.some(({ severity }) => severity === 'error')) return diagnostics
-    const size = Number(Buffer.from(note).toString('utf8').split('\n', 2)[1])
+    const size = readCheckpoint(note, this.#origin).size
     const differences: VerifyDiagnostic[] = []
     for (const tile of tilesBetween(0, size)) {
       const wanted = [[tilePath(tile), await log.tile(tile)] as const]
@@ -191,6 +236,11 @@ class OwnLog {
     }
     return [...diagnostics, ...differences.slice(0, MOST_DIFFERENCES)]
   }
+}
+
+async function noteIn(folder: string): Promise<string | undefined> {
+  const bytes = await bytesAt(join(folder, CHECKPOINT_PATH), MOST_NOTE_BYTES)
+  return bytes && Buffer.from(bytes).toString('utf8')
 }
 
 const NOTE = z.string().nullable()

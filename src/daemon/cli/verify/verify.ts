@@ -66,6 +66,12 @@ export const verify: Command = {
       type: 'boolean',
       help: 'read the whole log of each followed channel and of this hub, and compare it with what is signed',
     },
+    against: {
+      type: 'string',
+      value: 'FILE',
+      help: 'with --log: the checkpoint of another machine, or a proof that it exported; both must be of one log',
+      offers: 'files',
+    },
     proof: {
       type: 'string',
       value: 'FILE',
@@ -81,18 +87,22 @@ export const verify: Command = {
     ...MODE_OPTIONS,
   },
   async run(context) {
-    const { proof, key, log } = context.values
-    if (log === true && (proof !== undefined || context.values['deep'] === true))
+    const { proof, key, log, against } = context.values
+    const deep = context.values['deep'] === true
+    if (log === true && (proof !== undefined || deep))
       throw new UsageError('--log goes with neither --proof nor --deep')
+    if (proof !== undefined && deep) throw new UsageError('--proof goes with no --deep')
+    if (proof === '') throw new UsageError('--proof names no file')
     if (typeof proof === 'string') return (await import('../proof/check-proof.ts')).checkProof(context, proof)
     if (key !== undefined) throw new UsageError('--key goes with --proof')
-    if (log === true) return (await import('./log-checks.ts')).checkLogs(context)
+    if (against !== undefined && log !== true) throw new UsageError('--against goes with --log')
+    const other = typeof against === 'string' ? against : undefined
+    if (log === true) return (await import('./log-checks.ts')).checkLogs(context, other)
     const config = await configFor(context)
     // `--locked` applies to the verdict only; the daemon need not have been started with it.
     const asking = { ...config, mode: { ...config.mode, locked: false } }
     await agreeWithDaemon(asking, context.signal)
     const named = new Set<string>(sourcesOf(context.operands, config))
-    const deep = context.values['deep'] === true
     using progress = progressOf(context)
     const show = (text: string): void => progress.show(text)
     const { verifying, damage } = await opened(config, { named, show }, context.signal)

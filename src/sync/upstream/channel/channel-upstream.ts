@@ -22,12 +22,13 @@ import type { SourceId } from '../../model/source-id.ts'
 import type { ChannelSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { SyncErrorCode } from '../../model/sync-error.ts'
-import type { FollowedLogs, FollowedRecord, LogFollower } from '../../store/followed-logs.ts'
+import { followerOf } from '../../store/followed-logs.ts'
+import type { FollowedLogs, FollowedRecord } from '../../store/followed-logs.ts'
 import { sha256Of } from '../../store/objects/object-rows.ts'
 import type { Digest, ObjectStore } from '../../store/objects/object-store.ts'
 import type { HostAccess } from '../http/host-access.ts'
 import type { RequestedListing } from '../shared-listings.ts'
-import type { FetchLimits, LogAudit, PublishedRevision, PublishedUpstream, Relation } from '../upstream.ts'
+import type { AskedAudit, FetchLimits, LogAudit, PublishedRevision, PublishedUpstream, Relation } from '../upstream.ts'
 import { ChannelObjects } from './channel-objects.ts'
 import type { ChannelPlace } from './channel-place.ts'
 import { FolderPlace } from './folder-place.ts'
@@ -113,8 +114,8 @@ export class ChannelUpstream implements PublishedUpstream {
       files.map((file) => ({ digest: file.sha256, size: file.size, mostBytes: file.size })),
       signal,
     )
-    await this.#followed.logs.took(this.#follower, id, commit)
-    const record = await this.#followed.logs.read(this.#follower)
+    await this.#followed.logs.took(followerOf(this.#source), id, commit)
+    const record = await this.#followed.logs.read(followerOf(this.#source))
     const isNewest = record !== undefined && this.#objectIn(record) === commit
     const entry = isNewest ? { index: record.edge.size - 1, at: record.entry.at } : undefined
     return { log: this.#origin, ...(entry && { entry }), sources }
@@ -142,7 +143,7 @@ export class ChannelUpstream implements PublishedUpstream {
   /** The newest entry comes after all others. Of two earlier ones the order is not known here. */
   async relation(from: ObjectId, to: ObjectId, signal: AbortSignal): Promise<Relation> {
     signal.throwIfAborted()
-    const record = await this.#followed.logs.read(this.#follower)
+    const record = await this.#followed.logs.read(followerOf(this.#source))
     return from === to || (record !== undefined && to === this.#objectIn(record)) ? 'descends' : 'unknown'
   }
 
@@ -160,7 +161,7 @@ export class ChannelUpstream implements PublishedUpstream {
   async #follow(signal: AbortSignal): Promise<ChannelLook> {
     const { url, isNamesake = false } = this.#source
     const origin = this.#origin
-    const record = await this.#followed.logs.read(this.#follower)
+    const record = await this.#followed.logs.read(followerOf(this.#source))
     const known = record?.origin === origin && (record.sources !== undefined) === isNamesake ? record : undefined
     // Otherwise it is requested again: the present keys must have signed it, and enough of the present witnesses.
     const isKept = known?.url === url && known.proof !== undefined
@@ -183,7 +184,7 @@ export class ChannelUpstream implements PublishedUpstream {
       ...by,
       ...(sources && { sources }),
     }
-    await this.#followed.logs.write(this.#follower, next)
+    await this.#followed.logs.write(followerOf(this.#source), next)
     return { record: { ...next, taken: known?.taken ?? new Map<SourceId, Digest>() }, news }
   }
 
@@ -228,7 +229,7 @@ export class ChannelUpstream implements PublishedUpstream {
     const followed = await followLog(edge, checkpoint, this.#reader(signal)).catch((error: unknown) => {
       throw this.#logRefusal(error)
     })
-    const entry = parseEntry(followed.newest)
+    const entry = followed.newest.length > MOST_ENTRY_BYTES ? undefined : parseEntry(followed.newest)
     if (entry === undefined) throw this.#refusal('content-refused', `entry ${size - 1} of its log has the wrong form`)
     return { edge: followed.edge, entry, proof: { index: size - 1, hashes: followed.path, extra: followed.newest } }
   }
@@ -250,8 +251,8 @@ export class ChannelUpstream implements PublishedUpstream {
   }
 
   async prove(head: ObjectId, index: number | undefined, signal: AbortSignal): Promise<string> {
-    const record = await this.#followed.logs.read(this.#follower)
-    if (record?.proof === undefined || record.origin !== this.#origin)
+    const record = await this.#recordOfLog()
+    if (record.proof === undefined)
       throw this.#refusal('source-unreachable', 'nothing of its log is stored; try skillsyncd sync')
     if (this.#objectIn(record) === head) return record.proof
     const { checkpoint } = parseProof(record.proof)
@@ -264,31 +265,44 @@ export class ChannelUpstream implements PublishedUpstream {
     return encodeProof({ ...proof, checkpoint })
   }
 
+  async #recordOfLog(): Promise<FollowedRecord> {
+    const record = await this.#followed.logs.read(followerOf(this.#source))
+    if (record?.origin === this.#origin) return record
+    throw this.#refusal('source-unreachable', 'nothing of its log is stored; try skillsyncd sync')
+  }
+
   /** The object of an entry with this head that this source takes. */
   async #objectAt(head: Digest, signal: AbortSignal): Promise<Digest | undefined> {
     if (this.#source.isNamesake !== true) return head
     return (await this.#sourcesIn(head, NOTHING_NEW, signal)).get(this.#source.id)
   }
 
-  async audit(served: ObjectId | undefined, onRead: (entries: number) => void, signal: AbortSignal): Promise<LogAudit> {
+  async audit(
+    { served, other }: AskedAudit,
+    onRead: (entries: number) => void,
+    signal: AbortSignal,
+  ): Promise<LogAudit> {
     const findings: LogAudit['findings'][number][] = []
     await this.#follow(signal).catch((error: unknown) => {
       // The stored checkpoint is compared with what is served all the same.
       if (!(error instanceof SyncError) || !LOG_CODES.has(error.code)) throw error
       findings.push(findingOf(error))
     })
-    const record = await this.#followed.logs.read(this.#follower)
-    if (record === undefined)
-      throw this.#refusal('source-unreachable', 'nothing of its log is stored; try skillsyncd sync')
+    const record = await this.#recordOfLog()
     const { size } = record.edge
     if (size > MOST_AUDITED) throw this.#refusal('limit-exceeded', `its log has ${size} entries, over ${MOST_AUDITED}`)
     // No entry names the object of one source; that of the newest is known.
     const isNewest = served !== undefined && this.#objectIn(record) === served
     const head = isNewest ? record.entry.head : this.#source.isNamesake ? undefined : served
     const seen = new SeenEntries(head, onRead)
-    const auditing = { reader: this.#reader(signal), onEntry: seen.add, signal }
     try {
-      const differences = await auditLog({ size, root: rootAt(record.edge) }, auditing)
+      const compared = other === undefined ? undefined : this.#otherHead(other, size)
+      const auditing = { reader: this.#reader(signal), onEntry: seen.add, other: compared, signal }
+      const { differences, isForked } = await auditLog({ size, root: rootAt(record.edge) }, auditing)
+      if (isForked)
+        findings.push(
+          findingOf(this.#refusal('log-forked', `the other machine has other ${compared?.size} entries of its log`)),
+        )
       for (const why of differences) findings.push(findingOf(this.#refusal('content-refused', `of its log, ${why}`)))
     } catch (thrown) {
       const error = this.#logRefusal(thrown)
@@ -300,11 +314,22 @@ export class ChannelUpstream implements PublishedUpstream {
     return { log: record.origin, entries: size, ...seen.result, findings }
   }
 
+  /** The head that another machine has. Throws if this one has not seen so much of the log. */
+  #otherHead(note: string, size: number): TreeHead {
+    const other = this.#openedBy([...this.#keys, ...this.#witnesses], note)
+    if (other.size <= size) return other
+    throw this.#refusal('log-rolled-back', `its log has ${size} entries, and the other machine has seen ${other.size}`)
+  }
+
   #opened(note: string): OpenedCheckpoint {
+    const opened = this.#openedBy([...this.#keys, ...this.#witnesses], note)
+    this.#expectCosigned(opened)
+    return opened
+  }
+
+  #openedBy(verifiers: readonly NoteVerifier[], note: string): OpenedCheckpoint {
     try {
-      const opened = openCheckpoint(note, this.#origin, [...this.#keys, ...this.#witnesses])
-      this.#expectCosigned(opened)
-      return opened
+      return openCheckpoint(note, this.#origin, verifiers)
     } catch (error) {
       if (error instanceof NoteRefused) throw this.#refusal('log-unsigned', `of its checkpoint, ${error.message}`)
       throw error
@@ -314,16 +339,11 @@ export class ChannelUpstream implements PublishedUpstream {
   #expectCosigned({ cosigners }: OpenedCheckpoint): void {
     const { quorum, witnesses } = this.#source
     if (cosigners.length >= quorum) return
-    const who = cosigners.length === 0 ? '' : ` (${cosigners.map(({ name }) => name).join(', ')})`
+    const names = cosigners.length === 0 ? '' : ` (${cosigners.map(({ name }) => name).join(', ')})`
     throw this.#refusal(
       'log-unwitnessed',
-      `of its checkpoint, ${cosigners.length} of the ${witnesses.length} witnesses${who} have a cosignature, and \`quorum\` is ${quorum}`,
+      `of its checkpoint, ${cosigners.length} of the ${witnesses.length} witnesses${names} have cosigned it, and \`quorum\` is ${quorum}`,
     )
-  }
-
-  /** The sources that take one source of the hub each follow its log together. */
-  get #follower(): LogFollower {
-    return this.#source.isNamesake ? 'all-sources' : this.#source.id
   }
 
   /** The name of the log, which all of its keys have. */
@@ -381,6 +401,9 @@ const PARTS_AT_ONCE = 4
 
 /** The most bytes of an object that is no file: a list of skills has a megabyte, and its last skill may be large. */
 const MOST_OBJECT_BYTES = 2 ** 24
+
+/** Forty times the entries of this version. A larger one would not fit into the record of the log. */
+const MOST_ENTRY_BYTES = 2 ** 12
 
 /** Room for entries of a kibibyte, ten times those of this version. */
 const MOST_BUNDLE_BYTES = TILE_WIDTH * 2 ** 10

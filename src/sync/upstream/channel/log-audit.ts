@@ -46,9 +46,9 @@ export const LOG_CODES: ReadonlySet<SyncErrorCode> = new Set([
   'log-unsigned',
   'log-rolled-back',
   'log-forked',
-  'log-stale',
+  'log-unwitnessed',
   'content-refused',
 ])
 
-/** The longest log that is read whole: 64 megabytes of hashes. */
-export const MOST_AUDITED = 2 ** 20
+/** The longest log that is read whole: its hashes take some 150 MB of memory meanwhile. */
+export const MOST_AUDITED = 2 ** 17

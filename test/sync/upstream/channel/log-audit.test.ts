@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { encodeEntry, parseEntry } from '../../../../src/sync/channel/channel-entry.ts'
 import { verifierText } from '../../../../src/sync/log/signed-note.ts'
 import { openProof, parseProof } from '../../../../src/sync/log/tlog-proof.ts'
@@ -127,10 +127,46 @@ test('no entry is proved to be of another head', async () => {
 })
 
 async function audit({ follower }: World, onRead: (entries: number) => void = () => {}): Promise<LogAudit> {
-  return follower.upstream().audit(follower.current?.snapshot.revision.commit, onRead, never())
+  return follower.upstream().audit({ served: follower.current?.snapshot.revision.commit }, onRead, never())
 }
 
 async function prove({ follower }: World): Promise<string> {
   const { revision, published } = follower.current!.snapshot
   return follower.upstream().prove(revision.commit, published?.entry?.index, never())
+}
+
+describe('the checkpoint of another machine', () => {
+  test.each([
+    ['of the same log is found to be so', 4, []],
+    ['that has seen more than the log has is reported', 20, ['log-rolled-back']],
+  ])('%s', async (_, size, codes) => {
+    await using world = await World.open({}, 3)
+    await world.channel.append(...entriesNamed('later', 7))
+    const other = new CraftedChannel()
+    await other.append(...[...world.channel.entries, ...entriesNamed('more', 10)].slice(0, size))
+
+    const { findings } = await compare(world, other)
+
+    expect(findings.map(({ code }) => code)).toEqual(codes)
+  })
+
+  test.each([
+    ['of a fork', SIGNER, 'log-forked'],
+    ['that no key of the log has signed', signerNumber(2), 'log-unsigned'],
+  ])('%s is found, whatever the size', async (_, signer, code) => {
+    await using world = await World.open({}, 3)
+    await world.channel.append(...entriesNamed('later', 7))
+
+    for (const size of [1, 3, 10]) {
+      const other = new CraftedChannel()
+      await other.append(...entriesNamed('fork', size))
+      await other.sign(size, signer)
+      const { findings } = await compare(world, other)
+      expect(findings.map((finding) => finding.code)).toEqual([code])
+    }
+  })
+})
+
+async function compare({ follower }: World, other: CraftedChannel): Promise<LogAudit> {
+  return follower.upstream().audit({ other: String(other.files.get('checkpoint')) }, () => {}, never())
 }

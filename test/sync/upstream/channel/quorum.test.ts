@@ -39,7 +39,7 @@ test.each([
 
   await world.expectRefused(
     'log-unwitnessed',
-    expect.stringMatching(/of the 3 witnesses.* have a cosignature, and `quorum` is 2/),
+    expect.stringMatching(/of the 3 witnesses.* have cosigned it, and `quorum` is 2/),
   )
 
   cosign(world, TWO, THREE)

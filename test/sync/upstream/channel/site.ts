@@ -91,6 +91,10 @@ export class CraftedChannel {
     return this.#entries.length
   }
 
+  get entries(): readonly Uint8Array[] {
+    return this.#entries
+  }
+
   object(content: Uint8Array | object): string {
     const bytes = content instanceof Uint8Array ? content : Buffer.from(canonicalJson(content))
     const digest = sha256(bytes)
