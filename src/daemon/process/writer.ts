@@ -51,6 +51,8 @@ export class Writer implements AsyncDisposable {
   #daemon: Daemon
   #serve: (daemon: Daemon) => void = () => {}
   #isPolling = false
+  /** True while a command follows the hub: otherwise a command without a daemon keeps its sources until its end. */
+  #isFollowing = false
   #watching: Promise<void> = Promise.resolve()
 
   private constructor(daemon: Daemon, parts: DaemonContext, { right, socket, handlers }: Held) {
@@ -239,7 +241,7 @@ export class Writer implements AsyncDisposable {
   #followingHub(daemon: Daemon): Daemon {
     daemon.hub.onChange(async (ids) => {
       // A daemon that was replaced knows the sources of the hub that it followed, which may be another one.
-      if (daemon === this.#daemon) await this.#followHub(ids)
+      if (daemon === this.#daemon && (this.#isPolling || this.#isFollowing)) await this.#followHub(ids)
     })
     return daemon
   }
@@ -265,7 +267,12 @@ export class Writer implements AsyncDisposable {
 
   /** Follows the log of the hub now, if there is one. Returns the sources after that. */
   async followHub(signal: AbortSignal): Promise<HubSourceIds> {
-    await this.#daemon.hub.look(signal)
+    this.#isFollowing = true
+    try {
+      await this.#daemon.hub.look(signal)
+    } finally {
+      this.#isFollowing = false
+    }
     const { sources } = this.#daemon.config
     const gone = sources.filter(({ source }) => source.kind === 'channel' && source.isGone)
     return { sources: idsOf(this.#daemon.config), gone: gone.map(({ source }) => source.id) }
@@ -399,7 +406,7 @@ async function servedOf(channel: string, store: Store): Promise<readonly SourceI
   const sources: SourceId[] = []
   for (const { source, snapshot } of (await store.generations.current())?.sources ?? []) {
     const { url, published } = (await store.snapshots.readWhole(snapshot)) ?? {}
-    if (published !== undefined && url === channel) sources.push(source)
+    if (url === channel && published?.sources.every((one) => one.source === source)) sources.push(source)
   }
   return sources
 }

@@ -157,8 +157,9 @@ export class HubSources implements AsyncDisposable {
   }
 
   /**
-   * The sources of the hub, and those that it has no more but that stay: the lock has them, or so many skills would go
-   * with them that an operator decides. Their pulls find no skill, and wait for approval.
+   * The sources of the hub, and those that it has no more but that stay: the lock has them, the operator has pinned or
+   * paused them, or so many skills would go with them that an operator decides. The pulls of these find no skill, and wait
+   * for approval.
    */
   #withGone(ofHub: readonly SourceId[]): HubSourceIds {
     const { config } = this.#parts
@@ -168,7 +169,7 @@ export class HubSources implements AsyncDisposable {
     const before = count(config.sources)
     const isMass = isMassDeletion(before, before - count(absent))
     const stays = ({ source }: ConfiguredSource): boolean => {
-      if (this.#isLocked(source.id)) return true
+      if (this.#isKept(source.id)) return true
       const isKnownGone = source.kind === 'channel' && source.isGone === true
       const isHeld = source.brakes.massDeletion === 'hold' && (isMass || isKnownGone)
       return isHeld && this.#skillsOf(source.id) > 0
@@ -177,9 +178,12 @@ export class HubSources implements AsyncDisposable {
     return { sources: [...ofHub, ...gone], gone }
   }
 
-  #isLocked(id: SourceId): boolean {
+  /** True if the lock has the source, or a decision keeps it where it is. */
+  #isKept(id: SourceId): boolean {
     const { config, lock, store } = this.#parts
-    return isBound(lock.standingOf(configuredIn(config, id).source, store.decisions.knownOf(id)))
+    const decision = store.decisions.knownOf(id)
+    if (decision.frozen !== undefined || decision.paused === true) return true
+    return isBound(lock.standingOf(configuredIn(config, id).source, decision))
   }
 
   #skillsOf(id: SourceId): number {

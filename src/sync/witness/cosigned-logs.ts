@@ -35,7 +35,10 @@ export class CosignedLogs {
       return { ...checkpoint, note }
     } catch (error) {
       if (!(error instanceof NoteRefused)) throw error
-      throw new SyncError('store-failed', `Cannot read "${file}": it is damaged; restore it from a backup`)
+      throw new SyncError(
+        'store-failed',
+        `Cannot read "${file}": it is damaged; give the witness a new key and an empty folder`,
+      )
     }
   }
 

@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
@@ -174,6 +174,36 @@ test('a source that the lock has stays at its locked content after the hub remov
 
   expect(desk.served).toEqual(served({ ...A, ...C, ...B }))
   expect(desk.writer.daemon.status().sources.flatMap(({ id, condition }) => (condition ? [id] : []))).toEqual([])
+})
+
+test.each(['pin', 'pause'] as const)('after a %s a source stays when the hub removes it', async (verb) => {
+  await using desk = await Desk.open()
+  await desk.publish({ ...A, ...B, ...C })
+  await desk.start()
+  await desk.follow()
+  const { commit } = desk.writer.daemon.registry.catalog.snapshots[1]!.revision
+  await desk.writer.daemon.decide(sourceId('b'), verb, verb === 'pin' ? { commit } : {})
+
+  await desk.publish({ ...A, ...C })
+  await desk.follow()
+  const kept = desk.served
+  await desk.writer.daemon.decide(sourceId('b'), 'resume')
+  await desk.follow()
+
+  expect(kept).toEqual(served({ ...A, ...C, ...B }))
+  expect(desk.sources).toEqual(['a', 'c', 'b'])
+  expect(desk.writer.daemon.waiting(sourceId('b'), 'approve')).toMatchObject({ code: 'mass-deletion' })
+})
+
+test('a source that followed the whole channel before is none of the hub', async () => {
+  await using desk = await Desk.open()
+  await desk.publish({ ...A, ...B })
+  await desk.followAsSource()
+
+  await desk.start()
+  await desk.follow()
+
+  expect(desk.served).toEqual(served({ ...A, ...B }))
 })
 
 test('without a list the sources of the lock are followed', async () => {
@@ -355,6 +385,20 @@ class Desk implements AsyncDisposable {
     })
     await changeLock(config.lock ?? '', (before) => ({ ...before, sources: new Map(entries) }), Date.now, never())
     await this.writer.daemon.lock.read()
+  }
+
+  /** Follows the channel as one source, with the state folder of this configuration. */
+  async followAsSource(): Promise<void> {
+    const whole = await readFile(this.#file, 'utf8')
+    await writeFile(
+      this.#file,
+      whole.replace('follow:', 'sources: [{ id: hub, follow:').replace(/, brakes: .*/, ' } }]'),
+    )
+    await this.start()
+    await this.writer.daemon.sync()
+    await this.writer[Symbol.asyncDispose]()
+    this.#writer = undefined
+    await writeFile(this.#file, whole)
   }
 
   /** Removes the state folder, as on a new machine. */
