@@ -334,3 +334,19 @@ async function filesIn(folder: string): Promise<Map<string, string>> {
   }
   return files
 }
+
+test('a part of an object is answered by itself, and one that is not there with its size', async () => {
+  await using world = await hub()
+  await world.isCurrent()
+  const token = await world.scene.token(['channel'])
+  const bytes = Buffer.from('the hangar is secret\n')
+  const path = `/channel/${objectPath(sha256(bytes))}`
+
+  const part = await world.get(path, token, { range: 'bytes=4-9' })
+  const beyond = await world.get(path, token, { range: 'bytes=21-' })
+  const resumed = await world.get(path, token, { range: 'bytes=4-', 'if-range': part.headers.get('etag') ?? '' })
+
+  expect([part.status, part.headers.get('content-range'), await part.text()]).toEqual([206, 'bytes 4-9/21', 'hangar'])
+  expect([beyond.status, beyond.headers.get('content-range'), await beyond.text()]).toEqual([416, 'bytes */21', ''])
+  expect([resumed.status, await resumed.text()]).toEqual([206, 'hangar is secret\n'])
+})

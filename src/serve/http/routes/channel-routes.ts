@@ -7,6 +7,7 @@ import { EventStream, refusalOfStream } from '../server/event-stream.ts'
 import type { EventStreams } from '../server/event-stream.ts'
 import type { HttpRoute, ReceivedRequest, Routes } from '../server/listener.ts'
 import { sendError, sendNoStream, sendPieces, sendStatus } from '../server/response.ts'
+import { partAsked } from './byte-range.ts'
 
 /** The channels of this hub. */
 export interface ChannelHost {
@@ -85,10 +86,21 @@ class ChannelEndpoint {
       'content-type': 'application/octet-stream',
       etag,
       'cache-control': cachingOf(path, principal),
+      'accept-ranges': 'bytes',
     }
     // A weak comparison, as RFC 9110 (13.1.2) asks for: a proxy that compresses marks the tag as weak.
     if (isAmong(request.headers['if-none-match'], etag)) return sendStatus(response, 304, headers)
-    return sendPieces(response, { status: 200, headers, pieces: [bytes] })
+    // A range is defined for GET alone.
+    const part = request.method === 'GET' ? partAsked(request.headers, bytes.length, etag) : 'whole'
+    if (part === 'whole') return sendPieces(response, { status: 200, headers, pieces: [bytes] })
+    if (part === 'none') return sendStatus(response, 416, { 'content-range': `bytes */${bytes.length}` })
+    const { start, end } = part
+    const range = { 'content-range': `bytes ${start}-${end - 1}/${bytes.length}` }
+    return sendPieces(response, {
+      status: 206,
+      headers: { ...headers, ...range },
+      pieces: [bytes.subarray(start, end)],
+    })
   }
 
   /** Sends an event with the entity tag of each checkpoint, the present one first. */
