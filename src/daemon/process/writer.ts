@@ -1,9 +1,10 @@
 import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
 import { systemClock } from '../../base/clock.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import { isGoneAtHub } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isUnwritable } from '../../sync/store/files/disk-error.ts'
-import type { HubSourceIds } from '../../sync/store/hub-sources.ts'
+import type { HubSourceIds, ListedSources } from '../../sync/store/hub-sources.ts'
 import { readHubSources, writeHubSources } from '../../sync/store/hub-sources.ts'
 import { migrateState, migrationFailure } from '../../sync/store/migration/migrate-state.ts'
 import { NotMigrated, Store } from '../../sync/store/store.ts'
@@ -247,7 +248,7 @@ export class Writer implements AsyncDisposable {
   }
 
   /** The list is written first: after a kill the next start has these sources. */
-  async #followHub(ids: HubSourceIds): Promise<void> {
+  async #followHub(ids: ListedSources): Promise<void> {
     const { store, log } = this.#parts
     const before = idsOf(this.#daemon.config)
     await writeHubSources(store.folder, ids)
@@ -274,8 +275,8 @@ export class Writer implements AsyncDisposable {
       this.#isFollowing = false
     }
     const { sources } = this.#daemon.config
-    const gone = sources.filter(({ source }) => source.kind === 'channel' && source.isGone)
-    return { sources: idsOf(this.#daemon.config), gone: gone.map(({ source }) => source.id) }
+    const gone = sources.flatMap(({ source }) => (isGoneAtHub(source) ? [source.id] : []))
+    return { sources: idsOf(this.#daemon.config), gone }
   }
 
   /** Each handler uses the daemon that exists when its turn comes. */
@@ -396,7 +397,11 @@ async function withHubList(config: Config, { store, readOnly }: DaemonContext): 
   if (config.follow === undefined || config.mode.locked) return config
   if ((await readHubSources(config.state)) !== undefined) return config
   const locked = idsOf(config)
-  const ids = { sources: locked.length > 0 ? locked : await servedOf(config.follow.source.url, store), gone: [] }
+  const ids = {
+    sources: locked.length > 0 ? locked : await servedOf(config.follow.source.url, store),
+    gone: [],
+    waiting: [],
+  }
   if (ids.sources.length > 0 && readOnly?.() === undefined) await writeHubSources(store.folder, ids)
   return withHubSources(config, ids)
 }

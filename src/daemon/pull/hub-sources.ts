@@ -5,7 +5,8 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { mendOf, SyncError } from '../../sync/model/sync-error.ts'
 import { offeredCount } from '../../sync/pull/followed-ref.ts'
 import { isMassDeletion } from '../../sync/pull/snapshot-policy.ts'
-import type { HubSourceIds } from '../../sync/store/hub-sources.ts'
+import { readHubSources } from '../../sync/store/hub-sources.ts'
+import type { ListedSources } from '../../sync/store/hub-sources.ts'
 import { ChannelUpstream } from '../../sync/upstream/channel/channel-upstream.ts'
 import { configuredIn, idsOf, withHubSources } from '../config/config.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
@@ -37,14 +38,14 @@ export class HubSources implements AsyncDisposable {
   readonly #queue = new SerialQueue()
   #watching: Promise<void> = Promise.resolve()
   #condition: Condition | undefined
-  #onChange: (ids: HubSourceIds) => Promise<void> = async () => {}
+  #onChange: (ids: ListedSources) => Promise<void> = async () => {}
 
   constructor(parts: HubSourcesParts) {
     this.#parts = parts
   }
 
   /** `change` applies the configuration with these sources of the hub, and disposes of this daemon. */
-  onChange(change: (ids: HubSourceIds) => Promise<void>): void {
+  onChange(change: (ids: ListedSources) => Promise<void>): void {
     this.#onChange = change
   }
 
@@ -146,14 +147,16 @@ export class HubSources implements AsyncDisposable {
   }
 
   /** `undefined` if the configuration has the right sources, or nothing is known of the hub yet. */
-  async #wanted(): Promise<HubSourceIds | undefined> {
+  async #wanted(): Promise<ListedSources | undefined> {
     const { config, store } = this.#parts
     // A lock must have exactly the sources of the configuration.
     if (config.follow === undefined || config.mode.locked) return undefined
     const record = await store.followed.read('all-sources')
     if (record?.sources === undefined) return undefined
-    const ids = this.#withGone([...record.sources.keys()])
-    return isDeepStrictEqual(withHubSources(config, ids).sources, config.sources) ? undefined : ids
+    const { waiting = [] } = (await readHubSources(config.state)) ?? {}
+    const ids = this.#withGone([...record.sources.keys()], waiting)
+    const isSame = isDeepStrictEqual(withHubSources(config, ids).sources, config.sources)
+    return isSame && isDeepStrictEqual(ids.waiting, waiting) ? undefined : ids
   }
 
   /**
@@ -161,21 +164,23 @@ export class HubSources implements AsyncDisposable {
    * paused them, or so many skills would go with them that an operator decides. The pulls of these find no skill, and wait
    * for approval.
    */
-  #withGone(ofHub: readonly SourceId[]): HubSourceIds {
+  #withGone(ofHub: readonly SourceId[], waitingBefore: readonly SourceId[]): ListedSources {
     const { config } = this.#parts
     const absent = config.sources.filter(({ source }) => !ofHub.includes(source.id))
     const count = (sources: readonly ConfiguredSource[]): number =>
       sources.reduce((sum, { source }) => sum + this.#skillsOf(source.id), 0)
     const before = count(config.sources)
     const isMass = isMassDeletion(before, before - count(absent))
-    const stays = ({ source }: ConfiguredSource): boolean => {
-      if (this.#isKept(source.id)) return true
-      const isKnownGone = source.kind === 'channel' && source.isGone === true
-      const isHeld = source.brakes.massDeletion === 'hold' && (isMass || isKnownGone)
-      return isHeld && this.#skillsOf(source.id) > 0
+    const waiting: SourceId[] = []
+    const kept: SourceId[] = []
+    for (const { source } of absent) {
+      const { id, brakes } = source
+      if (this.#isKept(id)) kept.push(id)
+      else if (brakes.massDeletion === 'hold' && (isMass || waitingBefore.includes(id)) && this.#skillsOf(id) > 0)
+        waiting.push(id)
     }
-    const gone = absent.filter(stays).map(({ source }) => source.id)
-    return { sources: [...ofHub, ...gone], gone }
+    const gone = [...kept, ...waiting]
+    return { sources: [...ofHub, ...gone], gone, waiting }
   }
 
   /** True if the lock has the source, or a decision keeps it where it is. */

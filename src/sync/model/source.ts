@@ -59,6 +59,11 @@ export interface ChannelSource extends FollowedSource {
   readonly isGone?: true
 }
 
+/** True for a source of a followed hub that the hub is known to have no more. */
+export function isGoneAtHub(source: Source): boolean {
+  return source.kind === 'channel' && source.isGone === true
+}
+
 /** The location of an MCP server: an endpoint, or a program that is started for it, without a shell. */
 export type McpPlace =
   | { readonly kind: 'http'; readonly url: string }

@@ -19,18 +19,23 @@ const NAME = 'hub-sources.json'
 export interface HubSourceIds {
   /** In the order of the hub, and those that stay behind them. */
   readonly sources: readonly SourceId[]
-  /** Those that the hub has no more, but that stay until an operator decides, or until the lock has them no more. */
+  /** Those that the hub has no more, but that stay: an operator or the lock keeps them, or they wait for a decision. */
   readonly gone: readonly SourceId[]
 }
 
+/** The sources that are followed, with those that wait for a decision: once they do, it is not judged anew. */
+export interface ListedSources extends HubSourceIds {
+  readonly waiting: readonly SourceId[]
+}
+
 /** `undefined` if none were written yet. Throws `store-failed` for a damaged file. */
-export async function readHubSources(state: string): Promise<HubSourceIds | undefined> {
+export async function readHubSources(state: string): Promise<ListedSources | undefined> {
   const file = join(state, 'logs', NAME)
   const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
   if (text === undefined) return undefined
   const value = parseJson(text)
-  const { sources, gone } = isObject(value) ? value : {}
-  if (areIds(sources) && areIds(gone)) return { sources, gone }
+  const { sources, gone, waiting } = isObject(value) ? value : {}
+  if (areIds(sources) && areIds(gone) && areIds(waiting)) return { sources, gone, waiting }
   const message = `Cannot read "${file}": it is damaged; remove it, and the next start takes the sources that are served`
   throw new SyncError('store-failed', message)
 }
@@ -40,7 +45,7 @@ function areIds(value: unknown): value is readonly SourceId[] {
 }
 
 /** Writes the sources, on the disk before it resolves. */
-export async function writeHubSources(state: StateFolder, ids: HubSourceIds): Promise<void> {
+export async function writeHubSources(state: StateFolder, ids: ListedSources): Promise<void> {
   await state.expectRight()
   await writeWhole(state.at('logs', NAME), canonicalJson(ids))
 }

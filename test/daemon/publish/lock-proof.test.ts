@@ -2,7 +2,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parseProof } from '../../../src/sync/log/tlog-proof.ts'
-import { followed, NAME } from './proved.ts'
+import { followed, followedWhole, NAME } from './proved.ts'
 import type { FollowedPair } from './proved.ts'
 
 test('lock writes the proof of the locked entry beside the lock, and leaves a right one as it is', async () => {
@@ -95,3 +95,24 @@ async function proofOfNext(pair: FollowedPair): Promise<string> {
   expect(exported).toMatchObject({ status: 0 })
   return JSON.parse(await readFile(pair.file, 'utf8')).proof
 }
+
+test('update locks no source that a followed hub has no more, and lock --prune removes its entry', async () => {
+  const pair = await followedWhole()
+  await pair.follower.command('lock')
+  const config = await readFile(pair.home.configFile, 'utf8')
+  await writeFile(pair.home.configFile, config.replace(/ {2}- id: more\n.*\n/, ''))
+  await pair.home.command('sync')
+  expect(await pair.home.command('publish', '--to', pair.out)).toMatchObject({ status: 0 })
+
+  const updated = await pair.follower.command('update')
+  const kept = await pair.follower.command('list')
+  const pruned = await pair.follower.command('lock', '--prune')
+  await pair.follower.command('sync')
+  const left = await pair.follower.command('list')
+
+  expect(updated).toMatchObject({ status: 1, stdout: expect.stringContaining('the hub has it no more') })
+  expect(kept.stdout).toContain('skill://more/extra')
+  expect(pruned).toMatchObject({ status: 0 })
+  expect(left.stdout).not.toContain('skill://more/extra')
+  expect(left.stdout).toContain('skill://drafts/tidy')
+})

@@ -4,6 +4,7 @@ import { lockEntryOf } from '../../../sync/decisions/lock.ts'
 import type { Lock, LockEntry } from '../../../sync/decisions/lock.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
+import { isGoneAtHub } from '../../../sync/model/source.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import { changeLock, readLock } from '../../../sync/store/lock-file.ts'
 import { printableLine } from '../../base/log-line.ts'
@@ -33,7 +34,12 @@ export const lock: Command = {
   follows a channel, skills.lock.SOURCE.tlog-proof beside it proves that the log of the channel has the locked entry.
 `,
   examples: ['skillsyncd lock', 'skillsyncd lock --prune'],
-  options: { prune: { type: 'boolean', help: 'remove entries of sources that are no longer configured' } },
+  options: {
+    prune: {
+      type: 'boolean',
+      help: 'remove entries of sources that are no longer configured, or that a followed hub has no more',
+    },
+  },
   async run(context) {
     const config = await withHubLook(context, await configFor(context))
     const file = lockFileOf(config)
@@ -111,7 +117,7 @@ function mergeEntries(
   { values }: Context,
 ): Lock {
   const sources = new Map([...added, ...now.sources])
-  const known = new Set<SourceId>(config.sources.map(({ source }) => source.id))
+  const known = new Set<SourceId>(config.sources.flatMap(({ source }) => (isGoneAtHub(source) ? [] : [source.id])))
   if (values['prune'] === true) for (const id of sources.keys()) if (!known.has(id)) sources.delete(id)
   return { ...now, sources }
 }

@@ -6,6 +6,7 @@ import type { Lock, LockEntry, SkillChange } from '../../../sync/decisions/lock.
 import { isObjectId, type ObjectId } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
+import { isGoneAtHub } from '../../../sync/model/source.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import { SyncError, isByChoice, isSyncErrorCode } from '../../../sync/model/sync-error.ts'
 import { revisionText } from '../../../sync/pull/move-policy.ts'
@@ -144,6 +145,7 @@ type Look =
 
 async function lookAt(source: Source, looking: SourceReader, precise: ObjectId | undefined): Promise<Look> {
   try {
+    expectAtHub(source)
     const snapshot = await readCandidate(looking, source.id, precise)
     expectLockable(source, snapshot)
     if (source.update === 'review' && precise === undefined) await expectSeen(source, snapshot, looking)
@@ -151,6 +153,13 @@ async function lookAt(source: Source, looking: SourceReader, precise: ObjectId |
   } catch (error) {
     return { source, failure: failureIn(error) }
   }
+}
+
+/** Throws for a source that the hub has no more: its entry would become one without skills. */
+function expectAtHub(source: Source): void {
+  if (!isGoneAtHub(source)) return
+  const message = `Cannot lock "${source.id}": the hub has it no more; skillsyncd lock --prune removes its entry`
+  throw new SyncError('ref-not-found', message)
 }
 
 /**
