@@ -120,6 +120,7 @@ export class Daemon implements AsyncDisposable {
     if (before !== undefined) {
       daemon.#parts.folders.takeOver(before.#parts.folders)
       daemon.#parts.publications.takeOver(before.#parts.publications)
+      daemon.#parts.channels.takeOver(before.#parts.channels)
     }
     daemon.#parts.folders.watch()
     return daemon

@@ -87,6 +87,16 @@ export class ChannelPublisher {
     this.#head = new CosignedHead({ folder: store.folder, file, origin, quorum, log })
   }
 
+  /**
+   * Serves what the publisher of the earlier configuration has served of the same log, until there is something newer: a
+   * reload stops no follower.
+   */
+  takeOver(before: ChannelPublisher): void {
+    if (before.#parts.origin !== this.#parts.origin || before.#current === undefined) return
+    this.#serve(before.#current)
+    for (const [index, changes] of before.#changes) this.#changes.set(index, changes)
+  }
+
   /** Adds an entry if something else is served than the newest one has, or if that is old, and writes the folder. */
   async publish(folder: string | undefined, signal: AbortSignal): Promise<ChannelEnd> {
     return this.#queue.next(async () => this.#publish(folder, signal), signal)

@@ -53,6 +53,14 @@ export class Channels implements ChannelHost, AsyncDisposable {
     )
   }
 
+  /** Goes on with what the channels of the earlier daemon have served. */
+  takeOver(before: Channels): void {
+    for (const [pack, channel] of this.#channels) {
+      const earlier = before.#channels.get(pack)
+      if (earlier !== undefined) channel.takeOver(earlier)
+    }
+  }
+
   /** Adds what is served now to the logs and the folders, and each catalog from now on. */
   follow(): void {
     const all = (): void => {

@@ -98,6 +98,38 @@ test('a follower over HTTP goes on after a restart of the hub, which has no pack
   expect(await follower.skills()).toEqual(skillsOf(CHANGED))
 })
 
+test('a reload of the hub stops no follower, and keeps the packed changes', async () => {
+  await using hub = await Hub.create()
+  await using server = await startFileServer(async (path) => hub.read(path))
+  await using follower = await Follower.open({ place: server.url })
+  await hub.serve(FIRST)
+  await hub.publish()
+  await follower.updated()
+  await hub.serve(CHANGED)
+  await hub.publish()
+
+  hub.reload()
+  server.requests.length = 0
+  await follower.updated()
+
+  expect(await follower.skills()).toEqual(skillsOf(CHANGED))
+  expect(server.requests).toHaveLength(3)
+  await hub.serve(REMOVED)
+  expect(await hub.publish()).toMatchObject({ entries: 3, isNew: true })
+  await follower.updated()
+  expect(await follower.skills()).toEqual(skillsOf(REMOVED))
+})
+
+test('a reload with another name of the log serves nothing of the one before', async () => {
+  await using hub = await Hub.create()
+  await hub.serve(FIRST)
+  await hub.publish()
+
+  hub.reload('other.example.com/channel')
+
+  expect(await hub.read('checkpoint')).toBeUndefined()
+})
+
 describe('the log of a hub', () => {
   test('has one entry for each change, and none for an unchanged catalog', async () => {
     await using hub = await Hub.create()

@@ -115,12 +115,19 @@ export class Hub implements AsyncDisposable {
     this.#publisher = this.#open()
   }
 
+  /** Goes on with another publisher, as after a reload. */
+  reload(origin = ORIGIN): void {
+    const before = this.#publisher
+    this.#publisher = this.#open(origin)
+    this.#publisher.takeOver(before)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#store[Symbol.dispose]()
     await this.#folder[Symbol.asyncDispose]()
   }
 
-  #open(): ChannelPublisher {
+  #open(origin = ORIGIN): ChannelPublisher {
     const { clock } = this
     const redactor = new Redactor()
     const stream = { write: () => true }
@@ -130,7 +137,7 @@ export class Hub implements AsyncDisposable {
       log: createLog({ level: 'error', stream, format: 'json', journal: false, clock, redactor }),
       redactor,
       environment: processEnvironment(),
-      origin: ORIGIN,
+      origin,
       signers: async () => this.signers,
       quorum: this.quorum,
       pack: this.#pack,
