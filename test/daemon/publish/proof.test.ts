@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parseProof } from '../../../src/sync/log/tlog-proof.ts'
@@ -70,10 +70,13 @@ test('a folder is compared with the skill that a proof shows', async () => {
   await writeFile(join(folder, 'SKILL.md'), skill('tidy'))
 
   const same = await elsewhere('verify', '--proof', file, '--key', key, folder)
+  await chmod(join(folder, 'SKILL.md'), 0o755)
+  const executable = await elsewhere('verify', '--proof', file, '--key', key, folder)
   await writeFile(join(folder, 'SKILL.md'), skill('tidx'))
   await writeFile(join(folder, 'more.md'), 'more')
   const other = await elsewhere('verify', '--proof', file, '--key', key, folder)
 
+  expect(executable).toMatchObject({ status: 3, stdout: expect.stringContaining('it is executable, and was not') })
   expect(same).toMatchObject({ status: 0, stdout: expect.stringMatching(/\nproved\n$/) })
   expect(other).toMatchObject({ status: 3, stderr: '' })
   expect(other.stdout).toMatch(

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { countOf } from '../../../base/text/plural.ts'
 import { checkServed, MOST_PROOF_BYTES } from '../../../sync/channel/served-proof.ts'
@@ -5,8 +6,10 @@ import type { ShownChannel, ShownSkill } from '../../../sync/channel/served-proo
 import { parseVerifier, verifierText } from '../../../sync/log/signed-note.ts'
 import type { NoteVerifier } from '../../../sync/log/signed-note.ts'
 import { ProofRefused } from '../../../sync/log/tlog-proof.ts'
+import type { SkillFile } from '../../../sync/model/skill.ts'
 import type { HubSource } from '../../../sync/model/snapshot.ts'
 import { strangersIn } from '../../../sync/store/checkouts/strangers.ts'
+import { cannot } from '../../../sync/store/files/disk-error.ts'
 import { problemOf } from '../../../sync/store/files/verified-file.ts'
 import { whyNotOpened } from '../../base/disk-error-text.ts'
 import { printableLine } from '../../base/log-line.ts'
@@ -114,9 +117,18 @@ function sourceLine({ source, url, ref, commit, signers }: HubSource): string {
 async function differencesIn(folder: string, { files }: ShownSkill): Promise<readonly string[]> {
   const differences: string[] = []
   for (const file of files) {
-    const problem = await problemOf(join(folder, file.path), file)
+    const place = join(folder, file.path)
+    const problem = (await problemOf(place, file)) ?? (await modeProblem(place, file))
     if (problem !== undefined) differences.push(`${file.path}: ${problem}`)
   }
   const strangers = await strangersIn(folder, { folderName: '', files })
   return [...differences, ...strangers.map((path) => `${path}: the channel does not have it`)]
+}
+
+/** The flag is a part of the digest of a skill. The file is as it was proved, so that it is there. */
+async function modeProblem(place: string, { executable }: SkillFile): Promise<string | undefined> {
+  const { mode } = await stat(place).catch(cannot(`read "${place}"`))
+  const isExecutable = (mode & 0o111) !== 0
+  if (isExecutable === executable) return undefined
+  return isExecutable ? 'it is executable, and was not' : 'it was executable, and is not'
 }
