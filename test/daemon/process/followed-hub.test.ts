@@ -79,6 +79,23 @@ test('a change of one source is a change of that source alone', async () => {
   ])
 })
 
+test('a collection keeps what the next change needs of the channel', async () => {
+  await using desk = await Desk.open('http', '{}', 'retention: { generations: 1, younger_than: 1ms }')
+  await desk.publish({ ...A, ...B, ...C })
+  await desk.start()
+  await desk.follow()
+  for (const text of ['first', 'second', 'third']) {
+    desk.requests.length = 0
+    await desk.publish({ a: [skillNamed('one', text)], ...B, ...C })
+    // Each pull collects what the pulls before it have left.
+    await desk.writer.daemon.sync()
+    await desk.writer.daemon.sync()
+  }
+
+  const requested = new Set(desk.requests.map(({ path }) => path.split('/')[0]))
+  expect(requested).toEqual(new Set(['checkpoint', 'tile', 'changes']))
+})
+
 test('a hub without most of its skills waits for the operator, whatever came in their place', async () => {
   await using desk = await Desk.open()
   await desk.publish(A)
@@ -329,7 +346,7 @@ class Desk implements AsyncDisposable {
     this.#open = open
   }
 
-  static async open(way: 'folder' | 'http' = 'folder', brakes = '{}'): Promise<Desk> {
+  static async open(way: 'folder' | 'http' = 'folder', brakes = '{}', rest = ''): Promise<Desk> {
     await using opening = new AsyncDisposableStack()
     const folder = opening.use(await temporaryFolder())
     const hub = opening.use(await Hub.create())
@@ -337,7 +354,7 @@ class Desk implements AsyncDisposable {
     const place = way === 'http' ? `url: '${server.url}'` : 'path: channel'
     const follow = `follow: { ${place}, key: '${KEY}', brakes: ${brakes} }`
     await mkdir(join(folder.path, 'run'))
-    await writeFile(join(folder.path, 'skillsyncd.yaml'), `${follow}\nstate: state\n`)
+    await writeFile(join(folder.path, 'skillsyncd.yaml'), `${follow}\nstate: state\n${rest}\n`)
     return new Desk(hub, folder.path, server.requests, opening.move())
   }
 
