@@ -55,7 +55,7 @@ export const verify: Command = {
   examples: [
     'skillsyncd verify',
     'skillsyncd verify team --deep',
-    'skillsyncd verify --proof review.proof.json --key skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW',
+    'skillsyncd verify --proof review.proof.json --key "$CHANNEL_KEY"',
   ],
   options: {
     deep: {
