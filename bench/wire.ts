@@ -54,9 +54,8 @@ export class Wire implements Disposable {
 function missingOf(taken: Buffer): number | undefined {
   const end = taken.indexOf('\r\n\r\n')
   if (end === -1) return undefined
-  const head = taken.toString('latin1', 0, end)
-  if (/transfer-encoding/i.test(head)) throw new Error('An answer in chunks has no length')
-  const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
+  // An answer in chunks has no length, such as a stream of events: its head is all that is waited for.
+  const length = Number(/content-length: (\d+)/i.exec(taken.toString('latin1', 0, end))?.[1] ?? 0)
   return end + 4 + length - taken.length
 }
 
