@@ -1,6 +1,7 @@
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { signerOf, verifierText } from '../../../src/sync/log/signed-note.ts'
 import { parseProof } from '../../../src/sync/log/tlog-proof.ts'
 import { skill } from '../../support/http/marketplace.ts'
 import { Home } from '../../support/process/program.ts'
@@ -396,4 +397,16 @@ test('two followers compare their logs by a proof that one has exported', async 
   // Both logs have one name, and their keys differ.
   expect(foreign).toMatchObject({ status: 3, stdout: expect.stringContaining('log-unsigned') })
   expect(alone).toMatchObject({ status: 2, stderr: expect.stringContaining('--against goes with --log') })
+})
+
+test('a hub whose witnesses have cosigned nothing proves nothing', async () => {
+  const { home, file } = await publishedHub()
+  const witness = verifierText(signerOf('witness.example.com', Buffer.alloc(32, 3), 'cosignature'))
+  const config = await readFile(home.configFile, 'utf8')
+  const witnessed = `key: { file: channel.key }, witnesses: [{ url: 'http://127.0.0.1:1', key: '${witness}' }]`
+  await writeFile(home.configFile, config.replace('key: { file: channel.key }', witnessed))
+
+  const exported = await home.command('export', '--proof', file)
+
+  expect(exported).toMatchObject({ status: 1, stderr: expect.stringContaining('enough cosignatures') })
 })

@@ -170,3 +170,13 @@ describe('the checkpoint of another machine', () => {
 async function compare({ follower }: World, other: CraftedChannel): Promise<LogAudit> {
   return follower.upstream().audit({ other: String(other.files.get('checkpoint')) }, () => {}, never())
 }
+
+test('an entry that would not fit into the record of the log is refused, and the source goes on with the next', async () => {
+  await using world = await World.open({}, 3)
+  await world.channel.append(Buffer.from(JSON.stringify({ at: AT, head: 'e'.repeat(64), more: 'x'.repeat(4_096) })))
+
+  await expect(world.follower.upstream().resolve(never())).rejects.toMatchObject({ code: 'content-refused' })
+  await world.channel.append(...entriesNamed('next', 1))
+
+  await expect(world.follower.upstream().resolve(never())).resolves.toMatchObject({ ref: 'channel' })
+})
