@@ -23,11 +23,11 @@ const { signal } = new AbortController()
 /** The first follower fetches everything. The others begin with what it has, as if they had followed for long. */
 const first = new Follower(channel, new WirePlace(channelUrl))
 
-/** What all receivers of one kind got of one change. */
+/** The result of one change for all receivers of one kind. */
 export interface Arrival {
   /** When the last one had all of it, in milliseconds since 1970. */
   readonly atMs: number
-  /** Of one of them, on average. */
+  /** The average of one of them. */
   readonly requests: number
   readonly bytes: number
 }

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 
-/** What processes use, as Linux counts it: also those that cannot be asked. */
+/** The use of processes, as Linux counts it: also of those that answer no request. */
 
 /** Processor time that a process and its children have taken so far, in milliseconds, if each has one thread. */
 export async function cpuMsOf(pid: number): Promise<number> {

@@ -79,7 +79,7 @@ const MOST_SKILLS = 1_000_000
 const MOST_BYTES = 2 ** 24
 const PARTS_AT_ONCE = 4
 
-/** What a follower has seen and has. */
+/** The log and the objects of a follower. */
 interface Followed {
   readonly edge: LogEdge
   readonly etag: string | undefined
@@ -107,7 +107,7 @@ export class SimulatedFollower {
     this.#head = followed.head
   }
 
-  /** What another follower begins with, as if it had followed as far. */
+  /** The state that another follower begins with, as if it had followed as far. */
   get followed(): Followed {
     return { edge: this.#edge, etag: this.#etag, head: this.#head, held: this.#objects.held }
   }

@@ -24,7 +24,7 @@ const LARGE = Array.from({ length: 4 }, (_, index) =>
 )
 const FIRST: Content = { a: [skillNamed('one', 'text', { 'notes.md': 'notes\n' }), skillNamed('two')], b: [] }
 
-/** What a hub publishes, entry by entry; followers pull after each group. */
+/** The content that a hub publishes, entry by entry; followers pull after each group. */
 const HISTORY: readonly (readonly [string, ...Content[]])[] = [
   ['the first contact', FIRST],
   ['one changed file', { ...FIRST, a: [skillNamed('one', 'changed'), skillNamed('two')] }],
@@ -122,7 +122,7 @@ test('a simulated follower asks for the events as a real one does', async () => 
   expect(asReal).toHaveLength(1)
 })
 
-/** What the server was asked meanwhile. Requests of one pull are sent at the same time, so in no order. */
+/** The requests that the server got meanwhile. Those of one pull are sent at the same time, so in no order. */
 async function requestsOf(server: FileServer, work: () => Promise<unknown>): Promise<readonly string[]> {
   server.requests.length = 0
   await work()

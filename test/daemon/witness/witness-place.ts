@@ -19,7 +19,7 @@ export function witnessNumber(number: number): NoteSigner {
 /** A witness of this process, behind its address on loopback. */
 export class WitnessPlace implements AsyncDisposable {
   readonly key: NoteSigner
-  /** What it wrote to its log, by line. */
+  /** The lines of its log. */
   readonly lines: string[] = []
   readonly #folder: { readonly path: string } & AsyncDisposable
   readonly #logKeys: readonly NoteVerifier[]
