@@ -281,6 +281,30 @@ test('a damaged record of the log ends no daemon, and the served sources stay', 
   expect(desk.served).toEqual(served(A))
 })
 
+test('a record without the sources is completed, and the log in it is still the one to continue', async () => {
+  await using desk = await Desk.open()
+  await desk.publish(A)
+  await desk.start()
+  await desk.follow()
+  const older = await readFile(join(desk.channel, 'checkpoint'))
+  await desk.publish(CHANGED)
+  await desk.follow()
+  const file = join(desk.state, 'logs', 'followed.json')
+  const { sources: _, ...rest } = JSON.parse(await readFile(file, 'utf8'))
+  await writeFile(file, JSON.stringify(rest))
+  const newer = await readFile(join(desk.channel, 'checkpoint'))
+
+  await writeFile(join(desk.channel, 'checkpoint'), older)
+  const refused = await desk.writer.daemon.sync()
+  await writeFile(join(desk.channel, 'checkpoint'), newer)
+  await desk.follow()
+
+  const rolledBack = { kind: 'failed', error: { code: 'log-rolled-back' } }
+  expect([...refused.values()]).toMatchObject([rolledBack, rolledBack])
+  expect(JSON.parse(await readFile(file, 'utf8')).sources).toHaveLength(2)
+  expect(desk.served).toEqual(served(CHANGED))
+})
+
 test('with --locked the sources are those of the lock, whatever the list has', async () => {
   await using desk = await Desk.open()
   await desk.publish({ ...A, ...B })

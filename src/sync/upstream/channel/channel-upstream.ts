@@ -162,9 +162,9 @@ export class ChannelUpstream implements PublishedUpstream {
     const { url, isNamesake = false } = this.#source
     const origin = this.#origin
     const record = await this.#followed.logs.read(followerOf(this.#source))
-    const known = record?.origin === origin && (record.sources !== undefined) === isNamesake ? record : undefined
+    const known = record?.origin === origin ? record : undefined
     // Otherwise it is requested again: the present keys must have signed it, and enough of the present witnesses.
-    const isKept = known?.url === url && known.proof !== undefined
+    const isKept = known?.url === url && known.proof !== undefined && (known.sources !== undefined) === isNamesake
     const etag = isKept && this.#isTrusted(known) ? known.etag : undefined
     const served = await this.#place.checkpoint(etag, signal)
     if (served.kind === 'unchanged')
@@ -316,20 +316,20 @@ export class ChannelUpstream implements PublishedUpstream {
 
   /** The head that another machine has. Throws if this one has not seen so much of the log. */
   #otherHead(note: string, size: number): TreeHead {
-    const other = this.#openedBy([...this.#keys, ...this.#witnesses], note)
+    const other = this.#verified(note)
     if (other.size <= size) return other
     throw this.#refusal('log-rolled-back', `its log has ${size} entries, and the other machine has seen ${other.size}`)
   }
 
   #opened(note: string): OpenedCheckpoint {
-    const opened = this.#openedBy([...this.#keys, ...this.#witnesses], note)
+    const opened = this.#verified(note)
     this.#expectCosigned(opened)
     return opened
   }
 
-  #openedBy(verifiers: readonly NoteVerifier[], note: string): OpenedCheckpoint {
+  #verified(note: string): OpenedCheckpoint {
     try {
-      return openCheckpoint(note, this.#origin, verifiers)
+      return openCheckpoint(note, this.#origin, [...this.#keys, ...this.#witnesses])
     } catch (error) {
       if (error instanceof NoteRefused) throw this.#refusal('log-unsigned', `of its checkpoint, ${error.message}`)
       throw error
