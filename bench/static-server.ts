@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from '../test/support/free-port.ts'
 
 /** A web server of files. */
 export interface StaticServer extends AsyncDisposable {
@@ -58,13 +58,4 @@ async function isServed(url: string): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   )
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('There is no port')
-  await new Promise((resolve) => server.close(resolve))
-  return address.port
 }

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { connected, failuresOf, serving, statesOf, WELL } from '../daemon/cli/doctor/connected.ts'
 import { World } from '../e2e/world.ts'
+import { freePort } from '../support/free-port.ts'
 import { hasProgram } from '../support/process/has-program.ts'
 
 test.skipIf(!hasProgram('nginx'))(
@@ -50,13 +49,4 @@ async function nginxBefore(origin: string, settings: string): Promise<string> {
     )
     .toBe(200)
   return `http://127.0.0.1:${port}`
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('There is no port')
-  await new Promise((resolve) => server.close(resolve))
-  return address.port
 }

@@ -2,11 +2,11 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { SshPrivateKey } from '../../../src/sync/upstream/git/objects/git-host.ts'
+import { freePort } from '../free-port.ts'
 import { temporaryFolder } from '../temporary.ts'
 
 /** What an ssh host does for whoever logs in, in place of the command that was asked for; undefined runs that. */
@@ -145,14 +145,4 @@ async function listening(config: string): Promise<() => Promise<void>> {
     sshd.kill('SIGTERM')
     await ended
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('The server does not listen on a port')
-  return address.port
 }
