@@ -39,4 +39,6 @@ export interface GenerationCause {
  * requested its content after some time without a check, or stored content was found damaged. `reload`: the
  * configuration changed.
  */
-export type Trigger = 'start' | 'reload' | 'schedule' | 'webhook' | 'change' | 'call' | 'command'
+export type Trigger = (typeof TRIGGERS)[number]
+
+export const TRIGGERS = ['start', 'reload', 'schedule', 'webhook', 'change', 'call', 'command'] as const

@@ -10,6 +10,18 @@ import type { StoredDecisions } from './decisions-text.ts'
 import { writeWhole } from './files/atomic.ts'
 import { cannot, isDiskError, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
+import type { SharedForm } from './shared-text.ts'
+
+/** The decisions in the files. */
+export interface ReadDecisions {
+  readonly written: StoredDecisions
+  /** The reason why the file was not readable. */
+  readonly damage?: SyncError
+  /** Both files are gone, and the decisions come from the record. */
+  readonly loss?: SyncError
+  /** True if there is no file at all. */
+  readonly isAbsent?: boolean
+}
 
 /**
  * Reads and writes `decisions.json` and its copy. One damaged file must not bring back a skill that the operator
@@ -31,11 +43,8 @@ export class DecisionFiles {
     this.record = state.at('generations', 'decisions.json')
   }
 
-  /**
-   * Throws if neither file is readable. `damage`: why the file was not readable. `loss`: both files are gone, and
-   * `written` comes from the record.
-   */
-  async read(): Promise<{ readonly written: StoredDecisions; readonly damage?: SyncError; readonly loss?: SyncError }> {
+  /** Throws if neither file is readable. */
+  async read(): Promise<ReadDecisions> {
     const file = await lookedAt(this.file)
     if (file.kind === 'whole') return file
     const copy = await lookedAt(this.copy)
@@ -51,9 +60,9 @@ export class DecisionFiles {
   }
 
   /** Returns no decisions if there is no record either: nothing was ever decided. */
-  async #recall(): Promise<{ readonly written: StoredDecisions; readonly loss?: SyncError }> {
+  async #recall(): Promise<ReadDecisions> {
     const record = await lookedAt(this.record)
-    if (record.kind === 'absent') return { written: NO_DECISIONS }
+    if (record.kind === 'absent') return { written: NO_DECISIONS, isAbsent: true }
     const attempt = `Cannot read "${this.file}" nor its copy: both are missing, although decisions were made`
     if (record.kind !== 'whole') {
       const message = `${attempt}; the record of it, "${this.record}", cannot be read either: ${record.why}; restore one of them from a backup, or remove the record to drop all decisions`
@@ -89,6 +98,21 @@ export class DecisionFiles {
     return !isWhole || (copy !== undefined && parseDecisions(copy) === undefined)
   }
 
+  /**
+   * Brings the file, the copy and the record to these decisions, which a database has. Returns true if one of them had
+   * others, or was damaged.
+   */
+  async restore(known: StoredDecisions): Promise<boolean> {
+    const text = canonicalJson(textForm(known))
+    let isRestored = false
+    for (const path of [this.file, this.copy, this.record]) {
+      if ((await textIn(path)) === text) continue
+      await this.#put(path, text)
+      isRestored = true
+    }
+    return isRestored
+  }
+
   async #put(file: string, text: string): Promise<void> {
     await this.#state.expectRight()
     await writeWhole(file, text)
@@ -100,6 +124,14 @@ export const NO_DECISIONS: StoredDecisions = {
   disabled: NO_DISABLED_SKILLS,
   approvals: NONE_APPROVED,
   namings: NONE_NAMED,
+}
+
+/** The form in which the processes of a hub share the decisions. */
+export const SHARED_DECISIONS: SharedForm<StoredDecisions> = {
+  name: 'decisions',
+  nothing: NO_DECISIONS,
+  textOf: (decisions) => canonicalJson(textForm(decisions)),
+  parse: parseDecisions,
 }
 
 const TEXT_OF_NOTHING = canonicalJson(textForm(NO_DECISIONS))

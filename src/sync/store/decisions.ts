@@ -1,6 +1,4 @@
-import { canonicalJson } from '../../base/canonical-json.ts'
 import { stepByStep } from '../../base/cooperative.ts'
-import { SerialQueue } from '../../base/serial-queue.ts'
 import { withApproval } from '../decisions/approvals.ts'
 import type { Approval, Approvals } from '../decisions/approvals.ts'
 import { UNDECIDED } from '../decisions/decisions.ts'
@@ -11,11 +9,11 @@ import { withNaming } from '../model/named-uris.ts'
 import type { Naming, Namings } from '../model/named-uris.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
-import { SyncError } from '../model/sync-error.ts'
-import { DecisionFiles, NO_DECISIONS } from './decision-files.ts'
-import { textForm } from './decisions-text.ts'
+import type { SyncError } from '../model/sync-error.ts'
 import type { StoredDecisions } from './decisions-text.ts'
 import type { StateFolder } from './files/state-folder.ts'
+import { HeldDecisions } from './held-decisions.ts'
+import type { ChangedValue, SharedText } from './shared-text.ts'
 
 /** Details of a skill that is being disabled or enabled. */
 export interface Disabling {
@@ -24,39 +22,34 @@ export interface Disabling {
   readonly sourceOnly?: boolean
 }
 
-/** The decisions of the operator. A read failure is an error: a hold must not be forgotten. */
+/**
+ * The decisions of the operator. A read failure is an error: a hold must not be forgotten. In a hub of several processes
+ * a database has them, and each process changes them; the files are the copy of this one.
+ */
 export class DecisionStore {
-  readonly #files: DecisionFiles
-  #written: StoredDecisions = NO_DECISIONS
-  #failure: SyncError | undefined
-  #loss: SyncError | undefined
-  #damage: SyncError | undefined
-  /** The call of `mend` that waits for its turn. */
-  #mending: Promise<boolean> | undefined
-  #wasRead = false
-  readonly #queue = new SerialQueue()
+  readonly #held: HeldDecisions
 
   constructor(state: StateFolder) {
-    this.#files = new DecisionFiles(state)
+    this.#held = new HeldDecisions(state)
   }
 
   /** The path of `decisions.json`, which need not exist. */
   get file(): string {
-    return this.#files.file
+    return this.#held.files.file
   }
 
   get copy(): string {
-    return this.#files.copy
+    return this.#held.files.copy
   }
 
   /** The path of the record, which is used if the file and its copy are both gone. */
   get record(): string {
-    return this.#files.record
+    return this.#held.files.record
   }
 
   /** The reason why the copy was read instead of the file; `undefined` if the file was readable. */
   get damage(): SyncError | undefined {
-    return this.#damage
+    return this.#held.damage
   }
 
   /**
@@ -64,42 +57,42 @@ export class DecisionStore {
    * choose what counts.
    */
   get loss(): SyncError | undefined {
-    return this.#loss
+    return this.#held.loss
   }
 
   /** True if the last attempt to read the decisions failed. */
   get isFailing(): boolean {
-    return this.#failure !== undefined
+    return this.#held.failure !== undefined
   }
 
   /** True if this process has never read the decisions successfully: any skill may be disabled. */
   get areUnknown(): boolean {
-    return this.isFailing && !this.#wasRead
+    return this.isFailing && !this.#held.wasRead
   }
 
   /** The decisions per source, as this process last read or wrote them. */
   get known(): Decisions {
-    return this.#written.sources
+    return this.#held.value.sources
   }
 
   /** The disabled skills, as this process last read or wrote them. A change produces a new value. */
   get disabled(): DisabledSkills {
-    return this.#written.disabled
+    return this.#held.value.disabled
   }
 
   /** The approved skills of other MCP servers, as this process last read or wrote them. */
   get approvals(): Approvals {
-    return this.#written.approvals
+    return this.#held.value.approvals
   }
 
   /** The skills of other MCP servers that are named by URI, as this process last read or wrote them. */
   get namings(): Namings {
-    return this.#written.namings
+    return this.#held.value.namings
   }
 
   /** Throws if the decisions could not be read: a hold must not be forgotten. */
   of(source: SourceId): SourceDecision {
-    if (this.#failure !== undefined) throw this.#failure
+    if (this.#held.failure !== undefined) throw this.#held.failure
     return this.knownOf(source)
   }
 
@@ -108,39 +101,44 @@ export class DecisionStore {
     return this.known.get(source) ?? UNDECIDED
   }
 
+  /**
+   * The reason why the files lack the newest shared decisions, which are in force; `undefined` if they have them. The
+   * files count at a start without the database.
+   */
+  get unwritten(): SyncError | undefined {
+    return this.#held.unwritten
+  }
+
+  /** Keeps the decisions in a text that several processes share, from now on. Called before the first read. */
+  shareWith(text: SharedText): void {
+    this.#held.shareWith(text)
+  }
+
+  /**
+   * Takes the newest shared decisions over. Returns true if other processes have changed them since the last call.
+   * Throws `store-failed`, and keeps the known ones, if they cannot be reached or are damaged.
+   */
+  async refresh(): Promise<boolean> {
+    return this.#held.refresh()
+  }
+
   /** Reads the decisions. The writer calls this once before anything else, and again after a failure. */
   async read(): Promise<Decisions> {
-    return this.#queue.next(async () => this.#read())
+    return (await this.#held.read()).sources
   }
 
-  async #read(): Promise<Decisions> {
-    try {
-      const { written, damage, loss } = await this.#files.read()
-      this.#written = written
-      this.#damage = damage
-      this.#loss = loss
-      this.#failure = undefined
-      this.#wasRead = true
-      return written.sources
-    } catch (error) {
-      if (error instanceof SyncError) this.#failure = error
-      throw error
-    }
-  }
-
-  /** Changes and writes the decision about a source; it is on the disk when this returns. Only for the one writer. */
+  /** Changes and writes the decision about a source; it is on the disk, or in the database, when this returns. */
   async change(source: SourceId, change: (decision: SourceDecision) => SourceDecision): Promise<SourceDecision> {
-    return this.#inTurn(async () => {
-      const decision = change(this.knownOf(source))
-      const after = new Map(this.known).set(source, decision)
-      if (Object.keys(decision).length === 0) after.delete(source)
-      await this.#write({ ...this.#written, sources: after })
-      return decision
+    return this.#held.change((before) => {
+      const decision = change(before.sources.get(source) ?? UNDECIDED)
+      const sources = new Map(before.sources).set(source, decision)
+      if (Object.keys(decision).length === 0) sources.delete(source)
+      return { after: { ...before, sources }, result: decision }
     })
   }
 
   /**
-   * Writes that a skill is disabled or enabled; it is on the disk when this returns. Returns true if that is a change.
+   * Writes that a skill is disabled or enabled; it is written when this returns. Returns true if that is a change.
    * `snapshots` identify the skill; without them, only its path does.
    */
   async disable(
@@ -158,35 +156,37 @@ export class DecisionStore {
 
   /** Adds the details from the snapshots to a skill that an older version disabled by its path alone. */
   async recognise(source: SourceId, path: string, snapshots: readonly Snapshot[]): Promise<void> {
-    await this.#put('disabled', (before) => {
-      const isUnknown = before.get(source)?.get(path)?.places.length === 0
-      return isUnknown ? withEntry(before, source, path, disabledEntryOf(source, path, snapshots)) : before
-    })
+    const isUnknown = (disabled: DisabledSkills): boolean => disabled.get(source)?.get(path)?.places.length === 0
+    if (!isUnknown(this.disabled)) return
+    await this.#put('disabled', (before) =>
+      isUnknown(before) ? withEntry(before, source, path, disabledEntryOf(source, path, snapshots)) : before,
+    )
   }
 
   /**
-   * Updates the places of the disabled skills from the snapshots; they are on the disk when this returns. Returns the
+   * Updates the places of the disabled skills from the snapshots; they are written when this returns. Returns the
    * new places.
    */
   async follow(snapshots: readonly Snapshot[]): Promise<FollowedEntries['returned']> {
     if (this.disabled.size === 0 || snapshots.length === 0) return []
-    return this.#inTurn(async () => {
-      const before = this.disabled
-      const { disabled, returned } = await stepByStep(following(before, snapshots))
-      if (disabled !== before) await this.#write({ ...this.#written, disabled })
-      return returned
-    })
+    const change = async (
+      before: StoredDecisions,
+    ): Promise<ChangedValue<StoredDecisions, FollowedEntries['returned']>> => {
+      const { disabled, returned } = await stepByStep(following(before.disabled, snapshots))
+      return { after: disabled === before.disabled ? before : { ...before, disabled }, result: returned }
+    }
+    return this.#held.follow(change)
   }
 
   /**
-   * Writes or withdraws the approval of a skill; it is on the disk when this returns. Returns true if that is a change.
+   * Writes or withdraws the approval of a skill; it is written when this returns. Returns true if that is a change.
    */
   async approve(source: SourceId, path: string, approval: Approval | undefined): Promise<boolean> {
     return this.#put('approvals', (before) => withApproval(before, source, path, approval))
   }
 
   /**
-   * Writes or removes the naming of a skill by its URI; it is on the disk when this returns. Returns true if that is a
+   * Writes or removes the naming of a skill by its URI; it is written when this returns. Returns true if that is a
    * change.
    */
   async name(source: SourceId, uri: string, naming: Naming | undefined): Promise<boolean> {
@@ -197,12 +197,11 @@ export class DecisionStore {
     part: Part,
     change: (before: StoredDecisions[Part]) => StoredDecisions[Part],
   ): Promise<boolean> {
-    return this.#inTurn(async () => {
-      const before = this.#written[part]
-      const after = change(before)
-      if (after === before) return false
-      await this.#write({ ...this.#written, [part]: after })
-      return true
+    return this.#held.change((before) => {
+      const after = change(before[part])
+      return after === before[part]
+        ? { after: before, result: false }
+        : { after: { ...before, [part]: after }, result: true }
     })
   }
 
@@ -211,29 +210,6 @@ export class DecisionStore {
    * that wait for their turn are one: each poll makes one.
    */
   async mend(): Promise<boolean> {
-    // The decisions are unknown here, because they could not be read. The operator must act first.
-    if (this.#failure !== undefined || this.#loss !== undefined) return false
-    this.#mending ??= this.#inTurn(async () => {
-      this.#mending = undefined
-      const isMended = await this.#files.mend(this.#written)
-      this.#damage = undefined
-      return isMended
-    })
-    return this.#mending
-  }
-
-  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#queue.next(async () => {
-      if (this.#failure !== undefined) throw this.#failure
-      return work()
-    })
-  }
-
-  async #write(after: StoredDecisions): Promise<void> {
-    if (canonicalJson(textForm(after)) !== canonicalJson(textForm(this.#written))) {
-      await this.#files.write(after)
-      this.#loss = undefined
-    }
-    this.#written = after
+    return this.#held.mend()
   }
 }

@@ -11,7 +11,6 @@ import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { ChannelSource } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { writeWhole } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
 import type { Digest } from './objects/object-store.ts'
@@ -95,13 +94,16 @@ export class FollowedLogs {
   async #write(id: LogFollower, { edge, taken, sources, ...rest }: FollowedRecord): Promise<void> {
     const hashes = edge.hashes.map((hash) => Buffer.from(hash).toString('hex'))
     const maps = { taken: [...taken], ...(sources && { sources: [...sources] }) }
-    await this.#state.expectRight()
-    await writeWhole(this.#fileOf(id), canonicalJson({ ...rest, ...maps, size: edge.size, hashes }))
+    await this.#state.writeShared('logs', nameOf(id), canonicalJson({ ...rest, ...maps, size: edge.size, hashes }))
   }
 
   #fileOf(id: LogFollower): string {
-    return this.#state.at('logs', id === 'all-sources' ? 'followed.json' : `${id}.followed.json`)
+    return this.#state.at('logs', nameOf(id))
   }
+}
+
+function nameOf(id: LogFollower): string {
+  return id === 'all-sources' ? 'followed.json' : `${id}.followed.json`
 }
 
 function parseRecord(value: unknown): FollowedRecord | undefined {

@@ -2,7 +2,7 @@ import type { Generation } from '../model/generation.ts'
 import type { Checkouts } from './checkouts/checkouts.ts'
 import type { GenerationObjects, GenerationStore } from './generations.ts'
 import { KeptContents } from './kept-contents.ts'
-import type { ObjectStore, StoreHead } from './objects/object-store.ts'
+import type { LiveObjects, ObjectStore, StoreHead } from './objects/object-store.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
@@ -37,6 +37,8 @@ export interface Collection {
   readonly keep: ReadonlySet<string>
   /** Returns further objects that stay. Called when no publish runs any more. */
   readonly live?: () => Promise<Iterable<string>>
+  /** Collects in another store that has the same generations, before this one does. */
+  readonly also?: (objects: LiveObjects) => Promise<void>
 }
 
 interface Stores {
@@ -57,6 +59,7 @@ export async function collect(stores: Stores, collection: Collection, signal: Ab
     if (kept === undefined) return NOTHING
     const { generations, forgotten, contents } = kept
     for (const digest of (await collection.live?.()) ?? []) contents.live.add(digest)
+    await collection.also?.({ heads: generations, live: contents.live })
     const { objects, bytes, left } = await stores.objects.collect({ heads: generations, live: contents.live })
     const checkouts = await stores.checkouts.keepOnly(contents.digests)
     const freed = await stores.upstreams.keepOnly(contents.upstreamFiles)

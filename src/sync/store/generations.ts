@@ -4,7 +4,8 @@ import { isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
-import type { GenerationCause, Trigger, Generation, HeldSnapshot } from '../model/generation.ts'
+import { TRIGGERS } from '../model/generation.ts'
+import type { GenerationCause, Generation, HeldSnapshot } from '../model/generation.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError, undefinedIfDamaged } from '../model/sync-error.ts'
@@ -20,6 +21,9 @@ import type { SnapshotStore } from './snapshots.ts'
 /** The name of the file in the state folder that changes after each publish. */
 export const HINT = 'current'
 
+/** Commits a head in place of another one before it is served. Rejects with a `SyncError` if it cannot. */
+export type CommitHead = (before: StoreHead | undefined, next: StoreHead) => Promise<void>
+
 /** The generations: each is an object, and the head of the store names the served one. */
 export class GenerationStore {
   readonly #state: StateFolder
@@ -27,12 +31,20 @@ export class GenerationStore {
   readonly #snapshots: SnapshotStore
   readonly #parts: GenerationParts
   readonly #queue = new SerialQueue()
+  #commit: CommitHead = async () => {}
 
   constructor(state: StateFolder, objects: ObjectStore, snapshots: SnapshotStore) {
     this.#state = state
     this.#objects = objects
     this.#snapshots = snapshots
     this.#parts = new GenerationParts(objects)
+  }
+
+  /**
+   * Has each publication committed elsewhere first: a head that this rejects is never served. Only for the one writer.
+   */
+  commitWith(commit: CommitHead): void {
+    this.#commit = commit
   }
 
   /** Returns the served generation. If that is damaged, returns the newest intact one; `undefined` if there is none. */
@@ -106,11 +118,30 @@ export class GenerationStore {
     const digest = await putJson(this.#objects, stored)
     // Checked once more, right before the switch.
     await this.#state.expectRight()
-    if (await this.#objects.swap(head, { sequence: generation.number, generation: digest })) {
-      await this.#hint(generation.number)
-      return generation
-    }
-    throw new SyncError('store-failed', 'Cannot publish: another process has published meanwhile')
+    const next = { sequence: generation.number, generation: digest }
+    await this.#commit(head, next)
+    await this.#replace(head, next)
+    return generation
+  }
+
+  /**
+   * Serves a generation that another process has published, and whose objects are in the store. Calls run in turn. Returns
+   * false, and changes nothing, if this process has published that one or a later one itself meanwhile.
+   */
+  async adopt(next: StoreHead): Promise<boolean> {
+    return this.exclusively(async () => {
+      await this.#state.expectRight()
+      const head = await this.#objects.head()
+      if (head !== undefined && head.sequence >= next.sequence) return false
+      await this.#replace(head, next)
+      return true
+    })
+  }
+
+  async #replace(head: StoreHead | undefined, next: StoreHead): Promise<void> {
+    if (!(await this.#objects.swap(head, next)))
+      throw new SyncError('store-failed', 'Cannot publish: another process has published meanwhile')
+    await this.#hint(next.sequence)
   }
 
   async #expectStored(sources: readonly HeldSnapshot[]): Promise<void> {
@@ -132,19 +163,28 @@ export class GenerationStore {
   }
 
   /** Reads a generation with the digests of its objects; `undefined` if it is damaged. */
-  async outline({ sequence, generation: digest }: StoreHead): Promise<GenerationObjects | undefined> {
-    const bytes = await this.#objects.get(digest).catch(undefinedIfDamaged)
-    const stored = bytes && parseJson(textOf(bytes))
-    if (!isObject(stored)) return undefined
-    const parts = isDigestList(stored['sources']) ? stored['sources'] : []
-    const sources = parts.length === 0 ? heldIn(stored) : await this.#parts.read(parts)
-    const generation = generationOf(stored, sources, sequence)
-    return generation && { generation, objects: [digest, ...parts] }
+  async outline(head: StoreHead): Promise<GenerationObjects | undefined> {
+    return readOutline(this.#objects, head, this.#parts)
   }
 
   async #isWhole(generation: Generation): Promise<boolean> {
     return (await this.#snapshots.missing(generation.sources.map(({ snapshot }) => snapshot))).length === 0
   }
+}
+
+/** Reads a generation with the digests of its objects; `undefined` if it is damaged or not in the store. */
+export async function readOutline(
+  objects: Pick<ObjectStore, 'get'>,
+  { sequence, generation: digest }: StoreHead,
+  parts: Pick<GenerationParts, 'read'>,
+): Promise<GenerationObjects | undefined> {
+  const bytes = await objects.get(digest).catch(undefinedIfDamaged)
+  const stored = bytes && parseJson(textOf(bytes))
+  if (!isObject(stored)) return undefined
+  const digests = isDigestList(stored['sources']) ? stored['sources'] : []
+  const sources = digests.length === 0 ? heldIn(stored) : await parts.read(digests)
+  const generation = generationOf(stored, sources, sequence)
+  return generation && { generation, objects: [digest, ...digests] }
 }
 
 /** A generation, and the digests of the objects that it is stored in. */
@@ -198,17 +238,9 @@ function isCause(value: unknown): value is GenerationCause {
   if (!isObject(value)) return false
   const { action, trigger, source, rewritten } = value
   if (action !== 'update' && action !== 'rollback' && action !== 'withdraw') return false
-  if (typeof trigger !== 'string' || !TRIGGERS.has(trigger)) return false
+  if (typeof trigger !== 'string' || !KNOWN_TRIGGERS.has(trigger)) return false
   if (rewritten !== undefined && rewritten !== true) return false
   return source === undefined || (typeof source === 'string' && isSourceId(source))
 }
 
-const TRIGGERS: ReadonlySet<string> = new Set<Trigger>([
-  'start',
-  'reload',
-  'schedule',
-  'webhook',
-  'change',
-  'call',
-  'command',
-])
+const KNOWN_TRIGGERS: ReadonlySet<string> = new Set(TRIGGERS)

@@ -6,7 +6,6 @@ import { parseJson } from '../../base/json-value.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { writeWhole } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
@@ -14,6 +13,9 @@ import type { StateFolder } from './files/state-folder.ts'
 // read before its store is opened.
 
 const NAME = 'hub-sources.json'
+
+/** The name of the file among those that the processes of a hub share. */
+export const HUB_SOURCES = `logs/${NAME}`
 
 /** The sources of a hub that are followed. */
 export interface HubSourceIds {
@@ -46,6 +48,5 @@ function areIds(value: unknown): value is readonly SourceId[] {
 
 /** Writes the sources, on the disk before it resolves. */
 export async function writeHubSources(state: StateFolder, ids: ListedSources): Promise<void> {
-  await state.expectRight()
-  await writeWhole(state.at('logs', NAME), canonicalJson(ids))
+  await state.writeShared('logs', NAME, canonicalJson(ids))
 }

@@ -63,6 +63,13 @@ export class KeptContents {
   }
 }
 
+/** Returns the objects of the files that a store keeps of the skills, and of the docs. */
+export function fileObjectsOf({ skills, docs }: Partial<Pick<Snapshot, 'skills' | 'docs'>>): readonly string[] {
+  const kept = (skills ?? []).filter((skill) => !isOfUpstream(skill) && skill.standing !== 'withheld')
+  const contents = docs === undefined ? kept : [...kept, docs]
+  return contents.flatMap(({ digest, files }) => (digest === undefined ? [] : files.map(({ sha256 }) => sha256)))
+}
+
 /** The contents of some snapshots. */
 class Named {
   readonly objects = new Set<string>()

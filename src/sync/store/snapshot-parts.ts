@@ -118,6 +118,7 @@ export class SnapshotParts {
     const bytes = await this.#objects.get(digest)
     if (bytes === undefined) throw new Damaged(`Cannot read the part of a snapshot "${digest}": it is not in the store`)
     const skills = skillsIn(bytes, paths)
+    if (skills === undefined) throw new Damaged(`Cannot read the part of a snapshot "${digest}": it is none`)
     this.#remember({ digest, skills })
     return skills
   }
@@ -153,8 +154,9 @@ interface Part {
  * name and the description, and many skills have files at the same paths. That is a sixth of what thousands of skills
  * take.
  */
-function skillsIn(bytes: Uint8Array, paths: Map<string, string>): readonly Skill[] {
-  const skills: StoredSkill[] = JSON.parse(textOf(bytes))
+function skillsIn(bytes: Uint8Array, paths: Map<string, string>): readonly Skill[] | undefined {
+  const skills = storedSkillsIn(bytes)
+  if (skills === undefined) return undefined
   for (const skill of skills) {
     const { path, files, frontmatter: { name, description } = {} } = skill
     if (skill.servedPath === path) skill.servedPath = path
@@ -167,6 +169,17 @@ function skillsIn(bytes: Uint8Array, paths: Map<string, string>): readonly Skill
     }
   }
   return skills
+}
+
+/** `undefined` if the bytes are no array of skills with files. */
+function storedSkillsIn(bytes: Uint8Array): StoredSkill[] | undefined {
+  try {
+    const skills: StoredSkill[] = JSON.parse(textOf(bytes))
+    return Array.isArray(skills) && skills.every((skill) => Array.isArray(skill?.files)) ? skills : undefined
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
 }
 
 /** A skill as it was parsed, not given to anyone yet. */

@@ -46,7 +46,7 @@ export class SnapshotStore {
   async outline(digest: string): Promise<{ readonly snapshot: Snapshot; readonly parts: readonly string[] }> {
     const bytes = await this.#objects.get(digest)
     if (bytes === undefined) throw new Damaged(`Cannot read the snapshot "${digest}": it is not in the store`)
-    const { parts = [], skills = [], ...rest }: SnapshotHead = JSON.parse(textOf(bytes))
+    const { parts = [], skills = [], ...rest } = headIn(bytes, digest)
     return { snapshot: { ...rest, skills }, parts }
   }
 
@@ -81,6 +81,16 @@ export class SnapshotStore {
 /** The object of a snapshot: either the whole snapshot, or the digests of its parts instead of its skills. */
 type SnapshotHead = Omit<Snapshot, 'skills'> &
   Partial<Pick<Snapshot, 'skills'>> & { readonly parts?: readonly string[] }
+
+function headIn(bytes: Uint8Array, digest: string): SnapshotHead {
+  try {
+    const head: SnapshotHead | null = JSON.parse(textOf(bytes))
+    if (typeof head === 'object' && head !== null) return head
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  throw new Damaged(`Cannot read the snapshot "${digest}": it is none`)
+}
 
 /** The label of the objects that are snapshots. */
 export const SNAPSHOT_LABEL = 'snapshot'

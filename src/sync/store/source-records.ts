@@ -7,7 +7,6 @@ import type { SourceId } from '../model/source-id.ts'
 import type { Source } from '../model/source.ts'
 import { isSyncErrorCode, type SyncErrorCode } from '../model/sync-error.ts'
 import type { TrackedRef } from '../model/tracked-ref.ts'
-import { writeWhole } from './files/atomic.ts'
 import { isDiskError } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
@@ -66,13 +65,21 @@ export class SourceRecords {
   }
 
   async write(id: SourceId, record: SourceRecord): Promise<void> {
-    await this.#state.expectRight()
-    await writeWhole(this.#fileOf(id), canonicalJson(record))
+    await this.#state.writeShared('sources', fileNameOf(id), canonicalJson(record))
   }
 
   #fileOf(id: SourceId): string {
-    return this.#state.at('sources', `${id}.json`)
+    return this.#state.at('sources', fileNameOf(id))
   }
+}
+
+function fileNameOf(id: SourceId): string {
+  return `${id}.json`
+}
+
+/** The name of the record among the small files that the processes of a hub share. */
+export function recordNameOf(id: SourceId): string {
+  return `sources/${fileNameOf(id)}`
 }
 
 function parseRecord(text: string): SourceRecord | undefined {

@@ -31,6 +31,20 @@ test('what was published last is current, for this process and for the next', as
   expect(await store.generations.numbers()).toEqual([2, 1])
 })
 
+test('a generation that is served already, or an earlier one, is not adopted', async () => {
+  await using folder = await temporaryFolder()
+  const store = await Store.open(folder.path)
+  await publishSamples(store, NOW, numbered(1))
+  await publishSamples(store, NOW, numbered(2))
+  const heads = await store.objects.heads()
+
+  const adopted = await Promise.all(heads.map(async (head) => store.generations.adopt(head)))
+
+  expect(adopted).toEqual([false, false])
+  expect(await store.objects.heads()).toEqual(heads)
+  expect(await store.generations.current()).toMatchObject({ number: 2 })
+})
+
 /** So many sources with one snapshot. */
 async function manySources(store: Store, count: number): Promise<HeldSnapshot[]> {
   const { snapshot } = await publishSamples(store, NOW, numbered(1))

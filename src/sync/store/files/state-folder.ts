@@ -85,10 +85,22 @@ export async function openExistingState(path: string): Promise<StateFolder | und
   return new StateFolder(root, format)
 }
 
+/** The folders whose small files the processes of a hub share. */
+export const SHARED_FOLDERS = ['sources', 'logs'] as const
+type SharedFolder = (typeof SHARED_FOLDERS)[number]
+
+/** Returns the folder and the file of a shared name, such as `sources/team.json`; `undefined` for any other text. */
+export function sharedPlaceOf(name: string): readonly [SharedFolder, string] | undefined {
+  const [, kind, file] = /^(\w+)\/(\w[\w.-]{0,150}\.(?:json|checkpoint))$/.exec(name) ?? []
+  const folder = SHARED_FOLDERS.find((known) => known === kind)
+  return folder === undefined || file === undefined ? undefined : [folder, file]
+}
+
 /** The folder that survives a restart. Every server reads it; one process writes it. */
 export class StateFolder {
   readonly path: string
   #format: string
+  readonly #changed = new Set<string>()
   /** Scratch folders that could not be removed. */
   readonly #left = new Set<string>()
   #expectRight: () => Promise<void> = async () => {}
@@ -126,6 +138,20 @@ export class StateFolder {
   /** The path of the database of objects. */
   get database(): string {
     return join(this.path, 'store.db')
+  }
+
+  /** Replaces a small file that the processes of a hub share. It is on the disk when this resolves. */
+  async writeShared(folder: SharedFolder, name: string, bytes: string | Uint8Array): Promise<void> {
+    await this.expectRight()
+    await writeWhole(this.at(folder, name), bytes)
+    this.#changed.add(`${folder}/${name}`)
+  }
+
+  /** Returns the names of the shared files that were written since the last call, such as `sources/team.json`. */
+  takeChanged(): readonly string[] {
+    const changed = [...this.#changed]
+    this.#changed.clear()
+    return changed
   }
 
   /** Returns the absolute path of an entry in the state folder. */

@@ -49,6 +49,15 @@ export class HeadRows {
     })
   }
 
+  /** Adds an earlier head, unless there is one of its sequence. */
+  addEarlier(head: StoreHead): void {
+    this.#inTransaction('copy generations', () => {
+      const newest = this.#head()
+      const isThere = this.#all.all().some((row) => headIn(row).sequence === head.sequence)
+      if (newest !== undefined && head.sequence < newest.sequence && !isThere) this.#insert(head)
+    })
+  }
+
   /** Forgets the earlier heads whose sequence is not kept. */
   forgetEarlier(kept: ReadonlySet<number>): void {
     this.#inTransaction('forget generations', () => {

@@ -142,6 +142,14 @@ export class SqliteObjects implements ObjectStore {
     }
   }
 
+  async *each(digests: Iterable<Digest>): AsyncGenerator<Uint8Array> {
+    for (const digest of digests) {
+      const bytes = await this.get(digest)
+      if (bytes === undefined) throw new Damaged(`Cannot read the object "${digest}": it is not in the store`)
+      yield bytes
+    }
+  }
+
   async missing(digests: Iterable<Digest>): Promise<readonly Digest[]> {
     const missing: Digest[] = []
     for (const slice of slicesOf(digests, AT_ONCE, () => 1)) {
@@ -174,6 +182,11 @@ export class SqliteObjects implements ObjectStore {
   /** Takes the heads of an earlier store over, in place of all that are there. Only before the store is used. */
   async adopt(heads: readonly StoreHead[]): Promise<void> {
     this.#connection.heads.adopt(heads)
+  }
+
+  /** Adds an earlier head, whose objects are all in the store, unless there is one of its sequence. */
+  async addEarlier(head: StoreHead): Promise<void> {
+    this.#connection.heads.addEarlier(head)
   }
 
   async collect({ heads, live }: LiveObjects): Promise<CollectedObjects> {

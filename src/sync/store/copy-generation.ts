@@ -1,0 +1,103 @@
+import type { SourceId } from '../model/source-id.ts'
+import { undefinedIfDamaged } from '../model/sync-error.ts'
+import { expectSkills, expectSnapshot } from './expect-copied.ts'
+import { GenerationParts } from './generation-parts.ts'
+import { readOutline } from './generations.ts'
+import { fileObjectsOf } from './kept-contents.ts'
+import type { Digest, ObjectStore, StoreHead } from './objects/object-store.ts'
+import { SNAPSHOT_LABEL, SnapshotStore } from './snapshots.ts'
+
+/** The stores between which a generation is copied. */
+export interface CopiedStores {
+  readonly from: ObjectStore
+  readonly to: ObjectStore
+}
+
+/**
+ * Copies a generation with all that it names into another store, and returns the number of new objects. What the present
+ * head of that store has in common with it is not read: it is there whole. All else is looked up, since a collection may
+ * have removed a part of it. The caller holds a lease of both stores. Throws `Damaged` if the first one lacks something.
+ */
+export async function copyGeneration(head: StoreHead, stores: CopiedStores, signal: AbortSignal): Promise<number> {
+  const { from, to } = stores
+  const outline = await readOutline(from, head, new GenerationParts(from))
+  // Reading it again tells why.
+  if (outline === undefined) return copyObjects([head.generation], stores, signal)
+  const present = await snapshotsAt(to)
+  let copied = 0
+  for (const { source, snapshot } of outline.generation.sources) {
+    const before = present.get(source)
+    if (before !== snapshot) copied += await copySnapshot(snapshot, { ...stores, before }, signal)
+  }
+  // The generation itself is the first.
+  return copied + (await copyObjects(await to.missing(outline.objects.toReversed()), stores, signal))
+}
+
+/** The snapshots of the present head, by source. */
+async function snapshotsAt(store: ObjectStore): Promise<ReadonlyMap<SourceId, Digest>> {
+  const head = await store.head()
+  const outline = head && (await readOutline(store, head, new GenerationParts(store)))
+  return new Map(outline?.generation.sources.map(({ source, snapshot }) => [source, snapshot]))
+}
+
+/** `before`: the snapshot of the source that the second store has whole. */
+interface SnapshotCopy extends CopiedStores {
+  readonly before: Digest | undefined
+}
+
+async function copySnapshot(digest: Digest, copy: SnapshotCopy, signal: AbortSignal): Promise<number> {
+  const { from, to, before } = copy
+  const reading = new SnapshotStore(from)
+  const { snapshot, parts } = await reading.outline(digest)
+  expectSnapshot(snapshot, digest)
+  const whole = before === undefined ? undefined : await new SnapshotStore(to).outline(before).catch(undefinedIfDamaged)
+  const known = new Set(whole?.parts)
+  const newParts = parts.filter((part) => !known.has(part))
+  const files = new Set(fileObjectsOf(snapshot))
+  for (const part of newParts) {
+    const skills = await reading.part(part)
+    expectSkills(skills, part)
+    for (const file of fileObjectsOf({ skills })) files.add(file)
+  }
+  const objects = [...(await to.missing(files)), ...(await to.missing(newParts))]
+  const copied = await copyObjects(objects, copy, signal)
+  return copied + (await copyObjects(await to.missing([digest]), copy, signal, SNAPSHOT_LABEL))
+}
+
+/** Copies those objects of a snapshot that the second store lacks, or that are damaged there. */
+export async function restoreSnapshot(digest: Digest, stores: CopiedStores, signal: AbortSignal): Promise<void> {
+  const { from, to } = stores
+  const reading = new SnapshotStore(from)
+  const { snapshot, parts } = await reading.outline(digest)
+  const objects = new Set([...fileObjectsOf(snapshot), ...parts])
+  for (const part of parts) for (const file of fileObjectsOf({ skills: await reading.part(part) })) objects.add(file)
+  const damaged: Digest[] = []
+  for (const object of objects) if ((await to.get(object).catch(undefinedIfDamaged)) === undefined) damaged.push(object)
+  await copyObjects(damaged, stores, signal)
+}
+
+async function copyObjects(
+  digests: readonly Digest[],
+  { from, to }: CopiedStores,
+  signal: AbortSignal,
+  label?: string,
+): Promise<number> {
+  let batch: Uint8Array[] = []
+  let bytes = 0
+  const flush = async (): Promise<void> => {
+    signal.throwIfAborted()
+    if (batch.length > 0) await to.put(batch, label)
+    ;[batch, bytes] = [[], 0]
+  }
+  for await (const object of from.each(digests)) {
+    batch.push(object)
+    bytes += object.byteLength
+    if (bytes >= BATCH_BYTES || batch.length >= BATCH_OBJECTS) await flush()
+  }
+  await flush()
+  return digests.length
+}
+
+/** One write. */
+const BATCH_BYTES = 2 ** 22
+const BATCH_OBJECTS = 1_000

@@ -1,0 +1,8 @@
+import { SyncError } from '../../model/sync-error.ts'
+
+/** The database of a hub could not be used, for a while or at all. */
+export class DatabaseFailure extends SyncError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('store-failed', message, options)
+  }
+}

@@ -1,0 +1,79 @@
+import type { QueryResultRow } from 'pg'
+import { timeIn } from './leadership.ts'
+import type { PostgresDatabase } from './postgres-database.ts'
+
+/** The row of one process of the hub. */
+export interface StoredReplica {
+  readonly id: string
+  /** The name of its machine. */
+  readonly machine: string
+  /** The version of its program. */
+  readonly program: string
+  readonly started: Date
+  readonly seen: Date
+  /** The sequence of the head that it serves. */
+  readonly sequence: number
+}
+
+/** The state that a process shows the others. */
+export interface ShownReplica extends Pick<StoredReplica, 'machine' | 'program' | 'sequence'> {
+  /** The version of the database that it serves. */
+  readonly version: number
+}
+
+/** The rows by which the processes of a hub see each other. */
+export class ReplicaRows {
+  readonly #database: PostgresDatabase
+  readonly #id: string
+
+  /** `id`: that of this process. */
+  constructor(database: PostgresDatabase, id: string) {
+    this.#database = database
+    this.#id = id
+  }
+
+  /** Shows that this process runs. Call it every five seconds: one that was not seen for 15 seconds counts as dead. */
+  async show({ machine, program, sequence, version }: ShownReplica): Promise<void> {
+    await this.#database.query('show that this process runs', SHOW, [this.#id, machine, program, sequence, version])
+  }
+
+  /** Returns the processes that were seen within the last hour, and forgets all others. */
+  async all(): Promise<readonly StoredReplica[]> {
+    return (await this.#database.query('list the processes', ALL)).map(replicaIn)
+  }
+
+  /** True if no other process that lives serves less than this version of the database. */
+  async areAt(version: number): Promise<boolean> {
+    return (await this.#database.query('find who is behind', BEHIND, [this.#id, version])).length === 0
+  }
+
+  /** Removes the row of this process. */
+  async leave(): Promise<void> {
+    await this.#database.query('leave', 'DELETE FROM skillsyncd.replica WHERE id = $1', [this.#id])
+  }
+}
+
+const SHOW = `
+  INSERT INTO skillsyncd.replica (id, name, program, started, seen, sequence, version)
+  VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp(), $4, $5)
+  ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, sequence = excluded.sequence, version = excluded.version`
+
+const BEHIND = `
+  SELECT id FROM skillsyncd.replica
+  WHERE id <> $1 AND version < $2 AND seen > clock_timestamp() - interval '15 seconds' LIMIT 1`
+
+const ALL = `
+  WITH old AS (DELETE FROM skillsyncd.replica WHERE seen < clock_timestamp() - interval '1 hour')
+  SELECT id, name, program, started, seen, sequence FROM skillsyncd.replica
+  WHERE seen >= clock_timestamp() - interval '1 hour' ORDER BY started, id`
+
+function replicaIn({ id, name, program, started, seen, sequence }: QueryResultRow): StoredReplica {
+  return {
+    id: String(id),
+    machine: String(name),
+    program: String(program),
+    started: timeIn(started),
+    seen: timeIn(seen),
+    sequence: Number(sequence),
+  }
+}

@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PostgresDatabase } from '../../../../src/sync/store/postgres/postgres-database.ts'
+import { SharedDocuments } from '../../../../src/sync/store/postgres/shared-documents.ts'
+import { fillSharedState, readSharedState } from '../../../../src/sync/store/postgres/shared-state.ts'
+import { postgresPrograms, startPostgres } from '../../../support/postgres.ts'
+import type { Postgres } from '../../../support/postgres.ts'
+
+const programs = await postgresPrograms()
+
+describe.skipIf(programs === undefined)('the state in a database', () => {
+  let server: Postgres
+  beforeAll(async () => {
+    server = await startPostgres(programs ?? '')
+  }, 120_000)
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]()
+  }, 120_000)
+
+  test('a log of more lines than one statement has is written and read whole, and in its order', async () => {
+    await using database = await PostgresDatabase.open({ url: await server.createDatabase() })
+    const lines = Array.from({ length: 20_001 }, (_, index) => `line ${index}`)
+
+    await fillSharedState(database, { heads: [], documents: [], logs: [{ name: 'log', lines }] })
+
+    expect((await readSharedState(database)).logs).toEqual([{ name: 'log', lines }])
+  })
+
+  test('a document that another process has changed meanwhile stays, and no process has to read again', async () => {
+    await using database = await PostgresDatabase.open({ url: await server.createDatabase() })
+    const documents = new SharedDocuments(database)
+    const first = await documents.swap('decisions', 0, Buffer.from('first'))
+    const version = 'SELECT version FROM skillsyncd.present'
+    const before = await database.query('look', version)
+
+    const swaps = [documents.swap('decisions', 0, Buffer.from('late')), documents.swap('other', 7, undefined)]
+
+    expect(await Promise.all(swaps)).toEqual([undefined, undefined])
+    expect(await database.query('look', version)).toEqual(before)
+    expect(await documents.read('decisions')).toMatchObject({ version: first })
+  })
+})
