@@ -4,7 +4,8 @@ import { consistencyProof, inclusionProof, isSameHash, treeRoot } from '../log/m
 import type { NoteSigner } from '../log/signed-note.ts'
 import { bundleOf, entriesPath, tileBytes, TILE_WIDTH } from '../log/tiles.ts'
 import type { Tile } from '../log/tiles.ts'
-import { encodeEntry } from './channel-entry.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { encodeEntry, parseEntry } from './channel-entry.ts'
 import type { ChannelEntry } from './channel-entry.ts'
 import { LogFile } from './log-file.ts'
 import type { EntryProof } from './served-proof.ts'
@@ -53,8 +54,36 @@ export class ChannelLog {
 
   /** Appends an entry. It must not be signed by any caller before this resolves. */
   async append(entry: ChannelEntry): Promise<void> {
-    await this.#file.append(entry)
+    await this.#file.append([entry])
     this.#add(entry)
+  }
+
+  /** The lines of the entries from this index on, without line breaks. */
+  lines(index: number): readonly string[] {
+    return this.since(index).map(lineOf)
+  }
+
+  /**
+   * Takes over lines that another process has appended to this log, from this index on. Those that are here already must
+   * be the same; nothing is ever replaced. Throws `store-failed`, and takes none of them, if a line differs.
+   */
+  async takeOver(lines: readonly string[], index: number): Promise<void> {
+    const known = this.lines(index).slice(0, lines.length)
+    const other = known.findIndex((line, at) => line !== lines[at])
+    if (other !== -1) throw this.#refusal(`its line ${index + other + 1} is another one than that of the database`)
+    const added = lines.slice(known.length).map((line, at) => {
+      const entry = parseEntry(Buffer.from(line))
+      if (entry !== undefined && lineOf(entry) === line) return entry
+      throw this.#refusal(`the database has no entry at line ${this.size + at + 1}`)
+    })
+    if (added.length === 0) return
+    await this.#file.append(added)
+    for (const entry of added) this.#add(entry)
+  }
+
+  #refusal(why: string): SyncError {
+    const message = `Cannot use the log "${this.#file.path}": ${why}; nothing is published from it. If the log of the database is the right one, stop this process, move the file away and start again`
+    return new SyncError('store-failed', message)
   }
 
   /** The signed head of the log, as its followers get it. */
@@ -104,4 +133,8 @@ export class ChannelLog {
     this.#entries.push(entry)
     this.#hashes.append(encodeEntry(entry))
   }
+}
+
+function lineOf(entry: ChannelEntry): string {
+  return encodeEntry(entry).toString().slice(0, -1)
 }

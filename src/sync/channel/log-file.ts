@@ -36,12 +36,16 @@ export class LogFile {
     return { file: new LogFile(path, whole), entries }
   }
 
-  /** Appends an entry, which is on the disk when this resolves. */
-  async append(entry: ChannelEntry): Promise<void> {
-    const line = encodeEntry(entry)
-    await this.#write(line).catch(cannot(`write "${this.#path}"`))
+  get path(): string {
+    return this.#path
+  }
+
+  /** Appends entries, which are on the disk when this resolves. */
+  async append(entries: readonly ChannelEntry[]): Promise<void> {
+    const lines = Buffer.concat(entries.map(encodeEntry))
+    await this.#write(lines).catch(cannot(`write "${this.#path}"`))
     if (this.#bytes === 0) await syncFolder(dirname(this.#path))
-    this.#bytes += line.length
+    this.#bytes += lines.length
   }
 
   /** Throws if lines were taken away, or if another process has appended a whole one, which must not be cut off. */
@@ -57,14 +61,14 @@ export class LogFile {
     throw new SyncError('store-failed', `Cannot write the log "${this.#path}": another process has written to it`)
   }
 
-  async #write(line: Uint8Array): Promise<void> {
+  async #write(lines: Uint8Array): Promise<void> {
     // A log that was removed must not begin anew behind its followers.
     const flags = constants.O_RDWR | constants.O_APPEND | (this.#bytes === 0 ? constants.O_CREAT : 0)
     const handle = await open(this.#path, flags, 0o600)
     try {
       await this.#expectAsWritten(handle)
       await handle.truncate(this.#bytes)
-      await handle.writeFile(line)
+      await handle.writeFile(lines)
       await handle.sync()
     } finally {
       await handle.close()

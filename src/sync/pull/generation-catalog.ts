@@ -9,6 +9,8 @@ import type { Generation } from '../model/generation.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { DecisionStore } from '../store/decisions.ts'
+import type { GenerationStore } from '../store/generations.ts'
+import type { SnapshotStore } from '../store/snapshots.ts'
 import type { Store } from '../store/store.ts'
 import { everServed, loadGeneration } from './load-generation.ts'
 import type { Admission, Loss } from './load-generation.ts'
@@ -39,12 +41,19 @@ export async function currentState(
   return { catalog: await stepByStep(catalog), lost: loaded?.lost ?? (await everServed(store, sources)) }
 }
 
+/** The part of a store that has earlier generations. */
+export interface PastStore {
+  readonly generations: Pick<GenerationStore, 'read'>
+  readonly snapshots: Pick<SnapshotStore, 'readWhole'>
+  readonly decisions: Pick<DecisionStore, 'disabled'>
+}
+
 /**
  * The catalog of an earlier generation; `undefined` if it is no longer whole. `sources`: its sources, each with the
  * skills that were disabled. If that is unknown, all sources, without the skills that are disabled now.
  */
 export async function pastCatalog(
-  store: Store,
+  store: PastStore,
   number: number,
   sources?: readonly (readonly string[])[],
 ): Promise<Catalog | undefined> {

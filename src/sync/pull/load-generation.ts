@@ -45,16 +45,20 @@ function wasServed(record: SourceRecord | undefined): boolean {
   return record?.lastSuccess !== undefined && record.condition === undefined
 }
 
-/** Loads the stored content of the sources, in their order; content of other sources is left out. */
+/**
+ * Loads the stored content of the sources, in their order; content of other sources is left out. `known`: what is in
+ * memory already.
+ */
 export async function loadGeneration(
   store: Store,
   order: readonly SourceId[],
   admission: Admission,
+  known: ReadonlyMap<SourceId, Current> = new Map(),
 ): Promise<LoadedGeneration | undefined> {
   for (let loads = 1; ; loads += 1) {
     const generation = await store.generations.newest()
     if (generation === undefined) return undefined
-    const { isWhole, ...loaded } = await loadOf({ store, generation }, order, admission)
+    const { isWhole, ...loaded } = await loadOf({ store, generation, known }, order, admission)
     if (isWhole || loads === MOST_LOADS) return loaded
     // Missing content can have been collected meanwhile only if another generation is served by now; otherwise it is
     // damage.
@@ -65,8 +69,14 @@ export async function loadGeneration(
 /** If another process publishes and collects as fast as this reads, nothing exists for long enough. */
 const MOST_LOADS = 8
 
+interface Loading {
+  readonly store: Store
+  readonly generation: Generation
+  readonly known: ReadonlyMap<SourceId, Current>
+}
+
 async function loadOf(
-  { store, generation }: { readonly store: Store; readonly generation: Generation },
+  { store, generation, known }: Loading,
   order: readonly SourceId[],
   { admits }: Admission,
 ): Promise<LoadedGeneration & { readonly isWhole: boolean }> {
@@ -78,7 +88,10 @@ async function loadOf(
   const all = await Promise.all(
     sources.map(async (source) => ({
       source,
-      found: (await currentIn(store, heldBySource.get(source))) ?? (await earlierOf(store, source, generation)),
+      found:
+        knownAs(heldBySource.get(source), known) ??
+        (await currentIn(store, heldBySource.get(source))) ??
+        (await earlierOf(store, source, generation)),
     })),
   )
   for (const { source, found } of all) {
@@ -92,6 +105,12 @@ async function loadOf(
   const isWhole = lost.length === 0
   const before = order.filter((id) => generation.lost?.includes(id) && !sources.includes(id))
   return { generation: served, held, refused, lost: [...lost, ...before.map(withNothing)], isWhole }
+}
+
+/** `undefined` if another snapshot of the source is in memory, or none. */
+function knownAs(held: HeldSnapshot | undefined, known: ReadonlyMap<SourceId, Current>): Current | undefined {
+  const current = held && known.get(held.source)
+  return held !== undefined && current?.held.snapshot === held.snapshot ? { ...current, held } : undefined
 }
 
 /** Returns the content of the newest generation before that has it whole: it is old, and its age shows that. */

@@ -201,6 +201,19 @@ export class Publisher {
     })
   }
 
+  /** Takes over the head of the store, which another process has published. What it lacks is lost until it comes again. */
+  async adopt(admission: Admission): Promise<void> {
+    await this.#inTurn(NEVER, async () => {
+      const loaded = await loadGeneration(this.#store, this.#order, admission, this.#current)
+      if (loaded === undefined) return
+      this.#current = new Map(loaded.held.map((entry) => [entry.held.source, entry]))
+      this.#generation = loaded.generation
+      this.#lost = loaded.lost
+      this.#built = undefined
+      await this.#build()
+    })
+  }
+
   /** Returns the unchanged sources whose snapshots the store has lost. */
   async #missing(changed: Changed): Promise<readonly Current[]> {
     const unchanged = [...this.#current.values()].filter(({ held }) => !changed.has(held.source))
