@@ -24,8 +24,24 @@ export interface Principal {
   readonly scopes: ReadonlySet<Scope>
   /** The packs that the principal sees; nothing else exists for it. `undefined`: it sees everything. */
   readonly packs?: ReadonlySet<string>
+  /** The limits of an access token of an authorization server, by which other processes of a hub know its end. */
+  readonly term?: PrincipalTerm
   /** True if the token has expired or was revoked. Long-lived work, such as a stream, ends then. */
   readonly isOver?: () => boolean
+}
+
+/** The end of a principal by the clock of the wall, and whether the hub had packs, which its scopes depend on. */
+export interface PrincipalTerm {
+  readonly endMs: number
+  readonly hadPacks: boolean
+}
+
+/**
+ * True if a principal of this term must authenticate again. The first pack, and the removal of the last one, change what
+ * its token opens.
+ */
+export function isTermOver({ endMs, hadPacks }: PrincipalTerm, now: Date, hasPacks: boolean): boolean {
+  return now.getTime() >= endMs || hasPacks !== hadPacks
 }
 
 /** True if the principal has the scope. Metrics cover everything, so a principal limited to packs never has them. */

@@ -11,17 +11,33 @@ export type ChangesListener = (changes: Changes, catalog: Catalog, before: Catal
 /** Prepares the work and the notifications for the step from one catalog to another. */
 export type Preparing = (before: Catalog, catalog: Catalog) => Steps<unknown>
 
-/** Receives every served catalog, even without changes, after all listeners are notified. */
+/** Receives every served catalog, even without changes. */
 export type Watcher = (before: Catalog, catalog: Catalog) => void
+
+/** Calls back once clients may be notified of what is served by now; all calls in their order. */
+export type NotificationHold = (notify: () => void) => void
 
 /** The catalog being served. The only mutable cell between sync and serve. */
 export class Registry {
   #catalog: Catalog = EMPTY_CATALOG
+  #notified: Catalog = EMPTY_CATALOG
+  readonly #hold: NotificationHold
   readonly #listeners = new Map<ChangesListener, Preparing | undefined>()
   readonly #watchers = new Map<Watcher, Preparing | undefined>()
+  readonly #recorders = new Set<Watcher>()
+
+  /** `hold`: for a hub of several processes. A notified client may read at one that serves the change a moment later. */
+  constructor(hold: NotificationHold = (notify) => notify()) {
+    this.#hold = hold
+  }
 
   get catalog(): Catalog {
     return this.#catalog
+  }
+
+  /** The catalog that clients were last notified of. It is the served one, or one before it while notifications are held. */
+  get notified(): Catalog {
+    return this.#notified
   }
 
   /**
@@ -45,11 +61,18 @@ export class Registry {
   publish(next: Catalog): void {
     const before = this.#catalog
     this.#catalog = next
-    if (this.#listeners.size > 0) this.#tell(before, next)
+    // No client knows an earlier catalog than the first one.
+    const hold: NotificationHold = before === EMPTY_CATALOG ? (notify) => notify() : this.#hold
+    hold(() => this.#tell(before, next))
     for (const watcher of this.#watchers.keys()) watcher(before, next)
+    hold(() => {
+      for (const recorder of this.#recorders) recorder(before, next)
+    })
   }
 
   #tell(before: Catalog, next: Catalog): void {
+    this.#notified = next
+    if (this.#listeners.size === 0) return
     const changes = diff(before, next)
     if (!isEmpty(changes)) for (const listener of this.#listeners.keys()) listener(changes, next, before)
   }
@@ -70,5 +93,11 @@ export class Registry {
   watch(watcher: Watcher, preparing?: Preparing): Disposable {
     this.#watchers.set(watcher, preparing)
     return { [Symbol.dispose]: () => void this.#watchers.delete(watcher) }
+  }
+
+  /** Calls back after the listeners, and those of views, were notified of a catalog, until the value is disposed. */
+  record(recorder: Watcher): Disposable {
+    this.#recorders.add(recorder)
+    return { [Symbol.dispose]: () => void this.#recorders.delete(recorder) }
   }
 }

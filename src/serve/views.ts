@@ -8,6 +8,7 @@ import type { Snapshot } from '../sync/model/snapshot.ts'
 import { NO_HOLDER, Shares } from './fair-shares.ts'
 import type { ShareHolder } from './fair-shares.ts'
 import { Registry } from './registry.ts'
+import type { NotificationHold } from './registry.ts'
 
 /** The set of visible packs as one string: their ids in order. The empty string means everything, in packs or not. */
 export type ViewName = string
@@ -82,15 +83,16 @@ export class Views {
   /** The least recently used view comes first. */
   readonly #held = new Map<ViewName, Held>()
   readonly #now: () => number
+  readonly #registryHold: NotificationHold | undefined
   #use: ViewUse = { of: () => undefined, end: () => {} }
   #packs: ReadonlyMap<string, Pack> = new Map()
   #choices: Choices = {}
 
-  /** `now`: a monotonic clock in milliseconds. */
-  constructor(whole: Registry, now: () => number) {
+  /** `now`: a monotonic clock in milliseconds. `hold`: that of the registry of everything. */
+  constructor(whole: Registry, now: () => number, hold?: NotificationHold) {
     this.#whole = whole
     this.#now = now
-    // This watcher runs before those that record the notifications: by then all views are notified.
+    this.#registryHold = hold
     whole.watch(
       (_, catalog) => {
         for (const [view, registry] of this.#registries) registry.publish(this.#next(catalog, view))
@@ -155,7 +157,7 @@ export class Views {
     if (view === WHOLE) return this.#whole
     const known = this.#registries.get(view)
     if (known !== undefined) return known
-    const registry = new Registry()
+    const registry = new Registry(this.#registryHold)
     registry.publish(this.#next(this.#whole.catalog, view))
     this.#registries.set(view, registry)
     if (!this.#held.has(view)) this.#hold(view, NO_HOLDER)

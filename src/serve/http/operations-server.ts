@@ -29,6 +29,8 @@ export interface OperationsOptions extends ListenerOptions {
   readonly metrics?: MetricsText | undefined
   readonly unready: () => readonly Unready[]
   readonly isReadOnly?: () => boolean
+  /** True if the processes of the hub cannot reach the store that they share. */
+  readonly isApart?: () => boolean
   readonly access: AccessRules
   readonly meter?: Meter | undefined
 }
@@ -38,7 +40,7 @@ export interface OperationsOptions extends ListenerOptions {
  * browsers.
  */
 export async function serveOperations(options: OperationsOptions): Promise<HttpListener> {
-  const { host, names, webhooks, metrics, unready, isReadOnly, access, meter } = options
+  const { host, names, webhooks, metrics, unready, isReadOnly, isApart, access, meter } = options
   const guard = new Guard({ ...names, host })
   const holderOf = holdersBehind(new TrustedProxies(options.trustedProxies ?? []))
   const isHook = ({ url = '/' }: IncomingMessage): boolean => url.startsWith('/hooks/')
@@ -48,7 +50,7 @@ export async function serveOperations(options: OperationsOptions): Promise<HttpL
     answered: (_, response, { route }) => meter?.answered(route ?? NO_ROUTE, statusTo(response)),
     routes: {
       ...hookRoutes(webhooks),
-      ...healthRoutes({ unready, isReadOnly, isOpen: !access.isTokenRequired }),
+      ...healthRoutes({ unready, isReadOnly, isApart, isOpen: !access.isTokenRequired }),
       ...(metrics !== undefined && metricsRoutes(metrics)),
     },
     nothingHere: 'Nothing is served at this path',

@@ -2,6 +2,7 @@ import { Marketplaces } from '../marketplace/marketplaces.ts'
 import type { MarketplaceHost, MarketplaceParts } from '../marketplace/marketplaces.ts'
 import type { Serving } from '../mcp/core/methods.ts'
 import { PageSessions } from '../page/http/login-sessions.ts'
+import type { SharedPageSessions } from '../page/http/login-sessions.ts'
 import { webRoutesOf } from '../page/http/web-routes.ts'
 import type { WebOptions } from '../page/http/web-routes.ts'
 import type { Registry } from '../registry.ts'
@@ -17,9 +18,8 @@ import type { Rate, RateLimit } from './access/rate-limit.ts'
 import { marketplaceRoutes } from './git/marketplace-routes.ts'
 import { mcpRoutes } from './mcp/mcp-routes.ts'
 import { NO_SESSION_LOG } from './mcp/session-store.ts'
-import type { SessionLog } from './mcp/session-store.ts'
+import type { SessionLimits, SessionLog } from './mcp/session-store.ts'
 import { Sessions } from './mcp/sessions.ts'
-import type { SessionLimits } from './mcp/sessions.ts'
 import { ViewHubs } from './mcp/view-hubs.ts'
 import { channelRoutes } from './routes/channel-routes.ts'
 import type { ChannelHost } from './routes/channel-routes.ts'
@@ -63,10 +63,14 @@ export interface HttpOptions extends ListenerOptions {
   readonly channels?: ChannelHost | undefined
   /** The authorization server whose tokens are accepted in addition to ours. */
   readonly oauth?: OAuthOptions
+  /** The page sessions that other processes of the hub know too; by default, only this process knows its own. */
+  readonly pageSessions?: SharedPageSessions | undefined
   /** Returns the reasons for not being ready. By default, the only reason is a missing generation. */
   readonly unready?: () => readonly Unready[]
   /** True if the disk refuses writes, so that nothing new is served. */
   readonly isReadOnly?: () => boolean
+  /** True if the processes of the hub cannot reach the store that they share. */
+  readonly isApart?: () => boolean
 }
 
 /** Limits and timeouts for clients. */
@@ -197,7 +201,7 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
     rooms,
     streams,
     sessions,
-    signedIn: new PageSessions(now),
+    signedIn: new PageSessions(now, options.pageSessions),
     rate: rateOf(options),
     turns: new RequestTurns(now, options.spentMs),
     marketplaces: new Marketplaces(),
@@ -212,7 +216,7 @@ function note(
 ): readonly Disposable[] {
   return [
     serving.registry.watch(() => marketplaces.prepare(onError)),
-    serving.registry.watch((before, catalog) => sessions.told(rooms.markOf(before), rooms.markOf(catalog))),
+    serving.registry.record((before, catalog) => sessions.told(rooms.markOf(before), rooms.markOf(catalog))),
     every(SWEEP_MS, () => sessions.sweep()),
   ]
 }
@@ -294,8 +298,8 @@ function marketplacePartsOf(
 }
 
 /** Returns the options of the health checks. If MCP needs a token, their details are withheld too. */
-function healthOf({ registry }: Serving, { unready, isReadOnly, access }: HttpOptions): HealthOptions {
-  return { unready: unready ?? (() => unlessServed(registry)), isReadOnly, isOpen: !access.isTokenRequired }
+function healthOf({ registry }: Serving, { unready, isReadOnly, isApart, access }: HttpOptions): HealthOptions {
+  return { unready: unready ?? (() => unlessServed(registry)), isReadOnly, isApart, isOpen: !access.isTokenRequired }
 }
 
 function unlessServed({ catalog }: Registry): readonly Unready[] {

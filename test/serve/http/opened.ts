@@ -1,7 +1,6 @@
 import { NO_SESSION_LOG } from '../../../src/serve/http/mcp/session-store.ts'
-import type { SessionLog } from '../../../src/serve/http/mcp/session-store.ts'
+import type { SessionLimits, SessionLog } from '../../../src/serve/http/mcp/session-store.ts'
 import { Sessions } from '../../../src/serve/http/mcp/sessions.ts'
-import type { SessionLimits } from '../../../src/serve/http/mcp/sessions.ts'
 import { ViewHubs } from '../../../src/serve/http/mcp/view-hubs.ts'
 import type { Hub } from '../../../src/serve/mcp/events/subscriptions.ts'
 import type { Forms } from '../../../src/serve/mcp/resources/forms.ts'

@@ -69,6 +69,8 @@ export class McpEndpoint {
     if (Array.isArray(json) && refuseBatch(json, this.#parts.batches, { request, response, principal })) return
     await this.#parts.ready(json, () => disconnectSignal(response))
     if (!hasRoom(response, this.#parts.announced(body.json))) return sendBusy(response, idOf(body.json))
+    const bringing = this.#parts.legacy.bring(request, response, principal)
+    if (bringing !== undefined && (await bringing)) return
     const plain = this.#plain.read(body.json, request.headers)
     if (plain !== undefined && (await this.#parts.shortcut.answer(plain, principal, request, response))) return
     const route =

@@ -20,7 +20,9 @@ import type { EventStreams } from '../server/event-stream.ts'
 import { sendError, sendJson, sendJsonPieces, sendNoStream, sendStatus } from '../server/response.ts'
 import { answerBatch, piecesOf } from './batch.ts'
 import type { RpcAnswer, BatchBounds, BatchServer } from './batch.ts'
-import type { Session } from './session.ts'
+import { GuestSession } from './guest-session.ts'
+import type { NotBrought } from './guest-sessions.ts'
+import { Session } from './session.ts'
 import type { SessionsOfView } from './sessions.ts'
 
 export const SESSION_HEADER = 'mcp-session-id'
@@ -72,22 +74,50 @@ export class LegacyEdge {
     const answer = Array.isArray(body)
       ? await answerBatch(requests, { serve, turn, unserved }, this.#parts.batches, signal)
       : piecesOf(await serve(first, (answer) => answer))
-    await session.written
+    if (requests.some(({ method }) => PROMISING.has(method))) await session.written
     sendJsonPieces(response, 200, answer)
   }
 
+  /**
+   * Brings the session of the request, if another process of the hub may have it; `undefined` if not. Resolves to true if
+   * the request was answered, because that is not possible now.
+   */
+  bring(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+    forStream = false,
+  ): Promise<boolean> | undefined {
+    const id = request.headers[SESSION_HEADER]
+    const { sessions } = this.#parts
+    if (typeof id !== 'string' || !sessions.isToBring(id, forStream)) return undefined
+    return sessions.bring(id, principal?.id, forStream).then((why) => {
+      if (why !== undefined) sendNotBrought(response, why)
+      return why !== undefined || response.destroyed
+    })
+  }
+
   /** GET: opens the stream of a session's notifications. */
-  openStream(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): void {
+  async openStream(
+    request: IncomingMessage,
+    response: ServerResponse,
+    principal: Principal | undefined,
+  ): Promise<void> {
+    // A request that cannot have a stream does not take the session from the process that has it.
+    const isTaken = acceptsEvents(request) && refusalOfStream(response) === undefined
+    if ((await this.bring(request, response, principal, isTaken)) === true) return
     const session = this.#sessionOf(request, response, principal)
     if (session === undefined) return
     if (!acceptsEvents(request))
       return sendError(response, { status: 406, code: -32000, message: 'The client must accept text/event-stream' })
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) return sendError(response, { status: 400, code: -32000, message: refusal })
-    if (session.isListening)
+    if (session instanceof Session && session.isListening)
       return sendError(response, { status: 409, code: -32000, message: 'The session has a stream already' })
     const holder = this.#parts.batches.holderOf(request, principal)
     if (!this.#parts.streams.hasRoomFor(holder)) return sendNoStream(response)
+    // Another request for its stream, at another process, has taken it away again.
+    if (session instanceof GuestSession) return sendNotBrought(response, 'away')
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
     const stream = new EventStream(response, headers, this.#parts.streams.pendingBytes)
     this.#parts.streams.add(stream, () => {}, { holder, principal, view: session.view })
@@ -103,6 +133,7 @@ export class LegacyEdge {
     response: ServerResponse,
     principal: Principal | undefined,
   ): Promise<void> {
+    if ((await this.bring(request, response, principal)) === true) return
     const session = this.#sessionOf(request, response, principal)
     if (session === undefined) return
     this.#parts.sessions.close(session)
@@ -191,7 +222,7 @@ export class LegacyEdge {
     request: IncomingMessage,
     response: ServerResponse,
     principal: Principal | undefined,
-  ): Session | undefined {
+  ): Session | GuestSession | undefined {
     const version = request.headers['mcp-protocol-version']
     if (typeof version === 'string' && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) {
       const supported = SUPPORTED_PROTOCOL_VERSIONS.join(', ')
@@ -211,12 +242,22 @@ export class LegacyEdge {
   }
 }
 
+/** The methods whose answers promise what must be stored first. No other answer waits for the store. */
+const PROMISING: ReadonlySet<string> = new Set(['resources/subscribe', 'resources/unsubscribe'])
+
 const NO_SESSION =
   'All sessions are in use, and this client has its share of them: end one (DELETE), or close a stream, and try again'
 
+/** Sends 503 rather than 404: the client would give the session up otherwise. */
+function sendNotBrought(response: ServerResponse, why: NotBrought): void {
+  const message = why === 'full' ? NO_SESSION : 'The session cannot be looked up now; try again'
+  const headers = { 'retry-after': why === 'full' ? '30' : '1' }
+  sendError(response, { status: 503, code: -32000, message, headers })
+}
+
 /** The session, principal and signal of a request. */
 interface Asking {
-  readonly session: Session
+  readonly session: Session | GuestSession
   readonly principal: Principal | undefined
   readonly signal: AbortSignal
 }

@@ -15,7 +15,7 @@ export interface PastParts {
   /** The serving state of the view. */
   readonly serving: Telling
   readonly view: ViewName
-  /** Returns the mark of the whole catalog served now. */
+  /** Returns the mark of the whole catalog that clients were last notified of. */
   readonly now: () => Mark
   readonly catalogOf: SessionLog['catalogOf']
   readonly packs?: Serving['packs']
@@ -62,7 +62,7 @@ export class MissedEvents {
     return partsOf(this.#serving.forms)
   }
 
-  /** The mark of the current catalog. */
+  /** The mark of the catalog that clients were last notified of. */
   get now(): Mark {
     return this.#now()
   }
@@ -73,16 +73,21 @@ export class MissedEvents {
     return mark.digest === digest && mark.forms === forms && this.#chooseAlike(mark)
   }
 
+  /** True if the mark is of a later generation than the one that is served here. */
+  isBehind(mark: Mark): boolean {
+    return mark.generation > this.#now().generation
+  }
+
   #chooseAlike({ packs }: Mark): boolean {
     return choicesIn(packs, this.#view) === choicesIn(this.#now().packs, this.#view)
   }
 
   /**
-   * Returns the changes up to the catalog served at the call. `undefined` if the earlier catalog is no longer known.
+   * Returns the changes up to the catalog that clients were notified of at the call. `undefined` if the earlier catalog is no longer known.
    */
   async eventsSince(mark: Mark): Promise<Events | undefined> {
     const { registry, forms } = this.#serving
-    const { catalog } = registry
+    const { notified: catalog } = registry
     if (this.#upTo !== catalog.digest || this.#known.size >= MOST_KNOWN) this.#known.clear()
     this.#upTo = catalog.digest
     const key = `${mark.digest} ${mark.forms} ${choicesIn(mark.packs, this.#view)}`

@@ -2,6 +2,13 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import type { Choices, ViewName } from '../../views.ts'
 
+/** The limits on the number and idle time of sessions. */
+export interface SessionLimits {
+  readonly sessions: number
+  /** A session without a stream ends after this time without use. */
+  readonly idleMs: number
+}
+
 /** The identity of a catalog that sessions were notified of. */
 export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
   /** The digest of its forms. `undefined` if an older version wrote the mark. */
@@ -42,7 +49,14 @@ export interface KeptSession {
 export type SessionRecord =
   /** `told`: the last mark, if the session has missed something since. */
   | ({ readonly kind: 'opened'; readonly told?: Mark } & Omit<KeptSession, 'told'>)
-  | { readonly kind: 'subscribed'; readonly key: string; readonly asked: string; readonly canonical: string }
+  /** `generation`: that of the catalog in which a guest saw the resource. */
+  | {
+      readonly kind: 'subscribed'
+      readonly key: string
+      readonly asked: string
+      readonly canonical: string
+      readonly generation?: number
+    }
   | { readonly kind: 'unsubscribed'; readonly key: string; readonly asked: string }
   | { readonly kind: 'used'; readonly key: string; readonly idleMs: number }
   | { readonly kind: 'missed'; readonly key: string; readonly told: Mark }
@@ -62,6 +76,60 @@ export interface SessionLog {
   append(record: SessionRecord): Promise<void>
   /** Returns a catalog that was served earlier; `undefined` if it is no longer known. */
   catalogOf(mark: Mark): Promise<Catalog | undefined>
+  /** The sessions of all processes of the hub; `undefined` if this process is the only one. */
+  readonly elsewhere?: SessionsElsewhere
+}
+
+/**
+ * The stored sessions that several processes share. Each session belongs to one of them, its owner, which alone notifies
+ * its client:
+ * - The process that opened the session owns it, until its client opens a stream at another one.
+ * - Any process serves requests of the session, as a guest: it changes the stored session, and the owner applies that.
+ * - A process with a request for the stream takes the session over. The owner releases it first: it ends its own stream,
+ *   and writes the last catalog that the session was notified of. An owner that does not answer is overruled.
+ * - The end of a session at any process is the end of the stored session, and so at all of them.
+ */
+export interface SessionsElsewhere {
+  /** Reports to `here` from now on what other processes do with its sessions. */
+  attach(here: SessionsHere): void
+  /** Reads a session. Returns `unknown` if the store cannot be read now. */
+  find(key: string): Promise<FoundSession | 'unknown' | undefined>
+  /**
+   * Makes this process the owner, and passes the session to `add` before any other process can take it again. Returns
+   * false if the store cannot be changed now.
+   */
+  take(key: string, add: (session: KeptSession) => void): Promise<boolean>
+  /**
+   * Removes sessions of any process that were idle for longer, and of those of dead processes the least recently used
+   * beyond the limit. Rejects only in a way that must end the process.
+   */
+  removeIdle(limits: SessionLimits): Promise<void>
+}
+
+/** A stored session, without its subscriptions. */
+export interface FoundSession extends Omit<KeptSession, 'subscriptions' | 'told'> {
+  /** The number of its subscriptions. */
+  readonly subscribed: number
+}
+
+/** A subscription that was made at a guest. */
+export interface ForeignSubscription {
+  readonly asked: string
+  readonly canonical: string
+  /** The generation that the guest served then. */
+  readonly generation: number | undefined
+}
+
+/** The sessions that this process owns. */
+export interface SessionsHere {
+  /** Applies a subscription that the client made at another process. */
+  subscribed(key: string, subscription: ForeignSubscription): void
+  unsubscribed(key: string, asked: string): void
+  /** Applies all subscriptions that are stored now. */
+  adopt(key: string, subscriptions: ReadonlyMap<string, string>): void
+  used(key: string): void
+  /** Drops a session that another process owns now, or that ended at one. */
+  release(key: string): void
 }
 
 /** The log of a server without persistent sessions. */
@@ -140,4 +208,5 @@ function applyHappening(session: Standing, record: Happening): void {
   }
 }
 
-const NOTHING_TOLD: Mark = { generation: 0, digest: '' }
+/** The mark of sessions of which it is unknown what they were notified of. */
+export const NOTHING_TOLD: Mark = { generation: 0, digest: '' }

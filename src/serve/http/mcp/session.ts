@@ -17,10 +17,12 @@ import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-sto
 
 /** The parts that all sessions of a view share. */
 export interface SessionTools {
-  readonly hub: Hub
+  readonly hub: SessionHub
   readonly log: SessionLog
   readonly past: MissedEvents
 }
+
+type SessionHub = Pick<Hub, 'hasRoomFor' | 'subscribe' | 'subscribeToLists' | 'unsubscribe' | 'unsubscribeFromLists'>
 
 /** The owner of a session, and its view. */
 export interface Belonging {
@@ -40,6 +42,7 @@ export class Session implements Subscriber, Subscriptions {
   /** The view of the session. */
   readonly view: ViewName
   readonly #tools: SessionTools
+  #hub: SessionHub
   readonly #subscribed = new Map<string, string>()
   /**
    * Updates that arrived without a stream that may receive them; they are sent on the next such stream. At most as many
@@ -51,6 +54,8 @@ export class Session implements Subscriber, Subscriptions {
   #since: Mark | undefined
   /** The mark in the log: the catalog before the first missed change. */
   #told: Mark | undefined
+  /** True if the client was notified by another process of a catalog that is not served here yet. */
+  #isAhead = false
   #stream: EventStream | undefined
   /** The parts open to the token of the current stream. One principal can use several tokens. */
   #open: ReadonlySet<ListPart> = new Set()
@@ -66,7 +71,8 @@ export class Session implements Subscriber, Subscriptions {
     this.#address = address
     this.view = view
     this.#tools = tools
-    tools.hub.subscribeToLists(this)
+    this.#hub = tools.hub
+    this.#hub.subscribeToLists(this)
   }
 
   /** The holder that the session counts for: the party that opened it, even if the session is used from elsewhere. */
@@ -103,11 +109,12 @@ export class Session implements Subscriber, Subscriptions {
     this.#isKept = true
     for (const [asked, canonical] of subscriptions) {
       this.#subscribed.set(asked, canonical)
-      this.#tools.hub.subscribe(this, asked, canonical)
+      this.#hub.subscribe(this, asked, canonical)
     }
     if (this.#tools.past.isNow(told)) return
     this.#told = told
     this.#since = told
+    this.#isAhead = this.#tools.log.elsewhere !== undefined && this.#tools.past.isBehind(told)
   }
 
   /** Sends messages to this stream from now on. A session has one stream at a time. */
@@ -123,22 +130,43 @@ export class Session implements Subscriber, Subscriptions {
     // A publication can fill the socket; the rest is sent a moment later.
     stream.onClear(() => this.#stream === stream && this.logCaughtUp())
     if (this.#since === undefined) this.#catchUp(stream)
-    else void this.#lookBack(stream, this.#since)
+    else if (!this.#isAhead) void this.#lookBack(stream, this.#since)
   }
 
   subscribe(asked: string, canonical: string): void {
     // A batch can continue after the session has ended. A subscription added then would never be removed.
     if (this.#subscribed.has(asked) || this.#isOver) return
     if (this.#subscribed.size >= MAX_SUBSCRIPTIONS) throw tooManySubscriptions()
-    const { hub } = this.#tools
-    if (!hub.hasRoomFor(this)) throw noRoomForSubscriptions()
+    if (!this.#hub.hasRoomFor(this)) throw noRoomForSubscriptions()
     this.#subscribed.set(asked, canonical)
-    hub.subscribe(this, asked, canonical)
+    this.#hub.subscribe(this, asked, canonical)
     this.#append({ kind: 'subscribed', key: this.key, asked, canonical })
   }
 
   unsubscribe(asked: string): void {
     if (this.#forget(asked)) this.#append({ kind: 'unsubscribed', key: this.key, asked })
+  }
+
+  /** Applies a subscription of the client at another process. Returns false if there is no room for it. */
+  adopt(asked: string, canonical: string, generation = this.#tools.past.now.generation): boolean {
+    if (!this.#subscribed.has(asked)) {
+      if (this.#subscribed.size >= MAX_SUBSCRIPTIONS || !this.#hub.hasRoomFor(this)) return false
+      this.#subscribed.set(asked, canonical)
+      this.#hub.subscribe(this, asked, canonical)
+    }
+    // The change since then was announced before there was this subscription.
+    if (generation < this.#tools.past.now.generation) this.updated(asked, updateOf(asked))
+    return true
+  }
+
+  /** Applies the end of a subscription at another process. */
+  drop(asked: string): void {
+    this.#forget(asked)
+  }
+
+  /** The URIs that the client subscribed to, in its spelling. */
+  get subscribed(): Iterable<string> {
+    return this.#subscribed.keys()
   }
 
   updated(uri: string, message: string): void {
@@ -153,11 +181,21 @@ export class Session implements Subscriber, Subscriptions {
 
   end(): void {
     this.#isOver = true
-    this.#tools.hub.unsubscribeFromLists(this)
+    this.#hub.unsubscribeFromLists(this)
     for (const asked of this.#subscribed.keys()) this.#forget(asked)
     this.#append({ kind: 'ended', key: this.key })
     this.#isKept = false
     this.#stream?.end()
+  }
+
+  /** Leaves the client to another process. A request that still runs here changes the stored session alone. */
+  release(): void {
+    this.#hub.unsubscribeFromLists(this)
+    for (const [asked, canonical] of this.#subscribed) this.#hub.unsubscribe(this, asked, canonical)
+    this.#hub = NO_HUB
+    const stream = this.#stream
+    this.#stream = undefined
+    stream?.end()
   }
 
   /** The mark of the catalog before the first missed change. */
@@ -194,6 +232,17 @@ export class Session implements Subscriber, Subscriptions {
     if (this.#told === undefined || !this.#isUpToDate) return
     this.#told = undefined
     this.#append({ kind: 'caught-up', key: this.key })
+  }
+
+  /** Looks back once the catalog is served that another process notified the client of, or if that is overdue. */
+  lookAgain(isOverdue = false): void {
+    if (!this.#isAhead || this.#since === undefined) return
+    if (!isOverdue && this.#tools.past.isBehind(this.#since)) return
+    this.#isAhead = false
+    // What came meanwhile is older than that catalog, or is found once more.
+    this.#missed.clear()
+    this.#missedLists.clear()
+    if (this.#stream !== undefined) void this.#lookBack(this.#stream, this.#since)
   }
 
   get #isReached(): boolean {
@@ -251,7 +300,7 @@ export class Session implements Subscriber, Subscriptions {
     if (canonical === undefined) return false
     this.#subscribed.delete(asked)
     this.#missed.delete(asked)
-    this.#tools.hub.unsubscribe(this, asked, canonical)
+    this.#hub.unsubscribe(this, asked, canonical)
     return true
   }
 
@@ -262,6 +311,15 @@ export class Session implements Subscriber, Subscriptions {
     })
     this.#writing = writing
   }
+}
+
+/** The hub of a session that another process notifies. */
+const NO_HUB: SessionHub = {
+  hasRoomFor: () => true,
+  subscribe: () => {},
+  subscribeToLists: () => {},
+  unsubscribe: () => {},
+  unsubscribeFromLists: () => {},
 }
 
 /** Returns the URI of a serialized update. */

@@ -4,17 +4,20 @@ import type { ShareHolder } from '../../fair-shares.ts'
 import type { SubscriptionHolder } from '../../mcp/events/subscriptions.ts'
 import { WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
-import type { Mark, SessionLog, SessionRecord } from './session-store.ts'
+import { GuestSession } from './guest-session.ts'
+import { GuestSessions } from './guest-sessions.ts'
+import type { NotBrought } from './guest-sessions.ts'
+import type {
+  ForeignSubscription,
+  KeptSession,
+  Mark,
+  SessionLimits,
+  SessionLog,
+  SessionRecord,
+} from './session-store.ts'
 import { Session } from './session.ts'
 import type { Belonging, SessionTools } from './session.ts'
 import type { ViewHubs } from './view-hubs.ts'
-
-/** The limits on the number and idle time of sessions. */
-export interface SessionLimits {
-  readonly sessions: number
-  /** A session without a stream ends after this time without use. */
-  readonly idleMs: number
-}
 
 /** The parts of the session store. */
 export interface SessionParts {
@@ -26,15 +29,23 @@ export interface SessionParts {
 }
 
 /** The sessions of one view; it does not see the others. */
-export type SessionsOfView = Pick<Sessions, 'close' | 'use'> & {
+export type SessionsOfView = Pick<Sessions, 'close' | 'use' | 'isToBring'> & {
   open(principalId?: string, address?: ShareHolder): OpenedSession | undefined
-  find(id: string, principalId?: string): Session | undefined
+  find(id: string, principalId?: string): Session | GuestSession | undefined
+  bring(id: string, principalId: string | undefined, forStream: boolean): Promise<NotBrought | undefined>
 }
 
 /** A new session, with the id for its client. */
 export interface OpenedSession {
   readonly id: string
   readonly session: Session
+}
+
+interface Brought {
+  readonly id: string
+  readonly principalId: string | undefined
+  readonly view: ViewName
+  readonly forStream: boolean
 }
 
 interface Used {
@@ -54,9 +65,27 @@ export class Sessions {
   readonly #parts: SessionParts
   /** One value for all sessions of a view, because there are thousands of sessions. */
   readonly #tools = new Map<ViewName, SessionTools>()
+  readonly #guests: GuestSessions | undefined
 
   constructor(parts: SessionParts) {
     this.#parts = parts
+    const { log, limits, now } = parts
+    if (log.elsewhere === undefined) return
+    this.#guests = new GuestSessions({
+      elsewhere: log.elsewhere,
+      log,
+      limits,
+      now,
+      logEveryMs: this.#logEveryMs,
+      generation: () => parts.rooms.now.generation,
+    })
+    log.elsewhere.attach({
+      subscribed: (key, subscription) => this.#adopt(key, [subscription]),
+      unsubscribed: (key, asked) => this.#byKey.get(key)?.session.drop(asked),
+      adopt: (key, subscriptions) => this.#adoptAll(key, subscriptions),
+      used: (key) => this.#used(key),
+      release: (key) => this.#release(key),
+    })
   }
 
   get size(): number {
@@ -89,6 +118,8 @@ export class Sessions {
       find: (id, principalId) => this.find(id, principalId, view),
       close: (session) => this.close(session),
       use: (session) => this.use(session),
+      isToBring: (id, forStream) => this.isToBring(id, forStream),
+      bring: async (id, principalId, forStream) => this.bring({ id, principalId, view, forStream }),
     }
   }
 
@@ -110,9 +141,10 @@ export class Sessions {
    * Returns the session with the id, and counts this as a use. `undefined` for a session of another principal or view.
    * A session that was idle for too long ends here.
    */
-  find(id: string, principalId?: string, view: ViewName = WHOLE): Session | undefined {
-    const entry = this.#byKey.get(keyOf(id))
-    if (entry === undefined) return undefined
+  find(id: string, principalId?: string, view: ViewName = WHOLE): Session | GuestSession | undefined {
+    const key = keyOf(id)
+    const entry = this.#byKey.get(key)
+    if (entry === undefined) return this.#guests?.get(key, principalId, view)
     const { session } = entry
     if (session.principalId !== principalId || session.view !== view) return undefined
     if (this.#isOld(entry) && !session.isListening) {
@@ -123,10 +155,78 @@ export class Sessions {
     return session
   }
 
+  /** True if another process may have the session, or may have ended it. */
+  isToBring(id: string, forStream: boolean): boolean {
+    if (this.#guests === undefined || !ID.test(id)) return false
+    const key = keyOf(id)
+    return !this.#byKey.has(key) && (forStream || !this.#guests.isFresh(key))
+  }
+
+  /**
+   * Brings a session that another process may have, so that `find` returns it: for its stream as one of this process, for
+   * other requests as a guest. Returns why that is not possible now; `undefined` also if there is no such session.
+   */
+  async bring({ id, principalId, view, forStream }: Brought): Promise<NotBrought | undefined> {
+    if (this.#guests === undefined || !this.isToBring(id, forStream)) return undefined
+    const key = keyOf(id)
+    const found = await this.#guests.read(key, forStream)
+    if (found === 'unknown') return 'away'
+    if (found === undefined || !forStream) return undefined
+    // For any other client the session does not exist, so that it cannot move it either.
+    if (found.principalId !== principalId || found.view !== view) return undefined
+    this.#endOld()
+    while (this.#isFull) if (!this.#endOneFor(found.holder)) return 'full'
+    return this.#guests.take(key, (kept) => this.#takeOver(kept))
+  }
+
+  #takeOver(kept: KeptSession): void {
+    const { key, principalId, address, view = WHOLE } = kept
+    if (this.#byKey.has(key)) return
+    const session = this.#session(key, { principalId, address, view })
+    session.restore(kept)
+    this.#add(session, this.#parts.now())
+    // From now on it was notified of what all sessions of this process were.
+    if (session.told === undefined) void this.#parts.log.append({ kind: 'caught-up', key })
+  }
+
+  #adopt(key: string, subscriptions: Iterable<ForeignSubscription>): void {
+    const session = this.#byKey.get(key)?.session
+    if (session === undefined) return
+    for (const { asked, canonical, generation } of subscriptions) {
+      if (session.adopt(asked, canonical, generation)) continue
+      // The client was answered that it is subscribed. It learns by the end of the session that it is not.
+      this.close(session)
+      return
+    }
+  }
+
+  #adoptAll(key: string, subscriptions: ReadonlyMap<string, string>): void {
+    const session = this.#byKey.get(key)?.session
+    if (session === undefined) return
+    for (const asked of session.subscribed) if (!subscriptions.has(asked)) session.drop(asked)
+    this.#adopt(
+      key,
+      [...subscriptions].map(([asked, canonical]) => ({ asked, canonical, generation: undefined })),
+    )
+  }
+
+  #used(key: string): void {
+    const entry = this.#byKey.get(key)
+    if (entry !== undefined) this.use(entry.session)
+  }
+
+  #release(key: string): void {
+    const session = this.#byKey.get(key)?.session
+    if (session === undefined) return
+    this.#byKey.delete(key)
+    this.#shares.release(session.holder, session)
+    session.release()
+  }
+
   /** Marks a session as the most recently used. The end of a stream is a use: the client may come back for another. */
-  use(session: Session): void {
+  use(session: Session | GuestSession): void {
     const entry = this.#byKey.get(session.key)
-    if (entry === undefined) return
+    if (entry === undefined || session instanceof GuestSession) return
     const now = this.#parts.now()
     const isToLog = now - entry.loggedAt >= this.#logEveryMs
     this.#byKey.delete(session.key)
@@ -153,17 +253,26 @@ export class Sessions {
     this.#tools.delete(view)
   }
 
-  close(session: Session): void {
-    this.#byKey.delete(session.key)
-    this.#shares.release(session.holder, session)
+  close(session: Session | GuestSession): void {
+    if (session instanceof GuestSession) this.#guests?.delete(session.key)
+    else {
+      this.#byKey.delete(session.key)
+      this.#shares.release(session.holder, session)
+    }
     session.end()
   }
 
   /** Periodic work: it marks sessions with a stream as used, and ends idle ones even without requests. */
   sweep(): void {
     const listening = [...this.#byKey.values()].filter(({ session }) => session.isListening)
-    for (const { session } of listening) this.use(session)
+    for (const { session } of listening) {
+      this.use(session)
+      // A catalog that is not served here by now may never be: its process may have published it and lost the store.
+      session.lookAgain(true)
+    }
     this.#endOld()
+    // What cannot be removed now is removed by a later sweep.
+    void this.#parts.log.elsewhere?.removeIdle(this.#parts.limits)
   }
 
   /**
@@ -186,6 +295,8 @@ export class Sessions {
     // The write is not awaited: a repeated notification does no harm.
     void this.#parts.log.append({ kind: 'told', mark: now })
     for (const { session } of this.#byKey.values()) session.logCaughtUp()
+    if (this.#guests === undefined) return
+    for (const { session } of this.#byKey.values()) session.lookAgain()
   }
 
   #session(key: string, belonging: Belonging): Session {
@@ -269,6 +380,9 @@ function firstOf<Value>(values: Iterable<Value>): Value | undefined {
   const [first] = values
   return first
 }
+
+/** The form of the ids that `open` makes. */
+const ID = /^[\w-]{32}$/
 
 /** An id has too many random bits to be guessed from its hash. */
 function keyOf(id: string): string {

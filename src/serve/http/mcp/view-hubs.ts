@@ -70,9 +70,9 @@ export class ViewHubs implements Disposable {
     this.#rooms.delete(view)
   }
 
-  /** The mark of the current catalog. */
+  /** The mark of the catalog that clients were last notified of. */
   get now(): Mark {
-    return this.markOf(this.#serving.registry.catalog)
+    return this.markOf(this.#serving.registry.notified)
   }
 
   /**

@@ -17,6 +17,11 @@ export interface ChannelHost {
    * nothing.
    */
   read(pack: string | undefined, path: string): Promise<Uint8Array | undefined>
+  /**
+   * Resolves with true when the channel has so many entries, or as many as there are; with false if that is not known
+   * soon, since another process of the hub may have more.
+   */
+  reaches(pack: string | undefined, size: number): Promise<boolean>
   /** False while the channel is not published yet: it exists, and cannot be read. */
   isReady(pack: string | undefined): boolean
   /** Reports each new checkpoint of the channel until the returned value is disposed. */
@@ -79,9 +84,12 @@ class ChannelEndpoint {
     if (!this.#host.isReady(pack))
       return sendError(response, { status: 503, code: -32000, message: NOT_YET, headers: { 'retry-after': '5' } })
     if (path === EVENTS_PATH) return this.#follow(request, response, { pack, principal })
+    const condition = request.headers['if-none-match']
+    if (path === CHECKPOINT_PATH && !(await this.#host.reaches(pack, sizeIn(condition))))
+      return sendError(response, { status: 503, code: -32000, message: BEHIND, headers: { 'retry-after': '1' } })
     const bytes = await this.#host.read(pack, path)
     if (bytes === undefined) return this.#nothing(response)
-    const etag = knownEtagOf(bytes)
+    const etag = path === CHECKPOINT_PATH ? checkpointTag(bytes) : knownEtagOf(bytes)
     const headers = {
       'content-type': 'application/octet-stream',
       etag,
@@ -89,7 +97,7 @@ class ChannelEndpoint {
       'accept-ranges': 'bytes',
     }
     // A weak comparison, as RFC 9110 (13.1.2) asks for: a proxy that compresses marks the tag as weak.
-    if (isAmong(request.headers['if-none-match'], etag)) return sendStatus(response, 304, headers)
+    if (isAmong(condition, etag)) return sendStatus(response, 304, headers)
     // A range is defined for GET alone.
     const part = request.method === 'GET' ? partAsked(request.headers, bytes.length, etag) : 'whole'
     if (part === 'whole') return sendPieces(response, { status: 200, headers, pieces: [bytes] })
@@ -117,7 +125,7 @@ class ChannelEndpoint {
     if (!streams.hasRoomFor(holder)) return sendNoStream(response)
     const stream = new EventStream(response, {}, streams.pendingBytes)
     const watch = this.#host.watch(pack, {
-      onCheckpoint: (note) => stream.send(JSON.stringify({ checkpoint: etagOf(Buffer.from(note)) })),
+      onCheckpoint: (note) => stream.send(JSON.stringify({ checkpoint: checkpointTag(Buffer.from(note)) })),
       onEnd: () => stream.end(),
     })
     stream.onClose(() => watch[Symbol.dispose]())
@@ -129,7 +137,12 @@ class ChannelEndpoint {
   }
 }
 
+const BEHIND = 'This process of the hub has fewer entries of the channel than the client, and catches up'
+
 const NOT_YET = 'The channel is not published yet'
+
+/** The path of the signed head of the log, below the address of a channel. */
+const CHECKPOINT_PATH = 'checkpoint'
 
 /** The path of the events, below the address of a channel. */
 const EVENTS_PATH = 'events'
@@ -143,6 +156,18 @@ function knownEtagOf(bytes: Uint8Array): string {
   return etag
 }
 
+/** With the number of entries, so that a process of a hub sees from it that another one has served a newer checkpoint. */
+function checkpointTag(note: Uint8Array): string {
+  const [, size = ''] = Buffer.from(note).toString('utf8').split('\n', 2)
+  return `"${size}.${hash('sha256', note, 'base64url')}"`
+}
+
+/** The greatest number of entries in the entity tags of checkpoints; 0 if there is none. */
+function sizeIn(condition: string | undefined): number {
+  const sizes = [...(condition ?? '').matchAll(/"(\d{1,15})\./g)].map(([, size]) => Number(size))
+  return Math.max(0, ...sizes)
+}
+
 function etagOf(bytes: Uint8Array): string {
   return `"${hash('sha256', bytes, 'base64url')}"`
 }
@@ -150,7 +175,7 @@ function etagOf(bytes: Uint8Array): string {
 /** Everything but the checkpoint is what it is for ever. What depends on the caller must not be cached for others. */
 function cachingOf(path: string, principal: Principal | undefined): string {
   const who = principal === undefined ? 'public' : 'private'
-  return path === 'checkpoint' ? `${who}, no-cache` : `${who}, max-age=31536000, immutable`
+  return path === CHECKPOINT_PATH ? `${who}, no-cache` : `${who}, max-age=31536000, immutable`
 }
 
 function isAmong(condition: string | undefined, etag: string): boolean {

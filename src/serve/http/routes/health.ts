@@ -17,6 +17,8 @@ export interface HealthOptions {
   readonly unready: () => readonly Unready[]
   /** True if the disk refuses writes, so that only stored content is served. */
   readonly isReadOnly?: (() => boolean) | undefined
+  /** True if the processes of the hub cannot reach the store that they share, so that nothing new is served. */
+  readonly isApart?: (() => boolean) | undefined
   /** True if any client that can connect may see the names of sources. */
   readonly isOpen: boolean
 }
@@ -25,13 +27,17 @@ export interface HealthOptions {
  * The health checks of a supervisor, without a token. If other routes need a token, the responses name no source, skill
  * or version.
  */
-export function healthRoutes({ unready, isReadOnly, isOpen }: HealthOptions): Routes {
+export function healthRoutes({ unready, isReadOnly, isApart, isOpen }: HealthOptions): Routes {
   return {
     '/healthz': healthRoute(() => [200, { status: 'ok' }]),
     '/readyz': healthRoute(() => {
       const reasons = unready()
-      if (reasons.length === 0)
-        return [200, { status: 'ready', ...(isOpen && isReadOnly?.() === true && { readOnly: true }) }]
+      const notes = {
+        ...(isReadOnly?.() === true && { readOnly: true }),
+        ...(isApart?.() === true && { sharedStore: 'away' }),
+      }
+      // What it has is served on: a proxy that takes all processes out at once would end the service.
+      if (reasons.length === 0) return [200, { status: 'ready', ...(isOpen && notes) }]
       return [503, { status: 'not ready', ...(isOpen && { reasons: reasons.slice(0, MOST_REASONS) }) }]
     }),
   }

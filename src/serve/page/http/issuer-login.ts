@@ -38,7 +38,7 @@ export class IssuerLogin {
     const { signIn, login } = this.#parts
     const to = destinationIn(paramsOf(request))
     // A cookie has at most 4 KiB with its name and attributes.
-    const goal = { to: to.length <= MOST_KEPT ? to : '', replaces: login.sessionsOf(request) }
+    const goal = { to: to.length <= MOST_KEPT ? to : '', replaces: await login.sessionsOf(request) }
     const begun = await signIn.begin(this.#address, goal, disconnectSignal(response))
     if (begun.kind === 'failed') return this.#sendFailure(response, { ...begun, to })
     response.setHeader('set-cookie', this.#cookies.headerOf('pending', begun.pending, PENDING_SIGN_IN_S))
@@ -67,7 +67,7 @@ export class IssuerLogin {
     audit?.isReadBy(response, principal)
     const to = destinationIn(new URLSearchParams({ to: ended.to }))
     if (!opens(principal, 'page')) return this.#sendFailure(response, { kind: 'failed', why: 'no-access', to })
-    response.setHeader('set-cookie', [over, login.open(request, principal, ended.replaces)])
+    response.setHeader('set-cookie', [over, await login.open(request, principal, ended.replaces)])
     // A redirect would still belong to the navigation from the other site, with which the strict cookie is not sent.
     // The address of this page holds the code, so no request from it may name it.
     sendPage(response, 200, signedInPage(title, { up: UP, to }), { 'referrer-policy': 'no-referrer' })

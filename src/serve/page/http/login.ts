@@ -54,10 +54,10 @@ export class PageLogin {
     const decision = await admit(request, 'page')
     if (decision.principal !== undefined) audit?.isReadBy(response, decision.principal)
     if (decision.kind === 'granted') return { principal: decision.principal, isSignedIn: false }
-    const reader = this.#signedInBy(request)
     // A wrong token in the request is always reported, even if the reader is signed in.
     const isAsked = request.headers.authorization === undefined && decision.status === 401
-    if (isAsked && reader !== undefined) {
+    const reader = isAsked ? await this.#signedInBy(request) : undefined
+    if (reader !== undefined) {
       audit?.isReadBy(response, reader)
       return { principal: reader, isSignedIn: true }
     }
@@ -84,29 +84,27 @@ export class PageLogin {
       return sendPage(response, 401, loginPage(title, { up: './', to, isRefused: true, issuer }))
     }
     const { principal } = decision
-    if (principal === undefined) this.#closeThoseOf(request)
-    redirect(response, principal && this.open(request, principal), destinationIn(form.fields))
+    if (principal === undefined) await this.#close(request)
+    redirect(response, principal && (await this.open(request, principal)), destinationIn(form.fields))
   }
 
   /** Returns the names of the sessions of the request, which are no secrets. */
-  sessionsOf(request: IncomingMessage): readonly string[] {
-    const { signedIn } = this.#parts
-    const ids = this.#cookies.valuesIn(request, 'session').filter((id) => signedIn.find(id) !== undefined)
+  async sessionsOf(request: IncomingMessage): Promise<readonly string[]> {
+    const ids = await this.#parts.signedIn.openAmong(this.#cookies.valuesIn(request, 'session'))
     return ids.slice(0, MOST_REPLACED).map(sessionName)
   }
 
   /** Opens a session in place of those of the request and of those named. Returns the header of its cookie. */
-  open(request: IncomingMessage, principal: Principal, replaces: readonly string[] = []): string {
-    this.#closeThoseOf(request)
-    for (const name of replaces) this.#parts.signedIn.closeNamed(name)
-    return this.#cookies.headerOf('session', this.#parts.signedIn.open(principal), PAGE_SESSION_S)
+  async open(request: IncomingMessage, principal: Principal, replaces: readonly string[] = []): Promise<string> {
+    await this.#close(request, replaces)
+    return this.#cookies.headerOf('session', await this.#parts.signedIn.open(principal), PAGE_SESSION_S)
   }
 
   /** Serves `/logout`. */
   async signOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const form = await this.#formIn(request)
     if (!form.ok) return refuseForm(response, form)
-    this.#closeThoseOf(request)
+    await this.#close(request)
     redirect(response, this.#cookies.headerOf('session', '', 0))
   }
 
@@ -140,16 +138,16 @@ export class PageLogin {
   }
 
   /** Returns the principal of a session cookie, valid as long as the session. */
-  #signedInBy(request: IncomingMessage): Principal | undefined {
-    for (const id of this.#cookies.valuesIn(request, 'session')) {
-      const reader = this.#parts.signedIn.find(id)
-      if (reader !== undefined) return { ...reader, isOver: () => this.#parts.signedIn.find(id) === undefined }
-    }
-    return undefined
+  async #signedInBy(request: IncomingMessage): Promise<Principal | undefined> {
+    const { signedIn } = this.#parts
+    const [id = ''] = await signedIn.openAmong(this.#cookies.valuesIn(request, 'session'))
+    const reader = signedIn.find(id)
+    return reader && { ...reader, isOver: () => signedIn.find(id) === undefined }
   }
 
-  #closeThoseOf(request: IncomingMessage): void {
-    for (const id of this.#cookies.valuesIn(request, 'session')) this.#parts.signedIn.close(id)
+  /** Ends the sessions of the request, and those named. */
+  async #close(request: IncomingMessage, replaces: readonly string[] = []): Promise<void> {
+    await this.#parts.signedIn.close(this.#cookies.valuesIn(request, 'session'), replaces)
   }
 }
 

@@ -7,6 +7,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { sessionsAfter } from '../../../../src/serve/http/mcp/session-store.ts'
 import type { SessionLog, SessionRecord } from '../../../../src/serve/http/mcp/session-store.ts'
+import type { Session } from '../../../../src/serve/http/mcp/session.ts'
 import { EventStream } from '../../../../src/serve/http/server/event-stream.ts'
 import { EVERY_PART } from '../../../../src/serve/mcp/events/list-kinds.ts'
 import type { Forms } from '../../../../src/serve/mcp/resources/forms.ts'
@@ -220,7 +221,8 @@ function openClient(scene: Scene, subscribed: readonly string[]): Client {
       const sink = new PassThrough()
       response = new ServerResponse(new IncomingMessage(new Socket()))
       response.assignSocket(sink as unknown as Socket)
-      scene.opened.sessions.find(id)!.listenOn(new EventStream(response), EVERY_PART)
+      const session = scene.opened.sessions.find(id) as Session
+      session.listenOn(new EventStream(response), EVERY_PART)
       for (let turns = 0; turns < 5; turns += 1) await turn()
       client.known = scene.served.length - 1
       return [...String(sink.read() ?? '').matchAll(/^data: (.*)$/gm)].map(([, json]) => {
