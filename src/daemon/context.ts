@@ -1,10 +1,12 @@
 import type { Clock } from '../base/clock.ts'
 import type { SyncError } from '../sync/model/sync-error.ts'
+import type { SharedStore } from '../sync/store/postgres/shared-store.ts'
 import type { Store } from '../sync/store/store.ts'
 import type { OpenUpstream } from '../sync/upstream/open.ts'
 import type { Log } from './base/log.ts'
 import type { Redactor } from './base/redactor.ts'
 import type { Environment } from './config/environment.ts'
+import type { HubReplica } from './replicas/hub-replica.ts'
 
 /** The parts that the daemon is built from. */
 export interface DaemonContext {
@@ -16,6 +18,10 @@ export interface DaemonContext {
   readonly redactor: Redactor
   /** Returns why the state folder is read-only at this moment; `undefined` if it is writable. */
   readonly readOnly?: () => SyncError | undefined
+  /** The store that this process shares with the other processes of the hub; `undefined` if it is the only one. */
+  readonly shared?: SharedStore
+  /** The part of this process in that hub. */
+  readonly replica?: HubReplica
   /** Opens upstreams; tests pass their own function. */
   readonly open?: OpenUpstream
 }

@@ -1,14 +1,19 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { OAuthOptions } from '../serve/http/access/protected-resource.ts'
+import type { SessionLog } from '../serve/http/mcp/session-store.ts'
 import type { ChannelHost } from '../serve/http/routes/channel-routes.ts'
 import type { Unready } from '../serve/http/routes/health.ts'
 import type { Webhooks } from '../serve/http/routes/webhook.ts'
 import type { MarketplaceHost } from '../serve/marketplace/marketplaces.ts'
 import type { Serving } from '../serve/mcp/core/methods.ts'
+import type { SharedPageSessions } from '../serve/page/http/login-sessions.ts'
 import type { Registry } from '../serve/registry.ts'
 import { diagnosticsAbout, type ContractDiagnostic } from '../sync/catalog/contract-diagnostics.ts'
+import type { Trigger } from '../sync/model/generation.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
+import { recordNameOf } from '../sync/store/source-records.ts'
 import type { Linking } from './agent-folders/link-sync.ts'
 import { compose } from './compose.ts'
 import type { Composition, LoadedParts } from './compose.ts'
@@ -36,7 +41,9 @@ import { openPublisher } from './pull/open-publisher.ts'
 import type { RollbackTarget, RolledBack } from './pull/rollback.ts'
 import { newReloadState } from './reload-state.ts'
 import type { ReloadState } from './reload-state.ts'
+import type { AdoptedChange } from './replicas/hub-replica.ts'
 import type { FetchedAmount } from './schedule/pull-activity.ts'
+import { refreshDecisions, refreshTokens, shareDecisions } from './shared-texts.ts'
 import type { Disablement } from './status/disablement.ts'
 import { tellLosses } from './status/lost-sources.ts'
 import type { Beside } from './status/pull-result.ts'
@@ -66,6 +73,9 @@ export class Daemon implements AsyncDisposable {
   readonly #loaded: LoadedParts
   readonly #reloadState: ReloadState
   readonly #parts: Composition
+  readonly #over = new AbortController()
+  /** The decisions that the sources follow: a change by another process counts from here. */
+  #followed: DaemonContext['store']['decisions']['known']
   /** Lets MCP servers that are sources notify the daemon of changes in what is served. */
   #watching: Disposable | undefined
 
@@ -80,6 +90,7 @@ export class Daemon implements AsyncDisposable {
     this.#loaded = loaded
     this.#reloadState = reloadState
     this.#parts = compose(loaded)
+    this.#followed = loaded.store.decisions.known
   }
 
   /**
@@ -88,6 +99,7 @@ export class Daemon implements AsyncDisposable {
    */
   static async start(config: Config, context: DaemonContext, before?: Daemon): Promise<Daemon> {
     await expectLock(config)
+    if (before === undefined) await shareDecisions(context)
     await readDecisions(context)
     await mendDecisions(context)
     const ids = idsOf(config)
@@ -113,7 +125,7 @@ export class Daemon implements AsyncDisposable {
     await readTokens(daemon.tokens, context)
     const trigger = before === undefined ? 'start' : 'reload'
     // Other processes read the generation from disk: it must not keep naming content that must not be served.
-    if ((refused.length > 0 || isLess) && !daemon.isReadOnly)
+    if ((refused.length > 0 || isLess) && daemon.publishes)
       await daemon.#parts.served.publish(new Map(), { action: 'withdraw', trigger })
     // Last, since it cannot be undone: if one of the steps above fails, the previous configuration stays in use.
     await forgetRemoved(config, context)
@@ -183,14 +195,40 @@ export class Daemon implements AsyncDisposable {
     return this.#loaded.readOnly?.() !== undefined
   }
 
+  /** True if the database of a hub of several processes cannot be used: stored content is served, and nothing new. */
+  get isApart(): boolean {
+    return this.#loaded.replica?.status.away !== undefined
+  }
+
+  /** True if this process may publish: the disk takes writes, and no other process of the hub leads. */
+  get publishes(): boolean {
+    return !this.isReadOnly && this.#loaded.replica?.isLeading !== false
+  }
+
   /** The webhooks through which hosts report changes of their sources. */
   get webhooks(): Webhooks {
     return webhooksOf(this.config, { ...this.#loaded, nudge: (id) => this.#parts.scheduler.trigger(id) })
   }
 
-  /** Opens the journal in which client sessions outlive this process. */
-  openSessions(): SessionJournal {
-    return new SessionJournal(this.#loaded)
+  /** Opens the log in which client sessions outlive this process: in the shared store, or else in the state folder. */
+  openSessions(): SessionLog & AsyncDisposable {
+    return this.#reloadState.sessions ?? new SessionJournal(this.#loaded)
+  }
+
+  /**
+   * Applies what other processes of the hub did with client sessions, sign-ins and channels. Call it when a change is announced, before the
+   * catalog is replaced, and every few seconds: the sessions of a process that does not are taken by others.
+   */
+  async refreshSessions(): Promise<void> {
+    await this.#reloadState.sessions?.refresh()
+    // Neither counts the version of the database up.
+    await this.#loaded.pageSessions?.refresh()
+    await this.#parts.channels.refresh()
+  }
+
+  /** The sign-ins to the page that other processes of the hub know too. */
+  get pageSessions(): SharedPageSessions | undefined {
+    return this.#loaded.pageSessions
   }
 
   /** The channels that other daemons follow. */
@@ -213,11 +251,13 @@ export class Daemon implements AsyncDisposable {
    */
   poll(): void {
     const { channels, channelWatches, folders, hub, mcp, publications, scheduler } = this.#parts
+    folders.follow()
+    channels.follow()
+    // In a hub of several processes, one does the rest for all.
+    if (this.#loaded.replica?.isLeading === false) return
     channelWatches.start()
     hub.start()
-    folders.follow()
     publications.follow()
-    channels.follow()
     const follow = (): void => {
       mcp.watch()
       mcp.advance.follow()
@@ -226,6 +266,57 @@ export class Daemon implements AsyncDisposable {
     // Runs even if the catalog that clients see is unchanged: skills that wait for approval are watched too.
     this.#watching = this.registry.watch(follow)
     scheduler.start()
+  }
+
+  /**
+   * Serves what another process of the hub has published, and shows what it has recorded. The store of this process has
+   * it already.
+   */
+  async adopt({ head, files }: AdoptedChange): Promise<void> {
+    const { puller, served } = this.#parts
+    await this.#loaded.report.readAgain(idsOf(this.config).filter((id) => files.has(recordNameOf(id))))
+    if (!head) return
+    await served.adopt(admissionOf(this.config))
+    await puller.collectReplaced(this.#over.signal)
+  }
+
+  /**
+   * Takes over the decisions and the tokens that other processes of the hub have changed. Returns false if some of that
+   * failed, and must be tried again.
+   */
+  async refresh(): Promise<boolean> {
+    const { decisions } = this.#loaded.store
+    const ends = [await refreshTokens(this.tokens, this.#loaded), await refreshDecisions(this.#loaded)] as const
+    if (ends[1] === 'changed') await this.#followDecisions()
+    const isWritten = decisions.unwritten === undefined && this.tokens.unwritten === undefined
+    return isWritten && !ends.includes('failed')
+  }
+
+  async #followDecisions(): Promise<void> {
+    const { known } = this.#loaded.store.decisions
+    const before = this.#followed
+    this.#followed = known
+    await this.#parts.served.serveInSlices()
+    // A skill that was disabled elsewhere may be at another place in what this process published meanwhile.
+    if (this.publishes) await recogniseDisabled(this.registry.catalog.snapshots, this.#loaded)
+    if (this.#loaded.replica?.isLeading !== true) return
+    // Each source follows the decision that another process has written about it.
+    for (const id of idsOf(this.config))
+      if (!isDeepStrictEqual(before.get(id), known.get(id))) this.#parts.scheduler.trigger(id)
+  }
+
+  /**
+   * Pulls a source for another process of the hub. Throws the error of a pull that failed. A report of a change, which
+   * several processes may have got, is only scheduled, as one that came here.
+   */
+  async pull(id: SourceId, trigger: Trigger): Promise<{ readonly kind: Outcome['kind'] }> {
+    if (trigger === 'webhook' || trigger === 'change') {
+      this.#parts.scheduler.trigger(id)
+      return { kind: 'unchanged' }
+    }
+    const outcome = await this.#parts.puller.request(id, trigger)
+    if (outcome.kind === 'failed') throw outcome.error
+    return { kind: outcome.kind }
   }
 
   /** Publishes the marketplace now. Rejects if nothing can be published. */
@@ -328,6 +419,7 @@ export class Daemon implements AsyncDisposable {
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
     const { channels, channelWatches, folders, hub, publications, scheduler, puller } = this.#parts
+    this.#over.abort()
     await hub[Symbol.asyncDispose]()
     await channelWatches[Symbol.asyncDispose]()
     await publications[Symbol.asyncDispose]()

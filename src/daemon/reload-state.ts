@@ -11,7 +11,11 @@ import { HostNames } from './credentials/host-names.ts'
 import type { OAuthParts } from './http/oauth.ts'
 import { Tokens } from './http/tokens.ts'
 import { PublicationCounts } from './publish/publication-counts.ts'
+import { holdFor } from './replicas/notification-hold.ts'
 import { HostBackoff } from './schedule/host-backoff.ts'
+import { PageSessionRecords } from './sessions/page-session-records.ts'
+import { SharedSessionLog } from './sessions/shared-session-log.ts'
+import { shareTokens } from './shared-texts.ts'
 import { ContractNews } from './status/contract-log.ts'
 import type { UpgradeDiagnostic } from './status/upgrade-notices.ts'
 
@@ -23,6 +27,8 @@ export interface ReloadState {
   readonly tokens: Tokens
   /** Includes its keys: while the issuer is down they could not be fetched again. */
   readonly oauth: OAuthOptions | undefined
+  /** The sign-ins to the page that the processes of a hub share; `undefined` if there is one process. */
+  readonly pageSessions: PageSessionRecords | undefined
   /** A host that requested a backoff keeps it across the reload. */
   readonly hosts: HostBackoff
   /** Keeps its last answers across the reload. */
@@ -36,6 +42,8 @@ export interface ReloadState {
   readonly published: PublicationCounts
   /** The changes in behavior since the previous version, reported as long as the process lives. */
   readonly notices: readonly UpgradeDiagnostic[]
+  /** The sessions in the database that this process shares with others; `undefined` if it is the only one. */
+  readonly sessions: SharedSessionLog | undefined
   readonly startedAt: Date
 }
 
@@ -44,21 +52,25 @@ export async function newReloadState(
   parts: DaemonContext,
   notices: readonly UpgradeDiagnostic[],
 ): Promise<ReloadState> {
-  const { clock } = parts
-  const registry = new Registry()
-  const views = new Views(registry, () => clock.monotonicMs())
+  const { clock, shared } = parts
+  const hold = parts.replica && holdFor(parts.replica)
+  const registry = new Registry(hold)
+  const views = new Views(registry, () => clock.monotonicMs(), hold)
   const tokens = new Tokens(
     state,
     () => clock.now(),
     async () => parts.store.folder.expectRight(),
   )
+  await shareTokens(tokens, parts)
   const linking = new Linking(parts, registry)
   registry.watch(() => linking.follow())
+  const hasPacks = (): boolean => views.packs.length > 0
   return {
     registry,
     views,
     tokens,
-    oauth: oauth && (await oauthOf(oauth, { ...parts, hasPacks: () => views.packs.length > 0 })),
+    oauth: oauth && (await oauthOf(oauth, { ...parts, hasPacks })),
+    pageSessions: shared && new PageSessionRecords({ ...parts, shared, tokens, hasPacks }),
     hosts: new HostBackoff(clock),
     names: new HostNames(clock, limits.fetch.connectMs),
     linking,
@@ -67,6 +79,7 @@ export async function newReloadState(
     fetched: new FetchedBytes(),
     published: new PublicationCounts(),
     notices,
+    sessions: parts.shared && new SharedSessionLog({ ...parts, shared: parts.shared }),
     startedAt: clock.now(),
   }
 }

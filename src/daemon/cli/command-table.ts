@@ -67,6 +67,8 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     export: async () => (await import('./sbom/export.ts')).exportBill,
     backup: async () => (await import('./run/backup.ts')).backupCommand,
     restore: async () => (await import('./run/backup.ts')).restoreCommand,
+    'store copy': async () => (await import('./run/store-copy.ts')).storeCopy,
+    'store migrate': async () => (await import('./run/store-migrate.ts')).storeMigrate,
     completion: async () => (await import('./help/completion.ts')).completion,
     version: async () => (await import('./help/version.ts')).versionCommand,
   }),

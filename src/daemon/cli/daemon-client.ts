@@ -36,9 +36,19 @@ export async function withWriter<Result>(
     // A command may have begun meanwhile.
     if (isThere && (await isOneAtWork(config))) continue
     if (isThere) return work(async (method, params, onEvent) => askDaemon(context, config, { method, params, onEvent }))
+    expectOwnStore(config)
     const writer = await ownWriter(context, config, startedByMs)
     if (writer !== undefined) return byOurselves(writer, context, config, work)
   }
+}
+
+/** Throws if the content is shared with other processes: one that is no part of the hub must not publish beside its leader. */
+function expectOwnStore({ postgres, state }: Config): void {
+  if (postgres === undefined) return
+  throw new OperatorError(
+    'no-daemon',
+    `Cannot work without the daemon: the configuration has store.postgres, and only daemons take turns there; no daemon runs for "${state}"; start it with skillsyncd start`,
+  )
 }
 
 /** The configuration with the sources that the hub has now, if it follows one as a whole. */

@@ -57,6 +57,8 @@ export interface Config {
   readonly hosts: readonly HostDefaults[]
   /** The state folder. */
   readonly state: string
+  /** The database that the processes of the hub share; `undefined` for a hub of one process. */
+  readonly postgres: { readonly url: SecretReference } | undefined
   /** The folder for sockets that the system provides for this user, if any. */
   readonly runtime?: string | undefined
   /** The lock file. `undefined` if the sources were named on the command line. */

@@ -79,6 +79,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     ),
     hosts: (file.defaults ?? []).map((entry) => hostDefaultsOf(entry, absolute)),
     state: file.state === undefined ? environment.state : absolute(file.state),
+    postgres: file.store && { url: settling.reference(file.store.postgres.url) },
     runtime: environment.runtime,
     lock: isLockUse(file.lock) ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
     lockUse: file.lock === 'ignore' ? 'ignore' : 'follow',

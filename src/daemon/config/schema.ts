@@ -115,6 +115,16 @@ const CHANNEL = z
   .refine(...WITNESS_RULES.enough)
   .refine(...WITNESS_RULES.distinct)
 
+const STORE = z.strictObject({
+  postgres: z
+    .strictObject({
+      url: SECRET.describe(
+        'The place that the address is read from, postgres://USER:PASSWORD@HOST/NAME?sslmode=verify-full.',
+      ),
+    })
+    .describe('The PostgreSQL database that all processes of the hub use.'),
+})
+
 const AUDIT = z.strictObject({
   enabled: z.boolean().optional().describe('false: nothing is written. Default: true.'),
   bytes: bytes()
@@ -175,6 +185,9 @@ export const CONFIG = z.strictObject({
   state: path()
     .optional()
     .describe('The folder for everything that survives a restart. Default: ~/.local/state/skillsyncd.'),
+  store: STORE.optional().describe(
+    'What several processes of one hub share, each with a state folder of its own. Only skillsyncd start uses it. Default: nothing is shared.',
+  ),
   lock: path()
     .optional()
     .describe(

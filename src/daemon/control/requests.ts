@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { abortable } from '../../base/abortable.ts'
 import { CHECKPOINT_PATH } from '../../sync/channel/channel-entry.ts'
+import { TRIGGERS } from '../../sync/model/generation.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
 import { isSourceId } from '../../sync/model/source-id.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -59,6 +60,10 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       await Promise.all(ends)
       const summaries = summarizeContract(await daemon.contractProblems(ids))
       return { problems: summaries.map(({ code, message }) => ({ code, message })) }
+    },
+    async pull(params) {
+      const { source, trigger } = parseParams(PULL, params)
+      return daemon.pull(idOf(source, config), trigger)
     },
     async look(params) {
       const [source] = ofReader(params).sources ?? []
@@ -236,6 +241,7 @@ const DISABLE = z.object({
   disabled: z.boolean(),
   sourceOnly: z.boolean().optional(),
 })
+const PULL = z.object({ source: z.string(), trigger: z.enum(TRIGGERS) })
 const RECHECK = z.object({ source: z.string(), path: z.string() })
 const BRING = z.object({ source: z.string(), path: z.string(), file: z.string() })
 const APPROVE_SKILL = z.object({ source: z.string(), path: z.string(), declaration: z.string() })
@@ -320,11 +326,15 @@ export async function agreeWithDaemon(config: Config, signal: AbortSignal): Prom
 const HELLO_MS = 2_000
 const SAYS_NOTHING: ReadonlySet<string> = new Set(['timed-out', 'connection-lost'])
 
-/** Equal for two processes with the same configuration, whatever paths they use for its file and folders. */
+/**
+ * Equal for two processes with the same configuration, whatever paths they use for its file and folders, and wherever
+ * they read the address of their database.
+ */
 export function configDigest(config: Config): string {
-  const { file: _file, state: _state, runtime: _runtime, lock: _lock, mode: _mode, sources, ...rest } = config
+  const { file: _file, state: _state, runtime: _runtime, lock: _lock, mode: _mode, postgres, sources, ...rest } = config
+  const common = { ...rest, isShared: postgres !== undefined }
   // The hub decides which sources there are, and can add one at any time.
-  const meant = config.follow === undefined ? { ...rest, sources } : rest
+  const meant = config.follow === undefined ? { ...common, sources } : common
   return createHash('sha256').update(configText(meant)).digest('hex')
 }
 

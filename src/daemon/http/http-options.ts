@@ -4,6 +4,7 @@ import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts
 import type { ChannelHost } from '../../serve/http/routes/channel-routes.ts'
 import type { HttpOptions } from '../../serve/http/server.ts'
 import type { MarketplaceHost } from '../../serve/marketplace/marketplaces.ts'
+import type { SharedPageSessions } from '../../serve/page/http/login-sessions.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
 import { isLoopback, isLoopbackUrl } from '../config/loopback.ts'
 import type { PageData } from './page-data.ts'
@@ -23,6 +24,8 @@ interface EdgeParts {
   readonly onError: HttpOptions['onError']
   readonly marketplace: Omit<MarketplaceHost, 'config'>
   readonly channels: ChannelHost
+  /** The page sessions that other processes of the hub know too. */
+  readonly pageSessions?: SharedPageSessions | undefined
 }
 
 /** The HTTP options that follow from the configuration. */
@@ -46,6 +49,7 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
     web: { ...web, page: page && { ...page, host: { ...news.host, isTokenRequired: required } } },
     marketplace: marketplace && { ...host, config: marketplace },
     channels: config.channel && channels,
+    pageSessions: parts.pageSessions,
     ...(oauth !== undefined && { oauth }),
     now: () => clock.monotonicMs(),
     spentMs: threadMs,

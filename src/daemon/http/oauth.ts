@@ -3,6 +3,7 @@ import type { JWTPayload, JWTVerifyResult } from 'jose'
 import type { Clock } from '../../base/clock.ts'
 import { openedBy } from '../../serve/http/access/protected-resource.ts'
 import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts'
+import { isTermOver } from '../../serve/principal.ts'
 import type { Principal } from '../../serve/principal.ts'
 import { isPackId } from '../../sync/catalog/pack.ts'
 import type { Log } from '../base/log.ts'
@@ -79,15 +80,15 @@ interface Bearing extends Pick<OAuthParts, 'clock' | 'hasPacks'> {
 
 function principalIn(payload: JWTPayload, needed: readonly string[], { clock, hasPacks, endMs }: Bearing): Principal {
   const words = new Set(scopesIn(payload))
-  const had = hasPacks()
-  const packs = had ? packsIn(words) : undefined
+  const hadPacks = hasPacks()
+  const packs = hadPacks ? packsIn(words) : undefined
+  const term = { endMs, hadPacks }
   return {
     id: idOf(payload.iss, ...bearerIn(payload)),
     scopes: openedBy(words, needed),
     ...(packs !== undefined && { packs }),
-    // The first pack, and the removal of the last one, change what a token opens. The client then has to authenticate
-    // again.
-    isOver: () => clock.now().getTime() >= endMs || hasPacks() !== had,
+    term,
+    isOver: () => isTermOver(term, clock.now(), hasPacks()),
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseJson } from '../../base/json-value.ts'
-import type { SessionRecord } from '../../serve/http/mcp/session-store.ts'
+import type { Mark, SessionRecord } from '../../serve/http/mcp/session-store.ts'
 
 /** The record as one line of JSON. Durations become points in time. */
 export function sessionLineOf(record: SessionRecord, now: Date): string {
@@ -52,6 +52,11 @@ export function recordIn(line: string, now: Date): SessionRecord | undefined {
     case 'told':
       return data
   }
+}
+
+/** Parses a mark; `undefined` for one that this version does not understand. */
+export function markIn(text: string): Mark | undefined {
+  return MARK.safeParse(parseJson(text)).data
 }
 
 function timeBefore(now: Date, ms: number): number {

@@ -12,6 +12,8 @@ import { isPackId } from '../../sync/catalog/pack.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { SharedValue } from '../../sync/store/shared-text.ts'
+import type { SharedForm, SharedText } from '../../sync/store/shared-text.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import type { ExpiringToken } from '../status/status.ts'
 import { TokenUses } from './token-uses.ts'
@@ -74,7 +76,8 @@ interface Known {
 }
 
 /**
- * The tokens of a state folder, `tokens.json`. One process writes it. If the file cannot be read, no token is accepted.
+ * The tokens of a state folder, `tokens.json`. One process writes it. If the file cannot be read, no token is accepted. In
+ * a hub of several processes a database has the tokens, and each process changes them; the file is the copy of this one.
  */
 export class Tokens {
   readonly #file: string
@@ -84,6 +87,7 @@ export class Tokens {
   readonly #uses: TokenUses
   #known: readonly Known[] = []
   #failure: SyncError | undefined
+  #shared: SharedValue<readonly Token[]> | undefined
   readonly #queue = new SerialQueue()
 
   /** `expectRight` throws if writes are not allowed. */
@@ -98,7 +102,7 @@ export class Tokens {
    * The tokens as this process last read or wrote them; `undefined` if they could not be read. Includes expired ones.
    */
   get all(): readonly Token[] | undefined {
-    return this.#failure === undefined ? this.#known.map(({ token }) => token) : undefined
+    return this.#isFailing ? undefined : this.#known.map(({ token }) => token)
   }
 
   /** True if at least one token is valid now. */
@@ -114,10 +118,34 @@ export class Tokens {
     return times.length === 0 ? undefined : new Date(Math.min(...times))
   }
 
+  /** The reason why the file lacks the newest shared tokens, which are in force; `undefined` if it has them. */
+  get unwritten(): SyncError | undefined {
+    return this.#shared?.unwritten
+  }
+
+  /** Keeps the tokens in a text that several processes share, from now on. Called before the first read. */
+  shareWith(text: SharedText): void {
+    this.#shared ??= new SharedValue(text, SHARED_TOKENS, {
+      read: async () => this.#read(),
+      write: async (tokens) => this.#restore(tokens),
+      hold: (tokens) => this.#adopt(tokens),
+    })
+  }
+
+  /**
+   * Takes the newest shared tokens over, and calls the listeners if they differ. Returns true if other processes have
+   * changed them since the last call. Throws `store-failed`, and keeps the known ones, if they cannot be reached or are
+   * damaged.
+   */
+  async refresh(): Promise<boolean> {
+    return this.#queue.next(async () => this.#shared?.refresh() ?? false)
+  }
+
   /** Reads the file. Without the file there are no tokens. A damaged file keeps every client out. */
   async read(): Promise<readonly Token[]> {
+    if (this.#shared !== undefined) return this.#queue.next(async () => this.#readShared())
     try {
-      const tokens = await this.#read()
+      const tokens = (await this.#read()) ?? []
       this.#hold(tokens)
       return tokens
     } catch (error) {
@@ -134,43 +162,53 @@ export class Tokens {
     for (const candidate of this.#known) if (timingSafeEqual(candidate.hash, hash)) found = candidate
     if (found === undefined || this.#isOver(found)) return undefined
     this.#uses.record(found.token.sha256, this.#now())
-    const { scopes, packs } = found.token
+    return this.#principal(found)
+  }
+
+  /** The principal of a valid token that another process of the hub has authenticated. */
+  principalWithId(id: string): Principal | undefined {
+    const found = this.#known.find(({ token }) => idOf(token) === id)
+    return found === undefined || this.#isOver(found) ? undefined : this.#principal(found)
+  }
+
+  #principal(known: Known): Principal {
+    const { scopes, packs } = known.token
     return {
-      id: idOf(found.token),
+      id: idOf(known.token),
       scopes: new Set(scopes),
       ...(packs !== undefined && { packs: new Set(packs) }),
-      isOver: () => this.#isOver(found),
+      isOver: () => this.#isOver(known),
     }
   }
 
   /** True if it is the id of a revoked token. False for every id while the tokens cannot be read. */
   isGone(principalId: string): boolean {
-    if (this.#failure !== undefined || !principalId.startsWith(KIND)) return false
+    if (this.#isFailing || !principalId.startsWith(KIND)) return false
     return !this.#known.some(({ token }) => idOf(token) === principalId)
   }
 
   /** Adds a token. It is on disk, and valid, when this resolves. */
   async add(token: Token): Promise<void> {
     await this.#change((before) => {
-      if (before.some(({ token: { name } }) => name === token.name))
+      if (before.some(({ name }) => name === token.name))
         throw new OperatorError(
           'token-exists',
           `There is a token "${token.name}" already; revoke it first, or use another name`,
         )
-      const twin = before.find(({ token: { sha256 } }) => sha256 === token.sha256)
+      const twin = before.find(({ sha256 }) => sha256 === token.sha256)
       // Revoking one of the two names would not end access.
       if (twin !== undefined)
-        throw new OperatorError('token-exists', `That token is there already, as "${twin.token.name}"; revoke it first`)
+        throw new OperatorError('token-exists', `That token is there already, as "${twin.name}"; revoke it first`)
       if (before.length >= MOST_TOKENS)
         throw new OperatorError('limit-exceeded', `There are ${MOST_TOKENS} tokens already; revoke some first`)
-      return [...before, knownOf(token)]
+      return [...before, token]
     })
   }
 
   /** Revokes a token. When this resolves, it is no longer valid, and its sessions and streams have ended. */
   async revoke(name: string): Promise<void> {
     await this.#change((before) => {
-      const after = before.filter(({ token }) => token.name !== name)
+      const after = before.filter((token) => token.name !== name)
       if (after.length === before.length) throw unknownToken()
       return after
     })
@@ -182,11 +220,10 @@ export class Tokens {
    */
   async renew(name: string, expires: string | undefined): Promise<void> {
     await this.#change((before) => {
-      if (!before.some(({ token }) => token.name === name)) throw unknownToken()
-      return before.map((one) => {
-        if (one.token.name !== name) return one
-        const { expires: _expires, ...rest } = one.token
-        return { ...one, token: { ...rest, ...(expires !== undefined && { expires }) } }
+      if (!before.some((token) => token.name === name)) throw unknownToken()
+      return before.map((token) => {
+        if (token.name !== name) return token
+        return { ...unrenewed(token), ...(expires !== undefined && { expires }) }
       })
     })
   }
@@ -201,27 +238,65 @@ export class Tokens {
     this.#listeners.add(listener)
   }
 
-  async #read(): Promise<readonly Token[]> {
-    const text = await unlessAbsent(readFile(this.#file, 'utf8')).catch(cannot(`read "${this.#file}"`))
-    if (text === undefined) return []
-    const { data, success } = FILE.safeParse(parseJson(text))
-    if (success) return data.tokens
+  /** Returns `undefined` without the file. */
+  async #read(): Promise<readonly Token[] | undefined> {
+    const text = await this.#text()
+    if (text === undefined) return undefined
+    const tokens = SHARED_TOKENS.parse(text)
+    if (tokens !== undefined) return tokens
     const message = `Cannot read "${this.#file}": it is damaged; no token is accepted until it is corrected, or removed and new tokens are made`
     throw new SyncError('store-failed', message)
   }
 
-  async #change(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {
-    return this.#queue.next(async () => this.#write(change))
+  async #text(): Promise<string | undefined> {
+    return unlessAbsent(readFile(this.#file, 'utf8')).catch(cannot(`read "${this.#file}"`))
   }
 
-  async #write(change: (before: readonly Known[]) => readonly Known[]): Promise<void> {
+  async #change(change: (before: readonly Token[]) => readonly Token[]): Promise<void> {
+    return this.#queue.next(async () => {
+      if (this.#shared === undefined) await this.#changeFile(change)
+      else await this.#shared.change((before) => ({ after: change(before), result: undefined }))
+    })
+  }
+
+  async #changeFile(change: (before: readonly Token[]) => readonly Token[]): Promise<void> {
     // Changes that were made by hand are the base. A damaged file is not overwritten, because it may still be repaired.
-    this.#hold(await this.#read())
-    const after = change(this.#known)
+    const before = (await this.#read()) ?? []
+    this.#hold(before)
+    const after = change(before)
+    await this.#put(after)
+    this.#hold(after)
+    this.#tell()
+  }
+
+  async #put(tokens: readonly Token[]): Promise<void> {
     await this.#expectRight()
-    const tokens = after.map(({ token }) => token)
-    await writeWhole(this.#file, indentedJson({ tokens }))
+    await writeWhole(this.#file, SHARED_TOKENS.textOf(tokens))
+  }
+
+  /** Brings the file to the shared tokens. Returns true if it had others. */
+  async #restore(tokens: readonly Token[]): Promise<boolean> {
+    if ((await this.#text()) === SHARED_TOKENS.textOf(tokens)) return false
+    await this.#put(tokens)
+    return true
+  }
+
+  async #readShared(): Promise<readonly Token[]> {
+    await this.#shared?.read()
+    return this.#known.map(({ token }) => token)
+  }
+
+  /** Takes shared tokens over. The sessions of a token that another process has revoked end. */
+  #adopt(tokens: readonly Token[]): void {
+    const isSame = isDeepStrictEqual(
+      this.#known.map(({ token }) => token),
+      tokens,
+    )
     this.#hold(tokens)
+    if (!isSame) this.#tell()
+  }
+
+  #tell(): void {
     for (const listener of this.#listeners) listener()
   }
 
@@ -235,6 +310,10 @@ export class Tokens {
       return one
     })
     this.#failure = undefined
+  }
+
+  get #isFailing(): boolean {
+    return (this.#shared === undefined ? this.#failure : this.#shared.failure) !== undefined
   }
 
   #isOver(one: Known): boolean {
@@ -277,3 +356,11 @@ function knownOf(token: Token): Known {
 }
 
 const FILE = z.strictObject({ tokens: z.array(TOKEN).readonly() })
+
+/** The form in which the processes of a hub share the tokens. */
+const SHARED_TOKENS: SharedForm<readonly Token[]> = {
+  name: 'tokens',
+  nothing: [],
+  textOf: (tokens) => indentedJson({ tokens }),
+  parse: (text) => FILE.safeParse(parseJson(text)).data?.tokens,
+}

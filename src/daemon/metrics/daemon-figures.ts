@@ -15,7 +15,7 @@ import type { DaemonFigures } from './metrics.ts'
 import type { PublicationFigures } from './publication-families.ts'
 import type { SourceFigures } from './source-families.ts'
 
-export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock'> {
+export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 'replica'> {
   readonly config: Config
   readonly registry: Registry
   readonly report: { recordOf(source: Source): SourceRecord }
@@ -44,6 +44,7 @@ export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFig
     approvals: decisions.approvals,
     publications: publications.figures,
     channels: channels.figures,
+    replicas: daemon.replica?.status,
     unready: status.unready,
     storedBytes: storedBytesOf(store),
     nextTokenExpiry: daemon.tokens.nextExpiry,

@@ -2,6 +2,7 @@ import type { Unready } from '../../serve/http/routes/health.ts'
 import type { MetricsForm } from '../../serve/http/routes/metrics.ts'
 import type { HttpFigures } from '../../serve/http/server.ts'
 import type { Config } from '../config/config.ts'
+import type { ReplicasStatus } from '../replicas/hub-replica.ts'
 import { catalogFamilies } from './catalog-families.ts'
 import type { CatalogInput } from './catalog-families.ts'
 import { channelFamilies } from './channel-families.ts'
@@ -12,6 +13,7 @@ import { single } from './family.ts'
 import { processFamilies } from './process-families.ts'
 import { publicationFamilies } from './publication-families.ts'
 import type { PublicationFigures } from './publication-families.ts'
+import { replicaFamilies } from './replica-families.ts'
 import { ServingCounts } from './serving-counts.ts'
 import { sourceFamilies } from './source-families.ts'
 import type { SourceFigures } from './source-families.ts'
@@ -22,6 +24,7 @@ export interface DaemonFigures extends CatalogInput {
   readonly ofSources: readonly SourceFigures[]
   readonly publications: readonly PublicationFigures[]
   readonly channels: readonly ChannelFigures[]
+  readonly replicas: ReplicasStatus | undefined
   readonly unready: readonly Unready[]
   /** The size of the state folder. */
   readonly storedBytes: number
@@ -66,6 +69,7 @@ export class Metrics {
         ...sourceFamilies(figures.ofSources),
         ...publicationFamilies(figures.publications),
         ...channelFamilies(figures.channels),
+        ...replicaFamilies(figures.replicas),
         ...this.#httpFamilies(figures),
         ...this.counts.families(),
       ],

@@ -53,12 +53,14 @@ export async function whileServing(
   const webhooks = new WebhookEndpoint(writer.daemon.webhooks, config.limits.http.bodyBytes, () => systemClock.now())
   const unready = (): readonly Unready[] => writer.daemon.unready
   const isReadOnly = (): boolean => writer.daemon.isReadOnly
+  const isApart = (): boolean => writer.daemon.isApart
   const edgeOf = (daemon: Daemon): HttpOptions => edgeOptions(daemon, listen, log)
   await using operations = await operationsOf(sockets.operations ?? config.serve.operations, config, {
     ...edgeOf(writer.daemon),
     webhooks,
     unready,
     isReadOnly,
+    isApart,
     metrics,
   })
   await using sessionLog = writer.daemon.openSessions()
@@ -70,6 +72,7 @@ export async function whileServing(
     sessionLog,
     unready,
     isReadOnly,
+    isApart,
     ...(operations === undefined && { webhooks }),
     ...(place === 'beside' && metrics !== undefined && { metrics: metrics.text }),
   })
@@ -102,12 +105,13 @@ function expectSomebodyKnown({ config, tokens, oauth }: Daemon, listen: ListenAd
 }
 
 function edgeOptions(
-  { config, tokens, oauth, page: news, marketplace, channels }: Daemon,
+  { config, tokens, oauth, page: news, marketplace, channels, pageSessions }: Daemon,
   listen: ListenAddress,
   log: Log,
 ): HttpOptions {
   const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
-  return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError, marketplace, channels })
+  const shared = { marketplace, channels, pageSessions }
+  return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError, ...shared })
 }
 
 interface Listening {

@@ -122,6 +122,7 @@ const REQUEST = z.object({ config: z.string() })
 function fixedIn(before: Config, after: Config, isApart: boolean): string[] {
   const pairs: readonly Pair[] = [
     ['state', before.state, after.state],
+    ['store.postgres', before.postgres, after.postgres],
     ['serve.operations', before.serve.operations, after.serve.operations],
     ['serve.oauth', before.serve.oauth, after.serve.oauth],
     ['serve.http.trusted_proxies', before.serve.http.trustedProxies, after.serve.http.trustedProxies],

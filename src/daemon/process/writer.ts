@@ -5,7 +5,7 @@ import { isGoneAtHub } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isUnwritable } from '../../sync/store/files/disk-error.ts'
 import type { HubSourceIds, ListedSources } from '../../sync/store/hub-sources.ts'
-import { readHubSources, writeHubSources } from '../../sync/store/hub-sources.ts'
+import { HUB_SOURCES, readHubSources, writeHubSources } from '../../sync/store/hub-sources.ts'
 import { migrateState, migrationFailure } from '../../sync/store/migration/migrate-state.ts'
 import { NotMigrated, Store } from '../../sync/store/store.ts'
 import type { Log } from '../base/log.ts'
@@ -26,6 +26,10 @@ import { TERM_MS } from '../control/lease.ts'
 import { expectConfig, requestHandlers } from '../control/requests.ts'
 import { HeldByOther, processText, WriteRight } from '../control/write-lock.ts'
 import { Daemon } from '../daemon.ts'
+import { isForLeader } from '../replicas/for-leader.ts'
+import type { HubMember } from '../replicas/hub-member.ts'
+import type { AdoptedChange } from '../replicas/hub-replica.ts'
+import { sharedStoreOf } from '../replicas/open-shared.ts'
 import { ReloadLock } from './reload-lock.ts'
 
 /** A process that wants to write a state folder. */
@@ -47,6 +51,8 @@ export class Writer implements AsyncDisposable {
   readonly #parts: DaemonContext
   readonly #right: WriteRight
   readonly #control: ControlServer
+  /** The part of this process in a hub of several. */
+  readonly #member: HubMember | undefined
   readonly #changeover = new ReloadLock()
   readonly #over = new AbortController()
   #daemon: Daemon
@@ -56,8 +62,9 @@ export class Writer implements AsyncDisposable {
   #isFollowing = false
   #watching: Promise<void> = Promise.resolve()
 
-  private constructor(daemon: Daemon, parts: DaemonContext, { right, socket, handlers }: Held) {
+  private constructor(daemon: Daemon, parts: DaemonContext, { right, socket, handlers, member }: Held) {
     this.#parts = parts
+    this.#member = member
     this.#daemon = this.#followingHub(daemon)
     this.#right = right
     const all = redactHandlers({ ...this.#handlers(), ...handlers }, parts.redactor)
@@ -79,16 +86,21 @@ export class Writer implements AsyncDisposable {
     const right = rightFor(candidate, socket)
     const other = await right.take(signal)
     if (other !== undefined) return other
+    let member: HubMember | undefined
     try {
       const store = await storeOf(candidate, right)
       const readOnly = (): SyncError | undefined => right.readOnly
-      const parts = { store, clock: systemClock, log, environment, redactor, readOnly }
+      const alone = { store, clock: systemClock, log, environment, redactor, readOnly }
+      member = await memberOf(candidate, alone)
+      const parts = { ...alone, ...(member && { shared: member.shared, replica: member }) }
       const daemon = await Daemon.start(await withHubList(config, parts), parts)
-      const writer = new Writer(daemon, parts, { right, socket, handlers })
+      const writer = new Writer(daemon, parts, { right, socket, handlers, member })
       await writer.#listen()
       writer.#watching = writer.#watch()
+      await writer.#takePart()
       return writer
     } catch (error) {
+      await member?.[Symbol.asyncDispose]()
       await right.release()
       throw error
     }
@@ -108,6 +120,8 @@ export class Writer implements AsyncDisposable {
   /** `serve` is called with each daemon that takes over, such as when the disk takes writes again. */
   serveWith(serve: (daemon: Daemon) => void): void {
     this.#serve = serve
+    // In a hub of several, the part of this process may have changed while the server began to listen.
+    if (this.#member !== undefined) serve(this.#daemon)
   }
 
   /**
@@ -117,10 +131,36 @@ export class Writer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#over.abort()
     await this.#changeover.end(async () => this.#daemon[Symbol.asyncDispose]())
+    await this.#member?.[Symbol.asyncDispose]()
     await this.#watching
     await this.#control[Symbol.asyncDispose]()
     this.#parts.store[Symbol.dispose]()
     await this.#right.release()
+  }
+
+  /** Takes part in a hub of several processes from now on. */
+  async #takePart(): Promise<void> {
+    const { signal } = this.#over
+    await this.#member?.start({
+      answer: async (method, params, send) => this.#answerMember(method, params, send, signal),
+      onLook: async () => this.#asked(signal, async (daemon) => daemon.refreshSessions()),
+      onNews: async () => (await this.#asked(signal, async (daemon) => daemon.refresh())) === true,
+      onChange: async (change) => this.#adopt(change, signal),
+      // The daemon of the other role takes over the clients.
+      onRole: async () => this.#change((config) => config).catch(ignoreAbort),
+    })
+  }
+
+  /** Serves what another process of the hub has published: of the sources that it follows by now. */
+  async #adopt(change: AdoptedChange, signal: AbortSignal): Promise<void> {
+    const ids = change.files.has(HUB_SOURCES) ? await readHubSources(this.#daemon.config.state) : undefined
+    if (ids !== undefined) await this.#change((config) => withHubSources(config, ids)).catch(ignoreAbort)
+    await this.#asked(signal, async (daemon) => daemon.adopt(change))
+  }
+
+  /** Runs work on the daemon that exists when its turn comes, unless this process ends. */
+  async #asked<Result>(signal: AbortSignal, work: (daemon: Daemon) => Promise<Result>): Promise<Result | void> {
+    return this.#changeover.ask(signal, async () => work(this.#daemon)).catch(ignoreAbort)
   }
 
   /** If the disk takes no socket either, it is retried: clients are served without it. */
@@ -217,8 +257,13 @@ export class Writer implements AsyncDisposable {
     await this.#changeover.change(
       async () => this.#daemon.stop(),
       async () => {
-        await using before = this.#daemon
-        this.#daemon = await this.#after(before, configOf(before.config))
+        const before = this.#daemon
+        try {
+          this.#daemon = await this.#after(before, configOf(before.config))
+        } finally {
+          // One that no other takes over from serves on what it has.
+          if (this.#daemon !== before) await before[Symbol.asyncDispose]()
+        }
       },
     )
   }
@@ -261,6 +306,9 @@ export class Writer implements AsyncDisposable {
 
   async #again(before: Daemon): Promise<Daemon> {
     return Daemon.start(before.config, this.#parts, before).catch((cause: unknown) => {
+      // In a hub of several, this process tries to change its part again, or leaves it to another one.
+      if (this.#member !== undefined && (cause instanceof SyncError || cause instanceof OperatorError))
+        throw new SyncError('store-failed', `Cannot go on with the daemon: ${cause.message}`, { cause })
       // A process that ends is better than one without a daemon: the service manager restarts it.
       throw new Error('Cannot go on with the configuration from before the reload', { cause })
     })
@@ -282,28 +330,69 @@ export class Writer implements AsyncDisposable {
   /** Each handler uses the daemon that exists when its turn comes. */
   #handlers(): ControlHandlers {
     const methods = Object.keys(requestHandlers(this.#daemon, this.#daemon.config))
-    const follow: ControlHandler = async (params, _, signal) => {
+    const follow: ControlHandler = async (params, send, signal) => {
       expectConfig(params, this.#daemon.config)
       // It is no request to one daemon, since it may replace the daemon.
-      return this.followHub(signal)
+      return this.#leaderFor('follow')?.ask('follow', params, send, signal) ?? this.followHub(signal)
     }
     return { ...Object.fromEntries(methods.map((method) => [method, this.#handler(method)])), follow }
   }
 
+  /** In a hub of several processes, what changes the content is answered by the one that leads. */
   #handler(method: string): ControlHandler {
-    return async (params, send, signal) =>
-      this.#changeover.ask(signal, async (until) => {
-        const handler = requestHandlers(this.#daemon, this.#daemon.config)[method]
-        if (handler === undefined) throw new TypeError(`A daemon is asked for no "${method}"`)
-        return handler(params, send, until)
-      })
+    return async (params, send, signal) => {
+      const leader = this.#leaderFor(method)
+      if (leader === undefined) return this.#answerHere(method, params, send, signal)
+      expectConfig(params, this.#daemon.config)
+      return leader.ask(method, params, send, signal)
+    }
+  }
+
+  /** The way to the process of the hub that has to answer; `undefined` if this one does. */
+  #leaderFor(method: string): Pick<HubMember, 'ask'> | undefined {
+    return this.#member?.isLeading === false && isForLeader(method) ? this.#member : undefined
+  }
+
+  /** Answers a request of another process of the hub, which the database has. */
+  async #answerMember(...[method, params, send, signal]: Parameters<HubMember['ask']>): Promise<unknown> {
+    if (!isForLeader(method)) throw new OperatorError('unknown-method', `No process is asked for "${method}"`)
+    if (method !== 'follow') return this.#answerHere(method, params, send, signal)
+    expectConfig(params, this.#daemon.config)
+    return this.followHub(signal)
+  }
+
+  async #answerHere(
+    method: string,
+    params: unknown,
+    send: (event: unknown) => void,
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    return this.#changeover.ask(signal, async (until) => {
+      const handlers = requestHandlers(this.#daemon, this.#daemon.config)
+      const handler = Object.hasOwn(handlers, method) ? handlers[method] : undefined
+      if (handler === undefined) throw new OperatorError('unknown-method', `The daemon has no method "${method}"`)
+      return handler(params, send, until)
+    })
   }
 }
 
 interface Held {
+  readonly member: HubMember | undefined
   readonly right: WriteRight
   readonly socket: string
   readonly handlers: ControlHandlers | undefined
+}
+
+/** Few hubs have several processes, and the client of their database takes long to load. */
+async function memberOf(
+  { config, environment, redactor, command }: WriterCandidate,
+  { store, clock, log }: DaemonContext,
+): Promise<HubMember | undefined> {
+  if (config.postgres === undefined || command !== 'start') return undefined
+  const shared = await sharedStoreOf(config, environment, redactor)
+  if (shared === undefined) return undefined
+  const { HubMember } = await import('../replicas/hub-member.ts')
+  return HubMember.open({ shared, store, clock, log })
 }
 
 function rightFor({ config: { state }, log, command }: WriterCandidate, socket: string): WriteRight {

@@ -89,18 +89,27 @@ export class ChannelKeeper implements AsyncDisposable {
   }
 
   async #attempt(): Promise<void> {
-    // The first catalog begins the next attempt.
-    if (this.#parts.catalog().generation === 0) return
-    const why = this.#parts.whyNot()
+    const { channel, catalog, whyNot } = this.#parts
+    const { leads } = channel
+    // Folders belong to the leader of the hub. The first catalog begins the next attempt.
+    if (leads ? catalog().generation === 0 : this.#place.to !== undefined) return
+    const why = leads ? whyNot() : undefined
     if (why !== undefined) return this.#failed(new SyncError('store-failed', `Cannot publish: ${why}`))
     try {
-      await this.publish(this.#over.signal)
+      if (leads) await this.publish(this.#over.signal)
+      else await this.#followLeader()
     } catch (thrown) {
       const error = unwrapSuppressed(thrown)
       if (this.#over.signal.aborted && isAbortError(error)) return
       if (!(error instanceof SyncError)) throw error
       this.#failed(error)
     }
+  }
+
+  /** Serves what the leader of the hub has published. */
+  async #followLeader(): Promise<void> {
+    const end = await this.#parts.channel.follow(this.#over.signal)
+    if (end !== undefined) this.#succeeded(end)
   }
 
   #succeeded({ entries, at, catalog, isNew, objects }: ChannelEnd): void {
@@ -124,7 +133,9 @@ export class ChannelKeeper implements AsyncDisposable {
     const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1))
     // A key that cannot be read may be in the middle of a change.
     const isSoon = isPassing(code) || code === 'credentials-rejected'
-    this.#tryAgainAfter(isSoon ? backoffMs : LONGEST_BACKOFF_MS)
+    // A process that does not lead waits for what the leader mends.
+    if (!this.#parts.channel.leads) this.#tryAgainAfter(FIRST_BACKOFF_MS)
+    else this.#tryAgainAfter(isSoon ? backoffMs : LONGEST_BACKOFF_MS)
   }
 
   #tryAgainAfter(ms: number): void {

@@ -6,20 +6,21 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import { ChannelContents, keptAt } from '../../sync/channel/channel-contents.ts'
 import type { KeptChannel } from '../../sync/channel/channel-contents.ts'
-import { CHECKPOINT_PATH, readChannelPath } from '../../sync/channel/channel-entry.ts'
 import type { ChannelEntry } from '../../sync/channel/channel-entry.ts'
 import { ChannelLog } from '../../sync/channel/channel-log.ts'
 import type { PublishedSource } from '../../sync/channel/channel-schema.ts'
-import { expectObject, objectsOf, publishedSourcesIn } from '../../sync/channel/channel-tree.ts'
+import { objectsOf, publishedSourcesIn } from '../../sync/channel/channel-tree.ts'
 import { FolderChannel } from '../../sync/channel/folder-channel.ts'
-import { PackedLists } from '../../sync/channel/packed-lists.ts'
-import { MOST_PACKED_BYTES, packObjects } from '../../sync/channel/packed-objects.ts'
 import type { NoteSigner } from '../../sync/log/signed-note.ts'
 import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
 import type { Digest } from '../../sync/store/objects/object-store.ts'
+import type { LogNames } from '../../sync/store/postgres/shared-logs.ts'
 import type { DaemonContext } from '../context.ts'
+import { CatchUp } from './catch-up.ts'
 import { CosignedHead } from './cosigned-head.ts'
 import type { Quorum } from './cosigned-head.ts'
+import { ServedChannel } from './served-channel.ts'
+import { publishes, SharedChannel } from './shared-channel.ts'
 
 /** The parts of the publisher of one channel. */
 export interface ChannelPublisherParts extends DaemonContext {
@@ -46,19 +47,8 @@ export interface ChannelEnd {
   readonly objects: number
 }
 
-/** The objects that are new with an entry. They are served as long as the newest entry names all of them. */
-interface PackedChanges {
-  readonly digests: readonly Digest[]
-  readonly bytes: Uint8Array
-}
-
-/** A channel with an entry for what is served. */
-interface Current extends KeptChannel {
-  readonly log: ChannelLog
-  /** The signed head of the log, with the cosignatures of its witnesses, and its size. The log may have more entries. */
-  readonly note: string
-  readonly size: number
-}
+/** Finds the content of a channel; `undefined` if it is not whole. */
+type FindKept = (head: Digest) => Promise<KeptChannel | undefined>
 
 /**
  * Publishes one channel: an entry of its log for each content that is served, the folders with it, and the files of it
@@ -67,24 +57,32 @@ interface Current extends KeptChannel {
 export class ChannelPublisher {
   readonly #parts: ChannelPublisherParts
   readonly #contents: ChannelContents
-  readonly #packedLists: PackedLists
   readonly #head: CosignedHead
+  readonly #served: ServedChannel
+  /** `undefined` if this process is the only one of the hub. */
+  readonly #shared: SharedChannel | undefined
+  readonly #catchUp: CatchUp
   readonly #queue = new SerialQueue()
   readonly #folders = new Map<string, FolderChannel>()
   #log: Promise<ChannelLog> | undefined
-  #current: Current | undefined
-  #isEnded = false
-  readonly #watchers = new Set<CheckpointWatcher>()
-  /** The packed changes of the last entries that this process has appended, by their indexes. */
-  readonly #changes = new Map<number, PackedChanges>()
+  /** The head whose objects the database has. */
+  #stored: Digest | undefined
 
   constructor(parts: ChannelPublisherParts) {
     this.#parts = parts
     this.#contents = new ChannelContents(parts.store.objects)
-    this.#packedLists = new PackedLists(parts.store.objects)
-    const { store, origin, quorum, log, pack } = parts
+    const { store, origin, quorum, log, pack, clock, shared, replica } = parts
+    const { objects, folder } = store
     const file = checkpointFileOf(pack?.id)
-    this.#head = new CosignedHead({ folder: store.folder, file, origin, quorum, log })
+    this.#head = new CosignedHead({ folder, file, origin, quorum, log, shared })
+    this.#served = new ServedChannel({ clock, objects, isShared: shared !== undefined })
+    this.#shared = shared && new SharedChannel({ shared, origin, objects, ...(replica && { replica }) })
+    const follow = async (onBegin: () => void, signal: AbortSignal): Promise<unknown> =>
+      this.#queue.next(async () => {
+        onBegin()
+        return this.#follow(signal)
+      }, signal)
+    this.#catchUp = new CatchUp({ clock, follow, signal: this.#served.over })
   }
 
   /**
@@ -92,9 +90,7 @@ export class ChannelPublisher {
    * reload stops no follower.
    */
   takeOver(before: ChannelPublisher): void {
-    if (before.#parts.origin !== this.#parts.origin || before.#current === undefined) return
-    this.#serve(before.#current)
-    for (const [index, changes] of before.#changes) this.#changes.set(index, changes)
+    if (before.#parts.origin === this.#parts.origin) this.#served.takeOver(before.#served)
   }
 
   /** Adds an entry if something else is served than the newest one has, or if that is old, and writes the folder. */
@@ -102,59 +98,64 @@ export class ChannelPublisher {
     return this.#queue.next(async () => this.#publish(folder, signal), signal)
   }
 
+  /** True if this process appends to the log; of several that share one, the leader alone does. */
+  get leads(): boolean {
+    return publishes(this.#parts)
+  }
+
+  /** The log and the document of its witnesses, as the database names them. */
+  get names(): LogNames {
+    return { log: this.#parts.origin, document: this.#head.document }
+  }
+
+  /**
+   * Takes over what the leader of the hub has appended, and serves it. Returns `undefined` if nothing is published yet.
+   * Throws a `SyncError` if that fails; what was served is served on.
+   */
+  async follow(signal: AbortSignal): Promise<ChannelEnd | undefined> {
+    return this.#queue.next(async () => this.#follow(signal), signal)
+  }
+
+  /**
+   * Resolves with true when the channel has so many entries, or all that the database has; with false if neither was
+   * possible soon. So a follower that has seen more at another process of the hub is not given an older state.
+   */
+  async reaches(size: number): Promise<boolean> {
+    if (this.#shared === undefined || size <= this.#served.size) return true
+    return (await this.#catchUp.caughtUp()) || size <= this.#served.size
+  }
+
   /** The entries whose objects must stay: the newest one, the served one, and of the last few those after this time. */
   async keptSince(since: Date): Promise<readonly ChannelEntry[]> {
     const log = await this.#openLog()
     const entries = log.since(Math.max(log.size - MOST_KEPT, 0))
-    const served = log.at(((this.#current ?? (await this.#head.last(log)))?.size ?? 0) - 1)
+    const served = log.at(((this.#served.current ?? (await this.#head.last(log)))?.size ?? 0) - 1)
     const kept = entries.filter(({ at }, index) => index === entries.length - 1 || Date.parse(at) >= since.getTime())
     return served === undefined ? kept : [served, ...kept]
   }
 
-  /**
-   * Returns the bytes at a path of the channel as it is now; `undefined` if there is nothing. Of the objects only those
-   * of the newest entry: what is out of service cannot be fetched.
-   */
+  /** Returns the bytes at a path of the channel as it is now; `undefined` if there is nothing. */
   async read(path: string): Promise<Uint8Array | undefined> {
-    const current = this.#current
-    if (current === undefined) return undefined
-    if (path === CHECKPOINT_PATH) return Buffer.from(current.note)
-    const asked = readChannelPath(path)
-    switch (asked?.kind) {
-      case 'object':
-        return current.named.has(asked.digest) ? this.#parts.store.objects.get(asked.digest) : undefined
-      case 'files':
-        return current.lists.has(asked.digest) ? this.#packedLists.pack(asked.digest) : undefined
-      case 'changes':
-        return asked.index < current.size ? this.#changes.get(asked.index)?.bytes : undefined
-      case 'tile':
-        return current.log.hasTile(asked.tile, current.size) ? current.log.tile(asked.tile) : undefined
-      case 'entries':
-        return current.log.hasTile(asked.tile, current.size) ? current.log.entries(asked.tile) : undefined
-      case undefined:
-        return undefined
-      default:
-        return asked satisfies never
-    }
+    const found = await this.#served.read(path)
+    if (found !== undefined || this.#shared === undefined || !this.#served.isBeyond(path)) return found
+    // Another process of the hub may serve a newer entry already.
+    await this.#catchUp.caughtUp()
+    return this.#served.read(path)
   }
 
   /** False until the first publication of this process. */
   get isReady(): boolean {
-    return this.#current !== undefined
+    return this.#served.current !== undefined
   }
 
   /** Reports the present checkpoint, if there is one, and each later one until the returned value is disposed. */
   watch(watcher: CheckpointWatcher): Disposable {
-    this.#watchers.add(watcher)
-    if (this.#current !== undefined) watcher.onCheckpoint(this.#current.note)
-    if (this.#isEnded) watcher.onEnd()
-    return { [Symbol.dispose]: () => void this.#watchers.delete(watcher) }
+    return this.#served.watch(watcher)
   }
 
   /** Ends the watches: another publisher goes on. */
   end(): void {
-    this.#isEnded = true
-    for (const { onEnd } of this.#watchers) onEnd()
+    this.#served.end()
   }
 
   async #publish(folder: string | undefined, signal: AbortSignal): Promise<ChannelEnd> {
@@ -162,16 +163,15 @@ export class ChannelPublisher {
     const keys = await signers()
     using _lease = store.objects.lease()
     const log = await this.#openLog()
+    await this.#takeShared(log, keys, signal)
     const before = await this.#publishedSize(log)
     const served = this.#parts.catalog()
     const { kept, entry } = await this.#append(log, served, signal)
-    // A collection that began without the new entry ends while the lease still protects its objects.
-    await store.generations.exclusively(async () => {})
     const note = await this.#cosigned(log, keys, signal)
-    this.#serve({ ...kept, log, note, size: log.size })
+    this.#served.serve({ ...kept, log, note, size: log.size })
     const end = { entries: log.size, at: entry.at, catalog: served, isNew: log.size > before }
     if (folder === undefined) return { ...end, objects: 0 }
-    const changes = this.#changes.get(log.size - 1)?.bytes
+    const changes = this.#served.changesAt(log.size - 1)
     const channel = { log, origin, checkpoint: note, kept, changes }
     const written = this.#folderAt(folder)
     const { objects, size } = await written.publish(channel, signal)
@@ -180,9 +180,36 @@ export class ChannelPublisher {
     return { ...end, objects }
   }
 
+  async #follow(signal: AbortSignal): Promise<ChannelEnd | undefined> {
+    const { store, signers, catalog } = this.#parts
+    const served = catalog()
+    const keys = await signers()
+    using _lease = store.objects.lease()
+    const log = await this.#openLog()
+    await this.#takeShared(log, keys, signal)
+    await this.#serveLast(log, keys, async (head) => this.#shared?.bring(head, signal))
+    // A collection that began without the new entry ends while the lease still protects its objects.
+    await store.generations.exclusively(async () => {})
+    const { size } = this.#served
+    const entry = log.at(size - 1)
+    return entry && { entries: size, at: entry.at, catalog: served, isNew: false, objects: 0 }
+  }
+
+  /** Brings the log to the state of the database. If that cannot be read after a start, the state before is served. */
+  async #takeShared(log: ChannelLog, keys: readonly NoteSigner[], signal: AbortSignal): Promise<void> {
+    const shared = this.#shared
+    if (shared === undefined) return
+    const failure = await this.#undoable(async () => shared.take(log))
+    if (failure !== undefined) {
+      if (this.#served.current === undefined) await this.#serveLast(log, keys, this.#keptIn(signal))
+      throw failure
+    }
+    await this.#head.take()
+  }
+
   /** An entry that waited for its witnesses is new when it is served. */
   async #publishedSize(log: ChannelLog): Promise<number> {
-    if (this.#current !== undefined) return this.#current.size
+    if (this.#served.current !== undefined) return this.#served.size
     return this.#head.isNeeded ? ((await this.#head.last(log))?.size ?? 0) : log.size
   }
 
@@ -191,23 +218,29 @@ export class ChannelPublisher {
     try {
       return await this.#head.cosigned(log, keys, signal)
     } catch (error) {
-      if (error instanceof SyncError && this.#current === undefined) await this.#serveLast(log, signal)
+      if (error instanceof SyncError && this.#served.current === undefined)
+        await this.#serveLast(log, keys, this.#keptIn(signal))
       throw error
     }
   }
 
-  async #serveLast(log: ChannelLog, signal: AbortSignal): Promise<void> {
-    const last = await this.#head.last(log)
+  /** Serves the newest entry that needs no request to a witness, if its objects are found. */
+  async #serveLast(log: ChannelLog, keys: readonly NoteSigner[], find: FindKept): Promise<void> {
+    const { origin } = this.#parts
+    const { isNeeded } = this.#head
+    const last = isNeeded ? await this.#head.last(log) : { size: log.size, note: await log.checkpoint(origin, keys) }
     const entry = last && log.at(last.size - 1)
-    const kept = entry && (await keptAt(entry.head, this.#parts.store.objects, signal))
-    if (last !== undefined && kept !== undefined) this.#serve({ ...kept, log, note: last.note, size: last.size })
+    const { current } = this.#served
+    if (last === undefined || entry === undefined || last.size < this.#served.size) return
+    const kept = current?.head === entry.head ? current : await find(entry.head)
+    if (kept === undefined) return
+    if (current !== undefined && last.size === current.size + 1)
+      this.#served.keepChanges(current.size, await this.#served.pack(log.at(current.size - 1), kept), kept)
+    this.#served.serve({ ...kept, log, note: last.note, size: last.size })
   }
 
-  #serve(next: Current): void {
-    const isNews = this.#current?.note !== next.note
-    this.#current = next
-    this.#packedLists.keep(next.lists)
-    if (isNews) for (const { onCheckpoint } of this.#watchers) onCheckpoint(next.note)
+  #keptIn(signal: AbortSignal): FindKept {
+    return async (head) => keptAt(head, this.#parts.store.objects, signal)
   }
 
   /** Removes what only entries name that followers do not ask for any more. */
@@ -228,28 +261,46 @@ export class ChannelPublisher {
     const seen = pack === undefined ? served : await stepByStep(packingCatalog(served, [pack]))
     const disabled = new Map(seen.sources.map(([id, ...paths]) => [id, new Set<string>(paths)]))
     const { newest } = log
+    // Without the objects of the entry before, the new one would have them all as new.
+    if (newest !== undefined && newest.head !== this.#served.current?.head)
+      await this.#shared?.bring(newest.head, signal).catch(undefinedIfDamaged)
     const kept = await this.#contents.keep(seen.snapshots, disabled, await this.#earlierSources(newest), signal)
     const now = clock.now()
     const ageMs = newest === undefined ? Number.NaN : now.getTime() - Date.parse(newest.at)
     // An entry of the future, from before the clock was set, would count as fresh until then.
     const isFresh = ageMs >= 0 && ageMs < HEARTBEAT_MS
     await this.#expectStored(kept)
-    if (newest !== undefined && newest.head === kept.head && isFresh) return { kept, entry: newest }
+    // A collection that began without the new entry ends while leases still protect its objects.
+    const collected = async (): Promise<void> => store.generations.exclusively(async () => {})
+    if (newest !== undefined && newest.head === kept.head && isFresh) {
+      await this.#whileStored(kept, collected)
+      return { kept, entry: newest }
+    }
     const entry = { at: now.toISOString(), head: kept.head }
-    const packed = await this.#packObjects(newest, kept)
+    const packed = await this.#served.pack(newest, kept)
     await store.folder.expectRight()
     signal.throwIfAborted()
-    await this.#appendTo(log, entry)
-    if (packed !== undefined) this.#changes.set(log.size - 1, packed)
-    for (const [index, { digests }] of this.#changes)
-      if (index < log.size - MOST_CHANGES || !digests.every((digest) => kept.named.has(digest)))
-        this.#changes.delete(index)
+    const shared = this.#shared
+    await this.#whileStored(kept, async () => {
+      await this.#undoable(async () => (shared === undefined ? log.append(entry) : shared.append(log, entry)))
+      await collected()
+    })
+    this.#served.keepChanges(log.size - 1, packed, kept)
     return { kept, entry }
+  }
+
+  /** Works once the other processes of the hub can have the objects. */
+  async #whileStored({ head, named }: KeptChannel, work: () => Promise<void>): Promise<void> {
+    if (this.#shared === undefined || this.#stored === head) return work()
+    const { current } = this.#served
+    const fresh = current !== undefined && this.#stored === current.head ? named.difference(current.named) : named
+    await this.#shared.whileStored(fresh, work)
+    this.#stored = head
   }
 
   /** The lease covers what is looked up: a file of a generation that is collected meanwhile stays. */
   async #expectStored({ named }: KeptChannel): Promise<void> {
-    const known = this.#current?.named
+    const known = this.#served.current?.named
     const fresh = known === undefined ? named : [...named].filter((digest) => !known.has(digest))
     const [missing] = await this.#parts.store.objects.missing(fresh)
     if (missing !== undefined)
@@ -264,29 +315,13 @@ export class ChannelPublisher {
   }
 
   /** After a failure the file may have more than is known here: it is read anew. */
-  async #appendTo(log: ChannelLog, entry: ChannelEntry): Promise<void> {
+  async #undoable<Done>(append: () => Promise<Done>): Promise<Done> {
     try {
-      await log.append(entry)
+      return await append()
     } catch (error) {
       this.#log = undefined
       throw error
     }
-  }
-
-  /** Packs the objects that the entry before does not name; `undefined` if they are too large, or it is not known. */
-  async #packObjects(newest: ChannelEntry | undefined, kept: KeptChannel): Promise<PackedChanges | undefined> {
-    const earlier = this.#current
-    if (earlier === undefined || earlier.head !== newest?.head) return undefined
-    const digests = [...kept.named].filter((digest) => !earlier.named.has(digest))
-    const added: Uint8Array[] = []
-    let bytes = 0
-    for (const digest of digests) {
-      const object = await expectObject(this.#parts.store.objects, digest)
-      bytes += object.length + 4
-      if (bytes > MOST_PACKED_BYTES) return undefined
-      added.push(object)
-    }
-    return { digests, bytes: await packObjects(added) }
   }
 
   /** An unreadable log is read anew at the next attempt. */
@@ -306,7 +341,7 @@ export class ChannelPublisher {
     const { store, pack } = this.#parts
     const path = store.folder.at('logs', logFileOf(pack?.id))
     const log = await ChannelLog.open(path)
-    const signed = this.#current?.log
+    const signed = this.#served.current?.log
     if (signed === undefined || (await log.continues(signed))) return log
     const message = `Cannot use the log "${path}": it lacks entries that were published from it; restore it from a backup`
     throw new SyncError('store-failed', message)
@@ -327,9 +362,6 @@ const MOST_KEPT = 64
 
 /** A folder is swept after so many entries. */
 const SWEPT_ENTRIES = 64
-
-/** The entries whose packed changes are kept: as many as a follower takes at once. */
-const MOST_CHANGES = 8
 
 /** The name of the file with the log of everything, or of a pack. */
 export function logFileOf(pack: string | undefined): string {

@@ -18,6 +18,7 @@ import { ChannelPublisher } from './channel-publisher.ts'
 import type { ChannelEnd } from './channel-publisher.ts'
 import type { Quorum } from './cosigned-head.ts'
 import type { ChannelStatus } from './publication-status.ts'
+import { epochOf, publishes } from './shared-channel.ts'
 
 /** The parts of the daemon that its channels need. */
 export interface ChannelsParts extends DaemonContext {
@@ -36,6 +37,9 @@ export class Channels implements ChannelHost, AsyncDisposable {
   readonly #folders: readonly ChannelKeeper[]
   readonly #keyring: Keyring
   #watching: Disposable | undefined
+  /** The state of the logs in the database, and the epoch of this process, at the last look. */
+  #marks: readonly string[] = []
+  #epoch: number | undefined
 
   constructor(parts: ChannelsParts) {
     const { config, clock, log, redactor, whyNot } = parts
@@ -70,21 +74,50 @@ export class Channels implements ChannelHost, AsyncDisposable {
     all()
   }
 
+  /**
+   * Looks for entries that another process of the hub has appended, and serves them; after a change of the lead, publishes
+   * or stops that. One short query if nothing is new. Throws `store-failed` if the database cannot be read.
+   */
+  async refresh(): Promise<void> {
+    const { shared } = this.#parts
+    if (shared === undefined || this.#channels.size === 0) return
+    const epoch = epochOf(this.#parts)
+    const names = [...this.#channels.values()].map((channel) => channel.names)
+    const marks = await shared.logs.marks(names).catch((error: unknown) => {
+      // All is looked at again once the database is back.
+      this.#marks = []
+      throw error
+    })
+    const isSameEpoch = epoch === this.#epoch
+    this.#epoch = epoch
+    for (const [index, keeper] of this.#logs.entries())
+      if (!isSameEpoch || marks[index] !== this.#marks[index]) keeper.follow()
+    if (!isSameEpoch) for (const keeper of this.#folders) keeper.follow()
+    this.#marks = marks
+  }
+
   /** Writes the channel to this folder now. Throws an `OperatorError` or a `SyncError` if that fails. */
   async publish(folder: ChannelFolder, signal: AbortSignal): Promise<ChannelEnd> {
     const why = this.#parts.whyNot()
     if (why !== undefined) throw new OperatorError('nothing-served', `Cannot publish: ${why}`)
+    if (!publishes(this.#parts))
+      throw new OperatorError('nothing-served', 'Cannot publish: another process leads the hub, and it alone publishes')
     const kept = this.#folders[this.#parts.config.channelFolders.findIndex((one) => isSame(one, folder))]
     return kept === undefined ? this.#channelOf(folder.pack).publish(folder.to, signal) : kept.publish(signal)
   }
 
   get status(): readonly ChannelStatus[] {
-    return [...this.#logs, ...this.#folders].map(({ status }) => status)
+    return this.#kept.map(({ status }) => status)
   }
 
   /** The state of each channel, with the time of its newest entry. */
   get figures(): readonly { readonly status: ChannelStatus; readonly newestAt: string | undefined }[] {
-    return [...this.#logs, ...this.#folders].map(({ status, newestAt }) => ({ status, newestAt }))
+    return this.#kept.map(({ status, newestAt }) => ({ status, newestAt }))
+  }
+
+  /** Folders are written by the leader of the hub alone. */
+  get #kept(): readonly ChannelKeeper[] {
+    return publishes(this.#parts) ? [...this.#logs, ...this.#folders] : this.#logs
   }
 
   hasPack(pack: string): boolean {
@@ -93,6 +126,10 @@ export class Channels implements ChannelHost, AsyncDisposable {
 
   async read(pack: string | undefined, path: string): Promise<Uint8Array | undefined> {
     return this.#channels.get(pack)?.read(path)
+  }
+
+  async reaches(pack: string | undefined, size: number): Promise<boolean> {
+    return (await this.#channels.get(pack)?.reaches(size)) === true
   }
 
   isReady(pack: string | undefined): boolean {

@@ -9,6 +9,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import type { StateFolder } from '../../sync/store/files/state-folder.ts'
+import type { SharedStore } from '../../sync/store/postgres/shared-store.ts'
 import type { FetchLimits } from '../../sync/upstream/upstream.ts'
 import { gatherCosignatures } from '../../sync/witness/gather-cosignatures.ts'
 import type { CosigningEnd } from '../../sync/witness/gather-cosignatures.ts'
@@ -33,6 +34,8 @@ export interface CosignedHeadParts {
   readonly origin: string
   readonly quorum: Quorum
   readonly log: Log
+  /** The store that this process shares with others of the hub, if there are any. */
+  readonly shared: SharedStore | undefined
 }
 
 /** A checkpoint with the cosignatures of witnesses. */
@@ -67,6 +70,8 @@ export class CosignedHead {
   readonly #parts: CosignedHeadParts
   /** The size that each witness has cosigned last, as far as it is known. */
   readonly #sizes = new Map<NoteVerifier, number>()
+  /** The last one in the database. */
+  #recorded: string | undefined
 
   constructor(parts: CosignedHeadParts) {
     this.#parts = parts
@@ -75,6 +80,20 @@ export class CosignedHead {
   /** True if the log has witnesses. */
   get isNeeded(): boolean {
     return this.#parts.quorum.enough > 0
+  }
+
+  /** The name of the document in which the leader of the hub records it: that of its file in the state folder. */
+  get document(): string {
+    return `logs/${this.#parts.file}`
+  }
+
+  /** Writes what the leader of the hub has recorded to the file. */
+  async take(): Promise<void> {
+    const { shared } = this.#parts
+    if (shared === undefined || !this.isNeeded) return
+    const { bytes } = await shared.documents.read(this.document)
+    this.#recorded = bytes && Buffer.from(bytes).toString('utf8')
+    if (this.#recorded !== undefined && this.#recorded !== (await this.#read())) await this.#writeFile(this.#recorded)
   }
 
   /**
@@ -100,7 +119,7 @@ export class CosignedHead {
     const known = await this.#knownLines(checkpoint)
     const lines = await this.#gathered(log, { ...checkpoint, note: signed }, known, signal)
     const note = signed + lines.join('')
-    if (note !== (await this.#read())) await this.#write(note)
+    await this.#write(note)
     return note
   }
 
@@ -175,13 +194,31 @@ export class CosignedHead {
   /** It would be served once there are witnesses again, and is older than what followers have by then. */
   async #forget(): Promise<void> {
     if ((await this.#read()) === undefined) return
+    await this.#record(undefined)
     await this.#parts.folder.expectRight()
     await unlessAbsent(unlink(this.#file)).catch(cannot(`remove "${this.#file}"`))
   }
 
   async #write(note: string): Promise<void> {
+    if (note !== this.#recorded) await this.#record(note)
+    if (note !== (await this.#read())) await this.#writeFile(note)
+  }
+
+  async #writeFile(note: string): Promise<void> {
     await this.#parts.folder.expectRight()
     await writeWhole(this.#file, note)
+  }
+
+  /** The other processes of the hub serve what the leader has recorded. */
+  async #record(note: string | undefined): Promise<void> {
+    const { shared } = this.#parts
+    if (shared === undefined) return
+    const { epoch } = shared.leadership
+    const bytes = note === undefined ? undefined : Buffer.from(note)
+    const change = { name: this.document, bytes }
+    if (epoch === undefined || (await shared.documents.write([change], epoch)) === undefined)
+      throw new SyncError('store-failed', 'Cannot publish: this process does not lead the hub any more')
+    this.#recorded = note
   }
 }
 

@@ -10,6 +10,7 @@ import type { Fallback } from '../../sync/pull/fallback-source.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
 import { pullSource } from '../../sync/pull/pull.ts'
 import type { Workspace } from '../../sync/store/objects/blob-store.ts'
+import type { LiveObjects } from '../../sync/store/objects/object-store.ts'
 import { FolderHashes } from '../../sync/upstream/folder/folder-hashes.ts'
 import { FetchThreads } from '../../sync/upstream/git/fetch-threads.ts'
 import { SharedRequests } from '../../sync/upstream/open.ts'
@@ -19,6 +20,7 @@ import type { PlaceLimits } from '../base/host-semaphore.ts'
 import { configuredIn, repositoryOf } from '../config/config.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
 import type { Keyring } from '../credentials/keyring.ts'
+import type { HubReplica } from '../replicas/hub-replica.ts'
 import { hostOf, leftAlone } from '../schedule/host-backoff.ts'
 import type { HostBackoff } from '../schedule/host-backoff.ts'
 import { KeyedQueue } from '../schedule/keyed-queue.ts'
@@ -109,6 +111,11 @@ export class Puller implements AsyncDisposable {
    * process.
    */
   async request(id: SourceId, trigger: Trigger): Promise<Outcome> {
+    const { replica } = this.#parts
+    if (replica?.isLeading === false) {
+      await this.#restore(id, replica)
+      return replica.pull(id, trigger)
+    }
     const configured = configuredIn(this.#config, id)
     const { source } = configured
     // A request that joins a waiting pull renews its listing: a listing that began before is of no use to it.
@@ -157,6 +164,14 @@ export class Puller implements AsyncDisposable {
     await this.#threads[Symbol.asyncDispose]()
     // A pull that ignores its signal publishes nothing from here on, but may be in the middle of a publish.
     await this.#parts.served.settled()
+  }
+
+  /** Replaces damaged objects of what is served by those of the hub. What it lacks as well is fetched by the leader. */
+  async #restore(id: SourceId, replica: HubReplica): Promise<void> {
+    const mark = this.#damage.markOf(id)
+    const served = this.#parts.served.currentOf(id)?.held.snapshot
+    if (mark === undefined || served === undefined) return
+    if (await replica.restore(served)) this.#damage.clear(id, mark)
   }
 
   /** Reports once per run, however many callers waited for it. */
@@ -280,6 +295,13 @@ export class Puller implements AsyncDisposable {
     return outcome
   }
 
+  /** Collects what the content of another process of the hub has replaced, if that is due. */
+  async collectReplaced(signal: AbortSignal): Promise<void> {
+    using use = this.#parts.collections.begin()
+    use.stored()
+    await this.#collectIfDue(signal)
+  }
+
   /** Collects garbage if that is due. Above the disk limit no fetch starts, so each attempt tries to collect. */
   async #collectIfDue(signal: AbortSignal): Promise<void> {
     const { store, log, collections } = this.#parts
@@ -305,7 +327,9 @@ export class Puller implements AsyncDisposable {
     const { retention } = this.#config
     const now = clock.now()
     const live = async () => this.#parts.channels.live(new Date(now.getTime() - retention.youngerThanMs))
-    await store.collect({ now, retention, keep, live }, signal)
+    const { replica } = this.#parts
+    const also = replica?.isLeading === true ? async (objects: LiveObjects) => replica.collect(objects) : undefined
+    await store.collect({ now, retention, keep, live, ...(also && { also }) }, signal)
   }
 }
 

@@ -4,7 +4,7 @@ import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
 import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
-import type { Loss } from '../../sync/pull/load-generation.ts'
+import type { Admission, Loss } from '../../sync/pull/load-generation.ts'
 import type { Changed, Publisher } from '../../sync/pull/publisher.ts'
 import { snapshotWithTexts } from '../../sync/survey/listing-hidden-text.ts'
 import { snapshotWithMismatches } from '../../sync/survey/listing-mismatches.ts'
@@ -100,6 +100,12 @@ export class ServedCatalog {
   serve(): void {
     // Never a catalog that was built before a wait: the operator may have disabled one of its skills meanwhile.
     this.#parts.registry.publish(this.#publisher.catalog)
+  }
+
+  /** Serves the head of the store, which another process of the hub has published. */
+  async adopt(admission: Admission): Promise<void> {
+    await this.#publisher.adopt(admission)
+    await this.serveInSlices()
   }
 
   /** Resolves when everything that was to be published so far is on the disk, or has failed. */

@@ -13,6 +13,7 @@ import { recordAt } from '../../sync/store/source-records.ts'
 import type { SourceRecord, SourceRecords } from '../../sync/store/source-records.ts'
 import type { Log } from '../base/log.ts'
 import type { PullCounts } from '../base/pull-counts.ts'
+import type { HubReplica } from '../replicas/hub-replica.ts'
 
 /** Logs, counts and records the outcomes of pulls. No other module does so. */
 export class PullReport {
@@ -26,7 +27,11 @@ export class PullReport {
   /** The time of this process's last write of each record, on the monotonic clock. */
   readonly #writtenMs = new Map<SourceId, number>()
 
-  private constructor(records: SourceRecords, { clock, log, counts }: ReportParts) {
+  readonly #rememberedForMs: number
+
+  private constructor(records: SourceRecords, { clock, log, counts, replica }: ReportParts) {
+    // The other processes of a hub go by the record: they are not ready for requests if it is too old.
+    this.#rememberedForMs = replica === undefined ? REMEMBERED_FOR_MS : SHARED_FOR_MS
     this.#counts = counts
     this.#records = records
     this.#clock = clock
@@ -35,11 +40,16 @@ export class PullReport {
 
   static async open(records: SourceRecords, sources: readonly SourceId[], parts: ReportParts): Promise<PullReport> {
     const report = new PullReport(records, parts)
-    for (const id of sources) {
-      const record = await records.read(id)
-      if (record !== undefined) report.#last.set(id, record)
-    }
+    await report.readAgain(sources)
     return report
+  }
+
+  /** Reads the records again: the process of the hub that leads has written them. */
+  async readAgain(sources: Iterable<SourceId>): Promise<void> {
+    for (const id of sources) {
+      const record = await this.#records.read(id)
+      if (record !== undefined) this.#last.set(id, record)
+    }
   }
 
   /** The record of the source at its present address. Of a record for another address only `followed` remains. */
@@ -91,7 +101,7 @@ export class PullReport {
    */
   #isRemembered(source: SourceId): boolean {
     const at = this.#writtenMs.get(source)
-    return at !== undefined && this.#clock.monotonicMs() - at < REMEMBERED_FOR_MS
+    return at !== undefined && this.#clock.monotonicMs() - at < this.#rememberedForMs
   }
 
   async #remember(source: SourceId, record: SourceRecord): Promise<void> {
@@ -177,6 +187,7 @@ export interface ReportParts {
   readonly clock: Clock
   readonly log: Log
   readonly counts: PullCounts
+  readonly replica?: HubReplica
 }
 
 /** The record of a source after this outcome. */
@@ -234,5 +245,6 @@ function toldOf({ code, message, cause }: SyncError) {
 }
 
 const REMEMBERED_FOR_MS = 3_600_000
+const SHARED_FOR_MS = 60_000
 /** A host can send an address of any length; no real one is longer. */
 const MOST_ADDRESS = 2_000

@@ -20,7 +20,7 @@ import { statusOf } from './status.ts'
 import type { FollowedHub, HttpStatus, Status } from './status.ts'
 import type { UpgradeDiagnostic } from './upgrade-notices.ts'
 
-export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOnly'> {
+export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOnly' | 'replica'> {
   readonly config: Config
   readonly registry: Registry
   readonly report: PullReport
@@ -78,6 +78,7 @@ export class StatusReader {
       hub: hub.status,
       startedAt,
       readOnly: readOnly?.(),
+      replicas: this.#parts.replica?.status,
       http: this.#http?.(),
     })
   }

@@ -26,6 +26,7 @@ import { hasMismatch } from '../../sync/survey/listing-mismatches.ts'
 import { credentialOf } from '../config/auth.ts'
 import type { Config, ConfiguredSource, Mode } from '../config/config.ts'
 import type { ChannelStatus, PublicationStatus } from '../publish/publication-status.ts'
+import type { ReplicasStatus } from '../replicas/hub-replica.ts'
 import { standingIn } from '../trust/lock-rules.ts'
 import type { LockRead, LockStanding } from '../trust/lock-rules.ts'
 import { archiveDiagnostics } from './archive-diagnostics.ts'
@@ -77,6 +78,8 @@ export interface Status {
   readonly elsewhere?: WriterElsewhere
   /** The reason why that process does not write the state folder, with a remedy; absent if it writes. */
   readonly readOnly?: Condition
+  /** The processes of the hub, if it has several. */
+  readonly replicas?: ReplicasStatus
   /** The HTTP state of that process, if it has an HTTP server. */
   readonly http?: HttpStatus
 }
@@ -279,11 +282,12 @@ export interface StatusInput {
   readonly lost: readonly Loss[]
   /** The reason why that daemon does not write. */
   readonly readOnly?: SyncError | undefined
+  readonly replicas?: ReplicasStatus | undefined
   readonly http: HttpStatus | undefined
 }
 
 export function statusOf(input: StatusInput): Status {
-  const { config, catalog, startedAt, readOnly, http, loss, publications, channels, hub } = input
+  const { config, catalog, startedAt, readOnly, replicas, http, loss, publications, channels, hub } = input
   return {
     version: VERSION,
     state: config.state,
@@ -300,6 +304,7 @@ export function statusOf(input: StatusInput): Status {
     ...((channels?.length ?? 0) > 0 && { channels }),
     ...(hub !== undefined && { hub }),
     notices: input.notices.map(({ code, message }) => ({ change: code, message })),
+    ...(replicas !== undefined && { replicas }),
     ...(readOnly !== undefined && {
       readOnly: { code: readOnly.code, message: readOnly.message, mend: mendOf(readOnly.code) },
     }),

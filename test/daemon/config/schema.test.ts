@@ -142,6 +142,8 @@ const HONOURED = [
     ['source', 'path', 'name', 'tag', 'plugin'].map((choice) => `packs[].${key}[].${choice}`),
   ),
   'state',
+  ...['', '.postgres', '.postgres.url'].map((key) => `store${key}`),
+  ...['env', 'file', 'credential'].map((key) => `store.postgres.url.${key}`),
   'lock',
   'limits',
   ...['', '.bytes', '.files', '.segment_bytes', '.path_bytes', '.depth'].map((key) => `limits.repository${key}`),

@@ -121,7 +121,7 @@ class History implements AsyncDisposable {
   static async begin(place: 'http' | 'folder', pack: Pack | undefined): Promise<History> {
     await using parts = new AsyncDisposableStack()
     const to = join(parts.use(await temporaryFolder()).path, 'channel')
-    const hub = parts.use(await Hub.create(pack))
+    const hub = parts.use(await Hub.create({ pack }))
     const server = parts.use(await startFileServer(hub.read))
     const follower = parts.use(await Follower.open({ place: place === 'folder' ? to : server.url }))
     return new History(parts.move(), { hub, follower, to, server }, { place, pack })

@@ -1,5 +1,6 @@
 import { appendFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Clock } from '../../../src/base/clock.ts'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { processEnvironment } from '../../../src/daemon/config/process-environment.ts'
@@ -12,6 +13,7 @@ import { encodeEntry } from '../../../src/sync/channel/channel-entry.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
+import type { SharedStore } from '../../../src/sync/store/postgres/shared-store.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
@@ -28,6 +30,14 @@ import { objectId } from '../../sync/upstream/reached.ts'
 /** The skills of a hub, by their sources. */
 export type Content = Readonly<Record<string, readonly Sample[]>>
 
+/** The parts of a hub that is one of several processes. */
+export interface HubOptions {
+  readonly pack?: Pack | undefined
+  readonly shared?: SharedStore
+  /** The clock of the publisher; a fake one if nothing else is said. */
+  readonly clock?: Clock
+}
+
 /** The publisher of one channel in this process, with a store on the disk, and a catalog that a test replaces. */
 export class Hub implements AsyncDisposable {
   readonly clock = new FakeClock()
@@ -35,21 +45,21 @@ export class Hub implements AsyncDisposable {
   /** The witnesses; a change counts from the next `reopen` on. */
   quorum: Quorum = { witnesses: [], enough: 0, limits: FETCH_LIMITS, whyNot: () => undefined }
   readonly #folder: { readonly path: string } & AsyncDisposable
-  readonly #pack: Pack | undefined
+  readonly #options: HubOptions
   #store: Store
   #publisher: ChannelPublisher
   #catalog = EMPTY_CATALOG
 
-  private constructor(folder: { readonly path: string } & AsyncDisposable, store: Store, pack: Pack | undefined) {
+  private constructor(folder: { readonly path: string } & AsyncDisposable, store: Store, options: HubOptions) {
     this.#folder = folder
     this.#store = store
-    this.#pack = pack
+    this.#options = options
     this.#publisher = this.#open()
   }
 
-  static async create(pack?: Pack): Promise<Hub> {
+  static async create(options: HubOptions = {}): Promise<Hub> {
     const folder = await temporaryFolder()
-    return new Hub(folder, await Store.open(join(folder.path, 'state')), pack)
+    return new Hub(folder, await Store.open(join(folder.path, 'state')), options)
   }
 
   get store(): Store {
@@ -58,7 +68,8 @@ export class Hub implements AsyncDisposable {
 
   /** The file with the entries of the log. */
   get logFile(): string {
-    return this.#store.folder.at('logs', this.#pack === undefined ? 'channel.jsonl' : `channel.${this.#pack.id}.jsonl`)
+    const { pack } = this.#options
+    return this.#store.folder.at('logs', pack === undefined ? 'channel.jsonl' : `channel.${pack.id}.jsonl`)
   }
 
   get publisher(): ChannelPublisher {
@@ -128,7 +139,7 @@ export class Hub implements AsyncDisposable {
   }
 
   #open(origin = ORIGIN): ChannelPublisher {
-    const { clock } = this
+    const { pack, shared, clock = this.clock } = this.#options
     const redactor = new Redactor()
     const stream = { write: () => true }
     return new ChannelPublisher({
@@ -140,7 +151,8 @@ export class Hub implements AsyncDisposable {
       origin,
       signers: async () => this.signers,
       quorum: this.quorum,
-      pack: this.#pack,
+      pack,
+      ...(shared !== undefined && { shared }),
       catalog: () => this.#catalog,
     })
   }

@@ -52,6 +52,7 @@ export type CheckName =
   | 'secret'
   | 'trust'
   | 'host'
+  | 'database'
   | 'clock'
   | 'folder'
   | 'watches'

@@ -19,6 +19,7 @@ import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 import { connectAsEachEra } from './connect.ts'
 import { contractChecks } from './contract-checks.ts'
 import { credentialChecks } from './credential-checks.ts'
+import { databaseChecks } from './database-checks.ts'
 import { folderChecks } from './folder-checks.ts'
 import { hostChecks } from './host-checks.ts'
 import { linkChecks } from './link-checks.ts'
@@ -43,7 +44,7 @@ const GROUPS: readonly ((ground: Ground) => DoctorCheck[])[] = [
 ]
 
 /** The checks that need the network. */
-const AWAY: readonly ((ground: Ground) => DoctorCheck[])[] = [hostChecks]
+const AWAY: readonly ((ground: Ground) => DoctorCheck[])[] = [hostChecks, databaseChecks]
 
 export const doctor: Command = {
   name: 'doctor',

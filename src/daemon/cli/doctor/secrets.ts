@@ -15,12 +15,13 @@ export interface NamedSecret {
 export type SecretUse = 'line' | 'lines' | 'ssh-key'
 
 /** All secrets that the configuration names, without duplicates. */
-export function secretsIn({ sources, gate, serve }: Config): NamedSecret[] {
+export function secretsIn({ sources, gate, serve, postgres }: Config): NamedSecret[] {
   const named = new Map<string, NamedSecret>()
   for (const { reference, use, whose } of [
     ...sources.flatMap(secretsOf),
     ...(gate === undefined ? [] : ofGate(gate)),
     ...ofPageClient(serve.oauth?.page),
+    ...(postgres === undefined ? [] : [{ reference: postgres.url, use: 'line' as const, whose: 'store.postgres' }]),
   ]) {
     const name = secretNameOf(reference)
     const key = JSON.stringify([name, use])

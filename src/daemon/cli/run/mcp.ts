@@ -7,6 +7,7 @@ import { NONE } from '../../../serve/views.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { auditLogOf, withAudit, withRequestLog } from '../../audit/audit-log.ts'
 import type { Log } from '../../base/log.ts'
+import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { HeldByOther } from '../../control/write-lock.ts'
@@ -56,6 +57,7 @@ export const mcp: Command = {
   },
   async run(context) {
     const config = await configFor(context)
+    if (config.postgres !== undefined) throw new UsageError(NOT_FOR_HUBS)
     const packs = packsNamed(context.values['pack'], config)
     await expectLock(config)
     await agreeWithDaemon(config, context.signal)
@@ -82,6 +84,9 @@ export const mcp: Command = {
     return 0
   },
 }
+
+const NOT_FOR_HUBS =
+  'mcp cannot use a configuration with store.postgres, which is for the daemons of a hub; connect the client to the address of the hub, or name a configuration without it'
 
 /** A process that follows the state folder, and writes it while no other process does. */
 interface FollowingWriter {

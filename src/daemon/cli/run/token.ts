@@ -8,7 +8,6 @@ import { printableLine } from '../../base/log-line.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { readBounded } from '../../base/plain-file.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import type { Config } from '../../config/config.ts'
 import { durationOf } from '../../config/scalars.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { Tokens, isExpired, isTokenName, madeElsewhere, newToken } from '../../http/tokens.ts'
@@ -16,8 +15,8 @@ import type { Token } from '../../http/tokens.ts'
 import { printRows } from '../columns.ts'
 import { configFor, printJson, printJsonAsIs, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
-import { withWriter } from '../daemon-client.ts'
 import { packsNamed } from '../pack-option.ts'
+import { changeTokens, readTokens } from './token-changes.ts'
 
 /** The scopes that MCP clients need, and the page that the same person reads. */
 const OF_A_PERSON: readonly Scope[] = SCOPES.filter(
@@ -112,8 +111,9 @@ async function addToken(context: Context, name: string): Promise<ExitStatus> {
     ...(expires && { expires }),
   }
   // The daemon gets only the hash: it cannot leak a token that it does not know.
-  const adding = withWriter(context, config, (ask) => ask('token-add', { token: added }))
-  if (secret === undefined) return printGiven(context, added, await isThereAlready(adding, config, added))
+  const adding = changeTokens(context, config, { method: 'token-add', params: { token: added } })
+  if (secret === undefined)
+    return printGiven(context, added, await isThereAlready(adding, added, async () => readTokens(context, config)))
   await adding
   const { streams, json, quiet } = context
   // The token must be shown this once, so it bypasses the filter of secrets.
@@ -141,14 +141,17 @@ async function tokenIn(file: string): Promise<{ readonly sha256: string }> {
 const MOST_BYTES = 1024
 
 /** A machine that is set up again adds its token again. */
-async function isThereAlready(adding: Promise<unknown>, { state }: Config, { name, sha256 }: Token): Promise<boolean> {
+async function isThereAlready(
+  adding: Promise<unknown>,
+  { name, sha256 }: Token,
+  read: () => Promise<readonly Token[]>,
+): Promise<boolean> {
   try {
     await adding
     return false
   } catch (error) {
     if (!(error instanceof OperatorError) || error.code !== 'token-exists') throw error
-    const tokens = await new Tokens(state, () => systemClock.now()).read()
-    if (tokens.some((one) => one.name === name && one.sha256 === sha256)) return true
+    if ((await read()).some((one) => one.name === name && one.sha256 === sha256)) return true
     throw error
   }
 }
@@ -162,7 +165,7 @@ function printGiven(context: Context, added: Token, isThere: boolean): ExitStatu
 async function renewToken(context: Context, name: string): Promise<ExitStatus> {
   const config = await configFor(context)
   const expires = expiryOf(context.values['expires'], systemClock.now())
-  await withWriter(context, config, (ask) => ask('token-renew', { name, ...(expires && { expires }) }))
+  await changeTokens(context, config, { method: 'token-renew', params: { name, ...(expires && { expires }) } })
   if (context.json) printJson(context, { name, ...(expires && { expires }) })
   else printLines(context, [`${printableLine(name)} ${expiryText({ expires })}`])
   return 0
@@ -170,7 +173,7 @@ async function renewToken(context: Context, name: string): Promise<ExitStatus> {
 
 async function revokeToken(context: Context, name: string): Promise<ExitStatus> {
   const config = await configFor(context)
-  await withWriter(context, config, (ask) => ask('token-revoke', { name }))
+  await changeTokens(context, config, { method: 'token-revoke', params: { name } })
   if (context.json) printJson(context, { name, revoked: true })
   else printLines(context, [`${printableLine(name)} is revoked`])
   return 0

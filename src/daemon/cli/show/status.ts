@@ -39,6 +39,7 @@ import type { Paint } from '../colors.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { channelLines, hubLines, publicationLines } from './publication-lines.ts'
+import { replicaLines } from './replica-lines.ts'
 import { blockOf } from './status-block.ts'
 import { tableOf } from './status-table.ts'
 import type { TableLook } from './status-table.ts'
@@ -216,6 +217,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...publicationLines(now.publications ?? [], look.now, look.paint),
     ...channelLines(now.channels ?? [], look.now, look.paint),
     ...hubLines(now.hub, look.paint),
+    ...replicaLines(now.replicas, look.now, look.paint),
     ...(foldersError === undefined ? [] : [printableLine(foldersError)]),
     attentionLine(now.sources, attention, look.paint),
     ...sourceLines(now, look),

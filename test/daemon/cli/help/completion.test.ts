@@ -10,7 +10,7 @@ const run = promisify(execFile)
 
 /** What is typed, the last word being the one at the cursor, and what the shell has for it. */
 const TYPED: readonly (readonly [readonly string[], readonly string[]])[] = [
-  [['st'], ['start', 'status', 'stop']],
+  [['st'], ['start', 'status', 'stop', 'store']],
   [['mcp'], ['mcp', 'mcp-source']],
   [
     ['mcp-source', ''],

@@ -1,0 +1,119 @@
+import { abortable } from '../../base/abortable.ts'
+import { waitAtMost } from '../../base/wait-at-most.ts'
+import type { Trigger } from '../../sync/model/generation.ts'
+import type { Outcome } from '../../sync/model/outcome.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { restoreSnapshot } from '../../sync/store/copy-generation.ts'
+import type { Digest, LiveObjects } from '../../sync/store/objects/object-store.ts'
+import type { SharedStore } from '../../sync/store/postgres/shared-store.ts'
+import { OperatorError } from '../base/operator-error.ts'
+import type { HubReplica, ReplicasStatus } from './hub-replica.ts'
+import { Replica } from './replica.ts'
+import type { ReplicaHost, ReplicaParts } from './replica.ts'
+import { SharedCommands } from './shared-commands.ts'
+import type { AnswerRequest } from './shared-commands.ts'
+
+/** The part of its process that a member of a hub calls. */
+export interface MemberHost extends Omit<ReplicaHost, 'onKeptUp'> {
+  /** Answers a request of another member. */
+  readonly answer: AnswerRequest
+}
+
+/** One process of a hub of several: its part in what they share, and its requests to the one that leads. */
+export class HubMember implements HubReplica, AsyncDisposable {
+  readonly #replica: Replica
+  readonly #commands: SharedCommands
+  readonly #parts: ReplicaParts
+  readonly #over = new AbortController()
+
+  private constructor(parts: ReplicaParts) {
+    this.#parts = parts
+    this.#replica = new Replica(parts)
+    this.#commands = new SharedCommands(parts.shared.database)
+  }
+
+  /** Takes over what the members share, if their database can be reached. */
+  static async open(parts: ReplicaParts): Promise<HubMember> {
+    const member = new HubMember(parts)
+    await member.#replica.open()
+    return member
+  }
+
+  /** Takes part from now on. Resolves when this process serves what the others do, or after two seconds. */
+  async start({ answer, ...host }: MemberHost): Promise<void> {
+    const onKeptUp = async (): Promise<void> => {
+      await this.#commands.receive()
+      const { epoch } = this.#parts.shared.leadership
+      if (this.isLeading && epoch !== undefined) await this.#commands.answer(epoch, answer)
+    }
+    this.#replica.start({ ...host, onKeptUp })
+    await waitAtMost(STARTING_MS, this.#replica.settled(), this.#parts.clock)
+  }
+
+  get shared(): SharedStore {
+    return this.#parts.shared
+  }
+
+  /** Looks at the database soon. */
+  nudge(): void {
+    this.#replica.nudge()
+  }
+
+  get isLeading(): boolean {
+    return this.#replica.isLeading
+  }
+
+  get status(): ReplicasStatus {
+    return this.#replica.status
+  }
+
+  /** Has the leader answer a request. When this resolves, this process serves what the leader has published for it. */
+  async ask(method: string, params: unknown, send: (event: unknown) => void, signal: AbortSignal): Promise<unknown> {
+    const until = AbortSignal.any([signal, this.#over.signal])
+    const result = await this.#commands.ask(method, params, send, until)
+    await abortable(this.#replica.settled(), until)
+    return result
+  }
+
+  async pull(id: SourceId, trigger: Trigger): Promise<Outcome> {
+    try {
+      await this.ask('pull', { source: id, trigger }, () => {}, this.#over.signal)
+      return { kind: 'unchanged', revision: undefined }
+    } catch (error) {
+      if (error instanceof SyncError) return { kind: 'failed', error }
+      // A leader of another version, or with another configuration, may not know the source.
+      if (!(error instanceof OperatorError)) throw error
+      const message = `The process that leads does not pull "${id}": ${error.message}`
+      return { kind: 'failed', error: new SyncError('store-failed', message, { cause: error }) }
+    }
+  }
+
+  async isServedByAll(): Promise<void> {
+    await this.#replica.isServedByAll()
+  }
+
+  async restore(snapshot: Digest): Promise<boolean> {
+    const { shared, store } = this.#parts
+    try {
+      await restoreSnapshot(snapshot, { from: await shared.open(), to: store.objects }, this.#over.signal)
+      return true
+    } catch (error) {
+      if (error instanceof SyncError) return false
+      throw error
+    }
+  }
+
+  async collect(objects: LiveObjects): Promise<void> {
+    if (!this.#replica.hasHistory) return
+    await (await this.#parts.shared.open()).collect(objects)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort(new DOMException('The daemon ends', 'AbortError'))
+    await this.#replica[Symbol.asyncDispose]()
+  }
+}
+
+/** As long as the others hold a notification back for this process. */
+const STARTING_MS = 2_000

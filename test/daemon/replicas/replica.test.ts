@@ -1,0 +1,303 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SyncError } from '../../../src/sync/model/sync-error.ts'
+import { damageObject } from '../../support/damage.ts'
+import { postgresPrograms, startPostgres } from '../../support/postgres.ts'
+import type { Postgres } from '../../support/postgres.ts'
+import { numbered, publishSamples, verifyCurrent } from '../../sync/store/samples.ts'
+import { Members, WAIT } from './members.ts'
+import type { Member } from './members.ts'
+
+const programs = await postgresPrograms()
+
+describe.skipIf(programs === undefined)('one process of a hub of several', () => {
+  let server: Postgres
+  beforeAll(async () => {
+    server = await startPostgres(programs ?? '')
+  }, 120_000)
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]()
+  }, 120_000)
+
+  test('what the leader publishes is in the store of each other process, whole', async () => {
+    await using members = await Members.of(server)
+    const [leader, other] = await members.pair()
+
+    for (const number of [1, 2, 3]) await publish(leader, number)
+
+    await other.has(3)
+    expect(await verifyCurrent(other.store)).toBe(3)
+    expect(await other.store.objects.head()).toEqual(await leader.store.objects.head())
+    expect(other.roles).toEqual([])
+    // One that joins later has the history too.
+    const late = await members.join()
+    await late.has(3)
+    await expect.poll(async () => late.store.objects.heads(), WAIT).toEqual(await leader.store.objects.heads())
+  })
+
+  test('decisions are taken over before a head, and again with each look until that has succeeded', async () => {
+    await using members = await Members.of(server)
+    const [leader, other] = await members.pair()
+    const looked = async (): Promise<void> => {
+      const before = other.looks
+      await expect.poll(() => other.looks, WAIT).toBeGreaterThan(before + 1)
+    }
+    await looked()
+    other.calls.length = 0
+    other.takesNews = false
+
+    await publish(leader, 1)
+    await other.has(1)
+    await looked()
+    const failing = [...other.calls]
+    other.takesNews = true
+    await looked()
+    const { length } = other.calls
+    await looked()
+
+    expect([failing[0], failing.filter((call) => call === 'head')]).toEqual(['news', ['head']])
+    expect(failing.lastIndexOf('news')).toBeGreaterThan(failing.indexOf('head'))
+    expect(other.calls).toHaveLength(length)
+  })
+
+  test('a process that does not lead publishes nothing', async () => {
+    await using members = await Members.of(server)
+    const [leader, other] = await members.pair()
+    await publish(leader, 1)
+    await other.has(1)
+
+    await expect(publish(other, 2)).rejects.toMatchObject({ code: 'store-failed' })
+
+    expect(await members.query('SELECT sequence FROM skillsyncd.head')).toEqual([{ sequence: '1' }])
+    expect((await other.store.objects.head())?.sequence).toBe(1)
+  })
+
+  test('a leader that another one has deposed serves nothing of its own any more', async () => {
+    await using members = await Members.of(server)
+    const [leader, other] = await members.pair()
+    await publish(leader, 1)
+    await other.has(1)
+    // As if it had been stopped for longer than its lease.
+    await members.query("UPDATE skillsyncd.leader SET holder = $1, until = clock_timestamp() + interval '150 s'", [
+      other.shared.id,
+    ])
+    await members.query('UPDATE skillsyncd.present SET epoch = epoch + 1')
+
+    await expect(publish(leader, 2)).rejects.toMatchObject({ code: 'store-failed' })
+
+    await expect.poll(() => leader.hub.isLeading, WAIT).toBe(false)
+    expect(leader.roles).toEqual([true, false])
+    expect((await leader.store.objects.head())?.sequence).toBe(1)
+  })
+
+  test('one that ends leaves the lead to another at once, and one whose lease is over loses it', async () => {
+    await using members = await Members.of(server)
+    const [leader, other] = await members.pair()
+
+    await leader[Symbol.asyncDispose]()
+    await other.leads()
+    const third = await members.join()
+    // As if the other one had been stopped for longer than its lease, while another process had the lead.
+    await members.query("UPDATE skillsyncd.leader SET holder = 'gone', until = clock_timestamp() + interval '150 s'")
+    await expect.poll(() => other.hub.isLeading, WAIT).toBe(false)
+    await members.query("UPDATE skillsyncd.leader SET until = '-infinity'")
+
+    await expect.poll(() => [other.hub.isLeading, third.hub.isLeading].filter(Boolean).length, WAIT).toBe(1)
+  })
+
+  test('the small files of the leader are those of each process, and no name leads elsewhere', async () => {
+    await using members = await Members.of(server)
+    const [leader, other] = await members.pair()
+    await leader.store.folder.writeShared('sources', 'team.json', '{"url":"https://example.com"}')
+    leader.hub.nudge()
+
+    await expect.poll(() => other.changes.some(({ files }) => files.has('sources/team.json')), WAIT).toBe(true)
+    expect(await readFile(join(other.path, 'sources/team.json'), 'utf8')).toBe('{"url":"https://example.com"}')
+
+    for (const name of ['../outside.json', 'sources/../../outside.json', 'store.db', 'sources/a/b.json', '/etc/x.json'])
+      await members.query('INSERT INTO skillsyncd.document VALUES ($1, 1000, $2)', [name, Buffer.from('x')])
+    for (const [index, name] of ['logs/channel.checkpoint', 'sources/good.json'].entries())
+      await members.query('INSERT INTO skillsyncd.document VALUES ($1, $2, $3)', [name, 1001 + index, Buffer.from('g')])
+    await members.query('UPDATE skillsyncd.present SET version = 1002')
+    await expect.poll(() => other.changes.some(({ files }) => files.has('sources/good.json')), WAIT).toBe(true)
+    expect(other.changes.flatMap(({ files }) => [...files])).toEqual([
+      'sources/team.json',
+      'logs/channel.checkpoint',
+      'sources/good.json',
+    ])
+    await expect(readFile(join(other.path, '../outside.json'))).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+
+  test('a file that the leader has written again is not replaced by what it wrote before', async () => {
+    await using members = await Members.of(server)
+    const leader = await members.join()
+    await leader.leads()
+    const stored = async () => String((await members.query('SELECT bytes FROM skillsyncd.document'))[0]?.['bytes'])
+    await leader.store.folder.writeShared('sources', 'team.json', '1')
+    leader.hub.nudge()
+    await expect.poll(stored, WAIT).toBe('1')
+
+    await leader.store.folder.writeShared('sources', 'team.json', '2')
+    await members.query('UPDATE skillsyncd.present SET version = version + 1; NOTIFY skillsyncd')
+
+    await expect.poll(stored, WAIT).toBe('2')
+    expect(await readFile(join(leader.path, 'sources/team.json'), 'utf8')).toBe('2')
+  })
+
+  test('a change that the process could not serve is offered again', async () => {
+    await using members = await Members.of(server)
+    const leader = await members.join()
+    await leader.leads()
+    let refusals = 2
+    const takeOver = async (): Promise<void> => {
+      refusals -= 1
+      if (refusals >= 0) throw new SyncError('store-failed', 'The disk is busy')
+    }
+    const other = await members.join({ takeOver })
+
+    await publish(leader, 1)
+
+    await expect.poll(() => other.changes.map(({ head }) => head), WAIT).toEqual([true])
+    expect(refusals).toBe(-1)
+  })
+
+  test('a process whose part cannot change leaves the lead to another one, and ends nothing', async () => {
+    await using members = await Members.of(server)
+    let refusals = 0
+    const change = async (): Promise<void> => {
+      refusals += 1
+      throw new SyncError('store-failed', 'The lock cannot be read')
+    }
+    const unable = await members.join({ change })
+    await expect.poll(() => refusals, WAIT).toBeGreaterThan(1)
+
+    const able = await members.join()
+
+    await able.leads()
+    expect(unable.hub.isLeading).toBe(false)
+  })
+
+  test('a process that is deposed takes what its successor wrote', async () => {
+    await using members = await Members.of(server)
+    const [leader, other] = await members.pair()
+    await leader.store.folder.writeShared('sources', 'team.json', 'of the first')
+    leader.hub.nudge()
+    await expect.poll(() => other.changes.some(({ files }) => files.has('sources/team.json')), WAIT).toBe(true)
+    await members.query("UPDATE skillsyncd.leader SET holder = 'gone', until = clock_timestamp() + interval '150 s'")
+    await leader.store.folder.writeShared('sources', 'team.json', 'too late')
+    await members.query('UPDATE skillsyncd.document SET bytes = $1, version = version + 1', [
+      Buffer.from('of the next'),
+    ])
+    await members.query('UPDATE skillsyncd.present SET version = version + 1, epoch = epoch + 1')
+
+    const text = async () => readFile(join(leader.path, 'sources/team.json'), 'utf8')
+    await expect.poll(text, WAIT).toBe('of the next')
+    expect(await members.query('SELECT bytes FROM skillsyncd.document')).toEqual([
+      { bytes: Buffer.from('of the next') },
+    ])
+  })
+
+  test('files from before there was a database go there', async () => {
+    await using members = await Members.of(server)
+    const before = await members.join({ at: 'kept' })
+    await before[Symbol.asyncDispose]()
+    await members.query('DELETE FROM skillsyncd.document')
+    await writeFile(join(before.path, 'sources/old.json'), '{"old":true}')
+
+    await (await members.join({ at: 'kept' })).leads()
+
+    const names = async () => (await members.query('SELECT name FROM skillsyncd.document')).map(({ name }) => name)
+    await expect.poll(names, WAIT).toContain('sources/old.json')
+  })
+
+  test('what is served before there was a database is what the hub serves', async () => {
+    await using members = await Members.of(server)
+    const alone = await members.join({ at: 'kept' })
+    await alone.leads()
+    await publish(alone, 1)
+    await publish(alone, 2)
+    await alone[Symbol.asyncDispose]()
+    await members.query('DROP SCHEMA skillsyncd CASCADE')
+
+    const [first, second] = [await members.join({ at: 'kept' }), await members.join()]
+
+    await second.has(2)
+    expect(await verifyCurrent(second.store)).toBe(2)
+    expect(first.changes).toEqual([])
+  })
+
+  test('a database that lost the last publication gets it back from a process that serves it', async () => {
+    await using members = await Members.of(server)
+    const [leader, other] = await members.pair()
+    await publish(leader, 1)
+    const [copy] = await members.query('SELECT * FROM skillsyncd.present')
+    await publish(leader, 2)
+    await other.has(2)
+    const heads = await leader.store.objects.heads()
+
+    await loseLast(members, copy)
+
+    await expect.poll(async () => members.query(SEQUENCES), WAIT).toEqual([{ sequence: '1' }, { sequence: '2' }])
+    expect(await leader.store.objects.heads()).toEqual(heads)
+    expect(await other.store.objects.heads()).toEqual(heads)
+    await publish(leader, 3)
+    await other.has(3)
+  })
+
+  test('where another generation of the same number was published meanwhile, that one counts', async () => {
+    await using members = await Members.of(server)
+    const [leader, other] = await members.pair()
+    await publish(leader, 1)
+    await other.has(1)
+    await other[Symbol.asyncDispose]()
+    const [copy] = await members.query('SELECT * FROM skillsyncd.present')
+    await publish(leader, 2)
+    const lost = await leader.store.objects.head()
+    await leader[Symbol.asyncDispose]()
+    await loseLast(members, copy)
+    const next = await members.join({ at: '2' })
+    await next.leads()
+    await publish(next, 3)
+    const counted = await next.store.objects.head()
+    expect(counted?.sequence).toBe(lost?.sequence)
+
+    const back = await members.join({ at: '1' })
+
+    await expect.poll(async () => back.store.objects.head(), WAIT).toEqual(counted)
+    expect(await verifyCurrent(back.store)).toBe(2)
+  })
+
+  test('objects that are damaged here come from the database', async () => {
+    await using members = await Members.of(server)
+    const leader = await members.join()
+    await leader.leads()
+    const held = await publish(leader, 1)
+    const [file] = numbered(1).skill.files
+    damageObject(leader.store, file?.sha256 ?? '')
+    await expect(leader.store.objects.get(file?.sha256 ?? '')).rejects.toMatchObject({ code: 'store-failed' })
+
+    expect(await leader.hub.restore(held.snapshot)).toBe(true)
+
+    expect(await leader.store.objects.get(file?.sha256 ?? '')).toBeDefined()
+  })
+})
+
+const SEQUENCES = 'SELECT sequence FROM skillsyncd.head ORDER BY sequence'
+
+/** Publishes a generation with one more skill. */
+async function publish({ store }: Member, number: number) {
+  const samples = Array.from({ length: number }, (_, index) => numbered(index + 1))
+  return publishSamples(store, new Date(), ...samples)
+}
+
+/** Puts the database back to an earlier copy of its present head, as a failover to a copy that is behind does. */
+async function loseLast(members: Members, present: Readonly<Record<string, unknown>> | undefined): Promise<void> {
+  const { sequence, generation, version } = present ?? {}
+  await members.query('DELETE FROM skillsyncd.head WHERE sequence > $1', [sequence])
+  await members.query('UPDATE skillsyncd.present SET sequence = $1, generation = $2, version = $3', [
+    sequence,
+    generation,
+    version,
+  ])
+}
