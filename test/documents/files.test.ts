@@ -37,6 +37,11 @@ test.skipIf(!hasProgram('nginx'))('nginx does not take a directive that it does 
   expect(fault).toContain('unknown directive "proxy_bufering"')
 })
 
+test.skipIf(!hasProgram('haproxy')).each(blocks('haproxy'))('HAProxy takes $place', async ({ text }) => {
+  expect(await haproxyFaultOf(text)).toBe('')
+  expect(await haproxyFaultOf(text.replace('balance leastconn', 'balance leastcon'))).toContain('leastcon')
+})
+
 /** The arguments of each program of ours that a configuration of a client starts. */
 function startsIn(value: unknown): string[][] {
   if (Array.isArray(value)) return value.flatMap(startsIn)
@@ -66,5 +71,16 @@ async function nginxFaultOf(text: string): Promise<string> {
       encoding: 'utf8',
     },
   )
+  return status === 0 ? '' : stderr
+}
+
+/** The error of HAProxy for a configuration, with a certificate of the test; empty without one. */
+async function haproxyFaultOf(text: string): Promise<string> {
+  await using folder = await temporaryFolder()
+  const { cert, key } = new Authority().vouchFor(['skills.example.com'])
+  const [certificate, file] = [join(folder.path, 'skills.pem'), join(folder.path, 'haproxy.cfg')]
+  await writeFile(certificate, `${cert}${key}`)
+  await writeFile(file, text.replace('/etc/haproxy/skills.pem', certificate))
+  const { status, stderr } = spawnSync('haproxy', ['-c', '-f', file], { encoding: 'utf8' })
   return status === 0 ? '' : stderr
 }

@@ -1,24 +1,17 @@
-import { existsSync } from 'node:fs'
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { SourceStatus } from '../../src/daemon/status/status.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { Scene } from './scene.ts'
+import { FAKETIME, HOUR_MS, WallClock } from './wall-clock.ts'
 
-const FOLDERS = ['x86_64-linux-gnu/faketime', 'aarch64-linux-gnu/faketime', 'faketime']
-const LIBRARY = FOLDERS.flatMap((folder) => [`/usr/lib/${folder}`, `/usr/local/lib/${folder}`])
-  .map((folder) => join(folder, 'libfaketimeMT.so.1'))
-  .find((file) => existsSync(file))
-
-const HOUR_MS = 3_600_000
-
-describe.skipIf(LIBRARY === undefined)(
-  `with a wall clock of its own${LIBRARY === undefined ? ', but there is no libfaketime: install the package libfaketime' : ''}`,
+describe.skipIf(FAKETIME === undefined)(
+  `with a wall clock of its own${FAKETIME === undefined ? ', but there is no libfaketime: install the package libfaketime' : ''}`,
   () => {
     test('a wall clock that jumps two days back and forth stops no poll, ages nothing wrongly and removes nothing that is served', async () => {
       await using scene = await Scene.set()
-      const clock = new WallClock(scene)
+      const clock = new WallClock(scene.home)
       await clock.jump(0)
       await scene.play()
 
@@ -42,7 +35,7 @@ describe.skipIf(LIBRARY === undefined)(
 
     test('a look that began by a clock that was ahead has not lasted for less than no time', async () => {
       await using scene = await Scene.set()
-      await new WallClock(scene).jump(48)
+      await new WallClock(scene.home).jump(48)
       await scene.play()
 
       scene.git.fault = { kind: 'hang-before' }
@@ -53,33 +46,6 @@ describe.skipIf(LIBRARY === undefined)(
     })
   },
 )
-
-/** The wall clock that the daemon sees, and what is started beside it. Its other clock is the machine's. */
-class WallClock {
-  /** How far off it is. */
-  offMs = 0
-  readonly #file: string
-
-  constructor({ home }: Scene) {
-    this.#file = join(home.path, 'clock')
-    home.env['LD_PRELOAD'] = LIBRARY ?? ''
-    home.env['FAKETIME_TIMESTAMP_FILE'] = this.#file
-    home.env['FAKETIME_NO_CACHE'] = '1'
-    home.env['FAKETIME_DONT_FAKE_MONOTONIC'] = '1'
-    home.env['NO_FAKE_STAT'] = '1'
-  }
-
-  get now(): number {
-    return Date.now() + this.offMs
-  }
-
-  async jump(hours: number): Promise<void> {
-    this.offMs = hours * HOUR_MS
-    // Whoever looks at it meanwhile finds a time.
-    await writeFile(`${this.#file}.new`, `${hours < 0 ? '' : '+'}${hours}h\n`)
-    await rename(`${this.#file}.new`, this.#file)
-  }
-}
 
 async function expectSaneAges(scene: Scene, clock: WallClock): Promise<void> {
   const { lastAttempt, lastSuccess, nextPoll, upstream } = await statusOf(scene)

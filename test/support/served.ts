@@ -17,6 +17,7 @@ import type { AccessRules } from '../../src/serve/http/access/access.ts'
 import { serveHttp } from '../../src/serve/http/server.ts'
 import type { HttpLimits, HttpServer } from '../../src/serve/http/server.ts'
 import type { Surface } from '../../src/serve/mcp/core/methods.ts'
+import type { SharedStore } from '../../src/sync/store/postgres/shared-store.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { GitServer } from './git/git-server.ts'
 import type { Repository } from './git/repository.ts'
@@ -53,6 +54,8 @@ export interface ServedOptions {
   readonly now?: () => number
   /** That of the daemon, and not of its HTTP side; that of the machine if nothing else is said. */
   readonly clock?: Clock
+  /** The store that the daemon shares with others. */
+  readonly shared?: SharedStore
   /** Offered over HTTP besides what the daemon offers. */
   readonly surfaces?: readonly Surface[]
   /** In place of the audit log of the state folder. */
@@ -104,6 +107,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     log,
     redactor,
     environment: processEnvironment(),
+    ...(options.shared !== undefined && { shared: options.shared }),
   })
   const edge = httpOptionsOf(config, {
     listen: { host: config.serve.http.host, port: 0 },
@@ -112,6 +116,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     news: daemon.page,
     marketplace: { ...daemon.marketplace, ...options.marketplace },
     channels: daemon.channels,
+    pageSessions: daemon.pageSessions,
     clock: { monotonicMs: options.now ?? (() => systemClock.monotonicMs()) },
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })

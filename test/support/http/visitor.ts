@@ -3,7 +3,8 @@ import type { Answer, Asking } from '../../serve/http/ask.ts'
 
 /** A client with a cookie jar before one server: it asks at `origin`, and names `address`, which a proxy would pass on. */
 export class Visitor {
-  readonly #origin: string
+  /** The server that the next requests go to; there may be several behind the address. */
+  origin: string
   readonly #address: URL
   /** The cookies by name. Tests take some away, or put others in their place. */
   readonly cookies = new Map<string, string>()
@@ -11,7 +12,7 @@ export class Visitor {
   readonly #strict = new Set<string>()
 
   constructor(origin: string, address: string = origin) {
-    this.#origin = origin
+    this.origin = origin
     this.#address = new URL(address)
   }
 
@@ -21,7 +22,7 @@ export class Visitor {
     const sent = [...this.cookies].filter(([name]) => !isFromOtherSite || !this.#strict.has(name))
     const cookie = sent.map(([name, value]) => `${name}=${value}`).join('; ')
     const headers = { host: this.#address.host, ...(cookie !== '' && { cookie }), ...asking.headers }
-    const answer = await ask(this.#origin, path, { ...asking, headers })
+    const answer = await ask(this.origin, path, { ...asking, headers })
     for (const text of answer.headers['set-cookie'] ?? []) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(text) ?? []
       if (/; Max-Age=0(?:;|$)/.test(text)) this.cookies.delete(name)

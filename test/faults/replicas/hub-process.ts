@@ -1,0 +1,132 @@
+import { freePort } from '../../support/free-port.ts'
+import { Home } from '../../support/process/program.ts'
+import type { Program } from '../../support/process/program.ts'
+import { TcpLink } from '../../support/tcp-link.ts'
+import { WallClock } from '../wall-clock.ts'
+
+interface ProcessOptions {
+  /** Lines of its source. */
+  readonly source: readonly string[]
+  /** Lines of the top level of the configuration. */
+  readonly rest?: readonly string[]
+  /** True if it has a wall clock of its own. */
+  readonly hasClock?: boolean
+}
+
+/** One process of a hub, at the same port after each start, with a link of its own to the database. */
+export class HubProcess implements AsyncDisposable {
+  readonly home: Home
+  readonly link: TcpLink
+  readonly port: number
+  /** Its wall clock, if the test sets it. */
+  readonly clock: WallClock | undefined
+  /** Each generation that it was found to serve after a later one. */
+  readonly wentBack: string[] = []
+  #program: Program | undefined
+  #served = 0
+
+  private constructor(home: Home, link: TcpLink, port: number, clock: WallClock | undefined) {
+    this.home = home
+    this.link = link
+    this.port = port
+    this.clock = clock
+  }
+
+  /** `database`: an address with a port of the loopback address. */
+  static async create(database: string, { source, rest = [], hasClock = false }: ProcessOptions): Promise<HubProcess> {
+    const home = await Home.create()
+    const url = new URL(database)
+    const link = await TcpLink.to(Number(url.port))
+    url.port = `${link.port}`
+    home.env['SKILLSYNCD_DATABASE_URL'] = url.href
+    await home.configure({ team: source }, [
+      'store:',
+      '  postgres:',
+      '    url: { env: SKILLSYNCD_DATABASE_URL }',
+      ...rest,
+    ])
+    const clock = hasClock ? new WallClock(home) : undefined
+    await clock?.jump(0)
+    return new HubProcess(home, link, await freePort(), clock)
+  }
+
+  get program(): Program {
+    if (this.#program === undefined) throw new Error('The process was not started')
+    return this.#program
+  }
+
+  /** All that the present process has said. */
+  get log(): string {
+    return this.#program?.stderr ?? ''
+  }
+
+  async start(): Promise<void> {
+    this.#program = this.home.start('start', '--port', `${this.port}`)
+    await this.#program.line()
+  }
+
+  /** True if the process that runs has said last that it leads. It can be frozen. */
+  get leads(): boolean {
+    const { process, stderr } = this.program
+    if (process.exitCode !== null || process.signalCode !== null) return false
+    return roleIn(stderr)?.leads === true
+  }
+
+  /** The id of the present process among those of the hub, once it has led. */
+  get id(): string | undefined {
+    return roleIn(this.program.stderr)?.replica
+  }
+
+  /** Resolves when the process that runs says that it leads, or leads no more, after so many characters of its log. */
+  async role(leads: boolean, since = 0): Promise<void> {
+    await this.program.said((line) => line.includes('"hub-role"') && line.includes(`"leads":${leads}`), since)
+  }
+
+  /** Looks at what it serves. One that does not run serves nothing. */
+  async look(): Promise<void> {
+    const metrics = await fetch(`http://127.0.0.1:${this.port}/metrics`, { signal: AbortSignal.timeout(LOOK_MS) }).then(
+      async (response) => response.text(),
+      () => '',
+    )
+    const text = /^skillsyncd_catalog_generation (\d+)$/m.exec(metrics)?.[1]
+    if (text === undefined) return
+    const served = Number(text)
+    if (served < this.#served) this.wentBack.push(`${served} after ${this.#served}`)
+    this.#served = served
+  }
+
+  /** The generation that it was found to serve last. */
+  get served(): number {
+    return this.#served
+  }
+
+  /** The commit that it serves, and the generation. */
+  async status(): Promise<{
+    readonly generation: number
+    readonly commit: string | undefined
+    readonly away: unknown
+  }> {
+    const { stdout } = await this.home.command('status', '--json')
+    const { generation, sources, replicas } = JSON.parse(stdout)
+    return { generation, commit: sources[0]?.served?.commit, away: replicas?.away }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#program?.process.kill('SIGCONT')
+    await this.home[Symbol.asyncDispose]()
+    await this.link[Symbol.asyncDispose]()
+  }
+}
+
+interface Role {
+  readonly replica: string
+  readonly leads: boolean
+}
+
+function roleIn(log: string): Role | undefined {
+  const line = log.split('\n').findLast((each) => each.includes('"hub-role"') && each.endsWith('}'))
+  return line === undefined ? undefined : JSON.parse(line)
+}
+
+/** A frozen process does not answer. */
+const LOOK_MS = 1_000
