@@ -10,6 +10,7 @@ import { measureFirstSync } from './first-sync.ts'
 import { measureFollowers } from './followers.ts'
 import { measureGit } from './git.ts'
 import { Ground } from './ground.ts'
+import { measureHubOfSeveral } from './hub-of-several.ts'
 import { measureMarketplace } from './marketplace.ts'
 import { measureMeter } from './meter.ts'
 import { measureNotify } from './notify.ts'
@@ -47,6 +48,7 @@ const MEASURES: readonly ((ground: Ground) => Promise<readonly Figure[]>)[] = [
   measureChannel,
   measureFollowers,
   measureFederation,
+  measureHubOfSeveral,
   ...(extent.quick ? SIZES.slice(0, 1) : SIZES).map((size) => (ground: Ground) => measurePeers(ground, [size])),
   measureGit,
 ]

@@ -85,6 +85,7 @@ export async function startSeenOver(
     disable: async (path, disabled) => {
       await request(config, 'disable', { source: 'bench', path, disabled }, { signal: new AbortController().signal })
     },
+    kill: async () => ended(forked, 'SIGKILL'),
     [Symbol.asyncDispose]: () => ended(forked),
   }
 }
@@ -94,6 +95,8 @@ export interface SeenDaemon extends RunningDaemon {
   readonly child: Child
   /** Takes a skill of its source out of service, or back. */
   disable(path: string, disabled: boolean): Promise<void>
+  /** Ends it without notice. */
+  kill(): Promise<void>
 }
 
 /** Lines of `serve` besides the address, and of the top level. */
@@ -112,9 +115,10 @@ function startArgs(file: string, logged: string): string[] {
   return ['start', '--config', file, '--log-level', logged]
 }
 
-async function ended(child: ChildProcess): Promise<void> {
+async function ended(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')
-  child.kill('SIGTERM')
+  child.kill(signal)
   await exit
 }
 

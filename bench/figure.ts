@@ -13,7 +13,7 @@ export interface Figure {
   readonly unit: Unit
 }
 
-export type Unit = 'ms' | 'KiB' | 'bytes' | 'requests'
+export type Unit = 'ms' | 'KiB' | 'bytes' | 'requests' | 'statements' | 'transactions' | 'connections'
 
 export interface Series {
   readonly what: string

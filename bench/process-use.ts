@@ -27,3 +27,23 @@ async function statusOf(pid: number, name: string): Promise<number> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8')
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1])
 }
+
+/** Processor time that a process, its children, and those that have ended took so far, in milliseconds. */
+export async function cpuMsOfAll(pid: number): Promise<number> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  const living = await Promise.all(children.split(' ').filter(Boolean).map(ticksOf))
+  const [own = 0, ended = 0] = await ticksOf(String(pid))
+  return (own + ended + living.reduce((sum, [ticks = 0]) => sum + ticks, 0)) * MS_PER_TICK
+}
+
+/** The clock ticks of a process, and those of its children that have ended; none if it has ended. */
+async function ticksOf(pid: string): Promise<readonly number[]> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  // proc(5): the fields after the name, which stands in parentheses; utime, stime, cutime and cstime are the 14th to the 17th.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15).map(Number)
+  return [user + system, endedUser + endedSystem]
+}
+
+/** The clock tick of Linux, `sysconf(_SC_CLK_TCK)`: 100 a second. */
+const MS_PER_TICK = 10

@@ -1,9 +1,9 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Repository } from '../test/support/git/repository.ts'
 import type { Content } from '../test/support/git/repository.ts'
+import { cpuMsOfAll } from './process-use.ts'
 import { bytesOf } from './skills.ts'
 import type { Skills } from './skills.ts'
 
@@ -56,15 +56,7 @@ export async function serveFolders(folders: readonly string[]): Promise<ServedFo
   if (!Array.isArray(urls)) throw new TypeError('The server does not say where it is')
   return {
     urls: urls.map(String),
-    cpuMs: async () => {
-      const stat = await readFile(`/proc/${child.pid}/stat`, 'utf8')
-      // proc(5): the fields after the name, which stands in parentheses; utime, stime, cutime and cstime are the 14th to the 17th.
-      const ticks = stat
-        .slice(stat.lastIndexOf(')') + 2)
-        .split(' ')
-        .slice(11, 15)
-      return ticks.reduce((sum, each) => sum + Number(each), 0) * MS_PER_TICK
-    },
+    cpuMs: async () => cpuMsOfAll(child.pid ?? 0),
     [Symbol.asyncDispose]: async () => {
       const exit = once(child, 'exit')
       child.disconnect()
@@ -72,9 +64,6 @@ export async function serveFolders(folders: readonly string[]): Promise<ServedFo
     },
   }
 }
-
-/** The clock tick of Linux, `sysconf(_SC_CLK_TCK)`: 100 a second. */
-const MS_PER_TICK = 10
 
 /** As a host keeps it: one pack, well packed. */
 async function packed(files: Skills['files']): Promise<Repository> {
