@@ -6,6 +6,8 @@ import base, { FAULTS } from './vitest.config.ts'
 
 // Minutes each: one that starts last would run on alone.
 const LONGEST = [
+  'replicas/leader',
+  'replicas/database',
   'crash-publish',
   'crash-channel',
   'crash-follower',
