@@ -1,6 +1,6 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/daemon/base/log.ts'
 import { Redactor } from '../../src/daemon/base/redactor.ts'
@@ -12,26 +12,15 @@ import { newToken } from '../../src/daemon/http/tokens.ts'
 import { refreshDecisions, refreshTokens } from '../../src/daemon/shared-texts.ts'
 import { SharedStore } from '../../src/sync/store/postgres/shared-store.ts'
 import { Store } from '../../src/sync/store/store.ts'
-import { postgresPrograms, startPostgres } from '../support/postgres.ts'
-import type { Postgres } from '../support/postgres.ts'
+import { describePostgres } from '../support/describe-postgres.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { sourceId } from '../sync/store/samples.ts'
 
 const TEAM = sourceId('team')
 
-const programs = await postgresPrograms()
-
 const WAIT = { timeout: 60_000, interval: 100 }
 
-describe.skipIf(programs === undefined)('daemons that share a database', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('daemons that share a database', (server) => {
   test('a daemon starts with what another one decided, and with its tokens', async () => {
     const url = await server.createDatabase()
     await using one = await Process.start(url)

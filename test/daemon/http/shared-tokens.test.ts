@@ -1,27 +1,17 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Tokens, newToken } from '../../../src/daemon/http/tokens.ts'
 import { documentText } from '../../../src/sync/store/document-text.ts'
 import { PostgresDatabase } from '../../../src/sync/store/postgres/postgres-database.ts'
 import { SharedDocuments } from '../../../src/sync/store/postgres/shared-documents.ts'
-import { postgresPrograms, startPostgres } from '../../support/postgres.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 import type { Postgres } from '../../support/postgres.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const NOW = new Date('2026-06-15T12:00:00.000Z')
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('the tokens of a hub of several processes', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('the tokens of a hub of several processes', (server) => {
   test('a token is valid at each process, and ends at each when one revokes it', async () => {
     await using hub = await Hub.open(server)
     const [one, other] = [await hub.join(), await hub.join()]

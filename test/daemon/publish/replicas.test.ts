@@ -1,11 +1,11 @@
 import { appendFile, copyFile, readFile, writeFile } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { encodeEntry } from '../../../src/sync/channel/channel-entry.ts'
 import { PostgresDatabase } from '../../../src/sync/store/postgres/postgres-database.ts'
 import { PLAIN_WAY } from '../../../src/sync/upstream/http/host-access.ts'
 import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
-import { allowConnections, postgresPrograms, startPostgres } from '../../support/postgres.ts'
-import type { Postgres } from '../../support/postgres.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
+import { allowConnections } from '../../support/postgres.ts'
 import { Follower } from '../../sync/upstream/channel/follower.ts'
 import { ORIGIN, sha256, SIGNER, skillNamed } from '../../sync/upstream/channel/site.ts'
 import { WitnessPlace } from '../witness/witness-place.ts'
@@ -23,17 +23,7 @@ const THIRD: Content = { a: [skillNamed('one', 'third')] }
 /** What a hub serves one after the other. Some states come again: then objects of old entries are needed. */
 const HISTORY = [FIRST, SECOND, THIRD, FIRST, {}, SECOND]
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('a hub of several processes', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('a hub of several processes', (server) => {
   test('has one log, and a follower that comes to another process with each request sees no difference', async () => {
     const url = await server.createDatabase()
     await using leader = await (await Replica.open(url)).lead()

@@ -1,26 +1,16 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SharedChannel } from '../../../src/daemon/publish/shared-channel.ts'
 import { encodeEntry } from '../../../src/sync/channel/channel-entry.ts'
 import { ChannelLog } from '../../../src/sync/channel/channel-log.ts'
-import { allowConnections, postgresPrograms, startPostgres } from '../../support/postgres.ts'
-import type { Postgres } from '../../support/postgres.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
+import { allowConnections } from '../../support/postgres.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { Replica } from './replicas.ts'
 
 const LOG = 'skills.example.com/channel'
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('the log of a channel in a database', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('the log of a channel in a database', (server) => {
   test('lines that agree are not read again, also by a log that was opened anew after a failure', async () => {
     await using scene = await Scene.open(await server.createDatabase())
     await scene.append(0, 3)

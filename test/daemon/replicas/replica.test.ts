@@ -1,25 +1,14 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { damageObject } from '../../support/damage.ts'
-import { postgresPrograms, startPostgres } from '../../support/postgres.ts'
-import type { Postgres } from '../../support/postgres.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 import { numbered, publishSamples, verifyCurrent } from '../../sync/store/samples.ts'
 import { Members, WAIT } from './members.ts'
 import type { Member } from './members.ts'
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('one process of a hub of several', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('one process of a hub of several', (server) => {
   test('what the leader publishes is in the store of each other process, whole', async () => {
     await using members = await Members.of(server)
     const [leader, other] = await members.pair()

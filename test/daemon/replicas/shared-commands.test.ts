@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { OperatorError } from '../../../src/daemon/base/operator-error.ts'
 import type { AnswerRequest } from '../../../src/daemon/replicas/shared-commands.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
-import { postgresPrograms, startPostgres } from '../../support/postgres.ts'
-import type { Postgres } from '../../support/postgres.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 import { sourceId } from '../../sync/store/samples.ts'
 import { Members, WAIT } from './members.ts'
 
-const programs = await postgresPrograms()
 const NEVER = new AbortController().signal
 
-describe.skipIf(programs === undefined)('a request that the leader of a hub answers', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('a request that the leader of a hub answers', (server) => {
   test('the answer and its events come to the process that asked, and no row is left', async () => {
     await using members = await Members.of(server)
     const answer: AnswerRequest = async (method, params, send) => {

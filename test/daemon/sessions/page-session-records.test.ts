@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
@@ -7,23 +7,13 @@ import { PageSessionRecords } from '../../../src/daemon/sessions/page-session-re
 import { PageSessions, sessionName } from '../../../src/serve/page/http/login-sessions.ts'
 import type { Principal } from '../../../src/serve/principal.ts'
 import { SharedStore } from '../../../src/sync/store/postgres/shared-store.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { allowConnections, postgresPrograms, startPostgres } from '../../support/postgres.ts'
-import type { Postgres } from '../../support/postgres.ts'
+import { allowConnections } from '../../support/postgres.ts'
 
 const ADA: Principal = { id: 'token:ada', scopes: new Set(['page']) }
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('the sign-ins in the database of a hub', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('the sign-ins in the database of a hub', (server) => {
   test('however many requests end sessions that do not exist, one statement runs at a time, and the lead is renewed', async () => {
     const url = await server.createDatabase()
     await using shared = SharedStore.at({ url })

@@ -1,13 +1,13 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { newToken } from '../../../src/daemon/http/tokens.ts'
 import { PostgresDatabase } from '../../../src/sync/store/postgres/postgres-database.ts'
 import { SharedStore } from '../../../src/sync/store/postgres/shared-store.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { TokenIssuer } from '../../support/http/issuer.ts'
 import { Visitor } from '../../support/http/visitor.ts'
-import { allowConnections, postgresPrograms, startPostgres } from '../../support/postgres.ts'
-import type { Postgres } from '../../support/postgres.ts'
+import { allowConnections } from '../../support/postgres.ts'
 import { serve } from '../../support/served.ts'
 import type { Served, ServedOptions } from '../../support/served.ts'
 
@@ -15,14 +15,10 @@ const HUB = 'https://skills.example.com'
 const CLIENT = { id: 'the page', redirectUris: [`${HUB}/login/callback`] } as const
 const SESSION = '__Host-skillsyncd'
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('the page of a hub of several processes', () => {
-  let postgres: Postgres
+describePostgres('the page of a hub of several processes', (postgres) => {
   let issuer: TokenIssuer
   let repository: Repository
   beforeAll(async () => {
-    postgres = await startPostgres(programs ?? '')
     repository = await Repository.create()
     await repository.commit({ 'tidy/SKILL.md': '---\nname: tidy\ndescription: Tidies up\n---\n' })
     issuer = await TokenIssuer.start()
@@ -32,7 +28,6 @@ describe.skipIf(programs === undefined)('the page of a hub of several processes'
   afterAll(async () => {
     await issuer[Symbol.asyncDispose]()
     await repository[Symbol.asyncDispose]()
-    await postgres[Symbol.asyncDispose]()
   }, 120_000)
 
   /** Two processes on one database. */

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
@@ -13,21 +13,10 @@ import { whileServing } from '../../../src/daemon/process/http-server.ts'
 import { SharedStore } from '../../../src/sync/store/postgres/shared-store.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { legacyHttp } from '../../support/clients/peer.ts'
-import { postgresPrograms, startPostgres } from '../../support/postgres.ts'
-import type { Postgres } from '../../support/postgres.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('a daemon with a shared store', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('a daemon with a shared store', (server) => {
   test('keeps the sessions of its clients in the database, also over a reload, and no journal', async () => {
     await using folder = await temporaryFolder()
     await using shared = SharedStore.at({ url: await server.createDatabase(), connections: 2 })

@@ -1,23 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { postgresPrograms, startPostgres } from '../../support/postgres.ts'
-import type { Postgres } from '../../support/postgres.ts'
+import { expect, test, vi } from 'vitest'
+import { describePostgres } from '../../support/describe-postgres.ts'
 import { ALPHA, BETA, MARKER, openHub, visit } from './hub.ts'
 import type { Hub, Replica } from './hub.ts'
 
 // Each test starts several servers, and some wait for an owner that does not answer.
 vi.setConfig({ testTimeout: 60_000 })
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('sessions of a hub of several processes', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('sessions of a hub of several processes', (server) => {
   test('the requests of a client alternate between two processes, and each change is announced once, on its stream', async () => {
     await using hub = await openHub(server)
     const [one, other] = [await hub.start(), await hub.start()]

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
@@ -20,24 +20,13 @@ import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
 import { SharedStore } from '../../../src/sync/store/postgres/shared-store.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { openSessions } from '../../serve/http/opened.ts'
-import { postgresPrograms, startPostgres } from '../../support/postgres.ts'
-import type { Postgres } from '../../support/postgres.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { sample, snapshotOf, sourceId } from '../../sync/store/samples.ts'
 
 const URIS = ['a.md', 'b.md'].map((file) => `skill://team/one/${file}`)
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('two processes over one database', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('two processes over one database', (server) => {
   test('however a client goes from one to the other, and whichever is killed, it hears once of each change, and of nothing else', async () => {
     await using folder = await temporaryFolder()
     using store = await Store.open(join(folder.path, 'state'))

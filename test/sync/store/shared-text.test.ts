@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import type { DecisionStore } from '../../../src/sync/store/decisions.ts'
 import { documentText } from '../../../src/sync/store/document-text.ts'
@@ -9,8 +9,8 @@ import { PostgresDatabase } from '../../../src/sync/store/postgres/postgres-data
 import { SharedDocuments } from '../../../src/sync/store/postgres/shared-documents.ts'
 import type { SharedText } from '../../../src/sync/store/shared-text.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 import { lawRuns } from '../../support/law-runs.ts'
-import { postgresPrograms, startPostgres } from '../../support/postgres.ts'
 import type { Postgres } from '../../support/postgres.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { sourceId } from './samples.ts'
@@ -18,17 +18,7 @@ import { sourceId } from './samples.ts'
 const TEAM = sourceId('team')
 const FILES = ['decisions.json', 'decisions-copy.json', join('generations', 'decisions.json')]
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('the decisions of a hub of several processes', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('the decisions of a hub of several processes', (server) => {
   test('all that several processes decide at once is kept, at each of them and in its files', async () => {
     await using hub = await Hub.open(server)
     const members = [await hub.join(), await hub.join(), await hub.join()]

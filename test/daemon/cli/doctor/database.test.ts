@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PostgresDatabase } from '../../../../src/sync/store/postgres/postgres-database.ts'
-import { postgresPrograms, startPostgres } from '../../../support/postgres.ts'
-import type { Postgres } from '../../../support/postgres.ts'
+import { describePostgres } from '../../../support/describe-postgres.ts'
 import { Home } from '../../../support/process/program.ts'
-
-const programs = await postgresPrograms()
 
 /** The results of `doctor` that concern the database or its address. */
 async function foundAbout(home: Home, ...options: readonly string[]): Promise<readonly object[]> {
@@ -21,15 +18,7 @@ async function hub(url: string): Promise<Home> {
   return home
 }
 
-describe.skipIf(programs === undefined)('skillsyncd doctor in a hub of several processes', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('skillsyncd doctor in a hub of several processes', (server) => {
   test('a database without the schema is a warning and stays as it is; with the schema all is well', async () => {
     const url = await server.createDatabase()
     const home = await hub(url)

@@ -1,26 +1,15 @@
 import { appendFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isAbortError } from '../../../../src/base/abort-error.ts'
 import { copyToDatabase } from '../../../../src/daemon/replicas/state-copy.ts'
 import { PostgresDatabase } from '../../../../src/sync/store/postgres/postgres-database.ts'
 import { SharedStore } from '../../../../src/sync/store/postgres/shared-store.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
-import { postgresPrograms, startPostgres } from '../../../support/postgres.ts'
-import type { Postgres } from '../../../support/postgres.ts'
+import { describePostgres } from '../../../support/describe-postgres.ts'
 import { Home } from '../../../support/process/program.ts'
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('skillsyncd store copy', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('skillsyncd store copy', (server) => {
   /** A hub that is stopped, with three generations, a disabled skill and a token, and an empty database. */
   async function stoppedHub(): Promise<{ readonly home: Home; readonly url: string }> {
     const home = await Home.create()

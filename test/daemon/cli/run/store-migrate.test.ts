@@ -1,22 +1,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { PostgresDatabase } from '../../../../src/sync/store/postgres/postgres-database.ts'
-import { postgresPrograms, startPostgres } from '../../../support/postgres.ts'
-import type { Postgres } from '../../../support/postgres.ts'
+import { describePostgres } from '../../../support/describe-postgres.ts'
 import { Home } from '../../../support/process/program.ts'
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('skillsyncd store migrate', () => {
-  let server: Postgres
+describePostgres('skillsyncd store migrate', (server) => {
   beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
     await using database = PostgresDatabase.at({ url: await server.createDatabase() })
     await database.query('prepare', 'CREATE ROLE runner LOGIN')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
   }, 120_000)
 
   test('the owner makes the schema, and the role of the processes can use it then', async () => {

@@ -1,22 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SharedStore } from '../../../../src/sync/store/postgres/shared-store.ts'
-import { postgresPrograms, startPostgres } from '../../../support/postgres.ts'
-import type { Postgres } from '../../../support/postgres.ts'
+import { describePostgres } from '../../../support/describe-postgres.ts'
 import { Home } from '../../../support/process/program.ts'
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('tokens of a hub of several processes', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('tokens of a hub of several processes', (server) => {
   async function machine(url: string): Promise<Home> {
     const home = await Home.create()
     home.env['DATABASE'] = url

@@ -1,27 +1,16 @@
 import { hash } from 'node:crypto'
 import { Client } from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Leadership } from '../../../../src/sync/store/postgres/leadership.ts'
 import { PostgresDatabase } from '../../../../src/sync/store/postgres/postgres-database.ts'
 import { PostgresObjects } from '../../../../src/sync/store/postgres/postgres-objects.ts'
-import { postgresPrograms, startPostgres } from '../../../support/postgres.ts'
-import type { Postgres } from '../../../support/postgres.ts'
+import { describePostgres } from '../../../support/describe-postgres.ts'
 import { keepsObjects } from '../objects/object-store.contract.ts'
 
 /** The epoch of a database in which no process has taken the lead. */
 const FIRST = () => 0
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('PostgreSQL', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('PostgreSQL', (server) => {
   keepsObjects(async () => {
     const url = await server.createDatabase()
     const opened: PostgresDatabase[] = []

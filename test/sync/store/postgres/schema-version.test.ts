@@ -1,26 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { MIGRATIONS } from '../../../../src/sync/store/postgres/migrations.ts'
 import { PostgresDatabase } from '../../../../src/sync/store/postgres/postgres-database.ts'
 import { grantToRole, migrateDatabase } from '../../../../src/sync/store/postgres/schema-version.ts'
 import { SharedStore } from '../../../../src/sync/store/postgres/shared-store.ts'
-import { postgresPrograms, startPostgres } from '../../../support/postgres.ts'
-import type { Postgres } from '../../../support/postgres.ts'
-
-const programs = await postgresPrograms()
+import { describePostgres } from '../../../support/describe-postgres.ts'
 
 /** The version of the last migration of this program. */
 const NOW = MIGRATIONS.length
 
-describe.skipIf(programs === undefined)('the schema of a PostgreSQL database', () => {
-  let server: Postgres
+describePostgres('the schema of a PostgreSQL database', (server) => {
   beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
     await using database = PostgresDatabase.at({ url: await server.createDatabase() })
     await database.query('prepare', 'CREATE ROLE runner LOGIN')
     await database.query('prepare', 'CREATE ROLE "Odd ""role" LOGIN')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
   }, 120_000)
 
   /** The address of the same database for another role. */

@@ -1,21 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PostgresDatabase } from '../../../../src/sync/store/postgres/postgres-database.ts'
 import { SharedDocuments } from '../../../../src/sync/store/postgres/shared-documents.ts'
 import { fillSharedState, readSharedState } from '../../../../src/sync/store/postgres/shared-state.ts'
-import { postgresPrograms, startPostgres } from '../../../support/postgres.ts'
-import type { Postgres } from '../../../support/postgres.ts'
+import { describePostgres } from '../../../support/describe-postgres.ts'
 
-const programs = await postgresPrograms()
-
-describe.skipIf(programs === undefined)('the state in a database', () => {
-  let server: Postgres
-  beforeAll(async () => {
-    server = await startPostgres(programs ?? '')
-  }, 120_000)
-  afterAll(async () => {
-    await server[Symbol.asyncDispose]()
-  }, 120_000)
-
+describePostgres('the state in a database', (server) => {
   test('a log of more lines than one statement has is written and read whole, and in its order', async () => {
     await using database = await PostgresDatabase.open({ url: await server.createDatabase() })
     const lines = Array.from({ length: 20_001 }, (_, index) => `line ${index}`)
