@@ -9,6 +9,7 @@ const programs = await postgresPrograms()
  * They are skipped where PostgreSQL is not installed.
  */
 export function describePostgres(name: string, tests: (server: Postgres) => void): void {
+  // oxlint-disable-next-line vitest/valid-title -- the title is a string, which the rule does not follow
   describe.skipIf(programs === undefined)(name, () => {
     const shared = new SharedServer()
     beforeAll(async () => shared.begin(programs ?? ''), TIMEOUT_MS)
