@@ -258,7 +258,7 @@ export class UpstreamContents {
   /** Clears the mismatch if the listing was outdated, that is, if the server now declares what it sent. */
   async #forgetIfExplained(skill: UpstreamSkill, file: SkillFile, at: Asked, came: Came): Promise<void> {
     const { mismatches } = this.#parts
-    if (await this.#isSame(skill, at).catch(unlessSyncError)) return
+    if (await this.#isSame(skill, at).catch(falseIfSyncError)) return
     await this.#refetch(skill.upstream.source)
     await mismatches.forgetExplained(skill, file, came)
   }
@@ -297,7 +297,7 @@ interface Belied {
 }
 
 /** If the server cannot be queried, its declaration does not count as the same. */
-function unlessSyncError(error: unknown): false {
+function falseIfSyncError(error: unknown): false {
   if (!(error instanceof SyncError)) throw error
   return false
 }

@@ -3,7 +3,7 @@ import { isAbortError } from '../../base/abort-error.ts'
 import { abortable } from '../../base/abortable.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { isSyncErrorCode, SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
+import { isSyncErrorCode, SyncError, unwrapSuppressed, unlessSyncError } from '../../sync/model/sync-error.ts'
 import { DatabaseFailure } from '../../sync/store/postgres/database-failure.ts'
 import { notify } from '../../sync/store/postgres/notify.ts'
 import type { PostgresDatabase } from '../../sync/store/postgres/postgres-database.ts'
@@ -169,8 +169,4 @@ function takeAnswer(answer: unknown, send: (event: unknown) => void): unknown {
   const name = String(code)
   if (isSyncErrorCode(name)) throw new SyncError(name, String(message))
   throw new OperatorError(operatorErrorCodeOf(name), String(message))
-}
-
-function unlessSyncError(error: unknown): void {
-  if (!(error instanceof SyncError)) throw error
 }

@@ -12,7 +12,7 @@ import type {
   SessionsHere,
 } from '../../serve/http/mcp/session-store.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { unlessSyncError } from '../../sync/model/sync-error.ts'
 import type { SharedStore } from '../../sync/store/postgres/shared-store.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { Log } from '../base/log.ts'
@@ -251,11 +251,6 @@ export class SharedSessionLog implements SessionLog, SessionsElsewhere, AsyncDis
     await this.#writes.flush()
     if (!this.#writes.isAway) await this.#rows.leave().catch(unlessSyncError)
   }
-}
-
-/** The writes report a failure of the database. */
-function unlessSyncError(error: unknown): void {
-  if (!(error instanceof SyncError)) throw error
 }
 
 const HANDOVER_MS = 1_000

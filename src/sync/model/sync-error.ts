@@ -60,6 +60,11 @@ export class Damaged extends SyncError {
   }
 }
 
+/** For `.catch`, if work that fails in an expected way is left, or tried again later. */
+export function unlessSyncError(error: unknown): void {
+  if (!(error instanceof SyncError)) throw error
+}
+
 /** For `.catch`, if damaged content counts as absent. */
 export function undefinedIfDamaged(error: unknown): undefined {
   if (error instanceof Damaged) return undefined

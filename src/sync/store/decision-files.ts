@@ -4,7 +4,7 @@ import { canonicalJson } from '../../base/canonical-json.ts'
 import { NONE_APPROVED } from '../decisions/approvals.ts'
 import { NO_DISABLED_SKILLS } from '../decisions/disabled-skills.ts'
 import { NONE_NAMED } from '../model/named-uris.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { SyncError, unlessSyncError } from '../model/sync-error.ts'
 import { parseDecisions, textForm } from './decisions-text.ts'
 import type { StoredDecisions } from './decisions-text.ts'
 import { writeWhole } from './files/atomic.ts'
@@ -80,7 +80,7 @@ export class DecisionFiles {
     await writeWhole(this.file, text)
     // The decision counts as soon as the file is written. If the disk has no room for a copy, the next `mend` writes it
     // and reports the failure.
-    for (const path of [this.copy, this.record]) await writeWhole(path, text).catch(isExpected)
+    for (const path of [this.copy, this.record]) await writeWhole(path, text).catch(unlessSyncError)
   }
 
   /** Rewrites the file, the record and the copy if they are gone or damaged. Returns true if something was damaged. */
@@ -155,8 +155,4 @@ async function lookedAt(path: string): Promise<Looked> {
 
 async function textIn(path: string): Promise<string | undefined> {
   return unlessAbsent(readFile(path, 'utf8')).catch(cannot(`read "${path}"`))
-}
-
-function isExpected(error: unknown): void {
-  if (!(error instanceof SyncError)) throw error
 }

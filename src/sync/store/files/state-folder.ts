@@ -2,7 +2,7 @@ import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { chmod, mkdir, open, readFile, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { SyncError } from '../../model/sync-error.ts'
+import { SyncError, unlessSyncError } from '../../model/sync-error.ts'
 import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './atomic.ts'
 import { runOnDisk, cannot, isDiskError, unlessAbsent } from './disk-error.ts'
 import { expectOwnEntries, expectOwnFolder } from './folder-owner.ts'
@@ -199,7 +199,7 @@ export class StateFolder {
    */
   async scratch(): Promise<Scratch> {
     await this.expectRight()
-    for (const left of this.#left) await this.#remove(left).catch(unlessExpected)
+    for (const left of this.#left) await this.#remove(left).catch(unlessSyncError)
     const path = temporaryIn(this.at('tmp'))
     return { path, [Symbol.asyncDispose]: async () => this.#remove(path) }
   }
@@ -260,10 +260,6 @@ async function moveByPieces(from: string, to: string): Promise<void> {
     await (entry.isDirectory() ? moveByPieces(source, target) : rename(source, target))
   }
   await rmdir(from)
-}
-
-function unlessExpected(error: unknown): void {
-  if (!(error instanceof SyncError)) throw error
 }
 
 export interface Scratch extends AsyncDisposable {
