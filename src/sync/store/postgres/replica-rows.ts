@@ -58,14 +58,17 @@ const SHOW = `
   VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp(), $4, $5)
   ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, sequence = excluded.sequence, version = excluded.version`
 
+/** A time that has not come was edited by hand, or is that of a database with another clock. */
 const BEHIND = `
   SELECT id FROM skillsyncd.replica
-  WHERE id <> $1 AND version < $2 AND seen > clock_timestamp() - interval '15 seconds' LIMIT 1`
+  WHERE id <> $1 AND version < $2
+    AND seen BETWEEN clock_timestamp() - interval '15 s' AND clock_timestamp() + interval '15 s' LIMIT 1`
 
 const ALL = `
-  WITH old AS (DELETE FROM skillsyncd.replica WHERE seen < clock_timestamp() - interval '1 hour')
+  WITH old AS (DELETE FROM skillsyncd.replica
+    WHERE seen NOT BETWEEN clock_timestamp() - interval '1 h' AND clock_timestamp() + interval '1 h')
   SELECT id, name, program, started, seen, sequence FROM skillsyncd.replica
-  WHERE seen >= clock_timestamp() - interval '1 hour' ORDER BY started, id`
+  WHERE seen BETWEEN clock_timestamp() - interval '1 h' AND clock_timestamp() + interval '1 h' ORDER BY started, id`
 
 function replicaIn({ id, name, program, started, seen, sequence }: QueryResultRow): StoredReplica {
   return {

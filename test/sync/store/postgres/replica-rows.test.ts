@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { PostgresDatabase } from '../../../../src/sync/store/postgres/postgres-database.ts'
+import { ReplicaRows } from '../../../../src/sync/store/postgres/replica-rows.ts'
+import { describePostgres } from '../../../support/describe-postgres.ts'
+
+describePostgres('the processes of a hub in its database', (server) => {
+  test('one is behind until it shows the version, and counts no more once it is dead or has left', async () => {
+    await using database = await PostgresDatabase.open({ url: await server.createDatabase() })
+    const [own, other] = [new ReplicaRows(database, 'own'), new ReplicaRows(database, 'other')]
+    const show = async (rows: ReplicaRows, version: number): Promise<void> =>
+      rows.show({ machine: 'one', program: '0.1.0', sequence: 1, version })
+    await show(own, 0)
+
+    expect(await own.areAt(7)).toBe(true)
+    await show(other, 6)
+    expect([await own.areAt(6), await own.areAt(7)]).toEqual([true, false])
+    await show(other, 7)
+    expect(await own.areAt(7)).toBe(true)
+    await database.query('age', "UPDATE skillsyncd.replica SET version = 6, seen = clock_timestamp() - interval '16 s'")
+    expect(await own.areAt(7)).toBe(true)
+    await show(other, 6)
+    expect(await own.areAt(7)).toBe(false)
+    await other.leave()
+    expect(await own.areAt(7)).toBe(true)
+  })
+
+  test('rows with times that were edited by hand hold nothing up, and are forgotten', async () => {
+    await using database = await PostgresDatabase.open({ url: await server.createDatabase() })
+    const rows = new ReplicaRows(database, 'own')
+    await rows.show({ machine: 'one', program: '0.1.0', sequence: 1, version: 1 })
+    const put = `INSERT INTO skillsyncd.replica (id, name, program, started, seen, sequence, version)
+      VALUES ($1, 'one', '0.1.0', $2, $2, 1, 0)`
+    const times = { far: '294000-01-01', endless: 'infinity', old: '2020-01-01', first: '-infinity' }
+    for (const row of Object.entries(times)) await database.query('edit', put, row)
+    await database.query('edit', "UPDATE skillsyncd.replica SET started = 'infinity' WHERE id = 'own'")
+
+    const [isAt, all] = [await rows.areAt(1), await rows.all()]
+
+    expect(isAt).toBe(true)
+    expect(all.map(({ id, started }) => [id, started.getTime()])).toEqual([['own', 0]])
+    expect(await database.query('read', 'SELECT id FROM skillsyncd.replica')).toEqual([{ id: 'own' }])
+  })
+})
