@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { listenForEvents } from '../../src/serve/mcp/events/events.ts'
 import type { Events } from '../../src/serve/mcp/events/events.ts'
 import { Registry } from '../../src/serve/registry.ts'
+import { Views } from '../../src/serve/views.ts'
 import type { Catalog } from '../../src/sync/catalog/catalog.ts'
 import { formsOf } from '../support/clients/forms.ts'
 import { turnsDuring } from '../support/loop-turns.ts'
@@ -50,6 +51,47 @@ test('where another catalog was published since it was prepared, what changed si
   straight.registry.publish(second)
 
   expect(scene.told.at(-1)).toEqual(straight.told.at(-1))
+})
+
+test('what is held back is served at once, and notified later, change by change, before it is recorded', () => {
+  const held: (() => void)[] = []
+  const registry = new Registry((notify) => void held.push(notify))
+  const views = new Views(
+    registry,
+    () => 0,
+    (notify) => void held.push(notify),
+  )
+  views.define([{ id: 'web', description: undefined, include: [{}], exclude: [] }])
+  const [first, second, third] = [many(1, 'a'), many(1, 'b'), many(2, 'b')]
+  registry.publish(first)
+  const calls: string[] = []
+  for (const [name, heard] of Object.entries({ whole: registry, view: views.registryOf('web') }))
+    heard.listen((changes, catalog, before) => {
+      calls.push(`${name}: ${changes.changed.size} changed, ${changes.added.size} added`)
+      expect([before === catalog, heard.notified === catalog]).toEqual([false, true])
+    })
+  registry.watch((_, catalog) => calls.push(`served ${catalog.skills.size}`))
+  registry.record((_, catalog) => calls.push(`recorded ${catalog.skills.size}`))
+
+  // No client knows anything earlier than the first one.
+  expect([registry.notified === first, held.length]).toEqual([true, 0])
+  registry.publish(second)
+  registry.publish(third)
+  expect(calls).toEqual(['served 1', 'served 2'])
+  expect([registry.catalog === third, registry.notified === first]).toEqual([true, true])
+  calls.length = 0
+  for (const notify of held) notify()
+
+  expect(calls).toEqual([
+    'whole: 1 changed, 0 added',
+    'view: 1 changed, 0 added',
+    'recorded 1',
+    // The files of one skill.
+    'whole: 0 changed, 2 added',
+    'view: 0 changed, 2 added',
+    'recorded 2',
+  ])
+  expect(registry.notified).toBe(third)
 })
 
 class Scene {

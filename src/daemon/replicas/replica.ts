@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
 import { waitAtMost } from '../../base/wait-at-most.ts'
 import { VERSION } from '../../serve/version.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { SyncError, unlessSyncError } from '../../sync/model/sync-error.ts'
 import type { StoreHead } from '../../sync/store/objects/object-store.ts'
 import { DatabaseFailure } from '../../sync/store/postgres/database-failure.ts'
 import type { HubStanding } from '../../sync/store/postgres/leadership.ts'
@@ -70,7 +70,7 @@ export class Replica implements AsyncDisposable {
   /** The changes in the store of this process that its host has not taken over. */
   #unserved: { head: boolean; readonly files: Set<string> } = { head: false, files: new Set() }
   /** The failure of each loop. */
-  readonly #failures = new Map<Bell, NonNullable<ReplicasStatus['away']>>()
+  readonly #failures = new Map<Bell, Failure>()
   #processes: readonly ReplicaRow[] = []
   /** Called after the next round of copies that begins. */
   #settling: (() => void)[] = []
@@ -102,7 +102,7 @@ export class Replica implements AsyncDisposable {
 
   get status(): ReplicasStatus {
     const { id } = this.#parts.shared
-    const [away] = this.#failures.values()
+    const away = this.#away
     const leader = away === undefined ? this.#standing?.leader : undefined
     return {
       id,
@@ -175,7 +175,7 @@ export class Replica implements AsyncDisposable {
     for (const settled of this.#settling) settled()
     const { shared, log } = this.#parts
     try {
-      if (this.#failures.size === 0) {
+      if (this.#away === undefined) {
         if (this.#leads) await shared.leadership.leave()
         await this.#rows.leave()
       }
@@ -197,22 +197,31 @@ export class Replica implements AsyncDisposable {
 
   /** Runs a round of a loop. One that fails is repeated; what is served stays. */
   async #tried(loop: Bell, work: () => Promise<void>): Promise<void> {
-    const { log } = this.#parts
+    const { log, clock } = this.#parts
     try {
       await work()
       this.#failures.delete(loop)
-      if (this.#failures.size === 0) log.recovery('shared-store-away', '')
-      if (loop === this.#copies) log.recovery('hub-not-followed', '')
     } catch (error) {
       if (isAbortError(error) && this.#over.signal.aborted) return
       if (!(error instanceof SyncError)) throw error
       const { code, message } = error
-      if (!(error instanceof DatabaseFailure))
-        return log.failure('error', 'hub-not-followed', { source: '', code, message })
-      const since = this.#failures.get(loop)?.since ?? this.#parts.clock.now().toISOString()
-      this.#failures.set(loop, { code, message, since })
-      log.failure('error', 'shared-store-away', { source: '', code, message })
+      const event = error instanceof DatabaseFailure ? 'shared-store-away' : 'hub-not-followed'
+      const before = this.#failures.get(loop)
+      const since = before?.event === event ? before.since : clock.now().toISOString()
+      this.#failures.set(loop, { event, code, message, since })
+      log.failure('error', event, { source: '', code, message })
     }
+    for (const event of FAILURES) if (this.#failureOf(event) === undefined) log.recovery(event, '')
+  }
+
+  #failureOf(event: (typeof FAILURES)[number]): Failure | undefined {
+    return [...this.#failures.values()].find((failure) => failure.event === event)
+  }
+
+  /** The reason why the database cannot be used; `undefined` if it can. */
+  get #away(): ReplicasStatus['away'] {
+    const failure = this.#failureOf('shared-store-away')
+    return failure && { code: failure.code, message: failure.message, since: failure.since }
   }
 
   /** Renews the lead, or takes it if no process has it and this one has what the last leader published. */
@@ -287,10 +296,8 @@ export class Replica implements AsyncDisposable {
   async #changeRole(host: ReplicaHost, isLeading: boolean): Promise<void> {
     this.#isLeading = isLeading
     this.#parts.log.info('hub-role', { replica: this.#parts.shared.id, leads: isLeading })
-    if (!isLeading) {
-      this.#files.forget()
-      this.#version = -1
-    }
+    // A leader takes over no files: all of them are read again.
+    if (!isLeading) this.#version = -1
     try {
       await host.onRole(isLeading)
     } catch (error) {
@@ -355,6 +362,13 @@ export class Replica implements AsyncDisposable {
   }
 }
 
+/** The events of failures: of the database, and of this process. */
+const FAILURES = ['shared-store-away', 'hub-not-followed'] as const
+
+interface Failure extends NonNullable<ReplicasStatus['away']> {
+  readonly event: (typeof FAILURES)[number]
+}
+
 function rowOf({ id, machine, program, started, seen, sequence }: StoredReplica): ReplicaRow {
   return {
     id,
@@ -364,10 +378,6 @@ function rowOf({ id, machine, program, started, seen, sequence }: StoredReplica)
     seenAt: seen.toISOString(),
     generation: sequence,
   }
-}
-
-function unlessSyncError(error: unknown): void {
-  if (!(error instanceof SyncError)) throw error
 }
 
 /** The time between two rounds if nothing is announced. Five of them are the lease of the lead. */

@@ -26,12 +26,6 @@ export class SharedFiles {
     await this.#queue.next(async () => this.#push(epoch))
   }
 
-  /** Forgets what is not in the database yet: another process leads, and writes these files. */
-  forget(): void {
-    this.#folder.takeChanged()
-    this.#waiting.clear()
-  }
-
   async #push(epoch: number): Promise<void> {
     for (const name of this.#folder.takeChanged()) if (isShared(name)) this.#waiting.add(name)
     if (this.#waiting.size === 0) return

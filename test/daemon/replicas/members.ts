@@ -64,6 +64,8 @@ export interface Joining {
   /** The name of the folder of its store, for one that was there before. */
   readonly at?: string
   readonly answer?: AnswerRequest
+  /** Called with each look. */
+  readonly look?: () => Promise<void>
   /** Called before a change of the role counts. */
   readonly change?: () => Promise<void>
   /** Called before a change counts as taken over. */
@@ -78,14 +80,17 @@ export class Member implements AsyncDisposable {
   readonly changes: AdoptedChange[] = []
   readonly roles: boolean[] = []
   looks = 0
+  /** The events of its log, in their order. */
+  readonly events: string[]
   /** The calls about news, and the changes of the head, in their order. */
   readonly calls: ('news' | 'head')[] = []
   /** False if news cannot be taken over. */
   takesNews = true
   #isOver = false
 
-  private constructor(path: string, store: Store, hub: HubMember) {
+  private constructor(path: string, store: Store, hub: HubMember, events: string[]) {
     this.path = path
+    this.events = events
     this.store = store
     this.hub = hub
     this.shared = hub.shared
@@ -94,7 +99,8 @@ export class Member implements AsyncDisposable {
   static async open(path: string, url: string, options: Joining): Promise<Member> {
     const store = await Store.open(path)
     const shared = SharedStore.at({ url, connections: 3 }, { leaseMs: options.leaseMs ?? 60_000 })
-    const stream = { write: () => true }
+    const events: string[] = []
+    const stream = { write: (line: string) => events.push(JSON.parse(line).event) > 0 }
     const log = createLog({
       level: 'info',
       stream,
@@ -104,10 +110,13 @@ export class Member implements AsyncDisposable {
       redactor: new Redactor(),
     })
     const hub = await HubMember.open({ shared, store, clock: systemClock, log })
-    const member = new Member(path, store, hub)
+    const member = new Member(path, store, hub, events)
     await hub.start({
       answer: options.answer ?? (async () => null),
-      onLook: async () => void (member.looks += 1),
+      async onLook() {
+        member.looks += 1
+        await options.look?.()
+      },
       async onNews() {
         member.calls.push('news')
         return member.takesNews

@@ -128,7 +128,11 @@ describePostgres('one process of a hub of several', (server) => {
     await expect.poll(stored, WAIT).toBe('1')
 
     await leader.store.folder.writeShared('sources', 'team.json', '2')
-    await members.query('UPDATE skillsyncd.present SET version = version + 1; NOTIFY skillsyncd')
+    // As if it had not read yet what it has written before.
+    await members.query(
+      `UPDATE skillsyncd.present SET version = version + 1;
+       UPDATE skillsyncd.document SET version = (SELECT version FROM skillsyncd.present); NOTIFY skillsyncd`,
+    )
 
     await expect.poll(stored, WAIT).toBe('2')
     expect(await readFile(join(leader.path, 'sources/team.json'), 'utf8')).toBe('2')
@@ -167,24 +171,79 @@ describePostgres('one process of a hub of several', (server) => {
     expect(unable.hub.isLeading).toBe(false)
   })
 
-  test('a process that is deposed takes what its successor wrote', async () => {
+  test('a process that is deposed takes what its successor wrote, also before it knew of that one', async () => {
     await using members = await Members.of(server)
     const [leader, other] = await members.pair()
     await leader.store.folder.writeShared('sources', 'team.json', 'of the first')
     leader.hub.nudge()
     await expect.poll(() => other.changes.some(({ files }) => files.has('sources/team.json')), WAIT).toBe(true)
-    await members.query("UPDATE skillsyncd.leader SET holder = 'gone', until = clock_timestamp() + interval '150 s'")
-    await leader.store.folder.writeShared('sources', 'team.json', 'too late')
-    await members.query('UPDATE skillsyncd.document SET bytes = $1, version = version + 1', [
-      Buffer.from('of the next'),
-    ])
-    await members.query('UPDATE skillsyncd.present SET version = version + 1, epoch = epoch + 1')
-
     const text = async () => readFile(join(leader.path, 'sources/team.json'), 'utf8')
+
+    await members.query(
+      `UPDATE skillsyncd.present SET version = version + 1;
+       UPDATE skillsyncd.document SET version = (SELECT version FROM skillsyncd.present), bytes = 'of the next'`,
+    )
+    const isRead =
+      'SELECT version >= (SELECT version FROM skillsyncd.present) AS is_read FROM skillsyncd.replica WHERE id = $1'
+    await expect.poll(async () => members.query(isRead, [leader.shared.id]), WAIT).toEqual([{ is_read: true }])
+    // As far as it knows, it leads, and has the newest.
+    expect([leader.hub.isLeading, await text()]).toEqual([true, 'of the first'])
+    await members.query(
+      "UPDATE skillsyncd.leader SET holder = 'gone', until = clock_timestamp() + interval '150 s'; UPDATE skillsyncd.present SET epoch = epoch + 1",
+    )
+
     await expect.poll(text, WAIT).toBe('of the next')
     expect(await members.query('SELECT bytes FROM skillsyncd.document')).toEqual([
       { bytes: Buffer.from('of the next') },
     ])
+  })
+
+  test('a failure of its own is logged once, and is none of the database', async () => {
+    await using members = await Members.of(server)
+    let isFailing = true
+    const look = async (): Promise<void> => {
+      if (isFailing) throw new SyncError('store-failed', 'The disk is full')
+    }
+    const member = await members.join({ look })
+    const before = member.looks
+    await expect.poll(() => member.looks, WAIT).toBeGreaterThan(before + 3)
+
+    // Nothing else keeps it from leading.
+    expect(member.events.filter((event) => event !== 'hub-role')).toEqual(['hub-not-followed'])
+    expect(member.hub.status.away).toBeUndefined()
+    isFailing = false
+    await expect.poll(() => member.events, WAIT).toContain('recovered')
+    expect(member.events.filter((event) => event === 'recovered')).toHaveLength(1)
+  })
+
+  test('a leader whose epoch was raised by another hand takes the lead anew', async () => {
+    await using members = await Members.of(server)
+    const leader = await members.join()
+    await leader.leads()
+    await members.query('UPDATE skillsyncd.present SET epoch = epoch + 5')
+
+    await expect
+      .poll(
+        async () =>
+          publish(leader, 1).then(
+            () => true,
+            () => false,
+          ),
+        WAIT,
+      )
+      .toBe(true)
+  })
+
+  test('a lease that ends later than any process writes keeps none from leading', async () => {
+    await using members = await Members.of(server)
+    const member = await members.join()
+    await member.leads()
+    await members.query("UPDATE skillsyncd.leader SET holder = 'gone', until = 'infinity'")
+
+    await expect
+      .poll(async () => members.query('SELECT holder FROM skillsyncd.leader'), WAIT)
+      .toEqual([{ holder: member.shared.id }])
+    await member.leads()
   })
 
   test('files from before there was a database go there', async () => {
