@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import type { Catalog } from '../src/sync/catalog/catalog.ts'
 import type { Skill } from '../src/sync/model/skill.ts'
 import type { Store } from '../src/sync/store/store.ts'
+import { randomFrom } from '../test/support/random.ts'
+import type { Random } from '../test/support/random.ts'
 import { catalogOfSkills, objectId } from './catalog.ts'
-import { randomFrom } from './skills.ts'
-import type { Random } from './skills.ts'
 
 const { digestOf } = await import('../src/sync/model/digest.ts')
 

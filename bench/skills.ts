@@ -1,4 +1,6 @@
 import type { Content } from '../test/support/git/repository.ts'
+import { randomFrom } from '../test/support/random.ts'
+import type { Random } from '../test/support/random.ts'
 import { median } from './figure.ts'
 
 /** The files of a repository of skills: the same for the same count, on each machine. */
@@ -34,7 +36,6 @@ export function changed(document: Content | undefined, line: string): string {
 }
 
 type File = readonly [path: string, content: Content]
-export type Random = () => number
 
 const SEED = 20_261_120
 
@@ -89,17 +90,6 @@ const WORDS = (
   'there they this three time to tool tree two type under until up use user value verify version wait want was way what ' +
   'when where which while who why will with without word work write wrong year you your'
 ).split(' ')
-
-/** mulberry32: small, and the same everywhere. */
-export function randomFrom(seed: number): Random {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let bits = Math.imul(state ^ (state >>> 15), 1 | state)
-    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 function normal(random: Random): number {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())

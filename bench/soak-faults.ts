@@ -2,7 +2,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Fault, GitRequest, GitServer } from '../test/support/git/git-server.ts'
 import type { Repository } from '../test/support/git/repository.ts'
-import type { Random } from './skills.ts'
+import type { Random } from '../test/support/random.ts'
 
 /** Something that keeps a pull from succeeding, until it is mended. */
 export interface Trouble {

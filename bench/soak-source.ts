@@ -1,6 +1,7 @@
 import { GitServer } from '../test/support/git/git-server.ts'
 import { Repository } from '../test/support/git/repository.ts'
-import { changed, makeSkills, randomFrom } from './skills.ts'
+import { randomFrom } from '../test/support/random.ts'
+import { changed, makeSkills } from './skills.ts'
 import type { Skills } from './skills.ts'
 import { goneFrom, troublesOf, wrongsIn } from './soak-faults.ts'
 import type { Trouble } from './soak-faults.ts'

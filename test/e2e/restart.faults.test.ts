@@ -8,6 +8,7 @@ import { request } from '../../src/daemon/control/requests.ts'
 import { GitServer } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
 import { Home } from '../support/process/program.ts'
+import { randomFrom } from '../support/random.ts'
 import { versionsServed, written } from './versions.ts'
 
 test('killed at any moment of a sync, a daemon comes back to the old generation or the new one, whole', async () => {
@@ -28,7 +29,7 @@ test('killed at any moment of a sync, a daemon comes back to the old generation 
   await one.commit(written(2))
   await two.commit(written(2))
   const steps = await stepsOf(home, git, () => askToSync(home))
-  const random = randomOf(2026)
+  const random = randomFrom(2026)
   let served = await versionsServed(await daemon.line())
   expect(served).toEqual({ one: 2, two: 2 })
   const moves: string[] = []
@@ -100,16 +101,5 @@ async function countRequests(git: GitServer, step: () => void, signal: AbortSign
   while (!signal.aborted) {
     await git.requested(() => true, git.requests.length)
     step()
-  }
-}
-
-/** Numbers from 0 to 1 that are the same in each run (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }

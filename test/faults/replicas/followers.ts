@@ -2,9 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { contentOf } from '../../conformance/peers.ts'
 import { legacyHttp, modernHttp } from '../../support/clients/peer.ts'
 import type { Heard, Peer } from '../../support/clients/peer.ts'
-
-/** Returns the number of the commit that has these bytes at the URI. Throws if none has. */
-export type CommitOfFile = (uri: string, bytes: Uint8Array) => number
+import type { MovingSource } from './moving-source.ts'
 
 /**
  * A client that reads a file only when it is notified of it, or after it has connected anew. It connects anew when its
@@ -18,25 +16,28 @@ export class Follower implements AsyncDisposable {
   connected = 0
   readonly failures: unknown[] = []
   readonly #open: () => Promise<Peer>
-  readonly #uri: string
-  readonly #commitOf: CommitOfFile
+  readonly #source: MovingSource
   readonly #over = new AbortController()
   #running: Promise<void> = Promise.resolve()
 
-  private constructor(kind: string, open: () => Promise<Peer>, uri: string, commitOf: CommitOfFile) {
-    this.kind = kind
+  private constructor(era: string, open: () => Promise<Peer>, source: MovingSource) {
+    this.kind = `${era} ${source.id}`
     this.#open = open
-    this.#uri = uri
-    this.#commitOf = commitOf
+    this.#source = source
     this.#running = this.#follow()
   }
 
   /** One client of each era, before the same proxy. */
-  static of(url: string, uri: string, commitOf: CommitOfFile): readonly Follower[] {
+  static of(url: string, source: MovingSource): readonly Follower[] {
     return [
-      new Follower('2026', async () => modernHttp(url), uri, commitOf),
-      new Follower('2025', async () => legacyHttp(url), uri, commitOf),
+      new Follower('2026', async () => modernHttp(url), source),
+      new Follower('2025', async () => legacyHttp(url), source),
     ]
+  }
+
+  /** True if it has the content of the last commit. */
+  get hasLast(): boolean {
+    return this.commit === this.#source.count
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -56,7 +57,7 @@ export class Follower implements AsyncDisposable {
   /** Ends with an error, such as that of the end of the stream. */
   async #connect(): Promise<never> {
     await using peer = await this.#open()
-    await using heard = await peer.subscribe([this.#uri])
+    await using heard = await peer.subscribe([this.#source.uri])
     using _end = this.#whenOver(async () => {
       await heard[Symbol.asyncDispose]()
       await peer[Symbol.asyncDispose]()
@@ -86,9 +87,9 @@ export class Follower implements AsyncDisposable {
   }
 
   async #read(peer: Peer): Promise<void> {
-    const reply = await peer.call('resources/read', { uri: this.#uri })
+    const reply = await peer.call('resources/read', { uri: this.#source.uri })
     if (reply.error !== undefined || reply.status !== 200) throw new Refused(JSON.stringify(reply.error))
-    this.commit = this.#commitOf(this.#uri, contentOf(reply).bytes)
+    this.commit = this.#source.commitOf(contentOf(reply).bytes)
   }
 }
 

@@ -5,8 +5,8 @@ import { TcpLink } from '../../support/tcp-link.ts'
 import { WallClock } from '../wall-clock.ts'
 
 interface ProcessOptions {
-  /** Lines of its source. */
-  readonly source: readonly string[]
+  /** Lines of each source. */
+  readonly sources: Readonly<Record<string, readonly string[]>>
   /** Lines of the top level of the configuration. */
   readonly rest?: readonly string[]
   /** True if it has a wall clock of its own. */
@@ -33,18 +33,13 @@ export class HubProcess implements AsyncDisposable {
   }
 
   /** `database`: an address with a port of the loopback address. */
-  static async create(database: string, { source, rest = [], hasClock = false }: ProcessOptions): Promise<HubProcess> {
+  static async create(database: string, { sources, rest = [], hasClock = false }: ProcessOptions): Promise<HubProcess> {
     const home = await Home.create()
     const url = new URL(database)
     const link = await TcpLink.to(Number(url.port))
     url.port = `${link.port}`
     home.env['SKILLSYNCD_DATABASE_URL'] = url.href
-    await home.configure({ team: source }, [
-      'store:',
-      '  postgres:',
-      '    url: { env: SKILLSYNCD_DATABASE_URL }',
-      ...rest,
-    ])
+    await home.configure(sources, ['store:', '  postgres:', '    url: { env: SKILLSYNCD_DATABASE_URL }', ...rest])
     const clock = hasClock ? new WallClock(home) : undefined
     await clock?.jump(0)
     return new HubProcess(home, link, await freePort(), clock)
@@ -100,15 +95,16 @@ export class HubProcess implements AsyncDisposable {
     return this.#served
   }
 
-  /** The commit that it serves, and the generation. */
+  /** The commit that it serves of each source, and the generation. */
   async status(): Promise<{
     readonly generation: number
-    readonly commit: string | undefined
+    readonly commits: Readonly<Record<string, string | undefined>>
     readonly away: unknown
   }> {
     const { stdout } = await this.home.command('status', '--json')
-    const { generation, sources, replicas } = JSON.parse(stdout)
-    return { generation, commit: sources[0]?.served?.commit, away: replicas?.away }
+    const { generation, sources, replicas }: Shown = JSON.parse(stdout)
+    const commits = Object.fromEntries(sources.map(({ id, served }) => [id, served?.commit]))
+    return { generation, commits, away: replicas?.away }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -116,6 +112,12 @@ export class HubProcess implements AsyncDisposable {
     await this.home[Symbol.asyncDispose]()
     await this.link[Symbol.asyncDispose]()
   }
+}
+
+interface Shown {
+  readonly generation: number
+  readonly sources: readonly { readonly id: string; readonly served?: { readonly commit: string } }[]
+  readonly replicas?: { readonly away?: unknown }
 }
 
 interface Role {

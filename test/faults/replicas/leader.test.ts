@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../support/random.ts'
 import { obstacle, ReplicatedHub } from './replicated-hub.ts'
 
 /** Each takes some ten seconds, half of them the lease. A long run: `KILLS=50`. */
@@ -9,7 +10,7 @@ const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 describe.skipIf(obstacle !== undefined)(`the leader of a hub${obstacle === undefined ? '' : ` (${obstacle})`}`, () => {
   test(`is killed ${KILLS} times, and another one leads each time (SEED=${SEED})`, { timeout: 1_800_000 }, async () => {
     await using hub = await ReplicatedHub.start()
-    const random = randomOf(SEED)
+    const random = randomFrom(SEED)
 
     for (let kill = 0; kill < KILLS; kill += 1) {
       const leader = await hub.leader()
@@ -69,14 +70,3 @@ describe.skipIf(obstacle !== undefined)(`the leader of a hub${obstacle === undef
 })
 
 const LEASE_MS = 5_000
-
-/** Mulberry32. */
-function randomOf(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d_2b_79_f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}

@@ -1,5 +1,5 @@
 import { META, modernHeaders } from '../../support/clients/peer.ts'
-import type { CommitOfFile } from './followers.ts'
+import type { MovingSource } from './moving-source.ts'
 
 /** A client that reads a file every 20 ms, and does not wait for one answer before it sends the next request. */
 export class Prober implements AsyncDisposable {
@@ -9,15 +9,13 @@ export class Prober implements AsyncDisposable {
   readonly broken: string[] = []
   answered = 0
   readonly #url: string
-  readonly #uri: string
-  readonly #commitOf: CommitOfFile
+  readonly #source: MovingSource
   readonly #timer: NodeJS.Timeout
   readonly #open = new Set<Promise<void>>()
 
-  constructor(url: string, uri: string, commitOf: CommitOfFile) {
+  constructor(url: string, source: MovingSource) {
     this.#url = url
-    this.#uri = uri
-    this.#commitOf = commitOf
+    this.#source = source
     this.#timer = setInterval(() => this.#send(), EVERY_MS)
   }
 
@@ -36,14 +34,14 @@ export class Prober implements AsyncDisposable {
   }
 
   async #ask(): Promise<void> {
-    const params = { uri: this.#uri }
+    const params = { uri: this.#source.uri }
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { ...params, _meta: META } })
     const headers = modernHeaders('resources/read', params)
     const answer = await fetch(this.#url, { method: 'POST', headers, body })
     const text = await answer.text().catch((error: unknown) => void this.broken.push(String(error)))
     if (text === undefined) return
     try {
-      this.#commitOf(this.#uri, Buffer.from(JSON.parse(text).result.contents[0].text))
+      this.#source.commitOf(Buffer.from(JSON.parse(text).result.contents[0].text))
       this.answered += 1
     } catch (error) {
       this.refused.push(`${answer.status} ${text} ${String(error)}`)

@@ -1,11 +1,8 @@
-import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Client } from 'pg'
 import { expect, onTestFailed } from 'vitest'
-import { skill } from '../../e2e/world.ts'
 import { freePort } from '../../support/free-port.ts'
 import { GitServer } from '../../support/git/git-server.ts'
-import { Repository } from '../../support/git/repository.ts'
 import { nginxBeforeAll } from '../../support/http/nginx.ts'
 import type { Nginx } from '../../support/http/nginx.ts'
 import { postgresPrograms, startPostgres } from '../../support/postgres.ts'
@@ -14,6 +11,7 @@ import { hasProgram } from '../../support/process/has-program.ts'
 import { Follower } from './followers.ts'
 import { HeadRecord } from './head-record.ts'
 import { HubProcess } from './hub-process.ts'
+import { MovingSource } from './moving-source.ts'
 import { Prober } from './prober.ts'
 
 const programs = await postgresPrograms()
@@ -24,6 +22,9 @@ export const obstacle =
 
 interface HubOptions {
   readonly processes?: number
+  readonly sources?: number
+  /** How many clients of each era follow the sources, in turn. */
+  readonly followers?: number
   /** Lines of the top level of the configuration. */
   readonly rest?: readonly string[]
   /** The size of the disk of the database. */
@@ -33,23 +34,22 @@ interface HubOptions {
 }
 
 /**
- * A hub of several processes on one database, behind one proxy that prefers none of them. Its source has a commit every
- * 200 ms, and clients read and follow it. What they find, and what the database and the processes have, is recorded.
+ * A hub of several processes on one database, behind one proxy that prefers none of them. One of its sources has a
+ * commit every 200 ms, and clients read and follow them. What they find, and what the database and the processes have,
+ * is recorded.
  */
 export class ReplicatedHub implements AsyncDisposable {
   readonly postgres: Postgres
   readonly database: string
   readonly processes: readonly HubProcess[]
   readonly record = new HeadRecord()
-  readonly #repository: Repository
+  readonly #sources: readonly MovingSource[]
   readonly #disposables: AsyncDisposable[]
-  /** The number of the commit of each SKILL.md, by its SHA-256. */
-  readonly #commits = new Map<string, number>()
   readonly #over = new AbortController()
   readonly #working: Promise<void>[] = []
   #committing = new AbortController()
+  /** The number of commits. */
   #count = 0
-  #tip = ''
   #followers: readonly Follower[] = []
   #prober: Prober | undefined
   /** The generations before the clients. */
@@ -58,57 +58,59 @@ export class ReplicatedHub implements AsyncDisposable {
   #killed = 0
 
   private constructor(
-    parts: Pick<ReplicatedHub, 'postgres' | 'database' | 'processes'> & { readonly repository: Repository },
+    parts: Pick<ReplicatedHub, 'postgres' | 'database' | 'processes'> & { readonly sources: readonly MovingSource[] },
     disposables: AsyncDisposable[],
   ) {
     this.postgres = parts.postgres
     this.database = parts.database
     this.processes = parts.processes
-    this.#repository = parts.repository
+    this.#sources = parts.sources
     this.#disposables = disposables
   }
 
   /** Starts all of them, and resolves when one leads and each serves the first commit. */
   static async start({
     processes = 3,
+    sources = 1,
+    followers = 1,
     rest = [],
     diskBytes,
     hasClocks = false,
   }: HubOptions = {}): Promise<ReplicatedHub> {
     const port = await freePort()
     const postgres = await startPostgres(programs ?? '', { port, ...(diskBytes !== undefined && { diskBytes }) })
-    const [git, repository] = [await GitServer.start(), await Repository.create()]
+    const git = await GitServer.start()
+    const moving: MovingSource[] = []
+    while (moving.length < sources)
+      moving.push(await MovingSource.create(`team${moving.length === 0 ? '' : `-${moving.length}`}`, git))
     const database = await postgres.createDatabase()
-    const source = [`url: ${git.serve('team', repository)}`, 'every: 1s']
+    const lines = Object.fromEntries(moving.map(({ id, url }) => [id, [`url: ${url}`, 'every: 1s']]))
     const all: HubProcess[] = []
-    for (let made = 0; made < processes; made += 1)
-      all.push(await HubProcess.create(database, { source, rest, hasClock: hasClocks }))
-    const hub = new ReplicatedHub({ postgres, database, processes: all, repository }, [
-      ...all,
-      git,
-      repository,
-      postgres,
-    ])
+    while (all.length < processes)
+      all.push(await HubProcess.create(database, { sources: lines, rest, hasClock: hasClocks }))
+    const disposables = [...all, git, ...moving, postgres]
+    const hub = new ReplicatedHub({ postgres, database, processes: all, sources: moving }, disposables)
     onTestFailed(() => {
       for (const { home, log } of all) process.stderr.write(`${home.path} said last:\n${log.slice(-LOG_CHARACTERS)}`)
     })
-    await hub.commit()
     for (const each of all) await each.start()
-    await hub.#play()
+    await hub.#play(followers)
     return hub
   }
 
-  async #play(): Promise<void> {
+  async #play(followers: number): Promise<void> {
     await this.servesTip()
     await this.leader()
     const nginx: Nginx = await nginxBeforeAll(this.processes.map(({ port }) => port))
     this.#disposables.unshift(nginx)
     this.#before = this.record.newest
-    const commitOf = (uri: string, bytes: Uint8Array): number => this.#commitOf(uri, bytes)
     const url = `${nginx.origin}/mcp`
-    this.#followers = Follower.of(url, MOVING, commitOf)
+    this.#followers = Array.from(
+      { length: followers },
+      (_, index) => this.#sources[index % this.#sources.length]!,
+    ).flatMap((source) => Follower.of(url, source))
     for (const follower of this.#followers) await expect.poll(() => follower.connected, PATIENT).toBeGreaterThan(0)
-    this.#prober = new Prober(url, MOVING, commitOf)
+    this.#prober = new Prober(url, this.#sources[0]!)
     this.#working.push(this.#look())
     this.commitOn()
   }
@@ -131,15 +133,9 @@ export class ReplicatedHub implements AsyncDisposable {
     await Promise.all(this.#working.splice(1))
   }
 
-  /** `files`: what else the commit changes. */
+  /** Commits to the next source. `files`: other files that the commit changes. */
   async commit(files: Readonly<Record<string, Uint8Array>> = {}): Promise<void> {
-    const text = skill('moving', `commit ${this.#count + 1}`)
-    this.#commits.set(sha256Of(Buffer.from(text)), this.#count + 1)
-    this.#tip = await this.#repository.commit({
-      'moving/SKILL.md': text,
-      'still/SKILL.md': skill('still', 'the same'),
-      ...files,
-    })
+    await this.#sources[this.#count % this.#sources.length]?.commit(files)
     this.#count += 1
   }
 
@@ -178,13 +174,14 @@ export class ReplicatedHub implements AsyncDisposable {
     await process.program.kill()
   }
 
-  /** Resolves when all processes serve the last commit, and one generation. */
+  /** Resolves when all processes serve the last commits, and one generation. */
   async servesTip(processes = this.processes): Promise<void> {
     const served = async () => Promise.all(processes.map(async (each) => each.status()))
-    const commits = async () => (await served()).map(({ commit }) => commit)
+    const commits = async () => (await served()).map((status) => status.commits)
+    const tips = Object.fromEntries(this.#sources.map(({ id, tip }) => [id, tip]))
     await expect
-      .poll(commits, { message: 'the last commit is served', ...PATIENT })
-      .toEqual(processes.map(() => this.#tip))
+      .poll(commits, { message: 'the last commits are served', ...PATIENT })
+      .toEqual(processes.map(() => tips))
     await this.#takeHeads(processes)
     const generations = new Set((await served()).map(({ generation }) => generation))
     expect(generations, 'all serve one generation').toEqual(new Set([this.record.newest]))
@@ -192,9 +189,8 @@ export class ReplicatedHub implements AsyncDisposable {
 
   /** Resolves when each client has the last content. */
   async heardAll(): Promise<void> {
-    const heard = () => this.#followers.map(({ kind, commit }) => ({ kind, commit }))
-    const last = this.#followers.map(({ kind }) => ({ kind, commit: this.#count }))
-    await expect.poll(heard, { message: 'each client has the last content', ...PATIENT }).toEqual(last)
+    const behind = () => this.#followers.filter(({ hasLast }) => !hasLast).map(({ kind, commit }) => ({ kind, commit }))
+    await expect.poll(behind, { message: 'each client has the last content', ...PATIENT }).toEqual([])
   }
 
   /** How often each client was notified, and how often it has connected. */
@@ -233,12 +229,6 @@ export class ReplicatedHub implements AsyncDisposable {
     for (const each of this.#disposables) await each[Symbol.asyncDispose]()
   }
 
-  #commitOf(uri: string, bytes: Uint8Array): number {
-    const commit = this.#commits.get(sha256Of(bytes))
-    if (commit === undefined) throw new Error(`${uri} has the bytes of no commit: ${Buffer.from(bytes).toString()}`)
-    return commit
-  }
-
   /** The heads of a process that does not run are there, too. */
   async #takeHeads(processes: readonly HubProcess[]): Promise<void> {
     await this.record.takeDatabase(this.database)
@@ -256,11 +246,6 @@ export class ReplicatedHub implements AsyncDisposable {
   }
 }
 
-function sha256Of(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex')
-}
-
-const MOVING = 'skill://team/moving/SKILL.md'
 /** The end of the log of a process that is shown with a failure. */
 const LOG_CHARACTERS = 6_000
 const COMMIT_MS = 200
