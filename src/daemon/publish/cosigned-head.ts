@@ -91,7 +91,7 @@ export class CosignedHead {
   async take(): Promise<void> {
     const { shared } = this.#parts
     if (shared === undefined || !this.isNeeded) return
-    const { bytes } = await shared.documents.read(this.document)
+    const bytes = (await shared.documents.read(this.document))?.bytes
     this.#recorded = bytes && Buffer.from(bytes).toString('utf8')
     if (this.#recorded !== undefined && this.#recorded !== (await this.#read())) await this.#writeFile(this.#recorded)
   }

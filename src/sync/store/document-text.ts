@@ -7,10 +7,12 @@ import type { SharedText } from './shared-text.ts'
 export function documentText(documents: SharedDocuments, name: string): SharedText {
   return {
     async read() {
-      const { version, bytes } = await documents.read(name)
-      if (bytes === undefined) return { version, text: undefined }
+      const document = await documents.read(name)
+      if (document === undefined) return { version: 0, text: undefined, isLost: true }
+      const { version, bytes } = document
+      if (bytes === undefined) return { version, text: undefined, isLost: false }
       if (!isUtf8(bytes)) throw new DamagedText(name)
-      return { version, text: Buffer.from(bytes).toString() }
+      return { version, text: Buffer.from(bytes).toString(), isLost: false }
     },
     swap: async (version, text) => documents.swap(name, version, Buffer.from(text)),
   }

@@ -15,8 +15,10 @@ export interface SharedText {
 export interface VersionedText {
   /** Each change gives another one; 0 if no process has written the text. */
   readonly version: number
-  /** `undefined` if no process has written it. */
+  /** `undefined` if no process has written it, or if it was lost. */
   readonly text: string | undefined
+  /** True if the database no longer has it. */
+  readonly isLost: boolean
 }
 
 /** The form of a value that is kept in a shared text. */
@@ -56,6 +58,17 @@ export class DamagedText extends SyncError {
   constructor(name: string) {
     const mend = `correct the row, or remove it, so that what a running process holds counts: DELETE FROM skillsyncd.document WHERE name = '${name}'`
     super('store-failed', `Cannot read the ${name} in the database: they are damaged; ${mend}`)
+  }
+}
+
+/** The text was removed from the database, and only a process that had read it before may write it again. */
+class LostText extends SyncError {
+  constructor(name: string) {
+    const mend = `start a process whose files have the last ones alone, and let it write them: INSERT INTO skillsyncd.document (name, version) VALUES ('${name}', 0)`
+    super(
+      'store-failed',
+      `Cannot read the ${name}: the database has lost them, and no process that knew them runs; ${mend}`,
+    )
   }
 }
 
@@ -115,7 +128,7 @@ export class SharedValue<Value> {
 
   /**
    * Holds the newest value, and writes the files. If no process has written the text, it gets what this process holds,
-   * unless that is nothing. Returns true if the held value was changed by other processes since the last call, or could
+   * unless that is nothing. A lost text is written again by a process that had read it, and is an error of the others. Returns true if the held value was changed by other processes since the last call, or could
    * not be read then.
    */
   async refresh(): Promise<boolean> {
@@ -127,9 +140,10 @@ export class SharedValue<Value> {
 
   async #renew(): Promise<void> {
     if (!this.#wasCopyRead) await this.#readCopy()
-    const { version, text } = await this.#shared.read().catch((error: unknown) => {
+    const { version, text, isLost } = await this.#shared.read().catch((error: unknown) => {
       throw error instanceof DamagedText ? this.#damaged() : error
     })
+    this.#expectKnown(isLost)
     if (text === undefined || this.#isBehind(version, text))
       await this.#exchange((held) => ({ after: held, result: undefined }))
     else this.#take(text, version)
@@ -175,18 +189,25 @@ export class SharedValue<Value> {
   async #exchange<Result>(change: Change<Value, Result>): Promise<Result> {
     // This ends: each round but the last is one in which another process made its change.
     for (;;) {
-      const { version, text } = await this.#readToChange()
-      const isLost = text === undefined || this.#isBehind(version, text)
-      const before = isLost ? this.#expectHeld() : this.#take(text, version)
+      const { version, text, isLost } = await this.#readToChange()
+      this.#expectKnown(isLost)
+      const isOlder = text === undefined || this.#isBehind(version, text)
+      const before = isOlder ? this.#expectHeld() : this.#take(text, version)
       const { after, result } = await change(before)
       const next = this.#form.textOf(after)
-      const isSame = next === (isLost ? (text ?? this.#form.textOf(this.#form.nothing)) : this.#form.textOf(before))
+      const present = isOlder ? (text ?? this.#form.textOf(this.#form.nothing)) : this.#form.textOf(before)
+      const isSame = next === present && !isLost
       const reached = isSame ? version : await this.#swap(version, next)
       if (reached === undefined) continue
       this.#know(reached, next)
       this.#agree(isSame ? before : after)
       return result
     }
+  }
+
+  /** The files of a process that has not read the text before can be old, so that they replace none that was lost. */
+  #expectKnown(isLost: boolean): void {
+    if (isLost && !this.#isKnown) throw new LostText(this.#form.name)
   }
 
   /**

@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Tokens, newToken } from '../../../src/daemon/http/tokens.ts'
@@ -119,6 +119,23 @@ describePostgres('the tokens of a hub of several processes', (server) => {
     await hub.database.query('remove', "DELETE FROM skillsyncd.document WHERE name = 'tokens'")
     await add(member.tokens, 'brian')
     expect(member.tokens.all?.map(({ name }) => name)).toEqual(['ada', 'brian'])
+  })
+
+  test('a revoked token comes not back from an old folder after the database has lost the tokens', async () => {
+    await using hub = await Hub.open(server)
+    await using folder = await temporaryFolder()
+    const member = await hub.join(folder.path)
+    const secret = await add(member.tokens, 'ada')
+    await using old = await temporaryFolder()
+    await cp(folder.path, old.path, { recursive: true })
+    await member.tokens.revoke('ada')
+    await hub.database.query('remove', "DELETE FROM skillsyncd.document WHERE name = 'tokens'")
+
+    const back = await hub.join(old.path)
+    await member.tokens.refresh()
+    await back.tokens.refresh()
+
+    expect([member.tokens.principalOf(secret), back.tokens.principalOf(secret)]).toEqual([undefined, undefined])
   })
 
   test('a hub that moves to a database keeps its tokens; from then on those in the database win over a file', async () => {

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -235,6 +235,46 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     expect([namesIn(member.decisions), namesIn(blank.decisions)]).toEqual([['a'], ['a']])
   })
 
+  test('decisions that the database lost come from a process that knew them, and from no old folder', async () => {
+    await using hub = await Hub.open(server)
+    await using folder = await temporaryFolder()
+    const member = await hub.join(undefined, folder.path)
+    await member.decisions.disable(TEAM, 'old', true)
+    await using old = await temporaryFolder()
+    await cp(folder.path, old.path, { recursive: true })
+    await member.decisions.disable(TEAM, 'old', false)
+    await hub.database.query('remove', "DELETE FROM skillsyncd.document WHERE name = 'decisions'")
+
+    const [back, blank] = [await hub.join(undefined, old.path), await hub.join()]
+    const attempts = [back.decisions.refresh(), blank.decisions.refresh(), back.decisions.disable(TEAM, 'b', true)]
+    const refused = await Promise.allSettled(attempts)
+
+    const reason = { message: expect.stringMatching(/has lost them.*INSERT INTO/) }
+    for (const one of refused) expect(one).toMatchObject({ status: 'rejected', reason })
+    expect(await hub.bytes()).toBeUndefined()
+    expect(blank.decisions.areUnknown).toBe(true)
+    expect(await member.decisions.refresh()).toBe(false)
+    for (const each of [back, blank]) expect(await each.decisions.refresh()).toBe(true)
+    expect([namesIn(back.decisions), namesIn(blank.decisions)]).toEqual([[], []])
+  })
+
+  test('lost decisions come from the files of a process if an operator says so', async () => {
+    await using hub = await Hub.open(server)
+    await using folder = await temporaryFolder()
+    const member = await hub.join(undefined, folder.path)
+    await member.decisions.disable(TEAM, 'a', true)
+    await hub.database.query('remove', "DELETE FROM skillsyncd.document WHERE name = 'decisions'")
+    const again = await hub.join(undefined, folder.path)
+    const failed = await again.decisions.refresh().then(String, String)
+
+    const [, mend = ''] = /(INSERT INTO .*)$/.exec(failed) ?? []
+    await hub.database.query('mend', mend)
+
+    await again.decisions.refresh()
+    const blank = await hub.join()
+    expect([namesIn(again.decisions), namesIn(blank.decisions)]).toEqual([['a'], ['a']])
+  })
+
   test('a hub that moves to a database keeps what was decided, and a process without decisions takes none from it', async () => {
     await using hub = await Hub.open(server)
     await using folder = await temporaryFolder()
@@ -422,7 +462,7 @@ class Hub implements AsyncDisposable {
 
   async bytes(): Promise<unknown> {
     const [row] = await this.database.query('read', "SELECT bytes FROM skillsyncd.document WHERE name = 'decisions'")
-    return row?.['bytes']
+    return row?.['bytes'] ?? undefined
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

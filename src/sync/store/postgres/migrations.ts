@@ -140,6 +140,12 @@ const OBJECTS_AND_HEAD = `
   CREATE INDEX page_session_ends ON skillsyncd.page_session (ends);
 `
 
+// The texts that each process changes have a row from the first day, without bytes until one is written. So one that was
+// lost is not taken for one that was never written.
+const TEXTS_THAT_ALL_CHANGE = `
+  INSERT INTO skillsyncd.document (name, version) VALUES ('decisions', 0), ('tokens', 0) ON CONFLICT DO NOTHING;
+`
+
 /** A step from one version of the schema to the next. */
 export interface Migration {
   readonly text: string
@@ -151,4 +157,7 @@ export interface Migration {
 }
 
 /** Each brings the schema from the version of its index to the next. */
-export const MIGRATIONS: readonly Migration[] = [{ text: OBJECTS_AND_HEAD, compatible: 1 }]
+export const MIGRATIONS: readonly Migration[] = [
+  { text: OBJECTS_AND_HEAD, compatible: 1 },
+  { text: TEXTS_THAT_ALL_CHANGE, compatible: 1 },
+]

@@ -4,9 +4,9 @@ import type { PostgresDatabase } from './postgres-database.ts'
 
 /** A small text that the processes of a hub share. */
 export interface SharedDocument {
-  /** Grows with each change of any document; 0 for one that does not exist. */
+  /** Grows with each change of any document; 0 for one that was never written. */
   readonly version: number
-  /** `undefined` if it does not exist. */
+  /** `undefined` if it was never written, or was removed. */
   readonly bytes: Uint8Array | undefined
 }
 
@@ -24,11 +24,11 @@ export class SharedDocuments {
     this.#database = database
   }
 
-  /** Throws `store-failed` if the database cannot be reached. */
-  async read(name: string): Promise<SharedDocument> {
+  /** Returns `undefined` if it has no row. Throws `store-failed` if the database cannot be reached. */
+  async read(name: string): Promise<SharedDocument | undefined> {
     const text = 'SELECT version, bytes FROM skillsyncd.document WHERE name = $1'
     const [row] = await this.#database.query(`read "${name}"`, text, [name])
-    return row === undefined ? { version: 0, bytes: undefined } : documentIn(row)
+    return row === undefined ? undefined : documentIn(row)
   }
 
   /** Returns the documents that have changed since the version, those that were removed included. */
