@@ -97,9 +97,11 @@ export const YIELD_SESSIONS = `
 export const READ_SUBSCRIPTIONS =
   'SELECT key, requested, canonical FROM skillsyncd.session_subscription WHERE key = ANY($1)'
 
+/** Each second: it writes, and begins a transaction in the log of the database, every three seconds alone. */
 export const SEE_REPLICA = `
   WITH before AS (SELECT seen FROM skillsyncd.session_replica WHERE replica = $1)
-  INSERT INTO skillsyncd.session_replica (replica, seen) VALUES ($1, clock_timestamp())
+  INSERT INTO skillsyncd.session_replica (replica, seen) SELECT $1, clock_timestamp()
+  WHERE NOT EXISTS (SELECT FROM before WHERE seen > clock_timestamp() - interval '3 seconds')
   ON CONFLICT (replica) DO UPDATE SET seen = excluded.seen
   RETURNING (SELECT seen FROM before) < clock_timestamp() - ${ALIVE} AS is_late`
 
