@@ -27,6 +27,7 @@ import { expectConfig, requestHandlers } from '../control/requests.ts'
 import { HeldByOther, processText, WriteRight } from '../control/write-lock.ts'
 import { Daemon } from '../daemon.ts'
 import { isForLeader } from '../replicas/for-leader.ts'
+import { hubConfigDigest } from '../replicas/hub-config.ts'
 import type { HubMember } from '../replicas/hub-member.ts'
 import type { AdoptedChange } from '../replicas/hub-replica.ts'
 import { sharedStoreOf } from '../replicas/open-shared.ts'
@@ -142,6 +143,7 @@ export class Writer implements AsyncDisposable {
   async #takePart(): Promise<void> {
     const { signal } = this.#over
     await this.#member?.start({
+      configDigest: () => hubConfigDigest(this.#daemon.config),
       answer: async (method, params, send) => this.#answerMember(method, params, send, signal),
       onLook: async () => this.#asked(signal, async (daemon) => daemon.refreshSessions()),
       onNews: async () => (await this.#asked(signal, async (daemon) => daemon.refresh())) === true,

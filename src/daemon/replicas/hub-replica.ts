@@ -50,4 +50,6 @@ export interface ReplicaRow {
   readonly startedAt: string
   readonly seenAt: string
   readonly generation: number
+  /** True if it has other sources, packs or rules than the process that answers: the one that leads decides. */
+  readonly isConfiguredOtherwise: boolean
 }

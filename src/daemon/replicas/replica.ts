@@ -28,6 +28,8 @@ export interface ReplicaParts {
 
 /** The part of its process that a replica calls. Errors other than `SyncError` end the process. */
 export interface ReplicaHost {
+  /** The digest of the configuration that all processes must have alike. */
+  readonly configDigest: () => string
   /** Called with each look, before anything that it found is served. */
   readonly onLook: () => Promise<void>
   /**
@@ -72,6 +74,8 @@ export class Replica implements AsyncDisposable {
   /** The failure of each loop. */
   readonly #failures = new Map<Bell, Failure>()
   #processes: readonly ReplicaRow[] = []
+  /** `undefined` before this process takes part. */
+  #configDigest: () => string | undefined = () => undefined
   /** Called after the next round of copies that begins. */
   #settling: (() => void)[] = []
   #isCaughtUp = false
@@ -140,6 +144,7 @@ export class Replica implements AsyncDisposable {
 
   /** Keeps up with the other processes from now on, and leads if no other one does. */
   start(host: ReplicaHost): void {
+    this.#configDigest = host.configDigest
     // They reject only with an error that ends the process.
     this.#running = Promise.all([
       this.#whileRunning(this.#pulse, async () => this.#renew()),
@@ -347,9 +352,22 @@ export class Replica implements AsyncDisposable {
     const version = Math.min(this.#version, this.#newsVersion)
     if (version === this.#shown.version && clock.monotonicMs() - this.#shown.atMs < SHOWN_MS) return
     const sequence = (await store.objects.head())?.sequence ?? 0
-    await this.#rows.show({ machine: hostname(), program: VERSION, sequence, version })
+    const config = this.#configDigest()
+    await this.#rows.show({ machine: hostname(), program: VERSION, sequence, version, config })
     this.#shown = { version, atMs: clock.monotonicMs() }
-    this.#processes = (await this.#rows.all()).map(rowOf)
+    this.#processes = (await this.#rows.all()).map((row) => rowOf(row, config))
+    this.#compareConfigs()
+  }
+
+  /** Reports processes that would publish something else if they led. */
+  #compareConfigs(): void {
+    const { log, clock } = this.#parts
+    const sinceMs = clock.now().getTime() - LIVING_MS
+    const others = this.#processes.filter((row) => row.isConfiguredOtherwise && Date.parse(row.seenAt) > sinceMs)
+    if (others.length === 0) return log.recovery('hub-configs-differ', '')
+    const names = others.map(({ id, machine }) => `${id.slice(0, 8)} on ${machine}`).join(', ')
+    const message = `Other sources, packs or rules than here are configured at ${names}; what the process that leads has counts: configure all alike`
+    log.failure('warn', 'hub-configs-differ', { source: '', code: 'other-config', message }, names)
   }
 
   async #listen(): Promise<void> {
@@ -369,7 +387,10 @@ interface Failure extends NonNullable<ReplicasStatus['away']> {
   readonly event: (typeof FAILURES)[number]
 }
 
-function rowOf({ id, machine, program, started, seen, sequence }: StoredReplica): ReplicaRow {
+function rowOf(
+  { id, machine, program, started, seen, sequence, config }: StoredReplica,
+  ours: string | undefined,
+): ReplicaRow {
   return {
     id,
     machine,
@@ -377,12 +398,15 @@ function rowOf({ id, machine, program, started, seen, sequence }: StoredReplica)
     startedAt: started.toISOString(),
     seenAt: seen.toISOString(),
     generation: sequence,
+    isConfiguredOtherwise: config !== undefined && ours !== undefined && config !== ours,
   }
 }
 
 /** The time between two rounds if nothing is announced. Five of them are the lease of the lead. */
 const LOOK_MS = 1_000
 const SHOWN_MS = 5_000
+/** A process that was not seen for so long counts as dead. */
+const LIVING_MS = 15_000
 const OPENING_MS = 5_000
 /** The longest time that a notification waits for the other processes. */
 const MOST_HELD_MS = 2_000

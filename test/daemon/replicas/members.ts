@@ -64,6 +64,8 @@ export interface Joining {
   /** The name of the folder of its store, for one that was there before. */
   readonly at?: string
   readonly answer?: AnswerRequest
+  /** The digest of its configuration. */
+  readonly config?: string
   /** Called with each look. */
   readonly look?: () => Promise<void>
   /** Called before a change of the role counts. */
@@ -112,6 +114,7 @@ export class Member implements AsyncDisposable {
     const hub = await HubMember.open({ shared, store, clock: systemClock, log })
     const member = new Member(path, store, hub, events)
     await hub.start({
+      configDigest: () => options.config ?? 'one',
       answer: options.answer ?? (async () => null),
       async onLook() {
         member.looks += 1

@@ -238,6 +238,24 @@ describePostgres('one process of a hub of several', (server) => {
       .toBe(true)
   })
 
+  test('processes with different configurations report each other until they have one', async () => {
+    await using members = await Members.of(server)
+    const one = await members.join({ config: 'one' })
+    const other = await members.join({ config: 'other' })
+    const rows = () => one.hub.status.processes.map(({ id, isConfiguredOtherwise }) => [id, isConfiguredOtherwise])
+    const seen = [
+      [one.shared.id, false],
+      [other.shared.id, true],
+    ]
+
+    await expect.poll(rows, WAIT).toEqual(seen)
+    for (const { events } of [one, other]) await expect.poll(() => events, WAIT).toContain('hub-configs-differ')
+    await other[Symbol.asyncDispose]()
+
+    await expect.poll(() => one.events, WAIT).toContain('recovered')
+    expect(one.events.filter((event) => event === 'hub-configs-differ')).toHaveLength(1)
+  })
+
   test('a lease that ends later than any process writes keeps none from leading', async () => {
     await using members = await Members.of(server)
     const member = await members.join()

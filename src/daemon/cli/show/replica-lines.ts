@@ -12,10 +12,11 @@ export function replicaLines(replicas: ReplicasStatus | undefined, now: Date, pa
     one.id === leader?.id ? `leads since ${agoText(leader.since, now)}` : 'follows'
   const lines = processes.map((one) => {
     const behind = one.generation < newest ? `, ${newest - one.generation} behind` : ''
+    const other = one.isConfiguredOtherwise ? ', configured otherwise' : ''
     const here = one.id === id ? ' (this one)' : ''
     const seen = now.getTime() - Date.parse(one.seenAt) > SILENT_MS ? `, last seen ${agoText(one.seenAt, now)}` : ''
     return printableLine(
-      `process ${one.id.slice(0, 8)} on ${one.machine}${here}: ${roleOf(one)}; generation ${one.generation}${behind}${seen}`,
+      `process ${one.id.slice(0, 8)} on ${one.machine}${here}: ${roleOf(one)}; generation ${one.generation}${behind}${other}${seen}`,
     )
   })
   const since = away && agoText(away.since, now)

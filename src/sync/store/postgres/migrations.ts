@@ -146,6 +146,9 @@ const TEXTS_THAT_ALL_CHANGE = `
   INSERT INTO skillsyncd.document (name, version) VALUES ('decisions', 0), ('tokens', 0) ON CONFLICT DO NOTHING;
 `
 
+// A digest of the part of the configuration that all processes must have alike; NULL for a process of an earlier version.
+const CONFIGURATIONS = 'ALTER TABLE skillsyncd.replica ADD COLUMN config text;'
+
 /** A step from one version of the schema to the next. */
 export interface Migration {
   readonly text: string
@@ -160,4 +163,5 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { text: OBJECTS_AND_HEAD, compatible: 1 },
   { text: TEXTS_THAT_ALL_CHANGE, compatible: 1 },
+  { text: CONFIGURATIONS, compatible: 1 },
 ]

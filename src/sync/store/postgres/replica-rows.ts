@@ -13,10 +13,12 @@ export interface StoredReplica {
   readonly seen: Date
   /** The sequence of the head that it serves. */
   readonly sequence: number
+  /** The digest of its configuration; `undefined` if it has not shown one. */
+  readonly config: string | undefined
 }
 
 /** The state that a process shows the others. */
-export interface ShownReplica extends Pick<StoredReplica, 'machine' | 'program' | 'sequence'> {
+export interface ShownReplica extends Pick<StoredReplica, 'machine' | 'program' | 'sequence' | 'config'> {
   /** The version of the database that it serves. */
   readonly version: number
 }
@@ -33,8 +35,9 @@ export class ReplicaRows {
   }
 
   /** Shows that this process runs. Call it every five seconds: one that was not seen for 15 seconds counts as dead. */
-  async show({ machine, program, sequence, version }: ShownReplica): Promise<void> {
-    await this.#database.query('show that this process runs', SHOW, [this.#id, machine, program, sequence, version])
+  async show({ machine, program, sequence, version, config }: ShownReplica): Promise<void> {
+    const values = [this.#id, machine, program, sequence, version, config ?? null]
+    await this.#database.query('show that this process runs', SHOW, values)
   }
 
   /** Returns the processes that were seen within the last hour, and forgets all others. */
@@ -54,9 +57,10 @@ export class ReplicaRows {
 }
 
 const SHOW = `
-  INSERT INTO skillsyncd.replica (id, name, program, started, seen, sequence, version)
-  VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp(), $4, $5)
-  ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, sequence = excluded.sequence, version = excluded.version`
+  INSERT INTO skillsyncd.replica (id, name, program, started, seen, sequence, version, config)
+  VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp(), $4, $5, $6)
+  ON CONFLICT (id) DO UPDATE
+    SET seen = excluded.seen, sequence = excluded.sequence, version = excluded.version, config = excluded.config`
 
 /** A time that has not come was edited by hand, or is that of a database with another clock. */
 const BEHIND = `
@@ -67,10 +71,10 @@ const BEHIND = `
 const ALL = `
   WITH old AS (DELETE FROM skillsyncd.replica
     WHERE seen NOT BETWEEN clock_timestamp() - interval '1 h' AND clock_timestamp() + interval '1 h')
-  SELECT id, name, program, started, seen, sequence FROM skillsyncd.replica
+  SELECT id, name, program, started, seen, sequence, config FROM skillsyncd.replica
   WHERE seen BETWEEN clock_timestamp() - interval '1 h' AND clock_timestamp() + interval '1 h' ORDER BY started, id`
 
-function replicaIn({ id, name, program, started, seen, sequence }: QueryResultRow): StoredReplica {
+function replicaIn({ id, name, program, started, seen, sequence, config }: QueryResultRow): StoredReplica {
   return {
     id: String(id),
     machine: String(name),
@@ -78,5 +82,6 @@ function replicaIn({ id, name, program, started, seen, sequence }: QueryResultRo
     started: timeIn(started),
     seen: timeIn(seen),
     sequence: Number(sequence),
+    config: typeof config === 'string' ? config : undefined,
   }
 }

@@ -8,7 +8,7 @@ describePostgres('the processes of a hub in its database', (server) => {
     await using database = await PostgresDatabase.open({ url: await server.createDatabase() })
     const [own, other] = [new ReplicaRows(database, 'own'), new ReplicaRows(database, 'other')]
     const show = async (rows: ReplicaRows, version: number): Promise<void> =>
-      rows.show({ machine: 'one', program: '0.1.0', sequence: 1, version })
+      rows.show({ machine: 'one', program: '0.1.0', sequence: 1, version, config: undefined })
     await show(own, 0)
 
     expect(await own.areAt(7)).toBe(true)
@@ -27,7 +27,7 @@ describePostgres('the processes of a hub in its database', (server) => {
   test('rows with times that were edited by hand hold nothing up, and are forgotten', async () => {
     await using database = await PostgresDatabase.open({ url: await server.createDatabase() })
     const rows = new ReplicaRows(database, 'own')
-    await rows.show({ machine: 'one', program: '0.1.0', sequence: 1, version: 1 })
+    await rows.show({ machine: 'one', program: '0.1.0', sequence: 1, version: 1, config: undefined })
     const put = `INSERT INTO skillsyncd.replica (id, name, program, started, seen, sequence, version)
       VALUES ($1, 'one', '0.1.0', $2, $2, 1, 0)`
     const times = { far: '294000-01-01', endless: 'infinity', old: '2020-01-01', first: '-infinity' }
