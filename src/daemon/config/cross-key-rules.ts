@@ -209,7 +209,7 @@ function whyHostless({ mcp, follow }: Readonly<Record<string, unknown>>): string
 
 function gateFaults(gate: unknown): Fault[] {
   if (!isObject(gate)) return []
-  const strangers = Object.hasOwn(gate, 'url') ? ['args', 'env'] : ['auth']
+  const strangers = Object.hasOwn(gate, 'url') ? ['args', 'env', 'sarif'] : ['auth']
   const faults = strangers
     .filter((key) => Object.hasOwn(gate, key))
     .map((key): Fault => ({

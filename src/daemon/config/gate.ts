@@ -4,7 +4,7 @@ import type { ConfigFile } from './schema.ts'
 
 /** The gate that is queried before each publish. */
 export interface GateConfig {
-  readonly asked: GateProgram | GateAddress
+  readonly asked: GateProgram | GateScanner | GateAddress
   readonly timeoutMs: number
   /** The action if there is no answer. */
   readonly onFailure: 'refuse' | 'publish'
@@ -17,6 +17,18 @@ export interface GateProgram {
   readonly args: readonly string[]
   /** The variables of its environment in addition to PATH and HOME. */
   readonly env: Readonly<Record<string, PlainValue | SecretReference>>
+}
+
+/** The least level of a result that counts. */
+export type ScanLevel = 'error' | 'warning' | 'note' | 'never'
+
+/** A program that scans one folder, and writes a SARIF log to its standard output. */
+export interface GateScanner extends Omit<GateProgram, 'kind'> {
+  readonly kind: 'scanner'
+  /** A result of this level, or a worse one, refuses the commit. */
+  readonly refuse: ScanLevel
+  /** A result of this level, or a worse one, holds the commit. */
+  readonly hold: ScanLevel
 }
 
 interface PlainValue {
@@ -55,7 +67,10 @@ export function gateOf(entry: GateEntry, settling: Settling): GateConfig {
   }
 }
 
-function programOf({ command = '', args = [], env = {} }: GateEntry, settling: Settling): GateProgram {
+function programOf(
+  { command = '', args = [], env = {}, sarif }: GateEntry,
+  settling: Settling,
+): GateProgram | GateScanner {
   const isPath = isAbsolute(command) || command.includes('/')
   const values = Object.entries(env).map(([name, value]) => {
     return [
@@ -63,12 +78,9 @@ function programOf({ command = '', args = [], env = {} }: GateEntry, settling: S
       'value' in value ? { kind: 'value' as const, value: value.value } : settling.reference(value),
     ] as const
   })
-  return {
-    kind: 'program',
-    command: isPath ? settling.absolute(command) : command,
-    args,
-    env: Object.fromEntries(values),
-  }
+  const program = { command: isPath ? settling.absolute(command) : command, args, env: Object.fromEntries(values) }
+  if (sarif === undefined) return { kind: 'program', ...program }
+  return { kind: 'scanner', ...program, refuse: sarif.refuse ?? 'error', hold: sarif.hold ?? 'warning' }
 }
 
 function addressOf(url: string, auth: AuthEntry | undefined, { access, reference }: Settling): GateAddress {

@@ -50,10 +50,20 @@ const PACK = z.strictObject({
   exclude: z.array(CHOICE).optional().describe('A skill that matches one of these does not.'),
 })
 
+const SCAN_LEVEL = z.enum(['error', 'warning', 'note', 'never']).optional()
+
+const SARIF = z.strictObject({
+  refuse: SCAN_LEVEL.describe('The least level of a result that refuses the commit. Default: error.'),
+  hold: SCAN_LEVEL.describe('The least level of a result for which the commit waits. Default: warning.'),
+})
+
 const GATE = z
   .strictObject({
     ...PROGRAM,
     command: PROGRAM.command.optional(),
+    sarif: SARIF.optional().describe(
+      'The command is a scanner: it runs for the folder of each new or changed skill, and writes SARIF.',
+    ),
     url: webUrl().optional().describe('The address that gets the candidate, as a POST.'),
     auth: GATE_AUTH.optional().describe('The credential for that address.'),
     timeout: duration().optional().describe('The time limit. Default: 10s.'),

@@ -8,6 +8,7 @@ import type { GateConfig } from '../config/gate.ts'
 import type { GateCandidate } from './candidate.ts'
 import { askAddress } from './http.ts'
 import { askProgram } from './program.ts'
+import { askScanner } from './scanner.ts'
 import { GateUnanswered } from './unanswered.ts'
 
 /**
@@ -32,9 +33,8 @@ export interface Gate {
  */
 export async function askGate(candidate: GateCandidate, gate: Gate, signal: AbortSignal): Promise<Verdict> {
   signal.throwIfAborted()
-  const document = Buffer.from(JSON.stringify(candidate))
   try {
-    const verdict = await within(gate, signal, (limited) => ask(document, gate, limited))
+    const verdict = await within(gate, signal, (limited) => ask(candidate, gate, limited))
     return verdict.kind === 'publish' ? verdict : { ...verdict, reason: lineOf(verdict.reason, gate.redactor) }
   } catch (error) {
     signal.throwIfAborted()
@@ -45,13 +45,16 @@ export async function askGate(candidate: GateCandidate, gate: Gate, signal: Abor
   }
 }
 
-async function ask(document: Uint8Array, gate: Gate, signal: AbortSignal): Promise<Verdict> {
+async function ask(candidate: GateCandidate, gate: Gate, signal: AbortSignal): Promise<Verdict> {
   const { asked } = gate.config
+  const document = (): Uint8Array => Buffer.from(JSON.stringify(candidate))
   switch (asked.kind) {
     case 'program':
-      return askProgram(document, asked, gate, signal)
+      return askProgram(document(), asked, gate, signal)
+    case 'scanner':
+      return askScanner(candidate, asked, gate, signal)
     case 'address':
-      return askAddress(document, asked, gate, signal)
+      return askAddress(document(), asked, gate, signal)
     default:
       return asked satisfies never
   }

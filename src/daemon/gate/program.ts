@@ -10,7 +10,7 @@ import { GateUnanswered } from './unanswered.ts'
 
 /**
  * Runs the program with the document on its standard input. Its exit status is the answer: 0 publish, 3 hold, any other
- * refuse. Its process group is killed when it has answered or the signal aborts.
+ * refuse.
  */
 export async function askProgram(
   document: Uint8Array,
@@ -18,6 +18,28 @@ export async function askProgram(
   gate: Gate,
   signal: AbortSignal,
 ): Promise<Verdict> {
+  const { status, stdout, stderr } = await runGateProgram(program, document, REASON_BYTES, gate, signal)
+  return verdictOf(status, [stdout, stderr])
+}
+
+/** The end of a program, with the beginning of its output. */
+interface ProgramEnd {
+  readonly status: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/**
+ * Runs a program with this input. Its process group is killed when it has ended or the signal aborts. Throws
+ * `GateUnanswered` if it cannot be started, or is ended by a signal. `mostBytes`: of its standard output that are kept.
+ */
+export async function runGateProgram(
+  program: Omit<GateProgram, 'kind'>,
+  input: string | Uint8Array,
+  mostBytes: number,
+  gate: Gate,
+  signal: AbortSignal,
+): Promise<ProgramEnd> {
   const env = await variablesOf(program, gate)
   signal.throwIfAborted()
   const child = startGate(program, env)
@@ -25,15 +47,15 @@ export async function askProgram(
   signal.addEventListener('abort', abort)
   try {
     // A program that decides before it has read everything breaks the pipe.
-    child.stdin.on('error', () => {}).end(document)
-    const [stdout, stderr] = [new Start(child.stdout), new Start(child.stderr)]
+    child.stdin.on('error', () => {}).end(input)
+    const [stdout, stderr] = [new Start(child.stdout, mostBytes), new Start(child.stderr, REASON_BYTES)]
     const end = await endOf(child)
     // Kills the processes that it left behind, which also closes its output.
     killGroup(child)
     signal.throwIfAborted()
     if (end.status === null) throw new GateUnanswered(`it was ended by ${end.by}`)
     await Promise.all([stdout.whole(signal), stderr.whole(signal)])
-    return verdictOf(end.status, [stdout.text(), stderr.text()])
+    return { status: end.status, stdout: stdout.text(), stderr: stderr.text() }
   } finally {
     signal.removeEventListener('abort', abort)
     // A process that left the group may keep the other ends open forever.
@@ -50,7 +72,10 @@ function verdictOf(status: number, said: readonly string[]): Verdict {
 }
 
 /** Passes only PATH and HOME of our own environment: a gate needs none of our secrets. */
-async function variablesOf({ env }: GateProgram, { environment, redactor }: Gate): Promise<Record<string, string>> {
+async function variablesOf(
+  { env }: Pick<GateProgram, 'env'>,
+  { environment, redactor }: Gate,
+): Promise<Record<string, string>> {
   const variables: Record<string, string> = { PATH: environment.variable('PATH') ?? USUAL_PATH, HOME: environment.home }
   for (const [name, value] of Object.entries(env)) {
     variables[name] = value.kind === 'value' ? value.value : await readSecret(value, environment, redactor)
@@ -61,7 +86,10 @@ async function variablesOf({ env }: GateProgram, { environment, redactor }: Gate
 const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin'
 
 /** Starts the program in its own process group, so that its children can be killed with it. */
-function startGate({ command, args }: GateProgram, env: Record<string, string>): ChildProcessWithoutNullStreams {
+function startGate(
+  { command, args }: Pick<GateProgram, 'command' | 'args'>,
+  env: Record<string, string>,
+): ChildProcessWithoutNullStreams {
   try {
     return spawn(command, args, { env, cwd: '/', detached: true, stdio: 'pipe' })
   } catch (cause) {
@@ -94,10 +122,11 @@ function killGroup({ pid }: ChildProcess): void {
 class Start {
   readonly #stream: Readable
   readonly #pieces: Buffer[] = []
-  #room = MOST_BYTES
+  #room: number
 
-  constructor(stream: Readable) {
+  constructor(stream: Readable, mostBytes: number) {
     this.#stream = stream
+    this.#room = mostBytes
     stream.on('data', (piece: Buffer) => {
       if (this.#room > 0) this.#pieces.push(piece.subarray(0, this.#room))
       this.#room -= piece.length
@@ -115,4 +144,4 @@ class Start {
   }
 }
 
-const MOST_BYTES = 4_096
+const REASON_BYTES = 4_096

@@ -1,35 +1,20 @@
 import { execFileSync } from 'node:child_process'
 import { createReadStream } from 'node:fs'
-import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { parseConfig } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
-import { gateCandidateOf, type GateCandidate } from '../../../src/daemon/gate/candidate.ts'
-import { askGate, type Gate, type Verdict } from '../../../src/daemon/gate/gate.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { gateCandidateOf } from '../../../src/daemon/gate/candidate.ts'
+import type { Verdict } from '../../../src/daemon/gate/gate.ts'
 import { skillText } from '../../support/git/scripted-upstream.ts'
-import { temporaryFolder } from '../../support/temporary.ts'
 import { rulesWith, Surveys } from '../../sync/survey/surveyed.ts'
+import { CANDIDATE, Desk, SOURCES } from './desk.ts'
 
-const NEVER = new AbortController().signal
 const EXAMPLE = fileURLToPath(new URL('../../../examples/gate/refuse-unseen-text.sh', import.meta.url))
-const CANDIDATE: GateCandidate = {
-  version: 1,
-  source: 'team',
-  url: 'https://git.example.com/skills.git',
-  ref: 'refs/heads/main',
-  commit: '1'.repeat(40),
-  previousCommit: null,
-  skills: [],
-  findings: [],
-}
-
 describe('a program', () => {
   test.each([
     ['publish', 'echo fine; exit 0', { kind: 'publish' }],
@@ -298,57 +283,8 @@ test.each([
   expect(Array.isArray(config) && config.map(({ key, message }) => `${key}: ${message}`)).toEqual([problem])
 })
 
-const SOURCES = 'sources: [{ id: team, url: https://git.example.com/skills.git }]\n'
-
 function unanswered(why: string): Verdict {
   return { kind: 'refuse', reason: `the gate gave no answer: ${why}` }
-}
-
-/** Where gates are asked from: a folder for their scripts, and a clock that stands still. */
-class Desk implements AsyncDisposable {
-  readonly clock = new FakeClock()
-  readonly #folder: Awaited<ReturnType<typeof temporaryFolder>>
-  readonly #variables: Readonly<Record<string, string>>
-
-  private constructor(
-    folder: Awaited<ReturnType<typeof temporaryFolder>>,
-    variables: Readonly<Record<string, string>>,
-  ) {
-    this.#folder = folder
-    this.#variables = variables
-  }
-
-  static async open(variables: Readonly<Record<string, string>> = {}): Promise<Desk> {
-    return new Desk(await temporaryFolder(), { PATH: process.env['PATH'] ?? '', ...variables })
-  }
-
-  at(name: string): string {
-    return join(this.#folder.path, name)
-  }
-
-  /** Asks a shell script. */
-  async ask(
-    script: string,
-    options: { lines?: readonly string[]; candidate?: GateCandidate; signal?: AbortSignal } = {},
-  ): Promise<Verdict> {
-    await writeFile(this.at('gate'), `#!/bin/sh\n${script}\n`)
-    await chmod(this.at('gate'), 0o755)
-    return this.askBy([`command: ${this.at('gate')}`, ...(options.lines ?? [])], options.candidate, options.signal)
-  }
-
-  /** Asks the gate of a configuration. */
-  async askBy(lines: readonly string[], candidate = CANDIDATE, signal = NEVER): Promise<Verdict> {
-    const environment = environmentOf(this.#variables, this.#folder.path)
-    const yaml = `${SOURCES}gate:\n${lines.map((line) => `  ${line}\n`).join('')}`
-    const config = parseConfig(yaml, this.at('skillsyncd.yaml'), environment)
-    if (Array.isArray(config) || config.gate === undefined) throw new Error(JSON.stringify(config))
-    const gate: Gate = { config: config.gate, environment, redactor: new Redactor(), clock: this.clock }
-    return askGate(candidate, gate, signal)
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#folder[Symbol.asyncDispose]()
-  }
 }
 
 interface Seen {

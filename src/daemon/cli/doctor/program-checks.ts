@@ -141,7 +141,8 @@ function namedPrograms({ config: { sources, gate } }: Ground): NamedProgram[] {
       : []),
     ...(access.kind === 'helper' ? [{ command: access.command, use: `the credentials of "${source.id}"` }] : []),
   ])
-  return gate?.asked.kind === 'program' ? [...ofSources, { command: gate.asked.command, use: 'the gate' }] : ofSources
+  if (gate === undefined || gate.asked.kind === 'address') return ofSources
+  return [...ofSources, { command: gate.asked.command, use: 'the gate' }]
 }
 
 function findable({ command, use }: NamedProgram, { environment }: Ground): DoctorCheck {

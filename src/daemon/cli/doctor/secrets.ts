@@ -65,7 +65,7 @@ function ofAccess(access: HostAuth, whose: string): Needed[] {
 }
 
 function ofGate({ asked }: GateConfig): Needed[] {
-  return asked.kind === 'program' ? ofValues(asked.env, 'the gate') : ofAccess(asked.access, 'the gate')
+  return asked.kind === 'address' ? ofAccess(asked.access, 'the gate') : ofValues(asked.env, 'the gate')
 }
 
 function ofPageClient(page: PageClient | undefined): Needed[] {
