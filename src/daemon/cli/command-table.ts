@@ -26,6 +26,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     search: async () => (await import('./show/search.ts')).searchCommand,
     show: async () => (await import('./show/show.ts')).show,
     why: async () => (await import('./show/why.ts')).why,
+    usage: async () => (await import('./show/usage.ts')).usageCommand,
     sync: async () => (await import('./change/sync.ts')).sync,
     link: async () => (await import('./agent-folders/link.ts')).link,
     unlink: async () => (await import('./agent-folders/unlink.ts')).unlink,

@@ -70,6 +70,8 @@ export interface Config {
   readonly limits: Limits
   /** `undefined` if nothing is recorded. */
   readonly audit: AuditConfig | undefined
+  /** `undefined` if no use is counted. */
+  readonly usage: UsageConfig | undefined
   /** Queried before each publish. */
   readonly gate: GateConfig | undefined
   readonly programs: { readonly git: string; readonly ssh: string }
@@ -280,6 +282,14 @@ export interface AuditConfig {
   readonly bytes: number
   /** The number of files kept per kind, including the current one. */
   readonly files: number
+}
+
+/** The counts of use. */
+export interface UsageConfig {
+  /** True if people are counted too, by the ids of their tokens. */
+  readonly principals: boolean
+  /** The days that are kept, today included. */
+  readonly days: number
 }
 
 /** The address of MCP clients, and the host names and origins that are accepted. */

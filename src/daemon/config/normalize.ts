@@ -8,6 +8,7 @@ import type { ProxyChoice, HostAuth, CredentialHelper, FixedAccess, ProgramValue
 import { TOKEN_USERNAME } from './auth.ts'
 import type {
   AuditConfig,
+  UsageConfig,
   Config,
   ConfiguredSource,
   HostConfig,
@@ -91,6 +92,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     },
     limits: limitsOf(file.limits),
     audit: auditOf(file.audit),
+    usage: usageOf(file.usage),
     gate: file.gate && gateOf(file.gate, settling),
     programs: {
       git: programOf(file.programs?.git ?? 'git', absolute),
@@ -213,6 +215,13 @@ function auditOf(entry: ConfigFile['audit']): AuditConfig | undefined {
   if (entry?.enabled === false) return undefined
   return { bytes: entry?.bytes ?? AUDIT.bytes, files: entry?.files ?? AUDIT.files }
 }
+
+function usageOf(entry: ConfigFile['usage']): UsageConfig | undefined {
+  if (entry?.enabled === false) return undefined
+  return { principals: entry?.principals ?? false, days: entry?.days ?? USAGE_DAYS }
+}
+
+const USAGE_DAYS = 400
 
 const AUDIT: AuditConfig = { bytes: 2 ** 23, files: 8 }
 

@@ -145,6 +145,15 @@ const AUDIT = z.strictObject({
     .describe('Files kept of each kind. The record has at most this number times `bytes`. Default: 8.'),
 })
 
+const USAGE = z.strictObject({
+  enabled: z.boolean().optional().describe('false: no use is counted. Default: true.'),
+  principals: z
+    .boolean()
+    .optional()
+    .describe('true: the use of each principal is counted too, by the id of its token. Default: false.'),
+  days: count(3_650).optional().describe('Days that are kept. Default: 400.'),
+})
+
 const LOG = z.strictObject({
   level: z
     .enum(['error', 'warn', 'info', 'debug'])
@@ -209,6 +218,7 @@ export const CONFIG = z.strictObject({
   ),
   gate: GATE.optional().describe('A program or an address that is called before each publish and may refuse it.'),
   audit: AUDIT.optional().describe('The audit log: which client read which skill.'),
+  usage: USAGE.optional().describe('The counts of use: how often which skill was read. They stay in the state folder.'),
   log: LOG.optional().describe('The log of the daemon.'),
   programs: PROGRAMS.optional().describe('Programs of this machine. Default: found through PATH.'),
 })

@@ -53,7 +53,8 @@ function packServing(parts: ServingParts, views: Views, view: ViewName): Serving
   const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
   // The view lacks all data about a source from which its packs choose nothing, so this reads the whole.
   const lacking = async (): Promise<UnservedSources> => lackingUnnamed(views.registryOf(WHOLE).catalog, sources)
-  return registryServing({ ...parts, config: narrowed, host: { ...host, lacking } }, views.registryOf(view))
+  const viewed = { ...parts, config: narrowed, host: { ...host, lacking } }
+  return { ...registryServing(viewed, views.registryOf(view)), view }
 }
 
 function registryServing({ config, reading, host, finder }: ServingParts, registry: Registry): Serving {

@@ -31,7 +31,7 @@ export function recordIn(line: string, now: Date): SessionRecord | undefined {
   const { data } = parsed
   switch (data.kind) {
     case 'opened': {
-      const { usedAt, subscriptions, principal, address, told, view, ...rest } = data
+      const { usedAt, subscriptions, principal, address, told, view, client, ...rest } = data
       return {
         ...rest,
         idleMs: idleSince(usedAt, now),
@@ -40,6 +40,7 @@ export function recordIn(line: string, now: Date): SessionRecord | undefined {
         ...(address !== undefined && { address }),
         ...(told !== undefined && { told }),
         ...(view !== undefined && { view }),
+        ...(client !== undefined && { client }),
       }
     }
     case 'used':
@@ -68,6 +69,9 @@ function idleSince(time: number, now: Date): number {
   return Math.max(0, now.getTime() - time)
 }
 
+/** More than `auditText` leaves. */
+const MOST_NAME = 1_024
+
 const KEY = z.string().regex(/^[\w-]{43}$/)
 const MARK = z.object({
   generation: z.int().min(0),
@@ -87,6 +91,7 @@ const LINE = z.discriminatedUnion('kind', [
     principal: z.string().optional(),
     address: z.string().optional(),
     view: z.string().min(1).optional(),
+    client: z.string().max(MOST_NAME).optional(),
     subscriptions: z.array(z.union([z.string(), PAIR])),
     told: MARK.optional(),
   }),

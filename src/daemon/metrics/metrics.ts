@@ -3,6 +3,7 @@ import type { MetricsForm } from '../../serve/http/routes/metrics.ts'
 import type { HttpFigures } from '../../serve/http/server.ts'
 import type { Config } from '../config/config.ts'
 import type { ReplicasStatus } from '../replicas/hub-replica.ts'
+import type { SkillTotals } from '../usage/skill-totals.ts'
 import { catalogFamilies } from './catalog-families.ts'
 import type { CatalogInput } from './catalog-families.ts'
 import { channelFamilies } from './channel-families.ts'
@@ -17,6 +18,7 @@ import { replicaFamilies } from './replica-families.ts'
 import { ServingCounts } from './serving-counts.ts'
 import { sourceFamilies } from './source-families.ts'
 import type { SourceFigures } from './source-families.ts'
+import { usageFamilies } from './usage-families.ts'
 
 /** The figures that a daemon reports. */
 export interface DaemonFigures extends CatalogInput {
@@ -40,10 +42,13 @@ export interface DaemonFigures extends CatalogInput {
 export class Metrics {
   readonly counts = new ServingCounts()
   readonly #daemon: () => Promise<DaemonFigures>
+  readonly #totals: Pick<SkillTotals, 'all'> | undefined
   #http: (() => HttpFigures) | undefined
 
-  constructor(daemon: () => Promise<DaemonFigures>) {
+  /** `totals`: the use of skills; `undefined` if it is not counted, or if the metrics are public and must not name skills. */
+  constructor(daemon: () => Promise<DaemonFigures>, totals?: Pick<SkillTotals, 'all'>) {
     this.#daemon = daemon
+    this.#totals = totals
   }
 
   /** Adds the HTTP side from now on. */
@@ -72,6 +77,7 @@ export class Metrics {
         ...replicaFamilies(figures.replicas),
         ...this.#httpFamilies(figures),
         ...this.counts.families(),
+        ...(this.#totals === undefined ? [] : usageFamilies(this.#totals)),
       ],
       form,
     )

@@ -21,6 +21,7 @@ import { expiringIn } from '../http/tokens.ts'
 import type { MetricsPlace } from '../metrics/metrics-place.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import type { HandedSocket, HandedSockets } from '../service/handed-sockets.ts'
+import { usageRecorderOf, withUsage } from '../usage/usage-recorder.ts'
 import type { Writer } from './writer.ts'
 
 /** The HTTP side of a daemon, while it listens. */
@@ -49,7 +50,9 @@ export async function whileServing(
   const { listen, sockets, place, log } = parts
   const { config, tokens } = writer.daemon
   expectSomebodyKnown(writer.daemon, listen)
-  const metrics = place === undefined ? undefined : new Metrics(() => writer.daemon.figures())
+  await using usage = usageRecorderOf(config, log, systemClock)
+  const totals = config.serve.web.open.has('metrics') ? undefined : usage?.totals
+  const metrics = place === undefined ? undefined : new Metrics(() => writer.daemon.figures(), totals)
   const webhooks = new WebhookEndpoint(writer.daemon.webhooks, config.limits.http.bodyBytes, () => systemClock.now())
   const unready = (): readonly Unready[] => writer.daemon.unready
   const isReadOnly = (): boolean => writer.daemon.isReadOnly
@@ -66,7 +69,7 @@ export async function whileServing(
   await using sessionLog = writer.daemon.openSessions()
   await using audit = auditLogOf(config, 'http', log, systemClock)
   const servingOf = ({ serving }: Daemon): Serving =>
-    withAudit({ ...serving, ...(metrics !== undefined && { meter: metrics.counts }) }, audit)
+    withUsage(withAudit({ ...serving, ...(metrics !== undefined && { meter: metrics.counts }) }, audit), usage)
   const optionsOf = (daemon: Daemon): HttpOptions => ({
     ...edgeOf(daemon),
     sessionLog,

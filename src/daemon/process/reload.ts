@@ -129,6 +129,7 @@ function fixedIn(before: Config, after: Config, isApart: boolean): string[] {
     ['limits.http', before.limits.http, after.limits.http],
     ['limits.repository', pathLimitsOf(before), pathLimitsOf(after)],
     ['audit', before.audit, after.audit],
+    ['usage', before.usage, after.usage],
     ['serve.metrics', before.serve.metrics, after.serve.metrics],
     ['metrics in serve.public', isPublic(before), isPublic(after)],
     ...(isApart ? namesOf(before, after) : []),

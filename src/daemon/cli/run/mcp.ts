@@ -15,6 +15,7 @@ import type { Follower } from '../../process/follower.ts'
 import { openFollower } from '../../process/open-follower.ts'
 import { Writer, type WriterCandidate } from '../../process/writer.ts'
 import { expectLock } from '../../trust/lock-rules.ts'
+import { usageRecorderOf, withUsage } from '../../usage/usage-recorder.ts'
 import { MODE_OPTIONS, configFor, logOf } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { packsNamed } from '../pack-option.ts'
@@ -66,12 +67,13 @@ export const mcp: Command = {
     const signal = AbortSignal.any([context.signal, ended.signal])
     await using follower = await openFollower(candidateOf({ context, config, log }), systemClock, signal)
     await using audit = auditLogOf(config, 'stdio', log, systemClock)
+    await using usage = usageRecorderOf(config, log, systemClock)
     const keeping = keepWriting({ context, config, log, follower }, signal)
     try {
       await follower.hasGeneration(FIRST_PULL_MS, signal)
       const { serving } = follower
       const view = viewOf(serving, packs && new Set(packs), NO_HOLDER) ?? NONE
-      const served = withAudit(servingFor(serving, view), audit)
+      const served = withUsage(withAudit(servingFor(serving, view), audit), usage)
       await serveStream(
         context.logLevel === 'debug' ? withRequestLog(served, log) : served,
         { input: context.streams.stdin, output: context.streams.stdout },

@@ -3,7 +3,7 @@ import { classifyInboundRequest, isJsonContentType } from '@modelcontextprotocol
 import type { InboundLadderRejection } from '@modelcontextprotocol/server'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
-import type { HttpAudit } from '../server/audit.ts'
+import type { MessageAudit } from '../server/audit.ts'
 import { disconnectSignal } from '../server/client-gone.ts'
 import { MAX_DEPTH, jsonBody } from '../server/request-body.ts'
 import { hasRoom, sendBusy, sendError } from '../server/response.ts'
@@ -18,7 +18,7 @@ export interface McpEndpointParts {
   readonly modern: ModernEdge
   readonly legacy: LegacyEdge
   readonly shortcut: Shortcut
-  readonly audit: HttpAudit
+  readonly audit: Pick<MessageAudit, 'asks'>
   readonly bodyBytes: number
   readonly batches: Pick<BatchBounds, 'rate' | 'holderOf' | 'turns'>
   /** Estimates the size of the response to a body, if it is known in advance. */

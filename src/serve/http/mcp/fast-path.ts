@@ -6,7 +6,7 @@ import type { Caller } from '../../mcp/rpc/caller.ts'
 import { RpcError } from '../../mcp/rpc/rpc-error.ts'
 import { traceIn } from '../../mcp/rpc/trace.ts'
 import type { Principal } from '../../principal.ts'
-import type { HttpAudit } from '../server/audit.ts'
+import type { MessageAsker, MessageAudit } from '../server/audit.ts'
 import { disconnectSignal } from '../server/client-gone.ts'
 import { sendError, sendJsonPieces } from '../server/response.ts'
 import type { BatchBounds } from './batch.ts'
@@ -21,13 +21,13 @@ import type { SessionsOfView } from './sessions.ts'
 export class Shortcut {
   readonly #answers: Answers
   readonly #sessions: SessionsOfView
-  readonly #audit: HttpAudit
+  readonly #audit: MessageAudit
   readonly #turns: Pick<BatchBounds, 'turns' | 'holderOf'>
 
   constructor(
     answers: Answers,
     sessions: SessionsOfView,
-    audit: HttpAudit,
+    audit: MessageAudit,
     turns: Pick<BatchBounds, 'turns' | 'holderOf'>,
   ) {
     this.#answers = answers
@@ -44,8 +44,9 @@ export class Shortcut {
     response: ServerResponse,
   ): Promise<boolean> {
     const { era, method, params } = plain
-    if (!isPlainlyAsked(method, params) || !this.#isAdmitted(plain, principal, request.headers)) return false
-    const tell = this.#audit.message(plain.message, request, response, principal)
+    const asker = isPlainlyAsked(method, params) ? this.#askerOf(plain, principal, request.headers) : undefined
+    if (asker === undefined) return false
+    const tell = this.#audit.message(plain.message, request, response, asker)
     const trace = traceIn(plain.message.params, request.headers)
     const { turns, holderOf } = this.#turns
     const turn: Caller['turn'] = () => turns.goOn(holderOf(request, principal), () => disconnectSignal(response))
@@ -64,13 +65,16 @@ export class Shortcut {
     return true
   }
 
-  #isAdmitted(
+  /** `undefined` if an endpoint would reject the request. */
+  #askerOf(
     { era, method, params }: PlainRequest,
     principal: Principal | undefined,
     headers: IncomingHttpHeaders,
-  ): boolean {
-    if (era === 'modern') return method !== 'resources/read' || headers['mcp-name'] === params['uri']
-    const session = headers[SESSION_HEADER]
-    return typeof session === 'string' && this.#sessions.find(session, principal?.id) !== undefined
+  ): MessageAsker | undefined {
+    if (era === 'modern')
+      return method === 'resources/read' && headers['mcp-name'] !== params['uri'] ? undefined : { principal }
+    const id = headers[SESSION_HEADER]
+    const session = typeof id === 'string' ? this.#sessions.find(id, principal?.id) : undefined
+    return session && { principal, client: session.client }
   }
 }

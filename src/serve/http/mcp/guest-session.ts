@@ -20,6 +20,8 @@ export class GuestSession implements Subscriptions {
   readonly principalId: string | undefined
   readonly view: ViewName
   readonly holder: ShareHolder
+  /** The process that opened the session knows the name of the client. */
+  readonly client = undefined
   readonly #tools: GuestTools
   #subscribed: number
   #writing: Promise<void> | undefined

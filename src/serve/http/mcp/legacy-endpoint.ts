@@ -9,11 +9,12 @@ import type { Answers } from '../../mcp/core/response-cache.ts'
 import type { Core } from '../../mcp/core/scoped-server.ts'
 import { partsOpenTo } from '../../mcp/events/list-kinds.ts'
 import type { Caller } from '../../mcp/rpc/caller.ts'
+import { clientNameIn } from '../../mcp/rpc/client-name.ts'
 import { INVALID_PARAMS, RpcError } from '../../mcp/rpc/rpc-error.ts'
 import { traceIn } from '../../mcp/rpc/trace.ts'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
-import type { HttpAudit } from '../server/audit.ts'
+import type { MessageAudit } from '../server/audit.ts'
 import { disconnectSignal } from '../server/client-gone.ts'
 import { EventStream, refusalOfStream } from '../server/event-stream.ts'
 import type { EventStreams } from '../server/event-stream.ts'
@@ -31,7 +32,7 @@ export interface LegacyEdgeParts {
   readonly core: Core
   readonly sessions: SessionsOfView
   readonly streams: EventStreams
-  readonly audit: HttpAudit
+  readonly audit: MessageAudit
   readonly answers: Answers
   readonly batches: BatchBounds
 }
@@ -65,7 +66,8 @@ export class LegacyEdge {
     if (first === undefined) return sendStatus(response, 202)
     const signal = disconnectSignal(response)
     const asking = { session, principal, signal }
-    const tellOf = (message: JSONRPCRequest): Tell => this.#parts.audit.message(message, request, response, principal)
+    const asker = { principal, client: session.client }
+    const tellOf = (message: JSONRPCRequest): Tell => this.#parts.audit.message(message, request, response, asker)
     const serve: BatchServer['serve'] = async (message, goesOut) =>
       servedTo(tellOf(message), signal, async () => goesOut(await this.#answer(message, request, asking)))
     const { turns, holderOf } = this.#parts.batches
@@ -165,10 +167,11 @@ export class LegacyEdge {
     const signal = disconnectSignal(response)
     let isOpen = false
     try {
-      const tell = this.#parts.audit.message(message, request, response, principal)
+      const tell = this.#parts.audit.message(message, request, response, { principal })
       const answer = await servedTo(tell, signal, async () =>
         this.#serve(message, request, { session, principal, signal }),
       )
+      session.client = clientNameIn(message.params)
       if ('result' in answer) session.keep()
       await session.written
       isOpen = 'result' in answer && !signal.aborted

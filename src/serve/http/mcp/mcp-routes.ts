@@ -75,8 +75,9 @@ function seesPack({ packs }: Serving, id: string, principal: Principal | undefin
 }
 
 function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpEndpoint {
-  const { serving: whole, rooms, sessions, streams, audit, bodyBytes, batches } = parts
+  const { serving: whole, rooms, sessions, streams, bodyBytes, batches } = parts
   const serving = servingFor(whole, view)
+  const audit = parts.audit.of(serving)
   const ofView = sessions.in(view)
   const answers = new Answers(serving, contents)
   const common = { streams, audit, batches }

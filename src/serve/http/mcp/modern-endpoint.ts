@@ -13,7 +13,7 @@ import { RpcError } from '../../mcp/rpc/rpc-error.ts'
 import { traceIn } from '../../mcp/rpc/trace.ts'
 import type { Principal } from '../../principal.ts'
 import type { ViewName } from '../../views.ts'
-import type { HttpAudit } from '../server/audit.ts'
+import type { MessageAudit } from '../server/audit.ts'
 import { disconnectSignal } from '../server/client-gone.ts'
 import { refusalOfStream } from '../server/event-stream.ts'
 import type { EventStreams } from '../server/event-stream.ts'
@@ -30,7 +30,7 @@ export interface ModernEdgeParts {
   readonly serving: Serving
   readonly hub: Hub
   readonly streams: EventStreams
-  readonly audit: HttpAudit
+  readonly audit: MessageAudit
   readonly batches: Pick<BatchBounds, 'turns' | 'holderOf'>
   readonly view: ViewName
 }
@@ -63,7 +63,7 @@ export class ModernEdge {
     }
     // A client cancels by closing the connection of the request. No other notification has a meaning here.
     if (route.messageKind === 'notification') return sendStatus(response, 202)
-    const tell = this.#parts.audit.message(route.message, request, response, principal)
+    const tell = this.#parts.audit.message(route.message, request, response, { principal })
     const mismatch = headerMismatch(route.message, request)
     if (mismatch !== undefined) {
       tell({ refused: mismatch })

@@ -34,6 +34,8 @@ export interface KeptSession {
   readonly address?: ShareHolder
   /** The view of the session. `undefined`: everything. */
   readonly view?: ViewName
+  /** The name that the client gave itself. `undefined`: it gave none, or an older version wrote the session. */
+  readonly client?: string
   /** Milliseconds since the last use, exact to a tenth of the idle limit. */
   readonly idleMs: number
   /** The subscribed URIs in the client's spelling, each with its canonical form. */

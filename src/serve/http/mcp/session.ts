@@ -41,6 +41,8 @@ export class Session implements Subscriber, Subscriptions {
   readonly #address: ShareHolder | undefined
   /** The view of the session. */
   readonly view: ViewName
+  /** The name that the client gave itself in `initialize`; `undefined` if it gave none, or if that is not known any more. */
+  client: string | undefined
   readonly #tools: SessionTools
   #hub: SessionHub
   readonly #subscribed = new Map<string, string>()
@@ -105,8 +107,9 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   /** Continues a session from its stored state. */
-  restore({ subscriptions, told }: KeptSession): void {
+  restore({ subscriptions, told, client }: KeptSession): void {
     this.#isKept = true
+    this.client = client
     for (const [asked, canonical] of subscriptions) {
       this.#subscribed.set(asked, canonical)
       this.#hub.subscribe(this, asked, canonical)
@@ -205,11 +208,12 @@ export class Session implements Subscriber, Subscriptions {
 
   /** Returns the complete state of the session as a log record. */
   record(idleMs: number): SessionRecord {
-    const { key, principalId, view } = this
+    const { key, principalId, view, client } = this
     return {
       kind: 'opened',
       key,
       ...(view !== WHOLE && { view }),
+      ...(client !== undefined && { client }),
       idleMs,
       subscriptions: this.#subscribed,
       ...(principalId === undefined ? this.#address !== undefined && { address: this.#address } : { principalId }),

@@ -7,7 +7,8 @@ import type { AuditEvent } from '../../audit.ts'
 import { auditText, auditUri } from '../../audit.ts'
 import { UNWAITED, auditMessage, messageEndOf } from '../../mcp/core/audit-message.ts'
 import type { End, Tell } from '../../mcp/core/audit-message.ts'
-import type { Serving } from '../../mcp/core/methods.ts'
+import type { AnsweredMessage, Serving } from '../../mcp/core/methods.ts'
+import { clientNameIn } from '../../mcp/rpc/client-name.ts'
 import { traceIn, traceInHeaders } from '../../mcp/rpc/trace.ts'
 import { LEFT_STATUS, NO_ROUTE, meteredMethod } from '../../meter.ts'
 import type { Principal } from '../../principal.ts'
@@ -33,18 +34,33 @@ export class HttpAudit {
     this.#now = now
   }
 
-  /** Works like `auditMessage`, for a message of an HTTP request. */
-  message(
-    asking: { readonly method: string; readonly params?: unknown },
+  /** Returns the audit of the messages that are answered from this serving, which may be that of a view. */
+  of(serving: AnsweredMessage['serving']): MessageAudit {
+    return {
+      message: (asking, request, response, asker) => this.#message({ ...asking, serving }, request, response, asker),
+      asks: (response, body) => this.#asks(response, body),
+    }
+  }
+
+  #message(
+    asking: AskedMessage & Pick<AnsweredMessage, 'serving'>,
     request: IncomingMessage,
     response: ServerResponse,
-    principal: Principal | undefined,
+    { principal, client }: MessageAsker,
   ): Tell {
-    const { audit, meter, registry } = this.#serving
-    if (audit === undefined && meter === undefined) return NOBODY
-    const message: Told = { method: asking.method, beganMs: this.#now(), end: undefined, event: undefined }
+    const { audit, meter, use, registry } = this.#serving
+    if (audit === undefined && meter === undefined && use === undefined) return NOBODY
+    const { method, params, serving } = asking
+    const answered = use && {
+      method,
+      params,
+      serving,
+      client: clientNameIn(params) ?? client,
+      principal: principal?.id,
+    }
+    const message: Told = { method, beganMs: this.#now(), end: undefined, event: undefined, answered }
     const hold = (event: AuditEvent): void => void (message.event = event)
-    const asker = audit === undefined ? {} : this.#askerOf(request, principal, traceIn(asking.params, request.headers))
+    const asker = audit === undefined ? {} : this.#askerOf(request, principal, traceIn(params, request.headers))
     const tell = auditMessage({ registry, ...(audit !== undefined && { audit: hold }) }, asking, asker)
     const exchange = this.#exchangeOf(response)
     return (end) => {
@@ -55,11 +71,7 @@ export class HttpAudit {
     }
   }
 
-  /**
-   * Sets the parsed body of a request. If the request is refused before any message is served, each message is recorded
-   * as refused.
-   */
-  asks(response: ServerResponse, body: unknown): void {
+  #asks(response: ServerResponse, body: unknown): void {
     const { audit, meter } = this.#serving
     if (audit !== undefined || meter !== undefined) this.#exchangeOf(response).asked = body
   }
@@ -107,15 +119,16 @@ export class HttpAudit {
   }
 
   #toldOf(told: readonly Told[], response: ServerResponse): void {
-    const { audit, meter } = this.#serving
+    const { audit, meter, use } = this.#serving
     const why = response.destroyed ? undefined : refusalReasonOf(response)
-    for (const { method, beganMs, end, event } of told) {
+    for (const { method, beganMs, end, event, answered } of told) {
       if (event !== undefined) audit?.(why === undefined ? event : refusalOf(event, why))
-      if (meter === undefined || end === undefined) continue
+      if (end === undefined) continue
       const became = messageEndOf(end)
       // The response was built, but there was no room to send it.
       const isRefused = became === 'ok' && why !== undefined
-      meter.message(meteredMethod(method), isRefused ? 'refused' : became, this.#now() - beganMs)
+      if (answered !== undefined && became === 'ok' && !isRefused) use?.(answered)
+      meter?.message(meteredMethod(method), isRefused ? 'refused' : became, this.#now() - beganMs)
     }
   }
 
@@ -129,7 +142,31 @@ export class HttpAudit {
 }
 
 /** The parts of `Serving` that record and count. */
-type Recording = Pick<Serving, 'audit' | 'meter' | 'registry'>
+type Recording = Pick<Serving, 'audit' | 'meter' | 'use' | 'registry'>
+
+/** Records and counts the messages to one endpoint. */
+export interface MessageAudit {
+  /** Works like `auditMessage`, for a message of an HTTP request. */
+  readonly message: (
+    asking: AskedMessage,
+    request: IncomingMessage,
+    response: ServerResponse,
+    asker: MessageAsker,
+  ) => Tell
+  /**
+   * Sets the parsed body of a request. If the request is refused before any message is served, each message is recorded
+   * as refused.
+   */
+  readonly asks: (response: ServerResponse, body: unknown) => void
+}
+
+type AskedMessage = { readonly method: string; readonly params?: unknown }
+
+/** The client of a message: its principal, and the name that it gave itself for its session. */
+export interface MessageAsker {
+  readonly principal: Principal | undefined
+  readonly client?: string | undefined
+}
 
 /** Data of a request until it is answered. */
 interface Exchange {
@@ -145,6 +182,8 @@ interface Told {
   readonly beganMs: number
   end: End | undefined
   event: AuditEvent | undefined
+  /** `undefined` if no use is counted. */
+  readonly answered: AnsweredMessage | undefined
 }
 
 /** Adds the final reason of a refusal, if the event was allowed before. */

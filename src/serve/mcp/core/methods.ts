@@ -37,10 +37,28 @@ export interface Serving {
   readonly finder?: Finder
   /** Counts the HTTP requests. */
   readonly meter?: Meter
+  /** Counts what clients were answered. Never throws and never blocks the caller. */
+  readonly use?: CountUse
   /** Text about this server for the client's model; it may name skills by URI. */
   readonly instructions?: string
   /** The serving state of callers limited to packs. `undefined` if there are no packs. */
   readonly packs?: PackServing
+  /** The view that it serves; by default, everything. */
+  readonly view?: ViewName
+}
+
+/** Counts one answer. It is called once for each message whose answer is sent and is no error. */
+export type CountUse = (answered: AnsweredMessage) => void
+
+/** A message that was answered, and the state that the answer was built from. */
+export interface AnsweredMessage {
+  readonly method: string
+  readonly params: unknown
+  readonly serving: Pick<Serving, 'registry' | 'forms' | 'view'>
+  /** The name that the client gives itself, as `clientNameIn` returns it. */
+  readonly client: string | undefined
+  /** The id of a token. */
+  readonly principal: string | undefined
 }
 
 /** The serving state of each view. */

@@ -321,10 +321,10 @@ const OURS: ReadonlySet<string> = new Set([...FOLDERS, ...EARLIER_FOLDERS, 'stor
 
 /**
  * Entries that may exist before the first opening: the lock of the one writer, the folder of `--source`, whose state is
- * below it, and the file system's own folder. `audit` is there because a daemon still writes the audit log after all
- * else was removed.
+ * below it, and the file system's own folder. `audit` and `usage` are there because a daemon still writes to them after
+ * all else was removed.
  */
-const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'adhoc', 'lost+found', 'audit'])
+const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'adhoc', 'lost+found', 'audit', 'usage'])
 
 /** Creates a folder of the layout. Rejects a link: sweeping and collecting would remove what is behind it. */
 function ownFolder(path: string): void {

@@ -122,6 +122,7 @@ function countIn({ listed }: Catalog): FamilyResource {
   return {
     uri: URI,
     mimeType: 'text/plain',
+    part: undefined,
     describe: () => ({ uri: URI, name: 'count.txt' }),
     entryBytes: () => 100,
     contentBytes: () => text.length,

@@ -11,13 +11,14 @@ import type {
   Preparation,
   ResourceFamily,
   ResourceTemplate,
+  SkillPart,
 } from '../port/resource-family.ts'
 import { changingContract, isContractListChanged } from './contract-changes.ts'
 import { describeContract, listedOfContract } from './contract-list.ts'
 import type { ContractListing } from './contract-list.ts'
 import { contractTemplates } from './contract-templates.ts'
 import { bytesOfContract, contentOfContract } from './contract-text.ts'
-import { anyOfContract, contractAt, mimeTypeOfContract } from './contract.ts'
+import { anyOfContract, contractAt, mimeTypeOfContract, partOfContract } from './contract.ts'
 import type { ContractFamily, ContractForm, ContractResource } from './contract.ts'
 
 /** The configuration of the `resource://` family. */
@@ -100,6 +101,10 @@ class ContractEntry implements FamilyResource {
 
   get mimeType(): string {
     return mimeTypeOfContract(this.#resource)
+  }
+
+  get part(): SkillPart | undefined {
+    return partOfContract(this.#resource)
   }
 
   describe(): object {

@@ -7,6 +7,7 @@ import type { ContractSkill, ContractSkills } from '../../../../sync/catalog/con
 import { contractUri, readContractUri } from '../../../../sync/catalog/contract-uri.ts'
 import { filesOf } from '../../../../sync/catalog/skill-files.ts'
 import type { Reference } from '../../../../sync/skill-md/contract/contract.ts'
+import type { SkillPart } from '../port/resource-family.ts'
 import { servedDocs } from './contract-docs.ts'
 import type { DocsOwner, ServedDoc } from './contract-docs.ts'
 
@@ -123,6 +124,13 @@ export function mimeTypeOfContract(resource: ContractResource): string {
     default:
       return resource satisfies never
   }
+}
+
+/** Returns the skill that a resource belongs to; `undefined` for the index and for documents that are no skill. */
+export function partOfContract(resource: ContractResource): SkillPart | undefined {
+  if (resource.kind === 'contract-index' || resource.kind === 'doc') return undefined
+  const { source, skill } = resource.of.skill
+  return { source, path: skill.path, isDocument: resource.kind === 'contract-document' }
 }
 
 /** Returns the size of a stored resource. The size of a generated one is not known in advance. */

@@ -9,6 +9,7 @@ import type {
   FoundResource,
   LargeText,
   ResourceFamily,
+  SkillPart,
 } from '../port/resource-family.ts'
 import { changingSynthetics } from './derived-changes.ts'
 import {
@@ -18,6 +19,7 @@ import {
   contentOfSynthetic,
   describeSynthetic,
   mimeTypeOfSynthetic,
+  partOfSynthetic,
   syntheticAt,
   syntheticsOf,
 } from './derived-resources.ts'
@@ -122,6 +124,10 @@ class DerivedResource implements FamilyResource {
 
   get mimeType(): string {
     return mimeTypeOfSynthetic(this.#synthetic)
+  }
+
+  get part(): SkillPart | undefined {
+    return partOfSynthetic(this.#synthetic)
   }
 
   describe(): object {

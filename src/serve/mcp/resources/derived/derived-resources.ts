@@ -5,6 +5,7 @@ import { filesOf } from '../../../../sync/catalog/skill-files.ts'
 import { pathBelow } from '../../../../sync/model/skill-uri.ts'
 import { isUnread } from '../../../content.ts'
 import type { ResourceContent, ReadContent, UnreadContent } from '../../../content.ts'
+import type { SkillPart } from '../port/resource-family.ts'
 import { ARCHIVE_FORMATS } from './archive.ts'
 import type { Archive, ArchiveCache } from './archive.ts'
 import type { IndexDocument } from './index-document.ts'
@@ -66,6 +67,13 @@ export function anySynthetics(...catalogs: readonly Catalog[]): string[] {
 
 export function mimeTypeOfSynthetic(synthetic: Synthetic): string {
   return synthetic.kind === 'archive' ? synthetic.archive.mimeType : 'application/json'
+}
+
+/** Returns the skill that a generated resource belongs to; `undefined` for the index. */
+export function partOfSynthetic(synthetic: Synthetic): SkillPart | undefined {
+  if (synthetic.kind === 'index') return undefined
+  const { source, skill } = synthetic.kind === 'archive' ? synthetic.archive.skill : synthetic.skill
+  return { source, path: skill.path, isDocument: synthetic.kind === 'archive' }
 }
 
 /** Returns the list entry. It has no size, which would change with each change of a file. */

@@ -16,6 +16,7 @@ import type {
   FoundResource,
   ResourceFamily,
   ResourceTemplate,
+  SkillPart,
 } from '../port/resource-family.ts'
 import { describeFile } from './file-entry.ts'
 import { lookup } from './lookup.ts'
@@ -138,6 +139,13 @@ class FileResource implements FamilyResource {
 
   get mimeType(): string {
     return describeFile(this.#file).mimeType
+  }
+
+  /** A file of a skill inside another one belongs to the skill whose SKILL.md it is, else to the one that stores it. */
+  get part(): SkillPart {
+    const { documents, skill } = this.#file
+    const [source = ''] = this.#file.folder.slice('skill://'.length).split('/', 1)
+    return { source, path: (documents?.skill ?? skill).path, isDocument: documents !== undefined }
   }
 
   describe(): object {

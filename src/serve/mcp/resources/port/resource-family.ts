@@ -41,6 +41,8 @@ export interface FamilyResource {
   /** The canonical URI. */
   readonly uri: string
   readonly mimeType: string
+  /** `undefined` for a resource of several skills or of none, such as an index. */
+  readonly part: SkillPart | undefined
   /** Returns the list entry. */
   describe(): object
   /** Estimates the size of the list entry in bytes. */
@@ -49,6 +51,15 @@ export interface FamilyResource {
   contentBytes(): number
   /** Reads the content. Bytes that differ from the listed ones are never returned. */
   content(reading: ContentReading): Promise<ResourceContent | UnreadContent>
+}
+
+/** The skill that a resource belongs to. */
+export interface SkillPart {
+  readonly source: string
+  /** The true folder of the skill, relative to the source's root. */
+  readonly path: string
+  /** True if the resource has the instructions of the skill: its SKILL.md, or an archive. */
+  readonly isDocument: boolean
 }
 
 /** Reads stored files, and waits for the turn of the caller. */

@@ -1,0 +1,201 @@
+import { existsSync } from 'node:fs'
+import { systemClock } from '../../../base/clock.ts'
+import { countOf } from '../../../base/text/plural.ts'
+import { withHiddenEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import type { Config } from '../../config/config.ts'
+import { durationOf } from '../../config/scalars.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { readRows } from '../../status/skill-rows.ts'
+import type { SkillRow } from '../../status/skill-rows.ts'
+import { openUsageToRead, usagePathIn } from '../../usage/usage-database.ts'
+import { dayOf } from '../../usage/usage-recorder.ts'
+import { countedDaysIn, isDimension, lastUseOfSkills, spanUpTo, usageRowsIn } from '../../usage/usage-report.ts'
+import type { CountedDays, DaySpan, Dimension, UsageRow } from '../../usage/usage-report.ts'
+import { printRows } from '../columns.ts'
+import { configFor, printJson } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+
+export const usageCommand: Command = {
+  name: 'usage',
+  summary: 'Show how often skills were listed, loaded and read',
+  details: `
+  The counts are of the answers to clients, by day in UTC, and are up to a minute old. A list shows all skills that its
+  client sees, and is counted once. A load has the instructions of a skill, a read has another file of it. The names of
+  clients are those that they give themselves. Nothing is sent anywhere.
+`,
+  examples: [
+    'skillsyncd usage',
+    'skillsyncd usage --by client,day --since 7d',
+    'skillsyncd usage --unused 30d',
+    'skillsyncd usage --csv --since 2026-01-01',
+  ],
+  options: {
+    by: {
+      type: 'string',
+      value: 'D,…',
+      help: 'add up by skill, pack, client, principal or day; default: skill',
+      offers: ['skill', 'pack', 'client', 'principal', 'day'],
+    },
+    since: { type: 'string', value: 'TIME', help: 'the first day, or a duration up to now; default: 30d' },
+    unused: { type: 'string', value: 'TIME', help: 'the served skills without a load or a read for so long' },
+    csv: { type: 'boolean', help: 'as comma-separated values' },
+  },
+  async run(context) {
+    const { values } = context
+    if (values['unused'] !== undefined && (values['by'] !== undefined || values['since'] !== undefined))
+      throw new UsageError('--unused excludes --by and --since')
+    if (values['csv'] === true && context.json) throw new UsageError('--csv and --json exclude each other')
+    const today = dayOf(systemClock.now())
+    const span = spanOf(values['unused'] ?? values['since'] ?? '30d', today)
+    const by = dimensionsOf(values['by'])
+    const config = await configFor(context)
+    await agreeWithDaemon(config, context.signal)
+    await (values['unused'] === undefined ? showRows(context, config, span, by) : showUnused(context, config, span))
+    return 0
+  },
+}
+
+async function showRows(context: Context, config: Config, span: DaySpan, by: readonly Dimension[]): Promise<void> {
+  const { rows, counted } = countsOf(config, span, by)
+  if (context.json) return printJson(context, { ...span, ...factsOf(config, counted), rows })
+  const heads = [...by, 'lists', 'loads', 'reads']
+  const cells = rows.map((row) => [...by.map((one) => cellOf(one, row)), ...numbersOf(row)])
+  print(context, heads, cells)
+  explain(context, config, counted, span, rows.length === 0 ? ['no use was counted in this time'] : [])
+}
+
+function numbersOf({ lists, loads, reads }: UsageRow): readonly string[] {
+  return [lists, loads, reads].map(String)
+}
+
+async function showUnused(context: Context, config: Config, span: DaySpan): Promise<void> {
+  const { last, counted } = countsOf(config, span, ['skill'])
+  const unused = (await readRows(config))
+    .filter(isServed)
+    .map((row) => unusedOf(row, last))
+    .filter((row) => row.last === null || row.last < span.from)
+  if (context.json) return printJson(context, { ...span, ...factsOf(config, counted), unused })
+  const cells = unused.map(({ skill, last: day }) => [skill, day ?? 'never'])
+  print(context, ['skill', 'last use'], cells)
+  explain(context, config, counted, span, unused.length === 0 ? ['every served skill was used in this time'] : [])
+}
+
+function unusedOf({ source, path, uri }: SkillRow, lastUse: ReadonlyMap<string, string>): UnusedSkill {
+  const skill = `${source}/${withHiddenEscaped(path)}`
+  return { skill, uri: uri ?? null, last: lastUse.get(skill) ?? null }
+}
+
+interface UnusedSkill {
+  readonly skill: string
+  /** `null` for a tools-only skill. */
+  readonly uri: string | null
+  /** The last day with a load or a read; `null` if none is known. */
+  readonly last: string | null
+}
+
+function isServed({ standing, disabled, pending }: SkillRow): boolean {
+  return standing !== 'withheld' && !disabled && !pending
+}
+
+interface Counts {
+  readonly rows: readonly UsageRow[]
+  readonly last: ReadonlyMap<string, string>
+  readonly counted: CountedDays
+}
+
+/** Reads the database. Without one, nothing was counted yet. */
+function countsOf({ state }: Config, span: DaySpan, by: readonly Dimension[]): Counts {
+  const path = usagePathIn(state)
+  if (!existsSync(path)) return { rows: [], last: new Map(), counted: { since: null, missing: 0 } }
+  using database = openUsageToRead(path)
+  return {
+    rows: usageRowsIn(database, span, by),
+    last: lastUseOfSkills(database),
+    counted: countedDaysIn(database, span),
+  }
+}
+
+/** The facts without which the counts mislead. */
+function factsOf(config: Config, { since, missing }: CountedDays): object {
+  return {
+    counting: config.usage !== undefined,
+    countingSince: since,
+    daysWithoutCounting: missing,
+    ofOneProcess: config.postgres !== undefined,
+  }
+}
+
+function explain(
+  { streams, quiet }: Context,
+  config: Config,
+  { since, missing }: CountedDays,
+  span: DaySpan,
+  first: readonly string[],
+): void {
+  if (quiet) return
+  const notes = [
+    ...first,
+    ...(config.usage === undefined ? ['counting is off: usage.enabled is false'] : []),
+    ...(since === null ? ['no day was counted yet: a daemon, or skillsyncd mcp, counts from its start'] : []),
+    ...(since !== null && since > span.from ? [`counting began on ${since}, later than ${span.from}`] : []),
+    ...(missing > 0 ? [`no process counted on ${countOf(missing, 'day')} of this time`] : []),
+    ...(config.postgres === undefined ? [] : ['these are the counts of one process of the hub; ask each of them']),
+  ]
+  streams.stderr.write(notes.map((note) => `${note}\n`).join(''))
+}
+
+/** Writes columns, or comma-separated values (RFC 4180) with the heads as the first record. */
+function print(context: Context, heads: readonly string[], rows: readonly (readonly string[])[]): void {
+  if (context.values['csv'] !== true)
+    return printRows(
+      context,
+      heads.map((head) => head.toUpperCase()),
+      rows,
+    )
+  const records = [heads, ...rows].map((row) => `${row.map(csvField).join(',')}\r\n`)
+  context.streams.stdout.write(context.redactor.clean(records.join('')))
+}
+
+/** A spreadsheet would run a name that begins like a formula. */
+function csvField(text: string): string {
+  const inert = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
+}
+
+function cellOf(dimension: Dimension, row: UsageRow): string {
+  return row[dimension] ?? NULLS[dimension]
+}
+
+/** The words for `null`. */
+const NULLS: Readonly<Record<Dimension, string>> = {
+  skill: '(lists)',
+  pack: '(everything)',
+  client: '',
+  principal: '(none)',
+  day: '',
+}
+
+function dimensionsOf(given: unknown): readonly Dimension[] {
+  const named = typeof given === 'string' ? given.split(',') : ['skill']
+  const known = named.filter(isDimension)
+  if (known.length < named.length || new Set(known).size < known.length)
+    throw new UsageError(`--by is of skill, pack, client, principal and day, each once; ${quote(given)} is none`)
+  return known
+}
+
+function spanOf(given: unknown, today: string): DaySpan {
+  const text = String(given)
+  const ms = durationOf(text)
+  if (ms !== undefined && ms <= MOST_MS) return spanUpTo(today, ms)
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text) && Number.isFinite(Date.parse(text))
+  if (!isDay)
+    throw new UsageError(`A time is a duration such as 30d, or a day such as 2026-01-31; ${quote(text)} is none`)
+  return { from: text, to: today }
+}
+
+const MOST_MS = 3_650 * 86_400_000
+
+function quote(given: unknown): string {
+  return JSON.stringify(String(given))
+}

@@ -1,0 +1,22 @@
+import type { SkillTotals } from '../usage/skill-totals.ts'
+import type { Family } from './family.ts'
+
+/** The metrics of use. Clients and people are no labels, and the number of skills is bounded. */
+export function usageFamilies({ all }: Pick<SkillTotals, 'all'>): Family[] {
+  const samplesOf = (kind: 'loads' | 'reads'): Family['samples'] =>
+    all.map(({ skill, [kind]: value }) => ({ labels: { skill }, value }))
+  return [
+    {
+      name: 'skillsyncd_skill_loads_total',
+      kind: 'counter',
+      help: 'Answers with the instructions of the skill: its SKILL.md, get_skill, its prompt or its archive.',
+      samples: samplesOf('loads'),
+    },
+    {
+      name: 'skillsyncd_skill_reads_total',
+      kind: 'counter',
+      help: 'Answers with another file of the skill.',
+      samples: samplesOf('reads'),
+    },
+  ]
+}

@@ -1,0 +1,65 @@
+import { isObject } from '../../base/json-object.ts'
+import type { AnsweredMessage } from '../../serve/mcp/core/methods.ts'
+import { findResource } from '../../serve/mcp/resources/find-resource.ts'
+import { SKILLS_CATALOG } from '../../serve/mcp/tools/catalog-prompt.ts'
+import { skillMeantAtOnce } from '../../serve/mcp/tools/find-skill.ts'
+import { skillPromptsIn } from '../../serve/mcp/tools/skill-prompt-list.ts'
+import { pathIdOf } from '../../sync/catalog/tool-catalog.ts'
+import type { Offered } from '../../sync/catalog/tool-catalog.ts'
+import { OMITTED_LIST } from '../../sync/skill-md/entry-faults.ts'
+import { withHiddenEscaped } from '../../sync/skill-md/hidden-unicode.ts'
+
+/**
+ * The use of skills in one answer. `list`: it shows the skills of a view. `load`: it has the instructions of a skill.
+ * `read`: it has another file of a skill. `skill`: `<source>/<path>`, with invisible characters escaped.
+ */
+export type CountedUse = { readonly kind: 'list' } | { readonly kind: 'load' | 'read'; readonly skill: string }
+
+/** Returns the use in an answer; `undefined` if it shows no skill. Only skills of the served catalog are named. */
+export function useIn({ method, params, serving }: AnsweredMessage): CountedUse | undefined {
+  if (LISTS.has(method)) return LIST
+  if (!isObject(params)) return undefined
+  switch (method) {
+    case 'resources/read':
+      return typeof params['uri'] === 'string' ? useOfResource(serving, params['uri']) : undefined
+    case 'tools/call':
+      return useOfCall(serving, params)
+    case 'prompts/get':
+      return useOfPrompt(serving, params['name'])
+    default:
+      return undefined
+  }
+}
+
+const LIST: CountedUse = { kind: 'list' }
+
+const LISTS: ReadonlySet<string> = new Set(['skills/list', OMITTED_LIST, 'resources/list', 'prompts/list'])
+
+function useOfResource({ registry, forms }: AnsweredMessage['serving'], uri: string): CountedUse | undefined {
+  const found = findResource(registry.catalog, forms, uri)
+  if (found.kind !== 'resource') return undefined
+  const { part } = found.resource
+  if (part === undefined) return LIST
+  return { kind: part.isDocument ? 'load' : 'read', skill: `${part.source}/${withHiddenEscaped(part.path)}` }
+}
+
+function useOfCall(
+  { registry }: AnsweredMessage['serving'],
+  params: Readonly<Record<string, unknown>>,
+): CountedUse | undefined {
+  const { name, arguments: given } = params
+  if (name === 'list_skills' || name === 'search_skills') return LIST
+  if (name !== 'get_skill' && name !== 'read_skill_file') return undefined
+  const { id, path } = isObject(given) ? given : {}
+  const isDocument = name === 'get_skill' || path === 'SKILL.md'
+  return typeof id === 'string' ? useOfOffered(skillMeantAtOnce(registry.catalog, id), isDocument) : undefined
+}
+
+function useOfPrompt({ registry }: AnsweredMessage['serving'], name: unknown): CountedUse | undefined {
+  if (name === SKILLS_CATALOG.name) return LIST
+  return typeof name === 'string' ? useOfOffered(skillPromptsIn(registry.catalog).get(name)?.offered, true) : undefined
+}
+
+function useOfOffered(offered: Offered | undefined, isDocument: boolean): CountedUse | undefined {
+  return offered && { kind: isDocument ? 'load' : 'read', skill: pathIdOf(offered) }
+}

@@ -1,0 +1,135 @@
+import type { ViewName } from '../../serve/views.ts'
+import type { CountedUse } from './answered-use.ts'
+
+/** The identity of one row of counts. */
+export interface UsageKey {
+  /** The day in UTC, as `2026-03-31`. */
+  readonly day: string
+  /** `<source>/<path>`; empty for lists, which show all skills of their view. */
+  readonly skill: string
+  /** The packs under which the client was served; empty for everything. */
+  readonly pack: ViewName
+  readonly client: string
+  /** Empty unless the operator turns people on. */
+  readonly principal: string
+}
+
+/** Counts of one row. */
+export interface UsageCount extends UsageKey {
+  readonly lists: number
+  readonly loads: number
+  readonly reads: number
+}
+
+/** The client and the time of one use. */
+export type UsedBy = Omit<UsageKey, 'skill' | 'client' | 'principal'> & {
+  readonly client: string | undefined
+  readonly principal: string | undefined
+}
+
+/** The name that stands for the clients, people or rows beyond a limit. */
+export const OTHER = 'other'
+
+/** The name of clients that give none. */
+export const UNKNOWN_CLIENT = 'unknown'
+
+/** Distinct names of clients that are counted in a day; further ones count as `other`. */
+export const MOST_CLIENTS = 64
+
+/** Distinct people that are counted in a day; further ones count as `other`. */
+export const MOST_PRINCIPALS = 1_000
+
+/** Rows that wait to be written. One takes some three hundred bytes. */
+const MOST_ROWS = 20_000
+
+/**
+ * Counts that wait to be written. Memory is bounded by `MOST_ROWS`: a use that would need a further row is counted in
+ * one row a day that has `other` for its skill, pack, client and principal.
+ */
+export class UsageCounts {
+  #rows = new Map<string, OpenRow>()
+  #names: DayNames = namesOf('')
+
+  add(use: CountedUse, { day, pack, client, principal }: UsedBy): void {
+    if (this.#names.day !== day) this.#names = namesOf(day)
+    const skill = use.kind === 'list' ? '' : use.skill
+    const who = {
+      client: among(this.#names.clients, cleanName(client), MOST_CLIENTS),
+      principal: principal === undefined ? '' : among(this.#names.principals, cleanName(principal), MOST_PRINCIPALS),
+    }
+    const row = this.#rowOf({ day, skill, pack, ...who })
+    if (use.kind === 'list') row.lists += 1
+    else if (use.kind === 'load') row.loads += 1
+    else row.reads += 1
+  }
+
+  get size(): number {
+    return this.#rows.size
+  }
+
+  /** Takes all rows out. */
+  take(): readonly UsageCount[] {
+    const rows = [...this.#rows.values()]
+    this.#rows = new Map()
+    return rows
+  }
+
+  /** Puts rows back that could not be written. */
+  restore(rows: readonly UsageCount[]): void {
+    for (const { lists, loads, reads, ...key } of rows) {
+      const row = this.#rowOf(key)
+      row.lists += lists
+      row.loads += loads
+      row.reads += reads
+    }
+  }
+
+  #rowOf(key: UsageKey): OpenRow {
+    const text = keyText(key)
+    const known = this.#rows.get(text)
+    if (known !== undefined) return known
+    const beyond = { day: key.day, skill: OTHER, pack: OTHER, client: OTHER, principal: OTHER }
+    if (this.#rows.size >= MOST_ROWS && key.skill !== OTHER) return this.#rowOf(beyond)
+    const row = { ...key, lists: 0, loads: 0, reads: 0 }
+    this.#rows.set(text, row)
+    return row
+  }
+}
+
+/** A name in one line, without characters that people do not see, cut to 64 characters. */
+function cleanName(name: string | undefined): string {
+  const clean = (name ?? '')
+    .slice(0, 4 * MOST_CHARACTERS)
+    .replace(UNSEEN, '')
+    .trim()
+    .slice(0, MOST_CHARACTERS)
+  return clean === '' ? UNKNOWN_CLIENT : clean.toWellFormed()
+}
+
+const MOST_CHARACTERS = 64
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/gu
+
+type OpenRow = { -readonly [Key in keyof UsageCount]: UsageCount[Key] }
+
+/** The names that a day has rows of. */
+interface DayNames {
+  readonly day: string
+  readonly clients: Set<string>
+  readonly principals: Set<string>
+}
+
+function namesOf(day: string): DayNames {
+  return { day, clients: new Set(), principals: new Set() }
+}
+
+function among(names: Set<string>, name: string, most: number): string {
+  if (names.has(name)) return name
+  if (names.size >= most) return OTHER
+  names.add(name)
+  return name
+}
+
+/** No part contains a line break. */
+function keyText({ day, skill, pack, client, principal }: UsageKey): string {
+  return `${day}\n${skill}\n${pack}\n${client}\n${principal}`
+}

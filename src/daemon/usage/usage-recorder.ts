@@ -1,0 +1,126 @@
+import { setImmediate } from 'node:timers/promises'
+import { ignoreAbort } from '../../base/abort-error.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { AnsweredMessage, CountUse } from '../../serve/mcp/core/methods.ts'
+import type { Serving } from '../../serve/mcp/core/methods.ts'
+import { WHOLE } from '../../serve/views.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { Log } from '../base/log.ts'
+import type { Config, UsageConfig } from '../config/config.ts'
+import { useIn } from './answered-use.ts'
+import { SkillTotals } from './skill-totals.ts'
+import { UsageCounts } from './usage-counts.ts'
+import { UsageDatabase, usagePathIn } from './usage-database.ts'
+
+/** Counts the use of skills, in `usage/` of the state folder. `undefined` if the configuration turns it off. */
+export function usageRecorderOf(
+  { usage, state }: Pick<Config, 'usage' | 'state'>,
+  log: Log,
+  clock: Clock,
+): UsageRecorder | undefined {
+  return usage && new UsageRecorder(usagePathIn(state), usage, log, clock)
+}
+
+/** A serving that counts its answers. */
+export function withUsage(serving: Serving, usage: UsageRecorder | undefined): Serving {
+  return usage === undefined ? serving : { ...serving, use: usage.count }
+}
+
+/**
+ * Counts the answers of this process in memory, and adds them to the database once a minute and at its end. A kill loses
+ * what came since. Counts that the disk refuses are kept, within their limit, and do not disturb clients.
+ */
+export class UsageRecorder implements AsyncDisposable {
+  /** The loads and reads since the start of this process. */
+  readonly totals = new SkillTotals()
+  readonly #path: string
+  readonly #config: UsageConfig
+  readonly #log: Log
+  readonly #clock: Clock
+  readonly #stop = new AbortController()
+  readonly #counts = new UsageCounts()
+  readonly #writing: Promise<void>
+  /** The last day that the database has as counted, and of which it was pruned. */
+  #notedOn = ''
+
+  constructor(path: string, config: UsageConfig, log: Log, clock: Clock) {
+    this.#path = path
+    this.#config = config
+    this.#log = log
+    this.#clock = clock
+    // It rejects only with an error that is meant to end the process.
+    this.#writing = this.#writeEachMinute()
+  }
+
+  /** A `CountUse`. */
+  readonly count: CountUse = (answered: AnsweredMessage): void => {
+    const use = useIn(answered)
+    if (use === undefined) return
+    const { serving, client } = answered
+    const principal = this.#config.principals ? answered.principal : undefined
+    this.#counts.add(use, { day: this.#today(), pack: serving.view ?? WHOLE, client, principal })
+    if (use.kind !== 'list') this.totals.add(use)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    await this.#writing
+    await this.#write()
+  }
+
+  async #writeEachMinute(): Promise<void> {
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      await this.#clock.wait(FLUSH_MS, signal).catch(ignoreAbort)
+      if (!signal.aborted) await this.#write()
+    }
+  }
+
+  async #write(): Promise<void> {
+    if (this.#counts.size === 0 && this.#notedOn === this.#today()) return
+    const rows = this.#counts.take()
+    let done = 0
+    try {
+      using database = this.#open()
+      do {
+        const some = rows.slice(done, done + ROWS_AT_ONCE)
+        database.add(some, this.#today())
+        done += some.length
+        // Clients are answered between two pieces.
+        await setImmediate()
+      } while (done < rows.length)
+      const today = this.#today()
+      if (this.#notedOn !== today) database.prune(today, { days: this.#config.days, rows: MOST_ROWS })
+      this.#notedOn = today
+      this.#log.recovery('usage-not-written', '')
+    } catch (error) {
+      if (!(error instanceof SyncError) || error.code !== 'store-failed') throw error
+      this.#counts.restore(rows.slice(done))
+      const { code, message } = error
+      this.#log.failure('error', 'usage-not-written', { source: '', code, message })
+    }
+  }
+
+  #open(): UsageDatabase {
+    return UsageDatabase.open(this.#path, this.#clock.now(), (aside) =>
+      this.#log.error('usage-moved-aside', { path: this.#path, aside }),
+    )
+  }
+
+  #today(): string {
+    return dayOf(this.#clock.now())
+  }
+}
+
+/** The day in UTC. */
+export function dayOf(time: Date): string {
+  return time.toISOString().slice(0, 10)
+}
+
+const FLUSH_MS = 60_000
+
+/** A transaction of so many rows takes a few milliseconds. */
+const ROWS_AT_ONCE = 500
+
+/** Some two hundred megabytes. */
+const MOST_ROWS = 1_000_000
