@@ -8,6 +8,7 @@ export default mergeConfig(
     test: {
       include: [
         'test/daemon/publish/channel.law.test.ts',
+        'test/daemon/usage/usage.law.test.ts',
         'test/serve/http/packs.law.test.ts',
         'test/serve/marketplace/histories.law.test.ts',
         'test/serve/mcp/resources/derived/derived-changes.test.ts',

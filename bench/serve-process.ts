@@ -1,3 +1,7 @@
+import { rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Catalogs } from './catalog.ts'
 import { answerParent } from './child.ts'
 import { measuredOptions } from './http-options.ts'
@@ -5,11 +9,15 @@ import { measuredOptions } from './http-options.ts'
 const { Registry } = await import('../src/serve/registry.ts')
 const { serveHttp } = await import('../src/serve/http/server.ts')
 const { formsOf } = await import('../test/support/clients/forms.ts')
+const { systemClock } = await import('../src/base/clock.ts')
+const { createLog } = await import('../src/daemon/base/log.ts')
+const { Redactor } = await import('../src/daemon/base/redactor.ts')
 const { ServingCounts } = await import('../src/daemon/metrics/serving-counts.ts')
+const { UsageRecorder } = await import('../src/daemon/usage/usage-recorder.ts')
 
 // The server that is measured, in a process of its own: the HTTP side of the daemon with its limits as they are if nobody
 // sets them, over a catalog in memory. Started with the number of skills, and
-// `metered` where all that is asked is counted.
+// `metered` where all that is asked is counted, or `used` where the use of skills is counted too.
 
 const catalogs = new Catalogs(Number(process.argv[2]))
 const registry = new Registry()
@@ -26,6 +34,21 @@ const tool = {
   }),
 }
 
+const folder = await mkdtemp(join(tmpdir(), 'skillsyncd-usage-'))
+const log = createLog({
+  level: 'error',
+  stream: process.stderr,
+  format: 'json',
+  journal: false,
+  clock: systemClock,
+  redactor: new Redactor(),
+})
+const usage =
+  process.argv[3] === 'used'
+    ? new UsageRecorder(join(folder, 'usage.db'), { principals: false, days: 400 }, log, systemClock)
+    : undefined
+process.on('exit', () => rmSync(folder, { recursive: true }))
+
 const http = await serveHttp(
   {
     registry,
@@ -34,7 +57,8 @@ const http = await serveHttp(
     cache: { ttlMs: 60_000, cacheScope: 'public' },
     forms: formsOf(),
     surfaces: [tool],
-    ...(process.argv[3] === 'metered' && { meter: new ServingCounts() }),
+    ...(process.argv[3] !== undefined && { meter: new ServingCounts() }),
+    ...(usage !== undefined && { use: usage.count }),
   },
   measuredOptions(15_000),
 )

@@ -493,6 +493,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/mcp/resources',
     'serve/mcp/core',
     'serve/mcp/tools',
+    'serve/page',
     'sync/store/objects',
     'daemon/base',
     'daemon/config',

@@ -16,7 +16,7 @@ import type { Audit } from '../../src/serve/audit.ts'
 import type { AccessRules } from '../../src/serve/http/access/access.ts'
 import { serveHttp } from '../../src/serve/http/server.ts'
 import type { HttpLimits, HttpServer } from '../../src/serve/http/server.ts'
-import type { Surface } from '../../src/serve/mcp/core/methods.ts'
+import type { CountUse, Surface } from '../../src/serve/mcp/core/methods.ts'
 import type { SharedStore } from '../../src/sync/store/postgres/shared-store.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { GitServer } from './git/git-server.ts'
@@ -60,6 +60,8 @@ export interface ServedOptions {
   readonly surfaces?: readonly Surface[]
   /** In place of the audit log of the state folder. */
   readonly audit?: Audit
+  /** Counts what is answered over HTTP; nothing does if nothing else is said. */
+  readonly use?: CountUse
   /** In place of the tokens of the state folder. */
   readonly access?: AccessRules
   /** In place of the daemon's own services of the marketplace. */
@@ -125,6 +127,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     ...withAudit(daemon.serving, audit),
     surfaces: [...(daemon.serving.surfaces ?? []), ...(options.surfaces ?? [])],
     ...(options.audit !== undefined && { audit: options.audit }),
+    ...(options.use !== undefined && { use: options.use }),
   }
   const httpOptions = {
     ...edge,

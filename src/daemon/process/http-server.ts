@@ -21,6 +21,7 @@ import { expiringIn } from '../http/tokens.ts'
 import type { MetricsPlace } from '../metrics/metrics-place.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import type { HandedSocket, HandedSockets } from '../service/handed-sockets.ts'
+import type { UsageRecorder } from '../usage/usage-recorder.ts'
 import { usageRecorderOf, withUsage } from '../usage/usage-recorder.ts'
 import type { Writer } from './writer.ts'
 
@@ -57,7 +58,7 @@ export async function whileServing(
   const unready = (): readonly Unready[] => writer.daemon.unready
   const isReadOnly = (): boolean => writer.daemon.isReadOnly
   const isApart = (): boolean => writer.daemon.isApart
-  const edgeOf = (daemon: Daemon): HttpOptions => edgeOptions(daemon, listen, log)
+  const edgeOf = (daemon: Daemon): HttpOptions => edgeOptions(daemon, listen, log, usage)
   await using operations = await operationsOf(sockets.operations ?? config.serve.operations, config, {
     ...edgeOf(writer.daemon),
     webhooks,
@@ -108,12 +109,14 @@ function expectSomebodyKnown({ config, tokens, oauth }: Daemon, listen: ListenAd
 }
 
 function edgeOptions(
-  { config, tokens, oauth, page: news, marketplace, channels, pageSessions }: Daemon,
+  { config, tokens, oauth, page, marketplace, channels, pageSessions }: Daemon,
   listen: ListenAddress,
   log: Log,
+  usage: UsageRecorder | undefined,
 ): HttpOptions {
   const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
   const shared = { marketplace, channels, pageSessions }
+  const news = { host: { ...page.host, uses: usage && (async () => usage.recent.all()) } }
   return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError, ...shared })
 }
 

@@ -1,5 +1,5 @@
 import { isObject } from '../../base/json-object.ts'
-import type { AnsweredMessage } from '../../serve/mcp/core/methods.ts'
+import type { AnsweredFile, AnsweredMessage } from '../../serve/mcp/core/methods.ts'
 import { findResource } from '../../serve/mcp/resources/find-resource.ts'
 import { SKILLS_CATALOG } from '../../serve/mcp/tools/catalog-prompt.ts'
 import { skillMeantAtOnce } from '../../serve/mcp/tools/find-skill.ts'
@@ -16,7 +16,9 @@ import { withHiddenEscaped } from '../../sync/skill-md/hidden-unicode.ts'
 export type CountedUse = { readonly kind: 'list' } | { readonly kind: 'load' | 'read'; readonly skill: string }
 
 /** Returns the use in an answer; `undefined` if it shows no skill. Only skills of the served catalog are named. */
-export function useIn({ method, params, serving }: AnsweredMessage): CountedUse | undefined {
+export function useIn(answered: AnsweredMessage | AnsweredFile): CountedUse | undefined {
+  if ('part' in answered) return useOfPart(answered.part)
+  const { method, params, serving } = answered
   if (LISTS.has(method)) return LIST
   if (!isObject(params)) return undefined
   switch (method) {
@@ -37,8 +39,10 @@ const LISTS: ReadonlySet<string> = new Set(['skills/list', OMITTED_LIST, 'resour
 
 function useOfResource({ registry, forms }: AnsweredMessage['serving'], uri: string): CountedUse | undefined {
   const found = findResource(registry.catalog, forms, uri)
-  if (found.kind !== 'resource') return undefined
-  const { part } = found.resource
+  return found.kind === 'resource' ? useOfPart(found.resource.part) : undefined
+}
+
+function useOfPart(part: AnsweredFile['part']): CountedUse {
   if (part === undefined) return LIST
   return { kind: part.isDocument ? 'load' : 'read', skill: `${part.source}/${withHiddenEscaped(part.path)}` }
 }

@@ -131,6 +131,11 @@ interface Statements {
   readonly principals: StatementSync
 }
 
+/** The day of a time, in UTC. */
+export function dayOf(time: Date): string {
+  return time.toISOString().slice(0, 10)
+}
+
 /** The day so many days before another. */
 export function dayBefore(day: string, days: number): string {
   return new Date(Date.parse(day) - days * DAY_MS).toISOString().slice(0, 10)

@@ -1,16 +1,16 @@
 import { setImmediate } from 'node:timers/promises'
 import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { AnsweredMessage, CountUse } from '../../serve/mcp/core/methods.ts'
-import type { Serving } from '../../serve/mcp/core/methods.ts'
+import type { CountUse, Serving } from '../../serve/mcp/core/methods.ts'
 import { WHOLE } from '../../serve/views.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Log } from '../base/log.ts'
 import type { Config, UsageConfig } from '../config/config.ts'
 import { useIn } from './answered-use.ts'
+import { RecentUses } from './recent-uses.ts'
 import { SkillTotals } from './skill-totals.ts'
 import { UsageCounts } from './usage-counts.ts'
-import { UsageDatabase, usagePathIn } from './usage-database.ts'
+import { UsageDatabase, dayOf, usagePathIn } from './usage-database.ts'
 
 /** Counts the use of skills, in `usage/` of the state folder. `undefined` if the configuration turns it off. */
 export function usageRecorderOf(
@@ -33,6 +33,8 @@ export function withUsage(serving: Serving, usage: UsageRecorder | undefined): S
 export class UsageRecorder implements AsyncDisposable {
   /** The loads and reads since the start of this process. */
   readonly totals = new SkillTotals()
+  /** The use of skills in the last days, by all processes of the state folder. */
+  readonly recent: RecentUses
   readonly #path: string
   readonly #config: UsageConfig
   readonly #log: Log
@@ -44,6 +46,7 @@ export class UsageRecorder implements AsyncDisposable {
   #notedOn = ''
 
   constructor(path: string, config: UsageConfig, log: Log, clock: Clock) {
+    this.recent = new RecentUses(path, clock)
     this.#path = path
     this.#config = config
     this.#log = log
@@ -53,7 +56,7 @@ export class UsageRecorder implements AsyncDisposable {
   }
 
   /** A `CountUse`. */
-  readonly count: CountUse = (answered: AnsweredMessage): void => {
+  readonly count: CountUse = (answered): void => {
     const use = useIn(answered)
     if (use === undefined) return
     const { serving, client } = answered
@@ -110,11 +113,6 @@ export class UsageRecorder implements AsyncDisposable {
   #today(): string {
     return dayOf(this.#clock.now())
   }
-}
-
-/** The day in UTC. */
-export function dayOf(time: Date): string {
-  return time.toISOString().slice(0, 10)
 }
 
 const FLUSH_MS = 60_000

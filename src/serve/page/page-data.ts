@@ -33,6 +33,14 @@ export interface PageHost {
   readonly compare: (from: number, to: number) => Promise<readonly SourceChange[] | undefined>
   /** The revision of a source that waits for approval. `undefined` if none does. Fetches it if it is not stored. */
   readonly pending: (source: string) => Promise<PendingRevision | undefined>
+  /** The use of each skill in the last 30 days, by `<source>/<path>`; absent if use is not counted. */
+  readonly uses?: (() => Promise<ReadonlyMap<string, SkillUses>>) | undefined
+}
+
+/** The number of answers with the instructions of a skill, and with other files of it. */
+export interface SkillUses {
+  readonly loads: number
+  readonly reads: number
 }
 
 /** The state of one source. Times are ISO 8601, UTC. */

@@ -10,6 +10,7 @@ import type { Finder } from '../../search/finder.ts'
 import { NONE, WHOLE } from '../../views.ts'
 import type { ViewName, Views } from '../../views.ts'
 import type { Forms } from '../resources/forms.ts'
+import type { SkillPart } from '../resources/port/resource-family.ts'
 import { listResources, listTemplates, readResource, subscribeResource, unsubscribe } from '../resources/resources.ts'
 import { getSkill, listOmitted, listSkills, readDirectory } from '../resources/skills.ts'
 import type { CacheHint, Caller } from '../rpc/caller.ts'
@@ -47,8 +48,8 @@ export interface Serving {
   readonly view?: ViewName
 }
 
-/** Counts one answer. It is called once for each message whose answer is sent and is no error. */
-export type CountUse = (answered: AnsweredMessage) => void
+/** Counts one answer. It is called once for each message or file whose answer is sent and is no error. */
+export type CountUse = (answered: AnsweredMessage | AnsweredFile) => void
 
 /** A message that was answered, and the state that the answer was built from. */
 export interface AnsweredMessage {
@@ -59,6 +60,13 @@ export interface AnsweredMessage {
   readonly client: string | undefined
   /** The id of a token. */
   readonly principal: string | undefined
+}
+
+/** A file that a client without MCP got. */
+export interface AnsweredFile extends Pick<AnsweredMessage, 'client' | 'principal'> {
+  /** The skill of the file; `undefined` for the list of skills. */
+  readonly part: SkillPart | undefined
+  readonly serving: Pick<Serving, 'view'>
 }
 
 /** The serving state of each view. */

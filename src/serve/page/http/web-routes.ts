@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { ByView } from '../../http/mcp/per-view.ts'
 import { READ_METHODS } from '../../http/server/listener.ts'
 import type { HttpRoute, Routes } from '../../http/server/listener.ts'
@@ -84,10 +85,18 @@ function issuerRoutes(login: IssuerLogin): Routes {
   }
 }
 
+/** The name of the program in `User-Agent` (RFC 9110, section 10.1.5), without its version. */
+function productOf({ headers }: IncomingMessage): string | undefined {
+  return /^[^\s/()]{1,64}/.exec(headers['user-agent'] ?? '')?.[0]
+}
+
 function wellKnownRoutes(serving: Serving, { now, holderOf }: Pick<Edge, 'now' | 'holderOf'>): Routes {
   const endpoints = new ByView(serving, (view) => {
     const { registry, read } = servingFor(serving, view)
-    return new WellKnownEndpoint(new Discovery({ registry, read, now }, WELL_KNOWN), read)
+    const discovery = new Discovery({ registry, read, now }, WELL_KNOWN)
+    return new WellKnownEndpoint(discovery, read, (part, request, principal) =>
+      serving.use?.({ part, serving: { view }, client: productOf(request), principal: principal?.id }),
+    )
   })
   const route: HttpRoute = {
     methods: READ_METHODS,

@@ -6,6 +6,7 @@ import { bytesOf, isUnread, unreadReason } from '../../content.ts'
 import type { ReadContent, UnreadContent } from '../../content.ts'
 import { disconnectSignal } from '../../http/server/client-gone.ts'
 import { hasRoom, sendBusy, sendError, sendPieces, sendStatus } from '../../http/server/response.ts'
+import type { AnsweredFile } from '../../mcp/core/methods.ts'
 import { mimeTypeOf } from '../../mime.ts'
 import type { Principal } from '../../principal.ts'
 import type { Announced, Discovery, DiscoveryDocument } from './discovery.ts'
@@ -16,17 +17,28 @@ export const WELL_KNOWN = '/.well-known/agent-skills/'
 /** Content of a response, with its digest and size known before it is read. */
 interface Answerable extends Announced {
   readonly mimeType: string
+  readonly part: AnsweredFile['part']
   readonly bytes: () => Promise<Uint8Array | UnreadContent>
+}
+
+/** Counts a file that a client got. */
+export type CountFile = (part: AnsweredFile['part'], request: IncomingMessage, principal: Principal | undefined) => void
+
+function partOf({ source, skill }: InstallableSkill, isDocument: boolean): AnsweredFile['part'] {
+  return { source, path: skill.path, isDocument }
 }
 
 /** Serves skills as files to programs that know only HTTP. Each path is looked up as it is; none is joined. */
 export class WellKnownEndpoint {
   readonly #discovery: Discovery
   readonly #read: ReadContent
+  readonly #count: CountFile
 
-  constructor(discovery: Discovery, read: ReadContent) {
+  /** `count` is called for each file that is sent. */
+  constructor(discovery: Discovery, read: ReadContent, count: CountFile = () => {}) {
     this.#discovery = discovery
     this.#read = read
+    this.#count = count
   }
 
   /** `below`: the raw path after `WELL_KNOWN`. */
@@ -48,7 +60,7 @@ export class WellKnownEndpoint {
     if (isKnown(found, request.headers['if-none-match'])) return sendStatus(response, 304, head)
     const contentHead = { ...head, 'content-type': found.mimeType, 'content-length': String(found.size) }
     if (request.method === 'HEAD') return sendStatus(response, 200, contentHead)
-    await this.#send(found, contentHead, response)
+    if (await this.#send(found, contentHead, response)) this.#count(found.part, request, principal)
   }
 
   async #find(below: string, signal: AbortSignal): Promise<Answerable | 'nothing' | UnreadContent> {
@@ -66,21 +78,26 @@ export class WellKnownEndpoint {
   async #archive(skill: InstallableSkill, signal: AbortSignal): Promise<Answerable | UnreadContent> {
     const announced = await this.#discovery.announced(skill, signal)
     if (isUnread(announced)) return announced
-    return { ...announced, mimeType: 'application/zip', bytes: () => this.#discovery.archiveOf(skill, signal) }
+    const part = partOf(skill, true)
+    return { ...announced, mimeType: 'application/zip', part, bytes: () => this.#discovery.archiveOf(skill, signal) }
   }
 
   #file(skill: InstallableSkill | undefined, path: string): Answerable | undefined {
-    const listed = skill && filesToInstall(skill).find(({ file }) => file.path === path)
+    if (skill === undefined) return undefined
+    const listed = filesToInstall(skill).find(({ file }) => file.path === path)
     if (listed === undefined) return undefined
     const { sha256, size } = listed.file
-    return { sha256, size, mimeType: inertTypeOf(listed.name), bytes: () => bytesOf(listed, this.#read) }
+    const part = partOf(skill, path === 'SKILL.md')
+    return { sha256, size, mimeType: inertTypeOf(listed.name), part, bytes: () => bytesOf(listed, this.#read) }
   }
 
-  async #send(found: Answerable, head: Readonly<Record<string, string>>, response: ServerResponse): Promise<void> {
-    if (!hasRoom(response, found.size)) return sendBusy(response)
-    const bytes = await found.bytes()
-    if (isUnread(bytes)) return sendUnread(response, bytes)
-    sendPieces(response, { status: 200, headers: head, pieces: [bytes] })
+  /** Returns true if the file was sent. */
+  async #send(found: Answerable, head: Readonly<Record<string, string>>, response: ServerResponse): Promise<boolean> {
+    const bytes = hasRoom(response, found.size) ? await found.bytes() : 'no-room'
+    if (bytes === 'no-room') sendBusy(response)
+    else if (isUnread(bytes)) sendUnread(response, bytes)
+    else sendPieces(response, { status: 200, headers: head, pieces: [bytes] })
+    return bytes !== 'no-room' && !isUnread(bytes)
   }
 }
 
@@ -94,7 +111,7 @@ function sendUnread(response: ServerResponse, unread: UnreadContent): void {
 }
 
 function document(listing: DiscoveryDocument): Answerable {
-  return { ...listing, mimeType: 'application/json', bytes: async () => listing.json }
+  return { ...listing, mimeType: 'application/json', part: undefined, bytes: async () => listing.json }
 }
 
 /** Foreign content is only data here: a browser that is sent to it must not run it in our origin. */

@@ -3,6 +3,7 @@ import { countOf } from '../../../base/text/plural.ts'
 import type { CatalogFile, CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { filesOf } from '../../../sync/catalog/skill-files.ts'
+import { pathIdOf } from '../../../sync/catalog/tool-catalog.ts'
 import type { Signers } from '../../../sync/model/signers.ts'
 import { pathBelow } from '../../../sync/model/skill-uri.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
@@ -44,6 +45,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
         ${moment === undefined ? EMPTY_HTML : html`<span>${contentMoment(moment, view.host.now())}</span>`}
         <span>${countOf(entry.skill.files.length, 'file')}, ${sizeText(entry.skill.size)}</span>
         ${entry.skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(entry.skill.findings.length, 'note')}</span>`}
+        ${await recentUse(entry, view)}
         <a href="#about">Commit, digests and files</a>
       </div>
       ${tagList(entry, view)} ${use}
@@ -53,6 +55,13 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
       </div>
     </div>`,
   }
+}
+
+/** A reader of some packs must not learn how clients outside of them use a skill. */
+async function recentUse(entry: CatalogSkill, { host, isWhole }: View): Promise<Html> {
+  if (!isWhole || host.uses === undefined) return EMPTY_HTML
+  const { loads, reads } = (await host.uses()).get(pathIdOf(entry)) ?? { loads: 0, reads: 0 }
+  return html`<span>Last 30 days: ${countOf(loads, 'load')}, ${countOf(reads, 'read')}</span>`
 }
 
 /** Renders one file of a skill; with `?as=text`, as plain text. */

@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
+import type { Clock } from '../../base/clock.ts'
+import type { SkillUses } from '../../serve/page/page-data.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { runOnDatabase } from '../../sync/store/objects/database.ts'
+import { dayBefore, dayOf, openUsageToRead } from './usage-database.ts'
+
+/** Loads and reads of all skills in the last `RECENT_DAYS` days, as they are in the database. */
+export class RecentUses {
+  readonly #path: string
+  readonly #clock: Clock
+  #latest: Promise<ReadonlyMap<string, SkillUses>> | undefined
+  #againAtMs = 0
+
+  constructor(path: string, clock: Clock) {
+    this.#path = path
+    this.#clock = clock
+  }
+
+  /** By `<source>/<path>`; at most a few minutes old. Empty if the database cannot be read now. */
+  async all(): Promise<ReadonlyMap<string, SkillUses>> {
+    const nowMs = this.#clock.monotonicMs()
+    if (this.#latest !== undefined && nowMs < this.#againAtMs) return this.#latest
+    this.#againAtMs = nowMs + AGAIN_MS
+    this.#latest = this.#read()
+    return this.#latest
+  }
+
+  async #read(): Promise<ReadonlyMap<string, SkillUses>> {
+    const uses = new Map<string, { loads: number; reads: number }>()
+    if (!existsSync(this.#path)) return uses
+    try {
+      using database = openUsageToRead(this.#path)
+      const today = dayOf(this.#clock.now())
+      for (let ago = 0; ago < RECENT_DAYS; ago += 1) {
+        addDay(uses, database, dayBefore(today, ago))
+        // Clients are answered between two days.
+        await setImmediate()
+      }
+      return uses
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      return new Map()
+    }
+  }
+}
+
+function addDay(uses: Map<string, { loads: number; reads: number }>, database: DatabaseSync, day: string): void {
+  const rows = runOnDatabase('read the counts of use', () => database.prepare(OF_DAY).all(day))
+  for (const row of rows) {
+    const skill = String(row['skill'])
+    const { loads, reads } = uses.get(skill) ?? { loads: 0, reads: 0 }
+    uses.set(skill, { loads: loads + Number(row['loads']), reads: reads + Number(row['reads']) })
+  }
+}
+
+const OF_DAY = `
+  SELECT skill, sum(loads) AS loads, sum(reads) AS reads FROM use_of_day WHERE day = ? AND skill <> '' GROUP BY skill`
+
+/** The page says so in words. */
+const RECENT_DAYS = 30
+const AGAIN_MS = 180_000
