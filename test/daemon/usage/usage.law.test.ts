@@ -88,7 +88,19 @@ function skillOfId(id: string): string {
   return { pdf: 'fx/pdf', 'fx/pdf': 'fx/pdf', PDF: 'fx/pdf', xls: 'fx/xls', inner: 'fx/pdf/inner' }[id] ?? ''
 }
 
-const CALLS_IN_RUN = 100
+/** Sends requests one after the other, or in one batch. */
+type Asker = (calls: readonly Call[]) => Promise<void>
+
+/** The revision that has batches. */
+const BATCHES = '2025-03-26'
+
+async function sendBatch(url: string, session: string, calls: readonly Call[]): Promise<void> {
+  const batch = calls.map(([method, params], id) => ({ jsonrpc: '2.0', id, method, params }))
+  const headers = { 'content-type': 'application/json', accept: 'application/json', 'mcp-session-id': session }
+  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(batch) })
+  expect(await answer.json()).toHaveLength(calls.length)
+}
+
 const CONFIG = [
   'packs: [{ id: docs, include: [{ source: fx, path: pdf }] }]',
   'serve: { tools: { paths: omit }, prompts: { skills: user-invocable } }',
@@ -111,25 +123,33 @@ test('the counts equal the audit log, line by line', { timeout: 1_800_000 }, asy
     use: (answered) => usage?.count(answered),
   })
   await using modern = await modernHttp(served.url)
-  await using legacy = await legacyHttp(served.url)
-  await using inPack = await modernHttp(`${served.url}/docs`)
-  const peers = { modern, legacy, inPack }
-  const call = fc.tuple(fc.constantFrom('modern', 'legacy', 'inPack'), fc.constantFrom(...CALLS))
+  await using whole = await legacyHttp(served.url, BATCHES)
+  await using inPack = await legacyHttp(`${served.url}/docs`, BATCHES)
+  const askers: Readonly<Record<string, Asker>> = {
+    modern: async (calls) => {
+      for (const [method, params] of calls) await modern.call(method, params)
+    },
+    whole: async (calls) => sendBatch(served.url, whole.session, calls),
+    inPack: async (calls) => sendBatch(`${served.url}/docs`, inPack.session, calls),
+  }
+  const some = (length: number): fc.Arbitrary<Call[]> =>
+    fc.array(fc.constantFrom(...CALLS), { minLength: length, maxLength: length })
+  const calls = fc.record({ modern: some(10), whole: some(60), inPack: some(30) })
   const day = dayOf(systemClock.now())
 
   await fc.assert(
-    fc.asyncProperty(fc.array(call, { minLength: CALLS_IN_RUN, maxLength: CALLS_IN_RUN }), async (calls) => {
+    fc.asyncProperty(calls, async (asked) => {
       await using folder = await temporaryFolder()
       const path = join(folder.path, 'usage.db')
       const expected = new Map<string, number>()
       usage = new UsageRecorder(path, { principals: false, days: 2 }, LOG, systemClock)
 
-      for (const [peer, [method, params]] of calls) {
+      for (const [asker, all] of Object.entries(asked)) {
         events.length = 0
-        await peers[peer].call(method, params)
+        await askers[asker]?.(all)
         for (const event of events.filter(({ allowed }) => allowed)) {
           const count = countOf(event)
-          const key = `${peer === 'inPack' ? 'docs' : ''}: ${count}`
+          const key = `${asker === 'inPack' ? 'docs' : ''}: ${count}`
           if (count !== undefined) expected.set(key, (expected.get(key) ?? 0) + 1)
         }
       }
