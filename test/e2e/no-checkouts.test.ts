@@ -47,8 +47,8 @@ async function textsOf(peer: Peer): Promise<Record<string, string>> {
   return texts
 }
 
-/** The entries of the state folder, but for the audit log, which is first written some time after a read. */
+/** The entries of the state folder, but for the audit log and the counts of use, which are written some time after a read. */
 async function namesIn({ home }: World): Promise<readonly string[]> {
   const names = await readdir(home.state, { recursive: true })
-  return names.filter((name) => !/^audit(?:\/|$)/.test(name)).toSorted()
+  return names.filter((name) => !/^(?:audit|usage)(?:\/|$)/.test(name)).toSorted()
 }

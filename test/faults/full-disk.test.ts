@@ -36,7 +36,7 @@ const STARTS = TAKEN.flatMap((taken) => [
 ])
 
 /** The witness reads all the time: on a quick machine the record of who read what fills such a disk within a minute. */
-const UNRECORDED = ['audit: { enabled: false }']
+const UNRECORDED = ['audit: { enabled: false }', 'usage: { enabled: false }']
 
 describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefined ? '' : `, but ${OBSTACLE}`}`, () => {
   test('however little room is left, what was served is served, nothing is left lying, and it recovers', async () => {

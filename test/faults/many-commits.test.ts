@@ -19,7 +19,11 @@ test('with one commit after the other, the disk grows by what is new, and descri
   // The record of who read what has a bound of its own.
   await using scene = await Scene.set(
     [],
-    [`retention: { generations: ${KEPT}, younger_than: ${YOUNG_MS}ms }`, 'audit: { enabled: false }'],
+    [
+      `retention: { generations: ${KEPT}, younger_than: ${YOUNG_MS}ms }`,
+      'audit: { enabled: false }',
+      'usage: { enabled: false }',
+    ],
   )
   await scene.play()
   const bytes: number[] = []

@@ -66,7 +66,7 @@ test('a state folder that is removed under a daemon is not made again in part: i
 
   expect(synced.stdout).toContain('(no-state-folder): Cannot write the state folder')
   expect(synced.stdout).toContain('restore the whole folder from a backup; or move away what is left')
-  expect(there.filter((name) => name !== 'audit')).toEqual([])
+  expect(there.filter((name) => name !== 'audit' && name !== 'usage')).toEqual([])
   expect(await listingAt(await scene.daemon.line())).toEqual(seen)
   await scene.daemon.kill()
   const anew = home.start('start')

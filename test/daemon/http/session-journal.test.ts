@@ -26,6 +26,7 @@ test('sessions go on after a restart with what they subscribed to, for as long a
   await using scene = await openScene()
   const before = await scene.start()
   const old = before.sessions.open('somebody')!
+  old.session.client = 'claude-code'
   old.session.keep()
   old.session.subscribe('skill://team/a%62', 'skill://team/ab')
   await scene.clock.advance(15 * HOUR)
@@ -39,7 +40,7 @@ test('sessions go on after a restart with what they subscribed to, for as long a
   const after = await scene.start()
   await scene.clock.advance(5 * HOUR)
 
-  expect(first).toMatchObject({ principalId: 'somebody', idleMs: 16 * HOUR })
+  expect(first).toMatchObject({ principalId: 'somebody', client: 'claude-code', idleMs: 16 * HOUR })
   expect(second).toMatchObject({ idleMs: HOUR })
   expect([first, second].map((kept) => Array.from(kept!.subscriptions))).toEqual([
     [['skill://team/a%62', 'skill://team/ab']],

@@ -172,17 +172,19 @@ interface Standing {
   readonly principalId?: string
   readonly address?: ShareHolder
   readonly view?: ViewName
+  readonly client?: string
   idleMs: number
   readonly subscriptions: Map<string, string>
   told: Mark | undefined
 }
 
 function standingOf(record: SessionRecord & { kind: 'opened' }): Standing {
-  const { principalId, address, view, idleMs, subscriptions, told } = record
+  const { principalId, address, view, client, idleMs, subscriptions, told } = record
   return {
     ...(principalId !== undefined && { principalId }),
     ...(address !== undefined && { address }),
     ...(view !== undefined && { view }),
+    ...(client !== undefined && { client }),
     idleMs,
     subscriptions: new Map(subscriptions),
     told,

@@ -47,7 +47,7 @@ test('what was removed of the layout is made again, but nothing where it is no s
 
 test.each([
   [
-    ['checkouts', 'audit'],
+    ['checkouts', 'audit', 'usage'],
     'contains only "checkouts" and similar entries, for example because it was removed while the daemon ran',
   ],
   [['checkouts', 'thesis'], 'contains "thesis", which skillsyncd did not create'],

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { expositionOf } from '../../../src/daemon/metrics/exposition.ts'
+import { usageFamilies } from '../../../src/daemon/metrics/usage-families.ts'
+import { SkillTotals } from '../../../src/daemon/usage/skill-totals.ts'
+import { Figures } from '../../support/http/prometheus.ts'
+
+test('a skill has its loads and reads, and those beyond a thousand skills are one', () => {
+  const totals = new SkillTotals()
+  for (let at = 0; at < 3_000; at += 1) totals.add({ kind: 'load', skill: `fx/${at}` })
+  totals.add({ kind: 'read', skill: 'fx/1' })
+
+  const figures = new Figures(expositionOf(usageFamilies(totals), 'prometheus'))
+
+  expect(figures.samples('skillsyncd_skill_loads_total')).toHaveLength(1_001)
+  expect(figures.value('skillsyncd_skill_loads_total', { skill: 'other' })).toBe(2_000)
+  expect(figures.value('skillsyncd_skill_loads_total', { skill: 'fx/1' })).toBe(1)
+  expect(figures.value('skillsyncd_skill_reads_total', { skill: 'fx/1' })).toBe(1)
+})
