@@ -1,9 +1,11 @@
 import { isObject } from '../../base/json-object.ts'
+import { DerivedCache } from '../../base/memo.ts'
 import type { AnsweredFile, AnsweredMessage } from '../../serve/mcp/core/methods.ts'
 import { findResource } from '../../serve/mcp/resources/find-resource.ts'
 import { SKILLS_CATALOG } from '../../serve/mcp/tools/catalog-prompt.ts'
 import { skillMeantAtOnce } from '../../serve/mcp/tools/find-skill.ts'
 import { skillPromptsIn } from '../../serve/mcp/tools/skill-prompt-list.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { pathIdOf } from '../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../sync/catalog/tool-catalog.ts'
 import { OMITTED_LIST } from '../../sync/skill-md/entry-faults.ts'
@@ -37,7 +39,21 @@ const LIST: CountedUse = { kind: 'list' }
 
 const LISTS: ReadonlySet<string> = new Set(['skills/list', OMITTED_LIST, 'resources/list', 'prompts/list'])
 
-function useOfResource({ registry, forms }: AnsweredMessage['serving'], uri: string): CountedUse | undefined {
+/** Most reads are of a few files, and the search for one takes longer than the rest. */
+function useOfResource(serving: AnsweredMessage['serving'], uri: string): CountedUse | undefined {
+  const { catalog } = serving.registry
+  const known = USES.of(catalog, () => new Map())
+  const use = known.get(uri) ?? foundUse(serving, uri)
+  if (use !== undefined && known.size < MOST_USES && uri.length <= MOST_CHARACTERS) known.set(uri, use)
+  return use
+}
+
+/** Uses by the URIs of served resources, dropped with their catalog. */
+const USES = new DerivedCache<Catalog, Map<string, CountedUse>>()
+const MOST_USES = 10_000
+const MOST_CHARACTERS = 512
+
+function foundUse({ registry, forms }: AnsweredMessage['serving'], uri: string): CountedUse | undefined {
   const found = findResource(registry.catalog, forms, uri)
   return found.kind === 'resource' ? useOfPart(found.resource.part) : undefined
 }

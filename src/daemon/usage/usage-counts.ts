@@ -96,8 +96,19 @@ export class UsageCounts {
   }
 }
 
-/** A name in one line, without characters that people do not see, cut to 64 characters. */
+/** A name in one line, without characters that people do not see, cut to 64 characters. A client has one for all requests. */
 function cleanName(name: string | undefined): string {
+  const known = CLEAN_NAMES.get(name)
+  if (known !== undefined) return known
+  const clean = cleaned(name)
+  if (CLEAN_NAMES.size >= MOST_PRINCIPALS) CLEAN_NAMES.clear()
+  if (name === undefined || name.length <= 4 * MOST_CHARACTERS) CLEAN_NAMES.set(name, clean)
+  return clean
+}
+
+const CLEAN_NAMES = new Map<string | undefined, string>()
+
+function cleaned(name: string | undefined): string {
   const clean = (name ?? '')
     .slice(0, 4 * MOST_CHARACTERS)
     .replace(UNSEEN, '')

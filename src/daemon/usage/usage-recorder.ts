@@ -44,6 +44,7 @@ export class UsageRecorder implements AsyncDisposable {
   readonly #writing: Promise<void>
   /** The last day that the database has as counted, and of which it was pruned. */
   #notedOn = ''
+  #day = { number: Number.NaN, text: '' }
 
   constructor(path: string, config: UsageConfig, log: Log, clock: Clock) {
     this.recent = new RecentUses(path, clock)
@@ -110,12 +111,16 @@ export class UsageRecorder implements AsyncDisposable {
     )
   }
 
+  /** Called for each answer: a day is made a text once. */
   #today(): string {
-    return dayOf(this.#clock.now())
+    const number = Math.floor(this.#clock.now().getTime() / DAY_MS)
+    if (this.#day.number !== number) this.#day = { number, text: dayOf(this.#clock.now()) }
+    return this.#day.text
   }
 }
 
 const FLUSH_MS = 60_000
+const DAY_MS = 86_400_000
 
 /** A transaction of so many rows takes a few milliseconds. */
 const ROWS_AT_ONCE = 500
