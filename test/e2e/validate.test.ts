@@ -31,6 +31,12 @@ describe('skillsyncd validate', () => {
       '    use 1 to 64 of a-z, 0-9 and single hyphens between them',
       'skills/warned/SKILL.md:7:12  warning  link-leaves-skill  The link to "../sound/SKILL.md" leads out of the skill: a server has it there, at "skill://SOURCE/sound/SKILL.md"',
       '    copy the file into the skill, or link to its address on the web',
+      expect.stringMatching(
+        /^context budget {2}claude-code: \d+ of 8000 characters, about \d+ tokens; every description is listed$/,
+      ),
+      expect.stringMatching(
+        /^context budget {2}codex: \d+ of 8000 characters, about \d+ tokens; every description is listed$/,
+      ),
       '3 skills, 2 pass, 1 error, 1 warning',
       '',
     ])

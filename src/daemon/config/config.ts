@@ -6,6 +6,7 @@ import type { MarketplaceConfig } from '../../serve/marketplace/plugins.ts'
 import type { ArchiveFormat } from '../../serve/mcp/resources/derived/archive.ts'
 import type { FamilyOptions } from '../../serve/mcp/resources/families.ts'
 import type { WebConfig } from '../../serve/page/http/web-routes.ts'
+import type { PackBudgetLimits } from '../../sync/budget/catalog-budget.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import type { Requirement } from '../../sync/model/signers.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -45,6 +46,8 @@ export interface Config {
   readonly serve: ServeConfig
   /** Parts of the catalog, each with an endpoint of its own. Their ids differ. */
   readonly packs: readonly Pack[]
+  /** The limits of packs for their listing in an agent; those without one are absent. */
+  readonly packBudgets: PackBudgetLimits
   /** The folders that the daemon keeps up to date with the catalog. */
   readonly links: readonly KeptFolder[]
   /** The repositories that the daemon publishes the marketplace to. */

@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive.ts'
+import type { BudgetTerms } from '../../sync/budget/context-budget.ts'
 import type { PackSelection, Pack } from '../../sync/catalog/pack.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Budgets, ChannelSource, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
@@ -72,6 +73,9 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       ...modelSurfacesOf(file.serve),
     },
     packs: file.packs?.map(packOf) ?? [],
+    packBudgets: new Map(
+      file.packs?.flatMap(({ id, budget }) => (budget === undefined ? [] : [[id, termsOf(budget)]])),
+    ),
     links: file.links?.map((entry) => keptFolderOf(entry, absolute)) ?? [],
     publications: (file.publish ?? []).flatMap((entry) => publicationOf(entry, file.defaults ?? [], absolute)),
     channel: file.channel && channelOf(file.channel, file.defaults ?? [], settling),
@@ -116,7 +120,15 @@ function isLockUse(lock: ConfigFile['lock']): lock is 'follow' | 'ignore' | unde
   return lock === undefined || lock === 'follow' || lock === 'ignore'
 }
 
-function packOf({ id, description, include, exclude = [] }: NonNullable<ConfigFile['packs']>[number]): Pack {
+function termsOf(budget: NonNullable<PackEntry['budget']>): BudgetTerms {
+  if (typeof budget === 'number') return { client: 'claude-code', characters: budget }
+  const { client = 'claude-code', characters, window } = budget
+  return { client, ...(characters !== undefined && { characters }), ...(window !== undefined && { window }) }
+}
+
+type PackEntry = NonNullable<ConfigFile['packs']>[number]
+
+function packOf({ id, description, include, exclude = [] }: PackEntry): Pack {
   return { id, description, include: include.map(choiceOf), exclude: exclude.map(choiceOf) }
 }
 

@@ -43,11 +43,37 @@ const CHOICE = z.strictObject({
     ),
 })
 
+const BUDGET_CHARACTERS = z.int().min(1).max(10_000_000)
+
+const BUDGET = z
+  .union([
+    BUDGET_CHARACTERS,
+    z.strictObject({
+      client: z
+        .enum(['claude-code', 'codex', 'claude-code-2.0'])
+        .describe('The agent whose listing of skills counts. Default: claude-code.')
+        .optional(),
+      characters: BUDGET_CHARACTERS.optional().describe(
+        'The characters that the listing may have; `window` is then ignored.',
+      ),
+      window: z
+        .int()
+        .min(1)
+        .max(1_000_000_000)
+        .optional()
+        .describe(
+          'The context window of the model, in tokens: the limit is then the share of it that the agent gives.',
+        ),
+    }),
+  ])
+  .describe('The limit of the listing of the skills in an agent: a number of characters, or the rule of an agent.')
+
 const PACK = z.strictObject({
   id: id().describe('The name of the pack, the last segment of its endpoint /mcp/<id>.'),
   description: prose(1024).optional().describe('The purpose of the pack.'),
   include: z.array(CHOICE).min(1).describe('A skill that matches all fields of one of these belongs to the pack.'),
   exclude: z.array(CHOICE).optional().describe('A skill that matches one of these does not.'),
+  budget: BUDGET.optional().describe('A commit that takes the listing of the pack over this limit is held.'),
 })
 
 const SCAN_LEVEL = z.enum(['error', 'warning', 'note', 'never']).optional()

@@ -1,6 +1,8 @@
 import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { Unready } from '../../serve/http/routes/health.ts'
 import { VERSION } from '../../serve/version.ts'
+import { catalogBudget } from '../../sync/budget/catalog-budget.ts'
+import type { CatalogBudget } from '../../sync/budget/catalog-budget.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { contractDiagnostics, diagnosticsAbout } from '../../sync/catalog/contract-diagnostics.ts'
 import type { ContractCode, ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
@@ -52,6 +54,8 @@ export interface Status {
   readonly collisions: Collisions
   /** Problems between skills of the contract, across all sources. */
   readonly problems: readonly ContractRow[]
+  /** What agents list of the skills. The reader that prints the status computes it. */
+  readonly budget?: CatalogBudget
   /** The lock of the configuration; absent if the sources were named on a command line. */
   readonly lock?: LockStatus
   /**
@@ -422,7 +426,7 @@ interface Beside {
   readonly about?: ReadonlySet<string> | undefined
 }
 
-/** A status with all findings and problems, and the verified files of other servers, from the state folder. */
+/** A status with all findings, problems and budgets, and the verified files of other servers, from the state folder. */
 export function withFindings(status: Status, catalog: Catalog, config: Config, { kept, about }: Beside): Status {
   const sources = status.sources.map((source) => {
     const snapshot = catalog.snapshots.find((candidate) => candidate.source === source.id)
@@ -435,7 +439,7 @@ export function withFindings(status: Status, catalog: Catalog, config: Config, {
   const collisions = about === undefined ? status.collisions : collisionsIn(catalog, about)
   const all = contractDiagnostics(catalog)
   const problems = (about === undefined ? all : diagnosticsAbout(about, all)).map(rowOf)
-  return { ...status, sources, collisions, problems }
+  return { ...status, sources, collisions, problems, budget: catalogBudget(catalog, config.packs, config.packBudgets) }
 }
 
 function rowOf({ code, ...rest }: ContractDiagnostic): ContractRow {

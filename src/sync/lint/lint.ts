@@ -1,4 +1,6 @@
 import { foldersAbove, joinPath } from '../../base/paths.ts'
+import { budgetSkillOf } from '../budget/budget-skill.ts'
+import type { BudgetSkill } from '../budget/budget-skill.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Tree } from '../model/tree.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
@@ -25,6 +27,8 @@ export interface Judged {
   readonly diagnostics: readonly LintDiagnostic[]
   /** `undefined` for a skill that does not keep the contract. */
   readonly declared: Declaration | undefined
+  /** As clients list it; `undefined` if they do not. */
+  readonly listed: BudgetSkill | undefined
 }
 
 /** The result for the skills of one folder. */
@@ -67,6 +71,7 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
         ...(await ofClient(authored, validating)),
       ]),
       declared: contractDeclarationOf(authored),
+      listed: budgetSkillOf(skill, skill.path),
     })
   }
   return {

@@ -150,7 +150,8 @@ const HONOURED = [
   ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),
   ...['', '.moved_tag', '.mass_deletion', '.older_commit'].map((key) => `sources[].brakes${key}`),
   'packs',
-  ...['id', 'description', 'include', 'exclude'].map((key) => `packs[].${key}`),
+  ...['id', 'description', 'include', 'exclude', 'budget'].map((key) => `packs[].${key}`),
+  ...['client', 'characters', 'window'].map((key) => `packs[].budget.${key}`),
   ...['include', 'exclude'].flatMap((key) =>
     ['source', 'path', 'name', 'tag', 'plugin'].map((choice) => `packs[].${key}[].${choice}`),
   ),

@@ -1,4 +1,8 @@
 import { join } from 'node:path'
+import type { BudgetSkill } from '../../../sync/budget/budget-skill.ts'
+import { budgetSummary } from '../../../sync/budget/budget-summary.ts'
+import type { BudgetSummary } from '../../../sync/budget/budget-summary.ts'
+import type { BudgetTerms } from '../../../sync/budget/context-budget.ts'
 import { withNeighbours } from '../../../sync/lint/cross-skill-rules.ts'
 import type { LintDiagnostic, LintCode } from '../../../sync/lint/diagnostic.ts'
 import type { Validation } from '../../../sync/lint/lint.ts'
@@ -12,6 +16,8 @@ export interface ValidationReport {
   readonly diagnostics: readonly ReportedDiagnostic[]
   readonly errors: number
   readonly warnings: number
+  /** The listing of all skills together in agents. */
+  readonly budget: BudgetSummary
 }
 
 export interface ReportedSkill {
@@ -34,9 +40,10 @@ export interface ReportedDiagnostic {
   readonly message: string
 }
 
-/** Combines the diagnostics in several folders into one report. */
+/** Combines the diagnostics in several folders into one report. `terms`: the clients of its context budget. */
 export function reportOf(
   validated: readonly { readonly root: Root; readonly validation: Validation }[],
+  terms: readonly BudgetTerms[],
 ): ValidationReport {
   const named = validated.map(({ root, validation }) => ({ source: root.shown, validation }))
   const found = withNeighbours(named).flatMap((validation, index) => {
@@ -49,7 +56,13 @@ export function reportOf(
       (diagnostic) => reportDiagnostic(root, diagnostic),
     ),
   )
-  return { skills, diagnostics, ...countSeverities(diagnostics.map(({ code }) => code)) }
+  const listed = found.flatMap(({ root, validation }) => validation.skills.flatMap((skill) => listedOf(root, skill)))
+  const budget = budgetSummary(listed, terms)
+  return { skills, diagnostics, ...countSeverities(diagnostics.map(({ code }) => code)), budget }
+}
+
+function listedOf({ shown }: Root, { path, listed }: Validation['skills'][number]): BudgetSkill[] {
+  return listed === undefined ? [] : [{ ...listed, id: join(shown, path) }]
 }
 
 function skillOf({ shown }: Root, { path, name, diagnostics }: Validation['skills'][number]): ReportedSkill {

@@ -1,5 +1,8 @@
 import { countOf } from '../../../base/text/plural.ts'
 import { readOfficially } from '../../../serve/official-reader.ts'
+import { budgetLines } from '../../../sync/budget/budget-text.ts'
+import { PRESENT_CLIENTS } from '../../../sync/budget/client-rules.ts'
+import type { BudgetTerms } from '../../../sync/budget/context-budget.ts'
 import type { Level } from '../../../sync/lint/lint-skill.ts'
 import { validate as validateTree } from '../../../sync/lint/lint.ts'
 import type { Validation } from '../../../sync/lint/lint.ts'
@@ -42,15 +45,21 @@ export const validateCommand: Command = {
     },
     contract: { type: 'boolean', help: 'require the x-personal-mcp block in every skill' },
     strict: { type: 'boolean', help: 'exit with 3 for a warning too' },
+    window: {
+      type: 'string',
+      value: 'TOKENS',
+      help: 'the context window of your model, for the context budget',
+    },
     sarif: { type: 'boolean', help: 'print the result as SARIF 2.1.0, for code hosts' },
   },
   async run(context) {
     const { operands, values } = context
     if (context.json && values['sarif'] === true) throw new UsageError('--json and --sarif exclude each other')
+    const terms = termsFor(values['window'])
     const asked: Asked = { level: levelOf(values['level']), contract: values['contract'] === true }
     const { roots, outside } = await rootsOf(operands.length === 0 ? ['.'] : operands, process.cwd())
     noteOutside(context, outside)
-    const report = reportOf(await validateAll(roots, asked, context.signal))
+    const report = reportOf(await validateAll(roots, asked, context.signal), terms)
     if (values['sarif'] === true) printJson(context, sarifOf(report, process.cwd()))
     else if (context.json) printJson(context, jsonOf(report, asked))
     else printLines(context, linesOf(report, paintFor(context)))
@@ -73,6 +82,14 @@ function levelOf(value: unknown): Level {
   if (value === undefined || value === 'spec') return 'spec'
   if (value === 'skills-ref') return value
   throw new UsageError('--level is one of spec, skills-ref')
+}
+
+/** The terms of the context budget: every present client, with the given window. */
+function termsFor(value: unknown): readonly BudgetTerms[] {
+  if (value === undefined) return PRESENT_CLIENTS.map((client) => ({ client }))
+  const window = typeof value === 'string' && /^[1-9]\d{0,8}$/.test(value) ? Number(value) : undefined
+  if (window === undefined) throw new UsageError('--window is a number of tokens, for example 200000')
+  return PRESENT_CLIENTS.map((client) => ({ client, window }))
 }
 
 interface Validated {
@@ -121,11 +138,12 @@ function rulesOf({ contract }: Asked): Rules {
 }
 
 function linesOf(report: ValidationReport, paint: Paint): string[] {
-  const { skills, diagnostics, errors, warnings } = report
+  const { skills, diagnostics, errors, warnings, budget } = report
   const texts = diagnostics.flatMap((diagnostic) => textsOf(diagnostic, paint))
   const passed = skills.filter(passes).length
   return [
     ...texts,
+    ...(budget.skills > 1 ? budgetLines(budget).map((line) => `context budget  ${printableLine(line)}`) : []),
     `${countOf(skills.length, 'skill')}, ${passed} pass, ${countOf(errors, 'error')}, ${countOf(warnings, 'warning')}`,
   ]
 }
@@ -144,7 +162,10 @@ function passes({ errors }: ReportedSkill): boolean {
 }
 
 /** The format is documented: keys are added, never changed. */
-function jsonOf({ skills, diagnostics, errors, warnings }: ValidationReport, { level, contract }: Asked): object {
+function jsonOf(
+  { skills, diagnostics, errors, warnings, budget }: ValidationReport,
+  { level, contract }: Asked,
+): object {
   return {
     level,
     contract,
@@ -154,5 +175,6 @@ function jsonOf({ skills, diagnostics, errors, warnings }: ValidationReport, { l
       const { severity, by, mend } = description
       return { path, line, column, severity, by, rule: code, message, mend }
     }),
+    budget,
   }
 }

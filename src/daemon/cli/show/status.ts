@@ -38,6 +38,7 @@ import { paintFor } from '../colors.ts'
 import type { Paint } from '../colors.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
+import { budgetStatusLines } from './budget-status.ts'
 import { channelLines, hubLines, publicationLines } from './publication-lines.ts'
 import { replicaLines } from './replica-lines.ts'
 import { blockOf } from './status-block.ts'
@@ -223,6 +224,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...sourceLines(now, look),
     ...collisionLines(now),
     ...problemLines(now, look.all),
+    ...budgetStatusLines(now.budget, look),
   ]
 }
 

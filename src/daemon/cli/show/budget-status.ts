@@ -1,0 +1,37 @@
+import { isOverBudget, overlapLines, shortBudgetText } from '../../../sync/budget/budget-text.ts'
+import type { CatalogBudget, PackBudget } from '../../../sync/budget/catalog-budget.ts'
+import { printableLine } from '../../base/log-line.ts'
+import type { Paint } from '../colors.ts'
+
+/** The lines of a status about the context budget: one for all skills and one for each pack, with what is left out. */
+export function budgetStatusLines(
+  budget: CatalogBudget | undefined,
+  { all, paint }: { readonly all: boolean; readonly paint: Paint },
+): string[] {
+  if (budget === undefined || budget.skills === 0) return []
+  const packs = all ? budget.packs : mostPressing(budget.packs)
+  const lines = [budget, ...packs].map((one) => {
+    const text = printableLine(`  ${nameOf(one)}: ${shortBudgetText(one)}`)
+    return isOverBudget(one) ? paint('yellow', text) : text
+  })
+  const left = budget.packs.length - packs.length
+  return [
+    '',
+    'Context budget of agents:',
+    ...lines,
+    ...(left > 0 ? [`  ${left} more packs; --findings shows them`] : []),
+    ...overlapLines(budget).map((line) => `  - ${printableLine(line)}`),
+  ]
+}
+
+/** Those over their budget come first; the rest have the order of the configuration. */
+function mostPressing(packs: readonly PackBudget[]): readonly PackBudget[] {
+  return packs.toSorted((a, b) => Number(isOverBudget(b)) - Number(isOverBudget(a))).slice(0, SHOWN_PACKS)
+}
+
+/** As many as fit on a screen with the rest. */
+const SHOWN_PACKS = 5
+
+function nameOf(one: CatalogBudget | PackBudget): string {
+  return 'pack' in one ? `pack ${one.pack}` : 'all skills'
+}

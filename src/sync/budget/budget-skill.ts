@@ -1,0 +1,49 @@
+import { isForModels } from '../catalog/model-invocation.ts'
+import { comparePaths } from '../model/digest.ts'
+import { isInLists } from '../model/skill.ts'
+import type { Skill } from '../model/skill.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+
+/** A skill as a client lists it to a model before it loads anything. */
+export interface BudgetSkill {
+  /** Its place, unique in one listing: the path of its folder after the id of its source. */
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  /** The field `when_to_use`, which Claude Code lists after the description. */
+  readonly whenToUse?: string
+}
+
+/**
+ * The skill as clients list it. `undefined` if they do not: it is withheld, in no list, has no name, or is reserved for
+ * people (`disable-model-invocation`).
+ */
+export function budgetSkillOf(skill: Skill, id: string): BudgetSkill | undefined {
+  const { name, description = '', standing, frontmatter } = skill
+  const isListed = standing !== 'withheld' && isInLists(skill)
+  if (!isListed || name === undefined || !isForModels(skill)) return undefined
+  const whenToUse = frontmatter?.['when_to_use']
+  return {
+    id,
+    name: oneLine(name),
+    description: oneLine(description),
+    ...(typeof whenToUse === 'string' && { whenToUse: oneLine(whenToUse) }),
+  }
+}
+
+/** The listed skills of snapshots, in the order of their ids. `isOn` leaves out skills that are out of service. */
+export function budgetSkillsOf(
+  snapshots: readonly Pick<Snapshot, 'source' | 'skills'>[],
+  isOn: (source: string, skill: Skill) => boolean = () => true,
+): readonly BudgetSkill[] {
+  return snapshots
+    .flatMap(({ source, skills }) =>
+      skills.flatMap((skill) => (isOn(source, skill) ? (budgetSkillOf(skill, `${source}/${skill.path}`) ?? []) : [])),
+    )
+    .toSorted((a, b) => comparePaths(a.id, b.id))
+}
+
+/** A listing has one line for each skill. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim()
+}

@@ -1,0 +1,74 @@
+import type { BudgetSkill } from './budget-skill.ts'
+import { PRESENT_CLIENTS } from './client-rules.ts'
+import type { BudgetAllowance, BudgetClient } from './client-rules.ts'
+import { contextBudget } from './context-budget.ts'
+import type { BudgetTerms, Fate, ListedFate, ListingSize } from './context-budget.ts'
+import { overlapsIn } from './overlaps.ts'
+import type { Overlap } from './overlaps.ts'
+
+/** The context budget of a set of skills, as plain data: the `budget` of `--json`. */
+export interface BudgetSummary {
+  /** The number of skills that clients list. */
+  readonly skills: number
+  readonly clients: readonly ClientBudget[]
+  /** Pairs of skills with nearly the same description, the most alike first. */
+  readonly overlaps: readonly Overlap[]
+  /** False if there may be more overlaps: the search has limits. */
+  readonly allOverlaps: boolean
+}
+
+/** The listing of the skills in one client. */
+export interface ClientBudget {
+  readonly client: BudgetClient
+  /** The assumed context window in tokens; null if it is unknown. */
+  readonly window: number | null
+  readonly allowance: BudgetAllowance
+  /** The cost of the whole listing, in the unit of the allowance. */
+  readonly needs: number
+  /** The number of skills in the listing. */
+  readonly skills: number
+  readonly full: ListingSize
+  readonly shown: ListingSize
+  readonly fates: Readonly<Record<Fate, number>>
+  /** The skills that are not shown whole, in the order of the listing; the first `MOST_AFFECTED` of them. */
+  readonly affected: readonly ListedFate[]
+}
+
+/** The context budget of these skills. Without terms: that of each present client with an unknown window. */
+export function budgetSummary(
+  skills: readonly BudgetSkill[],
+  terms: readonly BudgetTerms[] = PRESENT_CLIENTS.map((client) => ({ client })),
+): BudgetSummary {
+  const { pairs, isComplete } = overlapsIn(skills)
+  return {
+    skills: skills.length,
+    clients: terms.map((one) => clientBudget(skills, one)),
+    overlaps: pairs,
+    allOverlaps: isComplete,
+  }
+}
+
+function clientBudget(skills: readonly BudgetSkill[], terms: BudgetTerms): ClientBudget {
+  const { client, window = null, allowance, needs, full, shown, skills: listed } = contextBudget(skills, terms)
+  const affected = listed.filter(({ fate }) => fate !== 'whole')
+  return {
+    client,
+    window,
+    allowance,
+    needs,
+    skills: listed.length,
+    full,
+    shown,
+    fates: countFates(listed),
+    affected: affected.slice(0, MOST_AFFECTED),
+  }
+}
+
+/** More rows help no reader, and a catalog can have a hundred thousand skills. */
+const MOST_AFFECTED = 1_000
+
+function countFates(listed: readonly ListedFate[]): Record<Fate, number> {
+  const fates: Record<Fate, number> = { whole: 0, shortened: 0, 'name-only': 0, omitted: 0 }
+  for (const { fate } of listed) fates[fate] += 1
+  return fates
+}
