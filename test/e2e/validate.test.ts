@@ -37,6 +37,7 @@ describe('skillsyncd validate', () => {
       expect.stringMatching(
         /^context budget {2}codex: \d+ of 8000 characters, about \d+ tokens; every description is listed$/,
       ),
+      'context budget  overlap: skills/sound and skills/warned share 100 % of their words',
       '3 skills, 2 pass, 1 error, 1 warning',
       '',
     ])
@@ -127,7 +128,35 @@ describe('skillsyncd validate', () => {
           rule: 'link-leaves-skill',
         }),
       ],
+      budget: expect.objectContaining({ skills: 3, overlaps: [expect.objectContaining({ likeness: 1 })] }),
     })
+  })
+
+  test('says which descriptions an agent drops, and fewer with a larger window', async () => {
+    const names = Array.from({ length: 30 }, (_, index) => `skill-${index + 10}`)
+    const described = (name: string): string =>
+      `Does ${name} ${'and what it says '.repeat(20)}. Use when ${name} is due.`
+    await using home = await homeWith(
+      Object.fromEntries(
+        names.map((name) => [`${name}/SKILL.md`, skillMd([`name: ${name}`, `description: ${described(name)}`])]),
+      ),
+    )
+
+    const [unknown, large, wrong] = [
+      await home.run('validate', 'skills'),
+      await home.run('validate', 'skills', '--json', '--window', '1000000'),
+      await home.run('validate', 'skills', '--window', '0'),
+    ]
+
+    expect(unknown.stdout).toMatch(
+      /claude-code: \d+ of 8000 characters, about \d+ tokens; 10 without description: skills\/skill-30, skills\/skill-31, skills\/skill-32 and 7 more\n/,
+    )
+    expect(unknown.stdout).toMatch(/codex: \d+ of 8000 characters, about \d+ tokens; 30 shortened: /)
+    expect([unknown.status, large.status, wrong.status]).toEqual([0, 0, 2])
+    expect(JSON.parse(large.stdout).budget.clients).toMatchObject([
+      { client: 'claude-code', window: 1_000_000, allowance: { unit: 'characters', limit: 40_000 }, affected: [] },
+      { client: 'codex', window: 1_000_000, allowance: { unit: 'tokens', limit: 20_000 }, affected: [] },
+    ])
   })
 
   test('--sarif has paths from where it is run, however the folder is named', async () => {

@@ -100,5 +100,8 @@ export class OutcomeApplier {
   }
 }
 
-/** Codes of holds that are known only after the candidate was fetched. */
+/**
+ * Codes of holds that are known only after the candidate was fetched. `budget-exceeded` is not among them: other sources
+ * decide about it too, so each pull judges it again.
+ */
 const NEEDS_CONTENT: ReadonlySet<SyncErrorCode> = new Set(['mass-deletion', 'disabled-returns', 'awaiting-approval'])

@@ -28,6 +28,7 @@ import type { PullActivity } from '../schedule/pull-activity.ts'
 import { throttleUpstream } from '../schedule/throttled-upstream.ts'
 import type { PullReport } from '../status/report.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
+import { overrunOf } from './budget-hold.ts'
 import type { CollectionTimes, StoreUse } from './collection-times.ts'
 import { DamagedSources } from './damaged-sources.ts'
 import { keptByLock } from './locked-snapshots.ts'
@@ -245,6 +246,7 @@ export class Puller implements AsyncDisposable {
         this.#parts.report.resolved(source, revision)
       },
       ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),
+      ...(this.#config.packBudgets.size > 0 && { budget: (next) => overrunOf(next, this.#parts) }),
     }
   }
 

@@ -31,15 +31,10 @@ export function budgetSkillOf(skill: Skill, id: string): BudgetSkill | undefined
   }
 }
 
-/** The listed skills of snapshots, in the order of their ids. `isOn` leaves out skills that are out of service. */
-export function budgetSkillsOf(
-  snapshots: readonly Pick<Snapshot, 'source' | 'skills'>[],
-  isOn: (source: string, skill: Skill) => boolean = () => true,
-): readonly BudgetSkill[] {
+/** The listed skills of snapshots, in the order of their ids. */
+export function budgetSkillsOf(snapshots: readonly Pick<Snapshot, 'source' | 'skills'>[]): readonly BudgetSkill[] {
   return snapshots
-    .flatMap(({ source, skills }) =>
-      skills.flatMap((skill) => (isOn(source, skill) ? (budgetSkillOf(skill, `${source}/${skill.path}`) ?? []) : [])),
-    )
+    .flatMap(({ source, skills }) => skills.flatMap((skill) => budgetSkillOf(skill, `${source}/${skill.path}`) ?? []))
     .toSorted((a, b) => comparePaths(a.id, b.id))
 }
 

@@ -25,30 +25,36 @@ export type PackBudgetLimits = ReadonlyMap<string, BudgetTerms>
 
 /** Works out the budget of a catalog. */
 export function catalogBudget(
-  catalog: BudgetedCatalog,
+  { snapshots, sources }: Pick<Catalog, 'snapshots' | 'sources'>,
   packs: readonly Pack[],
   limits: PackBudgetLimits,
 ): CatalogBudget {
+  const disabled = new Map<string, ReadonlySet<string>>(sources.map(([id, ...paths]) => [id, new Set(paths)]))
+  const inService = snapshots.map((snapshot) => ({ snapshot, disabled: disabled.get(snapshot.source) ?? NONE }))
   return {
-    ...budgetSummary(listedSkillsOf(catalog)),
+    ...budgetSummary(listedIn(inService)),
     packs: packs.map((pack) => {
       const limit = limits.get(pack.id)
-      const summary = budgetSummary(listedSkillsOf(catalog, pack), limit && [limit])
+      const summary = budgetSummary(listedIn(inService, pack), limit && [limit])
       return { pack: pack.id, isLimited: limit !== undefined, ...summary }
     }),
   }
 }
 
-/** What is served, and the folders of disabled skills. */
-export type BudgetedCatalog = Pick<Catalog, 'snapshots' | 'sources'>
+const NONE: ReadonlySet<string> = new Set()
 
-/** The skills of a catalog that clients list, or those of one pack. Disabled skills are left out. */
-export function listedSkillsOf({ snapshots, sources }: BudgetedCatalog, pack?: Pack): readonly BudgetSkill[] {
-  const disabled = new Map<string, ReadonlySet<string>>(sources.map(([id, ...paths]) => [id, new Set(paths)]))
-  const chosen = pack === undefined ? snapshots : snapshots.map((snapshot) => packedPart(snapshot, pack))
-  return budgetSkillsOf(chosen, (source, { path }) => disabled.get(source)?.has(path) !== true)
+/** A snapshot, with the folders of its disabled skills. */
+export interface SnapshotInService {
+  readonly snapshot: Snapshot
+  readonly disabled: { has(path: string): boolean }
 }
 
-function packedPart(snapshot: Snapshot, pack: Pack): Pick<Snapshot, 'source' | 'skills'> {
-  return { source: snapshot.source, skills: [...packedIn(snapshot, pack)] }
+/** The skills in service that clients list, or those of one pack. */
+export function listedIn(inService: readonly SnapshotInService[], pack?: Pack): readonly BudgetSkill[] {
+  return budgetSkillsOf(
+    inService.map(({ snapshot, disabled }) => {
+      const skills = pack === undefined ? snapshot.skills : [...packedIn(snapshot, pack)]
+      return { source: snapshot.source, skills: skills.filter(({ path }) => !disabled.has(path)) }
+    }),
+  )
 }

@@ -70,6 +70,16 @@ export function contextBudget(skills: readonly BudgetSkill[], terms: BudgetTerms
   }
 }
 
+/** The cost of the whole listing of these skills, in the unit of the allowance. */
+export function listingCost(skills: readonly BudgetSkill[], terms: BudgetTerms): number {
+  const rule = CLIENT_RULES[terms.client]
+  return totalOf(
+    skills.map((skill) => lineOf(skill, rule)),
+    'full',
+    allowanceOf(terms).unit,
+  )
+}
+
 /** The allowance under these terms. */
 export function allowanceOf({ client, window, characters }: BudgetTerms): BudgetAllowance {
   return characters === undefined ? CLIENT_RULES[client].allowance(window) : { unit: 'characters', limit: characters }

@@ -11,6 +11,7 @@ export type SyncErrorCode =
   | 'tag-moved'
   | 'history-rewritten'
   | 'mass-deletion'
+  | 'budget-exceeded'
   | 'default-branch-moved'
   | 'disabled-returns'
   | 'awaiting-approval'
@@ -159,6 +160,7 @@ const AWAITING_DECISION: ReadonlySet<SyncErrorCode> = new Set([
   'history-rewritten',
   'default-branch-moved',
   'mass-deletion',
+  'budget-exceeded',
   'disabled-returns',
   'awaiting-approval',
 ])
@@ -189,6 +191,7 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'tag-moved': false,
   'history-rewritten': false,
   'mass-deletion': false,
+  'budget-exceeded': false,
   'revision-unverified': false,
   'lock-mismatch': false,
   'not-stored': false,
@@ -232,6 +235,7 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'tag-moved': `${LOOK}, then ${DECIDE}; where the lock is followed, skillsyncd update SOURCE`,
   'history-rewritten': `${LOOK}, then ${DECIDE}; where the lock is followed, skillsyncd update SOURCE`,
   'mass-deletion': `${LOOK}; if the deletion is meant, ${APPROVE}`,
+  'budget-exceeded': `${LOOK}, then ${APPROVE}; or raise \`budget\` of the pack`,
   'default-branch-moved': `${LOOK}; name the branch that is meant in \`ref\`, or ${APPROVE}`,
   'disabled-returns': `${LOOK}, then ${DECIDE}; skillsyncd enable lets the skill itself be served again`,
   'awaiting-approval': `${LOOK}, then ${DECIDE}`,

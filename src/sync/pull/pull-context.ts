@@ -37,6 +37,8 @@ export interface PullContext {
   readonly fallback?: Fallback
   /** Returns the operator's reason not to serve a candidate. All skills of the candidate are in the store. */
   readonly gate?: (next: Snapshot, earlier: Snapshot | undefined, signal: AbortSignal) => Promise<SyncError | undefined>
+  /** Returns the reason to hold a candidate that takes a pack over its limit. Absent if no pack has one. */
+  readonly budget?: (next: Snapshot) => SyncError | undefined
   /** Called with a revision that is not the served one, before anything of it is fetched. */
   readonly onResolved?: (revision: Revision) => void
 }

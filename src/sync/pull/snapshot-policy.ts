@@ -15,7 +15,10 @@ import { followedBefore, offeredCount } from './followed-ref.ts'
 import { revisionText } from './move-policy.ts'
 import type { OpenPull, SurveyedPull } from './pull-context.ts'
 
-/** Holds a commit for what the survey found: deleted skills, disabled ones that return, or a branch that went back. */
+/**
+ * Holds a commit for what the survey found: deleted skills, disabled ones that return, a pack over its limit, or a branch
+ * that went back.
+ */
 export async function judgeSnapshot(pull: OpenPull & SurveyedPull): Promise<Waiting | undefined> {
   const { source, orders, io, snapshot, rewritten } = pull
   const { revision } = snapshot
@@ -23,6 +26,7 @@ export async function judgeSnapshot(pull: OpenPull & SurveyedPull): Promise<Wait
   const hold =
     massDeletion(source, followedBefore(pull), snapshot) ??
     disabledReturns(io.store.decisions.disabled, snapshot) ??
+    io.budget?.(snapshot) ??
     (rewritten === false ? undefined : await wentBack(pull))
   return hold && { kind: 'held', revision, reason: holdReasonOf(hold) }
 }

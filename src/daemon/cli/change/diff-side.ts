@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
+import { budgetSkillOf, budgetSkillsOf } from '../../../sync/budget/budget-skill.ts'
+import type { BudgetSkill } from '../../../sync/budget/budget-skill.ts'
 import { skillsToLock } from '../../../sync/decisions/lock.ts'
-import type { Lock, LockedSkill } from '../../../sync/decisions/lock.ts'
+import type { Lock, LockEntry, LockedSkill } from '../../../sync/decisions/lock.ts'
 import type { Revision } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
@@ -29,19 +31,23 @@ export interface DiffContents {
   readonly skills: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
   /** The digest of the docs. */
   readonly docs: string | undefined
+  /** The skills as agents list them. Absent for a lock, which has no descriptions, unless they are known by digest. */
+  readonly listed?: readonly BudgetSkill[]
 }
 
 /** The side with this name: `lock`, `served`, `upstream`, the number of a generation, or the path of a lock file. */
 export async function sideOf(name: string, ids: readonly SourceId[], context: Context, config: Config): Promise<Side> {
   switch (name) {
     case 'lock':
-      return ofLock(await expectedLock(lockFileOf(config)))
+      return ofLock(await expectedLock(lockFileOf(config)), await servedSnapshots(config))
     case 'served':
-      return servedSide(config)
+      return ofSnapshots(await servedSnapshots(config))
     case 'upstream':
       return upstream(ids, context, config)
     default:
-      return /^\d+$/.test(name) ? generation(Number(name), config) : ofLock(await expectedLock(resolve(name)))
+      return /^\d+$/.test(name)
+        ? generation(Number(name), config)
+        : ofLock(await expectedLock(resolve(name)), await servedSnapshots(config))
   }
 }
 
@@ -51,14 +57,22 @@ async function expectedLock(file: string): Promise<Lock> {
   throw new SyncError('lock-mismatch', `Cannot compare with the lock "${file}": there is none`)
 }
 
-function ofLock({ sources }: Lock): Side {
-  return sources
+/** A lock has the descriptions of served skills with the locked digests. */
+function ofLock({ sources }: Lock, served: readonly Snapshot[]): Side {
+  return new Map([...sources].map(([id, entry]) => [id, { ...entry, ...listedByDigest(entry, served) }]))
 }
 
-async function servedSide(config: Config): Promise<Side> {
+function listedByDigest({ skills }: LockEntry, served: readonly Snapshot[]): Pick<DiffContents, 'listed'> {
+  const byDigest = new Map(served.flatMap((one) => one.skills.map((skill) => [skill.digest, skill] as const)))
+  const known = [...skills].map(([path, { digest }]) => ({ path, skill: byDigest.get(digest) }))
+  if (known.some(({ skill }) => skill === undefined)) return {}
+  return { listed: known.flatMap(({ path, skill }) => (skill && budgetSkillOf(skill, path)) ?? []) }
+}
+
+async function servedSnapshots(config: Config): Promise<readonly Snapshot[]> {
   using store = await Store.openExisting(config.state)
-  if (store === undefined) return new Map()
-  return ofSnapshots((await currentCatalog(store, idsOf(config), admissionOf(config))).snapshots)
+  if (store === undefined) return []
+  return (await currentCatalog(store, idsOf(config), admissionOf(config))).snapshots
 }
 
 async function generation(number: number, config: Config): Promise<Side> {
@@ -75,7 +89,8 @@ function ofSnapshots(snapshots: readonly Snapshot[]): Side {
 
 /** The content of a snapshot's source. */
 export function diffContentsOf(snapshot: Snapshot): DiffContents {
-  return { revision: snapshot.revision, skills: skillsToLock(snapshot), docs: snapshot.docs?.digest }
+  const listed = budgetSkillsOf([snapshot])
+  return { revision: snapshot.revision, skills: skillsToLock(snapshot), docs: snapshot.docs?.digest, listed }
 }
 
 async function upstream(ids: readonly SourceId[], context: Context, config: Config): Promise<Side> {

@@ -1,3 +1,5 @@
+import { budgetDeltas, deltaText } from '../../../sync/budget/budget-delta.ts'
+import type { BudgetDelta } from '../../../sync/budget/budget-delta.ts'
 import { docsChange, skillChanges } from '../../../sync/decisions/lock.ts'
 import type { SkillChange } from '../../../sync/decisions/lock.ts'
 import { comparePaths } from '../../../sync/model/digest.ts'
@@ -93,6 +95,8 @@ type End =
       readonly skills: readonly Change[]
       /** The change of the docs, if any. */
       readonly docs?: SkillChange['change']
+      /** The change of the listing of the source in agents. Absent if one side's descriptions are not known. */
+      readonly budget?: readonly BudgetDelta[]
     }
 
 interface Change {
@@ -120,8 +124,26 @@ function endOf(source: SourceId, before: SideSource | undefined, after: SideSour
   const [from, to] = [contentsIn(before), contentsIn(after)]
   const docs = docsChange(from?.docs, to?.docs)
   const skills = changesOf(from?.skills, to?.skills)
-  return { source, from: from?.revision, to: to?.revision, skills, ...(docs !== undefined && { docs }) }
+  const budget = budgetBetween(from, to)
+  return {
+    source,
+    from: from?.revision,
+    to: to?.revision,
+    skills,
+    ...(docs !== undefined && { docs }),
+    ...(budget !== undefined && { budget }),
+  }
 }
+
+/** A side without the source lists nothing of it. */
+function budgetBetween(
+  from: Pick<DiffContents, 'listed'> = NOTHING_LISTED,
+  to: Pick<DiffContents, 'listed'> = NOTHING_LISTED,
+): readonly BudgetDelta[] | undefined {
+  return from.listed === undefined || to.listed === undefined ? undefined : budgetDeltas(from.listed, to.listed)
+}
+
+const NOTHING_LISTED = { listed: [] }
 
 function contentsIn(side: SideSource | undefined): DiffContents | undefined {
   return side === undefined || 'failure' in side ? undefined : side
@@ -224,7 +246,10 @@ export async function printDifferences(context: Context, ends: readonly End[], t
       const text = await textOf(skill, texts)
       printLines(context, [lineOf(skill)].concat(text.map((line) => `    ${paintChange(line, paint)}`)))
     }
-    if (!('failure' in end) && end.docs !== undefined) printLines(context, [`  ${end.docs.padEnd(7)} the docs folder`])
+    if ('failure' in end) continue
+    if (end.docs !== undefined) printLines(context, [`  ${end.docs.padEnd(7)} the docs folder`])
+    if (end.budget !== undefined && end.budget.length > 0)
+      printLines(context, [`  context budget: ${deltaText(end.budget)}`])
   }
 }
 
