@@ -81,6 +81,7 @@ export class PageData implements AsyncDisposable {
       problems: () => this.#problemsNow(),
       alarms: () => this.#now().alarms,
       misfits: () => this.#misfitsNow(),
+      packBudgets: parts.config.packBudgets,
       history: () => this.#history(),
       lastChanges: () => this.#moments.read(),
       compare: (from, to) => this.#compare(from, to),

@@ -35,7 +35,8 @@ export async function catalogView(view: View, name: string): Promise<PageBody> {
     content: html`<h1>${isolateText(name)}</h1>
       <p class="lead">
         Every skill is pinned to a commit and has a digest. Clients connect to <code>${view.address}/mcp</code>;
-        <a href="${up}connect">here is how</a>.
+        <a href="${up}connect">here is how</a>. What agents list of them is their
+        <a href="${up}budget">context budget</a>.
       </p>
       ${findForm(view, query)}
       <div id="found" data-live>

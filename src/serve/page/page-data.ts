@@ -1,4 +1,5 @@
 import type { Diagnostic } from '../../base/diagnostic.ts'
+import type { PackBudgetLimits } from '../../sync/budget/catalog-budget.ts'
 import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Tally } from '../../sync/model/snapshot.ts'
@@ -23,6 +24,8 @@ export interface PageHost {
   readonly alarms: () => readonly HubDiagnostic[]
   /** The problems between skills with a contract, except those that would name an unlisted skill. */
   readonly misfits: () => readonly MisfitDiagnostic[]
+  /** The limits of packs for their listing in an agent. */
+  readonly packBudgets: PackBudgetLimits
   /** The stored generations, newest first. `undefined` if they cannot be read now. */
   readonly history: () => Promise<readonly PageGeneration[] | undefined>
   /**

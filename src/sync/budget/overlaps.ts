@@ -25,9 +25,15 @@ export interface Overlaps {
  */
 export function overlapsIn(skills: readonly BudgetSkill[]): Overlaps {
   const sorted = skills.toSorted((a, b) => comparePaths(a.id, b.id))
-  const search = new OverlapSearch(rarityIn(sorted))
-  for (const skill of sorted) search.add(skill)
+  const described = sorted.map(({ id, name, ...texts }) => ({ side: { id, name }, words: wordsOf(texts) }))
+  const search = new OverlapSearch(rarityIn(described))
+  for (const { side, words } of described) search.add(side, words)
   return search.result
+}
+
+interface Described {
+  readonly side: OverlapSide
+  readonly words: readonly string[]
 }
 
 const LEAST_LIKENESS = 0.8
@@ -40,13 +46,13 @@ const MOST_COMPARISONS = 200_000
 const MOST_PAIRS = 1_000
 
 /** The number of descriptions with each word. */
-function rarityIn(skills: readonly BudgetSkill[]): ReadonlyMap<string, number> {
+function rarityIn(all: readonly Described[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>()
-  for (const skill of skills) for (const word of wordsOf(skill)) counts.set(word, (counts.get(word) ?? 0) + 1)
+  for (const { words } of all) for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
   return counts
 }
 
-function wordsOf({ description, whenToUse = '' }: BudgetSkill): readonly string[] {
+function wordsOf({ description, whenToUse = '' }: Pick<BudgetSkill, 'description' | 'whenToUse'>): readonly string[] {
   const words = `${description} ${whenToUse}`.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
   return [...new Set(words.slice(0, MOST_WORDS))]
 }
@@ -69,10 +75,10 @@ class OverlapSearch {
     this.#counts = counts
   }
 
-  add(skill: BudgetSkill): void {
-    const words = this.#rarestFirst(wordsOf(skill))
-    if (words.length < LEAST_WORDS) return
-    const indexed = { side: { id: skill.id, name: skill.name }, words: new Set(words) }
+  add(side: OverlapSide, unordered: readonly string[]): void {
+    if (unordered.length < LEAST_WORDS) return
+    const words = this.#rarestFirst(unordered)
+    const indexed = { side, words: new Set(words) }
     const key = words.join(' ')
     const equal = this.#byWords.get(key)
     if (equal !== undefined) return this.#found(equal, indexed, 1)

@@ -10,9 +10,9 @@ export interface TextSize {
 export type BudgetUnit = 'characters' | 'tokens'
 
 export function sizeOf(text: string): TextSize {
-  let characters = 0
-  for (const _ of text) characters += 1
-  return { characters, bytes: Buffer.byteLength(text) }
+  const bytes = Buffer.byteLength(text)
+  // Counting code points takes much longer, and ASCII is the usual case.
+  return { characters: bytes === text.length ? bytes : Array.from(text).length, bytes }
 }
 
 export function joinSizes({ characters, bytes }: TextSize, other: TextSize): TextSize {

@@ -14,6 +14,7 @@ import type { Registry } from '../../registry.ts'
 import type { SignIn } from '../../sign-in.ts'
 import { WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
+import { budgetView } from '../budget/budget-view.ts'
 import { catalogView } from '../catalog-view.ts'
 import { changesView } from '../changes-view.ts'
 import { connectView } from '../connect-view.ts'
@@ -200,6 +201,7 @@ export function pagesOf(title: string): Readonly<Record<string, Draw>> {
     '/changes': ofEverything(changesOrPending),
     '/problems': ofEverything(problemsView),
     '/connect': connectView,
+    '/budget': budgetView,
   }
 }
 

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Principal } from '../../../../src/serve/principal.ts'
+import { Repository } from '../../../support/git/repository.ts'
+import { serve } from '../../../support/served.ts'
+import type { Served } from '../../../support/served.ts'
+import { ask } from '../../http/ask.ts'
+
+const skill = (name: string, description: string): string =>
+  `---\nname: ${name}\ndescription: ${description}\n---\nthe text of ${name}\n`
+
+const long = (about: string): string => `About ${about} ${'and what is known of it '.repeat(25)}`.trim()
+const NAMES = Array.from({ length: 14 }, (_, index) => `skill-${index + 10}`)
+
+const FILES = {
+  ...Object.fromEntries(NAMES.map((name) => [`a/${name}/SKILL.md`, skill(name, long(name))])),
+  'b/small/SKILL.md': skill('small', 'Does a small thing. Use when a small thing is due.'),
+  'b/tiny/SKILL.md': skill('tiny', 'Does a small thing. Use when a small thing is due.'),
+  'secret/quiet/SKILL.md': skill('quiet', long('quiet')),
+}
+
+describe('the context budget on the page', () => {
+  let repository: Repository
+  let served: Served
+  let reader: Pick<Principal, 'packs'>
+  beforeAll(async () => {
+    repository = await Repository.create()
+    await repository.commit(FILES)
+    served = await serve(repository, {
+      source: ["unlisted: ['secret/**']"],
+      config: [
+        'packs: [{ id: small, include: [{ path: b/* }], budget: 500 }, { id: large, include: [{ path: a/* }] }]',
+      ],
+      access: {
+        isTokenRequired: true,
+        authenticate: async () => ({ id: 'ada', scopes: new Set(['page']), ...reader }),
+      },
+    })
+  })
+  beforeEach(() => {
+    reader = {}
+  })
+  afterAll(async () => {
+    await served[Symbol.asyncDispose]()
+    await repository[Symbol.asyncDispose]()
+  })
+  const page = async (): Promise<string> => {
+    const { text } = await ask(served.http.url, '/budget', { headers: { authorization: 'Bearer x' } })
+    return text.replaceAll(/\s+/g, ' ')
+  }
+
+  test('has the figures of all skills and of each pack, and the skills that lose their description', async () => {
+    const text = await page()
+
+    expect(text).toContain('<h2>All skills</h2>')
+    expect(text).toMatch(/<span class="warn">\d+ of 8000 characters<\/span>, about \d+ tokens/)
+    expect(text).toMatch(/<bdi>fx\/a\/skill-23<\/bdi>: its description \(\d+ characters\) is dropped/)
+    expect(text).toMatch(/<bdi>fx\/a\/skill-10<\/bdi>: \d+ of \d+ characters/)
+    expect(text).toMatch(
+      /<h2>Pack small<\/h2>\s*<p class="quiet small">\s*2 skills, with a limit that holds commits\s*<\/p>/,
+    )
+    expect(text).toMatch(/<span class="good">\d+ of 500 characters<\/span>/)
+    expect(text).toContain('overlap: fx/b/small and fx/b/tiny share 100 % of their words')
+    expect(text).not.toContain('quiet</bdi>')
+  })
+
+  test('has for a reader of a pack the skills of that pack alone, and no limit of it', async () => {
+    reader = { packs: new Set(['small']) }
+
+    const text = await page()
+
+    expect(text).toMatch(/<h2>All skills<\/h2>\s*<p class="quiet small">\s*2 skills\s*<\/p>/)
+    expect(text).not.toMatch(/Pack |skill-10|of 500/)
+  })
+})
