@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { pulled } from './handling.ts'
+import { pulled, skill } from './handling.ts'
 import type { Handling, Handlings } from './handling.ts'
 import type { ShellHome } from './shell-home.ts'
 
@@ -32,6 +32,16 @@ const TOKEN: Handling = { says: /[\w-]{30,}/ }
 
 export const CLIENTS: Handlings = {
   'skillsyncd link': { before: hubOn('folders'), says: /claude-code/ },
+  'skillsyncd validate skills --window 200000': {
+    before: async ({ path }) => {
+      for (const name of ['one', 'two']) {
+        await mkdir(join(path, 'skills', name), { recursive: true })
+        await writeFile(join(path, 'skills', name, 'SKILL.md'), skill(name, `# ${name}`))
+      }
+    },
+    says: /context budget {2}claude-code: \d+ of 8000 characters/,
+  },
+  'skillsyncd diff served upstream': { says: /no difference/ },
   'skillsyncd link claude-code': fills('.claude/skills'),
   'skillsyncd link codex --project ~/work': {
     before: async ({ path }) => mkdir(join(path, 'work')),
