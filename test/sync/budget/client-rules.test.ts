@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { contextBudget } from '../../../src/sync/budget/context-budget.ts'
+import { skillsOfLengths } from './fixture-skills.ts'
+
+test('Claude Code drops every description after the first that does not fit, also one that would fit', () => {
+  const skills = skillsOfLengths([100, 300, 50])
+  const names = skills.reduce((sum, { name }) => sum + `- ${name}\n`.length, 0)
+
+  const { skills: listed } = contextBudget(skills, { client: 'claude-code', characters: names + 102 + 60 })
+
+  expect(listed.map(({ fate }) => fate)).toEqual(['whole', 'name-only', 'name-only'])
+})
+
+test('Claude Code lists `when_to_use` after the description, and cuts both together at 1,536 characters', () => {
+  const [skill] = skillsOfLengths([1_000])
+  const described = { ...skill!, whenToUse: 'When it is due. '.repeat(40).trim() }
+
+  const { skills: listed, full } = contextBudget([described], { client: 'claude-code', window: 1_000_000 })
+
+  expect(listed).toMatchObject([{ fate: 'shortened', length: 1_000 + 1 + described.whenToUse.length, kept: 1_536 }])
+  expect(full.characters).toBe(`- ${described.name}: \n`.length + 1_536)
+})
+
+test('Codex ends a description of over 1,024 characters with three dots, and does not list `when_to_use`', () => {
+  const [skill] = skillsOfLengths([1_500])
+  const described = { ...skill!, whenToUse: 'When it is due.' }
+
+  const { skills: listed, full } = contextBudget([described], { client: 'codex', window: 1_000_000 })
+
+  expect(listed).toMatchObject([{ fate: 'shortened', length: 1_500, kept: 1_024 }])
+  expect(full.characters).toBe(`- ${described.name}:  (file: r0/${described.name}/SKILL.md)\n`.length + 1_024)
+})
+
+test('a description of 1,024 characters is whole in Codex, and characters outside of the first plane count once', () => {
+  const [skill] = skillsOfLengths([0])
+
+  const { skills: listed } = contextBudget([{ ...skill!, description: '😀'.repeat(1_024) }], {
+    client: 'codex',
+    window: 1_000_000,
+  })
+
+  expect(listed).toMatchObject([{ fate: 'whole', length: 1_024, kept: 1_024 }])
+})
