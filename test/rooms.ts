@@ -172,7 +172,16 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/marketplace',
   ],
   'serve/page/budget': ['base', 'base/text', 'sync/budget', 'sync/catalog', 'serve/page'],
-  'serve/page/skill': ['base', 'base/text', 'sync/model', 'sync/catalog', 'serve', 'serve/mcp/tools', 'serve/page'],
+  'serve/page/skill': [
+    'base',
+    'base/text',
+    'sync/skill-md',
+    'sync/model',
+    'sync/catalog',
+    'serve',
+    'serve/mcp/tools',
+    'serve/page',
+  ],
   'serve/http/server': ['base', 'serve', 'serve/mcp/rpc', 'serve/mcp/core'],
   'serve/http/access': ['serve', 'serve/http/server'],
   'serve/http/mcp': [
@@ -909,6 +918,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'daemon/cli/doctor': [
     'base',
     'base/text',
+    'sync/skill-md',
     'sync/model',
     'sync/catalog',
     'sync/store/files',

@@ -16,6 +16,8 @@ import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { currentCatalog } from '../../sync/pull/generation-catalog.ts'
 import type { Contract } from '../../sync/skill-md/contract/contract.ts'
+import { lifecycleOf } from '../../sync/skill-md/lifecycle.ts'
+import type { Lifecycle } from '../../sync/skill-md/lifecycle.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import { Store } from '../../sync/store/store.ts'
 import { configuredIn, idsOf } from '../config/config.ts'
@@ -53,6 +55,8 @@ export interface SkillRow {
   readonly name: string | undefined
   readonly description: string | undefined
   readonly standing: Standing
+  /** The author's statements about its life, from `metadata` in its frontmatter. Absent if there are none. */
+  readonly lifecycle?: Lifecycle
   /** The ids of the packs that it belongs to. */
   readonly packs: readonly string[]
   /** The plugins of the marketplace in its repository that it belongs to: the first of them; absent if there are none. */
@@ -196,6 +200,7 @@ interface RowFacts {
 
 function rowOf(skill: Skill, { source, revision, id, decided }: RowFacts): SkillRow {
   const { path, name, description, standing, digest, size, contract, findings, servedPath } = skill
+  const lifecycle = lifecycleOf(skill.frontmatter)
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
   return {
     source,
@@ -218,6 +223,7 @@ function rowOf(skill: Skill, { source, revision, id, decided }: RowFacts): Skill
     })),
     ...(skill.upstream !== undefined && { upstream: skill.upstream.uri }),
     ...(contract !== undefined && { contract }),
+    ...(Object.keys(lifecycle).length > 0 && { lifecycle }),
     findings,
   }
 }

@@ -4,6 +4,7 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { packedIn } from '../../sync/catalog/pack.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import { lifecycleOf } from '../../sync/skill-md/lifecycle.ts'
 import { contentMoment, refText, shortCommit, sizeText } from './format.ts'
 import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
@@ -181,6 +182,7 @@ function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, view: View
       ${moment === undefined ? EMPTY_HTML : html`<span>${contentMoment(moment, host.now())}</span>`}
       ${snapshot === undefined ? EMPTY_HTML : html`<span>${commitText(snapshot, view)}</span>`}
       <span>${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</span>
+      ${lifecycleOf(entry.frontmatter).deprecated === undefined ? EMPTY_HTML : html`<span class="warn">deprecated</span>`}
       ${skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}
     </div>
     ${placesOf(entry, catalog, up)}

@@ -64,6 +64,15 @@ export function diagnosticsAmong(
   return atOnce(diagnosticsBetween(declared, most))
 }
 
+/**
+ * Missing dependencies and cycles among skills that name each other in `metadata`. The `id` of each is its name, and a
+ * name stands for all skills that have it: several may.
+ */
+export function nameDiagnosticsAmong(declared: readonly ContractNeighbor[]): ContractDiagnostic[] {
+  const owners = byId(declared)
+  return [...few(unmet(owners, 'name'), MOST_OF_A_CODE), ...atOnce(describingCycles(owners))]
+}
+
 function* diagnosticsBetween(declared: readonly ContractNeighbor[], most: number): Steps<ContractDiagnostic[]> {
   if (declared.length === 0) return []
   const owners = byId(declared)
@@ -122,13 +131,13 @@ function clashes(owners: Owners): ContractDiagnostic[] {
 }
 
 /** At most one per id, whatever the number of its dependencies: a frontmatter has room for ten thousand ids. */
-function unmet(owners: Owners): ContractDiagnostic[] {
+function unmet(owners: Owners, what: 'id' | 'name' = 'id'): ContractDiagnostic[] {
   return [...owners].flatMap(([id, all]) => {
     const isUnmet = (target: string): boolean => !owners.has(target)
     const targets = [...new Set(all.flatMap(({ dependsOn }) => dependsOn.filter(isUnmet)))]
     if (targets.length === 0) return []
     const wanting = all.filter(({ dependsOn }) => dependsOn.some(isUnmet))
-    const which = targets.length === 1 ? 'that id' : 'those ids'
+    const which = targets.length === 1 ? `that ${what}` : `those ${what}s`
     const message = `"${id}" depends on ${firstNames(targets, shownValue)}, and no skill that is served has ${which}: ${places(wanting)}`
     return [diagnostic('dependency-missing', message, wanting)]
   })

@@ -8,6 +8,7 @@ import { contentKeyOf, isInLists } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { withHiddenEscaped, withoutHidden } from '../skill-md/hidden-unicode.ts'
+import { lifecycleOf, listedDescription } from '../skill-md/lifecycle.ts'
 import type { Catalog } from './catalog.ts'
 import { isForModels } from './model-invocation.ts'
 
@@ -19,7 +20,10 @@ export interface Offered {
   readonly skill: Skill
   /** The name in the frontmatter without invisible characters; the name of the folder if there is none. */
   readonly name: string
-  /** The description in the frontmatter without invisible characters; the fault of the skill if there is none. */
+  /**
+   * The description in the frontmatter without invisible characters, after the deprecation if the skill declares one;
+   * the fault of the skill if there is no description.
+   */
   readonly description: string
   /** The URI of its SKILL.md; `undefined` if it has none. */
   readonly uri: string | undefined
@@ -178,7 +182,8 @@ function saidOf(source: SourceId, skill: Skill): Pick<Offered, 'name' | 'descrip
   // Other findings, of links or files, may come before it.
   const finding = skill.findings.find(({ rule }) => rule === 'frontmatter-invalid') ?? skill.findings[0]
   const { name = folderNameOf({ source, skill }), description = `It has no description: ${finding?.message}` } = skill
-  return { name: withoutHidden(name), description: withoutHidden(description) }
+  const listed = listedDescription(withoutHidden(description), lifecycleOf(skill.frontmatter))
+  return { name: withoutHidden(name), description: listed }
 }
 
 function* naming(all: readonly Unnamed[]): Steps<readonly Offered[]> {

@@ -3,6 +3,7 @@ import type { ContractFault } from '../skill-md/contract/contract-error.ts'
 import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
 import { readContract } from '../skill-md/contract/read-contract.ts'
 import type { ContractReading } from '../skill-md/contract/read-contract.ts'
+import { lifecycleOf } from '../skill-md/lifecycle.ts'
 import type { FrontmatterPath } from '../skill-md/skill-diagnostic.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
@@ -49,6 +50,19 @@ export function contractDeclarationOf(skill: Authored): Declaration | undefined 
     file: joinPath(skill.path, skill.documentName),
     idPlace: keyPlace(skill, [CONTRACT_KEY, 'id']),
     dependsOnPlace: keyPlace(skill, [CONTRACT_KEY, 'depends_on']),
+  }
+}
+
+/** The dependencies in `metadata`, which are names. `undefined` for a skill without a name. */
+export function namedDeclarationOf(skill: Authored): Declaration | undefined {
+  const id = skill.frontmatter?.['name']
+  if (typeof id !== 'string') return undefined
+  return {
+    id,
+    dependsOn: lifecycleOf(skill.frontmatter).dependsOn ?? [],
+    file: joinPath(skill.path, skill.documentName),
+    idPlace: keyPlace(skill, ['name']),
+    dependsOnPlace: keyPlace(skill, ['metadata', 'depends_on']),
   }
 }
 

@@ -1,5 +1,6 @@
-import { diagnosticsAmong } from '../catalog/contract-diagnostics.ts'
+import { diagnosticsAmong, nameDiagnosticsAmong } from '../catalog/contract-diagnostics.ts'
 import type { ContractDiagnostic } from '../catalog/contract-diagnostics.ts'
+import type { Declaration } from './contract-rules.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
 import { inOrder } from './lint-skill.ts'
 import type { Judged, Validation } from './lint.ts'
@@ -10,29 +11,36 @@ interface Named {
   readonly validation: Validation
 }
 
-/** The validations, with the problems between all contract skills in them. */
+/** The validations, with the problems between all skills in them. */
 export function withNeighbours(all: readonly Named[]): Validation[] {
-  const declared = all.flatMap(({ source, validation }) =>
-    validation.skills.flatMap(({ path, declared: own }) =>
-      own === undefined ? [] : [{ ...own, source, path, isListed: true }],
-    ),
-  )
-  const diagnostics = diagnosticsAmong(declared)
+  const byContract = diagnosticsAmong(neighborsIn(all, ({ declared }) => declared))
+  const byName = nameDiagnosticsAmong(neighborsIn(all, ({ needs }) => needs))
   return all.map(({ source, validation }) => {
     const skills = validation.skills.map((skill) => {
-      const more = diagnostics.flatMap((diagnostic) => diagnosticsOf(diagnostic, source, skill))
+      const { path, declared, needs } = skill
+      const isOwn = ({ skills: about }: ContractDiagnostic): boolean =>
+        about.some((one) => one.source === source && one.path === path)
+      const more = [
+        ...byContract.filter(isOwn).flatMap((diagnostic) => placedIn(declared, diagnostic)),
+        ...byName.filter(isOwn).flatMap((diagnostic) => placedIn(needs, diagnostic)),
+      ]
       return more.length === 0 ? skill : { ...skill, diagnostics: inOrder([...skill.diagnostics, ...more]) }
     })
     return { ...validation, skills }
   })
 }
 
-function diagnosticsOf(
-  { code, message, skills }: ContractDiagnostic,
-  source: string,
-  { path, declared }: Judged,
-): LintDiagnostic[] {
-  if (declared === undefined || !skills.some((skill) => skill.source === source && skill.path === path)) return []
+function neighborsIn(all: readonly Named[], declarationOf: (skill: Judged) => Declaration | undefined) {
+  return all.flatMap(({ source, validation }) =>
+    validation.skills.flatMap((skill) => {
+      const declared = declarationOf(skill)
+      return declared === undefined ? [] : [{ ...declared, source, path: skill.path, isListed: true }]
+    }),
+  )
+}
+
+function placedIn(declared: Declaration | undefined, { code, message }: ContractDiagnostic): LintDiagnostic[] {
+  if (declared === undefined) return []
   const place = code === 'id-clash' ? declared.idPlace : declared.dependsOnPlace
   return [{ code, path: declared.file, place, message }]
 }

@@ -14,6 +14,7 @@ export type AuthorCode =
   | 'allowed-tools-not-text'
   | 'allowed-tools-list'
   | 'tags-in-text'
+  | 'lifecycle-invalid'
   | 'field-empty'
   | 'yaml-ambiguous'
   | 'yaml-number'

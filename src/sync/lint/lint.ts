@@ -6,7 +6,7 @@ import type { Tree } from '../model/tree.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { Rules } from '../survey/survey-rules.ts'
 import { survey } from '../survey/survey.ts'
-import { contractDeclarationOf } from './contract-rules.ts'
+import { contractDeclarationOf, namedDeclarationOf } from './contract-rules.ts'
 import type { Declaration } from './contract-rules.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
 import type { Authored } from './lint-input.ts'
@@ -29,6 +29,8 @@ export interface Judged {
   readonly declared: Declaration | undefined
   /** As clients list it; `undefined` if they do not. */
   readonly listed: BudgetSkill | undefined
+  /** The skills that its `metadata` depends on; `undefined` if it has no name. */
+  readonly needs: Declaration | undefined
 }
 
 /** The result for the skills of one folder. */
@@ -72,6 +74,7 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
       ]),
       declared: contractDeclarationOf(authored),
       listed: budgetSkillOf(skill, skill.path),
+      needs: namedDeclarationOf(authored),
     })
   }
   return {

@@ -1,6 +1,7 @@
 import type { JsonValue } from '../../base/json-value.ts'
 import { joinPath } from '../../base/paths.ts'
 import { kindOf } from '../skill-md/entry-faults.ts'
+import { lifecycleFaults } from '../skill-md/lifecycle.ts'
 import { xmlTagIn } from '../skill-md/xml-tag.ts'
 import type { LintDiagnostic, LintCode } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
@@ -28,6 +29,9 @@ export function fieldDiagnostics(skill: Authored, contract: boolean): LintDiagno
         ? [diagnostic('field-empty', name, `${name} is empty; give it a value, or leave it out`)]
         : [],
     ),
+    ...lifecycleFaults(frontmatter).map(({ keys, message }): LintDiagnostic => {
+      return { code: 'lifecycle-invalid', path, place: positionOf(document, keys, 'value'), message }
+    }),
     ...['name', 'description'].flatMap((name) => {
       const tag = tagIn(field(name))
       return tag === undefined ? [] : [diagnostic('tags-in-text', name, `The ${name} holds ${JSON.stringify(tag)}`)]

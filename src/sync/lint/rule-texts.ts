@@ -37,7 +37,10 @@ const BETWEEN_SKILLS: Descriptions<ContractCode> = {
 }
 
 const FIELDS: Descriptions<
-  Extract<AuthorCode, `${string}-not-text` | 'allowed-tools-list' | `${string}-in-text` | 'field-empty'>
+  Extract<
+    AuthorCode,
+    `${string}-not-text` | 'allowed-tools-list' | `${string}-in-text` | 'field-empty' | 'lifecycle-invalid'
+  >
 > = {
   'license-not-text': errorCode(
     'spec',
@@ -63,6 +66,11 @@ const FIELDS: Descriptions<
     'skillsyncd',
     'The name or the description contains text that looks like an XML tag, which uploads to the Claude API refuse',
     'write the word without angle brackets',
+  ),
+  'lifecycle-invalid': warningCode(
+    'skillsyncd',
+    'A lifecycle field of metadata has a value that no list shows as it is',
+    'write the value as docs/authors.md describes it under Lifecycle, in quotes',
   ),
 }
 

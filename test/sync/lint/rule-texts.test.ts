@@ -274,6 +274,12 @@ const EXAMPLES: readonly Example[] = [
     good: skillMd(['name: a', 'description: Use when beans < 3 and beans > 1, or a<b and c>d, are to be counted']),
   },
   {
+    rule: 'lifecycle-invalid',
+    bad: sound('a', ['metadata:', '  deprecated: true', '  replaced-by: "no name"', '  depends_on: "B"']),
+    at: ['a/SKILL.md:5:15', 'a/SKILL.md:6:16', 'a/SKILL.md:7:15'],
+    good: sound('a', ['metadata:', '  deprecated: "true"', '  replaced-by: skill://team/b/SKILL.md', '  owner: team']),
+  },
+  {
     rule: 'yaml-ambiguous',
     bad: sound('a', [
       'when: 2024-01-01',

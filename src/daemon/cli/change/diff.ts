@@ -215,16 +215,17 @@ export async function differencesOf(ends: readonly End[], texts: SkillTexts, wit
   const sources: object[] = []
   for (const end of ends) {
     if ('failure' in end) sources.push({ source: end.source, error: end.failure })
-    else sources.push({ ...end, skills: withText ? await withTexts(end.skills, texts) : end.skills })
+    else sources.push({ ...end, skills: await withDetails(end.skills, texts, withText) })
   }
   return sources
 }
 
-async function withTexts(skills: readonly Change[], texts: SkillTexts): Promise<object[]> {
+async function withDetails(skills: readonly Change[], texts: SkillTexts, withText: boolean): Promise<object[]> {
   const told: object[] = []
   for (const skill of skills) {
-    const text = await textOf(skill, texts)
-    told.push({ ...skill, ...(text.length > 0 && { text }) })
+    const text = withText ? await textOf(skill, texts) : []
+    const lifecycle = await texts.lifecycleDiff(skill.from?.digest, skill.to?.digest)
+    told.push({ ...skill, ...(lifecycle.length > 0 && { lifecycle }), ...(text.length > 0 && { text }) })
   }
   return told
 }
@@ -243,8 +244,9 @@ export async function printDifferences(context: Context, ends: readonly End[], t
     if (isEqual(end)) continue
     printLines(context, [headOf(end)])
     for (const skill of 'failure' in end ? [] : end.skills) {
-      const text = await textOf(skill, texts)
-      printLines(context, [lineOf(skill)].concat(text.map((line) => `    ${paintChange(line, paint)}`)))
+      const lifecycle = await texts.lifecycleDiff(skill.from?.digest, skill.to?.digest)
+      const details = [...lifecycle, ...(await textOf(skill, texts))]
+      printLines(context, [lineOf(skill)].concat(details.map((line) => `    ${paintChange(line, paint)}`)))
     }
     if ('failure' in end) continue
     if (end.docs !== undefined) printLines(context, [`  ${end.docs.padEnd(7)} the docs folder`])

@@ -1,5 +1,7 @@
 import { systemClock } from '../../../base/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
+import { lackingDependencies, lackingText } from '../../../sync/catalog/pack-dependencies.ts'
+import type { LackingDependency } from '../../../sync/catalog/pack-dependencies.ts'
 import { canHold, lockedPackOf } from '../../../sync/catalog/pack.ts'
 import type { Pack } from '../../../sync/catalog/pack.ts'
 import { asLocked } from '../../../sync/decisions/lock.ts'
@@ -7,6 +9,7 @@ import type { Lock, LockedPack } from '../../../sync/decisions/lock.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { changeLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
+import { printableLine } from '../../base/log-line.ts'
 import type { Config } from '../../config/config.ts'
 
 /**
@@ -15,6 +18,8 @@ import type { Config } from '../../config/config.ts'
 export interface PackEnd {
   readonly id: string
   readonly skills?: number
+  /** Dependencies of its skills that it lacks. */
+  readonly lacks?: readonly LackingDependency[]
   readonly why?: string
 }
 
@@ -42,8 +47,9 @@ export async function lockPacks(
   return { isWritten: await changeLock(file, change, () => systemClock.now().getTime(), signal), ends }
 }
 
-export function lineOfPack({ id, skills = 0, why }: PackEnd): string {
-  return why === undefined ? `pack ${id}: ${countOf(skills, 'skill')}` : `pack ${id}: not locked: ${why}`
+export function linesOfPack({ id, skills = 0, why, lacks = [] }: PackEnd): string[] {
+  if (why !== undefined) return [`pack ${id}: not locked: ${why}`]
+  return [`pack ${id}: ${countOf(skills, 'skill')}`, ...lacks.map((one) => `  ${printableLine(lackingText(one))}`)]
 }
 
 async function servedSnapshots({ state }: Config): Promise<readonly Snapshot[]> {
@@ -71,7 +77,10 @@ function lockedOrBefore(pack: Pack, lock: Lock, snapshots: readonly Snapshot[]):
   const { id } = pack
   const before = lock.packs.get(id)
   const locked = lockedPackOf(pack, lock, snapshots, before)
-  if (locked !== undefined) return { end: { id, skills: locked.skills.length }, locked }
+  if (locked !== undefined) {
+    const lacks = lackingDependencies(pack, snapshots)
+    return { end: { id, skills: locked.skills.length, ...(lacks.length > 0 && { lacks }) }, locked }
+  }
   const absent = [...lock.sources.keys()].filter(
     (source) => canHold(pack, source) && !snapshots.some((one) => one.source === source),
   )

@@ -19,7 +19,7 @@ import { withHubLook, withWriter } from '../daemon-client.ts'
 import { pullOneSource } from '../pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import type { SourceReader } from '../store-reader.ts'
-import { lineOfPack, lockPacks } from './lock-packs.ts'
+import { linesOfPack, lockPacks } from './lock-packs.ts'
 import type { PackEnd } from './lock-packs.ts'
 import { linesOfProofs, writeLockProofs } from './lock-proofs.ts'
 import type { ProofEnd } from './lock-proofs.ts'
@@ -148,7 +148,7 @@ function print(context: Context, config: Config, file: string, { isWritten, ends
   )
   printLines(context, [
     ...lines,
-    ...packs.map(lineOfPack),
+    ...packs.flatMap(linesOfPack),
     ...linesOfProofs(proofs),
     `${isWritten ? `wrote ${file}` : `${file} is as it was`}: ${lockUseText(config)}`,
   ])

@@ -2,6 +2,7 @@ import { hunksOf } from '../../../base/text/text-diff.ts'
 import { isOfUpstream } from '../../../sync/model/skill.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../../../sync/model/skill.ts'
 import { Damaged } from '../../../sync/model/sync-error.ts'
+import { lifecycleLines, lifecycleOf } from '../../../sync/skill-md/lifecycle.ts'
 import { storedSkill } from '../../../sync/store/skills/stored-path.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import { printableText } from '../../base/log-line.ts'
@@ -29,9 +30,28 @@ export class SkillTexts {
     return typeof after === 'string' ? diffLines(before, after) : [`(${after.why})`]
   }
 
-  async #textOf(digest: string): Promise<string | { readonly why: string }> {
+  /** The skill with this digest, of any snapshot in the store that has it. */
+  async skill(digest: string): Promise<Skill | undefined> {
     this.#known ??= this.#index()
-    const skill = (await this.#known).get(digest)
+    return (await this.#known).get(digest)
+  }
+
+  /** The lines of what the two versions declare differently about their lifecycle; a missing version declares nothing. */
+  async lifecycleDiff(from: string | undefined, to: string | undefined): Promise<string[]> {
+    const [before, after] = [await this.#lifecycleLines(from), await this.#lifecycleLines(to)]
+    return [
+      ...before.filter((line) => !after.includes(line)).map((line) => `-${line}`),
+      ...after.filter((line) => !before.includes(line)).map((line) => `+${line}`),
+    ]
+  }
+
+  async #lifecycleLines(digest: string | undefined): Promise<readonly string[]> {
+    const skill = digest === undefined ? undefined : await this.skill(digest)
+    return lifecycleLines(lifecycleOf(skill?.frontmatter)).map(printableText)
+  }
+
+  async #textOf(digest: string): Promise<string | { readonly why: string }> {
+    const skill = await this.skill(digest)
     const file = skill?.files.find(({ path }) => path === 'SKILL.md')
     if (skill === undefined || file === undefined) return { why: `the store does not have ${digest}` }
     if (file.size > MOST_BYTES) return { why: `SKILL.md of ${digest} has ${file.size} bytes, over ${MOST_BYTES}` }

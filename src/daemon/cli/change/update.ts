@@ -31,7 +31,7 @@ import { exitOfPulls, linesOfPull, pullOneSource } from '../pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import type { SourceFailure, SourceReader } from '../store-reader.ts'
 import { commitNamed } from './commit-operand.ts'
-import { lineOfPack, lockPacks } from './lock-packs.ts'
+import { linesOfPack, lockPacks } from './lock-packs.ts'
 import type { PackEnd } from './lock-packs.ts'
 import { linesOfProofs, writeLockProofs } from './lock-proofs.ts'
 import type { ProofEnd } from './lock-proofs.ts'
@@ -67,7 +67,7 @@ export const update: Command = {
       const wrote = `${file} is ${done.isWritten ? 'written' : 'as it was'}: ${lockUseText(config)}`
       printLines(context, [
         ...done.ends.flatMap(linesOf),
-        ...done.packs.map(lineOfPack),
+        ...done.packs.flatMap(linesOfPack),
         ...linesOfProofs(done.proofs),
         wrote,
       ])

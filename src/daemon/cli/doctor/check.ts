@@ -58,6 +58,7 @@ export type CheckName =
   | 'watches'
   | 'links'
   | 'contract'
+  | 'dependencies'
   | 'service'
   | 'second-opinion'
   | 'connect'

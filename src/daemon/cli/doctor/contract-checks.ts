@@ -44,7 +44,7 @@ function heldChecked(catalog: Catalog, asked: readonly SourceId[]): CheckResult[
 }
 
 /** `undefined` if it cannot be read: other checks report the reason. */
-async function servedCatalog(config: Config): Promise<Catalog | undefined> {
+export async function servedCatalog(config: Config): Promise<Catalog | undefined> {
   try {
     using store = await Store.openExisting(config.state)
     await store?.decisions.read()

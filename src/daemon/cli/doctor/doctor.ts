@@ -20,6 +20,7 @@ import { connectAsEachEra } from './connect.ts'
 import { contractChecks } from './contract-checks.ts'
 import { credentialChecks } from './credential-checks.ts'
 import { databaseChecks } from './database-checks.ts'
+import { dependencyChecks } from './dependency-checks.ts'
 import { folderChecks } from './folder-checks.ts'
 import { hostChecks } from './host-checks.ts'
 import { linkChecks } from './link-checks.ts'
@@ -89,7 +90,9 @@ export const doctor: Command = {
       clock: systemClock,
     }
     const groups = values['offline'] === true ? GROUPS : [...GROUPS, ...AWAY]
-    const checks = [...groups.flatMap((group) => group(ground)), ...contractChecks(whole, idsOf(config))]
+    const asked = idsOf(config)
+    const checksOfSkills = [...contractChecks(whole, asked), ...dependencyChecks(whole, asked)]
+    const checks = [...groups.flatMap((group) => group(ground)), ...checksOfSkills]
     const found = [told, ...(await examine(checks, systemClock, signal))]
     const all = [...found, ...(values['offline'] === true ? [] : await seconds(context, whole, named))]
     return printConclusion(context, all)

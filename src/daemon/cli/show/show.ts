@@ -1,5 +1,6 @@
 import { countOf } from '../../../base/text/plural.ts'
 import type { Contract } from '../../../sync/skill-md/contract/contract.ts'
+import { lifecycleLines } from '../../../sync/skill-md/lifecycle.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
@@ -60,6 +61,7 @@ function linesOf(row: SkillRow): string[] {
     ...(digest === undefined ? [] : [`  digest  ${digest}, ${countOf(files.length, 'file')}, ${size} bytes`]),
     ...(row.plugins === undefined ? [] : [`  plugins ${printableLine(row.plugins.join(', '))}`]),
     ...(row.verified === undefined ? [] : [`  checked ${verifiedText(row.verified)}`]),
+    ...lifecycleLines(row.lifecycle ?? {}).map((line) => `  - ${printableLine(line)}`),
     ...contractLines(contract),
     ...(row.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
     ...(disabled ? [`  ! ${printableLine(disabledText(source, path, row.disabledBy))}`] : []),

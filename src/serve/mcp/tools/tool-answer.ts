@@ -8,6 +8,7 @@ import {
   withDeceitEscaped,
   withHiddenEscaped,
 } from '../../../sync/skill-md/hidden-unicode.ts'
+import { lifecycleOf } from '../../../sync/skill-md/lifecycle.ts'
 import { isUnread, NOT_READ_NOW } from '../../content.ts'
 import type { UnreadContent } from '../../content.ts'
 import { mimeTypeOf } from '../../mime.ts'
@@ -56,6 +57,7 @@ export function answerOf(offered: Offered, document: SkillDocument | UnreadConte
   if ('why' in told) return refusal(told.why)
   const { source, name, description } = offered
   const { hidden } = told
+  const lifecycle = lifecycleOf(offered.skill.frontmatter)
   const content = markedAs(offered, told.text)
   // With SKILL.md on the caller's own disk, the caller finds the files without a list.
   const files = told.place.path === undefined ? filesBeside(offered) : undefined
@@ -64,6 +66,7 @@ export function answerOf(offered: Offered, document: SkillDocument | UnreadConte
     source,
     name,
     description,
+    ...(Object.keys(lifecycle).length > 0 && { lifecycle }),
     content,
     ...(hidden !== undefined && { hidden }),
     ...(files !== undefined && { files }),

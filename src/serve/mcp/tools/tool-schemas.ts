@@ -151,6 +151,10 @@ function getSkillTool(hasPaths: boolean): Tool {
         source: { type: 'string', description: 'The source that the skill comes from' },
         name: { type: 'string', description: 'The name of the skill' },
         description: { type: 'string', description: 'What the skill does, and when to use it' },
+        lifecycle: {
+          type: 'object',
+          description: 'What its author declares: deprecated, replacedBy, owner, dependsOn',
+        },
         content: { type: 'string', description: 'The instructions: SKILL.md without its frontmatter' },
         hidden: { type: 'string', description: 'The part of the content that people do not see, if there is any' },
       },

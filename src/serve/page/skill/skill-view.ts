@@ -7,6 +7,7 @@ import { pathIdOf } from '../../../sync/catalog/tool-catalog.ts'
 import type { Signers } from '../../../sync/model/signers.ts'
 import { pathBelow } from '../../../sync/model/skill-uri.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { deprecationText, lifecycleOf } from '../../../sync/skill-md/lifecycle.ts'
 import { mimeTypeOf } from '../../mime.ts'
 import { contentMoment, minute, refText, shortCommit, sizeText } from '../format.ts'
 import type { CommitWords } from '../format.ts'
@@ -41,6 +42,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
       <p class="crumbs"><a href="${up}">Skills</a> / <a href="${up}?source=${source}">${source}</a></p>
       <h1>${isolateText(name)}</h1>
       <p class="lead">${isolateText(description)}</p>
+      ${deprecationNote(entry)}
       <div class="facts">
         ${moment === undefined ? EMPTY_HTML : html`<span>${contentMoment(moment, view.host.now())}</span>`}
         <span>${countOf(entry.skill.files.length, 'file')}, ${sizeText(entry.skill.size)}</span>
@@ -62,6 +64,27 @@ async function recentUse(entry: CatalogSkill, { host, isWhole }: View): Promise<
   if (!isWhole || host.uses === undefined) return EMPTY_HTML
   const { loads, reads } = (await host.uses()).get(pathIdOf(entry)) ?? { loads: 0, reads: 0 }
   return html`<span>Last 30 days: ${countOf(loads, 'load')}, ${countOf(reads, 'read')}</span>`
+}
+
+/** The words of the author, as a note: they are no finding of skillsyncd. */
+function deprecationNote({ frontmatter }: CatalogSkill): Html {
+  const text = deprecationText(lifecycleOf(frontmatter))
+  return text === undefined ? EMPTY_HTML : html`<p class="note">${isolateText(text)}</p>`
+}
+
+/** The owner and the dependencies that the author declares. */
+function lifecycleTerms({ frontmatter }: CatalogSkill): Html {
+  const { owner, dependsOn } = lifecycleOf(frontmatter)
+  const terms = [
+    ['Owner', owner],
+    ['Depends on', dependsOn?.join(', ')],
+  ] as const
+  return html`${terms.map(([term, text]) =>
+    text === undefined
+      ? EMPTY_HTML
+      : html`<dt>${term}</dt>
+          <dd>${isolateText(text)}</dd>`,
+  )}`
 }
 
 /** Renders one file of a skill; with `?as=text`, as plain text. */
@@ -138,6 +161,7 @@ function about(entry: CatalogSkill, moment: ContentMoment | undefined, view: Vie
       ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot, pages.commit, view)}
       <dt>Signed</dt>
       <dd>${signerText(signers)}</dd>
+      ${lifecycleTerms(entry)}
     </dl>
     ${placesOf(entry, view)} ${declared(entry)}
     <h2 id="files">${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</h2>

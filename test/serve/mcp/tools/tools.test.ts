@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { ReadContent } from '../../../../src/serve/content.ts'
 import type { Surface } from '../../../../src/serve/mcp/core/methods.ts'
 import { ScopedCore } from '../../../../src/serve/mcp/core/scoped-server.ts'
+import { skillEntryOf } from '../../../../src/serve/mcp/resources/files/skill-entry.ts'
 import { announcedBytes } from '../../../../src/serve/mcp/tools/response-size.ts'
 import type { Present, SharedDisk, ToolHost } from '../../../../src/serve/mcp/tools/tool-document.ts'
 import { skillTools } from '../../../../src/serve/mcp/tools/tools.ts'
@@ -26,6 +27,26 @@ test('both tools look for what is stale before they answer', async () => {
   scene.publish(OLD)
   expect((await scene.content('get_skill')).content).toBe('new\n')
   expect(scene.looks).toEqual([undefined, undefined])
+})
+
+test('a deprecated skill says so before its description, and its frontmatter stays as it was written', async () => {
+  const frontmatter = {
+    name: 'alpha',
+    description: 'A sample',
+    metadata: { deprecated: 'true', 'replaced-by': 'beta' },
+  }
+  const scene = new Scene({ ...OLD, skill: { ...OLD.skill, frontmatter } })
+  const [entry] = scene.registry.catalog.listed
+
+  const [row] = await scene.content('list_skills')
+  const got = await scene.content('get_skill')
+
+  expect(row.description).toBe('[Deprecated; use beta instead] A sample')
+  expect(got).toMatchObject({ description: row.description, lifecycle: { deprecated: true, replacedBy: 'beta' } })
+  expect(skillEntryOf(entry!)).toMatchObject({
+    frontmatter,
+    _meta: { 'dev.skillsyncd/lifecycle': { deprecated: true, replacedBy: 'beta' } },
+  })
 })
 
 test('what a folder has is read from it, where that is what the listing promises', async () => {

@@ -3,6 +3,8 @@ import type { CatalogSkill } from '../../../../sync/catalog/catalog-entry.ts'
 import { filesOf } from '../../../../sync/catalog/skill-files.ts'
 import type { Signers } from '../../../../sync/model/signers.ts'
 import { EXECUTABLES } from '../../../../sync/model/skill.ts'
+import { lifecycleOf } from '../../../../sync/skill-md/lifecycle.ts'
+import type { Lifecycle } from '../../../../sync/skill-md/lifecycle.ts'
 
 /** SEP-2640: the entry of a skill in `skills/list` and `skills/get`. */
 export interface SkillEntry {
@@ -18,9 +20,12 @@ interface EntryMeta {
   readonly [SIGNERS]?: Signers
   /** The paths of files that are executable in the repository: the content digest covers that. */
   readonly [EXECUTABLES]?: readonly string[]
+  /** The valid lifecycle fields of `metadata` in the frontmatter. */
+  readonly [LIFECYCLE]?: Lifecycle
 }
 
 const SIGNERS = 'dev.skillsyncd/signers'
+const LIFECYCLE = 'dev.skillsyncd/lifecycle'
 
 /** Returns the entry of a skill; its resources are in catalog order. */
 export function skillEntryOf(skill: CatalogSkill): SkillEntry {
@@ -30,11 +35,13 @@ export function skillEntryOf(skill: CatalogSkill): SkillEntry {
   return { uri, frontmatter, resources, ...(Object.keys(meta).length > 0 && { _meta: meta }) }
 }
 
-function metaOf({ signers, skill: { files, upstream } }: CatalogSkill): EntryMeta {
+function metaOf({ signers, frontmatter, skill: { files, upstream } }: CatalogSkill): EntryMeta {
+  const lifecycle = lifecycleOf(frontmatter)
   const executables = upstream?.executables ?? files.flatMap(({ path, executable }) => (executable ? [path] : []))
   return {
     ...(signers !== undefined && { [SIGNERS]: signers }),
     ...(executables.length > 0 && { [EXECUTABLES]: executables }),
+    ...(Object.keys(lifecycle).length > 0 && { [LIFECYCLE]: lifecycle }),
   }
 }
 
