@@ -830,6 +830,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/control',
     'daemon/cli',
   ],
+  'daemon/cli/pull-request': ['base/text', 'sync/skill-md', 'sync/model', 'daemon/base', 'daemon/cli'],
   'daemon/cli/change': [
     'base',
     'base/text',
@@ -853,6 +854,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/pull',
     'daemon/control',
     'daemon/cli',
+    'daemon/cli/pull-request',
   ],
   'daemon/cli/agent-folders': [
     'base/text',

@@ -30,6 +30,16 @@ export class SkillTexts {
     return typeof after === 'string' ? diffLines(before, after) : [`(${after.why})`]
   }
 
+  /** The lines of a version's SKILL.md as added ones, or one line with the reason why there are none. */
+  async added(to: string): Promise<string[]> {
+    const text = await this.#textOf(to)
+    if (typeof text !== 'string') return [`(${text.why})`]
+    return text
+      .replace(/\n$/, '')
+      .split('\n')
+      .map((line) => `+${printableText(line)}`)
+  }
+
   /** The skill with this digest, of any snapshot in the store that has it. */
   async skill(digest: string): Promise<Skill | undefined> {
     this.#known ??= this.#index()

@@ -1,8 +1,7 @@
 import { systemClock } from '../../../base/clock.ts'
-import { countOf } from '../../../base/text/plural.ts'
 import { UNDECIDED, identityOf, isAbout, isWanted } from '../../../sync/decisions/decisions.ts'
-import { docsChange, lockEntryOf, skillChanges } from '../../../sync/decisions/lock.ts'
-import type { Lock, LockEntry, SkillChange } from '../../../sync/decisions/lock.ts'
+import { lockEntryOf } from '../../../sync/decisions/lock.ts'
+import type { Lock, LockEntry } from '../../../sync/decisions/lock.ts'
 import { isObjectId, type ObjectId } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
@@ -11,9 +10,7 @@ import type { Source } from '../../../sync/model/source.ts'
 import { SyncError, isByChoice, isSyncErrorCode } from '../../../sync/model/sync-error.ts'
 import { revisionText } from '../../../sync/pull/move-policy.ts'
 import { changeLock, readLock } from '../../../sync/store/lock-file.ts'
-import { printableLine } from '../../base/log-line.ts'
 import { OperatorError } from '../../base/operator-error.ts'
-import { signersTexts } from '../../base/signer-text.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { configuredIn } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
@@ -24,17 +21,20 @@ import { lockUseText } from '../../status/lock-text.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
 import { followedBy, lockFileOf } from '../../trust/lock-rules.ts'
 import { configFor, printJson, printLines } from '../command.ts'
-import type { Command, Context, ExitStatus } from '../command.ts'
+import type { Command, Context } from '../command.ts'
 import { withHubLook } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
-import { exitOfPulls, linesOfPull, pullOneSource } from '../pull-results.ts'
+import { pullRequestText } from '../pull-request/pull-request-text.ts'
+import { pullOneSource } from '../pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import type { SourceFailure, SourceReader } from '../store-reader.ts'
 import { commitNamed } from './commit-operand.ts'
 import { linesOfPack, lockPacks } from './lock-packs.ts'
-import type { PackEnd } from './lock-packs.ts'
 import { linesOfProofs, writeLockProofs } from './lock-proofs.ts'
-import type { ProofEnd } from './lock-proofs.ts'
+import { lockReview } from './lock-review.ts'
+import type { ReviewedSource } from './lock-review.ts'
+import { jsonOfUpdate, linesOfUpdate, statusOfUpdate } from './update-result.ts'
+import type { LockUpdated, UpdateEnd } from './update-result.ts'
 
 export const update: Command = {
   name: 'update',
@@ -45,13 +45,14 @@ export const update: Command = {
   waits for approval stays waiting, unless --precise names it: that approves it. A source with update: review is
   locked only at approved commits, or at the one that --precise names.
 `,
-  examples: ['skillsyncd update', 'skillsyncd update team --precise 4f2c81d'],
+  examples: ['skillsyncd update', 'skillsyncd update team --precise 4f2c81d', 'skillsyncd update --pr > body.md'],
   options: {
     precise: {
       type: 'string',
       value: 'COMMIT',
       help: 'the commit to lock, with exactly one SOURCE; the first digits are enough for a stored commit',
     },
+    pr: { type: 'boolean', help: 'print the text of a pull request with the new lock, as Markdown' },
   },
   async run(context) {
     const config = await withHubLook(context, await configFor(context))
@@ -60,19 +61,26 @@ export const update: Command = {
     const precise = preciseOf(context)
     // An unreadable lock is reported before anything is fetched.
     await readLock(file)
-    const done = await updateLock(context, config, { file, ids, precise })
+    const isForReview = context.values['pr'] === true
+    const done = await updateLock(context, config, { file, ids, precise, isForReview })
+    const text = done.review && context.redactor.clean(pullRequestText(done.review))
     if (context.json)
-      printJson(context, { ...jsonOf(file, config, done), ...(done.proofs.length > 0 && { proofs: done.proofs }) })
+      printJson(context, {
+        ...jsonOfUpdate(file, config, done),
+        ...(done.proofs.length > 0 && { proofs: done.proofs }),
+        ...(text !== undefined && { pullRequest: text }),
+      })
+    else if (text !== undefined) context.streams.stdout.write(text)
     else {
       const wrote = `${file} is ${done.isWritten ? 'written' : 'as it was'}: ${lockUseText(config)}`
       printLines(context, [
-        ...done.ends.flatMap(linesOf),
+        ...done.ends.flatMap(linesOfUpdate),
         ...done.packs.flatMap(linesOfPack),
         ...linesOfProofs(done.proofs),
         wrote,
       ])
     }
-    return done.packs.some(({ why }) => why !== undefined) ? 1 : statusOf(done.ends)
+    return done.packs.some(({ why }) => why !== undefined) ? 1 : statusOfUpdate(done.ends)
   },
 }
 
@@ -91,27 +99,18 @@ async function preciseCommit({ ids, precise }: LockUpdate, { store }: SourceRead
   return (await heldAtCommit(store, id, precise))?.snapshot.revision.commit ?? fullCommit(id, precise)
 }
 
-interface Done {
-  readonly isWritten: boolean
-  readonly ends: readonly End[]
-  readonly packs: readonly PackEnd[]
-  readonly proofs: readonly ProofEnd[]
-}
-
-/** The result for one source: its entry in the lock, and its pull. */
-type End =
-  | { readonly id: SourceId; readonly failure: SourceFailure }
-  | { readonly id: SourceId; readonly before: LockEntry | undefined; readonly after: LockEntry; readonly sync: SyncEnd }
-
 interface LockUpdate {
   readonly file: string
   readonly ids: readonly SourceId[]
   /** The commit to lock, if the operator names it. */
   readonly precise: string | undefined
+  /** True if the changes are collected for a reviewer. */
+  readonly isForReview: boolean
 }
 
-async function updateLock(context: Context, config: Config, update: LockUpdate): Promise<Done> {
-  const { file, ids } = update
+async function updateLock(context: Context, config: Config, update: LockUpdate): Promise<LockUpdated> {
+  const { file, ids, isForReview } = update
+  const former = isForReview ? await readLock(file) : undefined
   return withStoreAndWriter(context, config, async (looking) => {
     const precise = await preciseCommit(update, looking)
     const sources = ids.map((id) => configuredIn(config, id))
@@ -119,7 +118,7 @@ async function updateLock(context: Context, config: Config, update: LockUpdate):
     const { isWritten, moves } = await writeLock(file, looks, context.signal)
     // A source that must follow the lock takes no entry whose proof is of another.
     const proofs = await writeLockProofs(config, file, looking.ask)
-    const ends = await eachCounted(context, looks, 'pulled', async (look): Promise<End> => {
+    const ends = await eachCounted(context, looks, 'pulled', async (look): Promise<UpdateEnd> => {
       const { id } = look.source
       const move = moves.get(id)
       if ('failure' in look) return { id, failure: look.failure }
@@ -133,9 +132,20 @@ async function updateLock(context: Context, config: Config, update: LockUpdate):
     })
     const looked = looks.flatMap((look) => ('snapshot' in look ? [look.snapshot] : []))
     // If no source could be checked, no empty lock is created either.
-    if (looked.length === 0) return { isWritten, ends, packs: [], proofs }
-    const packs = await lockPacks(config, file, looked, context.signal)
-    return { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends, proofs }
+    const packs = looked.length === 0 ? { isWritten, ends: [] } : await lockPacks(config, file, looked, context.signal)
+    const done = { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends, proofs }
+    if (!isForReview) return done
+    const locks = { before: former?.packs ?? new Map(), after: (await readLock(file))?.packs ?? new Map() }
+    return { ...done, review: await lockReview(reviewedIn(ends, looked), { ...locks, ends: packs.ends }, looking) }
+  })
+}
+
+function reviewedIn(ends: readonly UpdateEnd[], looked: readonly Snapshot[]): ReviewedSource[] {
+  return ends.map((end) => {
+    if ('failure' in end) return end
+    const snapshot = looked.find(({ source }) => source === end.id)
+    if (snapshot === undefined) throw new TypeError('A source with an entry has a snapshot')
+    return { id: end.id, before: end.before, after: end.after, snapshot }
   })
 }
 
@@ -243,55 +253,4 @@ async function pullOne(id: string, ask: AskWriter): Promise<SyncEnd> {
   if (end === undefined)
     throw new OperatorError('bad-answer', `The daemon does not report the result of the pull of "${id}"`)
   return end
-}
-
-function statusOf(ends: readonly End[]): ExitStatus {
-  if (ends.some((end) => 'failure' in end)) return 1
-  return exitOfPulls(ends.flatMap((end) => ('failure' in end ? [] : [end.sync])))
-}
-
-function jsonOf(file: string, { lockUse: use }: Config, { isWritten, ends, packs }: Done): object {
-  const sources = ends.map((end) => {
-    if ('failure' in end) return { source: end.id, error: end.failure }
-    const { id, before, after, sync } = end
-    const docs = docsChange(before?.docs, after.docs)
-    return {
-      source: id,
-      ...(before !== undefined && { from: placeOf(before) }),
-      to: placeOf(after),
-      ...(after.signers !== undefined && { signers: after.signers }),
-      skills: changesOf(before, after).map(({ path, change }) => ({ path, change })),
-      ...(docs !== undefined && { docs }),
-      sync,
-    }
-  })
-  return { lock: file, use, written: isWritten, sources, ...(packs.length > 0 && { packs }) }
-}
-
-function placeOf({ revision: { ref, commit, tag } }: LockEntry): object {
-  return { ref, commit, ...(tag !== undefined && { tag }) }
-}
-
-function changesOf(before: LockEntry | undefined, after: LockEntry): SkillChange[] {
-  return skillChanges(before?.skills ?? new Map(), after.skills)
-}
-
-function linesOf(end: End): string[] {
-  if ('failure' in end) return [`${end.id}: not updated (${end.failure.code}): ${printableLine(end.failure.message)}`]
-  const { id, before, after, sync } = end
-  const docs = docsChange(before?.docs, after.docs)
-  return [
-    `${id}: ${moveText(before, after)}`,
-    ...signersTexts(after.signers).map((text) => `  signed: ${printableLine(text)}`),
-    ...changesOf(before, after).map(({ path, change }) => `  ${change.padEnd(7)} ${printableLine(path) || 'the root'}`),
-    ...(docs === undefined ? [] : [`  ${docs.padEnd(7)} the docs folder`]),
-    ...linesOfPull(sync),
-  ]
-}
-
-function moveText(before: LockEntry | undefined, { revision: { ref, commit }, skills }: LockEntry): string {
-  const at = `${printableLine(ref)} at ${commit}`
-  if (before === undefined) return `locked ${at}, ${countOf(skills.size, 'skill')}`
-  if (before.revision.commit === commit) return `unmoved, ${at}`
-  return `moved from ${printableLine(before.revision.ref)} at ${before.revision.commit} to ${at}`
 }

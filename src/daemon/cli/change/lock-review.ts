@@ -1,0 +1,160 @@
+import { joinPath } from '../../../base/paths.ts'
+import { lackingText } from '../../../sync/catalog/pack-dependencies.ts'
+import { docsChange, skillChanges } from '../../../sync/decisions/lock.ts'
+import type { Lock, LockEntry, SkillChange } from '../../../sync/decisions/lock.ts'
+import { comparePaths } from '../../../sync/model/digest.ts'
+import type { Skill } from '../../../sync/model/skill.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { signersTexts } from '../../base/signer-text.ts'
+import { MOST_CHARACTERS } from '../pull-request/pull-request-text.ts'
+import type { LockReview, PackMove, SkillMove, SourceMove } from '../pull-request/pull-request-text.ts'
+import { notesOf } from '../pull-request/skill-notes.ts'
+import { failureIn, readCandidate } from '../store-reader.ts'
+import type { SourceFailure, SourceReader } from '../store-reader.ts'
+import type { PackEnd } from './lock-packs.ts'
+import { SkillTexts } from './skill-texts.ts'
+
+/** One source of an updated lock: its entries, and the snapshot of the new one. */
+export type ReviewedSource =
+  | { readonly id: string; readonly failure: SourceFailure }
+  | {
+      readonly id: string
+      readonly before: LockEntry | undefined
+      readonly after: LockEntry
+      readonly snapshot: Snapshot
+    }
+
+/** The packs of the lock before and after, and what they lack. */
+export interface ReviewedPacks {
+  readonly before: Lock['packs']
+  readonly after: Lock['packs']
+  readonly ends: readonly PackEnd[]
+}
+
+/** Collects what a reviewer of an updated lock needs. The former commits are fetched for the comparisons. */
+export async function lockReview(
+  sources: readonly ReviewedSource[],
+  packs: ReviewedPacks,
+  looking: SourceReader,
+): Promise<LockReview> {
+  const formers = new Map<string, Snapshot>()
+  for (const source of sources) {
+    const former = 'failure' in source ? undefined : await formerSnapshot(source, looking)
+    if (former !== undefined) formers.set(source.id, former)
+  }
+  const texts = new Comparisons(new SkillTexts(looking.store))
+  const moves: SourceMove[] = []
+  for (const source of sources.toSorted((a, b) => comparePaths(a.id, b.id))) {
+    if ('failure' in source) moves.push({ source: source.id, failure: source.failure })
+    else moves.push(await moveOf({ ...source, former: formers.get(source.id) }, texts))
+  }
+  return { sources: moves, packs: packMoves(packs) }
+}
+
+type Updated = Exclude<ReviewedSource, { readonly failure: SourceFailure }>
+
+/**
+ * Puts the former commit into the store: a machine of a CI system has none. A commit that upstream lost is no failure
+ * of the update; the comparison then says that it is not here.
+ */
+async function formerSnapshot(source: Updated, looking: SourceReader): Promise<Snapshot | undefined> {
+  const { before, after, snapshot } = source
+  if (before === undefined || before.revision.commit === after.revision.commit) return undefined
+  try {
+    return await readCandidate(looking, snapshot.source, before.revision.commit)
+  } catch (error) {
+    failureIn(error)
+    return undefined
+  }
+}
+
+interface Compared extends Updated {
+  readonly former: Snapshot | undefined
+}
+
+async function moveOf(compared: Compared, texts: Comparisons): Promise<SourceMove> {
+  const { id, before, after } = compared
+  const changes = skillChanges(before?.skills ?? new Map(), after.skills)
+  const paths = [...changes.map(({ path }) => path), ...newlyWithheld(compared)].toSorted(comparePaths)
+  const skills: SkillMove[] = []
+  for (const path of paths) {
+    const change = changes.find((one) => one.path === path)?.change
+    skills.push(await skillMove(path, change, compared, texts))
+  }
+  return {
+    source: id,
+    url: after.url,
+    from: before?.revision,
+    to: after.revision,
+    before: before?.skills.size ?? 0,
+    after: after.skills.size,
+    signers: { before: signersTexts(before?.signers), after: signersTexts(after.signers) },
+    docs: docsChange(before?.docs, after.docs),
+    skills,
+  }
+}
+
+/** Skills that no lock has because they are withheld, and that the former commit did not have, or served. */
+function newlyWithheld({ before, after, snapshot, former }: Compared): string[] {
+  if (before?.revision.commit === after.revision.commit) return []
+  const known = new Set(former?.skills.filter(({ standing }) => standing === 'withheld').map(({ path }) => path))
+  return snapshot.skills
+    .filter(({ path, standing }) => standing === 'withheld' && !known.has(path))
+    .filter(({ path }) => before?.skills.has(path) !== true && !after.skills.has(path))
+    .map(({ path }) => path)
+}
+
+/** `change`: that of the lock; `undefined` for a withheld skill that neither lock has. */
+async function skillMove(
+  path: string,
+  change: SkillChange['change'] | undefined,
+  { id, before, after, snapshot, former }: Compared,
+  texts: Comparisons,
+): Promise<SkillMove> {
+  const [from, to] = [before?.skills.get(path)?.digest, after.skills.get(path)?.digest]
+  const present = snapshot.skills.find((skill) => skill.path === path)
+  const was = former?.skills.find((skill) => skill.path === path) ?? (await texts.skill(from))
+  const isWithheld = to === undefined && present?.standing === 'withheld'
+  return {
+    place: joinPath(id, path),
+    change: isWithheld || change === undefined ? 'withheld' : change,
+    notes: notesOf(was, to !== undefined || isWithheld ? present : undefined),
+    diff: await texts.between(from, to),
+  }
+}
+
+/** Comparisons until the text of a pull request is full: a lock can move a hundred thousand skills. */
+class Comparisons {
+  readonly #texts: SkillTexts
+  #room = MOST_CHARACTERS
+
+  constructor(texts: SkillTexts) {
+    this.#texts = texts
+  }
+
+  async skill(digest: string | undefined): Promise<Skill | undefined> {
+    return digest === undefined ? undefined : this.#texts.skill(digest)
+  }
+
+  /** `undefined` if there is no room for it. */
+  async between(from: string | undefined, to: string | undefined): Promise<readonly string[] | undefined> {
+    if (to === undefined || from === to) return []
+    if (this.#room <= 0) return undefined
+    const lines = from === undefined ? await this.#texts.added(to) : await this.#texts.diff(from, to)
+    this.#room -= lines.reduce((sum, line) => sum + Math.min(line.length, MOST_OF_LINE), 0)
+    return lines
+  }
+}
+
+/** One line of a large file does not take the room of all others, since the text shows no more of it. */
+const MOST_OF_LINE = 300
+
+function packMoves({ before, after, ends }: ReviewedPacks): PackMove[] {
+  const ids = [...new Set([...before.keys(), ...after.keys()])].toSorted(comparePaths)
+  return ids.flatMap((pack): PackMove[] => {
+    const [was, is] = [new Set(before.get(pack)?.skills), new Set(after.get(pack)?.skills)]
+    const [added, removed] = [[...is.difference(was)], [...was.difference(is)]]
+    const lacks = (ends.find(({ id }) => id === pack)?.lacks ?? []).map(lackingText)
+    return added.length + removed.length + lacks.length === 0 ? [] : [{ pack, added, removed, lacks }]
+  })
+}

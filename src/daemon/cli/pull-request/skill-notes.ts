@@ -1,0 +1,110 @@
+import { comparePaths } from '../../../sync/model/digest.ts'
+import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
+import { describeHidden } from '../../../sync/skill-md/hidden-unicode.ts'
+import { lifecycleLines, lifecycleOf } from '../../../sync/skill-md/lifecycle.ts'
+
+/** One fact about a moved skill for a reviewer. */
+export interface SkillNote {
+  /** True for what runs, what people do not see, or what the skill may do without a question. */
+  readonly isFirst: boolean
+  /** Our words. */
+  readonly text: string
+  /** Words of others, in the order of the sentence. */
+  readonly values: readonly string[]
+}
+
+/** The facts about a skill that moved. `before` or `after` is `undefined` if there is none, or the store lacks it. */
+export function notesOf(before: Skill | undefined, after: Skill | undefined): readonly SkillNote[] {
+  if (after === undefined) return []
+  return [
+    ...scriptNotes(before, after),
+    ...hiddenNotes(before, after),
+    ...fieldNotes(before, after),
+    ...lifecycleNotes(before, after),
+    ...findingNotes(before, after),
+  ]
+}
+
+function scriptNotes(before: Skill | undefined, after: Skill): SkillNote[] {
+  const known = filesOf(before)
+  return after.files.flatMap((file) => {
+    if (!isProgram(file, after)) return []
+    const was = known.get(file.path)
+    if (was === undefined) return [first('new program', [file.path])]
+    if (!was.executable && file.executable) return [first('became executable', [file.path])]
+    return was.sha256 === file.sha256 ? [] : [first('changed program', [file.path])]
+  })
+}
+
+/** True for a file that an agent may run: executable, in a folder `scripts`, or with the ending of a program. */
+function isProgram({ path, executable }: SkillFile, { upstream }: Skill): boolean {
+  if (executable || upstream?.executables?.includes(path) === true) return true
+  return path.split('/').slice(0, -1).includes('scripts') || PROGRAM.test(path)
+}
+
+const PROGRAM = /\.(?:bash|bat|cjs|cmd|exe|fish|js|lua|mjs|php|pl|ps1|py|rb|sh|ts|zsh)$/i
+
+function hiddenNotes(before: Skill | undefined, after: Skill): SkillNote[] {
+  const known = filesOf(before)
+  return after.files.flatMap(({ path, sha256, hidden }) =>
+    hidden === undefined || known.get(path)?.sha256 === sha256
+      ? []
+      : [first('hidden characters', [path, describeHidden(hidden)])],
+  )
+}
+
+function filesOf(skill: Skill | undefined): ReadonlyMap<string, SkillFile> {
+  return new Map((skill?.files ?? []).map((file) => [file.path, file]))
+}
+
+function fieldNotes(before: Skill | undefined, after: Skill): SkillNote[] {
+  return FIELDS.flatMap(({ field, name, isFirst }) => {
+    const [was, is] = [fieldText(before, field), fieldText(after, field)]
+    if (was === is) return []
+    if (was === undefined) return [{ isFirst, text: name, values: [is ?? ''] }]
+    return [{ isFirst, text: `${name} changed`, values: is === undefined ? [was, '(none)'] : [was, is] }]
+  })
+}
+
+const FIELDS = [
+  { field: 'license', name: 'license', isFirst: false },
+  { field: 'allowed-tools', name: 'tools without a question', isFirst: true },
+  { field: 'hooks', name: 'hooks', isFirst: true },
+] as const
+
+function fieldText(skill: Skill | undefined, field: string): string | undefined {
+  const { frontmatter } = skill ?? {}
+  if (frontmatter === undefined || !Object.hasOwn(frontmatter, field)) return undefined
+  const value = frontmatter[field]
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function lifecycleNotes(before: Skill | undefined, after: Skill): SkillNote[] {
+  const [was, is] = [before, after].map((skill) => lifecycleLines(lifecycleOf(skill?.frontmatter)))
+  const isDeprecation = (line: string): boolean => line.startsWith('deprecated')
+  return [
+    ...(is ?? []).filter((line) => !was?.includes(line)).map((line) => note(isDeprecation(line), 'declares', line)),
+    ...(was ?? []).filter((line) => !is?.includes(line)).map((line) => note(false, 'no longer declares', line)),
+  ]
+}
+
+function note(isFirst: boolean, text: string, value: string): SkillNote {
+  return { isFirst, text, values: [value] }
+}
+
+function findingNotes(before: Skill | undefined, after: Skill): SkillNote[] {
+  const known = new Set((before?.findings ?? []).map(({ rule, message }) => `${rule} ${message}`))
+  const fresh = after.findings.filter(({ rule, message }) => !known.has(`${rule} ${message}`))
+  const isWithheld = after.standing === 'withheld'
+  return fresh
+    .toSorted((a, b) => comparePaths(a.rule, b.rule))
+    .map(({ rule, message }) => ({
+      isFirst: isWithheld,
+      text: isWithheld ? 'withheld' : 'finding',
+      values: [rule, message],
+    }))
+}
+
+function first(text: string, values: readonly string[]): SkillNote {
+  return { isFirst: true, text, values }
+}

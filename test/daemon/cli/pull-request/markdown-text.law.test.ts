@@ -1,0 +1,49 @@
+import * as fc from 'fast-check'
+import MarkdownIt from 'markdown-it'
+import { expect, test } from 'vitest'
+import { codeSpan, diffBlock } from '../../../../src/daemon/cli/pull-request/markdown-text.ts'
+import { hiddenIn } from '../../../../src/sync/skill-md/hidden-unicode.ts'
+import { lawRuns } from '../../../support/law-runs.ts'
+
+const READER = new MarkdownIt({ html: true, linkify: true })
+const RUNS = { numRuns: lawRuns(10_000, 0.05) }
+
+test('no text leaves its code span', () => {
+  fc.assert(
+    fc.property(hostile(), (text) => {
+      const inline = READER.parse(`- before ${codeSpan(text)} after`, {}).filter(({ type }) => type === 'inline')
+
+      const types = inline.map(({ children }) => children?.map(({ type }) => type))
+      expect(types).toEqual([codeSpan(text) === '(empty)' ? ['text'] : ['text', 'code_inline', 'text']])
+      expect(hiddenIn(codeSpan(text))).toBeUndefined()
+    }),
+    RUNS,
+  )
+})
+
+test('no line leaves its block, and no invisible character stays one', () => {
+  fc.assert(
+    fc.property(fc.array(hostile(), { maxLength: 20 }), (lines) => {
+      const block = diffBlock(lines, 10)
+      const tokens = READER.parse(`${block}\n\nafter`, {})
+      const after = lines.length > 10 ? 2 : 1
+
+      expect(tokens.map(({ type }) => type)).toEqual([
+        'fence',
+        ...Array.from({ length: after }, () => ['paragraph_open', 'inline', 'paragraph_close']).flat(),
+      ])
+      expect(hiddenIn(block.replaceAll('\t', ''))).toBeUndefined()
+    }),
+    RUNS,
+  )
+})
+
+/** Texts of what Markdown and git hosts read: fences, HTML, mentions, commands, invisible characters. */
+function hostile(): fc.Arbitrary<string> {
+  const piece = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 6 }),
+    fc.constantFrom('`', '``', '```', '````', '~~~', '<!--', '-->', '<img src=x>', '@octocat', 'Fixes #1', '/merge'),
+    fc.constantFrom('\n', '\r\n', '\r', '\u2028', '\u200B', '\u202E', '\u{E0041}', '\uFE0F', '\u3164', '\\', ' ', '|'),
+  )
+  return fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(''))
+}

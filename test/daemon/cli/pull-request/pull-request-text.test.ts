@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { MOST_CHARACTERS, pullRequestText } from '../../../../src/daemon/cli/pull-request/pull-request-text.ts'
+import type { SkillMove, SourceMove } from '../../../../src/daemon/cli/pull-request/pull-request-text.ts'
+import type { Revision } from '../../../../src/sync/model/revision.ts'
+import { objectId } from '../../../sync/upstream/reached.ts'
+
+const REVISION: Revision = { asked: undefined, ref: 'refs/heads/main', commit: objectId('1'.repeat(40)) }
+
+test('a review of nothing says that nothing moved', () => {
+  const still = moved([], { to: REVISION })
+
+  expect(pullRequestText({ sources: [still], packs: [] })).toBe('No source moved.\n')
+})
+
+test('what a reviewer needs first stands first, and again at its skill', () => {
+  const note = { isFirst: true, text: 'new program', values: ['scripts/run.sh'] }
+  const text = pullRequestText({ sources: [moved([skill('team/a', { notes: [note] })])], packs: [] })
+
+  expect(text).toContain('### Look at first\n\n- `team/a`: new program `scripts/run.sh`\n')
+  expect(text).toContain('#### `team/a`: changed\n\n- new program `scripts/run.sh`\n')
+})
+
+test('a source that failed and a pack that grows are named', () => {
+  const failed: SourceMove = { source: 'old', failure: { code: 'source-unreachable', message: 'no <b>host</b>' } }
+  const pack = { pack: 'crew', added: ['team/b'], removed: [], lacks: ['lacks "c"'] }
+
+  const text = pullRequestText({ sources: [failed], packs: [pack] })
+
+  expect(text).toContain('No source moved. 1 source could not be updated.')
+  expect(text).toContain('Not updated: `source-unreachable` `no <b>host</b>`')
+  expect(text).toContain('### Pack `crew`\n\n- its clients get: `team/b`\n- note: `lacks "c"`')
+})
+
+test('comparisons are left out before skills, and the text has at most the characters of GitHub', () => {
+  const diff = Array.from({ length: 100 }, (_, line) => `+${'x'.repeat(90)} ${line}`)
+  const few = Array.from({ length: 30 }, (_, number) => skill(`team/${number}`, { diff }))
+  const many = Array.from({ length: 5_000 }, (_, number) => skill(`team/${'y'.repeat(80)}/${number}`, { diff }))
+
+  const [some, most] = [few, many].map((skills) => pullRequestText({ sources: [moved(skills)], packs: [] }))
+
+  expect(some!.length).toBeLessThanOrEqual(MOST_CHARACTERS)
+  expect(some).toContain('#### `team/29`: changed')
+  expect(some).toContain('**Cut:** 24 comparisons left out: no room.')
+  expect(most!.length).toBeLessThanOrEqual(MOST_CHARACTERS)
+  expect(most).toMatch(/\*\*Cut:\*\* \d+ comparisons left out: no room; \d+ sections left out: no room\./)
+})
+
+function moved(
+  skills: readonly SkillMove[],
+  { to = { ...REVISION, commit: objectId('2'.repeat(40)) } } = {},
+): SourceMove {
+  const signers = { before: [], after: [] }
+  const url = 'https://git.example.com/team.git'
+  return { source: 'team', url, from: REVISION, to, before: 1, after: 1, signers, docs: undefined, skills }
+}
+
+function skill(place: string, edit: Partial<SkillMove>): SkillMove {
+  return { place, change: 'changed', notes: [], diff: [], ...edit }
+}
