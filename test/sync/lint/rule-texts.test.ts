@@ -591,6 +591,17 @@ test('hidden characters of a skill in a skill are told once, and those of a name
   ])
 })
 
+test('dependencies by name in metadata are checked among the skills, where they are written', async () => {
+  const needing = (name: string, names: string): string => sound(name, ['metadata:', `  depends_on: ${names}`])
+
+  const missing = await diagnosticsOf({ 'a/SKILL.md': needing('a', 'b gone'), 'b/SKILL.md': sound('b') })
+  const cycle = await diagnosticsOf({ 'a/SKILL.md': needing('a', 'b'), 'b/SKILL.md': needing('b', 'a') })
+
+  expect(missing.map(shortOf)).toEqual(['dependency-missing a/SKILL.md:5:15'])
+  expect(missing[0]?.message).toContain('"a" depends on "gone", and no skill that is served has that name')
+  expect(cycle.map(shortOf)).toEqual(['dependency-cycle a/SKILL.md:5:15', 'dependency-cycle b/SKILL.md:5:15'])
+})
+
 test('a key that stands twice, a tab and a number beyond all are told where they stand', async () => {
   const at = async (lines: readonly string[]): Promise<string[]> =>
     (await diagnosticsOf({ 'a/SKILL.md': sound('a', lines) })).map(shortOf)

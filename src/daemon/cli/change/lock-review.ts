@@ -6,8 +6,8 @@ import { comparePaths } from '../../../sync/model/digest.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { signersTexts } from '../../base/signer-text.ts'
-import { MOST_CHARACTERS } from '../pull-request/pull-request-text.ts'
-import type { LockReview, PackMove, SkillMove, SourceMove } from '../pull-request/pull-request-text.ts'
+import { MOST_BODY_CHARACTERS } from '../pull-request/pull-request-text.ts'
+import type { LockReview, PackMove, SkillMove, ReviewedMove } from '../pull-request/pull-request-text.ts'
 import { notesOf } from '../pull-request/skill-notes.ts'
 import { failureIn, readCandidate } from '../store-reader.ts'
 import type { SourceFailure, SourceReader } from '../store-reader.ts'
@@ -43,7 +43,7 @@ export async function lockReview(
     if (former !== undefined) formers.set(source.id, former)
   }
   const texts = new Comparisons(new SkillTexts(looking.store))
-  const moves: SourceMove[] = []
+  const moves: ReviewedMove[] = []
   for (const source of sources.toSorted((a, b) => comparePaths(a.id, b.id))) {
     if ('failure' in source) moves.push({ source: source.id, failure: source.failure })
     else moves.push(await moveOf({ ...source, former: formers.get(source.id) }, texts))
@@ -72,7 +72,7 @@ interface Compared extends Updated {
   readonly former: Snapshot | undefined
 }
 
-async function moveOf(compared: Compared, texts: Comparisons): Promise<SourceMove> {
+async function moveOf(compared: Compared, texts: Comparisons): Promise<ReviewedMove> {
   const { id, before, after } = compared
   const changes = skillChanges(before?.skills ?? new Map(), after.skills)
   const paths = [...changes.map(({ path }) => path), ...newlyWithheld(compared)].toSorted(comparePaths)
@@ -126,7 +126,7 @@ async function skillMove(
 /** Comparisons until the text of a pull request is full: a lock can move a hundred thousand skills. */
 class Comparisons {
   readonly #texts: SkillTexts
-  #room = MOST_CHARACTERS
+  #room = MOST_BODY_CHARACTERS
 
   constructor(texts: SkillTexts) {
     this.#texts = texts

@@ -29,10 +29,15 @@ export function diffBlock(lines: readonly string[], most: number): string {
 
 const MOST_IN_LINE = 300
 
-/** Cut before it is escaped, so that no escape is cut in two. */
+/** Cut before and after it is escaped, since an escape is longer, and never within one. */
 function visible(text: string, most: number, keepTabs = false): string {
-  const bounded = text.length > most ? `${text.slice(0, most).toWellFormed()}…` : text
-  return withHiddenEscaped(keepTabs ? printableText(bounded) : printableLine(bounded))
+  const bounded = text.slice(0, most).toWellFormed()
+  const escaped = withHiddenEscaped(keepTabs ? printableText(bounded) : printableLine(bounded))
+  if (escaped.length <= most && text.length <= most) return escaped
+  return `${escaped
+    .slice(0, most)
+    .replace(/\\(?:u(?:\{[\da-f]*)?)?$/i, '')
+    .toWellFormed()}…`
 }
 
 function longestRun(text: string): number {

@@ -6,11 +6,11 @@ import type { SkillNote } from './skill-notes.ts'
 
 /** A moved lock, for its review. All parts are in a fixed order. */
 export interface LockReview {
-  readonly sources: readonly SourceMove[]
+  readonly sources: readonly ReviewedMove[]
   readonly packs: readonly PackMove[]
 }
 
-export type SourceMove =
+export type ReviewedMove =
   | { readonly source: string; readonly failure: SourceFailure }
   | {
       readonly source: string
@@ -47,14 +47,14 @@ export interface PackMove {
  * The limit of GitHub for the text of a pull request, in characters. GitLab and Forgejo accept more.
  * https://github.com/dead-claudia/github-limits
  */
-export const MOST_CHARACTERS = 65_536
+export const MOST_BODY_CHARACTERS = 65_536
 
 /**
  * The text of a pull request that moves a lock, as Markdown of at most `most` characters. Equal reviews give equal
- * bytes. Words of others stand in code spans and fenced blocks alone. What does not fit is left out from the end, and
- * the text says so: comparisons first, then skills.
+ * bytes. Words of others stand in code spans and fenced blocks alone. What does not fit is left out from the end,
+ * comparisons first, then skills, and the text says so below its first line.
  */
-export function pullRequestText(review: LockReview, most = MOST_CHARACTERS): string {
+export function pullRequestText(review: LockReview, most = MOST_BODY_CHARACTERS): string {
   const parts = partsOf(review)
   const total = parts.reduce((sum, { text }) => sum + text.length + GAP, 0) + MOST_CLOSING
   let room = most - total
@@ -96,8 +96,13 @@ function joined(parts: readonly (Part | 'cut')[]): string {
     ...(withoutDetail > 0 ? [`${countOf(withoutDetail, 'comparison')} left out: no room`] : []),
     ...(cut > 0 ? [`${countOf(cut, 'section')} left out: no room`] : []),
   ]
-  const end = closing.length === 0 ? [] : [`**Cut:** ${closing.join('; ')}. \`skillsyncd diff\` shows everything.`]
-  return `${[...texts, ...end].join('\n\n')}\n`
+  const end =
+    closing.length === 0
+      ? []
+      : [`**Cut:** ${closing.join('; ')}. \`skillsyncd diff\` on the base branch shows everything.`]
+  // Near the top: a commit with many harmless changes must not hide that others are left out.
+  const [summary = '', ...rest] = texts
+  return `${[summary, ...end, ...rest].join('\n\n')}\n`
 }
 
 function partsOf({ sources, packs }: LockReview): Part[] {
@@ -113,9 +118,9 @@ function alone(text: string): Part {
   return { text, detail: undefined, isShort: false }
 }
 
-type Moved = Exclude<SourceMove, { readonly failure: SourceFailure }>
+type Moved = Exclude<ReviewedMove, { readonly failure: SourceFailure }>
 
-function movedIn(sources: readonly SourceMove[]): Moved[] {
+function movedIn(sources: readonly ReviewedMove[]): Moved[] {
   return sources.flatMap((source) => ('failure' in source || !isMoved(source) ? [] : [source]))
 }
 
@@ -123,7 +128,7 @@ function isMoved({ from, to, skills, docs }: Moved): boolean {
   return from?.commit !== to.commit || from.tag !== to.tag || skills.length > 0 || docs !== undefined
 }
 
-function summaryOf(sources: readonly SourceMove[]): string {
+function summaryOf(sources: readonly ReviewedMove[]): string {
   const moved = movedIn(sources)
   const failed = sources.filter((source) => 'failure' in source)
   const counts = countsText(moved.flatMap(({ skills }) => skills))
@@ -142,7 +147,7 @@ function countsText(skills: readonly SkillMove[]): string {
 const CHANGES = ['added', 'changed', 'removed', 'withheld'] as const
 
 /** The facts that a reviewer needs before all others, of all sources. Bounded: each is at its skill too. */
-function firstOf(sources: readonly SourceMove[]): Part[] {
+function firstOf(sources: readonly ReviewedMove[]): Part[] {
   const moved = movedIn(sources)
   const lines = [
     ...moved.filter(hasOtherSigners).map(({ source, from }) => {
@@ -171,7 +176,7 @@ function noteText({ text, values }: SkillNote): string {
   return `${text} ${values.map(codeSpan).join(', ')}`
 }
 
-function sourceParts(move: SourceMove): Part[] {
+function sourceParts(move: ReviewedMove): Part[] {
   if ('failure' in move) {
     const { source, failure } = move
     return [

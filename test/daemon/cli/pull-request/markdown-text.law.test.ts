@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { codeSpan, diffBlock } from '../../../../src/daemon/cli/pull-request/markdown-text.ts'
 import { hiddenIn } from '../../../../src/sync/skill-md/hidden-unicode.ts'
 import { lawRuns } from '../../../support/law-runs.ts'
+import { hostile } from './hostile.ts'
 
 const READER = new MarkdownIt({ html: true, linkify: true })
 const RUNS = { numRuns: lawRuns(10_000, 0.05) }
@@ -37,13 +38,3 @@ test('no line leaves its block, and no invisible character stays one', () => {
     RUNS,
   )
 })
-
-/** Texts of what Markdown and git hosts read: fences, HTML, mentions, commands, invisible characters. */
-function hostile(): fc.Arbitrary<string> {
-  const piece = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 6 }),
-    fc.constantFrom('`', '``', '```', '````', '~~~', '<!--', '-->', '<img src=x>', '@octocat', 'Fixes #1', '/merge'),
-    fc.constantFrom('\n', '\r\n', '\r', '\u2028', '\u200B', '\u202E', '\u{E0041}', '\uFE0F', '\u3164', '\\', ' ', '|'),
-  )
-  return fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(''))
-}

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { MOST_CHARACTERS, pullRequestText } from '../../../../src/daemon/cli/pull-request/pull-request-text.ts'
-import type { SkillMove, SourceMove } from '../../../../src/daemon/cli/pull-request/pull-request-text.ts'
+import { MOST_BODY_CHARACTERS, pullRequestText } from '../../../../src/daemon/cli/pull-request/pull-request-text.ts'
+import type { SkillMove, ReviewedMove } from '../../../../src/daemon/cli/pull-request/pull-request-text.ts'
 import type { Revision } from '../../../../src/sync/model/revision.ts'
 import { objectId } from '../../../sync/upstream/reached.ts'
 
@@ -21,7 +21,7 @@ test('what a reviewer needs first stands first, and again at its skill', () => {
 })
 
 test('a source that failed and a pack that grows are named', () => {
-  const failed: SourceMove = { source: 'old', failure: { code: 'source-unreachable', message: 'no <b>host</b>' } }
+  const failed: ReviewedMove = { source: 'old', failure: { code: 'source-unreachable', message: 'no <b>host</b>' } }
   const pack = { pack: 'crew', added: ['team/b'], removed: [], lacks: ['lacks "c"'] }
 
   const text = pullRequestText({ sources: [failed], packs: [pack] })
@@ -38,17 +38,17 @@ test('comparisons are left out before skills, and the text has at most the chara
 
   const [some, most] = [few, many].map((skills) => pullRequestText({ sources: [moved(skills)], packs: [] }))
 
-  expect(some!.length).toBeLessThanOrEqual(MOST_CHARACTERS)
+  expect(some!.length).toBeLessThanOrEqual(MOST_BODY_CHARACTERS)
   expect(some).toContain('#### `team/29`: changed')
   expect(some).toContain('**Cut:** 24 comparisons left out: no room.')
-  expect(most!.length).toBeLessThanOrEqual(MOST_CHARACTERS)
+  expect(most!.length).toBeLessThanOrEqual(MOST_BODY_CHARACTERS)
   expect(most).toMatch(/\*\*Cut:\*\* \d+ comparisons left out: no room; \d+ sections left out: no room\./)
 })
 
 function moved(
   skills: readonly SkillMove[],
   { to = { ...REVISION, commit: objectId('2'.repeat(40)) } } = {},
-): SourceMove {
+): ReviewedMove {
   const signers = { before: [], after: [] }
   const url = 'https://git.example.com/team.git'
   return { source: 'team', url, from: REVISION, to, before: 1, after: 1, signers, docs: undefined, skills }

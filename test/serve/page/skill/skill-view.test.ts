@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { JsonObject } from '../../../../src/base/json-value.ts'
 import { Readables } from '../../../../src/serve/page/render-file.ts'
 import { skillView } from '../../../../src/serve/page/skill/skill-view.ts'
 import type { View } from '../../../../src/serve/page/view.ts'
@@ -21,7 +22,7 @@ describe('the page of a skill of a repository at a git host', () => {
   })
 
   /** The page, as if the source had this address. */
-  async function drawn(url: string, isWhole: boolean): Promise<string> {
+  async function drawn(url: string, isWhole: boolean, metadata: JsonObject = {}): Promise<string> {
     const { registry, serving, page } = served.daemon
     const { catalog } = registry
     const view: View = {
@@ -39,7 +40,9 @@ describe('the page of a skill of a repository at a git host', () => {
       params: new URLSearchParams(),
     }
     await using readables = new Readables(serving.read)
-    return (await skillView(catalog.listed[0]!, view, readables)).content.html
+    const [entry] = catalog.listed
+    const declaring = { ...entry!, frontmatter: { ...entry!.frontmatter, metadata } }
+    return (await skillView(declaring, view, readables)).content.html
   }
 
   test('links to its commit and its folder there, without the credential of the address', async () => {
@@ -51,6 +54,17 @@ describe('the page of a skill of a repository at a git host', () => {
       [`https://github.com/owner/repo/commit/${commit}`, 'noopener noreferrer nofollow'],
     ])
     expect(text).not.toContain('secret')
+  })
+
+  test('has a note of the deprecation, the owner and the dependencies that its author declares', async () => {
+    const url = 'https://git.example.com/owner/repo'
+    const declared = { deprecated: '<b>gone</b>', 'replaced-by': 'pdf-2', owner: 'docs team', depends_on: 'a b' }
+
+    const text = await drawn(url, true, declared)
+
+    expect(text).toMatch(/<p class="note">.*Deprecated; use pdf-2 instead: &#60;b&#62;gone/)
+    expect(text).toMatch(/<dt>Owner<\/dt>\s*<dd>.*docs team.*\s*<dt>Depends on<\/dt>\s*<dd>.*a, b/)
+    expect(await drawn(url, true)).not.toMatch(/class="note"|Depends on/)
   })
 
   test('has no such link where the address is no page of a known host', async () => {
