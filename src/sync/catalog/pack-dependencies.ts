@@ -33,8 +33,8 @@ export function lackingDependencies(pack: Pack, snapshots: readonly Snapshot[]):
   const neededBy = new Map<string, string[]>()
   for (const { skill, place } of inside)
     for (const name of dependenciesOf(skill)) {
-      const needing = neededBy.get(name)
       if (names.has(name)) continue
+      const needing = neededBy.get(name)
       if (needing === undefined) neededBy.set(name, [place])
       else needing.push(place)
     }
@@ -50,15 +50,14 @@ export function lackingDependencies(pack: Pack, snapshots: readonly Snapshot[]):
 
 /** One line for the operator: the problem, and the edit of the configuration that ends it. */
 export function lackingText({ name, neededBy, places }: LackingDependency): string {
-  const who = firstAndCount(neededBy)
-  if (places.length === 0) return `lacks "${name}", which ${who} depends on, and no source has a skill of that name`
-  const add = `add it to "include" of the pack if its clients may have it`
-  return `lacks "${name}" (${firstAndCount(places)}), which ${who} depends on; ${add}`
+  const needed = `needed by ${firstAndCount(neededBy)}`
+  if (places.length === 0) return `lacks "${name}", ${needed}; no source has a skill of that name`
+  const add = 'add it to "include" of the pack if its clients may have it'
+  return `lacks "${name}" (${firstAndCount(places)}), ${needed}; ${add}`
 }
 
-function firstAndCount(places: readonly string[]): string {
-  const left = places.length - 1
-  return left === 0 ? `${places[0]}` : `${places[0]} and ${left} more`
+function firstAndCount([first = '', ...others]: readonly string[]): string {
+  return others.length === 0 ? first : `${first} and ${others.length} more`
 }
 
 interface Placed {
@@ -67,6 +66,6 @@ interface Placed {
 }
 
 /** The names that a skill depends on, by its metadata and by its contract. */
-export function dependenciesOf({ frontmatter, contract }: Pick<Skill, 'frontmatter' | 'contract'>): readonly string[] {
+function dependenciesOf({ frontmatter, contract }: Pick<Skill, 'frontmatter' | 'contract'>): readonly string[] {
   return [...new Set([...(lifecycleOf(frontmatter).dependsOn ?? []), ...(contract?.dependsOn ?? [])])]
 }

@@ -45,11 +45,9 @@ test('a pack does not grow with depends_on: lock and doctor name what it lacks',
 
   expect(locked).toMatchObject({ status: 0 })
   expect(locked.stdout).toContain(
-    'pack crew: 1 skill\n  lacks "beta" (team/beta), which team/alpha depends on; add it to "include" of the pack',
+    'pack crew: 1 skill\n  lacks "beta" (team/beta), needed by team/alpha; add it to "include" of the pack',
   )
-  expect(locked.stdout).toContain(
-    '  lacks "gamma", which team/alpha depends on, and no source has a skill of that name',
-  )
+  expect(locked.stdout).toContain('  lacks "gamma", needed by team/alpha; no source has a skill of that name')
   expect(seen.stdout).not.toContain('team/beta')
   expect(checked.stdout).toContain('pack "crew" lacks "beta" (team/beta)')
   expect(checked.stdout).toContain('dependency-missing: "alpha" depends on "gamma"')
