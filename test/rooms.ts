@@ -830,7 +830,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/control',
     'daemon/cli',
   ],
-  'daemon/cli/pull-request': ['base/text', 'sync/skill-md', 'sync/model', 'daemon/base', 'daemon/cli'],
+  'daemon/cli/pull-request': ['base/text', 'sync/skill-md', 'sync/model', 'sync/budget', 'daemon/base', 'daemon/cli'],
   'daemon/cli/change': [
     'base',
     'base/text',

@@ -1,4 +1,7 @@
 import { joinPath } from '../../../base/paths.ts'
+import { budgetDeltas } from '../../../sync/budget/budget-delta.ts'
+import type { BudgetDelta } from '../../../sync/budget/budget-delta.ts'
+import { budgetSkillsOf } from '../../../sync/budget/budget-skill.ts'
 import { lackingText } from '../../../sync/catalog/pack-dependencies.ts'
 import { docsChange, skillChanges } from '../../../sync/decisions/lock.ts'
 import type { Lock, LockEntry, SkillChange } from '../../../sync/decisions/lock.ts'
@@ -90,8 +93,15 @@ async function moveOf(compared: Compared, texts: Comparisons): Promise<ReviewedM
     after: after.skills.size,
     signers: { before: signersTexts(before?.signers), after: signersTexts(after.signers) },
     docs: docsChange(before?.docs, after.docs),
+    budget: budgetMove(compared),
     skills,
   }
+}
+
+/** Empty if the former skills are not known. */
+function budgetMove({ before, snapshot, former }: Compared): readonly BudgetDelta[] {
+  if (before !== undefined && former === undefined) return []
+  return budgetDeltas(budgetSkillsOf(former === undefined ? [] : [former]), budgetSkillsOf([snapshot]))
 }
 
 /** Skills that no lock has because they are withheld, and that the former commit did not have, or served. */

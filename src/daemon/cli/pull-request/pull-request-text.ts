@@ -1,4 +1,6 @@
 import { countOf } from '../../../base/text/plural.ts'
+import { deltaText } from '../../../sync/budget/budget-delta.ts'
+import type { BudgetDelta } from '../../../sync/budget/budget-delta.ts'
 import type { Revision } from '../../../sync/model/revision.ts'
 import type { SourceFailure } from '../store-reader.ts'
 import { codeSpan, diffBlock } from './markdown-text.ts'
@@ -23,6 +25,8 @@ export type ReviewedMove =
       readonly after: number
       readonly signers: { readonly before: readonly string[]; readonly after: readonly string[] }
       readonly docs: string | undefined
+      /** The changes of what agents list of its skills before they load any. */
+      readonly budget: readonly BudgetDelta[]
       readonly skills: readonly SkillMove[]
     }
 
@@ -187,7 +191,7 @@ function sourceParts(move: ReviewedMove): Part[] {
   return [alone(sourceText(move)), ...move.skills.map(skillPart)]
 }
 
-function sourceText({ source, url, from, to, before, after, signers, docs, skills }: Moved): string {
+function sourceText({ source, url, from, to, before, after, signers, docs, budget, skills }: Moved): string {
   return [
     `### Source ${codeSpan(source)}`,
     '',
@@ -196,6 +200,7 @@ function sourceText({ source, url, from, to, before, after, signers, docs, skill
     `- of ${codeSpan(url)}`,
     `- ${countOf(before, 'skill')} before, ${after} after: ${countsText(skills)}`,
     ...(docs === undefined ? [] : [`- the docs folder is ${docs}`]),
+    ...(budget.length === 0 ? [] : [`- context budget: ${deltaText(budget)}`]),
     ...signers.before.filter((text) => !signers.after.includes(text)).map((text) => `- was signed: ${codeSpan(text)}`),
     ...signers.after.map((text) => `- signed: ${codeSpan(text)}`),
   ].join('\n')

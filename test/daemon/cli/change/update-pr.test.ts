@@ -37,6 +37,7 @@ test('a machine without state writes the same text for the same moves, skill by 
   expect(end.stdout).toContain('1 source moved: 1 skill added, 1 skill changed, 1 skill removed, 1 skill withheld.\n')
   expect(end.stdout).toContain('- `team/alpha`: new program `scripts/run.sh`\n')
   expect(end.stdout).toContain('- license `MIT`\n')
+  expect(end.stdout).toMatch(/^- context budget: claude-code [+-]\d+ to \d+ of 8000 characters; codex /m)
   expect(end.stdout).toContain('-first\n+second\n')
   expect(end.stdout).toContain('#### `team/beta`: removed\n')
   expect(end.stdout).toMatch(/- `team\/gamma`: hidden characters `SKILL\.md`, `.*U\+200B/)

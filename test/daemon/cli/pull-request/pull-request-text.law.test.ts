@@ -3,6 +3,7 @@ import MarkdownIt from 'markdown-it'
 import { expect, test } from 'vitest'
 import { MOST_BODY_CHARACTERS, pullRequestText } from '../../../../src/daemon/cli/pull-request/pull-request-text.ts'
 import type { PackMove, SkillMove, ReviewedMove } from '../../../../src/daemon/cli/pull-request/pull-request-text.ts'
+import type { BudgetDelta } from '../../../../src/sync/budget/budget-delta.ts'
 import { hiddenIn } from '../../../../src/sync/skill-md/hidden-unicode.ts'
 import { lawRuns } from '../../../support/law-runs.ts'
 import { objectId } from '../../../sync/upstream/reached.ts'
@@ -34,7 +35,7 @@ function foreignWords(text: string): string[] {
   return [
     ...tokens.filter(({ type }) => !BLOCKS.test(type)).map(({ type }) => type),
     ...inline.filter(({ type }) => !INLINE.test(type)).map(({ type }) => type),
-    ...plain.filter((words) => !/^[\w ,.:;()*-]*$/.test(words)),
+    ...plain.filter((words) => !/^[\w ,.:;()*+-]*$/.test(words)),
   ]
 }
 
@@ -56,7 +57,19 @@ function moved(): fc.Arbitrary<ReviewedMove> {
     after: fc.nat(9),
     signers: fc.record({ before: fc.array(hostile(), { maxLength: 2 }), after: fc.array(hostile(), { maxLength: 2 }) }),
     docs: fc.constantFrom(undefined, 'changed'),
+    budget: fc.array(budgetDelta(), { maxLength: 2 }),
     skills: fc.array(skill(), { maxLength: 8 }),
+  })
+}
+
+function budgetDelta(): fc.Arbitrary<BudgetDelta> {
+  const cost = fc.nat(20_000)
+  return fc.record({
+    client: fc.constantFrom('claude-code', 'codex'),
+    unit: fc.constantFrom('characters', 'tokens'),
+    before: cost,
+    after: cost,
+    limit: cost,
   })
 }
 

@@ -51,7 +51,8 @@ function moved(
 ): ReviewedMove {
   const signers = { before: [], after: [] }
   const url = 'https://git.example.com/team.git'
-  return { source: 'team', url, from: REVISION, to, before: 1, after: 1, signers, docs: undefined, skills }
+  const counts = { before: 1, after: 1 }
+  return { source: 'team', url, from: REVISION, to, ...counts, signers, docs: undefined, budget: [], skills }
 }
 
 function skill(place: string, edit: Partial<SkillMove>): SkillMove {
