@@ -179,6 +179,29 @@ test('a pull that is under way is stopped by a reload, and the source is pulled 
   expect(await hub.text('skill://team/alpha/SKILL.md')).toBe(skill('alpha', 'second'))
 })
 
+test('a changed limit of a pack holds the commits from then on, and a raised one lets them through', async () => {
+  await using hub = await Hub.start()
+  const { home, repository } = hub.world
+  const limitTo = async (budget: number): Promise<unknown> => {
+    await hub.configure(['team'], {}, [`packs: [{ id: core, include: [{ source: team }], budget: ${budget} }]`])
+    return home.command('reload')
+  }
+  const names = Array.from({ length: 20 }, (_, index) => `skill-${index}`)
+  await limitTo(20_000)
+
+  const lowered = await limitTo(150)
+  await repository.commit(Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skill(name, 'new')])))
+  const held = await home.command('sync')
+  const before = await hub.listed()
+  const raised = await limitTo(20_001)
+  await home.command('sync')
+
+  expect([lowered, raised]).toMatchObject([{ status: 0 }, { status: 0 }])
+  expect(held.stdout + held.stderr).toContain('takes the listing of the pack "core" to ')
+  expect(before).toEqual(['skill://team/alpha/SKILL.md'])
+  expect(await hub.listed()).toHaveLength(names.length + 1)
+})
+
 test('where there is an address for operations, by which names the daemon may be called is set once', async () => {
   await using hub = await Hub.start({ serve: 'http: { port: 0 }, operations: { host: 127.0.0.1, port: 0 }' })
   const { configFile } = hub.world.home

@@ -97,7 +97,7 @@ const NO_HOST: PageHost = {
   problems: () => [],
   alarms: () => [],
   misfits: () => [],
-  packBudgets: new Map(),
+  packBudgets: {},
   lastChanges: async () => new Map(),
   history: async () => [],
   compare: async () => undefined,

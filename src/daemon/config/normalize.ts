@@ -73,8 +73,8 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       ...modelSurfacesOf(file.serve),
     },
     packs: file.packs?.map(packOf) ?? [],
-    packBudgets: new Map(
-      file.packs?.flatMap(({ id, budget }) => (budget === undefined ? [] : [[id, termsOf(budget)]])),
+    packBudgets: Object.fromEntries(
+      (file.packs ?? []).flatMap(({ id, budget }) => (budget === undefined ? [] : [[id, termsOf(budget)]])),
     ),
     links: file.links?.map((entry) => keptFolderOf(entry, absolute)) ?? [],
     publications: (file.publish ?? []).flatMap((entry) => publicationOf(entry, file.defaults ?? [], absolute)),

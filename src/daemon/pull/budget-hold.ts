@@ -20,8 +20,8 @@ export function overrunOf(next: Snapshot, { config, served, store }: BudgetHoldP
   const before = served.current.map(({ snapshot }) => inService(snapshot))
   const found = packOverrun(before, inService(next), config.packs, config.packBudgets)
   if (found === undefined) return undefined
-  const { pack, terms, needs } = found
-  const cost = `${costText({ needs, allowance: allowanceOf(terms) })} in ${terms.client}, from ${found.before}`
-  const message = `Cannot follow: ${revisionText(next.revision)} of "${next.source}" takes the listing of the pack "${pack}" to ${cost}`
+  const { pack, terms, cost } = found
+  const figures = `${costText({ cost, allowance: allowanceOf(terms) })} in ${terms.client}, from ${found.before}`
+  const message = `Cannot follow: ${revisionText(next.revision)} of "${next.source}" takes the listing of the pack "${pack}" to ${figures}`
   return new SyncError('budget-exceeded', message)
 }

@@ -246,7 +246,7 @@ export class Puller implements AsyncDisposable {
         this.#parts.report.resolved(source, revision)
       },
       ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),
-      ...(this.#config.packBudgets.size > 0 && { budget: (next) => overrunOf(next, this.#parts) }),
+      ...(Object.keys(this.#config.packBudgets).length > 0 && { budget: (next) => overrunOf(next, this.#parts) }),
     }
   }
 

@@ -54,7 +54,7 @@ export interface Status {
   readonly collisions: Collisions
   /** Problems between skills of the contract, across all sources. */
   readonly problems: readonly ContractRow[]
-  /** What agents list of the skills. The reader that prints the status computes it. */
+  /** The context budget of the served skills, computed by the command that prints the status. */
   readonly budget?: CatalogBudget
   /** The lock of the configuration; absent if the sources were named on a command line. */
   readonly lock?: LockStatus

@@ -10,7 +10,7 @@ export interface BudgetDelta {
   readonly unit: BudgetUnit
   readonly before: number
   readonly after: number
-  /** What the client gives to all skills together, with an unknown window. */
+  /** The allowance of the client for all skills, with an unknown window. */
   readonly limit: number
 }
 

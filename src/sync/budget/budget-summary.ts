@@ -2,7 +2,7 @@ import type { BudgetSkill } from './budget-skill.ts'
 import { PRESENT_CLIENTS } from './client-rules.ts'
 import type { BudgetAllowance, BudgetClient } from './client-rules.ts'
 import { contextBudget } from './context-budget.ts'
-import type { BudgetTerms, Fate, ListedFate, ListingSize } from './context-budget.ts'
+import type { BudgetTerms, Visibility, SkillVisibility, ListingSize } from './context-budget.ts'
 import { overlapsIn } from './overlaps.ts'
 import type { Overlap } from './overlaps.ts'
 
@@ -24,14 +24,15 @@ export interface ClientBudget {
   readonly window: number | null
   readonly allowance: BudgetAllowance
   /** The cost of the whole listing, in the unit of the allowance. */
-  readonly needs: number
+  readonly cost: number
   /** The number of skills in the listing. */
   readonly skills: number
   readonly full: ListingSize
   readonly shown: ListingSize
-  readonly fates: Readonly<Record<Fate, number>>
+  /** The numbers of skills by their visibility. */
+  readonly visibility: Readonly<Record<Visibility, number>>
   /** The skills that are not shown whole, in the order of the listing; the first `MOST_AFFECTED` of them. */
-  readonly affected: readonly ListedFate[]
+  readonly affected: readonly SkillVisibility[]
 }
 
 /** The context budget of these skills. Without terms: that of each present client with an unknown window. */
@@ -49,17 +50,17 @@ export function budgetSummary(
 }
 
 function clientBudget(skills: readonly BudgetSkill[], terms: BudgetTerms): ClientBudget {
-  const { client, window = null, allowance, needs, full, shown, skills: listed } = contextBudget(skills, terms)
-  const affected = listed.filter(({ fate }) => fate !== 'whole')
+  const { client, window = null, allowance, cost, full, shown, skills: listed } = contextBudget(skills, terms)
+  const affected = listed.filter(({ visibility }) => visibility !== 'whole')
   return {
     client,
     window,
     allowance,
-    needs,
+    cost,
     skills: listed.length,
     full,
     shown,
-    fates: countFates(listed),
+    visibility: countVisibility(listed),
     affected: affected.slice(0, MOST_AFFECTED),
   }
 }
@@ -67,8 +68,8 @@ function clientBudget(skills: readonly BudgetSkill[], terms: BudgetTerms): Clien
 /** More rows help no reader, and a catalog can have a hundred thousand skills. */
 const MOST_AFFECTED = 1_000
 
-function countFates(listed: readonly ListedFate[]): Record<Fate, number> {
-  const fates: Record<Fate, number> = { whole: 0, shortened: 0, 'name-only': 0, omitted: 0 }
-  for (const { fate } of listed) fates[fate] += 1
-  return fates
+function countVisibility(listed: readonly SkillVisibility[]): Record<Visibility, number> {
+  const counts: Record<Visibility, number> = { whole: 0, shortened: 0, 'name-only': 0, omitted: 0 }
+  for (const { visibility } of listed) counts[visibility] += 1
+  return counts
 }

@@ -12,8 +12,8 @@ export function shortBudgetText({ clients }: BudgetSummary): string {
   return clients.map((one) => [`${one.client} ${costText(one)}`, ...lossesIn(one)].join(', ')).join('; ')
 }
 
-/** True if a client leaves something out. */
-export function isOverBudget({ clients }: Pick<BudgetSummary, 'clients'>): boolean {
+/** True if a client leaves something out: over its limit, or because a description is longer than it takes. */
+export function leavesOut({ clients }: Pick<BudgetSummary, 'clients'>): boolean {
   return clients.some(({ affected }) => affected.length > 0)
 }
 
@@ -29,29 +29,23 @@ export function overlapLines({ overlaps, allOverlaps }: Pick<BudgetSummary, 'ove
 
 /** The line about one client, with the first skills that are not shown whole. */
 function clientLine(budget: ClientBudget): string {
-  const { client, allowance, full, skills, fates, affected } = budget
+  const { client, allowance, full, skills, visibility, affected } = budget
   const tokens = allowance.unit === 'tokens' ? '' : `, about ${countOf(full.tokens, 'token')}`
   const head = `${client}: ${costText(budget)}${tokens}`
   const losses = lossesIn(budget)
   if (losses.length === 0) return `${head}; every description is listed`
   const names = affected.slice(0, SHOWN_NAMES).map(({ id }) => id)
-  const left = skills - fates.whole - names.length
+  const left = skills - visibility.whole - names.length
   return `${head}; ${losses.join(', ')}: ${names.join(', ')}${left > 0 ? ` and ${left} more` : ''}`
 }
 
 /** A cost and the allowance that it is compared with. */
-export function costText({
-  needs,
-  allowance,
-}: {
-  readonly needs: number
-  readonly allowance: BudgetAllowance
-}): string {
-  return `${needs} of ${countOf(allowance.limit, allowance.unit.slice(0, -1))}`
+export function costText({ cost, allowance }: { readonly cost: number; readonly allowance: BudgetAllowance }): string {
+  return `${cost} of ${countOf(allowance.limit, allowance.unit.slice(0, -1))}`
 }
 
-function lossesIn({ fates }: ClientBudget): string[] {
-  return LOSSES.flatMap(([fate, text]) => (fates[fate] === 0 ? [] : [`${fates[fate]} ${text}`]))
+function lossesIn({ visibility }: ClientBudget): string[] {
+  return LOSSES.flatMap(([loss, text]) => (visibility[loss] === 0 ? [] : [`${visibility[loss]} ${text}`]))
 }
 
 /** Rounded down: a part of the words is never 100 %. */

@@ -20,25 +20,44 @@ export interface PackBudget extends BudgetSummary {
   readonly isLimited: boolean
 }
 
-/** The limits of packs, by the ids of the packs. */
-export type PackBudgetLimits = ReadonlyMap<string, BudgetTerms>
+/** The limits of packs, by the ids of the packs. A record, because a configuration is compared as JSON. */
+export type PackBudgetLimits = Readonly<Record<string, BudgetTerms>>
+
+/** The limit of a pack; `undefined` if it has none. */
+export function packLimitOf({ id }: Pack, limits: PackBudgetLimits): BudgetTerms | undefined {
+  // The id of a pack may be `constructor`.
+  return Object.hasOwn(limits, id) ? limits[id] : undefined
+}
+
+type BudgetCatalog = Pick<Catalog, 'snapshots' | 'sources'>
+
+/** True if the listings of the catalog and of each pack have together at most `most` skills. */
+export function areListingsWithin(catalog: BudgetCatalog, packs: readonly Pack[], most: number): boolean {
+  const inService = inServiceOf(catalog)
+  let room = most
+  for (const pack of [undefined, ...packs]) {
+    room -= listedIn(inService, pack).length
+    if (room < 0) return false
+  }
+  return true
+}
 
 /** Works out the budget of a catalog. */
-export function catalogBudget(
-  { snapshots, sources }: Pick<Catalog, 'snapshots' | 'sources'>,
-  packs: readonly Pack[],
-  limits: PackBudgetLimits,
-): CatalogBudget {
-  const disabled = new Map<string, ReadonlySet<string>>(sources.map(([id, ...paths]) => [id, new Set(paths)]))
-  const inService = snapshots.map((snapshot) => ({ snapshot, disabled: disabled.get(snapshot.source) ?? NONE }))
+export function catalogBudget(catalog: BudgetCatalog, packs: readonly Pack[], limits: PackBudgetLimits): CatalogBudget {
+  const inService = inServiceOf(catalog)
   return {
     ...budgetSummary(listedIn(inService)),
     packs: packs.map((pack) => {
-      const limit = limits.get(pack.id)
+      const limit = packLimitOf(pack, limits)
       const summary = budgetSummary(listedIn(inService, pack), limit && [limit])
       return { pack: pack.id, isLimited: limit !== undefined, ...summary }
     }),
   }
+}
+
+function inServiceOf({ snapshots, sources }: BudgetCatalog): readonly SnapshotInService[] {
+  const disabled = new Map<string, ReadonlySet<string>>(sources.map(([id, ...paths]) => [id, new Set(paths)]))
+  return snapshots.map((snapshot) => ({ snapshot, disabled: disabled.get(snapshot.source) ?? NONE }))
 }
 
 const NONE: ReadonlySet<string> = new Set()

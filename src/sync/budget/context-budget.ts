@@ -22,13 +22,13 @@ export interface ContextBudget {
   readonly window: number | undefined
   readonly allowance: BudgetAllowance
   /** The cost of the whole listing, in the unit of the allowance. The client leaves something out if it is larger. */
-  readonly needs: number
+  readonly cost: number
   /** The listing with every description as far as the client takes it. */
   readonly full: ListingSize
   /** The listing that the model gets. */
   readonly shown: ListingSize
   /** Every skill, in the order of the listing. */
-  readonly skills: readonly ListedFate[]
+  readonly skills: readonly SkillVisibility[]
 }
 
 export interface ListingSize {
@@ -38,10 +38,10 @@ export interface ListingSize {
 }
 
 /** The part of one skill that the model gets. */
-export interface ListedFate {
+export interface SkillVisibility {
   readonly id: string
   readonly name: string
-  readonly fate: Fate
+  readonly visibility: Visibility
   /** The characters of its description, with `when_to_use` in a client that lists that. */
   readonly length: number
   /** The number of these that the model gets. */
@@ -49,7 +49,7 @@ export interface ListedFate {
 }
 
 /** `name-only`: the description is lost, the name remains. `omitted`: the model does not know of the skill. */
-export type Fate = 'whole' | 'shortened' | 'name-only' | 'omitted'
+export type Visibility = 'whole' | 'shortened' | 'name-only' | 'omitted'
 
 /** Works out what a client lists of these skills, in any order. Equal skills and terms give an equal result. */
 export function contextBudget(skills: readonly BudgetSkill[], terms: BudgetTerms): ContextBudget {
@@ -63,10 +63,10 @@ export function contextBudget(skills: readonly BudgetSkill[], terms: BudgetTerms
     client,
     window,
     allowance,
-    needs: totalOf(lines, 'full', allowance.unit),
+    cost: totalOf(lines, 'full', allowance.unit),
     full: listingSizeOf(lines.map(({ full }) => full)),
     shown: listingSizeOf(lines.map((line, index) => shownSize(line, kept[index], rule))),
-    skills: lines.map(({ skill }, index) => fateOf(skill, sizeOf(rule.text(skill)).characters, kept[index])),
+    skills: lines.map(({ skill }, index) => skillVisibilityOf(skill, sizeOf(rule.text(skill)).characters, kept[index])),
   }
 }
 
@@ -112,11 +112,11 @@ function listingSizeOf(sizes: readonly TextSize[]): ListingSize {
   return { characters, tokens: tokensOfBytes(bytes) }
 }
 
-function fateOf({ id, name }: BudgetSkill, length: number, kept: Kept): ListedFate {
-  return { id, name, fate: fateFor(length, kept), length, kept: kept ?? 0 }
+function skillVisibilityOf({ id, name }: BudgetSkill, length: number, kept: Kept): SkillVisibility {
+  return { id, name, visibility: visibilityFor(length, kept), length, kept: kept ?? 0 }
 }
 
-function fateFor(length: number, kept: Kept): Fate {
+function visibilityFor(length: number, kept: Kept): Visibility {
   if (kept === undefined) return 'omitted'
   if (kept >= length) return 'whole'
   return kept === 0 ? 'name-only' : 'shortened'

@@ -1,6 +1,6 @@
 import { canHold } from '../catalog/pack.ts'
 import type { Pack } from '../catalog/pack.ts'
-import { listedIn } from './catalog-budget.ts'
+import { listedIn, packLimitOf } from './catalog-budget.ts'
 import type { PackBudgetLimits, SnapshotInService } from './catalog-budget.ts'
 import { allowanceOf, listingCost } from './context-budget.ts'
 import type { BudgetTerms } from './context-budget.ts'
@@ -10,7 +10,7 @@ export interface PackOverrun {
   readonly pack: string
   readonly terms: BudgetTerms
   /** The cost of the listing with the candidate. */
-  readonly needs: number
+  readonly cost: number
   /** The cost of the listing as it is served. */
   readonly before: number
 }
@@ -28,12 +28,12 @@ export function packOverrun(
   const { source } = candidate.snapshot
   const next = [...served.filter(({ snapshot }) => snapshot.source !== source), candidate]
   for (const pack of packs) {
-    const terms = limits.get(pack.id)
+    const terms = packLimitOf(pack, limits)
     if (terms === undefined || !canHold(pack, source)) continue
-    const needs = listingCost(listedIn(next, pack), terms)
-    if (needs <= allowanceOf(terms).limit) continue
+    const cost = listingCost(listedIn(next, pack), terms)
+    if (cost <= allowanceOf(terms).limit) continue
     const before = listingCost(listedIn(served, pack), terms)
-    if (needs > before) return { pack: pack.id, terms, needs, before }
+    if (cost > before) return { pack: pack.id, terms, cost, before }
   }
   return undefined
 }

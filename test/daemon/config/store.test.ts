@@ -3,6 +3,7 @@ import { parseConfig } from '../../../src/daemon/config/config.ts'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { configDigest } from '../../../src/daemon/control/requests.ts'
+import { hubConfigDigest } from '../../../src/daemon/replicas/hub-config.ts'
 
 const SOURCES = "sources: [{ id: a, url: 'https://git.example.com/team/a.git' }]"
 
@@ -66,4 +67,15 @@ test('processes of a hub have equal configurations wherever they keep their stat
 
   expect(configDigest(one)).toBe(configDigest(other))
   expect(configDigest(apart)).not.toBe(configDigest(other))
+})
+
+test('configurations that differ in the limit of a pack alone are not equal', () => {
+  const [one, same, other] = [150, 150, 151].map((budget) =>
+    parse(`packs: [{ id: constructor, include: [{ source: a }], budget: ${budget} }]`),
+  )
+
+  for (const digest of [configDigest, hubConfigDigest]) {
+    expect(digest(one!)).toBe(digest(same!))
+    expect(digest(one!)).not.toBe(digest(other!))
+  }
 })

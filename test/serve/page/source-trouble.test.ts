@@ -61,7 +61,7 @@ function hostOf(sources: readonly SourceHealth[], more: Partial<PageHost> = {}):
     problems: () => [],
     alarms: () => [],
     misfits: () => [],
-    packBudgets: new Map(),
+    packBudgets: {},
     history: async () => [],
     compare: async () => [],
     pending: async () => undefined,

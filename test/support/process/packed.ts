@@ -165,7 +165,7 @@ function hostOf(registry: Registry): PageHost {
     sources: () => [],
     alarms: () => [{ code: 'served-lost', message: JSON.stringify(pathsIn(registry)), mend: 'Fetch it' }],
     misfits: () => [{ code: 'id-clash', message: 'They clash', mend: 'Rename one', skills: pathsIn(registry) }],
-    packBudgets: new Map(),
+    packBudgets: {},
     problems: () =>
       pathsIn(registry).map(({ source, path }) => ({
         source,

@@ -8,7 +8,7 @@ test('Claude Code drops every description after the first that does not fit, als
 
   const { skills: listed } = contextBudget(skills, { client: 'claude-code', characters: names + 102 + 60 })
 
-  expect(listed.map(({ fate }) => fate)).toEqual(['whole', 'name-only', 'name-only'])
+  expect(listed.map(({ visibility }) => visibility)).toEqual(['whole', 'name-only', 'name-only'])
 })
 
 test('Claude Code lists `when_to_use` after the description, and cuts both together at 1,536 characters', () => {
@@ -17,7 +17,9 @@ test('Claude Code lists `when_to_use` after the description, and cuts both toget
 
   const { skills: listed, full } = contextBudget([described], { client: 'claude-code', window: 1_000_000 })
 
-  expect(listed).toMatchObject([{ fate: 'shortened', length: 1_000 + 1 + described.whenToUse.length, kept: 1_536 }])
+  expect(listed).toMatchObject([
+    { visibility: 'shortened', length: 1_000 + 1 + described.whenToUse.length, kept: 1_536 },
+  ])
   expect(full.characters).toBe(`- ${described.name}: \n`.length + 1_536)
 })
 
@@ -27,7 +29,7 @@ test('Codex ends a description of over 1,024 characters with three dots, and doe
 
   const { skills: listed, full } = contextBudget([described], { client: 'codex', window: 1_000_000 })
 
-  expect(listed).toMatchObject([{ fate: 'shortened', length: 1_500, kept: 1_024 }])
+  expect(listed).toMatchObject([{ visibility: 'shortened', length: 1_500, kept: 1_024 }])
   expect(full.characters).toBe(`- ${described.name}:  (file: r0/${described.name}/SKILL.md)\n`.length + 1_024)
 })
 
@@ -39,5 +41,5 @@ test('a description of 1,024 characters is whole in Codex, and characters outsid
     window: 1_000_000,
   })
 
-  expect(listed).toMatchObject([{ fate: 'whole', length: 1_024, kept: 1_024 }])
+  expect(listed).toMatchObject([{ visibility: 'whole', length: 1_024, kept: 1_024 }])
 })

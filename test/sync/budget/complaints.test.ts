@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Fate, ContextBudget } from '../../../src/sync/budget/context-budget.ts'
+import type { Visibility, ContextBudget } from '../../../src/sync/budget/context-budget.ts'
 import { contextBudget } from '../../../src/sync/budget/context-budget.ts'
 import { evenLengths, skillsOfLengths } from './fixture-skills.ts'
 
@@ -25,7 +25,7 @@ describe('the numbers of public complaints', () => {
     const budget = contextBudget(skills, { client: 'claude-code-2.0' })
 
     expect(budget.full.characters).toBe(20_055)
-    expect(budget.needs - budget.allowance.limit).toBe(5_055)
+    expect(budget.cost - budget.allowance.limit).toBe(5_055)
     expect(counts(budget)).toEqual({ whole: 40, omitted: 14 })
   })
 
@@ -44,7 +44,7 @@ describe('the numbers of public complaints', () => {
       })
       const described = budget.skills.reduce((sum, { length }) => sum + length, 0)
       expect(Math.round((described / budget.allowance.limit) * 100)).toBe(percent)
-      expect(budget.skills.some(({ fate }) => fate === 'name-only')).toBe(percent > 100)
+      expect(budget.skills.some(({ visibility }) => visibility === 'name-only')).toBe(percent > 100)
     }
   })
 
@@ -65,7 +65,7 @@ describe('the numbers of public complaints', () => {
     // skills of that session are not stated; the limit stands for the room that they left.
     const skills = skillsOfLengths(evenLengths(18, 18_455))
     const fixed = contextBudget(skillsOfLengths(Array.from({ length: 18 }, () => 0)), { client: 'codex' })
-    const characters = fixed.needs + 18 + 6_300
+    const characters = fixed.cost + 18 + 6_300
     const budget = contextBudget(skills, { client: 'codex', characters })
 
     expect(counts(budget)).toEqual({ shortened: 18 })
@@ -77,8 +77,8 @@ describe('the numbers of public complaints', () => {
     // https://github.com/openai/codex/issues/19679: "All skill descriptions were removed and 80 additional skills were
     // not included", with a window of 258,400 tokens. The number of skills is not stated.
     const [one] = contextBudget(skillsOfLengths([0]), { client: 'codex', window: 258_400 }).skills
-    expect(one?.fate).toBe('whole')
-    const line = contextBudget(skillsOfLengths([0]), { client: 'codex', window: 258_400 }).needs
+    expect(one?.visibility).toBe('whole')
+    const line = contextBudget(skillsOfLengths([0]), { client: 'codex', window: 258_400 }).cost
     const fitting = Math.floor(5_168 / line)
     const skills = skillsOfLengths(Array.from({ length: fitting + 80 }, () => 200))
     const budget = contextBudget(skills, { client: 'codex', window: 258_400 })
@@ -96,9 +96,9 @@ describe('the numbers of public complaints', () => {
   })
 })
 
-function counts({ skills }: ContextBudget): Partial<Record<Fate, number>> {
-  const found: Partial<Record<Fate, number>> = {}
-  for (const { fate } of skills) found[fate] = (found[fate] ?? 0) + 1
+function counts({ skills }: ContextBudget): Partial<Record<Visibility, number>> {
+  const found: Partial<Record<Visibility, number>> = {}
+  for (const { visibility } of skills) found[visibility] = (found[visibility] ?? 0) + 1
   return found
 }
 

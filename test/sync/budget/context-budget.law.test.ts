@@ -22,16 +22,16 @@ const terms: Arbitrary<BudgetTerms> = oneof(
   record({ client: clients, window: integer({ min: 1, max: 300_000 }) }),
 )
 
-test('every skill has one fate, and what is listed of it is no more than there is', () => {
+test('every skill has one visibility, and what is listed of it is no more than there is', () => {
   assert(
     property(skills, terms, (all, one) => {
       const { skills: listed, shown, full } = contextBudget(all, one)
 
       expect(listed.map(({ id }) => id).toSorted()).toEqual(all.map(({ id }) => id).toSorted())
       expect(listed.filter(({ kept, length }) => kept > length)).toEqual([])
-      expect(listed.filter(({ kept, length, fate }) => (fate === 'shortened') !== (kept > 0 && kept < length))).toEqual(
-        [],
-      )
+      expect(
+        listed.filter(({ kept, length, visibility }) => (visibility === 'shortened') !== (kept > 0 && kept < length)),
+      ).toEqual([])
       expect(shown.characters).toBeLessThanOrEqual(full.characters)
     }),
   )
@@ -40,14 +40,14 @@ test('every skill has one fate, and what is listed of it is no more than there i
 test('a listing within its allowance is shown in full, a larger one within the allowance, except for names', () => {
   assert(
     property(skills, terms, (all, one) => {
-      const { shown, allowance, needs, full } = contextBudget(all, one)
+      const { shown, allowance, cost, full } = contextBudget(all, one)
       const names = contextBudget(
         all.map((skill) => ({ ...skill, description: '' })),
         one,
       ).full
       const least = one.client === 'claude-code' ? names[allowance.unit] : 0
 
-      expect(needs > allowance.limit || shown.characters === full.characters).toBe(true)
+      expect(cost > allowance.limit || shown.characters === full.characters).toBe(true)
       expect(shown[allowance.unit]).toBeLessThanOrEqual(Math.max(allowance.limit, least))
     }),
   )
@@ -65,7 +65,7 @@ test('the order in which skills are given changes nothing', () => {
 test('one more skill never makes the listing smaller', () => {
   assert(
     property(skills, terms, (all, one) => {
-      expect(contextBudget(all.slice(1), one).needs).toBeLessThanOrEqual(contextBudget(all, one).needs)
+      expect(contextBudget(all.slice(1), one).cost).toBeLessThanOrEqual(contextBudget(all, one).cost)
     }),
   )
 })

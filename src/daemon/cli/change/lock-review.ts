@@ -77,13 +77,13 @@ interface Compared extends Updated {
 
 async function moveOf(compared: Compared, texts: Comparisons): Promise<ReviewedMove> {
   const { id, before, after } = compared
-  const changes = skillChanges(before?.skills ?? new Map(), after.skills)
-  const paths = [...changes.map(({ path }) => path), ...newlyWithheld(compared)].toSorted(comparePaths)
+  const changes = new Map(
+    skillChanges(before?.skills ?? new Map(), after.skills).map(({ path, change }) => [path, change]),
+  )
+  const moved = { ...compared, has: skillsByPath(compared.snapshot), had: skillsByPath(compared.former) }
   const skills: SkillMove[] = []
-  for (const path of paths) {
-    const change = changes.find((one) => one.path === path)?.change
-    skills.push(await skillMove(path, change, compared, texts))
-  }
+  for (const path of [...changes.keys(), ...newlyWithheld(compared)].toSorted(comparePaths))
+    skills.push(await skillMove(path, changes.get(path), moved, texts))
   return {
     source: id,
     url: after.url,
@@ -114,16 +114,26 @@ function newlyWithheld({ before, after, snapshot, former }: Compared): string[] 
     .map(({ path }) => path)
 }
 
+/** The skills of the new and the former snapshot by their paths. A lock can move a hundred thousand. */
+interface SnapshotSkills {
+  readonly has: ReadonlyMap<string, Skill>
+  readonly had: ReadonlyMap<string, Skill>
+}
+
+function skillsByPath(snapshot: Snapshot | undefined): ReadonlyMap<string, Skill> {
+  return new Map(snapshot?.skills.map((skill) => [skill.path, skill]))
+}
+
 /** `change`: that of the lock; `undefined` for a withheld skill that neither lock has. */
 async function skillMove(
   path: string,
   change: SkillChange['change'] | undefined,
-  { id, before, after, snapshot, former }: Compared,
+  { id, before, after, has, had }: Compared & SnapshotSkills,
   texts: Comparisons,
 ): Promise<SkillMove> {
   const [from, to] = [before?.skills.get(path)?.digest, after.skills.get(path)?.digest]
-  const present = snapshot.skills.find((skill) => skill.path === path)
-  const was = former?.skills.find((skill) => skill.path === path) ?? (await texts.skill(from))
+  const present = has.get(path)
+  const was = had.get(path) ?? (await texts.skill(from))
   const isWithheld = to === undefined && present?.standing === 'withheld'
   return {
     place: joinPath(id, path),

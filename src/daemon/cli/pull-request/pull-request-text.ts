@@ -55,8 +55,8 @@ export const MOST_BODY_CHARACTERS = 65_536
 
 /**
  * The text of a pull request that moves a lock, as Markdown of at most `most` characters. Equal reviews give equal
- * bytes. Words of others stand in code spans and fenced blocks alone. What does not fit is left out from the end,
- * comparisons first, then skills, and the text says so below its first line.
+ * bytes. Foreign text stands in code spans and fenced blocks alone. What does not fit is left out from the end,
+ * comparisons first, then skills, and the text says so in its second paragraph.
  */
 export function pullRequestText(review: LockReview, most = MOST_BODY_CHARACTERS): string {
   const parts = partsOf(review)
@@ -112,7 +112,7 @@ function joined(parts: readonly (Part | 'cut')[]): string {
 function partsOf({ sources, packs }: LockReview): Part[] {
   return [
     alone(summaryOf(sources)),
-    ...firstOf(sources),
+    ...criticalParts(sources),
     ...sources.flatMap(sourceParts),
     ...packs.map((pack) => alone(packText(pack))),
   ]
@@ -151,26 +151,23 @@ function countsText(skills: readonly SkillMove[]): string {
 const CHANGES = ['added', 'changed', 'removed', 'withheld'] as const
 
 /** The facts that a reviewer needs before all others, of all sources. Bounded: each is at its skill too. */
-function firstOf(sources: readonly ReviewedMove[]): Part[] {
+function criticalParts(sources: readonly ReviewedMove[]): Part[] {
   const moved = movedIn(sources)
   const lines = [
-    ...moved.filter(hasOtherSigners).map(({ source, from }) => {
-      const what = from === undefined ? 'signed by' : 'other signers than before'
-      return `- ${codeSpan(source)}: ${what}`
-    }),
+    ...moved.filter(hasOtherSigners).map(({ source }) => `- ${codeSpan(source)}: its signers changed`),
     ...moved.flatMap(({ skills }) =>
       skills.flatMap(({ place, notes }) =>
-        notes.filter(({ isFirst }) => isFirst).map((note) => `- ${codeSpan(place)}: ${noteText(note)}`),
+        notes.filter(({ isCritical }) => isCritical).map((note) => `- ${codeSpan(place)}: ${noteText(note)}`),
       ),
     ),
   ]
   if (lines.length === 0) return []
-  const left = lines.length - MOST_FIRST
+  const left = lines.length - MOST_CRITICAL
   const more = left > 0 ? [`- and ${left} more, at their skills`] : []
-  return [alone(['### Look at first', '', ...lines.slice(0, MOST_FIRST), ...more].join('\n'))]
+  return [alone(['### Review first', '', ...lines.slice(0, MOST_CRITICAL), ...more].join('\n'))]
 }
 
-const MOST_FIRST = 30
+const MOST_CRITICAL = 30
 
 function hasOtherSigners({ from, signers: { before, after } }: Moved): boolean {
   return from !== undefined && before.join('\n') !== after.join('\n')

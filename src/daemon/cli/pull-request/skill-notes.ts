@@ -5,11 +5,11 @@ import { lifecycleLines, lifecycleOf } from '../../../sync/skill-md/lifecycle.ts
 
 /** One fact about a moved skill for a reviewer. */
 export interface SkillNote {
-  /** True for what runs, what people do not see, or what the skill may do without a question. */
-  readonly isFirst: boolean
-  /** Our words. */
+  /** True for what runs, hidden characters, or what the skill may do without a question. */
+  readonly isCritical: boolean
+  /** Fixed text. */
   readonly text: string
-  /** Words of others, in the order of the sentence. */
+  /** Foreign text, in the order of the sentence. */
   readonly values: readonly string[]
 }
 
@@ -30,9 +30,9 @@ function scriptNotes(before: Skill | undefined, after: Skill): SkillNote[] {
   return after.files.flatMap((file) => {
     if (!isProgram(file, after)) return []
     const was = known.get(file.path)
-    if (was === undefined) return [first('new program', [file.path])]
-    if (!was.executable && file.executable) return [first('became executable', [file.path])]
-    return was.sha256 === file.sha256 ? [] : [first('changed program', [file.path])]
+    if (was === undefined) return [criticalNote('new program', [file.path])]
+    if (!was.executable && file.executable) return [criticalNote('became executable', [file.path])]
+    return was.sha256 === file.sha256 ? [] : [criticalNote('changed program', [file.path])]
   })
 }
 
@@ -49,7 +49,7 @@ function hiddenNotes(before: Skill | undefined, after: Skill): SkillNote[] {
   return after.files.flatMap(({ path, sha256, hidden }) =>
     hidden === undefined || known.get(path)?.sha256 === sha256
       ? []
-      : [first('hidden characters', [path, describeHidden(hidden)])],
+      : [criticalNote('hidden characters', [path, describeHidden(hidden)])],
   )
 }
 
@@ -58,18 +58,18 @@ function filesOf(skill: Skill | undefined): ReadonlyMap<string, SkillFile> {
 }
 
 function fieldNotes(before: Skill | undefined, after: Skill): SkillNote[] {
-  return FIELDS.flatMap(({ field, name, isFirst }) => {
+  return FIELDS.flatMap(({ field, name, isCritical }) => {
     const [was, is] = [fieldText(before, field), fieldText(after, field)]
     if (was === is) return []
-    if (was === undefined) return [{ isFirst, text: name, values: [is ?? ''] }]
-    return [{ isFirst, text: `${name} changed`, values: is === undefined ? [was, '(none)'] : [was, is] }]
+    if (was === undefined) return [{ isCritical, text: name, values: [is ?? ''] }]
+    return [{ isCritical, text: `${name} changed`, values: is === undefined ? [was, '(none)'] : [was, is] }]
   })
 }
 
 const FIELDS = [
-  { field: 'license', name: 'license', isFirst: false },
-  { field: 'allowed-tools', name: 'tools without a question', isFirst: true },
-  { field: 'hooks', name: 'hooks', isFirst: true },
+  { field: 'license', name: 'license', isCritical: false },
+  { field: 'allowed-tools', name: 'tools without a question', isCritical: true },
+  { field: 'hooks', name: 'hooks', isCritical: true },
 ] as const
 
 function fieldText(skill: Skill | undefined, field: string): string | undefined {
@@ -88,8 +88,8 @@ function lifecycleNotes(before: Skill | undefined, after: Skill): SkillNote[] {
   ]
 }
 
-function note(isFirst: boolean, text: string, value: string): SkillNote {
-  return { isFirst, text, values: [value] }
+function note(isCritical: boolean, text: string, value: string): SkillNote {
+  return { isCritical, text, values: [value] }
 }
 
 function findingNotes(before: Skill | undefined, after: Skill): SkillNote[] {
@@ -99,12 +99,12 @@ function findingNotes(before: Skill | undefined, after: Skill): SkillNote[] {
   return fresh
     .toSorted((a, b) => comparePaths(a.rule, b.rule))
     .map(({ rule, message }) => ({
-      isFirst: isWithheld,
+      isCritical: isWithheld,
       text: isWithheld ? 'withheld' : 'finding',
       values: [rule, message],
     }))
 }
 
-function first(text: string, values: readonly string[]): SkillNote {
-  return { isFirst: true, text, values }
+function criticalNote(text: string, values: readonly string[]): SkillNote {
+  return { isCritical: true, text, values }
 }

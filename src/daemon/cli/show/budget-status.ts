@@ -1,4 +1,4 @@
-import { isOverBudget, overlapLines, shortBudgetText } from '../../../sync/budget/budget-text.ts'
+import { leavesOut, overlapLines, shortBudgetText } from '../../../sync/budget/budget-text.ts'
 import type { CatalogBudget, PackBudget } from '../../../sync/budget/catalog-budget.ts'
 import { printableLine } from '../../base/log-line.ts'
 import type { Paint } from '../colors.ts'
@@ -12,7 +12,7 @@ export function budgetStatusLines(
   const packs = all ? budget.packs : mostPressing(budget.packs)
   const lines = [budget, ...packs].map((one) => {
     const text = printableLine(`  ${nameOf(one)}: ${shortBudgetText(one)}`)
-    return isOverBudget(one) ? paint('yellow', text) : text
+    return leavesOut(one) ? paint('yellow', text) : text
   })
   const left = budget.packs.length - packs.length
   return [
@@ -24,9 +24,9 @@ export function budgetStatusLines(
   ]
 }
 
-/** Those over their budget come first; the rest have the order of the configuration. */
+/** Those with losses come first; the rest have the order of the configuration. */
 function mostPressing(packs: readonly PackBudget[]): readonly PackBudget[] {
-  return packs.toSorted((a, b) => Number(isOverBudget(b)) - Number(isOverBudget(a))).slice(0, SHOWN_PACKS)
+  return packs.toSorted((a, b) => Number(leavesOut(b)) - Number(leavesOut(a))).slice(0, SHOWN_PACKS)
 }
 
 /** As many as fit on a screen with the rest. */

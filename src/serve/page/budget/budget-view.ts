@@ -2,7 +2,7 @@ import { DerivedCache } from '../../../base/memo.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import type { BudgetSummary, ClientBudget } from '../../../sync/budget/budget-summary.ts'
 import { costText, overlapLines } from '../../../sync/budget/budget-text.ts'
-import { catalogBudget } from '../../../sync/budget/catalog-budget.ts'
+import { areListingsWithin, catalogBudget } from '../../../sync/budget/catalog-budget.ts'
 import type { CatalogBudget, PackBudget } from '../../../sync/budget/catalog-budget.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { html, EMPTY_HTML, isolateText, visible } from '../html.ts'
@@ -17,33 +17,46 @@ export function budgetView(view: View): PageBody {
     content: html`<h1>Context budget</h1>
       <p class="lead">
         The list of names and descriptions that an agent gives to its model before it loads any skill. Over its limit,
-        an agent shortens or drops descriptions, or whole skills, and the model is not told.
+        an agent shortens or drops descriptions, or whole skills, and the model gets no notice of it.
       </p>
       <div id="budget" data-live>${contentOf(view)}</div>`,
   }
 }
 
 function contentOf(view: View): Html {
-  const { catalog } = view
-  if (catalog.listed.length > MOST_SKILLS)
-    return html`<p>These are more than ${MOST_SKILLS} skills: <code>skillsyncd status</code> has their figures.</p>`
   const budget = budgetOf(view)
+  if (budget === undefined)
+    return html`<p>
+      All skills and those of each pack are together more than ${MOST_SKILLS}: <code>skillsyncd status</code> has their
+      figures.
+    </p>`
   return html`${sectionOf('All skills', budget)}${budget.packs.map((pack) => sectionOf(`Pack ${pack.pack}`, pack))}`
 }
 
-/** The search for overlaps of more skills would keep other requests waiting. */
+/** Counted once for all and once for each pack, as the search for overlaps runs. More would keep other requests waiting. */
 const MOST_SKILLS = 2_000
 
-/** Works the figures out once for a catalog, until the packs or their limits change. */
-function budgetOf({ catalog, packs, host }: View): CatalogBudget {
-  const key = JSON.stringify([packs, [...host.packBudgets]])
-  const known = KNOWN.of(catalog, () => ({ key, budget: catalogBudget(catalog, packs, host.packBudgets) }))
+/** Works the figures out once for a catalog, until the packs or their limits change. `undefined` for too many skills. */
+function budgetOf({ catalog, packs, host }: View): CatalogBudget | undefined {
+  const key = JSON.stringify([packs, host.packBudgets])
+  const make = (): KnownBudget => ({
+    key,
+    budget: areListingsWithin(catalog, packs, MOST_SKILLS)
+      ? catalogBudget(catalog, packs, host.packBudgets)
+      : undefined,
+  })
+  const known = KNOWN.of(catalog, make)
   if (known.key === key) return known.budget
   KNOWN.forget(catalog)
-  return KNOWN.of(catalog, () => ({ key, budget: catalogBudget(catalog, packs, host.packBudgets) })).budget
+  return KNOWN.of(catalog, make).budget
 }
 
-const KNOWN = new DerivedCache<Catalog, { readonly key: string; readonly budget: CatalogBudget }>()
+interface KnownBudget {
+  readonly key: string
+  readonly budget: CatalogBudget | undefined
+}
+
+const KNOWN = new DerivedCache<Catalog, KnownBudget>()
 
 function sectionOf(title: string, budget: CatalogBudget | PackBudget): Html {
   return html`<section class="card" aria-label="${title}">
@@ -56,28 +69,34 @@ function sectionOf(title: string, budget: CatalogBudget | PackBudget): Html {
   </section>`
 }
 
-function termOf({ client, allowance, needs, skills, full, fates, affected }: ClientBudget): Html {
+function termOf({ client, allowance, cost, skills, full, visibility, affected }: ClientBudget): Html {
   const tokens = allowance.unit === 'tokens' ? '' : `, about ${countOf(full.tokens, 'token')}`
-  const isOver = needs > allowance.limit
+  const isOver = cost > allowance.limit
   const shown = affected.slice(0, SHOWN_SKILLS)
-  const left = skills - fates.whole - shown.length
+  const left = skills - visibility.whole - shown.length
   return html`<dt>${client}</dt>
     <dd>
-      <span class="${isOver ? 'warn' : 'good'}">${costText({ needs, allowance })}</span>${tokens}
+      <span class="${isOver ? 'warn' : 'good'}">${costText({ cost, allowance })}</span>${tokens}
       ${
         shown.length === 0
           ? EMPTY_HTML
           : html`<ul class="small">
-              ${shown.map(({ id, fate, kept, length }) => html`<li>${isolateText(id)}: ${fateText(fate, kept, length)}</li>`)}
+              ${shown.map(({ id, visibility, kept, length }) => html`<li>${isolateText(id)}: ${visibilityText(visibility, kept, length)}</li>`)}
               ${left > 0 ? html`<li>${left} more</li>` : EMPTY_HTML}
             </ul>`
       }
     </dd>`
 }
 
-function fateText(fate: ClientBudget['affected'][number]['fate'], kept: number, length: number): string {
-  if (fate === 'omitted') return 'not listed'
-  return fate === 'name-only' ? `its description (${length} characters) is dropped` : `${kept} of ${length} characters`
+function visibilityText(
+  visibility: ClientBudget['affected'][number]['visibility'],
+  kept: number,
+  length: number,
+): string {
+  if (visibility === 'omitted') return 'not listed'
+  return visibility === 'name-only'
+    ? `its description (${length} characters) is dropped`
+    : `${kept} of ${length} characters`
 }
 
 /** More of them say nothing new. */

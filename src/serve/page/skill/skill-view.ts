@@ -74,10 +74,11 @@ function deprecationNote({ frontmatter }: CatalogSkill): Html {
 
 /** The owner and the dependencies that the author declares. */
 function lifecycleTerms({ frontmatter }: CatalogSkill): Html {
-  const { owner, dependsOn } = lifecycleOf(frontmatter)
+  const { owner, dependsOn, replacedBy } = lifecycleOf(frontmatter)
   const terms = [
     ['Owner', owner],
     ['Depends on', dependsOn?.join(', ')],
+    ['Replaced by', replacedBy],
   ] as const
   return html`${terms.map(([term, text]) =>
     text === undefined

@@ -79,7 +79,7 @@ function revision(digit: string) {
 
 function skill(): fc.Arbitrary<SkillMove> {
   const note = fc.record({
-    isFirst: fc.boolean(),
+    isCritical: fc.boolean(),
     text: fc.constant('finding'),
     values: fc.array(hostile(), { maxLength: 3 }),
   })

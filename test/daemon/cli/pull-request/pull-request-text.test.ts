@@ -13,11 +13,21 @@ test('a review of nothing says that nothing moved', () => {
 })
 
 test('what a reviewer needs first stands first, and again at its skill', () => {
-  const note = { isFirst: true, text: 'new program', values: ['scripts/run.sh'] }
+  const note = { isCritical: true, text: 'new program', values: ['scripts/run.sh'] }
   const text = pullRequestText({ sources: [moved([skill('team/a', { notes: [note] })])], packs: [] })
 
-  expect(text).toContain('### Look at first\n\n- `team/a`: new program `scripts/run.sh`\n')
+  expect(text).toContain('### Review first\n\n- `team/a`: new program `scripts/run.sh`\n')
   expect(text).toContain('#### `team/a`: changed\n\n- new program `scripts/run.sh`\n')
+})
+
+test('signers of a source that changed are named first, and those of a new source are not', () => {
+  const signers = { before: ['commit by a (ssh 1)'], after: ['commit by b (ssh 2)'] }
+  const [other, fresh] = [moved([], { signers }), moved([], { signers, from: undefined })]
+
+  expect(pullRequestText({ sources: [other], packs: [] })).toContain(
+    '### Review first\n\n- `team`: its signers changed\n',
+  )
+  expect(pullRequestText({ sources: [fresh], packs: [] })).not.toContain('### Review first')
 })
 
 test('a source that failed and a pack that grows are named', () => {
@@ -45,14 +55,14 @@ test('comparisons are left out before skills, and the text has at most the chara
   expect(most).toMatch(/\*\*Cut:\*\* \d+ comparisons left out: no room; \d+ sections left out: no room\./)
 })
 
-function moved(
-  skills: readonly SkillMove[],
-  { to = { ...REVISION, commit: objectId('2'.repeat(40)) } } = {},
-): ReviewedMove {
+type Moved = Exclude<ReviewedMove, { readonly failure: unknown }>
+
+function moved(skills: readonly SkillMove[], edit: Partial<Moved> = {}): ReviewedMove {
+  const to = { ...REVISION, commit: objectId('2'.repeat(40)) }
   const signers = { before: [], after: [] }
   const url = 'https://git.example.com/team.git'
   const counts = { before: 1, after: 1 }
-  return { source: 'team', url, from: REVISION, to, ...counts, signers, docs: undefined, budget: [], skills }
+  return { source: 'team', url, from: REVISION, to, ...counts, signers, docs: undefined, budget: [], skills, ...edit }
 }
 
 function skill(place: string, edit: Partial<SkillMove>): SkillMove {

@@ -22,7 +22,7 @@ test('status has the budget of all skills and of a pack, and diff what the next 
     /\n {2}added {3}more\n {2}context budget: claude-code \+\d+ to \d+ of 8000 characters; codex \+\d+ to \d+ of 8000 characters\n$/,
   )
   const [claude] = data.sources[0].budget
-  expect(claude.before).toBe(json.budget.clients[0].needs)
+  expect(claude.before).toBe(json.budget.clients[0].cost)
   expect(claude.after).toBeGreaterThan(claude.before)
 })
 

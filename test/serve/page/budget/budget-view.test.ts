@@ -72,3 +72,19 @@ describe('the context budget on the page', () => {
     expect(text).not.toMatch(/Pack |skill-10|of 500/)
   })
 })
+
+test('names the command where all skills and those of the packs are together too many to search', async () => {
+  await using repository = await Repository.create()
+  const names = Array.from({ length: 201 }, (_, index) => `skill-${index}`)
+  await repository.commit(Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skill(name, `About ${name}`)])))
+  const textOf = async (packs: number): Promise<string> => {
+    const entries = Array.from({ length: packs }, (_, index) => `{ id: p${index}, include: [{ path: '**' }] }`)
+    await using served = await serve(repository, { config: [`packs: [${entries.join(', ')}]`] })
+    return (await ask(served.http.url, '/budget')).text.replaceAll(/\s+/g, ' ')
+  }
+
+  expect(await textOf(8)).toContain('<h2>Pack p7</h2>')
+  const text = await textOf(9)
+  expect(text).toContain('All skills and those of each pack are together more than 2000')
+  expect(text).not.toContain('<h2>')
+})

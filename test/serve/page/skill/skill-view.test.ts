@@ -63,7 +63,10 @@ describe('the page of a skill of a repository at a git host', () => {
     const text = await drawn(url, true, declared)
 
     expect(text).toMatch(/<p class="note">.*Deprecated; use pdf-2 instead: &#60;b&#62;gone/)
-    expect(text).toMatch(/<dt>Owner<\/dt>\s*<dd>.*docs team.*\s*<dt>Depends on<\/dt>\s*<dd>.*a, b/)
+    expect(text).toMatch(
+      /<dt>Owner<\/dt>\s*<dd>.*docs team.*\s*<dt>Depends on<\/dt>\s*<dd>.*a, b.*\s*<dt>Replaced by<\/dt>\s*<dd>.*pdf-2/,
+    )
+    expect(await drawn(url, true, { 'replaced-by': 'pdf-3' })).toMatch(/<dt>Replaced by<\/dt>\s*<dd>.*pdf-3/)
     expect(await drawn(url, true)).not.toMatch(/class="note"|Depends on/)
   })
 
