@@ -67,11 +67,25 @@ test('nothing is counted if the operator turns it off', async () => {
   expect(JSON.parse(await runSkillsyncd(site, 'usage', '--json'))).toMatchObject({ counting: false, rows: [] })
 })
 
+test('a public page does not show the use of a skill', async () => {
+  await using site = await openSite(FILES, '1h')
+  const serve = 'serve: { public: [page], http: { allowed_hosts: [skills.example.com] } }\n'
+  await writeFile(site.configFile, serve, { flag: 'a' })
+  await runSkillsyncd(site, 'token', 'add', 'ada')
+  await using daemon = await startDaemon(site)
+  const page = async (): Promise<string> => (await fetch(new URL('/skills/fx/alpha/', daemon.url))).text()
+
+  await expect.poll(page).toContain('<h1><bdi>alpha</bdi></h1>')
+  expect(await page()).not.toContain('Last 30 days')
+})
+
 test.each([
-  [['--by', 'skill,none'], '--by is of skill, pack, client, principal and day'],
-  [['--by', 'skill,skill'], '--by is of skill, pack, client, principal and day'],
-  [['--since', 'long ago'], 'A time is a duration such as 30d'],
-  [['--since', '2026-13-01'], 'A time is a duration such as 30d'],
+  [['--by', 'skill,none'], 'Cannot add up by "skill,none": the dimensions are skill'],
+  [['--by', 'skill,skill'], 'Cannot add up by "skill,skill": the dimensions are skill'],
+  [['--since', 'long ago'], '"long ago" is neither a duration such as 30d nor a day'],
+  [['--since', '2026-13-01'], '"2026-13-01" is neither a duration such as 30d nor a day'],
+  [['--since', '2026-02-31'], '"2026-02-31" is neither a duration such as 30d nor a day'],
+  [['--unused', '9999-01-01'], '"9999-01-01" is in the future: give a day up to today'],
   [['--unused', '3d', '--by', 'skill'], '--unused excludes --by and --since'],
   [['--csv', '--json'], '--csv and --json exclude each other'],
 ])('%j is wrong usage', async (args, why) => {

@@ -48,7 +48,7 @@ export class RecentUses {
 }
 
 function addDay(uses: Map<string, { loads: number; reads: number }>, database: DatabaseSync, day: string): void {
-  const rows = runOnDatabase('read the counts of use', () => database.prepare(OF_DAY).all(day))
+  const rows = runOnDatabase('read the counts of use', () => database.prepare(USES_OF_A_DAY).all(day))
   for (const row of rows) {
     const skill = String(row['skill'])
     const { loads, reads } = uses.get(skill) ?? { loads: 0, reads: 0 }
@@ -56,9 +56,9 @@ function addDay(uses: Map<string, { loads: number; reads: number }>, database: D
   }
 }
 
-const OF_DAY = `
+const USES_OF_A_DAY = `
   SELECT skill, sum(loads) AS loads, sum(reads) AS reads FROM use_of_day WHERE day = ? AND skill <> '' GROUP BY skill`
 
-/** The page says so in words. */
+/** The page of a skill prints this number before the counts (`recentUse` in `serve/page/skill`). */
 const RECENT_DAYS = 30
 const AGAIN_MS = 180_000

@@ -21,14 +21,17 @@ export interface UsageCount extends UsageKey {
   readonly reads: number
 }
 
-/** The client and the time of one use. */
-export type UsedBy = Omit<UsageKey, 'skill' | 'client' | 'principal'> & {
+/** The day, the pack, the client and the principal of one use. */
+export type UseOrigin = Omit<UsageKey, 'skill' | 'client' | 'principal'> & {
   readonly client: string | undefined
   readonly principal: string | undefined
 }
 
 /** The name that stands for the clients, people or rows beyond a limit. */
 export const OTHER = 'other'
+
+/** The principal of uses by clients without a token, and of all uses if people are not counted. */
+export const NO_PRINCIPAL = ''
 
 /** The name of clients that give none. */
 export const UNKNOWN_CLIENT = 'unknown'
@@ -47,17 +50,21 @@ const MOST_ROWS = 20_000
  * one row a day that has `other` for its skill, pack, client and principal.
  */
 export class UsageCounts {
+  readonly #cleanNames = new Map<string | undefined, string>()
   #rows = new Map<string, OpenRow>()
   #names: DayNames = namesOf('')
 
-  add(use: CountedUse, { day, pack, client, principal }: UsedBy): void {
+  add(use: CountedUse, { day, pack, client, principal }: UseOrigin): void {
     if (this.#names.day !== day) this.#names = namesOf(day)
     const skill = use.kind === 'list' ? '' : use.skill
-    const who = {
-      client: among(this.#names.clients, cleanName(client), MOST_CLIENTS),
-      principal: principal === undefined ? '' : among(this.#names.principals, cleanName(principal), MOST_PRINCIPALS),
+    const names = {
+      client: boundedName(this.#names.clients, this.#cleanName(client), MOST_CLIENTS),
+      principal:
+        principal === undefined
+          ? NO_PRINCIPAL
+          : boundedName(this.#names.principals, this.#cleanName(principal), MOST_PRINCIPALS),
     }
-    const row = this.#rowOf({ day, skill, pack, ...who })
+    const row = this.#rowOf({ day, skill, pack, ...names })
     if (use.kind === 'list') row.lists += 1
     else if (use.kind === 'load') row.loads += 1
     else row.reads += 1
@@ -88,26 +95,37 @@ export class UsageCounts {
     const text = keyText(key)
     const known = this.#rows.get(text)
     if (known !== undefined) return known
-    const beyond = { day: key.day, skill: OTHER, pack: OTHER, client: OTHER, principal: OTHER }
-    if (this.#rows.size >= MOST_ROWS && key.skill !== OTHER) return this.#rowOf(beyond)
+    if (this.#rows.size >= MOST_ROWS && key.skill !== OTHER) return this.#rowOf(keyOfOthers(key.day))
     const row = { ...key, lists: 0, loads: 0, reads: 0 }
     this.#rows.set(text, row)
     return row
   }
+
+  /** A client sends one name with all requests. */
+  #cleanName(name: string | undefined): string {
+    const known = this.#cleanNames.get(name)
+    if (known !== undefined) return known
+    const clean = cleaned(name)
+    if (this.#cleanNames.size >= MOST_PRINCIPALS) this.#cleanNames.clear()
+    if (name === undefined || name.length <= 4 * MOST_CHARACTERS) this.#cleanNames.set(name, clean)
+    return clean
+  }
 }
 
-/** A name in one line, without characters that people do not see, cut to 64 characters. A client has one for all requests. */
-function cleanName(name: string | undefined): string {
-  const known = CLEAN_NAMES.get(name)
-  if (known !== undefined) return known
-  const clean = cleaned(name)
-  if (CLEAN_NAMES.size >= MOST_PRINCIPALS) CLEAN_NAMES.clear()
-  if (name === undefined || name.length <= 4 * MOST_CHARACTERS) CLEAN_NAMES.set(name, clean)
-  return clean
+/** The row of a day for the uses that would need a row beyond a limit. */
+export function keyOfOthers(day: string): UsageKey {
+  return { day, skill: OTHER, pack: OTHER, client: OTHER, principal: OTHER }
 }
 
-const CLEAN_NAMES = new Map<string | undefined, string>()
+/** Returns the name if it is one of the names, or can be added to them within the limit; otherwise `OTHER`. */
+export function boundedName(names: Set<string>, name: string, most: number): string {
+  if (name === OTHER || name === NO_PRINCIPAL || names.has(name)) return name
+  if (names.size >= most) return OTHER
+  names.add(name)
+  return name
+}
 
+/** A name in one line, without invisible characters, cut to 64 characters. */
 function cleaned(name: string | undefined): string {
   const clean = (name ?? '')
     .slice(0, 4 * MOST_CHARACTERS)
@@ -131,13 +149,6 @@ interface DayNames {
 
 function namesOf(day: string): DayNames {
   return { day, clients: new Set(), principals: new Set() }
-}
-
-function among(names: Set<string>, name: string, most: number): string {
-  if (names.has(name)) return name
-  if (names.size >= most) return OTHER
-  names.add(name)
-  return name
 }
 
 /** No part contains a line break. */

@@ -1,14 +1,15 @@
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { StatementSync } from 'node:sqlite'
+import type { SQLOutputValue, StatementSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError, runOnDisk } from '../../sync/store/files/disk-error.ts'
 import { makeFolder } from '../../sync/store/files/state-folder.ts'
 import { DatabaseFile } from '../../sync/store/objects/database-file.ts'
 import { inTransaction, isCorruption, numberOf, runOnDatabase } from '../../sync/store/objects/database.ts'
-import { MOST_CLIENTS, MOST_PRINCIPALS, OTHER } from './usage-counts.ts'
-import type { UsageCount } from './usage-counts.ts'
+import { MOST_CLIENTS, MOST_PRINCIPALS, NO_PRINCIPAL, OTHER, boundedName, keyOfOthers } from './usage-counts.ts'
+import type { UsageCount, UsageKey } from './usage-counts.ts'
 
 /** The path of the database of counts in a state folder. Several processes may write it at the same time. */
 export function usagePathIn(state: string): string {
@@ -19,23 +20,28 @@ export function usagePathIn(state: string): string {
 export interface UsageLimits {
   /** Rows of earlier days are removed. */
   readonly days: number
-  /** If there are more, the earliest days are removed. */
+  /** Rows of the days before today. If there are more, the earliest days are removed. */
   readonly rows: number
 }
 
-/** The counts on the disk. Each call is one short transaction; it throws `store-failed` if the disk refuses it. */
+/** Rows of one day. The last of them is that of `keyOfOthers`, for all uses that would need a further one. */
+export const MOST_ROWS_OF_A_DAY = 100_000
+
+/** The counts on the disk. Each transaction is short; each call throws `store-failed` if the disk refuses it. */
 export class UsageDatabase implements Disposable {
   readonly #database: DatabaseSync
   readonly #statements: Statements
-  readonly #names = new Map<string, ReadonlySet<string>>()
+  readonly #names = new Map<string, Set<string>>()
 
   private constructor(database: DatabaseSync) {
     this.#database = database
     this.#statements = {
       add: database.prepare(ADD),
       day: database.prepare('INSERT OR IGNORE INTO counted_day (day) VALUES (?)'),
-      clients: database.prepare('SELECT DISTINCT client FROM use_of_day WHERE day = ?'),
-      principals: database.prepare('SELECT DISTINCT principal FROM use_of_day WHERE day = ?'),
+      has: database.prepare(HAS),
+      size: database.prepare('SELECT count(*) AS size FROM use_of_day WHERE day = ?'),
+      clients: database.prepare('SELECT DISTINCT client AS name FROM use_of_day WHERE day = ?'),
+      principals: database.prepare('SELECT DISTINCT principal AS name FROM use_of_day WHERE day = ?'),
     }
   }
 
@@ -49,11 +55,17 @@ export class UsageDatabase implements Disposable {
       return openWhole(path)
     } catch (error) {
       if (!isCorruption(error)) throw error
-      const file = new DatabaseFile(path, true)
-      onMoved(file.moveAside(now))
-      file.removeOlderAsides()
+      onMoved(UsageDatabase.moveAside(path, now))
       return openWhole(path)
     }
+  }
+
+  /** Moves a damaged file aside, which must be closed here, and returns the path to which it went. */
+  static moveAside(path: string, now: Date): string {
+    const file = new DatabaseFile(path, true)
+    const aside = file.moveAside(now)
+    file.removeOlderAsides()
+    return aside
   }
 
   static of(database: DatabaseSync): UsageDatabase {
@@ -64,69 +76,88 @@ export class UsageDatabase implements Disposable {
   add(rows: readonly UsageCount[], today: string): void {
     this.#run(() => {
       this.#statements.day.run(today)
-      for (const { day, skill, pack, client, principal, lists, loads, reads } of rows)
-        this.#statements.add.run(
-          day,
-          skill,
-          pack,
-          this.#among('clients', day, client, MOST_CLIENTS),
-          this.#among('principals', day, principal, MOST_PRINCIPALS),
-          lists,
-          loads,
-          reads,
-        )
+      const sizes = new Map<string, number>()
+      for (const row of rows) {
+        const { day, skill, pack, client, principal } = this.#keyWithin(sizes, row)
+        this.#statements.add.run(day, skill, pack, client, principal, row.lists, row.loads, row.reads)
+      }
     })
   }
 
-  /** Removes the days beyond the limits. */
-  prune(today: string, { days, rows }: UsageLimits): void {
-    const first = dayBefore(today, days - 1)
-    this.#run(() => {
-      for (const table of ['use_of_day', 'counted_day'])
-        this.#database.prepare(`DELETE FROM ${table} WHERE day < ?`).run(first)
-    })
-    while (this.#count() > rows && this.#removeEarliestDay(today));
+  /** Removes the days beyond the limits. Other work of the process runs between its transactions. */
+  async prune(today: string, { days, rows }: UsageLimits): Promise<void> {
+    const oldest = dayBefore(today, days - 1)
+    const fitting = await this.#firstDayWithin(today, rows)
+    const first = fitting > oldest ? fitting : oldest
+    this.#run(() => this.#database.prepare('DELETE FROM counted_day WHERE day < ?').run(first))
+    let removed: number
+    do {
+      removed = this.#run(() => Number(this.#database.prepare(REMOVE_SOME).run(first).changes))
+      await setImmediate()
+    } while (removed > 0)
   }
 
   [Symbol.dispose](): void {
     this.#database.close()
   }
 
-  #count(): number {
-    return Number(this.#database.prepare('SELECT count(*) AS count FROM use_of_day').get()?.['count'] ?? 0)
+  /** The first of the days before today that have no more than so many rows together; today if there is none. */
+  async #firstDayWithin(today: string, rows: number): Promise<string> {
+    let first = today
+    let counted = 0
+    for (;;) {
+      const day = this.#read('SELECT max(day) AS day FROM use_of_day WHERE day < ?', first)?.['day']
+      if (typeof day !== 'string') return first
+      counted += this.#sizeOf(day)
+      if (counted > rows) return first
+      first = day
+      await setImmediate()
+    }
   }
 
-  /** False if there is only today. */
-  #removeEarliestDay(today: string): boolean {
-    const day = this.#database.prepare('SELECT min(day) AS day FROM use_of_day').get()?.['day']
-    if (typeof day !== 'string' || day >= today) return false
-    this.#run(() => {
-      for (const table of ['use_of_day', 'counted_day'])
-        this.#database.prepare(`DELETE FROM ${table} WHERE day <= ?`).run(day)
-    })
-    return true
+  /** The key under which a row is counted. Other processes may have counted other rows and names on the same day. */
+  #keyWithin(sizes: Map<string, number>, row: UsageKey): UsageKey {
+    const { day, skill, pack } = row
+    const client = boundedName(this.#namesOf('clients', day), row.client, MOST_CLIENTS)
+    const principal = boundedName(this.#namesOf('principals', day), row.principal, MOST_PRINCIPALS)
+    if (this.#statements.has.get(day, skill, pack, client, principal) !== undefined)
+      return { day, skill, pack, client, principal }
+    const size = sizes.get(day) ?? this.#sizeOf(day)
+    if (size >= MOST_ROWS_OF_A_DAY - 1) return keyOfOthers(day)
+    sizes.set(day, size + 1)
+    return { day, skill, pack, client, principal }
   }
 
-  /** Other processes, and this one before a restart, may have counted other names on the same day. */
-  #among(kind: 'clients' | 'principals', day: string, name: string, most: number): string {
+  #namesOf(kind: 'clients' | 'principals', day: string): Set<string> {
     const key = `${kind} ${day}`
-    const column = kind === 'clients' ? 'client' : 'principal'
-    const there =
-      this.#names.get(key) ?? new Set(this.#statements[kind].all(day).map((row) => String(row[column] ?? '')))
-    if (there.has(name)) return name
-    if (there.size >= most) return OTHER
-    this.#names.set(key, new Set([...there, name]))
-    return name
+    const known = this.#names.get(key)
+    if (known !== undefined) return known
+    const counted = new Set(this.#statements[kind].all(day).map(({ name }) => String(name)))
+    for (const exempt of [OTHER, NO_PRINCIPAL]) counted.delete(exempt)
+    this.#names.set(key, counted)
+    return counted
   }
 
-  #run(work: () => void): void {
-    runOnDatabase('write the counts of use', () => inTransaction(this.#database, work))
+  #sizeOf(day: string): number {
+    return runOnDatabase(READING, () => Number(this.#statements.size.get(day)?.['size'] ?? 0))
+  }
+
+  #read(query: string, day: string): Record<string, SQLOutputValue> | undefined {
+    return runOnDatabase(READING, () => this.#database.prepare(query).get(day))
+  }
+
+  #run<Done>(work: () => Done): Done {
+    return runOnDatabase('write the counts of use', () => inTransaction(this.#database, work))
   }
 }
+
+const READING = 'read the counts of use'
 
 interface Statements {
   readonly add: StatementSync
   readonly day: StatementSync
+  readonly has: StatementSync
+  readonly size: StatementSync
   readonly clients: StatementSync
   readonly principals: StatementSync
 }
@@ -222,6 +253,14 @@ const SCHEMA = `
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${VERSION};
 `
+
+const HAS = `
+  SELECT 1 FROM use_of_day WHERE day = ? AND skill = ? AND pack = ? AND client = ? AND principal = ?`
+
+/** So many rows take a few milliseconds. */
+const REMOVE_SOME = `
+  DELETE FROM use_of_day WHERE (day, skill, pack, client, principal) IN (
+    SELECT day, skill, pack, client, principal FROM use_of_day WHERE day < ? LIMIT 2000)`
 
 const ADD = `
   INSERT INTO use_of_day (day, skill, pack, client, principal, lists, loads, reads) VALUES (?, ?, ?, ?, ?, ?, ?, ?)

@@ -4,13 +4,14 @@ import type { Clock } from '../../base/clock.ts'
 import type { CountUse, Serving } from '../../serve/mcp/core/methods.ts'
 import { WHOLE } from '../../serve/views.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import { isCorruption } from '../../sync/store/objects/database.ts'
 import type { Log } from '../base/log.ts'
 import type { Config, UsageConfig } from '../config/config.ts'
 import { useIn } from './answered-use.ts'
 import { RecentUses } from './recent-uses.ts'
 import { SkillTotals } from './skill-totals.ts'
 import { UsageCounts } from './usage-counts.ts'
-import { UsageDatabase, dayOf, usagePathIn } from './usage-database.ts'
+import { MOST_ROWS_OF_A_DAY, UsageDatabase, dayOf, usagePathIn } from './usage-database.ts'
 
 /** Counts the use of skills, in `usage/` of the state folder. `undefined` if the configuration turns it off. */
 export function usageRecorderOf(
@@ -80,12 +81,28 @@ export class UsageRecorder implements AsyncDisposable {
     }
   }
 
+  /** Damage of the file may be found only where it is written: then the file is replaced, and the write tried once more. */
   async #write(): Promise<void> {
+    try {
+      await this.#tryWrite().catch(async (error: unknown) => {
+        if (!isCorruption(error)) throw error
+        this.#logMoved(UsageDatabase.moveAside(this.#path, this.#clock.now()))
+        await this.#tryWrite()
+      })
+    } catch (error) {
+      if (!(error instanceof SyncError) || error.code !== 'store-failed') throw error
+      const { code, message } = error
+      this.#log.failure('error', 'usage-not-written', { source: '', code, message })
+    }
+  }
+
+  /** Keeps the rows that it could not write. */
+  async #tryWrite(): Promise<void> {
     if (this.#counts.size === 0 && this.#notedOn === this.#today()) return
     const rows = this.#counts.take()
     let done = 0
     try {
-      using database = this.#open()
+      using database = UsageDatabase.open(this.#path, this.#clock.now(), (aside) => this.#logMoved(aside))
       do {
         const some = rows.slice(done, done + ROWS_AT_ONCE)
         database.add(some, this.#today())
@@ -94,21 +111,18 @@ export class UsageRecorder implements AsyncDisposable {
         await setImmediate()
       } while (done < rows.length)
       const today = this.#today()
-      if (this.#notedOn !== today) database.prune(today, { days: this.#config.days, rows: MOST_ROWS })
+      const limits = { days: this.#config.days, rows: MOST_ROWS - MOST_ROWS_OF_A_DAY }
+      if (this.#notedOn !== today) await database.prune(today, limits)
       this.#notedOn = today
       this.#log.recovery('usage-not-written', '')
     } catch (error) {
-      if (!(error instanceof SyncError) || error.code !== 'store-failed') throw error
       this.#counts.restore(rows.slice(done))
-      const { code, message } = error
-      this.#log.failure('error', 'usage-not-written', { source: '', code, message })
+      throw error
     }
   }
 
-  #open(): UsageDatabase {
-    return UsageDatabase.open(this.#path, this.#clock.now(), (aside) =>
-      this.#log.error('usage-moved-aside', { path: this.#path, aside }),
-    )
+  #logMoved(aside: string): void {
+    this.#log.error('usage-moved-aside', { path: this.#path, aside })
   }
 
   /** Called for each answer: a day is made a text once. */
@@ -125,5 +139,5 @@ const DAY_MS = 86_400_000
 /** A transaction of so many rows takes a few milliseconds. */
 const ROWS_AT_ONCE = 500
 
-/** Some two hundred megabytes. */
+/** Rows of all days; some two hundred megabytes. */
 const MOST_ROWS = 1_000_000

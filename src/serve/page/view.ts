@@ -16,6 +16,8 @@ export interface View {
   readonly isWhole: boolean
   /** True if the reader may see revisions that wait for approval. */
   readonly seesPending: boolean
+  /** True if the reader may see how often clients use a skill. */
+  readonly seesUse: boolean
   /** The packs whose addresses are shown. */
   readonly packs: readonly Pack[]
   readonly host: PageHost

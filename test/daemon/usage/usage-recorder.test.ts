@@ -1,10 +1,12 @@
-import { readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
-import { MOST_CLIENTS, UsageCounts } from '../../../src/daemon/usage/usage-counts.ts'
-import { UsageDatabase, openUsageToRead } from '../../../src/daemon/usage/usage-database.ts'
+import { MOST_CLIENTS, MOST_PRINCIPALS, UsageCounts } from '../../../src/daemon/usage/usage-counts.ts'
+import type { UsageCount } from '../../../src/daemon/usage/usage-counts.ts'
+import { MOST_ROWS_OF_A_DAY, UsageDatabase, openUsageToRead } from '../../../src/daemon/usage/usage-database.ts'
 import { UsageRecorder } from '../../../src/daemon/usage/usage-recorder.ts'
 import { countedDaysIn, lastUseOfSkills, spanUpTo, usageRowsIn } from '../../../src/daemon/usage/usage-report.ts'
 import type { Dimension, UsageRow } from '../../../src/daemon/usage/usage-report.ts'
@@ -14,6 +16,8 @@ import { temporaryFolder } from '../../support/temporary.ts'
 
 const PDF = { source: 'fx', path: 'pdf', isDocument: true }
 const TODAY = '2026-06-15'
+/** The page size of SQLite. */
+const PAGE_BYTES = 4_096
 const SPAN = { from: '2026-01-01', to: '2026-12-31' }
 
 test('counts are written once a minute, and survive a kill after that', async () => {
@@ -86,6 +90,34 @@ test('a damaged file is moved aside, and counting begins anew', async () => {
   expect((await readdir(join(place.path, '..'))).some((name) => name.includes('.damaged-'))).toBe(true)
 })
 
+test('a file that is damaged behind its first pages is moved aside, and what was counted since is kept', async () => {
+  await using place = await open()
+  {
+    await using usage = place.recorder()
+    for (let at = 0; at < 500; at += 1) usage.count(answered({ client: 'one', part: { ...PDF, path: `skill-${at}` } }))
+  }
+  const bytes = await readFile(place.path)
+  expect(bytes.length).toBeGreaterThan(3 * PAGE_BYTES)
+  await writeFile(place.path, bytes.fill(0xff, 2 * PAGE_BYTES))
+  await using usage = place.recorder()
+  usage.count(answered({ client: 'two' }))
+
+  await place.clock.advance(60_000)
+
+  expect(place.rows(['client'])).toMatchObject([{ client: 'two', loads: 1 }])
+  expect(place.logged()).toContain('usage-moved-aside')
+  expect(place.logged()).not.toContain('usage-not-written')
+})
+
+test('an error of the search for the earliest days is one that the recorder reports', async () => {
+  await using place = await open()
+  using database = UsageDatabase.open(place.path, place.clock.now(), () => {})
+  using other = new DatabaseSync(place.path)
+  other.exec('DROP TABLE use_of_day')
+
+  await expect(database.prune(TODAY, { days: 3, rows: 1 })).rejects.toMatchObject({ code: 'store-failed' })
+})
+
 test('what cannot be written waits, and is written later', async () => {
   await using place = await open()
   await using usage = place.recorder()
@@ -133,6 +165,50 @@ test('rows beyond the limit of memory are counted as one', () => {
   expect(counts.take().reduce((sum, { loads }) => sum + loads, 0)).toBe(30_000)
 })
 
+test('a day has a bounded number of rows on the disk', { timeout: 60_000 }, async () => {
+  await using place = await open()
+  using database = UsageDatabase.open(place.path, place.clock.now(), () => {})
+  const row = { day: TODAY, pack: '', client: 'one', principal: '', lists: 0, loads: 1, reads: 0 }
+  const rows = Array.from({ length: MOST_ROWS_OF_A_DAY - 1 }, (_, at) => ({ ...row, skill: `fx/${at}` }))
+  database.add(rows, TODAY)
+
+  database.add(
+    [
+      { ...row, skill: 'fx/0' },
+      { ...row, skill: 'fx/more' },
+      { ...row, pack: 'docs', skill: 'fx/0' },
+    ],
+    TODAY,
+  )
+
+  const found = place.rows(['skill', 'pack', 'client', 'principal'])
+  expect(found).toHaveLength(MOST_ROWS_OF_A_DAY)
+  expect(found.filter(({ loads }) => loads > 1)).toMatchObject([
+    { skill: 'fx/0', pack: null, loads: 2 },
+    { skill: 'other', pack: 'other', client: 'other', principal: 'other', loads: 2 },
+  ])
+})
+
+test('clients without a token are none of the people that a day counts', async () => {
+  await using place = await open()
+  using database = UsageDatabase.open(place.path, place.clock.now(), () => {})
+  const row = { day: TODAY, skill: 'fx/pdf', pack: '', client: 'one', lists: 0, loads: 1, reads: 0 }
+  const rowOf = (principal: string): UsageCount => ({ ...row, principal })
+  const people = Array.from({ length: MOST_PRINCIPALS }, (_, at) => `person ${at}`)
+
+  database.add(
+    [...people, 'one more', '', 'other'].map((principal) => rowOf(principal)),
+    TODAY,
+  )
+
+  const rows = place.rows(['principal'])
+  expect(rows).toHaveLength(MOST_PRINCIPALS + 2)
+  expect(rows.filter(({ principal }) => !people.includes(String(principal)))).toMatchObject([
+    { principal: 'other', loads: 2 },
+    { principal: null, loads: 1 },
+  ])
+})
+
 test('days beyond the limits are removed, the earliest first', async () => {
   await using place = await open()
   using database = UsageDatabase.open(place.path, place.clock.now(), () => {})
@@ -147,13 +223,13 @@ test('days beyond the limits are removed, the earliest first', async () => {
       day,
     )
 
-  database.prune(TODAY, { days: 3, rows: 100 })
+  await database.prune(TODAY, { days: 3, rows: 100 })
   expect(place.rows(['day']).map(({ day }) => day)).toEqual(days.slice(1))
 
-  database.prune(TODAY, { days: 3, rows: 4 })
+  await database.prune(TODAY, { days: 3, rows: 2 })
   expect(place.rows(['day']).map(({ day }) => day)).toEqual(days.slice(2))
 
-  database.prune(TODAY, { days: 3, rows: 1 })
+  await database.prune(TODAY, { days: 3, rows: 1 })
   expect(place.rows(['day']).map(({ day }) => day)).toEqual([TODAY])
 })
 

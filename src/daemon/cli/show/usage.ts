@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '../../../base/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { withHiddenEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
@@ -56,7 +57,7 @@ export const usageCommand: Command = {
 }
 
 async function showRows(context: Context, config: Config, span: DaySpan, by: readonly Dimension[]): Promise<void> {
-  const { rows, counted } = countsOf(config, span, by)
+  const { found: rows, counted } = readCounts(config, span, [], (database) => usageRowsIn(database, span, by))
   if (context.json) return printJson(context, { ...span, ...factsOf(config, counted), rows })
   const heads = [...by, 'lists', 'loads', 'reads']
   const cells = rows.map((row) => [...by.map((one) => cellOf(one, row)), ...numbersOf(row)])
@@ -69,7 +70,7 @@ function numbersOf({ lists, loads, reads }: UsageRow): readonly string[] {
 }
 
 async function showUnused(context: Context, config: Config, span: DaySpan): Promise<void> {
-  const { last, counted } = countsOf(config, span, ['skill'])
+  const { found: last, counted } = readCounts(config, span, new Map(), lastUseOfSkills)
   const unused = (await readRows(config))
     .filter(isServed)
     .map((row) => unusedOf(row, last))
@@ -97,22 +98,17 @@ function isServed({ standing, disabled, pending }: SkillRow): boolean {
   return standing !== 'withheld' && !disabled && !pending
 }
 
-interface Counts {
-  readonly rows: readonly UsageRow[]
-  readonly last: ReadonlyMap<string, string>
-  readonly counted: CountedDays
-}
-
-/** Reads the database. Without one, nothing was counted yet. */
-function countsOf({ state }: Config, span: DaySpan, by: readonly Dimension[]): Counts {
+/** Reads from the database, and the days that it counted. Without a database, no day was counted, and `none` is found. */
+function readCounts<Found>(
+  { state }: Config,
+  span: DaySpan,
+  none: NoInfer<Found>,
+  find: (database: DatabaseSync) => Found,
+): { readonly found: Found; readonly counted: CountedDays } {
   const path = usagePathIn(state)
-  if (!existsSync(path)) return { rows: [], last: new Map(), counted: { since: null, missing: 0 } }
+  if (!existsSync(path)) return { found: none, counted: { since: null, missing: 0 } }
   using database = openUsageToRead(path)
-  return {
-    rows: usageRowsIn(database, span, by),
-    last: lastUseOfSkills(database),
-    counted: countedDaysIn(database, span),
-  }
+  return { found: find(database), counted: countedDaysIn(database, span) }
 }
 
 /** The facts without which the counts mislead. */
@@ -139,7 +135,9 @@ function explain(
     ...(since === null ? ['no day was counted yet: a daemon, or skillsyncd mcp, counts from its start'] : []),
     ...(since !== null && since > span.from ? [`counting began on ${since}, later than ${span.from}`] : []),
     ...(missing > 0 ? [`no process counted on ${countOf(missing, 'day')} of this time`] : []),
-    ...(config.postgres === undefined ? [] : ['these are the counts of one process of the hub; ask each of them']),
+    ...(config.postgres === undefined
+      ? []
+      : ['these are the counts of one process of the hub: run the command at each']),
   ]
   streams.stderr.write(notes.map((note) => `${note}\n`).join(''))
 }
@@ -179,7 +177,9 @@ function dimensionsOf(given: unknown): readonly Dimension[] {
   const named = typeof given === 'string' ? given.split(',') : ['skill']
   const known = named.filter(isDimension)
   if (known.length < named.length || new Set(known).size < known.length)
-    throw new UsageError(`--by is of skill, pack, client, principal and day, each once; ${quote(given)} is none`)
+    throw new UsageError(
+      `Cannot add up by ${quote(given)}: the dimensions are skill, pack, client, principal and day, each at most once`,
+    )
   return known
 }
 
@@ -187,10 +187,16 @@ function spanOf(given: unknown, today: string): DaySpan {
   const text = String(given)
   const ms = durationOf(text)
   if (ms !== undefined && ms <= MOST_MS) return spanUpTo(today, ms)
-  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(text) && Number.isFinite(Date.parse(text))
-  if (!isDay)
-    throw new UsageError(`A time is a duration such as 30d, or a day such as 2026-01-31; ${quote(text)} is none`)
+  if (!isDay(text))
+    throw new UsageError(`${quote(text)} is neither a duration such as 30d nor a day such as 2026-01-31`)
+  if (text > today) throw new UsageError(`${quote(text)} is in the future: give a day up to today, ${today} in UTC`)
   return { from: text, to: today }
+}
+
+/** `Date.parse` takes February 31 for a day of March. */
+function isDay(text: string): boolean {
+  const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isFinite(ms) && dayOf(new Date(ms)) === text
 }
 
 const MOST_MS = 3_650 * 86_400_000

@@ -144,11 +144,12 @@ export class PageRoutes implements AsyncDisposable {
     const isWhole = reader.principal?.packs === undefined
     const packs = isWhole ? (serving.packs?.views.packs ?? []) : []
     // A public page has readers that the operator has not admitted.
-    const seesPending = isWhole && (reader.principal !== undefined || !host.isTokenRequired)
+    const isAdmitted = isWhole && (reader.principal !== undefined || !host.isTokenRequired)
     return {
       catalog,
       isWhole,
-      seesPending,
+      seesPending: isAdmitted,
+      seesUse: isAdmitted,
       packs,
       host,
       up,

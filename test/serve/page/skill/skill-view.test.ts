@@ -22,15 +22,16 @@ describe('the page of a skill of a repository at a git host', () => {
   })
 
   /** The page, as if the source had this address. */
-  async function drawn(url: string, isWhole: boolean, metadata: JsonObject = {}): Promise<string> {
+  async function drawn(url: string, isWhole: boolean, metadata: JsonObject = {}, seesUse = false): Promise<string> {
     const { registry, serving, page } = served.daemon
     const { catalog } = registry
     const view: View = {
       catalog: { ...catalog, snapshots: catalog.snapshots.map((snapshot) => ({ ...snapshot, url })) },
       isWhole,
       seesPending: false,
+      seesUse,
       packs: [],
-      host: { ...page.host, isTokenRequired: false },
+      host: { ...page.host, isTokenRequired: false, uses: async () => new Map([['fx/pdf', { loads: 3, reads: 1 }]]) },
       up: '../../../',
       address: served.http.url,
       hasInstaller: false,
@@ -68,6 +69,13 @@ describe('the page of a skill of a repository at a git host', () => {
     )
     expect(await drawn(url, true, { 'replaced-by': 'pdf-3' })).toMatch(/<dt>Replaced by<\/dt>\s*<dd>.*pdf-3/)
     expect(await drawn(url, true)).not.toMatch(/class="note"|Depends on/)
+  })
+
+  test('has the use of the last days only for readers that may see it', async () => {
+    const url = 'https://git.example.com/owner/repo'
+
+    expect(await drawn(url, true, {}, true)).toContain('Last 30 days: 3 loads, 1 read')
+    expect(await drawn(url, true)).not.toContain('Last 30 days')
   })
 
   test('has no such link where the address is no page of a known host', async () => {
