@@ -37,52 +37,79 @@ export function sarifResultsIn(text: string): readonly ScanResult[] {
 type Json = Readonly<Record<string, unknown>>
 
 function resultsOf(run: Json): readonly ScanResult[] {
-  const driver = objectIn(objectIn(run['tool'])?.['driver'])
-  const tool = textIn(driver?.['name']) ?? 'scanner'
-  const hasFailed = objectsIn(run['invocations']).some(({ executionSuccessful }) => executionSuccessful === false)
-  if (hasFailed) throw new NotScanned(`${tool} reports that the scan failed`)
+  const scanner = objectIn(run['tool'])
+  const tool = textIn(objectIn(scanner?.['driver'])?.['name']) ?? 'scanner'
+  if (objectsIn(run['invocations']).some(hasFailed)) throw new NotScanned(`${tool} reports that the scan failed`)
   // A run without results was not executed (3.14.23).
   if (!Array.isArray(run['results'])) throw new NotScanned(`${tool} reports no results, not even an empty list`)
-  const rules = new Rules(driver)
+  if (!run['results'].every(isObject)) throw new NotScanned(`${tool} reports results that are none`)
+  const rules = new Rules(scanner)
   return objectsIn(run['results'])
-    .filter((result) => isFailure(result) && !isSuppressed(result))
+    .filter((result) => KINDS.has(result['kind'] ?? 'fail') && result['baselineState'] !== 'absent')
+    .filter((result) => !isSuppressed(result))
     .map((result) => {
       const { id, rule } = rules.of(result)
       const { file, line } = placeOf(result, run)
-      const level = levelIn(result['level']) ?? levelIn(objectIn(rule?.['defaultConfiguration'])?.['level'])
-      return { tool, rule: id, level: level ?? 'warning', message: messageOf(result, rule), file, line }
+      return { tool, rule: id, level: levelOf(result, rule), message: messageOf(result, rule), file, line }
     })
 }
 
-/** The descriptions of the rules of a scanner. Results name one by its index or its id. */
+/** True if the scan ended early, or left something out because of an error: an author can cause that (3.20). */
+function hasFailed(invocation: Json): boolean {
+  const { executionSuccessful, toolExecutionNotifications, toolConfigurationNotifications } = invocation
+  const notifications = [...objectsIn(toolExecutionNotifications), ...objectsIn(toolConfigurationNotifications)]
+  return executionSuccessful === false || notifications.some(({ level }) => level === 'error')
+}
+
+/** The kinds of results that report a problem, or a place that a person has to judge (3.27.9). */
+const KINDS: ReadonlySet<unknown> = new Set(['fail', 'review', 'open'])
+
+/** A result that a person has to judge has the level `none` by the standard: here it counts as a warning. */
+function levelOf(result: Json, rule: Json | undefined): SarifLevel {
+  const { kind, level } = result
+  if (kind === 'review' || kind === 'open') return 'warning'
+  // A level that the standard does not know must not pass for less than it is.
+  if (level !== undefined && levelIn(level) === undefined) return 'error'
+  return levelIn(level) ?? levelIn(objectIn(rule?.['defaultConfiguration'])?.['level']) ?? 'warning'
+}
+
+/** The descriptions of the rules of a scanner and of its extensions. */
 class Rules {
-  readonly #all: readonly Json[]
+  readonly #driver: readonly unknown[]
+  readonly #extensions: readonly (readonly unknown[])[]
   readonly #byId: ReadonlyMap<unknown, Json>
 
-  constructor(driver: Json | undefined) {
-    this.#all = objectsIn(driver?.['rules'])
-    this.#byId = new Map(this.#all.map((rule) => [rule['id'], rule]))
+  constructor(tool: Json | undefined) {
+    this.#driver = listIn(objectIn(tool?.['driver'])?.['rules'])
+    this.#extensions = listIn(tool?.['extensions']).map((extension) => listIn(objectIn(extension)?.['rules']))
+    const all = [...this.#extensions, this.#driver].flat().filter(isObject)
+    this.#byId = new Map(all.map((rule) => [rule['id'], rule]))
   }
 
+  /** A result names its rule by an index, from 0, or by an id. An index of -1 stands for none (3.27.6, 3.52.5). */
   of(result: Json): { readonly id: string; readonly rule: Json | undefined } {
     const named = objectIn(result['rule'])
     const id = textIn(result['ruleId']) ?? textIn(named?.['id'])
-    const index = result['ruleIndex'] ?? named?.['index']
-    const rule = typeof index === 'number' ? this.#all[index] : this.#byId.get(id)
+    const extension = objectIn(named?.['toolComponent'])?.['index']
+    const rules = typeof extension === 'number' && extension >= 0 ? this.#extensions[extension] : this.#driver
+    const index = named?.['index'] ?? result['ruleIndex']
+    const rule = (typeof index === 'number' ? objectIn(rules?.[index]) : undefined) ?? this.#named(id)
     return { id: id ?? textIn(rule?.['id']) ?? 'a rule without a name', rule }
+  }
+
+  /** The id of a result can have parts after that of its rule (3.27.5). */
+  #named(id: string | undefined): Json | undefined {
+    const parts = id?.split('/') ?? []
+    const ids = parts.map((_, index) => parts.slice(0, parts.length - index).join('/'))
+    return ids.map((one) => this.#byId.get(one)).find((rule) => rule !== undefined)
   }
 }
 
-/** Other kinds are about what is in order, or does not apply (3.27.9). */
-function isFailure({ kind, baselineState }: Json): boolean {
-  return (kind === undefined || kind === 'fail') && baselineState !== 'absent'
-}
-
-/** By the operator, outside of the scanned files (3.35). */
+/** By the operator, outside of the scanned files, and by no suppression that is not accepted (3.27.23, 3.35). */
 function isSuppressed({ suppressions }: Json): boolean {
-  return objectsIn(suppressions).some(
-    ({ kind, status }) => kind === 'external' && (status === undefined || status === 'accepted'),
-  )
+  const all = objectsIn(suppressions)
+  const areAccepted = all.every(({ status }) => status === undefined || status === 'accepted')
+  return areAccepted && all.some(({ kind }) => kind === 'external')
 }
 
 function messageOf(result: Json, rule: Json | undefined): string {
@@ -96,7 +123,8 @@ function placeOf(result: Json, run: Json): Pick<ScanResult, 'file' | 'line'> {
   const physical = objectIn(location?.['physicalLocation'])
   const artifact = objectIn(physical?.['artifactLocation'])
   const index = artifact?.['index']
-  const listed = typeof index === 'number' ? objectIn(objectsIn(run['artifacts'])[index]?.['location']) : undefined
+  const listed =
+    typeof index === 'number' ? objectIn(objectIn(listIn(run['artifacts'])[index])?.['location']) : undefined
   const line = objectIn(physical?.['region'])?.['startLine']
   return {
     file: textIn(artifact?.['uri']) ?? textIn(listed?.['uri']),
@@ -108,8 +136,12 @@ function levelIn(value: unknown): SarifLevel | undefined {
   return SARIF_LEVELS.find((level) => level === value)
 }
 
+function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
 function objectsIn(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
+  return listIn(value).filter(isObject)
 }
 
 function objectIn(value: unknown): Json | undefined {

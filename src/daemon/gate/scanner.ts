@@ -18,7 +18,7 @@ interface ScannedFolder {
 
 /**
  * Scans the new and the changed skills, one after another. The worst result decides, and not the exit status. A scanner
- * whose output is no SARIF gave no answer.
+ * whose output is no SARIF gave no answer, unless it has found enough in other skills to refuse the commit.
  */
 export async function askScanner(
   candidate: GateCandidate,
@@ -27,11 +27,25 @@ export async function askScanner(
   signal: AbortSignal,
 ): Promise<Verdict> {
   const texts = new Map<SarifLevel, string[]>(SARIF_LEVELS.map((level) => [level, []]))
-  for (const scanned of changedIn(candidate))
-    for (const result of await scan(scanned, scanner, gate, signal))
-      texts.get(result.level)?.push(textOf(result, scanned))
+  let unanswered: GateUnanswered | undefined
+  for (const scanned of changedIn(candidate)) {
+    try {
+      for (const result of await scan(scanned, scanner, gate, signal))
+        texts.get(result.level)?.push(textOf(result, scanned))
+    } catch (error) {
+      // An author must not hide what one skill has behind another one that the scanner cannot read.
+      if (!(error instanceof GateUnanswered) || signal.aborted) throw error
+      unanswered ??= error
+    }
+  }
+  const verdict = verdictOn(texts, scanner)
+  if (unanswered !== undefined && verdict.kind !== 'refuse') throw unanswered
+  return verdict
+}
+
+function verdictOn(texts: ReadonlyMap<SarifLevel, readonly string[]>, scanner: GateScanner): Verdict {
   const worst = SARIF_LEVELS.find((level) => texts.get(level)?.length !== 0)
-  const kind = worst === undefined ? 'publish' : verdictAbout(worst, scanner)
+  const kind = worst === undefined ? 'publish' : kindOfVerdict(worst, scanner)
   if (kind === 'publish') return { kind }
   const counted = [...texts].flatMap(([level, { length }]) => (length === 0 ? [] : [`${length} of level ${level}`]))
   return { kind, reason: `the scan has results, ${counted.join(', ')}: ${[...texts.values()].flat().join('; ')}` }
@@ -71,7 +85,7 @@ const FOLDER = '{folder}'
 /** More is cut off, and is no JSON then. */
 const MOST_BYTES = 16 * 2 ** 20
 
-function verdictAbout(worst: SarifLevel, { refuse, hold }: GateScanner): Verdict['kind'] {
+function kindOfVerdict(worst: SarifLevel, { refuse, hold }: GateScanner): Verdict['kind'] {
   const reaches = (least: ScanLevel): boolean =>
     least !== 'never' && SARIF_LEVELS.indexOf(worst) <= SARIF_LEVELS.indexOf(least)
   if (reaches(refuse)) return 'refuse'

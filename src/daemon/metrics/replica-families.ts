@@ -20,8 +20,8 @@ export function replicaFamilies(replicas: ReplicasStatus | undefined): Family[] 
     ),
     gauge(
       'skillsyncd_hub_processes',
-      'The processes of the hub that the database has seen within the last hour.',
-      ({ processes }) => processes.length,
+      'The processes of the hub that the database has seen within the last 15 seconds.',
+      ({ processes }) => processes.filter(({ isLiving }) => isLiving).length,
     ),
     gauge(
       'skillsyncd_shared_store_reachable',

@@ -34,7 +34,7 @@ export interface ReplicasStatus {
   readonly leads: boolean
   /** The process that leads; absent if none does, or if the database is away. */
   readonly leader?: { readonly id: string; readonly since: string }
-  /** All processes that were seen of late, with the generation that each serves. */
+  /** All processes that were seen within the last hour, with the generation that each serves. */
   readonly processes: readonly ReplicaRow[]
   /** The reason why the database cannot be used; absent if it can. */
   readonly away?: { readonly code: SyncErrorCode; readonly message: string; readonly since: string }
@@ -50,6 +50,8 @@ export interface ReplicaRow {
   readonly startedAt: string
   readonly seenAt: string
   readonly generation: number
+  /** False if it was not seen within the last 15 seconds: it was killed, or cannot reach the database. */
+  readonly isLiving: boolean
   /** True if it has other sources, packs or rules than the process that answers: the one that leads decides. */
-  readonly isConfiguredOtherwise: boolean
+  readonly hasOtherConfig: boolean
 }

@@ -355,18 +355,17 @@ export class Replica implements AsyncDisposable {
     const config = this.#configDigest()
     await this.#rows.show({ machine: hostname(), program: VERSION, sequence, version, config })
     this.#shown = { version, atMs: clock.monotonicMs() }
-    this.#processes = (await this.#rows.all()).map((row) => rowOf(row, config))
-    this.#compareConfigs()
+    const rows = await this.#rows.all()
+    this.#processes = rows.map((row) => rowOf(row, config))
+    this.#compareConfigs(rows.filter((row) => row.isLiving && hasOtherConfig(row, config)))
   }
 
   /** Reports processes that would publish something else if they led. */
-  #compareConfigs(): void {
-    const { log, clock } = this.#parts
-    const sinceMs = clock.now().getTime() - LIVING_MS
-    const others = this.#processes.filter((row) => row.isConfiguredOtherwise && Date.parse(row.seenAt) > sinceMs)
+  #compareConfigs(others: readonly StoredReplica[]): void {
+    const { log } = this.#parts
     if (others.length === 0) return log.recovery('hub-configs-differ', '')
     const names = others.map(({ id, machine }) => `${id.slice(0, 8)} on ${machine}`).join(', ')
-    const message = `Other sources, packs or rules than here are configured at ${names}; what the process that leads has counts: configure all alike`
+    const message = `The configuration of ${names} differs from that of this process, and the leading process publishes by its own: give all processes one configuration`
     log.failure('warn', 'hub-configs-differ', { source: '', code: 'other-config', message }, names)
   }
 
@@ -387,10 +386,8 @@ interface Failure extends NonNullable<ReplicasStatus['away']> {
   readonly event: (typeof FAILURES)[number]
 }
 
-function rowOf(
-  { id, machine, program, started, seen, sequence, config }: StoredReplica,
-  ours: string | undefined,
-): ReplicaRow {
+function rowOf(row: StoredReplica, config: string | undefined): ReplicaRow {
+  const { id, machine, program, started, seen, sequence, isLiving } = row
   return {
     id,
     machine,
@@ -398,15 +395,18 @@ function rowOf(
     startedAt: started.toISOString(),
     seenAt: seen.toISOString(),
     generation: sequence,
-    isConfiguredOtherwise: config !== undefined && ours !== undefined && config !== ours,
+    isLiving,
+    hasOtherConfig: hasOtherConfig(row, config),
   }
+}
+
+function hasOtherConfig({ config }: StoredReplica, ours: string | undefined): boolean {
+  return config !== undefined && ours !== undefined && config !== ours
 }
 
 /** The time between two rounds if nothing is announced. Five of them are the lease of the lead. */
 const LOOK_MS = 1_000
 const SHOWN_MS = 5_000
-/** A process that was not seen for so long counts as dead. */
-const LIVING_MS = 15_000
 const OPENING_MS = 5_000
 /** The longest time that a notification waits for the other processes. */
 const MOST_HELD_MS = 2_000

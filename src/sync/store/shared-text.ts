@@ -64,7 +64,7 @@ export class DamagedText extends SyncError {
 /** The text was removed from the database, and only a process that had read it before may write it again. */
 class LostText extends SyncError {
   constructor(name: string) {
-    const mend = `start a process whose files have the last ones alone, and let it write them: INSERT INTO skillsyncd.document (name, version) VALUES ('${name}', 0)`
+    const mend = `stop all processes but the one with the latest files, and let that one write them: INSERT INTO skillsyncd.document (name, version) VALUES ('${name}', 0)`
     super(
       'store-failed',
       `Cannot read the ${name}: the database has lost them, and no process that knew them runs; ${mend}`,
@@ -128,7 +128,7 @@ export class SharedValue<Value> {
 
   /**
    * Holds the newest value, and writes the files. If no process has written the text, it gets what this process holds,
-   * unless that is nothing. A lost text is written again by a process that had read it, and is an error of the others. Returns true if the held value was changed by other processes since the last call, or could
+   * unless that is nothing. A lost text is written again by a process that has read it; any other process throws. Returns true if the held value was changed by other processes since the last call, or could
    * not be read then.
    */
   async refresh(): Promise<boolean> {
@@ -207,7 +207,11 @@ export class SharedValue<Value> {
 
   /** The files of a process that has not read the text before can be old, so that they replace none that was lost. */
   #expectKnown(isLost: boolean): void {
-    if (isLost && !this.#isKnown) throw new LostText(this.#form.name)
+    if (!isLost || this.#isKnown) return
+    const lost = new LostText(this.#form.name)
+    // Without a copy, it is the reason why the value is not known.
+    if (this.#failure !== undefined) this.#failure = lost
+    throw lost
   }
 
   /**

@@ -44,12 +44,30 @@ test.each([
 test.each([
   ['without a level that of its rule', { level: undefined, ruleIndex: 0 }, 'refuse'],
   ['without any level a warning', { level: undefined }, 'hold'],
+  [
+    'with an index of none the level of the rule with its id',
+    { level: undefined, ruleId: 'r1', ruleIndex: -1 },
+    'refuse',
+  ],
+  [
+    'of an extension the level of its rule',
+    { level: undefined, rule: { index: 1, toolComponent: { index: 0 } }, ruleIndex: 0 },
+    'publish',
+  ],
+  ['of a part of a rule the level of the rule', { level: undefined, ruleId: 'r1/part' }, 'refuse'],
+  ['with a level that no standard has an error', { level: 'WARNING' }, 'refuse'],
   ['that passed is none', { kind: 'pass' }, 'publish'],
+  ['that a person has to judge is a warning', { kind: 'review', level: 'none' }, 'hold'],
   ['that is gone is none', { baselineState: 'absent' }, 'publish'],
   ['that the operator suppressed is none', { suppressions: [{ kind: 'external' }] }, 'publish'],
   [
     'that a reviewer has rejected to suppress counts',
     { suppressions: [{ kind: 'external', status: 'rejected' }] },
+    'hold',
+  ],
+  [
+    'with a suppression that a reviewer has rejected beside one that counts',
+    { suppressions: [{ kind: 'external' }, { kind: 'external', status: 'rejected' }] },
     'hold',
   ],
   ['that the scanned file suppresses counts', { suppressions: [{ kind: 'inSource' }] }, 'hold'],
@@ -66,6 +84,12 @@ test.each([
   ['nothing', 'exit 1', /not a SARIF 2.1.0 log/],
   ['another version', 'echo \'{"version":"2.0.0","runs":[{}]}\'', /not a SARIF 2.1.0 log/],
   ['no results', 'echo \'{"version":"2.1.0","runs":[{}]}\'', /no results, not even an empty list/],
+  ['no result', 'echo \'{"version":"2.1.0","runs":[{"results":[1]}]}\'', /results that are none/],
+  [
+    'an error of a rule',
+    'echo \'{"version":"2.1.0","runs":[{"invocations":[{"executionSuccessful":true,"toolExecutionNotifications":[{"level":"error"}]}],"results":[]}]}\'',
+    /the scan failed/,
+  ],
   [
     'a failure',
     'echo \'{"version":"2.1.0","runs":[{"invocations":[{"executionSuccessful":false}],"results":[]}]}\'',
@@ -78,6 +102,18 @@ test.each([
     kind: 'refuse',
     reason: expect.stringMatching(reason),
   })
+})
+
+test.each([
+  ['is refused', 'error', { kind: 'refuse', reason: expect.stringContaining('first/run.sh:3: bad') }],
+  ['has no answer', 'warning', { kind: 'publish', unanswered: expect.stringContaining('not a SARIF') }],
+])('a commit with a skill that is found bad, and one that breaks the scanner, %s at %s', async (_, level, verdict) => {
+  await using desk = await Desk.open()
+  const [first, second] = ['first', 'second'].map((path) => ({ ...commitOf(desk).skills[0]!, path, folder: path }))
+  const script = `[ "$1" = first ] && echo '${sarifOf({ results: [resultOf(level)] })}'`
+  const lines = ['sarif: {}', 'on_failure: publish']
+
+  expect(await desk.ask(script, { lines, candidate: { ...CANDIDATE, skills: [first!, second!] } })).toEqual(verdict)
 })
 
 test('each new or changed skill is scanned in its folder, and no other', async () => {
@@ -166,7 +202,9 @@ function commitOf(desk: Desk, changes: readonly CandidateSkill['change'][] = ['a
 }
 
 function sarifOf({ results, rules = [] }: { readonly results: readonly object[]; readonly rules?: readonly object[] }) {
-  return JSON.stringify({ version: '2.1.0', runs: [{ tool: { driver: { name: 'semgrep', rules } }, results }] })
+  const note = { id: 'x', defaultConfiguration: { level: 'note' } }
+  const tool = { driver: { name: 'semgrep', rules }, extensions: [{ rules: ['odd', note] }] }
+  return JSON.stringify({ version: '2.1.0', runs: [{ tool, results }] })
 }
 
 function resultOf(level: string, changes: object = {}): object {

@@ -242,7 +242,7 @@ describePostgres('one process of a hub of several', (server) => {
     await using members = await Members.of(server)
     const one = await members.join({ config: 'one' })
     const other = await members.join({ config: 'other' })
-    const rows = () => one.hub.status.processes.map(({ id, isConfiguredOtherwise }) => [id, isConfiguredOtherwise])
+    const rows = () => one.hub.status.processes.map(({ id, hasOtherConfig }) => [id, hasOtherConfig])
     const seen = [
       [one.shared.id, false],
       [other.shared.id, true],

@@ -269,6 +269,8 @@ async function* parseEvents(response: Response): AsyncGenerator<any> {
 /** Collects what comes, and lets one wait for a message. */
 export function hear(source: AsyncIterable<any>, stop: () => Promise<void>): Heard {
   const messages: any[] = []
+  let isOver = false
+  const ended = (): Error => new Error(`The stream ended; it brought ${JSON.stringify(messages)}`)
   const waiters = new Set<{
     accepts: (message: any) => boolean
     resolve: (message: any) => void
@@ -287,13 +289,15 @@ export function hear(source: AsyncIterable<any>, stop: () => Promise<void>): Hea
     } catch {
       // The stream was closed by either side; who still waits is told below.
     }
-    for (const waiter of waiters) waiter.reject(new Error(`The stream ended; it brought ${JSON.stringify(messages)}`))
+    isOver = true
+    for (const waiter of waiters) waiter.reject(ended())
   })()
   return {
     messages,
     async next(accepts) {
       const known = messages.find(accepts)
       if (known !== undefined) return known
+      if (isOver) throw ended()
       const { promise, resolve, reject } = Promise.withResolvers<any>()
       waiters.add({ accepts, resolve, reject })
       return promise

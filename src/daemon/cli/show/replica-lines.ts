@@ -10,11 +10,12 @@ export function replicaLines(replicas: ReplicasStatus | undefined, now: Date, pa
   const newest = Math.max(0, ...processes.map(({ generation }) => generation))
   const roleOf = (one: ReplicaRow): string =>
     one.id === leader?.id ? `leads since ${agoText(leader.since, now)}` : 'follows'
-  const lines = processes.map((one) => {
+  const living = processes.filter(({ isLiving }) => isLiving)
+  const lines = living.map((one) => {
     const behind = one.generation < newest ? `, ${newest - one.generation} behind` : ''
-    const other = one.isConfiguredOtherwise ? ', configured otherwise' : ''
+    const other = one.hasOtherConfig ? ', different configuration' : ''
+    const seen = away === undefined ? '' : `, last seen ${agoText(one.seenAt, now)}`
     const here = one.id === id ? ' (this one)' : ''
-    const seen = now.getTime() - Date.parse(one.seenAt) > SILENT_MS ? `, last seen ${agoText(one.seenAt, now)}` : ''
     return printableLine(
       `process ${one.id.slice(0, 8)} on ${one.machine}${here}: ${roleOf(one)}; generation ${one.generation}${behind}${other}${seen}`,
     )
@@ -22,6 +23,7 @@ export function replicaLines(replicas: ReplicasStatus | undefined, now: Date, pa
   const since = away && agoText(away.since, now)
   return [
     ...lines,
+    ...goneLines(processes, now),
     ...(away === undefined
       ? []
       : [paint('red', printableLine(`! the database cannot be used since ${since}: ${away.message}`))]),
@@ -29,5 +31,12 @@ export function replicaLines(replicas: ReplicasStatus | undefined, now: Date, pa
   ]
 }
 
-/** A process is seen each five seconds. */
-const SILENT_MS = 20_000
+/** The processes that were killed, or have lost the database. One that was stopped cleanly is not among them. */
+function goneLines(processes: readonly ReplicaRow[], now: Date): readonly string[] {
+  const gone = processes.filter(({ isLiving }) => !isLiving).toSorted((a, b) => (a.seenAt < b.seenAt ? 1 : -1))
+  const [last] = gone
+  if (last === undefined) return []
+  const name = `${last.id.slice(0, 8)} on ${last.machine}, seen ${agoText(last.seenAt, now)}`
+  const head = gone.length === 1 ? '1 process has' : `${gone.length} processes have`
+  return [printableLine(`${head} gone within the last hour without a stop; the last one is ${name}`)]
+}

@@ -11,6 +11,8 @@ export interface StoredReplica {
   readonly program: string
   readonly started: Date
   readonly seen: Date
+  /** True if it was seen within the last 15 seconds, by the clock of the database. */
+  readonly isLiving: boolean
   /** The sequence of the head that it serves. */
   readonly sequence: number
   /** The digest of its configuration; `undefined` if it has not shown one. */
@@ -71,16 +73,18 @@ const BEHIND = `
 const ALL = `
   WITH old AS (DELETE FROM skillsyncd.replica
     WHERE seen NOT BETWEEN clock_timestamp() - interval '1 h' AND clock_timestamp() + interval '1 h')
-  SELECT id, name, program, started, seen, sequence, config FROM skillsyncd.replica
+  SELECT id, name, program, started, seen, sequence, config, seen > clock_timestamp() - interval '15 s' AS is_living
+  FROM skillsyncd.replica
   WHERE seen BETWEEN clock_timestamp() - interval '1 h' AND clock_timestamp() + interval '1 h' ORDER BY started, id`
 
-function replicaIn({ id, name, program, started, seen, sequence, config }: QueryResultRow): StoredReplica {
+function replicaIn({ id, name, program, started, seen, sequence, config, is_living }: QueryResultRow): StoredReplica {
   return {
     id: String(id),
     machine: String(name),
     program: String(program),
     started: timeIn(started),
     seen: timeIn(seen),
+    isLiving: is_living === true,
     sequence: Number(sequence),
     config: typeof config === 'string' ? config : undefined,
   }
