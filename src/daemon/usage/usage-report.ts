@@ -56,11 +56,10 @@ function rowOf(row: Readonly<Record<string, SQLOutputValue>>, by: readonly Dimen
   return { ...Object.fromEntries(values), lists: Number(lists), loads: Number(loads), reads: Number(reads) }
 }
 
-/** Returns the last day on which each skill was loaded or read. */
-export function lastUseOfSkills(database: DatabaseSync): ReadonlyMap<string, string> {
-  const rows = runOnDatabase('read the counts of use', () =>
-    database.prepare('SELECT skill, max(day) AS day FROM use_of_day WHERE loads + reads > 0 GROUP BY skill').all(),
-  )
+/** Returns the last day on which each skill was loaded or read, up to this one: a clock can have been set forward. */
+export function lastUseOfSkills(database: DatabaseSync, to: string): ReadonlyMap<string, string> {
+  const text = 'SELECT skill, max(day) AS day FROM use_of_day WHERE loads + reads > 0 AND day <= ? GROUP BY skill'
+  const rows = runOnDatabase('read the counts of use', () => database.prepare(text).all(to))
   return new Map(rows.map((row) => [String(row['skill']), String(row['day'])]))
 }
 

@@ -105,15 +105,15 @@ test.each([
 })
 
 test.each([
-  ['is refused', 'error', { kind: 'refuse', reason: expect.stringContaining('first/run.sh:3: bad') }],
+  ['is refused', 'error', { kind: 'refuse', reason: expect.stringContaining('added/run.sh:3: bad') }],
   ['has no answer', 'warning', { kind: 'publish', unanswered: expect.stringContaining('not a SARIF') }],
 ])('a commit with a skill that is found bad, and one that breaks the scanner, %s at %s', async (_, level, verdict) => {
   await using desk = await Desk.open()
-  const [first, second] = ['first', 'second'].map((path) => ({ ...commitOf(desk).skills[0]!, path, folder: path }))
-  const script = `[ "$1" = first ] && echo '${sarifOf({ results: [resultOf(level)] })}'`
+  const { skills } = commitOf(desk, ['added', 'changed'])
+  const script = `[ "$1" = ${desk.at('added')} ] && echo '${sarifOf({ results: [resultOf(level)] })}'`
   const lines = ['sarif: {}', 'on_failure: publish']
 
-  expect(await desk.ask(script, { lines, candidate: { ...CANDIDATE, skills: [first!, second!] } })).toEqual(verdict)
+  expect(await desk.ask(script, { lines, candidate: { ...CANDIDATE, skills } })).toEqual(verdict)
 })
 
 test('each new or changed skill is scanned in its folder, and no other', async () => {

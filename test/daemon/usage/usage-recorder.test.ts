@@ -243,7 +243,9 @@ test('the days without counting are known, and the last use of a skill', async (
   using reading = openUsageToRead(place.path)
   expect(countedDaysIn(reading, spanUpTo(TODAY, 30 * 86_400_000))).toEqual({ since: '2026-06-10', missing: 2 })
   expect(countedDaysIn(reading, { from: TODAY, to: TODAY })).toEqual({ since: '2026-06-10', missing: 0 })
-  expect([...lastUseOfSkills(reading)]).toEqual([['fx/pdf', TODAY]])
+  expect([...lastUseOfSkills(reading, TODAY)]).toEqual([['fx/pdf', TODAY]])
+  // The last day was counted while the clock was ahead.
+  expect([...lastUseOfSkills(reading, '2026-06-11')]).toEqual([['fx/pdf', '2026-06-10']])
 })
 
 test('the file is open only to its owner', async () => {

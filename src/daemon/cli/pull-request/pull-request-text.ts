@@ -150,16 +150,22 @@ function countsText(skills: readonly SkillMove[]): string {
 
 const CHANGES = ['added', 'changed', 'removed', 'withheld'] as const
 
-/** The facts that a reviewer needs before all others, of all sources. Bounded: each is at its skill too. */
+/**
+ * The facts that a reviewer needs before all others, of all sources, the first of each skill first: one skill with many
+ * must not push out those of others. Bounded: each is at its skill too.
+ */
 function criticalParts(sources: readonly ReviewedMove[]): Part[] {
   const moved = movedIn(sources)
   const lines = [
     ...moved.filter(hasOtherSigners).map(({ source }) => `- ${codeSpan(source)}: its signers changed`),
-    ...moved.flatMap(({ skills }) =>
-      skills.flatMap(({ place, notes }) =>
-        notes.filter(({ isCritical }) => isCritical).map((note) => `- ${codeSpan(place)}: ${noteText(note)}`),
-      ),
-    ),
+    ...moved
+      .flatMap(({ skills }) =>
+        skills.flatMap(({ place, notes }) =>
+          notes.filter(({ isCritical }) => isCritical).map((note, index) => ({ place, note, index })),
+        ),
+      )
+      .toSorted((a, b) => a.index - b.index)
+      .map(({ place, note }) => `- ${codeSpan(place)}: ${noteText(note)}`),
   ]
   if (lines.length === 0) return []
   const left = lines.length - MOST_CRITICAL

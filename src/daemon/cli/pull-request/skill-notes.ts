@@ -13,13 +13,17 @@ export interface SkillNote {
   readonly values: readonly string[]
 }
 
-/** The facts about a skill that moved. `before` or `after` is `undefined` if there is none, or the store lacks it. */
+/**
+ * The facts about a skill that moved, what it may do first. `before` or `after` is `undefined` if there is none, or the
+ * store lacks it.
+ */
 export function notesOf(before: Skill | undefined, after: Skill | undefined): readonly SkillNote[] {
   if (after === undefined) return []
   return [
-    ...scriptNotes(before, after),
-    ...hiddenNotes(before, after),
+    // No number of files may push these out of the text.
     ...fieldNotes(before, after),
+    ...hiddenNotes(before, after),
+    ...scriptNotes(before, after),
     ...lifecycleNotes(before, after),
     ...findingNotes(before, after),
   ]
@@ -27,14 +31,29 @@ export function notesOf(before: Skill | undefined, after: Skill | undefined): re
 
 function scriptNotes(before: Skill | undefined, after: Skill): SkillNote[] {
   const known = filesOf(before)
-  return after.files.flatMap((file) => {
-    if (!isProgram(file, after)) return []
+  const programs = after.files.filter((file) => isProgram(file, after))
+  const kindOf = (file: SkillFile): string => {
     const was = known.get(file.path)
-    if (was === undefined) return [criticalNote('new program', [file.path])]
-    if (!was.executable && file.executable) return [criticalNote('became executable', [file.path])]
-    return was.sha256 === file.sha256 ? [] : [criticalNote('changed program', [file.path])]
+    if (was === undefined) return 'new'
+    if (!was.executable && file.executable) return 'newly executable'
+    return was.sha256 === file.sha256 ? 'same' : 'changed'
+  }
+  const byKind = Map.groupBy(programs, kindOf)
+  return ['new', 'newly executable', 'changed'].flatMap((kind) => {
+    const paths = (byKind.get(kind) ?? []).map(({ path }) => path)
+    return paths.length === 0 ? [] : [programsNote(kind, paths)]
   })
 }
+
+/** One note for all programs of a kind: a note for each could fill the text. */
+function programsNote(kind: string, paths: readonly string[]): SkillNote {
+  if (paths.length === 1) return criticalNote(`${kind} program`, paths)
+  const isCut = paths.length > MOST_PATHS
+  const text = `${paths.length} ${kind} programs${isCut ? `, of which the first ${MOST_PATHS} are` : ''}`
+  return criticalNote(text, paths.slice(0, MOST_PATHS))
+}
+
+const MOST_PATHS = 10
 
 /** True for a file that an agent may run: executable, in a folder `scripts`, or with the ending of a program. */
 function isProgram({ path, executable }: SkillFile, { upstream }: Skill): boolean {
@@ -42,7 +61,8 @@ function isProgram({ path, executable }: SkillFile, { upstream }: Skill): boolea
   return path.split('/').slice(0, -1).includes('scripts') || PROGRAM.test(path)
 }
 
-const PROGRAM = /\.(?:bash|bat|cjs|cmd|exe|fish|js|lua|mjs|php|pl|ps1|py|rb|sh|ts|zsh)$/i
+const PROGRAM =
+  /\.(?:bash|bat|cjs|cmd|cts|exe|fish|jar|js|jsx|lua|mjs|mts|php|pl|ps1|psm1|py|rb|sh|ts|tsx|vbs|wasm|zsh)$|(?:^|\/)Makefile$/i
 
 function hiddenNotes(before: Skill | undefined, after: Skill): SkillNote[] {
   const known = filesOf(before)

@@ -70,7 +70,7 @@ function numbersOf({ lists, loads, reads }: UsageRow): readonly string[] {
 }
 
 async function showUnused(context: Context, config: Config, span: DaySpan): Promise<void> {
-  const { found: last, counted } = readCounts(config, span, new Map(), lastUseOfSkills)
+  const { found: last, counted } = readCounts(config, span, new Map(), (database) => lastUseOfSkills(database, span.to))
   const unused = (await readRows(config))
     .filter(isServed)
     .map((row) => unusedOf(row, last))

@@ -30,6 +30,17 @@ test('signers of a source that changed are named first, and those of a new sourc
   expect(pullRequestText({ sources: [fresh], packs: [] })).not.toContain('### Review first')
 })
 
+test('the first facts of each skill stand before further ones of others', () => {
+  const noteOf = (text: string) => ({ isCritical: true, text, values: ['x'] })
+  const many = Array.from({ length: 40 }, (_, number) => noteOf(`note ${number} `))
+  const skills = [skill('team/a', { notes: many }), skill('team/b', { notes: [noteOf('hooks')] })]
+
+  const text = pullRequestText({ sources: [moved(skills)], packs: [] })
+
+  expect(text).toContain('- `team/a`: note 0  `x`\n- `team/b`: hooks `x`\n- `team/a`: note 1  `x`\n')
+  expect(text).toContain('- and 11 more, at their skills')
+})
+
 test('a source that failed and a pack that grows are named', () => {
   const failed: ReviewedMove = { source: 'old', failure: { code: 'source-unreachable', message: 'no <b>host</b>' } }
   const pack = { pack: 'crew', added: ['team/b'], removed: [], lacks: ['lacks "c"'] }
