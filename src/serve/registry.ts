@@ -14,20 +14,29 @@ export type Preparing = (before: Catalog, catalog: Catalog) => Steps<unknown>
 /** Receives every served catalog, even without changes. */
 export type Watcher = (before: Catalog, catalog: Catalog) => void
 
-/** Calls back once clients may be notified of what is served by now; all calls in their order. */
-export type NotificationHold = (notify: () => void) => void
+/**
+ * Calls `notify` once clients may be notified of what is served by now; all calls in their order. `isServedByAll`: false
+ * if a process of the hub may still serve an earlier catalog. Then `again` is called, once, when none does.
+ */
+export type NotificationHold = (notify: (isServedByAll: boolean) => void, again: () => void) => void
+
+/** The hold of a hub of one process. */
+const AT_ONCE: NotificationHold = (notify) => notify(true)
 
 /** The catalog being served. The only mutable cell between sync and serve. */
 export class Registry {
   #catalog: Catalog = EMPTY_CATALOG
   #notified: Catalog = EMPTY_CATALOG
+  /** The catalog before the first change that clients may have read too early, and the one before those not recorded. */
+  #readEarly: Catalog | undefined
+  #unrecorded: Catalog | undefined
   readonly #hold: NotificationHold
   readonly #listeners = new Map<ChangesListener, Preparing | undefined>()
   readonly #watchers = new Map<Watcher, Preparing | undefined>()
   readonly #recorders = new Set<Watcher>()
 
   /** `hold`: for a hub of several processes. A notified client may read at one that serves the change a moment later. */
-  constructor(hold: NotificationHold = (notify) => notify()) {
+  constructor(hold: NotificationHold = AT_ONCE) {
     this.#hold = hold
   }
 
@@ -62,19 +71,40 @@ export class Registry {
     const before = this.#catalog
     this.#catalog = next
     // No client knows an earlier catalog than the first one.
-    const hold: NotificationHold = before === EMPTY_CATALOG ? (notify) => notify() : this.#hold
-    hold(() => this.#tell(before, next))
+    const hold = before === EMPTY_CATALOG ? AT_ONCE : this.#hold
+    hold((isServedByAll) => {
+      this.#notified = next
+      if (!isServedByAll) this.#readEarly ??= before
+      this.#notify(before, next)
+    }, this.#notifyAgain)
     for (const watcher of this.#watchers.keys()) watcher(before, next)
-    hold(() => {
-      for (const recorder of this.#recorders) recorder(before, next)
-    })
+    hold((isServedByAll) => {
+      if (isServedByAll) this.#record(before, next)
+      else this.#unrecorded ??= before
+    }, this.#recordLate)
   }
 
-  #tell(before: Catalog, next: Catalog): void {
-    this.#notified = next
+  #notify(before: Catalog, next: Catalog): void {
     if (this.#listeners.size === 0) return
     const changes = diff(before, next)
     if (!isEmpty(changes)) for (const listener of this.#listeners.keys()) listener(changes, next, before)
+  }
+
+  #record(before: Catalog, next: Catalog): void {
+    for (const recorder of this.#recorders) recorder(before, next)
+  }
+
+  readonly #notifyAgain = (): void => {
+    const before = this.#readEarly
+    this.#readEarly = undefined
+    if (before !== undefined) this.#notify(before, this.#notified)
+  }
+
+  /** A client that moves to another process before that is notified there. */
+  readonly #recordLate = (): void => {
+    const before = this.#unrecorded
+    this.#unrecorded = undefined
+    if (before !== undefined) this.#record(before, this.#notified)
   }
 
   /**
@@ -95,7 +125,10 @@ export class Registry {
     return { [Symbol.dispose]: () => void this.#watchers.delete(watcher) }
   }
 
-  /** Calls back after the listeners, and those of views, were notified of a catalog, until the value is disposed. */
+  /**
+   * Calls back after the listeners, and those of views, were notified of a catalog that all processes of the hub serve,
+   * until the value is disposed.
+   */
   record(recorder: Watcher): Disposable {
     this.#recorders.add(recorder)
     return { [Symbol.dispose]: () => void this.#recorders.delete(recorder) }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { listenForEvents } from '../../src/serve/mcp/events/events.ts'
 import type { Events } from '../../src/serve/mcp/events/events.ts'
 import { Registry } from '../../src/serve/registry.ts'
+import type { NotificationHold } from '../../src/serve/registry.ts'
 import { Views } from '../../src/serve/views.ts'
 import type { Catalog } from '../../src/sync/catalog/catalog.ts'
 import { formsOf } from '../support/clients/forms.ts'
@@ -54,7 +55,7 @@ test('where another catalog was published since it was prepared, what changed si
 })
 
 test('what is held back is served at once, and notified later, change by change, before it is recorded', () => {
-  const held: (() => void)[] = []
+  const held: ((isServedByAll: boolean) => void)[] = []
   const registry = new Registry((notify) => void held.push(notify))
   const views = new Views(
     registry,
@@ -80,7 +81,7 @@ test('what is held back is served at once, and notified later, change by change,
   expect(calls).toEqual(['served 1', 'served 2'])
   expect([registry.catalog === third, registry.notified === first]).toEqual([true, true])
   calls.length = 0
-  for (const notify of held) notify()
+  for (const notify of held) notify(true)
 
   expect(calls).toEqual([
     'whole: 1 changed, 0 added',
@@ -92,6 +93,35 @@ test('what is held back is served at once, and notified later, change by change,
     'recorded 2',
   ])
   expect(registry.notified).toBe(third)
+})
+
+test('what is notified early is notified again when all serve it, as one change, and recorded only then', () => {
+  const held: ((isServedByAll: boolean) => void)[] = []
+  const late = new Set<() => void>()
+  const hold: NotificationHold = (notify, again) => {
+    held.push(notify)
+    late.add(again)
+  }
+  const registry = new Registry(hold)
+  const [first, second, third, fourth] = [many(1, 'a'), many(1, 'b'), many(2, 'b'), many(3, 'b')]
+  registry.publish(first)
+  const calls: string[] = []
+  registry.listen(({ changed, added }, catalog, before) =>
+    calls.push(`${before.skills.size} to ${catalog.skills.size}: ${changed.size} changed, ${added.size} added`),
+  )
+  registry.record((before, catalog) => calls.push(`recorded ${before.skills.size} to ${catalog.skills.size}`))
+
+  registry.publish(second)
+  registry.publish(third)
+  for (const notify of held.splice(0)) notify(false)
+  expect(calls.splice(0)).toEqual(['1 to 1: 1 changed, 0 added', '1 to 2: 0 changed, 2 added'])
+  for (const again of late) again()
+  expect(calls.splice(0)).toEqual(['1 to 2: 1 changed, 2 added', 'recorded 1 to 2'])
+
+  for (const again of late) again()
+  registry.publish(fourth)
+  for (const notify of held) notify(true)
+  expect(calls).toEqual(['2 to 3: 0 changed, 2 added', 'recorded 2 to 3'])
 })
 
 class Scene {

@@ -89,8 +89,8 @@ export class HubMember implements HubReplica, AsyncDisposable {
     }
   }
 
-  async isServedByAll(): Promise<void> {
-    await this.#replica.isServedByAll()
+  async isServedByAll(): Promise<boolean> {
+    return this.#replica.isServedByAll()
   }
 
   async restore(snapshot: Digest): Promise<boolean> {

@@ -19,8 +19,11 @@ export interface HubReplica {
   /** Has the leader pull a source. Resolves when this process serves the result. */
   pull(id: SourceId, trigger: Trigger): Promise<Outcome>
   readonly status: ReplicasStatus
-  /** Resolves when each process that lives serves what this one does, or after two seconds. Never rejects with a `SyncError`. */
-  isServedByAll(): Promise<void>
+  /**
+   * Resolves with true when each process that lives serves what this one does, or this one ends; with false after two
+   * seconds, or without the database after one. Never rejects with a `SyncError`.
+   */
+  isServedByAll(): Promise<boolean>
   /** Replaces the damaged objects of a snapshot in the store of this process. Returns true if it is whole now. */
   restore(snapshot: Digest): Promise<boolean>
   /** Removes from what the processes share everything else. Only for the leader. */

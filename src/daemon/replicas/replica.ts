@@ -153,19 +153,25 @@ export class Replica implements AsyncDisposable {
     ])
   }
 
-  /** Resolves when each process that lives serves what the database has now, or after two seconds, or without it. */
-  async isServedByAll(): Promise<void> {
+  /**
+   * Resolves with true when each process that lives serves what the database has now, or this one ends; with false after
+   * two seconds, or without the database after one.
+   */
+  async isServedByAll(): Promise<boolean> {
     const { shared, clock } = this.#parts
+    const { signal } = this.#over
     const endMs = clock.monotonicMs() + MOST_HELD_MS
     try {
       const { version } = await shared.leadership.standing()
       for (let pauseMs = FIRST_PAUSE_MS; clock.monotonicMs() < endMs; pauseMs *= 2) {
-        if (this.#over.signal.aborted || (await this.#rows.areAt(version))) return
-        await clock.wait(Math.min(pauseMs, MOST_PAUSE_MS), this.#over.signal).catch(ignoreAbort)
+        if (signal.aborted || (await this.#rows.areAt(version))) return true
+        await clock.wait(Math.min(pauseMs, MOST_PAUSE_MS), signal).catch(ignoreAbort)
       }
     } catch (error) {
       unlessSyncError(error)
+      await clock.wait(LOOK_MS, signal).catch(ignoreAbort)
     }
+    return signal.aborted
   }
 
   /** Reads the database soon. */

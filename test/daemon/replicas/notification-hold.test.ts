@@ -1,38 +1,82 @@
 import { expect, test } from 'vitest'
 import { holdFor } from '../../../src/daemon/replicas/notification-hold.ts'
+import type { NotificationHold } from '../../../src/serve/registry.ts'
 
 test('what comes while a round waits is notified in the next one, and all in their order', async () => {
-  const rounds: PromiseWithResolvers<void>[] = []
-  const isServedByAll = async (): Promise<void> => {
-    const round = Promise.withResolvers<void>()
-    rounds.push(round)
-    await round.promise
+  const scene = new Scene()
+
+  scene.notify('one')
+  scene.notify('two')
+  await turns()
+  expect([scene.notified, scene.rounds]).toEqual([[], 1])
+
+  await scene.end(true)
+  // The first call began a round, and the second one came during it.
+  expect([scene.notified, scene.rounds]).toEqual([['one'], 2])
+  scene.notify('three')
+  await scene.end(true)
+  expect([scene.notified, scene.rounds]).toEqual([['one', 'two'], 3])
+  await scene.end(true)
+  expect([scene.notified, scene.rounds]).toEqual([['one', 'two', 'three'], 3])
+
+  scene.notify('four')
+  await scene.end(true)
+  expect(scene.notified.at(-1)).toBe('four')
+})
+
+test('what is notified while a process serves an earlier catalog is notified again, once, when none does', async () => {
+  const scene = new Scene()
+
+  scene.notify('one')
+  await turns()
+  await scene.end(false)
+  expect(scene.notified).toEqual(['one early'])
+  scene.notify('two')
+  await scene.end(false)
+  await scene.end(false)
+  expect(scene.notified).toEqual(['one early', 'two early'])
+  scene.notify('three')
+  await scene.end(true)
+
+  expect(scene.notified).toEqual(['one early', 'two early', 'again'])
+  await scene.end(true)
+  expect(scene.notified).toEqual(['one early', 'two early', 'again', 'three'])
+  const { rounds } = scene
+  await turns()
+  expect(scene.rounds, 'nothing is left to wait for').toBe(rounds)
+})
+
+/** A hub whose rounds end when the test says so. */
+class Scene {
+  readonly notified: string[] = []
+  readonly #rounds: PromiseWithResolvers<boolean>[] = []
+  readonly #hold: NotificationHold
+  readonly #again = (): void => void this.notified.push('again')
+
+  constructor() {
+    this.#hold = holdFor({
+      isServedByAll: async () => {
+        const round = Promise.withResolvers<boolean>()
+        this.#rounds.push(round)
+        return round.promise
+      },
+    })
   }
-  const hold = holdFor({ isServedByAll })
-  const notified: string[] = []
-  const end = async (index: number): Promise<void> => {
-    rounds[index]?.resolve()
+
+  get rounds(): number {
+    return this.#rounds.length
+  }
+
+  notify(name: string): void {
+    this.#hold((isServedByAll) => void this.notified.push(isServedByAll ? name : `${name} early`), this.#again)
+  }
+
+  /** Ends the last round. */
+  async end(isServedByAll: boolean): Promise<void> {
+    this.#rounds.at(-1)?.resolve(isServedByAll)
     await turns()
   }
-
-  hold(() => notified.push('one'))
-  hold(() => notified.push('two'))
-  await turns()
-  expect([notified, rounds.length]).toEqual([[], 1])
-
-  await end(0)
-  // The first call began a round, and the second one came during it.
-  expect([[...notified], rounds.length]).toEqual([['one'], 2])
-  hold(() => notified.push('three'))
-  await end(1)
-  expect([[...notified], rounds.length]).toEqual([['one', 'two'], 3])
-  await end(2)
-  expect(notified).toEqual(['one', 'two', 'three'])
-
-  hold(() => notified.push('four'))
-  await end(3)
-  expect(notified.at(-1)).toBe('four')
-})
+}
 
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await Promise.resolve()

@@ -208,7 +208,8 @@ export class ReplicatedHub implements AsyncDisposable {
     const generations = this.record.newest - this.#before
     for (const { kind, failures, notified, connected } of this.#followers) {
       expect(failures, `failures of the client of ${kind}`).toEqual([])
-      expect(notified, `notifications of the client of ${kind}`).toBeLessThanOrEqual(generations + connected)
+      // A change is notified a second time if some process had not served it within the time of a hold.
+      expect(notified, `notifications of the client of ${kind}`).toBeLessThanOrEqual(2 * generations + connected)
     }
     await this.#prober?.[Symbol.asyncDispose]()
     expect(this.#prober?.refused).toEqual([])
