@@ -16,9 +16,9 @@ export type Watcher = (before: Catalog, catalog: Catalog) => void
 
 /**
  * Calls `notify` once clients may be notified of what is served by now; all calls in their order. `isServedByAll`: false
- * if a process of the hub may still serve an earlier catalog. Then `again` is called, once, when none does.
+ * if a process of the hub may serve an earlier catalog for longer. Then `again` is called when that one serves it too.
  */
-export type NotificationHold = (notify: (isServedByAll: boolean) => void, again: () => void) => void
+export type NotificationHold = (notify: (isServedByAll: boolean) => void, again?: () => void) => void
 
 /** The hold of a hub of one process. */
 const AT_ONCE: NotificationHold = (notify) => notify(true)
@@ -27,9 +27,8 @@ const AT_ONCE: NotificationHold = (notify) => notify(true)
 export class Registry {
   #catalog: Catalog = EMPTY_CATALOG
   #notified: Catalog = EMPTY_CATALOG
-  /** The catalog before the first change that clients may have read too early, and the one before those not recorded. */
+  /** The catalog before the first change that clients may have read too early. */
   #readEarly: Catalog | undefined
-  #unrecorded: Catalog | undefined
   readonly #hold: NotificationHold
   readonly #listeners = new Map<ChangesListener, Preparing | undefined>()
   readonly #watchers = new Map<Watcher, Preparing | undefined>()
@@ -78,10 +77,9 @@ export class Registry {
       this.#notify(before, next)
     }, this.#notifyAgain)
     for (const watcher of this.#watchers.keys()) watcher(before, next)
-    hold((isServedByAll) => {
-      if (isServedByAll) this.#record(before, next)
-      else this.#unrecorded ??= before
-    }, this.#recordLate)
+    hold(() => {
+      for (const recorder of this.#recorders) recorder(before, next)
+    })
   }
 
   #notify(before: Catalog, next: Catalog): void {
@@ -90,21 +88,10 @@ export class Registry {
     if (!isEmpty(changes)) for (const listener of this.#listeners.keys()) listener(changes, next, before)
   }
 
-  #record(before: Catalog, next: Catalog): void {
-    for (const recorder of this.#recorders) recorder(before, next)
-  }
-
   readonly #notifyAgain = (): void => {
     const before = this.#readEarly
     this.#readEarly = undefined
     if (before !== undefined) this.#notify(before, this.#notified)
-  }
-
-  /** A client that moves to another process before that is notified there. */
-  readonly #recordLate = (): void => {
-    const before = this.#unrecorded
-    this.#unrecorded = undefined
-    if (before !== undefined) this.#record(before, this.#notified)
   }
 
   /**
@@ -125,10 +112,7 @@ export class Registry {
     return { [Symbol.dispose]: () => void this.#watchers.delete(watcher) }
   }
 
-  /**
-   * Calls back after the listeners, and those of views, were notified of a catalog that all processes of the hub serve,
-   * until the value is disposed.
-   */
+  /** Calls back after the listeners, and those of views, were notified of a catalog, until the value is disposed. */
   record(recorder: Watcher): Disposable {
     this.#recorders.add(recorder)
     return { [Symbol.dispose]: () => void this.#recorders.delete(recorder) }

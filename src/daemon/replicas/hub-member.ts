@@ -93,6 +93,10 @@ export class HubMember implements HubReplica, AsyncDisposable {
     return this.#replica.isServedByAll()
   }
 
+  onCaughtUp(listener: () => void): void {
+    this.#replica.onCaughtUp(listener)
+  }
+
   async restore(snapshot: Digest): Promise<boolean> {
     const { shared, store } = this.#parts
     try {

@@ -21,9 +21,11 @@ export interface HubReplica {
   readonly status: ReplicasStatus
   /**
    * Resolves with true when each process that lives serves what this one does, or this one ends; with false after two
-   * seconds, or without the database after one. Never rejects with a `SyncError`.
+   * seconds, or without the database. Never rejects with a `SyncError`.
    */
   isServedByAll(): Promise<boolean>
+  /** Calls back each time a process serves what it lacked when `isServedByAll` resolved with false. */
+  onCaughtUp(listener: () => void): void
   /** Replaces the damaged objects of a snapshot in the store of this process. Returns true if it is whole now. */
   restore(snapshot: Digest): Promise<boolean>
   /** Removes from what the processes share everything else. Only for the leader. */

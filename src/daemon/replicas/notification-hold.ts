@@ -4,29 +4,30 @@ import type { HubReplica } from './hub-replica.ts'
 /**
  * Holds notifications back until each process of the hub serves what they are about: a client that is notified by one can
  * read at any other one. What comes while some wait waits for the next round, so that none is held for long. If a process
- * takes longer than a round, clients are notified, and again once that process serves it too: they can have read there.
+ * takes longer than a round, clients are notified, and again once that process serves it: they can have read there.
  */
-export function holdFor(replica: Pick<HubReplica, 'isServedByAll'>): NotificationHold {
+export function holdFor(replica: Pick<HubReplica, 'isServedByAll' | 'onCaughtUp'>): NotificationHold {
   let waiting: Parameters<NotificationHold>[] = []
   const late = new Set<() => void>()
   let isRunning = false
   const run = async (): Promise<void> => {
     isRunning = true
-    while (waiting.length > 0 || late.size > 0) {
+    while (waiting.length > 0) {
       const round = waiting
       waiting = []
       const isServedByAll = await replica.isServedByAll()
-      if (isServedByAll) {
-        for (const again of late) again()
-        late.clear()
-      }
       for (const [notify, again] of round) {
         notify(isServedByAll)
-        if (!isServedByAll) late.add(again)
+        if (!isServedByAll && again !== undefined) late.add(again)
       }
     }
     isRunning = false
   }
+  replica.onCaughtUp(() => {
+    const all = [...late]
+    late.clear()
+    for (const again of all) again()
+  })
   return (notify, again) => {
     waiting.push([notify, again])
     // It rejects only with an error that ends the process.

@@ -74,6 +74,9 @@ export class Replica implements AsyncDisposable {
   /** The failure of each loop. */
   readonly #failures = new Map<Bell, Failure>()
   #processes: readonly ReplicaRow[] = []
+  /** The processes that were late, with the version of the database that each lacked first. */
+  readonly #late = new Map<string, number>()
+  #onCaughtUp: () => void = () => {}
   /** `undefined` before this process takes part. */
   #configDigest: () => string | undefined = () => undefined
   /** Called after the next round of copies that begins. */
@@ -155,7 +158,7 @@ export class Replica implements AsyncDisposable {
 
   /**
    * Resolves with true when each process that lives serves what the database has now, or this one ends; with false after
-   * two seconds, or without the database after one.
+   * two seconds, or without the database. `onCaughtUp` has the processes that were late.
    */
   async isServedByAll(): Promise<boolean> {
     const { shared, clock } = this.#parts
@@ -163,15 +166,27 @@ export class Replica implements AsyncDisposable {
     const endMs = clock.monotonicMs() + MOST_HELD_MS
     try {
       const { version } = await shared.leadership.standing()
-      for (let pauseMs = FIRST_PAUSE_MS; clock.monotonicMs() < endMs; pauseMs *= 2) {
-        if (signal.aborted || (await this.#rows.areAt(version))) return true
+      for (let pauseMs = FIRST_PAUSE_MS; !signal.aborted; pauseMs *= 2) {
+        const behind = await this.#rows.behind(version)
+        if (behind.length === 0) return true
+        if (clock.monotonicMs() >= endMs) {
+          for (const id of behind) if (!this.#late.has(id)) this.#late.set(id, version)
+          return false
+        }
         await clock.wait(Math.min(pauseMs, MOST_PAUSE_MS), signal).catch(ignoreAbort)
       }
     } catch (error) {
       unlessSyncError(error)
-      await clock.wait(LOOK_MS, signal).catch(ignoreAbort)
     }
     return signal.aborted
+  }
+
+  /**
+   * Calls back each time a process serves what it lacked when `isServedByAll` resolved with false. One that was killed
+   * never does.
+   */
+  onCaughtUp(listener: () => void): void {
+    this.#onCaughtUp = listener
   }
 
   /** Reads the database soon. */
@@ -364,6 +379,14 @@ export class Replica implements AsyncDisposable {
     const rows = await this.#rows.all()
     this.#processes = rows.map((row) => rowOf(row, config))
     this.#compareConfigs(rows.filter((row) => row.isLiving && hasOtherConfig(row, config)))
+    this.#findCaughtUp(rows)
+  }
+
+  #findCaughtUp(rows: readonly StoredReplica[]): void {
+    const served = new Map(rows.map(({ id, version }) => [id, version]))
+    const done = [...this.#late].filter(([id, version]) => (served.get(id) ?? version) >= version)
+    for (const [id] of done) this.#late.delete(id)
+    if (done.some(([id]) => served.has(id))) this.#onCaughtUp()
   }
 
   /** Reports processes that would publish something else if they led. */

@@ -158,6 +158,46 @@ describePostgres('one process of a hub of several', (server) => {
     expect(refusals).toBe(-1)
   })
 
+  test('a process that serves a change later than a hold waits for it is reported when it does', async () => {
+    await using members = await Members.of(server)
+    const leader = await members.join()
+    await leader.leads()
+    let caughtUp = 0
+    leader.hub.onCaughtUp(() => (caughtUp += 1))
+    const gate = Promise.withResolvers<void>()
+    const slow = await members.join({ takeOver: async () => gate.promise })
+    expect(await leader.hub.isServedByAll()).toBe(true)
+
+    await publish(leader, 1)
+    expect([await leader.hub.isServedByAll(), caughtUp]).toEqual([false, 0])
+    gate.resolve()
+
+    await expect.poll(() => caughtUp, WAIT).toBe(1)
+    expect(slow.changes.map(({ head }) => head)).toEqual([true])
+    expect(await leader.hub.isServedByAll()).toBe(true)
+  })
+
+  test('a process that was killed is late for a while, and does not catch up', async () => {
+    await using members = await Members.of(server)
+    const leader = await members.join()
+    await leader.leads()
+    let caughtUp = 0
+    leader.hub.onCaughtUp(() => (caughtUp += 1))
+    await members.query(
+      `INSERT INTO skillsyncd.replica (id, name, program, started, seen, sequence, version)
+       VALUES ('killed', 'one', '0.1.0', clock_timestamp(), clock_timestamp(), 0, 0)`,
+    )
+
+    await publish(leader, 1)
+    expect(await leader.hub.isServedByAll()).toBe(false)
+    await members.query("UPDATE skillsyncd.replica SET seen = clock_timestamp() - interval '2 h' WHERE id = 'killed'")
+
+    expect(await leader.hub.isServedByAll()).toBe(true)
+    const forgotten = async () => (await members.query("SELECT id FROM skillsyncd.replica WHERE id = 'killed'")).length
+    await expect.poll(forgotten, WAIT).toBe(0)
+    expect(caughtUp).toBe(0)
+  })
+
   test('a process whose part cannot change leaves the lead to another one, and ends nothing', async () => {
     await using members = await Members.of(server)
     let refusals = 0

@@ -15,15 +15,14 @@ export interface StoredReplica {
   readonly isLiving: boolean
   /** The sequence of the head that it serves. */
   readonly sequence: number
+  /** The version of the database that it serves. */
+  readonly version: number
   /** The digest of its configuration; `undefined` if it has not shown one. */
   readonly config: string | undefined
 }
 
 /** The state that a process shows the others. */
-export interface ShownReplica extends Pick<StoredReplica, 'machine' | 'program' | 'sequence' | 'config'> {
-  /** The version of the database that it serves. */
-  readonly version: number
-}
+export type ShownReplica = Pick<StoredReplica, 'machine' | 'program' | 'sequence' | 'version' | 'config'>
 
 /** The rows by which the processes of a hub see each other. */
 export class ReplicaRows {
@@ -47,9 +46,10 @@ export class ReplicaRows {
     return (await this.#database.query('list the processes', ALL)).map(replicaIn)
   }
 
-  /** True if no other process that lives serves less than this version of the database. */
-  async areAt(version: number): Promise<boolean> {
-    return (await this.#database.query('find who is behind', BEHIND, [this.#id, version])).length === 0
+  /** Returns the ids of the other living processes that serve less than this version of the database. */
+  async behind(version: number): Promise<readonly string[]> {
+    const rows = await this.#database.query('find processes that are behind', BEHIND, [this.#id, version])
+    return rows.map(({ id }) => String(id))
   }
 
   /** Removes the row of this process. */
@@ -68,16 +68,26 @@ const SHOW = `
 const BEHIND = `
   SELECT id FROM skillsyncd.replica
   WHERE id <> $1 AND version < $2
-    AND seen BETWEEN clock_timestamp() - interval '15 s' AND clock_timestamp() + interval '15 s' LIMIT 1`
+    AND seen BETWEEN clock_timestamp() - interval '15 s' AND clock_timestamp() + interval '15 s'`
 
 const ALL = `
   WITH old AS (DELETE FROM skillsyncd.replica
     WHERE seen NOT BETWEEN clock_timestamp() - interval '1 h' AND clock_timestamp() + interval '1 h')
-  SELECT id, name, program, started, seen, sequence, config, seen > clock_timestamp() - interval '15 s' AS is_living
+  SELECT id, name, program, started, seen, sequence, version, config, seen > clock_timestamp() - interval '15 s' AS is_living
   FROM skillsyncd.replica
   WHERE seen BETWEEN clock_timestamp() - interval '1 h' AND clock_timestamp() + interval '1 h' ORDER BY started, id`
 
-function replicaIn({ id, name, program, started, seen, sequence, config, is_living }: QueryResultRow): StoredReplica {
+function replicaIn({
+  id,
+  name,
+  program,
+  started,
+  seen,
+  sequence,
+  version,
+  config,
+  is_living,
+}: QueryResultRow): StoredReplica {
   return {
     id: String(id),
     machine: String(name),
@@ -86,6 +96,7 @@ function replicaIn({ id, name, program, started, seen, sequence, config, is_livi
     seen: timeIn(seen),
     isLiving: is_living === true,
     sequence: Number(sequence),
+    version: Number(version),
     config: typeof config === 'string' ? config : undefined,
   }
 }

@@ -11,17 +11,17 @@ describePostgres('the processes of a hub in its database', (server) => {
       rows.show({ machine: 'one', program: '0.1.0', sequence: 1, version, config: undefined })
     await show(own, 0)
 
-    expect(await own.areAt(7)).toBe(true)
+    expect(await own.behind(7)).toEqual([])
     await show(other, 6)
-    expect([await own.areAt(6), await own.areAt(7)]).toEqual([true, false])
+    expect([await own.behind(6), await own.behind(7)]).toEqual([[], ['other']])
     await show(other, 7)
-    expect(await own.areAt(7)).toBe(true)
+    expect(await own.behind(7)).toEqual([])
     await database.query('age', "UPDATE skillsyncd.replica SET version = 6, seen = clock_timestamp() - interval '16 s'")
-    expect(await own.areAt(7)).toBe(true)
+    expect(await own.behind(7)).toEqual([])
     await show(other, 6)
-    expect(await own.areAt(7)).toBe(false)
+    expect(await own.behind(7)).toEqual(['other'])
     await other.leave()
-    expect(await own.areAt(7)).toBe(true)
+    expect(await own.behind(7)).toEqual([])
   })
 
   test('rows with times that were edited by hand hold nothing up, and are forgotten', async () => {
@@ -34,9 +34,9 @@ describePostgres('the processes of a hub in its database', (server) => {
     for (const row of Object.entries(times)) await database.query('edit', put, row)
     await database.query('edit', "UPDATE skillsyncd.replica SET started = 'infinity' WHERE id = 'own'")
 
-    const [isAt, all] = [await rows.areAt(1), await rows.all()]
+    const [behind, all] = [await rows.behind(1), await rows.all()]
 
-    expect(isAt).toBe(true)
+    expect(behind).toEqual([])
     expect(all.map(({ id, started }) => [id, started.getTime()])).toEqual([['own', 0]])
     expect(await database.query('read', 'SELECT id FROM skillsyncd.replica')).toEqual([{ id: 'own' }])
   })
