@@ -64,6 +64,7 @@ export async function newReloadState(
   await shareTokens(tokens, parts)
   const linking = new Linking(parts, registry)
   registry.watch(() => linking.follow())
+  registry.watch(() => parts.replica?.served())
   const hasPacks = (): boolean => views.packs.length > 0
   return {
     registry,

@@ -144,6 +144,7 @@ export class Writer implements AsyncDisposable {
     const { signal } = this.#over
     await this.#member?.start({
       configDigest: () => hubConfigDigest(this.#daemon.config),
+      servedGeneration: () => this.#daemon.registry.catalog.generation,
       answer: async (method, params, send) => this.#answerMember(method, params, send, signal),
       onLook: async () => this.#asked(signal, async (daemon) => daemon.refreshSessions()),
       onNews: async () => (await this.#asked(signal, async (daemon) => daemon.refresh())) === true,

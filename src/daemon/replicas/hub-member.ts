@@ -93,6 +93,10 @@ export class HubMember implements HubReplica, AsyncDisposable {
     return this.#replica.isServedByAll()
   }
 
+  served(): void {
+    this.#replica.served()
+  }
+
   onCaughtUp(listener: () => void): void {
     this.#replica.onCaughtUp(listener)
   }

@@ -24,6 +24,8 @@ export interface HubReplica {
    * seconds, or without the database. Never rejects with a `SyncError`.
    */
   isServedByAll(): Promise<boolean>
+  /** Call it when another catalog is served: the other processes wait for this one. */
+  served(): void
   /** Calls back each time a process serves what it lacked when `isServedByAll` resolved with false. */
   onCaughtUp(listener: () => void): void
   /** Replaces the damaged objects of a snapshot in the store of this process. Returns true if it is whole now. */

@@ -30,6 +30,8 @@ export interface ReplicaParts {
 export interface ReplicaHost {
   /** The digest of the configuration that all processes must have alike. */
   readonly configDigest: () => string
+  /** The number of the generation that clients of this process read; 0 for none. */
+  readonly servedGeneration: () => number
   /** Called with each look, before anything that it found is served. */
   readonly onLook: () => Promise<void>
   /**
@@ -77,8 +79,8 @@ export class Replica implements AsyncDisposable {
   /** The processes that were late, with the version of the database that each lacked first. */
   readonly #late = new Map<string, number>()
   #onCaughtUp: () => void = () => {}
-  /** `undefined` before this process takes part. */
-  #configDigest: () => string | undefined = () => undefined
+  /** The host, once this process takes part. */
+  #host: ReplicaHost | undefined
   /** Called after the next round of copies that begins. */
   #settling: (() => void)[] = []
   #isCaughtUp = false
@@ -147,7 +149,7 @@ export class Replica implements AsyncDisposable {
 
   /** Keeps up with the other processes from now on, and leads if no other one does. */
   start(host: ReplicaHost): void {
-    this.#configDigest = host.configDigest
+    this.#host = host
     // They reject only with an error that ends the process.
     this.#running = Promise.all([
       this.#whileRunning(this.#pulse, async () => this.#renew()),
@@ -187,6 +189,11 @@ export class Replica implements AsyncDisposable {
    */
   onCaughtUp(listener: () => void): void {
     this.#onCaughtUp = listener
+  }
+
+  /** Shows the other processes soon what this one serves by now. */
+  served(): void {
+    this.#news.ring()
   }
 
   /** Reads the database soon. */
@@ -370,10 +377,13 @@ export class Replica implements AsyncDisposable {
   /** Shows the other processes that this one is there, and how far it is. */
   async #show(): Promise<void> {
     const { store, clock } = this.#parts
-    const version = Math.min(this.#version, this.#newsVersion)
-    if (version === this.#shown.version && clock.monotonicMs() - this.#shown.atMs < SHOWN_MS) return
+    const taken = Math.min(this.#version, this.#newsVersion)
     const sequence = (await store.objects.head())?.sequence ?? 0
-    const config = this.#configDigest()
+    // The leader has a generation in its store before its clients read it.
+    const isServed = (this.#host?.servedGeneration() ?? 0) >= sequence
+    const version = isServed ? taken : Math.min(taken, this.#shown.version)
+    if (version === this.#shown.version && clock.monotonicMs() - this.#shown.atMs < SHOWN_MS) return
+    const config = this.#host?.configDigest()
     await this.#rows.show({ machine: hostname(), program: VERSION, sequence, version, config })
     this.#shown = { version, atMs: clock.monotonicMs() }
     const rows = await this.#rows.all()

@@ -64,6 +64,8 @@ export interface Joining {
   /** The name of the folder of its store, for one that was there before. */
   readonly at?: string
   readonly answer?: AnswerRequest
+  /** The number of the generation that it serves: the newest one by default. */
+  readonly served?: () => number
   /** The digest of its configuration. */
   readonly config?: string
   /** Called with each look. */
@@ -115,6 +117,7 @@ export class Member implements AsyncDisposable {
     const member = new Member(path, store, hub, events)
     await hub.start({
       configDigest: () => options.config ?? 'one',
+      servedGeneration: () => options.served?.() ?? Number.POSITIVE_INFINITY,
       answer: options.answer ?? (async () => null),
       async onLook() {
         member.looks += 1

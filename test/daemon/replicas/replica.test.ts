@@ -177,6 +177,23 @@ describePostgres('one process of a hub of several', (server) => {
     expect(await leader.hub.isServedByAll()).toBe(true)
   })
 
+  test('a leader counts as behind until its clients read what it has published', async () => {
+    await using members = await Members.of(server)
+    let served = 0
+    const leader = await members.join({ served: () => served })
+    await leader.leads()
+    const other = await members.join()
+    expect(await other.hub.isServedByAll()).toBe(true)
+
+    await publish(leader, 1)
+    await other.has(1)
+    expect(await other.hub.isServedByAll()).toBe(false)
+    served = 1
+    leader.hub.served()
+
+    expect(await other.hub.isServedByAll()).toBe(true)
+  })
+
   test('a process that was killed is late for a while, and does not catch up', async () => {
     await using members = await Members.of(server)
     const leader = await members.join()

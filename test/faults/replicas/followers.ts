@@ -13,6 +13,8 @@ export class Follower implements AsyncDisposable {
   /** The commit of the bytes that it has. */
   commit = 0
   notified = 0
+  /** The step of its work, for the message of a failure. */
+  step = ''
   connected = 0
   readonly failures: unknown[] = []
   readonly #open: () => Promise<Peer>
@@ -56,7 +58,9 @@ export class Follower implements AsyncDisposable {
 
   /** Ends with an error, such as that of the end of the stream. */
   async #connect(): Promise<never> {
+    this.step = 'opening'
     await using peer = await this.#open()
+    this.step = 'subscribing'
     await using heard = await peer.subscribe([this.#source.uri])
     using _end = this.#whenOver(async () => {
       await heard[Symbol.asyncDispose]()
@@ -80,6 +84,7 @@ export class Follower implements AsyncDisposable {
   async #listen(peer: Peer, heard: Heard): Promise<never> {
     const known = new Set<unknown>()
     for (;;) {
+      this.step = 'listening'
       known.add(await heard.next((message) => isUpdate(message) && !known.has(message)))
       this.notified += 1
       await this.#read(peer)
@@ -87,6 +92,7 @@ export class Follower implements AsyncDisposable {
   }
 
   async #read(peer: Peer): Promise<void> {
+    this.step = 'reading'
     const reply = await peer.call('resources/read', { uri: this.#source.uri })
     if (reply.error !== undefined || reply.status !== 200) throw new Refused(JSON.stringify(reply.error))
     this.commit = this.#source.commitOf(contentOf(reply).bytes)

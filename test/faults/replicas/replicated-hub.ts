@@ -189,7 +189,8 @@ export class ReplicatedHub implements AsyncDisposable {
 
   /** Resolves when each client has the last content. */
   async heardAll(): Promise<void> {
-    const behind = () => this.#followers.filter(({ hasLast }) => !hasLast).map(({ kind, commit }) => ({ kind, commit }))
+    const behind = () =>
+      this.#followers.filter(({ hasLast }) => !hasLast).map(({ kind, commit, step }) => ({ kind, commit, step }))
     await expect.poll(behind, { message: 'each client has the last content', ...PATIENT }).toEqual([])
   }
 
