@@ -164,14 +164,16 @@ test('however many skills are disabled, a status stays a line', () => {
   expect(source?.disabled).toEqual({ count: 10_000, paths: paths.slice(0, 20), matching: 0, matches: [] })
 })
 
-test('a status without its findings gets the same ones back from the catalog', () => {
+test('a status without its findings gets the same ones back from the catalog, and the context budget', () => {
   const catalog = catalogOf(skill('withheld', ['withheld']), skill('served', ['noted']))
   const status = statusOf(input({ catalog }))
 
   const sent = statusOf({ ...input({ catalog }), leavesFindings: true })
 
   expect(sent.sources.map(({ findings }) => findings)).toEqual([[]])
-  expect(withFindings(sent, catalog, input({}).config, { kept: new Map() })).toEqual(status)
+  const { budget, ...rest } = withFindings(sent, catalog, input({}).config, { kept: new Map() })
+  expect(rest).toEqual(status)
+  expect(budget?.clients.map(({ client }) => client)).toEqual(['claude-code', 'codex'])
 })
 
 test('the process that answers says who it is and since when', () => {
