@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Tokens, newToken } from '../../../src/daemon/http/tokens.ts'
 import { documentText } from '../../../src/sync/store/document-text.ts'
-import { PostgresDatabase } from '../../../src/sync/store/postgres/postgres-database.ts'
 import { SharedDocuments } from '../../../src/sync/store/postgres/shared-documents.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
+import { HubDatabase } from '../../support/hub-database.ts'
 import type { Postgres } from '../../support/postgres.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -99,7 +99,7 @@ describePostgres('the tokens of a hub of several processes', (server) => {
     expect(blank.tokens.principalOf(secret)).toBeDefined()
   }, 120_000)
 
-  test('a damaged row lets nobody in who was not known, and gets no token until it is mended', async () => {
+  test('a damaged row admits no client that was not known, and gets no token until it is mended', async () => {
     await using hub = await Hub.open(server)
     const member = await hub.join()
     const secret = await add(member.tokens, 'ada')
@@ -180,21 +180,14 @@ interface Member {
 }
 
 /** Processes that share one database, each with a state folder. */
-class Hub implements AsyncDisposable {
-  readonly database: PostgresDatabase
-  readonly #opened = new AsyncDisposableStack()
-
-  private constructor(database: PostgresDatabase) {
-    this.database = this.#opened.use(database)
-  }
-
+class Hub extends HubDatabase {
   static async open(server: Postgres): Promise<Hub> {
-    return new Hub(await PostgresDatabase.open({ url: await server.createDatabase() }))
+    return new Hub(await HubDatabase.create(server))
   }
 
   /** Starts a process, which reaches the database if it can. */
   async join(path?: string): Promise<Member> {
-    const at = path ?? this.#opened.use(await temporaryFolder()).path
+    const at = path ?? this.opened.use(await temporaryFolder()).path
     const tokens = new Tokens(at, () => NOW)
     tokens.shareWith(documentText(new SharedDocuments(this.database), 'tokens'))
     for (const step of [async () => tokens.read(), async () => tokens.refresh()])
@@ -204,10 +197,6 @@ class Hub implements AsyncDisposable {
       return kept.map(({ name }) => name)
     }
     return { path: at, tokens, names }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#opened.disposeAsync()
   }
 }
 

@@ -5,11 +5,11 @@ import { expect, test } from 'vitest'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import type { DecisionStore } from '../../../src/sync/store/decisions.ts'
 import { documentText } from '../../../src/sync/store/document-text.ts'
-import { PostgresDatabase } from '../../../src/sync/store/postgres/postgres-database.ts'
 import { SharedDocuments } from '../../../src/sync/store/postgres/shared-documents.ts'
 import type { SharedText } from '../../../src/sync/store/shared-text.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
+import { HubDatabase } from '../../support/hub-database.ts'
 import { lawRuns } from '../../support/law-runs.ts'
 import type { Postgres } from '../../support/postgres.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -420,22 +420,15 @@ interface Member {
 }
 
 /** Processes that share one database, each with a state folder. */
-class Hub implements AsyncDisposable {
-  readonly database: PostgresDatabase
-  readonly #opened = new AsyncDisposableStack()
-
-  private constructor(database: PostgresDatabase) {
-    this.database = this.#opened.use(database)
-  }
-
+class Hub extends HubDatabase {
   static async open(server: Postgres): Promise<Hub> {
-    return new Hub(await PostgresDatabase.open({ url: await server.createDatabase() }))
+    return new Hub(await HubDatabase.create(server))
   }
 
   /** Starts a process, which reaches the database if it can. */
   async join(around = (text: SharedText): SharedText => text, path?: string): Promise<Member> {
-    const at = path ?? this.#opened.use(await temporaryFolder()).path
-    const { decisions } = this.#opened.use(await Store.open(at))
+    const at = path ?? this.opened.use(await temporaryFolder()).path
+    const { decisions } = this.opened.use(await Store.open(at))
     decisions.shareWith(around(documentText(new SharedDocuments(this.database), 'decisions')))
     for (const step of [async () => decisions.read(), async () => decisions.refresh()])
       await step().catch((error: unknown) => expect(error).toMatchObject({ code: 'store-failed' }))
@@ -463,9 +456,5 @@ class Hub implements AsyncDisposable {
   async bytes(): Promise<unknown> {
     const [row] = await this.database.query('read', "SELECT bytes FROM skillsyncd.document WHERE name = 'decisions'")
     return row?.['bytes'] ?? undefined
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#opened.disposeAsync()
   }
 }
