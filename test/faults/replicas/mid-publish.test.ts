@@ -3,29 +3,25 @@ import { describe, expect, test } from 'vitest'
 import { obstacle, ReplicatedHub } from './replicated-hub.ts'
 
 describe.skipIf(obstacle !== undefined)(`the leader is killed${obstacle === undefined ? '' : ` (${obstacle})`}`, () => {
-  test('before it has published: the next leader does', async () => {
+  test.each([
+    [
+      'before it has published: the next leader does',
+      async (gate: Gate) => gate.close('LOCK TABLE skillsyncd.head IN SHARE MODE'),
+    ],
+    [
+      'while the database commits: its generation stays, and is published once',
+      async (gate: Gate) => {
+        await gate.delayCommits()
+        await gate.close('SELECT pg_advisory_xact_lock(1)')
+      },
+    ],
+  ])('%s', async (_, hold) => {
     await using hub = await ReplicatedHub.start({ processes: 2 })
     await using gate = await Gate.open(hub.database)
     const leader = await quiet(hub)
     const { newest } = hub.record
 
-    await gate.close('LOCK TABLE skillsyncd.head IN SHARE MODE')
-    await hub.commit()
-    await gate.blocks()
-    await hub.kill(leader)
-    await gate.let()
-    await expectOnce(hub, leader)
-    expect(hub.record.newest, 'one generation').toBe(newest + 1)
-  })
-
-  test('while the database commits: its generation stays, and is published once', async () => {
-    await using hub = await ReplicatedHub.start({ processes: 2 })
-    await using gate = await Gate.open(hub.database)
-    const leader = await quiet(hub)
-    const { newest } = hub.record
-
-    await gate.delayCommits()
-    await gate.close('SELECT pg_advisory_xact_lock(1)')
+    await hold(gate)
     await hub.commit()
     await gate.blocks()
     await hub.kill(leader)
