@@ -5,7 +5,7 @@ import { startPostgres } from '../test/support/postgres.ts'
 import type { Postgres } from '../test/support/postgres.ts'
 import { cpuMsOfAll } from './process-use.ts'
 
-/** What a database did, from the start of its server or of its statistics on. */
+/** The work of a database since its server, or its statistics, began. */
 export interface DatabaseUse {
   readonly statements: number
   /** The server counts those of a connection within a second, and of one that does nothing more within ten. */

@@ -112,7 +112,7 @@ async function measureTwo(
 interface Change {
   /** The time from the request to pull until the last client of each process was notified. */
   readonly told: readonly number[]
-  /** Of each process, and of the database, until a second after that. */
+  /** The use of each process, and of the database, until a second after that. */
   readonly cpuMs: readonly number[]
   readonly databaseMs: number
 }

@@ -8,7 +8,7 @@ import { askAll, cpuOf } from './serve.ts'
 import { runAlone } from './table.ts'
 import { openWires } from './wire.ts'
 
-/** What it costs to count each request, against the same server that counts nothing; then to count the use of skills, too. */
+/** The cost of counting each request, against the same server that counts nothing; then of counting the use of skills too. */
 export async function measureMeter({ quick }: Extent): Promise<Figure[]> {
   const figures: Figure[] = []
   for (const era of ERAS) figures.push(await measureReads(era, quick, METERED))

@@ -209,7 +209,7 @@ class Scene implements AsyncDisposable {
     await this.#takeGhCalls()
   }
 
-  /** What the hub serves of alpha after it took up the branch main of its configuration. */
+  /** The served version of alpha after the hub took up the branch main of its configuration. */
   async served(): Promise<string> {
     await this.#follow()
     expect(await this.hub.command('sync')).toMatchObject({ status: 0 })

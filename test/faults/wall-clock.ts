@@ -13,7 +13,7 @@ export const HOUR_MS = 3_600_000
 
 /** The wall clock that the daemon sees, and what is started beside it. Its other clock is the machine's. */
 export class WallClock {
-  /** How far off it is. */
+  /** The distance to the right time. */
   offMs = 0
   readonly #file: string
 

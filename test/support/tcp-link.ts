@@ -12,7 +12,7 @@ export class TcpLink implements AsyncDisposable {
   readonly #behind: number
   readonly #sockets = new Set<Socket>()
   #state: LinkState = 'passes'
-  /** What has arrived and is not passed on. */
+  /** The bytes that have arrived and are not passed on. */
   #held: (() => void)[] = []
 
   private constructor(server: Server, behind: number) {
@@ -30,7 +30,7 @@ export class TcpLink implements AsyncDisposable {
     return new TcpLink(server, port)
   }
 
-  /** What was held back in silence is passed on after it, as TCP does. */
+  /** The bytes held back in silence are passed on after it, as TCP does. */
   become(state: LinkState): void {
     this.#state = state
     const held = this.#held

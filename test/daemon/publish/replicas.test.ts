@@ -20,7 +20,7 @@ const FIRST: Content = {
 const SECOND: Content = { ...FIRST, a: [skillNamed('one', 'changed'), skillNamed('two')] }
 const THIRD: Content = { a: [skillNamed('one', 'third')] }
 
-/** What a hub serves one after the other. Some states come again: then objects of old entries are needed. */
+/** The states of a hub, one after the other. Some come again: then objects of old entries are needed. */
 const HISTORY = [FIRST, SECOND, THIRD, FIRST, {}, SECOND]
 
 describePostgres('a hub of several processes', (server) => {

@@ -23,7 +23,7 @@ export const obstacle =
 interface HubOptions {
   readonly processes?: number
   readonly sources?: number
-  /** How many clients of each era follow the sources, in turn. */
+  /** The number of clients of each era that follow the sources, in turn. */
   readonly followers?: number
   /** Lines of the top level of the configuration. */
   readonly rest?: readonly string[]
@@ -194,7 +194,7 @@ export class ReplicatedHub implements AsyncDisposable {
     await expect.poll(behind, { message: 'each client has the last content', ...PATIENT }).toEqual([])
   }
 
-  /** How often each client was notified, and how often it has connected. */
+  /** The notifications of each client, and its connections. */
   get heard(): readonly { readonly notified: number; readonly connected: number }[] {
     return this.#followers.map(({ notified, connected }) => ({ notified, connected }))
   }

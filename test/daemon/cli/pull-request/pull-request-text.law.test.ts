@@ -27,7 +27,7 @@ test('whatever others wrote is code, and the text keeps its limit and its bytes'
   )
 })
 
-/** What a reader makes of the text besides code and our own sentences, which have no such characters. */
+/** The parts that a reader finds in the text besides code and fixed sentences, which have no such characters. */
 function foreignWords(text: string): string[] {
   const tokens = READER.parse(text, {})
   const inline = tokens.flatMap(({ children }) => children ?? [])
