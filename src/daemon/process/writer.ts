@@ -62,6 +62,7 @@ export class Writer implements AsyncDisposable {
   /** True while a command follows the hub: otherwise a command without a daemon keeps its sources until its end. */
   #isFollowing = false
   #watching: Promise<void> = Promise.resolve()
+  #endLimit: Disposable | undefined
 
   private constructor(daemon: Daemon, parts: DaemonContext, { right, socket, handlers, member }: Held) {
     this.#parts = parts
@@ -125,12 +126,19 @@ export class Writer implements AsyncDisposable {
     if (this.#member !== undefined) serve(this.#daemon)
   }
 
+  /** Call it when the process begins to end: no part of it waits long for the database of a hub of several processes then. */
+  ending(): void {
+    this.#endLimit ??= this.#member?.cutOffAfter(MOST_ENDING_MS)
+  }
+
   /**
    * The lock is released last: another process must not publish before this daemon's publish is on disk. A pull that
    * ignores its signal publishes nothing after that.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#over.abort()
+    this.ending()
+    using _limit = this.#endLimit
     await this.#changeover.end(async () => this.#daemon[Symbol.asyncDispose]())
     await this.#member?.[Symbol.asyncDispose]()
     await this.#watching
@@ -537,6 +545,8 @@ async function askForLock(holder: FoundHolder, signal: AbortSignal): Promise<voi
 
 /** The interval for checking a missing socket and a read-only disk. */
 const LOOK_MS = 2_000
+/** The time that a database has for the last statements of this process. */
+const MOST_ENDING_MS = 5_000
 
 /** Together longer than a writer takes to end its running pulls. */
 const HANDOVER_ATTEMPTS = 100

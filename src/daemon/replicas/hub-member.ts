@@ -1,3 +1,4 @@
+import { CANCELED, ignoreAbort } from '../../base/abort-error.ts'
 import { abortable } from '../../base/abortable.ts'
 import { waitAtMost } from '../../base/wait-at-most.ts'
 import type { Trigger } from '../../sync/model/generation.ts'
@@ -115,6 +116,16 @@ export class HubMember implements HubReplica, AsyncDisposable {
   async collect(objects: LiveObjects): Promise<void> {
     if (!this.#replica.hasHistory) return
     await (await this.#parts.shared.open()).collect(objects)
+  }
+
+  /**
+   * Cuts the database off if it holds up the end of this process for so long, until the returned value is disposed. Another
+   * process goes on from what the database has, and the lease of the lead ends by itself.
+   */
+  cutOffAfter(ms: number): Disposable {
+    const over = new AbortController()
+    void this.#parts.clock.wait(ms, over.signal).then(async () => this.#parts.shared.cutOff(), ignoreAbort)
+    return { [Symbol.dispose]: () => over.abort(CANCELED) }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -64,6 +64,20 @@ describe.skipIf(obstacle !== undefined)(
       await hub.expectWell()
     })
 
+    test.each(['leads', 'does not lead'] as const)('is silent while a process ends that %s', async (role) => {
+      await using hub = await ReplicatedHub.start()
+      const leader = await hub.leader()
+      const ending = role === 'leads' ? leader : hub.processes.find((each) => each !== leader)!
+
+      ending.link.become('silent')
+      // Not by the limit of the whole end, which leaves behind what is not written.
+      expect(await ending.program.stop()).toMatchObject({ status: 0 })
+      ending.link.become('passes')
+      await ending.start()
+
+      await hub.expectWell()
+    })
+
     test('has no space left for a while', async ({ skip }) => {
       if (process.getuid?.() !== 0) skip('only root can mount a small disk')
       await using hub = await ReplicatedHub.start({ diskBytes: 48 * 2 ** 20 })

@@ -81,6 +81,7 @@ export const start: Command = {
       if (!ended.aborted) await once(ended, 'abort')
       log.info('stopping')
       manager.stopping()
+      writer.ending()
       if (!signal.aborted) writer.lost.throwIfAborted()
     })
     return 0

@@ -28,6 +28,7 @@ export interface DatabaseOptions {
 export class PostgresDatabase implements AsyncDisposable {
   readonly #pool: Pool
   readonly #connection: ClientConfig
+  readonly #clients = new Set<Client>()
 
   private constructor(pool: Pool, connection: ClientConfig) {
     this.#pool = pool
@@ -35,7 +36,13 @@ export class PostgresDatabase implements AsyncDisposable {
     // A connection that waits in the pool and breaks is replaced at its next use.
     pool.on('error', () => {})
     // One that breaks between two statements of a transaction makes the next one fail.
-    pool.on('connect', (client) => client.on('error', () => {}))
+    pool.on('connect', (client) => {
+      client.on('error', () => {})
+      if (client instanceof Client) this.#clients.add(client)
+    })
+    pool.on('remove', (client) => {
+      if (client instanceof Client) this.#clients.delete(client)
+    })
   }
 
   /** Prepares connections to the database. Nothing is sent before the first use. */
@@ -128,6 +135,13 @@ export class PostgresDatabase implements AsyncDisposable {
     })
   }
 
+  /** Ends all connections at once. Work that waits for the database, and all later work, fails with `store-failed`. */
+  async cutOff(): Promise<void> {
+    // A client with a statement that has no answer closes its socket. The pool alone would wait for the answer.
+    const ends = [...this.#clients].map(async (client) => client.end())
+    await endSoon(Promise.allSettled([...ends, this.#pool.end()]))
+  }
+
   /** A connection to a database that is silent is left to the end of the process. */
   async [Symbol.asyncDispose](): Promise<void> {
     await endSoon(this.#pool.end())
@@ -158,7 +172,7 @@ export class PostgresDatabase implements AsyncDisposable {
   }
 }
 
-async function endSoon(ending: Promise<void>): Promise<void> {
+async function endSoon(ending: Promise<unknown>): Promise<void> {
   await Promise.race([ending.catch(() => {}), setTimeout(END_MS, undefined, { ref: false })])
 }
 

@@ -63,6 +63,11 @@ export class SharedStore implements AsyncDisposable {
     return PostgresObjects.open(this.database, () => this.leadership.epoch)
   }
 
+  /** Ends all connections at once. Work that waits for the database, and all later work, fails with `store-failed`. */
+  async cutOff(): Promise<void> {
+    await Promise.all([this.pulse.cutOff(), this.database.cutOff()])
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.pulse[Symbol.asyncDispose]()
     await this.database[Symbol.asyncDispose]()
