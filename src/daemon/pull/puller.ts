@@ -9,6 +9,7 @@ import { SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
 import type { Fallback } from '../../sync/pull/fallback-source.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
 import { pullSource } from '../../sync/pull/pull.ts'
+import { isUnwritable } from '../../sync/store/files/disk-error.ts'
 import type { Workspace } from '../../sync/store/objects/blob-store.ts'
 import type { LiveObjects } from '../../sync/store/objects/object-store.ts'
 import { FolderHashes } from '../../sync/upstream/folder/folder-hashes.ts'
@@ -209,7 +210,9 @@ export class Puller implements AsyncDisposable {
     const closedMs = this.#parts.hosts.closedMs(hostOf(source))
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
     this.#parts.activity.seen(source.id)
-    const outcome = cleanOutcome(await this.#pull(configured, turn, requested?.reach), redactor)
+    const ended = await this.#pull(configured, turn, requested?.reach)
+    if (ended.kind === 'failed' && isUnwritable(ended.error)) this.#parts.replica?.stepAside()
+    const outcome = cleanOutcome(ended, redactor)
     await this.#parts.report.outcome(source, outcome, clock.monotonicMs() - startMs)
     // It is not awaited: it may end this daemon.
     if (isOfHub(source)) void this.#parts.onHubFollowed()

@@ -94,6 +94,10 @@ export class HubMember implements HubReplica, AsyncDisposable {
     return this.#replica.isServedByAll()
   }
 
+  stepAside(): void {
+    this.#replica.stepAside()
+  }
+
   served(): void {
     this.#replica.served()
   }

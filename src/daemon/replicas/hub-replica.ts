@@ -24,6 +24,8 @@ export interface HubReplica {
    * seconds, or without the database. Never rejects with a `SyncError`.
    */
   isServedByAll(): Promise<boolean>
+  /** Call it when this process cannot write its own store: another one shall lead, if one lives. */
+  stepAside(): void
   /** Call it when another catalog is served: the other processes wait for this one. */
   served(): void
   /** Calls back each time a process serves what it lacked when `isServedByAll` resolved with false. */

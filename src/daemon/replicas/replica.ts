@@ -84,6 +84,8 @@ export class Replica implements AsyncDisposable {
   /** Called after the next round of copies that begins. */
   #settling: (() => void)[] = []
   #isCaughtUp = false
+  /** The end of the time in which another process shall lead, on the monotonic clock. */
+  #asideUntilMs = -Infinity
   #shown = { version: -1, atMs: -Infinity }
 
   constructor(parts: ReplicaParts) {
@@ -196,6 +198,12 @@ export class Replica implements AsyncDisposable {
     this.#news.ring()
   }
 
+  /** Has another living process lead, and does not take the lead back for a minute. Without one, this process leads on. */
+  stepAside(): void {
+    this.#asideUntilMs = this.#parts.clock.monotonicMs() + ASIDE_MS
+    this.#pulse.ring()
+  }
+
   /** Reads the database soon. */
   nudge(): void {
     for (const bell of [this.#pulse, this.#news, this.#copies]) bell.ring()
@@ -262,12 +270,20 @@ export class Replica implements AsyncDisposable {
     const { leadership } = this.#parts.shared
     await this.#parts.shared.open()
     let standing = await leadership.standing()
+    const isAside = this.#isAside
+    if (isAside && this.#leads) await leadership.leave()
     const isFree = standing.leader === undefined && this.#isCaughtUp
-    if ((this.#leads || isFree) && (await leadership.take())) standing = await leadership.standing()
+    if (!isAside && (this.#leads || isFree) && (await leadership.take())) standing = await leadership.standing()
     this.#standing = standing
     if (standing.version !== this.#version || this.#leads !== this.#isLeading) this.#copies.ring()
     // The other processes are read every second too: notifications are hints.
     await this.#listen().catch(unlessSyncError)
+  }
+
+  get #isAside(): boolean {
+    const { clock, shared } = this.#parts
+    if (clock.monotonicMs() >= this.#asideUntilMs) return false
+    return this.#processes.some(({ id, isLiving }) => isLiving && id !== shared.id)
   }
 
   /** True if this process holds the lead. It acts on that only after it has taken over what the leader before it did. */
@@ -446,6 +462,7 @@ function hasOtherConfig({ config }: StoredReplica, ours: string | undefined): bo
 /** The time between two rounds if nothing is announced. Five of them are the lease of the lead. */
 const LOOK_MS = 1_000
 const SHOWN_MS = 5_000
+const ASIDE_MS = 60_000
 const OPENING_MS = 5_000
 /** The longest time that a notification waits for the other processes. */
 const MOST_HELD_MS = 2_000

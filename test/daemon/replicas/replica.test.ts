@@ -50,6 +50,26 @@ describePostgres('one process of a hub of several', (server) => {
     expect(other.calls).toHaveLength(length)
   })
 
+  test('a leader that steps aside leaves the lead to a living process, and keeps it without one', async () => {
+    await using members = await Members.of(server)
+    const [leader, other] = await members.pair()
+    await expect.poll(() => leader.hub.status.processes, WAIT).toHaveLength(2)
+
+    leader.hub.stepAside()
+    await other.leads()
+    await expect.poll(() => leader.hub.isLeading, WAIT).toBe(false)
+    await publish(other, 1)
+    await leader.has(1)
+    await leader[Symbol.asyncDispose]()
+    await expect.poll(() => other.hub.status.processes, WAIT).toHaveLength(1)
+    const { looks } = other
+    other.hub.stepAside()
+    await expect.poll(() => other.looks, WAIT).toBeGreaterThan(looks + 1)
+
+    await publish(other, 2)
+    expect(other.roles).toEqual([true])
+  })
+
   test('a process that does not lead publishes nothing', async () => {
     await using members = await Members.of(server)
     const [leader, other] = await members.pair()

@@ -1,6 +1,8 @@
+import { dirname } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
 import { Home } from '../../support/process/program.ts'
 import type { Program } from '../../support/process/program.ts'
+import { TinyDisk } from '../../support/process/tiny-disk.ts'
 import { TcpLink } from '../../support/tcp-link.ts'
 import { WallClock } from '../wall-clock.ts'
 
@@ -11,6 +13,8 @@ interface ProcessOptions {
   readonly rest?: readonly string[]
   /** True if it has a wall clock of its own. */
   readonly hasClock?: boolean
+  /** The size of the disk of its state folder, if it has one of its own. */
+  readonly diskBytes?: number
 }
 
 /** One process of a hub, at the same port after each start, with a link of its own to the database. */
@@ -20,20 +24,30 @@ export class HubProcess implements AsyncDisposable {
   readonly port: number
   /** Its wall clock, if the test sets it. */
   readonly clock: WallClock | undefined
+  /** The disk of its state folder, if it has one of its own. */
+  readonly disk: TinyDisk | undefined
   /** Each generation that it was found to serve after a later one. */
   readonly wentBack: string[] = []
   #program: Program | undefined
   #served = 0
 
-  private constructor(home: Home, link: TcpLink, port: number, clock: WallClock | undefined) {
+  private constructor({
+    home,
+    link,
+    port,
+    clock,
+    disk,
+  }: Pick<HubProcess, 'home' | 'link' | 'port' | 'clock' | 'disk'>) {
     this.home = home
     this.link = link
     this.port = port
     this.clock = clock
+    this.disk = disk
   }
 
   /** `database`: an address with a port of the loopback address. */
-  static async create(database: string, { sources, rest = [], hasClock = false }: ProcessOptions): Promise<HubProcess> {
+  static async create(database: string, options: ProcessOptions): Promise<HubProcess> {
+    const { sources, rest = [], hasClock = false, diskBytes } = options
     const home = await Home.create()
     const url = new URL(database)
     const link = await TcpLink.to(Number(url.port))
@@ -42,7 +56,9 @@ export class HubProcess implements AsyncDisposable {
     await home.configure(sources, ['store:', '  postgres:', '    url: { env: SKILLSYNCD_DATABASE_URL }', ...rest])
     const clock = hasClock ? new WallClock(home) : undefined
     await clock?.jump(0)
-    return new HubProcess(home, link, await freePort(), clock)
+    const size = diskBytes === undefined ? undefined : { bytes: diskBytes, inodes: MOST_FILES }
+    const disk = size && (await TinyDisk.at(home, dirname(home.state), size))
+    return new HubProcess({ home, link, port: await freePort(), clock, disk })
   }
 
   get program(): Program {
@@ -129,6 +145,9 @@ function roleIn(log: string): Role | undefined {
   const line = log.split('\n').findLast((each) => each.includes('"hub-role"') && each.endsWith('}'))
   return line === undefined ? undefined : JSON.parse(line)
 }
+
+/** More than there are of a small hub. */
+const MOST_FILES = 2_000
 
 /** A frozen process does not answer. */
 const LOOK_MS = 1_000

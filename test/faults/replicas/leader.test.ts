@@ -1,7 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { TinyDisk } from '../../support/process/tiny-disk.ts'
 import { randomFrom } from '../../support/random.ts'
 import { obstacle, ReplicatedHub } from './replicated-hub.ts'
+
+const noDisk = await TinyDisk.obstacle()
 
 /** Each takes some ten seconds, half of them the lease. A long run: `KILLS=50`. */
 const KILLS = Number(process.env['KILLS'] ?? 10)
@@ -43,6 +46,20 @@ describe.skipIf(obstacle !== undefined)(`the leader of a hub${obstacle === undef
     await hub.expectWell()
   })
 
+  test.skipIf(noDisk !== undefined)('cannot write to its disk, and another one leads meanwhile', async () => {
+    await using hub = await ReplicatedHub.start({ processDiskBytes: 64 * 2 ** 20, rest: UNRECORDED })
+    const leader = await hub.leader()
+
+    await leader.disk?.fill()
+    const next = await hub.leader(leader)
+    await leader.role(false)
+    await hub.generations(2)
+    expect(next.leads).toBe(true)
+    await leader.disk?.free()
+
+    await hub.expectWell()
+  })
+
   test('stops, and another one leads at once', async () => {
     await using hub = await ReplicatedHub.start()
     const leader = await hub.leader()
@@ -70,3 +87,6 @@ describe.skipIf(obstacle !== undefined)(`the leader of a hub${obstacle === undef
 })
 
 const LEASE_MS = 5_000
+
+/** The record of who read what would fill the disk. */
+const UNRECORDED = ['audit: { enabled: false }', 'usage: { enabled: false }']

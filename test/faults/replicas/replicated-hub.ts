@@ -29,6 +29,8 @@ interface HubOptions {
   readonly rest?: readonly string[]
   /** The size of the disk of the database. */
   readonly diskBytes?: number
+  /** The size of the disk of each process. */
+  readonly processDiskBytes?: number
   /** True if each process has a wall clock of its own. */
   readonly hasClocks?: boolean
 }
@@ -80,6 +82,7 @@ export class ReplicatedHub implements AsyncDisposable {
     followers = 1,
     rest = [],
     diskBytes,
+    processDiskBytes,
     hasClocks = false,
   }: HubOptions = {}): Promise<ReplicatedHub> {
     const port = await freePort()
@@ -91,8 +94,9 @@ export class ReplicatedHub implements AsyncDisposable {
     const database = await postgres.createDatabase()
     const lines = Object.fromEntries(moving.map(({ id, url }) => [id, [`url: ${url}`, 'every: 1s']]))
     const all: HubProcess[] = []
+    const disk = processDiskBytes === undefined ? {} : { diskBytes: processDiskBytes }
     while (all.length < processes)
-      all.push(await HubProcess.create(database, { sources: lines, rest, hasClock: hasClocks }))
+      all.push(await HubProcess.create(database, { sources: lines, rest, hasClock: hasClocks, ...disk }))
     const disposables = [...all, git, ...moving, postgres]
     const hub = new ReplicatedHub({ postgres, database, processes: all, git, sources: moving }, disposables)
     onTestFailed(() => {
@@ -231,7 +235,8 @@ export class ReplicatedHub implements AsyncDisposable {
     }
     for (const { wentBack, home } of this.processes) {
       expect(wentBack).toEqual([])
-      expect(await home.command('verify')).toMatchObject({ status: 0 })
+      // In a process of its own, which sees the disk of the home.
+      expect(await home.run('verify')).toMatchObject({ status: 0 })
     }
   }
 
@@ -247,7 +252,8 @@ export class ReplicatedHub implements AsyncDisposable {
   /** The heads of a process that does not run are there, too. */
   async #takeHeads(processes: readonly HubProcess[]): Promise<void> {
     await this.record.takeDatabase(this.database)
-    for (const { home } of processes) this.record.takeStore(home.state)
+    // SQLite cannot open a file of another mount namespace from here.
+    for (const { home, disk } of processes) if (disk === undefined) this.record.takeStore(home.state)
   }
 
   /** The database may be away meanwhile. */

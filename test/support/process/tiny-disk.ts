@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, rm, statfs, writeFile } from 'node:fs/promises'
+import { cp, mkdir, open, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
@@ -86,6 +86,16 @@ export class TinyDisk {
     await writeFile(this.#ballast, Buffer.alloc((await this.room()) - room))
   }
 
+  /** Fills it, also while others write to it. */
+  async fill(): Promise<void> {
+    await using file = await open(this.#ballast, 'a')
+    try {
+      for (;;) await file.write(Buffer.alloc(BLOCK))
+    } catch (error) {
+      if (!isDiskError(error, 'ENOSPC')) throw error
+    }
+  }
+
   /** Fills it with files, up to so many. */
   async leaveInodes(room: number): Promise<void> {
     await this.free()
@@ -131,6 +141,8 @@ export class TinyDisk {
     await run('nsenter', [`--mount=/proc/${this.#holder.pid}/ns/mnt`, '--', ...command])
   }
 }
+
+const BLOCK = 2 ** 16
 
 /** Says whether it was done: not where the disk takes no more files. */
 async function addFile(file: string): Promise<boolean> {
