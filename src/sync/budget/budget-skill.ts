@@ -12,22 +12,22 @@ export interface BudgetSkill {
   readonly description: string
   /** The field `when_to_use`, which Claude Code lists after the description. */
   readonly whenToUse?: string
+  /** Its author reserves it for people (`disable-model-invocation`), which not every client obeys. */
+  readonly isForPeople?: true
 }
 
-/**
- * The skill as clients list it. `undefined` if they do not: it is withheld, in no list, has no name, or is reserved for
- * people (`disable-model-invocation`).
- */
+/** The skill as clients list it. `undefined` if none does: it is withheld, in no list, or has no name. */
 export function budgetSkillOf(skill: Skill, id: string): BudgetSkill | undefined {
   const { name, description = '', standing, frontmatter } = skill
   const isListed = standing !== 'withheld' && isInLists(skill)
-  if (!isListed || name === undefined || !isForModels(skill)) return undefined
+  if (!isListed || name === undefined) return undefined
   const whenToUse = frontmatter?.['when_to_use']
   return {
     id,
     name: oneLine(name),
     description: oneLine(description),
     ...(typeof whenToUse === 'string' && { whenToUse: oneLine(whenToUse) }),
+    ...(!isForModels(skill) && { isForPeople: true as const }),
   }
 }
 

@@ -8,7 +8,7 @@ import type { Overlap } from './overlaps.ts'
 
 /** The context budget of a set of skills, as plain data: the `budget` of `--json`. */
 export interface BudgetSummary {
-  /** The number of skills that clients list. */
+  /** The number of skills that any client lists. */
   readonly skills: number
   readonly clients: readonly ClientBudget[]
   /** Pairs of skills with nearly the same description, the most alike first. */
@@ -40,7 +40,8 @@ export function budgetSummary(
   skills: readonly BudgetSkill[],
   terms: readonly BudgetTerms[] = PRESENT_CLIENTS.map((client) => ({ client })),
 ): BudgetSummary {
-  const { pairs, isComplete } = overlapsIn(skills)
+  // Between skills of which a model chooses.
+  const { pairs, isComplete } = overlapsIn(skills.filter(({ isForPeople }) => isForPeople !== true))
   return {
     skills: skills.length,
     clients: terms.map((one) => clientBudget(skills, one)),

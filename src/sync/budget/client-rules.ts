@@ -17,6 +17,8 @@ export interface BudgetAllowance {
 export interface ClientRule {
   /** The allowance for a context window of so many tokens; `undefined` if the window is unknown. */
   allowance(window: number | undefined): BudgetAllowance
+  /** True if the client lists the skill to models. */
+  lists(skill: BudgetSkill): boolean
   /** The fields that the client lists beside the name, uncut. */
   text(skill: BudgetSkill): string
   /** Cuts such a text to the client's limit for one skill. */
@@ -43,6 +45,7 @@ export interface ClientRule {
  * of the first skills in the order of names do. And the separator before `when_to_use`: one space here.
  */
 const CLAUDE_CODE: ClientRule = {
+  lists: isForModels,
   allowance: (window = 200_000) => ({ unit: 'characters', limit: Math.max(1, Math.floor((window * 4) / 100)) }),
   text: ({ description, whenToUse }) => (whenToUse === undefined ? description : `${description} ${whenToUse}`.trim()),
   cut: (text) => firstCharacters(text, 1_536),
@@ -62,8 +65,14 @@ const CLAUDE_CODE: ClientRule = {
  *
  * A path counts in the short form that Codex takes as soon as something does not fit, `r0/NAME/SKILL.md`. The table of
  * these roots and the instructions around the list are not counted.
+ *
+ * Of the frontmatter Codex reads `name`, `description` and `metadata.short-description` alone (`SkillFrontmatter` in
+ * `codex-rs/core-skills/src/loader.rs` at 033d1d0741d697436d4d5527aaac8893c28b424c), so that it lists a skill with
+ * `disable-model-invocation`. It leaves out one whose `agents/openai.yaml` has `policy.allow_implicit_invocation: false`,
+ * a file that is not read here: such a skill counts.
  */
 const CODEX: ClientRule = {
+  lists: () => true,
   allowance: (window) =>
     window === undefined
       ? { unit: 'characters', limit: 8_000 }
@@ -87,11 +96,16 @@ const CODEX: ClientRule = {
  * https://github.com/anthropics/claude-code/issues/23406.
  */
 const CLAUDE_CODE_2_0: ClientRule = {
+  lists: isForModels,
   allowance: () => ({ unit: 'characters', limit: 15_000 }),
   text: ({ description }) => description,
   cut: (text) => text,
   line: (_skill, description) => MARKUP_2_0 + description,
   keep: omitBeyond,
+}
+
+function isForModels({ isForPeople }: BudgetSkill): boolean {
+  return isForPeople !== true
 }
 
 /** Stands for the markup of one skill, its name and its place. With the end of the line: 109 characters. */

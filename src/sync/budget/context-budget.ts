@@ -27,7 +27,7 @@ export interface ContextBudget {
   readonly full: ListingSize
   /** The listing that the model gets. */
   readonly shown: ListingSize
-  /** Every skill, in the order of the listing. */
+  /** Every skill that the client lists, in the order of the listing. */
   readonly skills: readonly SkillVisibility[]
 }
 
@@ -56,7 +56,7 @@ export function contextBudget(skills: readonly BudgetSkill[], terms: BudgetTerms
   const { client, window } = terms
   const rule = CLIENT_RULES[client]
   const allowance = allowanceOf(terms)
-  const sorted = skills.toSorted((a, b) => comparePaths(a.name, b.name) || comparePaths(a.id, b.id))
+  const sorted = skills.filter(rule.lists).toSorted((a, b) => comparePaths(a.name, b.name) || comparePaths(a.id, b.id))
   const lines = sorted.map((skill) => lineOf(skill, rule))
   const kept = rule.keep(lines, allowance)
   return {
@@ -74,7 +74,7 @@ export function contextBudget(skills: readonly BudgetSkill[], terms: BudgetTerms
 export function listingCost(skills: readonly BudgetSkill[], terms: BudgetTerms): number {
   const rule = CLIENT_RULES[terms.client]
   return totalOf(
-    skills.map((skill) => lineOf(skill, rule)),
+    skills.filter(rule.lists).map((skill) => lineOf(skill, rule)),
     'full',
     allowanceOf(terms).unit,
   )

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { contextBudget } from '../../../src/sync/budget/context-budget.ts'
+import type { BudgetClient } from '../../../src/sync/budget/client-rules.ts'
+import { contextBudget, listingCost } from '../../../src/sync/budget/context-budget.ts'
 import { skillsOfLengths } from './fixture-skills.ts'
 
 test('Claude Code drops every description after the first that does not fit, also one that would fit', () => {
@@ -42,4 +43,15 @@ test('a description of 1,024 characters is whole in Codex, and characters outsid
   })
 
   expect(listed).toMatchObject([{ visibility: 'whole', length: 1_024, kept: 1_024 }])
+})
+
+test('a skill that is reserved for people is listed by Codex alone, which does not read that field', () => {
+  const [open, reserved] = skillsOfLengths([100, 100])
+  const skills = [open!, { ...reserved!, isForPeople: true as const }]
+  const listedBy = (client: BudgetClient): readonly string[] =>
+    contextBudget(skills, { client }).skills.map(({ name }) => name)
+
+  expect(listedBy('claude-code')).toEqual([open!.name])
+  expect(listedBy('codex')).toEqual([open!.name, reserved!.name])
+  expect(listingCost(skills, { client: 'codex' })).toBeGreaterThan(listingCost(skills, { client: 'claude-code' }))
 })
