@@ -11,7 +11,9 @@ import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { signersTexts } from '../../base/signer-text.ts'
 import { MOST_BODY_CHARACTERS } from '../pull-request/pull-request-text.ts'
 import type { LockReview, PackMove, SkillMove, ReviewedMove } from '../pull-request/pull-request-text.ts'
+import { commandNotes } from '../pull-request/shell-commands.ts'
 import { notesOf } from '../pull-request/skill-notes.ts'
+import type { SkillNote } from '../pull-request/skill-notes.ts'
 import { failureIn, readCandidate } from '../store-reader.ts'
 import type { SourceFailure, SourceReader } from '../store-reader.ts'
 import type { PackEnd } from './lock-packs.ts'
@@ -138,7 +140,10 @@ async function skillMove(
   return {
     place: joinPath(id, path),
     change: isWithheld || change === undefined ? 'withheld' : change,
-    notes: notesOf(was, to !== undefined || isWithheld ? present : undefined),
+    notes: [
+      ...(await texts.commandNotes(from, to)),
+      ...notesOf(was, to !== undefined || isWithheld ? present : undefined),
+    ],
     diff: await texts.between(from, to),
   }
 }
@@ -154,6 +159,11 @@ class Comparisons {
 
   async skill(digest: string | undefined): Promise<Skill | undefined> {
     return digest === undefined ? undefined : this.#texts.skill(digest)
+  }
+
+  async commandNotes(from: string | undefined, to: string | undefined): Promise<readonly SkillNote[]> {
+    if (to === undefined || from === to) return []
+    return commandNotes(await this.#texts.documentOf(from), await this.#texts.documentOf(to))
   }
 
   /** `undefined` if there is no room for it. */

@@ -40,6 +40,12 @@ export class SkillTexts {
       .map((line) => `+${printableText(line)}`)
   }
 
+  /** The SKILL.md of a version; empty if it cannot be read, which a comparison then says. */
+  async documentOf(digest: string | undefined): Promise<string> {
+    const text = digest === undefined ? '' : await this.#textOf(digest)
+    return typeof text === 'string' ? text : ''
+  }
+
   /** The skill with this digest, of any snapshot in the store that has it. */
   async skill(digest: string): Promise<Skill | undefined> {
     this.#known ??= this.#index()

@@ -125,6 +125,7 @@ function findingNotes(before: Skill | undefined, after: Skill): SkillNote[] {
     }))
 }
 
-function criticalNote(text: string, values: readonly string[]): SkillNote {
+/** A note about what runs, or what the skill may do. */
+export function criticalNote(text: string, values: readonly string[]): SkillNote {
   return { isCritical: true, text, values }
 }

@@ -22,7 +22,7 @@ test('a machine without state writes the same text for the same moves, skill by 
   await using first = await fresh(world)
   await using second = await fresh(world)
   await world.repository.commit({
-    'alpha/SKILL.md': skill('alpha', 'second').replace('---\nsecond', 'license: MIT\n---\nsecond'),
+    'alpha/SKILL.md': skill('alpha', 'second').replace('---\nsecond', 'license: MIT\n---\n!`date`\nsecond'),
     'alpha/scripts/run.sh': 'echo run\n',
     'delta/SKILL.md': skill('delta', 'Reads \u202Eecalp siht'),
     'gamma/SKILL.md': skill('gamma', HOSTILE.join('\n')),
@@ -36,9 +36,10 @@ test('a machine without state writes the same text for the same moves, skill by 
   expect(end).toMatchObject({ status: 0 })
   expect(end.stdout).toContain('1 source moved: 1 skill added, 1 skill changed, 1 skill removed, 1 skill withheld.\n')
   expect(end.stdout).toContain('- `team/alpha`: new program `scripts/run.sh`\n')
+  expect(end.stdout).toContain('- `team/alpha`: new shell command when it is loaded `date`\n')
   expect(end.stdout).toContain('- license `MIT`\n')
   expect(end.stdout).toMatch(/^- context budget: claude-code [+-]\d+ to \d+ of 8000 characters; codex /m)
-  expect(end.stdout).toContain('-first\n+second\n')
+  expect(end.stdout).toContain('-first\n+!`date`\n+second\n')
   expect(end.stdout).toContain('#### `team/beta`: removed\n')
   expect(end.stdout).toMatch(/- `team\/gamma`: hidden characters `SKILL\.md`, `.*U\+200B/)
   expect(end.stdout).toMatch(/- `team\/delta`: withheld `hidden-unicode`, `.*U\+202E/)
