@@ -345,8 +345,11 @@ export class Replica implements AsyncDisposable {
   async #changeRole(host: ReplicaHost, isLeading: boolean): Promise<void> {
     this.#isLeading = isLeading
     this.#parts.log.info('hub-role', { replica: this.#parts.shared.id, leads: isLeading })
-    // A leader takes over no files: all of them are read again.
-    if (!isLeading) this.#version = -1
+    // A leader takes over no files: all of them are read again. Until then, it would hold the lead and not act on it.
+    if (!isLeading) {
+      this.#version = -1
+      this.#isCaughtUp = false
+    }
     try {
       await host.onRole(isLeading)
     } catch (error) {

@@ -71,7 +71,7 @@ export interface Joining {
   /** Called with each look. */
   readonly look?: () => Promise<void>
   /** Called before a change of the role counts. */
-  readonly change?: () => Promise<void>
+  readonly change?: (isLeading: boolean) => Promise<void>
   /** Called before a change counts as taken over. */
   readonly takeOver?: () => Promise<void>
 }
@@ -133,7 +133,7 @@ export class Member implements AsyncDisposable {
         if (change.head) member.calls.push('head')
       },
       async onRole(isLeading) {
-        await options.change?.()
+        await options.change?.(isLeading)
         member.roles.push(isLeading)
       },
     })

@@ -279,6 +279,30 @@ describePostgres('one process of a hub of several', (server) => {
     ])
   })
 
+  test('a process that was deposed takes the lead again only when its own part has changed', async () => {
+    await using members = await Members.of(server)
+    const deposed = Promise.withResolvers<void>()
+    const changed = Promise.withResolvers<void>()
+    const change = async (isLeading: boolean): Promise<void> => {
+      if (isLeading) return
+      deposed.resolve()
+      await changed.promise
+    }
+    const member = await members.join({ change })
+    await member.leads()
+    await members.query("UPDATE skillsyncd.leader SET holder = 'other', until = clock_timestamp() + interval '150 s'")
+    await deposed.promise
+
+    await members.query("UPDATE skillsyncd.leader SET holder = NULL, until = '-infinity'")
+    const { looks } = member
+    await expect.poll(() => member.looks, WAIT).toBeGreaterThan(looks + 2)
+
+    const holders = await members.query('SELECT holder FROM skillsyncd.leader')
+    changed.resolve()
+    await member.leads()
+    expect(holders).toEqual([{ holder: null }])
+  })
+
   test('a failure of its own is logged once, and is none of the database', async () => {
     await using members = await Members.of(server)
     let isFailing = true
