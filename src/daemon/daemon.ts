@@ -232,6 +232,11 @@ export class Daemon implements AsyncDisposable {
     await this.#parts.channels.refresh()
   }
 
+  /** The database that the processes of the hub share; `undefined` if this one is alone. */
+  get shared(): DaemonContext['shared'] {
+    return this.#loaded.shared
+  }
+
   /** The sign-ins to the page that other processes of the hub know too. */
   get pageSessions(): SharedPageSessions | undefined {
     return this.#loaded.pageSessions

@@ -5,17 +5,20 @@ import type { Clock } from '../../base/clock.ts'
 import type { SkillUses } from '../../serve/page/page-data.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { runOnDatabase } from '../../sync/store/objects/database.ts'
+import type { SharedUsage } from './shared-usage.ts'
 import { dayBefore, dayOf, openUsageToRead } from './usage-database.ts'
 
 /** Loads and reads of all skills in the last `RECENT_DAYS` days, as they are in the database. */
 export class RecentUses {
   readonly #path: string
   readonly #clock: Clock
+  readonly #shared: Pick<SharedUsage, 'rows'> | undefined
   #latest: Promise<ReadonlyMap<string, SkillUses>> | undefined
   #againAtMs = 0
 
-  constructor(path: string, clock: Clock) {
+  constructor(path: string, clock: Clock, shared?: Pick<SharedUsage, 'rows'>) {
     this.#path = path
+    this.#shared = shared
     this.#clock = clock
   }
 
@@ -30,6 +33,7 @@ export class RecentUses {
 
   async #read(): Promise<ReadonlyMap<string, SkillUses>> {
     const uses = new Map<string, { loads: number; reads: number }>()
+    if (this.#shared !== undefined) return usesOfAll(this.#shared, dayOf(this.#clock.now()))
     if (!existsSync(this.#path)) return uses
     try {
       using database = openUsageToRead(this.#path)
@@ -44,6 +48,17 @@ export class RecentUses {
       if (!(error instanceof SyncError)) throw error
       return new Map()
     }
+  }
+}
+
+/** Of all processes of the hub. Empty if their database cannot be read now. */
+async function usesOfAll(shared: Pick<SharedUsage, 'rows'>, today: string): Promise<ReadonlyMap<string, SkillUses>> {
+  try {
+    const rows = await shared.rows({ from: dayBefore(today, RECENT_DAYS - 1), to: today }, ['skill'])
+    return new Map(rows.flatMap(({ skill, loads, reads }) => (skill ? [[skill, { loads, reads }] as const] : [])))
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return new Map()
   }
 }
 
