@@ -172,6 +172,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/marketplace',
   ],
   'serve/page/budget': ['base', 'base/text', 'sync/budget', 'sync/catalog', 'serve/page'],
+  'serve/page/usage': ['base/text', 'sync/model', 'sync/catalog', 'serve/page'],
   'serve/page/skill': [
     'base',
     'base/text',
@@ -207,6 +208,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/page',
     'serve/page/budget',
     'serve/page/skill',
+    'serve/page/usage',
     'serve/http/server',
     'serve/http/access',
     'serve/http/mcp',

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { PostgresDatabase } from '../../sync/store/postgres/postgres-database.ts'
+import type { UsageReader } from './local-usage.ts'
 import type { UsageBatch } from './unshared-counts.ts'
 import { usageKeyText } from './usage-counts.ts'
 import { dayBefore } from './usage-database.ts'
@@ -15,7 +16,7 @@ export interface UsageStore {
 }
 
 /** The counts of all processes of a hub, in their database. Each call throws `store-failed` if that cannot be used. */
-export class SharedUsage {
+export class SharedUsage implements UsageReader {
   readonly #store: UsageStore
 
   constructor(store: UsageStore) {

@@ -8,6 +8,7 @@ import { isCorruption } from '../../sync/store/objects/database.ts'
 import type { Log } from '../base/log.ts'
 import type { Config, UsageConfig } from '../config/config.ts'
 import { useIn } from './answered-use.ts'
+import { LocalUsage } from './local-usage.ts'
 import { RecentUses } from './recent-uses.ts'
 import { SharedUsage } from './shared-usage.ts'
 import type { UsageStore } from './shared-usage.ts'
@@ -58,7 +59,7 @@ export class UsageRecorder implements AsyncDisposable {
   #day = { number: Number.NaN, text: '' }
 
   constructor(path: string, config: UsageConfig, log: Log, clock: Clock, shared?: SharedUsage) {
-    this.recent = new RecentUses(path, clock, shared)
+    this.recent = new RecentUses(shared ?? new LocalUsage(path), clock)
     this.#shared = shared
     this.#path = path
     this.#config = config
