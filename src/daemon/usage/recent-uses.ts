@@ -34,7 +34,8 @@ export class RecentUses {
     const span = { days: RECENT_DAYS, from }
     try {
       const { since } = await this.#counts.countedDays({ from, to })
-      for (let ago = 0; since !== null && ago < RECENT_DAYS; ago += 1) {
+      const counted = since === null ? 0 : RECENT_DAYS
+      for (let ago = 0; ago < counted; ago += 1) {
         const day = dayBefore(to, ago)
         for (const row of await this.#counts.rows({ from: day, to: day }, ['skill', 'pack'])) sums.add(row, day)
         // Clients are answered between two days.

@@ -118,6 +118,7 @@ export type HubCode =
   | 'served-lost'
   | 'lock-unreadable'
   | 'lock-followed'
+  | 'lock-not-taken'
   | 'not-ready'
   | 'tokens-unreadable'
   | 'source-moved'

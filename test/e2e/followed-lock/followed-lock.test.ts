@@ -5,6 +5,10 @@ import { SigningWorld } from '../../support/git/signing.ts'
 import { skill } from '../world.ts'
 import { lockOf, LockSite, logged, reportPush } from './lock-site.ts'
 
+async function metricsAt(address: string): Promise<string> {
+  return (await fetch(new URL('/metrics', address))).text()
+}
+
 test('a merge of the lock is what moves the sources, and a poisoned skill stops at the review', async () => {
   await using site = await LockSite.create()
   const { world, home } = site
@@ -39,6 +43,7 @@ test('a merge of the lock is what moves the sources, and a poisoned skill stops 
   expect((await home.command('status')).stdout).toContain(`lock skills.lock of ${site.url}, at ${commit}`)
   expect((await home.command('why', 'team/alpha')).stdout).toContain(commit)
   expect((await home.command('doctor')).stdout).toContain('"skills-lock"')
+  expect(await metricsAt(address)).toContain('skillsyncd_lock_current 1\n')
 }, 120_000)
 
 test('a lock that cannot be read, one that is gone, and an older one leave the lock in force', async () => {
@@ -85,13 +90,15 @@ test('before the first lock nothing is served, and afterwards a start without th
   await world.git[Symbol.asyncDispose]()
 
   const hub = home.start('start', '--port', '0')
-  await hub.line()
+  const address = await hub.line()
   await logged(hub, 'lock-not-taken', 'source-unreachable')
 
   expect(before[0].stdout).not.toContain('alpha')
   expect(before[1].stdout).toContain('no commit was taken yet')
   expect((await home.command('list')).stdout).toContain('alpha')
   expect(await lockOf(home)).toMatchObject({ followed: 1, from: { condition: { code: 'source-unreachable' } } })
+  expect(await metricsAt(address)).toContain('skillsyncd_lock_current 0\n')
+  expect(await (await fetch(new URL('/problems', address))).text()).toContain('lock-not-taken')
 }, 120_000)
 
 test('commands that change a lock say where this one is changed, and change a file of a clone', async () => {
