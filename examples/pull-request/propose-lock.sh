@@ -17,7 +17,7 @@ fi
 
 # 3: something waits for a person, which the text says. 1: a source failed, and the others have moved.
 status=0
-$SKILLSYNCD --config ./skillsyncd.yaml update --pr >"$BODY" || status=$?
+$SKILLSYNCD --config ./skillsyncd.yaml update --pr --lock ./skills.lock >"$BODY" || status=$?
 if [ "$status" -ne 0 ] && [ "$status" -ne 1 ] && [ "$status" -ne 3 ]; then exit "$status"; fi
 
 git add -- skills.lock

@@ -2,10 +2,11 @@ import type { SourceId } from '../sync/model/source-id.ts'
 import type { Fallback } from '../sync/pull/fallback-source.ts'
 import type { Publisher } from '../sync/pull/publisher.ts'
 import { FolderFollower } from './agent-folders/folder-follower.ts'
-import { foldersIn } from './config/config.ts'
+import { foldersIn, idsOf } from './config/config.ts'
 import type { Config } from './config/config.ts'
 import type { DaemonContext } from './context.ts'
 import { Keyring } from './credentials/keyring.ts'
+import { LockFollower } from './followed-lock/lock-follower.ts'
 import { PageData } from './http/page-data.ts'
 import { McpDecisions } from './mcp-sources/mcp-decisions.ts'
 import { McpSources } from './mcp-sources/mcp-sources.ts'
@@ -64,6 +65,9 @@ export function compose(loaded: LoadedParts) {
   const puller = new Puller({ ...base, servers, candidates, fallbackTo, advance: mcp.advance, onHubFollowed })
   const scheduler = new PullScheduler({ ...base, puller })
 
+  const onMoved = (): void => idsOf(config).forEach((id) => scheduler.trigger(id))
+  const followedLock = new LockFollower({ ...base, servers, onMoved })
+
   const decisions = new OperatorDecisions({ ...base, puller })
   const rollbacks = new Rollbacks({ ...base, puller, candidates })
   const mcpDecisions = new McpDecisions({ ...base, sources: mcp, puller })
@@ -74,7 +78,7 @@ export function compose(loaded: LoadedParts) {
   const search = new Searching({ ...loaded, state: config.state })
   const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
-  const status = new StatusReader({ ...base, scheduler, pendingOf, fetchedFrom, publications, hub })
+  const status = new StatusReader({ ...base, scheduler, pendingOf, fetchedFrom, publications, hub, followedLock })
   const page = new PageData({
     ...loaded,
     pendingOf,
@@ -111,6 +115,7 @@ export function compose(loaded: LoadedParts) {
     contents,
     decisions,
     folders,
+    followedLock,
     hub,
     mcp,
     mcpDecisions,

@@ -13,6 +13,7 @@ import type { Trigger } from '../sync/model/generation.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
+import { FOLLOWED_LOCK_ORIGIN, FOLLOWED_LOCK_TEXT } from '../sync/store/followed-lock.ts'
 import { recordNameOf } from '../sync/store/source-records.ts'
 import type { Linking } from './agent-folders/link-sync.ts'
 import { compose } from './compose.ts'
@@ -117,6 +118,7 @@ export class Daemon implements AsyncDisposable {
     const daemon = new Daemon({ ...reloadState, ...context, config, publisher, report, lock }, reloadState)
     await daemon.linking.read()
     await daemon.lock.read()
+    await daemon.#parts.followedLock.refresh()
     reloadState.views.define(config.packs)
     daemon.linking.configure(config)
     daemon.registry.publish(catalog)
@@ -207,7 +209,11 @@ export class Daemon implements AsyncDisposable {
 
   /** The webhooks through which hosts report changes of their sources. */
   get webhooks(): Webhooks {
-    return webhooksOf(this.config, { ...this.#loaded, nudge: (id) => this.#parts.scheduler.trigger(id) })
+    return webhooksOf(this.config, {
+      ...this.#loaded,
+      nudge: (id) => this.#parts.scheduler.trigger(id),
+      nudgeLock: () => this.#parts.followedLock.nudge(),
+    })
   }
 
   /** Opens the log in which client sessions outlive this process: in the shared store, or else in the state folder. */
@@ -224,6 +230,11 @@ export class Daemon implements AsyncDisposable {
     // Neither counts the version of the database up.
     await this.#loaded.pageSessions?.refresh()
     await this.#parts.channels.refresh()
+  }
+
+  /** The database that the processes of the hub share; `undefined` if this one is alone. */
+  get shared(): DaemonContext['shared'] {
+    return this.#loaded.shared
   }
 
   /** The sign-ins to the page that other processes of the hub know too. */
@@ -250,13 +261,14 @@ export class Daemon implements AsyncDisposable {
    * and the published branches of the configuration up to date.
    */
   poll(): void {
-    const { channels, channelWatches, folders, hub, mcp, publications, scheduler } = this.#parts
+    const { channels, channelWatches, folders, followedLock, hub, mcp, publications, scheduler } = this.#parts
     folders.follow()
     channels.follow()
     // In a hub of several processes, one does the rest for all.
     if (this.#loaded.replica?.isLeading === false) return
     channelWatches.start()
     hub.start()
+    followedLock.start()
     publications.follow()
     const follow = (): void => {
       mcp.watch()
@@ -273,7 +285,8 @@ export class Daemon implements AsyncDisposable {
    * it already.
    */
   async adopt({ head, files }: AdoptedChange): Promise<void> {
-    const { puller, served } = this.#parts
+    const { followedLock, puller, served } = this.#parts
+    if (files.has(FOLLOWED_LOCK_TEXT) || files.has(FOLLOWED_LOCK_ORIGIN)) await followedLock.refresh()
     await this.#loaded.report.readAgain(idsOf(this.config).filter((id) => files.has(recordNameOf(id))))
     if (!head) return
     await served.adopt(admissionOf(this.config))
@@ -327,6 +340,11 @@ export class Daemon implements AsyncDisposable {
   /** Writes the channel to a folder now. Rejects if that fails. */
   async publishTo(folder: ChannelFolder, signal: AbortSignal): Promise<ChannelEnd> {
     return this.#parts.channels.publish(folder, signal)
+  }
+
+  /** Checks the repository of the lock now, if it is followed from one. What fails is in the status. */
+  async followLock(signal: AbortSignal): Promise<void> {
+    await this.#parts.followedLock.look(signal)
   }
 
   /** Adds the HTTP side to the status from now on. */
@@ -418,8 +436,9 @@ export class Daemon implements AsyncDisposable {
 
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
-    const { channels, channelWatches, folders, hub, publications, scheduler, puller } = this.#parts
+    const { channels, channelWatches, folders, followedLock, hub, publications, scheduler, puller } = this.#parts
     this.#over.abort()
+    await followedLock[Symbol.asyncDispose]()
     await hub[Symbol.asyncDispose]()
     await channelWatches[Symbol.asyncDispose]()
     await publications[Symbol.asyncDispose]()

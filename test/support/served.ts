@@ -17,6 +17,7 @@ import type { AccessRules } from '../../src/serve/http/access/access.ts'
 import { serveHttp } from '../../src/serve/http/server.ts'
 import type { HttpLimits, HttpServer } from '../../src/serve/http/server.ts'
 import type { CountUse, Surface } from '../../src/serve/mcp/core/methods.ts'
+import type { PageHost } from '../../src/serve/page/page-data.ts'
 import type { SharedStore } from '../../src/sync/store/postgres/shared-store.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { GitServer } from './git/git-server.ts'
@@ -62,6 +63,8 @@ export interface ServedOptions {
   readonly audit?: Audit
   /** Counts what is answered over HTTP; nothing does if nothing else is said. */
   readonly use?: CountUse
+  /** The use of skills that the page shows; it shows none if nothing else is said. */
+  readonly uses?: PageHost['uses']
   /** In place of the tokens of the state folder. */
   readonly access?: AccessRules
   /** In place of the daemon's own services of the marketplace. */
@@ -115,7 +118,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     listen: { host: config.serve.http.host, port: 0 },
     tokens: daemon.tokens,
     oauth: daemon.oauth,
-    news: daemon.page,
+    news: { host: { ...daemon.page.host, uses: options.uses } },
     marketplace: { ...daemon.marketplace, ...options.marketplace },
     channels: daemon.channels,
     pageSessions: daemon.pageSessions,

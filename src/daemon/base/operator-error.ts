@@ -16,6 +16,7 @@ const EXIT_STATUS = {
   'cannot-listen': 1,
   'cannot-unlink': 1,
   held: 1,
+  'lock-followed': 2,
   'connection-lost': 1,
   disabled: 1,
   'file-refused': 1,

@@ -36,6 +36,7 @@ export function configOfSources(
     ...config,
     file: undefined,
     lock: undefined,
+    lockFrom: undefined,
     state: join(environment.state, 'adhoc', nameOf(sources, forms)),
   }
 }

@@ -13,6 +13,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { utf8 } from '../../sync/skill-md/frontmatter.ts'
+import { followedLockFile } from '../../sync/store/followed-lock.ts'
 import type { Retention } from '../../sync/store/garbage-collect.ts'
 import { readHubSources } from '../../sync/store/hub-sources.ts'
 import type { HubSourceIds } from '../../sync/store/hub-sources.ts'
@@ -64,8 +65,13 @@ export interface Config {
   readonly postgres: { readonly url: SecretReference } | undefined
   /** The folder for sockets that the system provides for this user, if any. */
   readonly runtime?: string | undefined
-  /** The lock file. `undefined` if the sources were named on the command line. */
+  /**
+   * The lock file: in the state folder, if it is followed from a repository. `undefined` if the sources were named on
+   * the command line.
+   */
   readonly lock: string | undefined
+  /** The repository whose lock is followed; `undefined` if the lock is a file of this machine. */
+  readonly lockFrom: LockOrigin | undefined
   /** Controls whether sources without `update: locked` follow an existing lock. */
   readonly lockUse: 'follow' | 'ignore'
   readonly mode: Mode
@@ -78,6 +84,17 @@ export interface Config {
   /** Queried before each publish. */
   readonly gate: GateConfig | undefined
   readonly programs: { readonly git: string; readonly ssh: string }
+}
+
+/** A file of a git repository that is followed as the lock. */
+export interface LockOrigin {
+  /** The repository and the way to it, in the form of a source. No skill of it is read. */
+  readonly repository: ConfiguredSource
+  /** The path of the file from the root of the repository. */
+  readonly path: string
+  readonly everyMs: number
+  /** The full id of a commit that is taken although it does not continue the one in force. */
+  readonly accepted: string | undefined
 }
 
 /** A folder of skills: that of an agent, or the one at an absolute path. */
@@ -183,9 +200,13 @@ export function withHubSources(config: Config, { sources: ids, gone }: HubSource
   return { ...config, sources }
 }
 
-/** The sources. Before those of a followed hub are known, what they have in common counts as one. */
-export function reachedBy({ sources, follow }: Config): readonly ConfiguredSource[] {
-  return sources.length === 0 && follow !== undefined ? [follow] : sources
+/**
+ * The sources, and the repository of the lock. Before the sources of a followed hub are known, what they have in common
+ * counts as one.
+ */
+export function reachedBy({ sources, follow, lockFrom }: Config): readonly ConfiguredSource[] {
+  const reached = sources.length === 0 && follow !== undefined ? [follow] : sources
+  return lockFrom === undefined ? reached : [...reached, lockFrom.repository]
 }
 
 /** The ids of the sources, in the order of the file. */
@@ -343,6 +364,11 @@ export interface ReadOptions {
   readonly state?: string | undefined
 }
 
+/** The configuration with this state folder, which has the lock if it is followed from a repository. */
+function inState(config: Config, state: string): Config {
+  return { ...config, state, ...(config.lockFrom !== undefined && { lock: followedLockFile(state) }) }
+}
+
 /** Finds, reads and checks the configuration. All faults are thrown as one `ConfigError`. */
 export async function readConfig(options: ReadOptions = {}, environment = processEnvironment()): Promise<Config> {
   const file = await findConfig(options.file, environment)
@@ -353,7 +379,7 @@ export async function readConfig(options: ReadOptions = {}, environment = proces
   if (text === undefined) throw new ConfigError(`Cannot read the configuration "${file}": it is not valid UTF-8`)
   const config = parseConfig(text, file, environment)
   if (Array.isArray(config)) throw configErrorOf(config)
-  return withPresentSources(options.state === undefined ? config : { ...config, state: resolve(options.state) })
+  return withPresentSources(options.state === undefined ? config : inState(config, resolve(options.state)))
 }
 
 /** The file to read: the named one, else the first that exists in the current folder, the user's and the system's. */

@@ -18,6 +18,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...originFaults(value),
     ...duplicateIds(sources, 'sources'),
     ...duplicateIds(entriesOf(value, 'packs'), 'packs'),
+    ...lockFaults(value, sources),
     ...docsOwners(sources),
     ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
     ...fallbackFaults(sources),
@@ -29,6 +30,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...gateFaults(isObject(value) ? value['gate'] : undefined),
     ...accessFaults(reachedIn(value), entriesOf(value, 'defaults')),
     ...backendFaults(sources, entriesOf(value, 'defaults')),
+    ...lockBackendFaults(value),
     ...inlineSecrets(value, []),
     ...laterFaults(value),
   ]
@@ -55,12 +57,29 @@ function originFaults(value: unknown): Fault[] {
   return [...both, ...timeFaults(follow, path), ...hostlessFaults({ ...follow, follow }, path)]
 }
 
+/** The repository of the lock is named in webhooks, the log and `doctor` as sources are. */
+function lockFaults(value: unknown, sources: readonly unknown[]): Fault[] {
+  if (lockOriginIn(value) === undefined) return []
+  return sources.flatMap((source, index): Fault[] => {
+    if (!isObject(source) || source['id'] !== 'skills-lock') return []
+    return [{ path: ['sources', index, 'id'], message: 'is the name of the repository of `lock`; take another one' }]
+  })
+}
+
+/** The repository of the lock, as an entry with a host; `undefined` if there is none. */
+function lockOriginIn(value: unknown): object | undefined {
+  const lock = isObject(value) ? value['lock'] : undefined
+  const from = isObject(lock) ? lock['from'] : undefined
+  return isObject(from) ? { ...from, url: from['git'] } : undefined
+}
+
 /** The entries that name a host, with their paths. */
 function reachedIn(value: unknown): readonly (readonly [unknown, KeyPath])[] {
   const lists = ['sources', 'publish'].flatMap((key) =>
     entriesOf(value, key).map((entry, index) => [entry, [key, index]] as const),
   )
-  return isObject(value) ? [...lists, [value['follow'], ['follow']]] : lists
+  const single = [[lockOriginIn(value), ['lock', 'from']] as const]
+  return isObject(value) ? [...lists, ...single, [value['follow'], ['follow']]] : lists
 }
 
 function entriesOf(value: unknown, key: string): readonly unknown[] {
@@ -362,6 +381,16 @@ function backendFaults(sources: readonly unknown[], defaults: readonly unknown[]
     const path = ['sources', index]
     if (Object.hasOwn(source, 'backend')) return [{ path: [...path, 'backend'], message: misuse }]
     return [{ path: [...path, 'url'], message: `is given a \`backend\` by \`defaults\` that ${misuse}` }]
+  })
+}
+
+/** The same for the repository of the lock. */
+function lockBackendFaults(value: unknown): Fault[] {
+  const origin = lockOriginIn(value)
+  if (origin === undefined) return []
+  return backendFaults([origin], entriesOf(value, 'defaults')).map(({ path, message }) => {
+    const keys = path.slice(2).map((key) => (key === 'url' ? 'git' : key))
+    return { path: ['lock', 'from', ...keys], message }
   })
 }
 

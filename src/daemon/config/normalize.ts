@@ -5,6 +5,7 @@ import type { BudgetTerms } from '../../sync/budget/context-budget.ts'
 import type { PackSelection, Pack } from '../../sync/catalog/pack.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type { Brakes, Budgets, ChannelSource, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
+import { followedLockFile } from '../../sync/store/followed-lock.ts'
 import type { ProxyChoice, HostAuth, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './auth.ts'
 import { TOKEN_USERNAME } from './auth.ts'
 import type {
@@ -17,6 +18,7 @@ import type {
   HttpLimitsConfig,
   KeptFolder,
   Limits,
+  LockOrigin,
   Mode,
   ChannelConfig,
   WitnessConfig,
@@ -34,7 +36,7 @@ import {
   oauthConfigOf,
   webConfigOf,
 } from './normalize-serve.ts'
-import { OF_HUB } from './schema-source.ts'
+import { OF_HUB, OF_LOCK } from './schema-source.ts'
 import type { ConfigFile } from './schema.ts'
 
 type SourceEntry = NonNullable<ConfigFile['sources']>[number]
@@ -49,6 +51,7 @@ type LimitsEntry = ConfigFile['limits']
 /** The configuration of a checked file: paths are absolute, access is resolved, and disabled sources are left out. */
 export function configOf(file: ConfigFile, fileName: string, environment: Environment): Config {
   const absolute = (path: string) => absolutePath(path, dirname(fileName), environment)
+  const state = file.state === undefined ? environment.state : absolute(file.state)
   const settling = {
     absolute,
     access: (auth: AuthEntry | undefined) => fixedAccessOf(auth, absolute),
@@ -83,10 +86,11 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       to === undefined ? [] : [{ to: absolute(to), pack }],
     ),
     hosts: (file.defaults ?? []).map((entry) => hostDefaultsOf(entry, absolute)),
-    state: file.state === undefined ? environment.state : absolute(file.state),
+    state,
     postgres: file.store && { url: settling.reference(file.store.postgres.url) },
     runtime: environment.runtime,
-    lock: isLockUse(file.lock) ? join(dirname(resolve(fileName)), 'skills.lock') : absolute(file.lock),
+    lock: lockFileIn(file.lock, { state, beside: dirname(resolve(fileName)), absolute }),
+    lockFrom: typeof file.lock === 'object' ? lockOriginOf(file.lock, file.defaults ?? [], absolute) : undefined,
     lockUse: file.lock === 'ignore' ? 'ignore' : 'follow',
     mode: FREE,
     retention: {
@@ -115,10 +119,29 @@ function namesakeOf({ source, ...rest }: ConfiguredSource): ConfiguredSource {
   return { ...rest, source: source.kind === 'channel' ? { ...source, isNamesake: true } : source }
 }
 
-/** True if the value is a keyword instead of a path: the lock then has its usual path. */
-function isLockUse(lock: ConfigFile['lock']): lock is 'follow' | 'ignore' | undefined {
-  return lock === undefined || lock === 'follow' || lock === 'ignore'
+/** A keyword instead of a path means the usual path, and a repository the copy in the state folder. */
+function lockFileIn(
+  lock: ConfigFile['lock'],
+  { state, beside, absolute }: { readonly state: string; readonly beside: string; readonly absolute: Absolute },
+): string {
+  if (typeof lock === 'object') return followedLockFile(state)
+  return lock === undefined || lock === 'follow' || lock === 'ignore' ? join(beside, 'skills.lock') : absolute(lock)
 }
+
+type FollowedLockEntry = Extract<ConfigFile['lock'], object>
+
+function lockOriginOf(
+  { from, every: everyMs = LOCK_PERIOD_MS }: FollowedLockEntry,
+  defaults: readonly DefaultsEntry[],
+  absolute: Absolute,
+): LockOrigin {
+  const { git: url, path, accept, ...rest } = from
+  const entry: SourceEntry = withDefaults({ ...OF_LOCK, ...rest, url, every: everyMs }, url, defaults)
+  return { repository: configuredOf(entry, absolute), path, everyMs, accepted: accept }
+}
+
+/** The default: each minute, since a person waits for what was merged. */
+const LOCK_PERIOD_MS = 60_000
 
 function termsOf(budget: NonNullable<PackEntry['budget']>): BudgetTerms {
   if (typeof budget === 'number') return { client: 'claude-code', characters: budget }

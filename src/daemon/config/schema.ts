@@ -19,7 +19,7 @@ import {
 import { GATE_AUTH, oneOf, PROGRAM, SECRET } from './schema-access.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
 import { SERVE } from './schema-serve.ts'
-import { HUB, QUORUM, SHARED, SOURCE, WITNESS_RULES } from './schema-source.ts'
+import { FOLLOWED_LOCK, HUB, QUORUM, SHARED, SOURCE, WITNESS_RULES } from './schema-source.ts'
 
 // Every key of skillsyncd.yaml, including those of later versions. `config/skillsyncd.schema.json` is generated from
 // this.
@@ -233,10 +233,11 @@ export const CONFIG = z.strictObject({
   store: STORE.optional().describe(
     'What several processes of one hub share, each with a state folder of its own. Only skillsyncd start uses it. Default: nothing is shared.',
   ),
-  lock: path()
+  lock: z
+    .union([path(), FOLLOWED_LOCK], { error: 'must be a path, ignore, or { from: { git: … }, every: … }' })
     .optional()
     .describe(
-      'The lock file, which is followed if it exists; or ignore: only sources with update: locked follow skills.lock beside this file. Default: follow, skills.lock beside this file.',
+      'The lock file, which is followed if it exists; or ignore: only sources with update: locked follow skills.lock beside this file; or the repository whose file is followed. Default: follow, skills.lock beside this file.',
     ),
   retention: KEPT.prefault({}).describe('The generations that are kept for a rollback.'),
   limits: LIMITS.prefault({}).describe(

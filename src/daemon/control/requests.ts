@@ -50,8 +50,9 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       // Findings can exceed one line of the socket: the client reads them from the state folder.
       return daemon.status(true)
     },
-    async sync(params, send) {
+    async sync(params, send, signal) {
       const ids = sourcesOf(checked(params).sources, config)
+      await daemon.followLock(signal)
       const ends = ids.map(async (id) => {
         const onFetched = (source: SourceId, fetched: FetchedAmount): void => send({ fetching: { source, ...fetched } })
         const [end] = await daemon.sync([id], onFetched)
@@ -61,8 +62,12 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       const summaries = summarizeContract(await daemon.contractProblems(ids))
       return { problems: summaries.map(({ code, message }) => ({ code, message })) }
     },
-    async pull(params) {
+    async pull(params, _, signal) {
       const { source, trigger } = parseParams(PULL, params)
+      if (source === config.lockFrom?.repository.source.id) {
+        await daemon.followLock(signal)
+        return { kind: 'unchanged' }
+      }
       return daemon.pull(idOf(source, config), trigger)
     },
     async look(params) {

@@ -37,6 +37,9 @@ function ofStore({ decisionsLost, readOnly, servedLost }: Status): readonly HubD
 const DECIDE = `Decide again as the message explains; ${explanationOf('decisions-lost')}`
 
 function ofLock({ lock }: Status): readonly HubDiagnostic[] {
+  const condition = lock?.from?.condition
+  if (condition !== undefined)
+    return [alarm('lock-not-taken', condition.message, `${condition.mend}; ${explanationOf('lock-not-taken')}`)]
   if (lock?.error === undefined) return []
   return [alarm('lock-unreadable', lock.error, `Restore a readable lock; ${explanationOf('lock-unreadable')}`)]
 }

@@ -13,13 +13,23 @@ export interface WebhookParts {
   readonly log: Log
   /** Schedules a check of the source. */
   readonly nudge: (id: SourceId) => void
+  /** Schedules a check of the repository of the lock. */
+  readonly nudgeLock: () => void
 }
 
-/** The webhooks of all sources that have one. The volume of their log does not grow with the requests that arrive. */
-export function webhooksOf({ sources }: Config, parts: WebhookParts): Webhooks {
+/**
+ * The webhooks of all sources that have one, and of the repository of the lock. The volume of their log does not grow with
+ * the requests that arrive.
+ */
+export function webhooksOf({ sources, lockFrom }: Config, parts: WebhookParts): Webhooks {
+  const { nudge, nudgeLock } = parts
+  const reported = [
+    ...sources.map((configured) => ({ configured, look: () => nudge(configured.source.id) })),
+    ...(lockFrom === undefined ? [] : [{ configured: lockFrom.repository, look: nudgeLock }]),
+  ]
   return new Map(
-    sources.flatMap(({ source, webhook }) =>
-      webhook === undefined ? [] : [[source.id, webhookOf(source.id, webhook, parts)] as const],
+    reported.flatMap(({ configured: { source, webhook }, look }) =>
+      webhook === undefined ? [] : [[source.id, webhookOf(source.id, webhook, look, parts)] as const],
     ),
   )
 }
@@ -27,14 +37,15 @@ export function webhooksOf({ sources }: Config, parts: WebhookParts): Webhooks {
 function webhookOf(
   source: SourceId,
   { provider, secret }: NonNullable<ConfiguredSource['webhook']>,
-  { environment, redactor, log, nudge }: WebhookParts,
+  look: () => void,
+  { environment, redactor, log }: WebhookParts,
 ): Webhook {
   const fail = (code: string, message: string): void =>
     log.failure('warn', 'webhook-refused', { source, code, message })
   return {
     provider,
     secret: share(() => readable(secretOf(secret, environment, redactor), fail)),
-    look: () => nudge(source),
+    look,
     refused: () => fail('signature-wrong', 'A request proves nothing: its signature is missing, or of another secret'),
   }
 }

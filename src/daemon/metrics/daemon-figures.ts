@@ -2,6 +2,7 @@ import type { Registry } from '../../serve/registry.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import type { FollowedLock } from '../../sync/store/followed-lock.ts'
 import { followerOf } from '../../sync/store/followed-logs.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import type { FetchedBytes } from '../base/fetched-bytes.ts'
@@ -28,6 +29,7 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 
   readonly tokens: { readonly nextExpiry: DaemonFigures['nextTokenExpiry'] }
   readonly publications: { readonly figures: readonly PublicationFigures[] }
   readonly channels: { readonly figures: readonly ChannelFigures[] }
+  readonly followedLock: { readonly known: FollowedLock }
 }
 
 /** The figures of a daemon, for metrics. */
@@ -45,11 +47,16 @@ export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFig
     publications: publications.figures,
     channels: channels.figures,
     replicas: daemon.replica?.status,
+    isLockCurrent: config.lockFrom === undefined ? undefined : isCurrent(daemon.followedLock.known),
     unready: status.unready,
     storedBytes: storedBytesOf(store),
     nextTokenExpiry: daemon.tokens.nextExpiry,
     ofSources: await Promise.all(scheduler.ages().map(async (age) => sourceFiguresOf(age, daemon))),
   }
+}
+
+function isCurrent({ taken, problem }: FollowedLock): boolean {
+  return taken !== undefined && problem === undefined
 }
 
 /** NaN while the database cannot be read: all other figures are of use then. */

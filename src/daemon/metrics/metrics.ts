@@ -27,6 +27,8 @@ export interface DaemonFigures extends CatalogInput {
   readonly publications: readonly PublicationFigures[]
   readonly channels: readonly ChannelFigures[]
   readonly replicas: ReplicasStatus | undefined
+  /** True if the newest lock of its repository is in force; `undefined` if the lock is followed from none. */
+  readonly isLockCurrent: boolean | undefined
   readonly unready: readonly Unready[]
   /** The size of the state folder. */
   readonly storedBytes: number
@@ -75,6 +77,7 @@ export class Metrics {
         ...publicationFamilies(figures.publications),
         ...channelFamilies(figures.channels),
         ...replicaFamilies(figures.replicas),
+        ...lockFamilies(figures),
         ...this.#httpFamilies(figures),
         ...this.counts.families(),
         ...(this.#totals === undefined ? [] : usageFamilies(this.#totals)),
@@ -104,6 +107,12 @@ export class Metrics {
       },
     ]
   }
+}
+
+function lockFamilies({ isLockCurrent }: DaemonFigures): Family[] {
+  if (isLockCurrent === undefined) return []
+  const help = '1 if the newest lock of its repository was in force when that was last read, else 0.'
+  return [single('skillsyncd_lock_current', 'gauge', help, Number(isLockCurrent))]
 }
 
 function storeFamilies({ storedBytes, limits, areDecisionsLost, sourcesLost }: DaemonFigures): Family[] {

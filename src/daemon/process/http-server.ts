@@ -51,7 +51,7 @@ export async function whileServing(
   const { listen, sockets, place, log } = parts
   const { config, tokens } = writer.daemon
   expectSomebodyKnown(writer.daemon, listen)
-  await using usage = usageRecorderOf(config, log, systemClock)
+  await using usage = usageRecorderOf(config, log, systemClock, writer.daemon.shared)
   const totals = config.serve.web.open.has('metrics') ? undefined : usage?.totals
   const metrics = place === undefined ? undefined : new Metrics(() => writer.daemon.figures(), totals)
   const webhooks = new WebhookEndpoint(writer.daemon.webhooks, config.limits.http.bodyBytes, () => systemClock.now())

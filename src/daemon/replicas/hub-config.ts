@@ -4,9 +4,21 @@ import type { Config } from '../config/config.ts'
 
 /** Returns a digest of the part of the configuration that decides what the leader of a hub publishes. */
 export function hubConfigDigest(config: Config): string {
-  const { follow, packs, packBudgets, channel, publications, gate, lockUse, retention } = config
+  const { follow, packs, packBudgets, channel, publications, gate, lockUse, lockFrom, retention } = config
   const { skill, frontmatter, fetch } = config.limits
-  const rules = { packs, packBudgets, channel, publications, gate, lockUse, retention, skill, frontmatter, fetch }
+  const rules = {
+    packs,
+    packBudgets,
+    channel,
+    publications,
+    gate,
+    lockUse,
+    lockFrom,
+    retention,
+    skill,
+    frontmatter,
+    fetch,
+  }
   // A hub that follows another one takes its sources from there, and can add one at any time.
   const sources = follow === undefined ? config.sources : undefined
   return hash('sha256', configText({ sources, follow, ...rules }))

@@ -16,7 +16,7 @@ export interface AdoptedChange {
 export interface HubReplica {
   /** True if this process pulls and publishes. */
   readonly isLeading: boolean
-  /** Has the leader pull a source. Resolves when this process serves the result. */
+  /** Has the leader pull a source, or the repository of the lock. Resolves when this process serves the result. */
   pull(id: SourceId, trigger: Trigger): Promise<Outcome>
   readonly status: ReplicasStatus
   /**

@@ -14,7 +14,7 @@ import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { LockStanding } from '../trust/lock-rules.ts'
 import { isFollowed } from './lock-text.ts'
-import type { DisabledBy } from './status.ts'
+import type { DisabledBy, LockOriginStatus } from './status.ts'
 import { isContractUnserved } from './unserved-contract.ts'
 import type { Verified } from './verified-files.ts'
 
@@ -48,6 +48,8 @@ export interface Provenance {
   /** The verified files of a skill of another MCP server. */
   readonly verified?: Verified
   readonly lock: LockedAs
+  /** The repository that the lock is followed from, if it is. */
+  readonly lockOrigin?: LockOriginStatus
   readonly signers: Signers | undefined
   /** For a skill of the channel of another hub: the log entry that names it, and its source there. */
   readonly published?: { readonly log: string; readonly entry?: PublishedBy['entry']; readonly source: HubSource }

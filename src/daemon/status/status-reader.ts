@@ -4,6 +4,7 @@ import type { Current } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { Loss } from '../../sync/pull/load-generation.ts'
+import type { FollowedLock } from '../../sync/store/followed-lock.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import { configuredIn, idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
@@ -35,6 +36,7 @@ export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOn
   readonly publications: { readonly status: readonly PublicationStatus[] }
   readonly channels: { readonly status: readonly ChannelStatus[] }
   readonly hub: { readonly status: FollowedHub | undefined }
+  readonly followedLock: { readonly known: FollowedLock }
   readonly notices: readonly UpgradeDiagnostic[]
   readonly startedAt: Date
 }
@@ -56,7 +58,7 @@ export class StatusReader {
   /** `leavesFindings` leaves out the findings in skills, which take longest to collect. */
   status(leavesFindings: boolean): Status {
     const { config, registry, report, scheduler, activity, lock, served, store, readOnly } = this.#parts
-    const { fetchedFrom, notices, startedAt, publications, channels, hub } = this.#parts
+    const { fetchedFrom, notices, startedAt, publications, channels, hub, followedLock } = this.#parts
     const { known, disabled, loss, approvals } = store.decisions
     return statusOf({
       leavesFindings,
@@ -72,6 +74,7 @@ export class StatusReader {
       lookingSince: activity.lookingSince,
       fetchedFrom,
       lock: lock.known,
+      followedLock: followedLock.known,
       notices,
       publications: publications.status,
       channels: channels.status,

@@ -23,6 +23,7 @@ import { mendOf, SyncError } from '../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { Loss } from '../../sync/pull/load-generation.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { FollowedLock } from '../../sync/store/followed-lock.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import { hasMismatch } from '../../sync/survey/listing-mismatches.ts'
 import { credentialOf } from '../config/auth.ts'
@@ -32,6 +33,7 @@ import type { ReplicasStatus } from '../replicas/hub-replica.ts'
 import { standingIn } from '../trust/lock-rules.ts'
 import type { LockRead, LockStanding } from '../trust/lock-rules.ts'
 import { archiveDiagnostics } from './archive-diagnostics.ts'
+import { lockOriginStatusOf } from './lock-origin-status.ts'
 import { servedLost } from './lost-sources.ts'
 import type { ServedLost } from './lost-sources.ts'
 import { countsOf } from './marketplace-rows.ts'
@@ -112,6 +114,21 @@ export interface LockStatus {
   readonly error?: string
   /** The number of sources that follow it. */
   readonly followed: number
+  /** The repository that it is followed from, if it is. */
+  readonly from?: LockOriginStatus
+}
+
+/** The repository whose lock is followed, the commit in force, and its problem. */
+export interface LockOriginStatus {
+  readonly url: string
+  /** The configured ref; absent for the default branch. */
+  readonly ref?: string
+  readonly path: string
+  /** The commit whose lock is in force, and the time at which it was taken; absent before the first. */
+  readonly commit?: string
+  readonly at?: string
+  /** The reason why a newer commit is not in force. */
+  readonly condition?: Condition & { readonly since: string }
 }
 
 export interface HttpStatus {
@@ -272,6 +289,8 @@ export interface StatusInput {
   readonly loss: SyncError | undefined
   readonly approvals: Approvals
   readonly lock: LockRead
+  /** The origin of a lock that is followed from a repository. */
+  readonly followedLock?: FollowedLock
   readonly publications?: readonly PublicationStatus[]
   /** The channels of this hub. */
   readonly channels?: readonly ChannelStatus[]
@@ -319,12 +338,13 @@ export function statusOf(input: StatusInput): Status {
   }
 }
 
-function lockStatusOf(file: string, { lock, config, decisions }: StatusInput): LockStatus {
+function lockStatusOf(file: string, { lock, config, decisions, followedLock }: StatusInput): LockStatus {
   const use = config.lockUse
+  const origin = config.lockFrom && { from: lockOriginStatusOf(config.lockFrom, followedLock) }
   const standings = config.sources.map(({ source }) => standingIn(lock, config, source, decisions.get(source.id)))
   const followed = standings.filter(({ state }) => state === 'followed' || state === 'other-rules').length
-  if (lock instanceof SyncError) return { file, use, isThere: true, error: lock.message, followed }
-  return { file, use, isThere: lock !== undefined, followed }
+  if (lock instanceof SyncError) return { file, use, isThere: true, error: lock.message, followed, ...origin }
+  return { file, use, isThere: lock !== undefined, followed, ...origin }
 }
 
 function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceStatus {

@@ -64,10 +64,12 @@ export function isBound({ state, by }: LockStanding): boolean {
   return by !== undefined || (state !== 'absent' && state !== 'missing' && state !== 'ignored' && state !== 'overruled')
 }
 
-/** Reads the lock of a configuration. */
-export async function lockRead({ lock }: Config): Promise<LockRead> {
+/** Reads the lock of a configuration. One that is followed from a repository is never absent: before the first it is an error. */
+export async function lockRead(config: Config): Promise<LockRead> {
+  const { lock, lockFrom } = config
   try {
-    return lock === undefined ? undefined : await readLock(lock)
+    const read = lock === undefined ? undefined : await readLock(lock)
+    return read === undefined && lockFrom !== undefined ? notYet(config) : read
   } catch (error) {
     if (error instanceof SyncError) return error
     throw error
@@ -115,7 +117,20 @@ export function bindingIn(read: LockRead, config: Config, source: Source, decisi
 function differing(read: LockRead, config: Config, source: Source): SyncError {
   const entry = expectRead(read, config).sources.get(source.id)
   const { message } = unfit(config, mismatchesWith(entry, source))
-  return new SyncError('lock-mismatch', `${message}; skillsyncd update ${source.id} moves the lock`)
+  const mend = config.lockFrom === undefined ? `skillsyncd update ${source.id} moves the lock` : 'correct it there'
+  return new SyncError('lock-mismatch', `${message}; ${mend}`)
+}
+
+/** The lock of a repository of which nothing was taken yet. */
+function notYet(config: Config): SyncError {
+  const message = `Cannot follow the ${lockNameOf(config)}: no commit of it was taken yet; skillsyncd status says why`
+  return new SyncError('lock-mismatch', message)
+}
+
+/** The lock in messages: the file, or the file and its repository if the lock is followed from there. */
+export function lockNameOf({ lock, lockFrom }: Config): string {
+  if (lockFrom === undefined) return `lock "${lock}"`
+  return `lock "${lockFrom.path}" of ${lockFrom.repository.source.url}`
 }
 
 /**
@@ -125,7 +140,10 @@ function differing(read: LockRead, config: Config, source: Source): SyncError {
 export async function expectLock(config: Config): Promise<void> {
   if (!config.mode.locked) return
   const sources = config.sources.map(({ source }) => source)
-  const lock = expectRead(await lockRead(config), config)
+  const read = await lockRead(config)
+  // The process takes it when it runs; until then it serves nothing.
+  if (config.lockFrom !== undefined && read instanceof SyncError) return
+  const lock = expectRead(read, config)
   const mismatches = [...mismatchesOf(lock, sources), ...packMismatches(lock.packs, config.packs)]
   if (mismatches.length > 0) throw unfit(config, mismatches)
   for (const source of sources) {
@@ -135,22 +153,22 @@ export async function expectLock(config: Config): Promise<void> {
 }
 
 function expectRead(read: LockRead, config: Config): Lock {
-  const file = lockFileOf(config)
   if (read instanceof SyncError) throw read
+  const file = lockFileOf(config)
   if (read === undefined)
     throw new SyncError('lock-mismatch', `Cannot follow the lock "${file}": there is none; skillsyncd lock makes one`)
   return read
 }
 
-function unfit({ lock }: Config, mismatches: readonly Mismatch[]): NotLocked {
-  return new NotLocked(`Cannot follow the lock "${lock}": ${mismatches.map(sentence).join('; ')}`)
+function unfit(config: Config, mismatches: readonly Mismatch[]): NotLocked {
+  return new NotLocked(`Cannot follow the ${lockNameOf(config)}: ${mismatches.map(sentence).join('; ')}`)
 }
 
 export function sentence({ source, message }: Mismatch): string {
   return `"${source}" ${message}`
 }
 
-/** The lock file of a configuration. Sources from the command line have none. */
+/** The lock file of a configuration, which may be the copy of another one. Sources from the command line have none. */
 export function lockFileOf({ lock }: Config): string {
   if (lock !== undefined) return lock
   throw new SyncError(

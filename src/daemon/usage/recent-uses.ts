@@ -1,26 +1,25 @@
-import { existsSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
-import type { SkillUses } from '../../serve/page/page-data.ts'
+import type { ListUses, PageUses, SkillUses } from '../../serve/page/page-data.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { runOnDatabase } from '../../sync/store/objects/database.ts'
-import { dayBefore, dayOf, openUsageToRead } from './usage-database.ts'
+import type { UsageReader } from './local-usage.ts'
+import { dayBefore, dayOf } from './usage-database.ts'
+import type { UsageRow } from './usage-report.ts'
 
-/** Loads and reads of all skills in the last `RECENT_DAYS` days, as they are in the database. */
+/** The use of all skills in the last `RECENT_DAYS` days, as it is in the database. */
 export class RecentUses {
-  readonly #path: string
+  readonly #counts: UsageReader
   readonly #clock: Clock
-  #latest: Promise<ReadonlyMap<string, SkillUses>> | undefined
+  #latest: Promise<PageUses> | undefined
   #againAtMs = 0
 
-  constructor(path: string, clock: Clock) {
-    this.#path = path
+  constructor(counts: UsageReader, clock: Clock) {
+    this.#counts = counts
     this.#clock = clock
   }
 
-  /** By `<source>/<path>`; at most a few minutes old. Empty if the database cannot be read now. */
-  async all(): Promise<ReadonlyMap<string, SkillUses>> {
+  /** At most a few minutes old. Empty if the database cannot be read now. */
+  async all(): Promise<PageUses> {
     const nowMs = this.#clock.monotonicMs()
     if (this.#latest !== undefined && nowMs < this.#againAtMs) return this.#latest
     this.#againAtMs = nowMs + AGAIN_MS
@@ -28,36 +27,43 @@ export class RecentUses {
     return this.#latest
   }
 
-  async #read(): Promise<ReadonlyMap<string, SkillUses>> {
-    const uses = new Map<string, { loads: number; reads: number }>()
-    if (!existsSync(this.#path)) return uses
+  async #read(): Promise<PageUses> {
+    const to = dayOf(this.#clock.now())
+    const from = dayBefore(to, RECENT_DAYS - 1)
+    const sums = new Sums()
+    const span = { days: RECENT_DAYS, from }
     try {
-      using database = openUsageToRead(this.#path)
-      const today = dayOf(this.#clock.now())
-      for (let ago = 0; ago < RECENT_DAYS; ago += 1) {
-        addDay(uses, database, dayBefore(today, ago))
+      const { since } = await this.#counts.countedDays({ from, to })
+      const counted = since === null ? 0 : RECENT_DAYS
+      for (let ago = 0; ago < counted; ago += 1) {
+        const day = dayBefore(to, ago)
+        for (const row of await this.#counts.rows({ from: day, to: day }, ['skill', 'pack'])) sums.add(row, day)
         // Clients are answered between two days.
         await setImmediate()
       }
-      return uses
+      return { ...span, since, skills: sums.skills, lists: sums.lists }
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
-      return new Map()
+      return { ...span, since: null, skills: new Map(), lists: [] }
     }
   }
 }
 
-function addDay(uses: Map<string, { loads: number; reads: number }>, database: DatabaseSync, day: string): void {
-  const rows = runOnDatabase('read the counts of use', () => database.prepare(USES_OF_A_DAY).all(day))
-  for (const row of rows) {
-    const skill = String(row['skill'])
-    const { loads, reads } = uses.get(skill) ?? { loads: 0, reads: 0 }
-    uses.set(skill, { loads: loads + Number(row['loads']), reads: reads + Number(row['reads']) })
+/** Adds the rows of days up, the latest day first. */
+class Sums {
+  readonly skills = new Map<string, SkillUses>()
+  readonly #lists = new Map<string | null, number>()
+
+  get lists(): readonly ListUses[] {
+    return Array.from(this.#lists, ([pack, lists]) => ({ packs: pack?.split(','), lists }))
+  }
+
+  add({ skill, pack = null, lists, loads, reads }: UsageRow, day: string): void {
+    if (typeof skill !== 'string') return void this.#lists.set(pack, (this.#lists.get(pack) ?? 0) + lists)
+    const before = this.skills.get(skill) ?? { loads: 0, reads: 0, last: day }
+    this.skills.set(skill, { ...before, loads: before.loads + loads, reads: before.reads + reads })
   }
 }
-
-const USES_OF_A_DAY = `
-  SELECT skill, sum(loads) AS loads, sum(reads) AS reads FROM use_of_day WHERE day = ? AND skill <> '' GROUP BY skill`
 
 /** The page of a skill prints this number before the counts (`recentUse` in `serve/page/skill`). */
 const RECENT_DAYS = 30

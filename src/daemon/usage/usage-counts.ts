@@ -1,5 +1,6 @@
 import type { ViewName } from '../../serve/views.ts'
 import type { CountedUse } from './answered-use.ts'
+import { isKnownClient } from './known-clients.ts'
 
 /** The identity of one row of counts. */
 export interface UsageKey {
@@ -36,7 +37,7 @@ export const NO_PRINCIPAL = ''
 /** The name of clients that give none. */
 export const UNKNOWN_CLIENT = 'unknown'
 
-/** Distinct names of clients that are counted in a day; further ones count as `other`. */
+/** Distinct names of clients that are counted in a day besides the published ones; further ones count as `other`. */
 export const MOST_CLIENTS = 64
 
 /** Distinct people that are counted in a day; further ones count as `other`. */
@@ -58,7 +59,7 @@ export class UsageCounts {
     if (this.#names.day !== day) this.#names = namesOf(day)
     const skill = use.kind === 'list' ? '' : use.skill
     const names = {
-      client: boundedName(this.#names.clients, this.#cleanName(client), MOST_CLIENTS),
+      client: boundedClient(this.#names.clients, this.#cleanName(client)),
       principal:
         principal === undefined
           ? NO_PRINCIPAL
@@ -92,7 +93,7 @@ export class UsageCounts {
   }
 
   #rowOf(key: UsageKey): OpenRow {
-    const text = keyText(key)
+    const text = usageKeyText(key)
     const known = this.#rows.get(text)
     if (known !== undefined) return known
     if (this.#rows.size >= MOST_ROWS && key.skill !== OTHER) return this.#rowOf(keyOfOthers(key.day))
@@ -125,6 +126,11 @@ export function boundedName(names: Set<string>, name: string, most: number): str
   return name
 }
 
+/** The same for the name of a client. A published one counts against no limit, so that invented ones cannot displace it. */
+export function boundedClient(names: Set<string>, name: string): string {
+  return isKnownClient(name) ? name : boundedName(names, name, MOST_CLIENTS)
+}
+
 /** A name in one line, without invisible characters, cut to 64 characters. */
 function cleaned(name: string | undefined): string {
   const clean = (name ?? '')
@@ -151,7 +157,7 @@ function namesOf(day: string): DayNames {
   return { day, clients: new Set(), principals: new Set() }
 }
 
-/** No part contains a line break. */
-function keyText({ day, skill, pack, client, principal }: UsageKey): string {
+/** A text for each key, and no other key has it: no part contains a line break. */
+export function usageKeyText({ day, skill, pack, client, principal }: UsageKey): string {
   return `${day}\n${skill}\n${pack}\n${client}\n${principal}`
 }

@@ -8,7 +8,9 @@ import { isDiskError, runOnDisk } from '../../sync/store/files/disk-error.ts'
 import { makeFolder } from '../../sync/store/files/state-folder.ts'
 import { DatabaseFile } from '../../sync/store/objects/database-file.ts'
 import { inTransaction, isCorruption, numberOf, runOnDatabase } from '../../sync/store/objects/database.ts'
-import { MOST_CLIENTS, MOST_PRINCIPALS, NO_PRINCIPAL, OTHER, boundedName, keyOfOthers } from './usage-counts.ts'
+import { isKnownClient } from './known-clients.ts'
+import { UnsharedCounts } from './unshared-counts.ts'
+import { MOST_PRINCIPALS, NO_PRINCIPAL, OTHER, boundedClient, boundedName, keyOfOthers } from './usage-counts.ts'
 import type { UsageCount, UsageKey } from './usage-counts.ts'
 
 /** The path of the database of counts in a state folder. Several processes may write it at the same time. */
@@ -32,9 +34,12 @@ export class UsageDatabase implements Disposable {
   readonly #database: DatabaseSync
   readonly #statements: Statements
   readonly #names = new Map<string, Set<string>>()
+  /** The counts that the database of the hub lacks; `undefined` for a hub of one process. */
+  readonly unshared: UnsharedCounts | undefined
 
-  private constructor(database: DatabaseSync) {
+  private constructor(database: DatabaseSync, isShared: boolean) {
     this.#database = database
+    this.unshared = isShared ? new UnsharedCounts(database) : undefined
     this.#statements = {
       add: database.prepare(ADD),
       day: database.prepare('INSERT OR IGNORE INTO counted_day (day) VALUES (?)'),
@@ -49,14 +54,14 @@ export class UsageDatabase implements Disposable {
    * Opens the database, and makes it if it is not there. A damaged file is moved aside: `onMoved` is called with the path
    * to which it went.
    */
-  static open(path: string, now: Date, onMoved: (path: string) => void): UsageDatabase {
+  static open(path: string, now: Date, onMoved: (path: string) => void, isShared = false): UsageDatabase {
     makeFolder(join(path, '..'), 0o700)
     try {
-      return openWhole(path)
+      return openWhole(path, isShared)
     } catch (error) {
       if (!isCorruption(error)) throw error
       onMoved(UsageDatabase.moveAside(path, now))
-      return openWhole(path)
+      return openWhole(path, isShared)
     }
   }
 
@@ -68,8 +73,8 @@ export class UsageDatabase implements Disposable {
     return aside
   }
 
-  static of(database: DatabaseSync): UsageDatabase {
-    return new UsageDatabase(database)
+  static of(database: DatabaseSync, isShared: boolean): UsageDatabase {
+    return new UsageDatabase(database, isShared)
   }
 
   /** Adds the counts to those on the disk, all or none, and notes that the day was counted. */
@@ -78,15 +83,21 @@ export class UsageDatabase implements Disposable {
       this.#statements.day.run(today)
       const sizes = new Map<string, number>()
       for (const row of rows) {
-        const { day, skill, pack, client, principal } = this.#keyWithin(sizes, row)
+        const key = this.#keyWithin(sizes, row)
+        const { day, skill, pack, client, principal } = key
         this.#statements.add.run(day, skill, pack, client, principal, row.lists, row.loads, row.reads)
+        this.unshared?.add(key, row)
       }
     })
   }
 
-  /** Removes the days beyond the limits. Other work of the process runs between its transactions. */
+  /**
+   * Removes the days beyond the limits. Other work of the process runs between its transactions. The age counts from the
+   * day after the last one that was counted before today: a clock that is ahead for a moment removes nothing.
+   */
   async prune(today: string, { days, rows }: UsageLimits): Promise<void> {
-    const oldest = dayBefore(today, days - 1)
+    const before = this.#read('SELECT max(day) AS day FROM counted_day WHERE day < ?', today)?.['day']
+    const oldest = typeof before === 'string' ? dayBefore(before, days - 2) : ''
     const fitting = await this.#firstDayWithin(today, rows)
     const first = fitting > oldest ? fitting : oldest
     this.#run(() => this.#database.prepare('DELETE FROM counted_day WHERE day < ?').run(first))
@@ -118,7 +129,7 @@ export class UsageDatabase implements Disposable {
   /** The key under which a row is counted. Other processes may have counted other rows and names on the same day. */
   #keyWithin(sizes: Map<string, number>, row: UsageKey): UsageKey {
     const { day, skill, pack } = row
-    const client = boundedName(this.#namesOf('clients', day), row.client, MOST_CLIENTS)
+    const client = boundedClient(this.#namesOf('clients', day), row.client)
     const principal = boundedName(this.#namesOf('principals', day), row.principal, MOST_PRINCIPALS)
     if (this.#statements.has.get(day, skill, pack, client, principal) !== undefined)
       return { day, skill, pack, client, principal }
@@ -133,7 +144,7 @@ export class UsageDatabase implements Disposable {
     const known = this.#names.get(key)
     if (known !== undefined) return known
     const counted = new Set(this.#statements[kind].all(day).map(({ name }) => String(name)))
-    for (const exempt of [OTHER, NO_PRINCIPAL]) counted.delete(exempt)
+    for (const name of counted) if (name === OTHER || name === NO_PRINCIPAL || isKnownClient(name)) counted.delete(name)
     this.#names.set(key, counted)
     return counted
   }
@@ -174,7 +185,7 @@ export function dayBefore(day: string, days: number): string {
 
 const DAY_MS = 86_400_000
 
-function openWhole(path: string): UsageDatabase {
+function openWhole(path: string, isShared: boolean): UsageDatabase {
   createPrivate(path)
   return runOnDatabase(`open the database "${path}"`, () => {
     using opening = new DisposableStack()
@@ -184,7 +195,7 @@ function openWhole(path: string): UsageDatabase {
       if (numberOf(database, 'schema_version') === 0) database.exec(SCHEMA)
     })
     expectUsage(database, path)
-    const opened = UsageDatabase.of(database)
+    const opened = UsageDatabase.of(database, isShared)
     opening.move()
     return opened
   })

@@ -8,18 +8,23 @@ import { isCorruption } from '../../sync/store/objects/database.ts'
 import type { Log } from '../base/log.ts'
 import type { Config, UsageConfig } from '../config/config.ts'
 import { useIn } from './answered-use.ts'
+import { LocalUsage } from './local-usage.ts'
 import { RecentUses } from './recent-uses.ts'
+import { SharedUsage } from './shared-usage.ts'
+import type { UsageStore } from './shared-usage.ts'
 import { SkillTotals } from './skill-totals.ts'
 import { UsageCounts } from './usage-counts.ts'
 import { MOST_ROWS_OF_A_DAY, UsageDatabase, dayOf, usagePathIn } from './usage-database.ts'
+import type { UsageLimits } from './usage-database.ts'
 
 /** Counts the use of skills, in `usage/` of the state folder. `undefined` if the configuration turns it off. */
 export function usageRecorderOf(
   { usage, state }: Pick<Config, 'usage' | 'state'>,
   log: Log,
   clock: Clock,
+  shared?: UsageStore,
 ): UsageRecorder | undefined {
-  return usage && new UsageRecorder(usagePathIn(state), usage, log, clock)
+  return usage && new UsageRecorder(usagePathIn(state), usage, log, clock, shared && new SharedUsage(shared))
 }
 
 /** A serving that counts its answers. */
@@ -29,7 +34,8 @@ export function withUsage(serving: Serving, usage: UsageRecorder | undefined): S
 
 /**
  * Counts the answers of this process in memory, and adds them to the database once a minute and at its end. A kill loses
- * what came since. Counts that the disk refuses are kept, within their limit, and do not disturb clients.
+ * what came since. Counts that the disk refuses are kept, within their limit, and do not disturb clients. In a hub of
+ * several processes, the database of the hub gets them too: it has the counts of all.
  */
 export class UsageRecorder implements AsyncDisposable {
   /** The loads and reads since the start of this process. */
@@ -40,15 +46,21 @@ export class UsageRecorder implements AsyncDisposable {
   readonly #config: UsageConfig
   readonly #log: Log
   readonly #clock: Clock
+  readonly #shared: SharedUsage | undefined
   readonly #stop = new AbortController()
   readonly #counts = new UsageCounts()
   readonly #writing: Promise<void>
   /** The last day that the database has as counted, and of which it was pruned. */
   #notedOn = ''
+  /** The last day of which the database of the hub was pruned. */
+  #sharedOn = ''
+  /** True if the database of the hub may lack counts, also those of an earlier process. */
+  #isUnshared = true
   #day = { number: Number.NaN, text: '' }
 
-  constructor(path: string, config: UsageConfig, log: Log, clock: Clock) {
-    this.recent = new RecentUses(path, clock)
+  constructor(path: string, config: UsageConfig, log: Log, clock: Clock, shared?: SharedUsage) {
+    this.recent = new RecentUses(shared ?? new LocalUsage(path), clock)
+    this.#shared = shared
     this.#path = path
     this.#config = config
     this.#log = log
@@ -98,11 +110,13 @@ export class UsageRecorder implements AsyncDisposable {
 
   /** Keeps the rows that it could not write. */
   async #tryWrite(): Promise<void> {
-    if (this.#counts.size === 0 && this.#notedOn === this.#today()) return
+    const isDone = this.#shared === undefined || (!this.#isUnshared && this.#sharedOn === this.#today())
+    if (this.#counts.size === 0 && this.#notedOn === this.#today() && isDone) return
     const rows = this.#counts.take()
     let done = 0
     try {
-      using database = UsageDatabase.open(this.#path, this.#clock.now(), (aside) => this.#logMoved(aside))
+      const isShared = this.#shared !== undefined
+      using database = UsageDatabase.open(this.#path, this.#clock.now(), (aside) => this.#logMoved(aside), isShared)
       do {
         const some = rows.slice(done, done + ROWS_AT_ONCE)
         database.add(some, this.#today())
@@ -111,14 +125,42 @@ export class UsageRecorder implements AsyncDisposable {
         await setImmediate()
       } while (done < rows.length)
       const today = this.#today()
-      const limits = { days: this.#config.days, rows: MOST_ROWS - MOST_ROWS_OF_A_DAY }
-      if (this.#notedOn !== today) await database.prune(today, limits)
+      if (this.#notedOn !== today) await database.prune(today, this.#limits)
       this.#notedOn = today
       this.#log.recovery('usage-not-written', '')
+      await this.#share(database)
     } catch (error) {
       this.#counts.restore(rows.slice(done))
       throw error
     }
+  }
+
+  /** Sends the database of the hub what it lacks. What cannot be sent stays on the disk. */
+  async #share({ unshared }: UsageDatabase): Promise<void> {
+    if (this.#shared === undefined || unshared === undefined) return
+    this.#isUnshared = true
+    const today = this.#today()
+    try {
+      for (let batch = unshared.next(); batch !== undefined; batch = unshared.next()) {
+        await this.#shared.add(batch, today)
+        unshared.arrived()
+      }
+      if (this.#sharedOn !== today) {
+        await this.#shared.note(today)
+        await this.#shared.prune(today, this.#limits)
+      }
+      this.#sharedOn = today
+      this.#isUnshared = false
+      this.#log.recovery('usage-not-shared', '')
+    } catch (error) {
+      if (!(error instanceof SyncError) || isCorruption(error)) throw error
+      const { code, message } = error
+      this.#log.failure('error', 'usage-not-shared', { source: '', code, message })
+    }
+  }
+
+  get #limits(): UsageLimits {
+    return { days: this.#config.days, rows: MOST_ROWS - MOST_ROWS_OF_A_DAY }
   }
 
   #logMoved(aside: string): void {

@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { NONE, WHOLE } from '../../serve/views.ts'
 import { runOnDatabase } from '../../sync/store/objects/database.ts'
 import { dayBefore } from './usage-database.ts'
@@ -50,7 +50,8 @@ export function usageRowsIn(database: DatabaseSync, { from, to }: DaySpan, by: r
   return rows.map((row) => rowOf(row, by))
 }
 
-function rowOf(row: Readonly<Record<string, SQLOutputValue>>, by: readonly Dimension[]): UsageRow {
+/** The row of a result with these dimensions and the sums. */
+export function rowOf(row: Readonly<Record<string, unknown>>, by: readonly Dimension[]): UsageRow {
   const values = by.map((dimension) => [dimension, valueOf(dimension, String(row[dimension]))])
   const { lists, loads, reads } = row
   return { ...Object.fromEntries(values), lists: Number(lists), loads: Number(loads), reads: Number(reads) }
@@ -63,14 +64,22 @@ export function lastUseOfSkills(database: DatabaseSync, to: string): ReadonlyMap
   return new Map(rows.map((row) => [String(row['skill']), String(row['day'])]))
 }
 
-export function countedDaysIn(database: DatabaseSync, { from, to }: DaySpan): CountedDays {
+export function countedDaysIn(database: DatabaseSync, span: DaySpan): CountedDays {
   const rows = runOnDatabase('read the counts of use', () => database.prepare('SELECT day FROM counted_day').all())
-  const days = rows.map((row) => String(row['day'])).toSorted()
+  return countedDaysOf(
+    rows.map((row) => String(row['day'])),
+    span,
+  )
+}
+
+/** The same of the days that were counted, in any order. */
+export function countedDaysOf(counted: readonly string[], { from, to }: DaySpan): CountedDays {
+  const days = counted.toSorted()
   const [since = null] = days
   if (since === null) return { since, missing: 0 }
   const first = since > from ? since : from
-  const counted = days.filter((day) => day >= first && day <= to).length
-  return { since, missing: Math.max(0, daysFrom(first, to) - counted) }
+  const within = days.filter((day) => day >= first && day <= to).length
+  return { since, missing: Math.max(0, daysFrom(first, to) - within) }
 }
 
 /** The span of so many milliseconds up to a day, in whole days. */

@@ -37,7 +37,7 @@ export async function catalogView(view: View, name: string): Promise<PageBody> {
       <p class="lead">
         Every skill is pinned to a commit and has a digest. Clients connect to <code>${view.address}/mcp</code>;
         <a href="${up}connect">here is how</a>. What agents list of them is their
-        <a href="${up}budget">context budget</a>.
+        <a href="${up}budget">context budget</a>${useLink(view)}.
       </p>
       ${findForm(view, query)}
       <div id="found" data-live>
@@ -47,6 +47,11 @@ export async function catalogView(view: View, name: string): Promise<PageBody> {
         ${pagesOf(found, query, up)}
       </div>`,
   }
+}
+
+function useLink({ host, seesUse, up }: View): Html {
+  if (!seesUse || host.uses === undefined) return EMPTY_HTML
+  return html`, and here is their <a href="${up}usage">use by clients</a>`
 }
 
 const EXACT_ONLY = html`<p class="quiet small">The search index is not ready. These skills contain every word.</p>`

@@ -36,14 +36,34 @@ export interface PageHost {
   readonly compare: (from: number, to: number) => Promise<readonly SourceChange[] | undefined>
   /** The revision of a source that waits for approval. `undefined` if none does. Fetches it if it is not stored. */
   readonly pending: (source: string) => Promise<PendingRevision | undefined>
-  /** The use of each skill in the last 30 days, by `<source>/<path>`; absent if use is not counted. */
-  readonly uses?: (() => Promise<ReadonlyMap<string, SkillUses>>) | undefined
+  /** The use of skills in the last 30 days; absent if use is not counted. */
+  readonly uses?: (() => Promise<PageUses>) | undefined
+}
+
+/** The use of skills in a number of days up to today. */
+export interface PageUses {
+  readonly days: number
+  /** The first of these days, in UTC, as `2026-03-31`. */
+  readonly from: string
+  /** The first day that was counted; `null` if none was, or if the counts cannot be read now. */
+  readonly since: string | null
+  /** By `<source>/<path>`. */
+  readonly skills: ReadonlyMap<string, SkillUses>
+  readonly lists: readonly ListUses[]
 }
 
 /** The number of answers with the instructions of a skill, and with other files of it. */
 export interface SkillUses {
   readonly loads: number
   readonly reads: number
+  /** The last day of one of them. */
+  readonly last: string
+}
+
+/** The number of answers with a list of the skills of some packs; without packs, of all skills. */
+export interface ListUses {
+  readonly packs: readonly string[] | undefined
+  readonly lists: number
 }
 
 /** The state of one source. Times are ISO 8601, UTC. */
@@ -98,6 +118,7 @@ export type HubCode =
   | 'served-lost'
   | 'lock-unreadable'
   | 'lock-followed'
+  | 'lock-not-taken'
   | 'not-ready'
   | 'tokens-unreadable'
   | 'source-moved'

@@ -37,8 +37,9 @@ test('every key is honoured by this version or stands in the table of later ones
         (key === later.key || key.startsWith(`${later.key}.`) || key.startsWith(`${later.key}[]`)),
     )
 
-  // What `defaults` says of many sources, `publish` of a host, and `follow` of a hub, is what each source can say.
-  const shared = /^(?:defaults\[\]\.(?!match$)|publish\[\]\.(?:auth|ca|proxy)\b|follow\.(?:brakes|auth|ca|proxy)\b)/
+  // What `defaults` says of many sources, `publish` of a host, and `follow` of a hub and `lock` of a repository, is what each source can say.
+  const shared =
+    /^(?:defaults\[\]\.(?!match$)|publish\[\]\.(?:auth|ca|proxy)\b|follow\.(?:brakes|auth|ca|proxy)\b|lock\.from\.(?:auth|backend|ca|proxy|signed)\b)/
   const honoured = keys.filter((key) => !isLater(key) && !shared.test(key))
 
   expect(honoured.toSorted()).toEqual(HONOURED.toSorted())
@@ -158,7 +159,10 @@ const HONOURED = [
   'state',
   ...['', '.postgres', '.postgres.url'].map((key) => `store${key}`),
   ...['env', 'file', 'credential'].map((key) => `store.postgres.url.${key}`),
-  'lock',
+  ...['', '.every', '.from', '.from.git', '.from.ref', '.from.path', '.from.accept'].map((key) => `lock${key}`),
+  ...['', '.provider', '.secret', '.secret.env', '.secret.file', '.secret.credential'].map(
+    (key) => `lock.from.webhook${key}`,
+  ),
   'limits',
   ...['', '.bytes', '.files', '.segment_bytes', '.path_bytes', '.depth'].map((key) => `limits.repository${key}`),
   ...['', '.concurrency', '.concurrency_per_host'].map((key) => `limits.fetch${key}`),

@@ -3,6 +3,17 @@ import { alarmsOf } from '../../../src/daemon/http/hub-alarms.ts'
 import type { SourceStatus, Status } from '../../../src/daemon/status/status.ts'
 import { sourceId } from '../../sync/store/samples.ts'
 
+const REWRITTEN = {
+  url: 'https://git.example.com/config.git',
+  path: 'skills.lock',
+  condition: {
+    code: 'history-rewritten' as const,
+    message: 'it was rewritten',
+    mend: 'restore the branch',
+    since: '2026-06-15T12:00:00.000Z',
+  },
+}
+
 const WELL: Status = {
   version: '1',
   state: '/state',
@@ -46,6 +57,12 @@ test.each<[string, Partial<Status>, string, string]>([
     { lock: { file: '/l', use: 'follow', isThere: true, error: 'Cannot read it', followed: 0 } },
     'Cannot read it',
     'docs/troubleshooting.md',
+  ],
+  [
+    'lock-not-taken',
+    { lock: { file: '/l', use: 'follow', isThere: true, followed: 1, from: REWRITTEN } },
+    'it was rewritten',
+    'restore the branch; docs/troubleshooting.md explains lock-not-taken',
   ],
   [
     'not-ready',

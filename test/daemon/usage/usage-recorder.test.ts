@@ -146,6 +146,22 @@ test('a day has a bounded number of names, also over a restart', async () => {
   expect(rows.find(({ client }) => client === 'other')).toMatchObject({ loads: MOST_CLIENTS })
 })
 
+test('a published client keeps its row, however many names others invent, also over a restart', async () => {
+  await using place = await open()
+  for (const round of [1, 2]) {
+    await using usage = place.recorder()
+    for (let at = 0; at < 2 * MOST_CLIENTS; at += 1) usage.count(answered({ client: `${round} ${at}` }))
+    for (const client of ['claude-code', 'codex-mcp-client']) usage.count(answered({ client }))
+  }
+
+  const rows = place.rows(['client'])
+  expect(rows.filter(({ client }) => client === 'claude-code' || client === 'codex-mcp-client')).toMatchObject([
+    { loads: 2 },
+    { loads: 2 },
+  ])
+  expect(rows).toHaveLength(MOST_CLIENTS + 3)
+})
+
 test('a name is one line of at most 64 characters, and a client without one is unknown', async () => {
   await using place = await open()
   {
@@ -231,6 +247,19 @@ test('days beyond the limits are removed, the earliest first', async () => {
 
   await database.prune(TODAY, { days: 3, rows: 1 })
   expect(place.rows(['day']).map(({ day }) => day)).toEqual([TODAY])
+})
+
+test('a clock that is ahead for a moment removes no counts', async () => {
+  await using place = await open()
+  using database = UsageDatabase.open(place.path, place.clock.now(), () => {})
+  const row = { skill: 'fx/pdf', pack: '', client: 'one', principal: '', lists: 0, loads: 1, reads: 0 }
+  for (const day of ['2026-06-14', TODAY, '2031-01-01']) database.add([{ ...row, day }], day)
+
+  await database.prune('2031-01-01', { days: 400, rows: 100 })
+  database.add([{ ...row, day: '2026-06-16' }], '2026-06-16')
+  await database.prune('2026-06-16', { days: 400, rows: 100 })
+
+  expect(place.rows(['day']).map(({ day }) => day)).toEqual(['2026-06-14', TODAY, '2026-06-16'])
 })
 
 test('the days without counting are known, and the last use of a skill', async () => {

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { idsOf } from '../../../src/daemon/config/config.ts'
+import type { PageUses } from '../../../src/serve/page/page-data.ts'
 import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { barriersOn, Browser, noBrowser, picture, STYLE_RULES } from '../../support/process/browser.ts'
@@ -48,6 +49,18 @@ const FILES = {
   'broken/SKILL.md': '---\nname: [\n---\n',
 }
 
+/** The use of one skill. */
+function usesOf(skill: string): () => Promise<PageUses> {
+  const skills = new Map([[skill, { loads: 12_345, reads: 1, last: '2026-06-15' }]])
+  return async () => ({
+    days: 30,
+    from: '2026-05-17',
+    since: '2026-06-01',
+    skills,
+    lists: [{ packs: undefined, lists: 7 }],
+  })
+}
+
 /** Counts what the style sheet does not show. */
 const HIDDEN = `[...document.body.querySelectorAll('*')].filter((element) => !element.checkVisibility()).length`
 
@@ -66,7 +79,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     browser = await Browser.start()
     repository = await Repository.create()
     await repository.commit(FILES)
-    served = await serve(repository)
+    served = await serve(repository, { uses: usesOf('fx/release-notes') })
     await repository.commit({
       'release-notes/SKILL.md': FILES['release-notes/SKILL.md'].replace('Group by', 'Sort by'),
       'new/SKILL.md': '---\nname: new\ndescription: New\n---\n',
@@ -87,6 +100,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     skill: '/skills/fx/release-notes/',
     file: '/skills/fx/release-notes/scripts/log.sh',
     sources: '/sources',
+    usage: '/usage?by=last',
     changes: '/changes',
     difference: '/changes?from=1&to=2',
     problems: '/problems',
@@ -332,7 +346,13 @@ describe.skipIf(noBrowser !== undefined)(`how a hub in trouble looks${reason}`, 
       [`${ENDLESS}/SKILL.md`]: '---\nname: [\n---\n',
     })
     const source = ['update: review', "unlisted: ['secret']"]
-    troubled = await serve(repository, { id: LONG_ID, source, more: { [FAILING_ID]: empty }, mayFail: true })
+    troubled = await serve(repository, {
+      id: LONG_ID,
+      source,
+      more: { [FAILING_ID]: empty },
+      mayFail: true,
+      uses: usesOf(`${LONG_ID}/${LONG_PATH}`),
+    })
     const [id] = idsOf(troubled.config)
     await troubled.daemon.decide(id!, 'approve', { commit })
     await troubled.sync()
@@ -362,6 +382,7 @@ describe.skipIf(noBrowser !== undefined)(`how a hub in trouble looks${reason}`, 
     file: `${skill}${ENDLESS}.md`,
     text: `${skill}${ENDLESS}.md?as=text`,
     sources: '/sources',
+    usage: '/usage',
     changes: '/changes',
     difference: '/changes?from=0&to=1',
     'no-difference': '/changes?from=1&to=99',

@@ -12,13 +12,13 @@ import { configuredIn } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { lockUseText } from '../../status/lock-text.ts'
-import { lockFileOf } from '../../trust/lock-rules.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { withHubLook, withWriter } from '../daemon-client.ts'
 import { pullOneSource } from '../pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import type { SourceReader } from '../store-reader.ts'
+import { changedLockOf, LOCK_OPTION, withLockOption } from './lock-option.ts'
 import { linesOfPack, lockPacks } from './lock-packs.ts'
 import type { PackEnd } from './lock-packs.ts'
 import { linesOfProofs, writeLockProofs } from './lock-proofs.ts'
@@ -35,14 +35,15 @@ export const lock: Command = {
 `,
   examples: ['skillsyncd lock', 'skillsyncd lock --prune'],
   options: {
+    lock: LOCK_OPTION,
     prune: {
       type: 'boolean',
       help: 'remove entries of sources that are no longer configured, or that a followed hub has no more',
     },
   },
   async run(context) {
-    const config = await withHubLook(context, await configFor(context))
-    const file = lockFileOf(config)
+    const config = await withHubLook(context, withLockOption(context, await configFor(context)))
+    const file = changedLockOf(config)
     const before = await readLock(file)
     const missing = [...new Set(sourcesOf(context.operands, config))].filter((id) => before?.sources.has(id) !== true)
     const ends = missing.length === 0 ? [] : await entriesFor(missing, context, config)

@@ -19,7 +19,7 @@ import { isWaiting } from '../../pull/decide.ts'
 import { fullCommit, heldAtCommit } from '../../pull/rollback.ts'
 import { lockUseText } from '../../status/lock-text.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
-import { followedBy, lockFileOf } from '../../trust/lock-rules.ts'
+import { followedBy } from '../../trust/lock-rules.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { withHubLook } from '../daemon-client.ts'
@@ -29,6 +29,7 @@ import { pullOneSource } from '../pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../store-reader.ts'
 import type { SourceFailure, SourceReader } from '../store-reader.ts'
 import { commitNamed } from './commit-operand.ts'
+import { changedLockOf, LOCK_OPTION, withLockOption } from './lock-option.ts'
 import { linesOfPack, lockPacks } from './lock-packs.ts'
 import { linesOfProofs, writeLockProofs } from './lock-proofs.ts'
 import { lockReview } from './lock-review.ts'
@@ -52,11 +53,12 @@ export const update: Command = {
       value: 'COMMIT',
       help: 'the commit to lock, with exactly one SOURCE; the first digits are enough for a stored commit',
     },
+    lock: LOCK_OPTION,
     pr: { type: 'boolean', help: 'print the text of a pull request with the new lock, as Markdown' },
   },
   async run(context) {
-    const config = await withHubLook(context, await configFor(context))
-    const file = lockFileOf(config)
+    const config = await withHubLook(context, withLockOption(context, await configFor(context)))
+    const file = changedLockOf(config)
     const ids = [...new Set(sourcesOf(context.operands, config))]
     const precise = preciseOf(context)
     // An unreadable lock is reported before anything is fetched.

@@ -52,6 +52,7 @@ export type CheckName =
   | 'secret'
   | 'trust'
   | 'host'
+  | 'lock-origin'
   | 'database'
   | 'clock'
   | 'folder'

@@ -25,6 +25,7 @@ import { folderChecks } from './folder-checks.ts'
 import { hostChecks } from './host-checks.ts'
 import { linkChecks } from './link-checks.ts'
 import { listenChecks } from './listen-checks.ts'
+import { lockOriginChecks } from './lock-origin-checks.ts'
 import { programChecks } from './program-checks.ts'
 import { examine } from './run-checks.ts'
 import { secondOpinions } from './second-opinion.ts'
@@ -41,6 +42,7 @@ const GROUPS: readonly ((ground: Ground) => DoctorCheck[])[] = [
   credentialChecks,
   folderChecks,
   linkChecks,
+  lockOriginChecks,
   serviceChecks,
 ]
 

@@ -10,6 +10,7 @@ import { NO_DISABLED_SKILLS } from '../../../sync/decisions/disabled-skills.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { currentState } from '../../../sync/pull/generation-catalog.ts'
+import { readFollowedLock } from '../../../sync/store/followed-lock.ts'
 import { recordAt } from '../../../sync/store/source-records.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
@@ -39,6 +40,7 @@ import type { Paint } from '../colors.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { budgetStatusLines } from './budget-status.ts'
+import { lockLines } from './lock-lines.ts'
 import { channelLines, hubLines, publicationLines } from './publication-lines.ts'
 import { replicaLines } from './replica-lines.ts'
 import { blockOf } from './status-block.ts'
@@ -73,7 +75,7 @@ export const status: Command = {
       printLines(context, linesOf(sorted, { attention, ...linked }, lookOf(context, now)))
     }
     const published = [...(whole.publications ?? []), ...(whole.channels ?? [])]
-    const isUnpublished = published.some(needsOperator) || (whole.hub !== undefined && needsOperator(whole.hub))
+    const isUnpublished = [...published, whole.hub ?? {}, whole.lock?.from ?? {}].some(needsOperator)
     const areLost = whole.decisionsLost !== undefined || whole.servedLost.length > 0
     const needsPerson =
       attention.person > 0 || areLost || isUnpublished || diagnosticsAbout(ids, whole.problems).length > 0
@@ -159,6 +161,7 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
     lost,
     approvals: store?.decisions.approvals ?? NONE_APPROVED,
     lock,
+    followedLock: config.lockFrom === undefined ? {} : await readFollowedLock(config.state),
     notices:
       store === undefined
         ? []
@@ -203,7 +206,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
   return [
     head,
     `state ${now.state}`,
-    ...lockLines(now),
+    ...lockLines(now, look.now, look.paint),
     ...now.notices.map(({ message }) => look.paint('yellow', `! ${printableLine(message)}`)),
     ...(clients === undefined ? [] : [clients]),
     ...(now.http === undefined ? [] : tokenLines(now.http, look.now, look.paint)),
@@ -238,15 +241,6 @@ function absenceText(elsewhere: WriterElsewhere | undefined): string {
 function modeText({ locked, offline }: DaemonStatus): string {
   const switches = [locked ? '--locked' : '', offline ? '--offline' : ''].filter((text) => text !== '')
   return switches.length === 0 ? '' : ` with ${switches.join(' ')}`
-}
-
-/** A missing lock gets no line. A source that must follow it reports the problem itself. */
-function lockLines({ lock, sources }: Status): string[] {
-  if (lock === undefined || !lock.isThere) return []
-  const file = `lock ${printableLine(lock.file)}`
-  if (lock.error !== undefined) return [`${file}: cannot be read: ${printableLine(lock.error)}`]
-  const ignored = lock.use === 'ignore' ? ' (lock: ignore)' : ''
-  return [`${file}: followed by ${lock.followed} of ${countOf(sources.length, 'source')}${ignored}`]
 }
 
 function sourceLines({ sources, http }: Status, look: Look): string[] {

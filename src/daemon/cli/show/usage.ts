@@ -1,16 +1,21 @@
-import { existsSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '../../../base/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
 import { withHiddenEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
+import { printableLine } from '../../base/log-line.ts'
+import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
 import { durationOf } from '../../config/scalars.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
+import { readDatabaseUrl } from '../../replicas/open-shared.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
-import { dayOf, openUsageToRead, usagePathIn } from '../../usage/usage-database.ts'
-import { countedDaysIn, isDimension, lastUseOfSkills, spanUpTo, usageRowsIn } from '../../usage/usage-report.ts'
+import { LocalUsage } from '../../usage/local-usage.ts'
+import type { UsageReader } from '../../usage/local-usage.ts'
+import { SharedUsage } from '../../usage/shared-usage.ts'
+import { dayOf, usagePathIn } from '../../usage/usage-database.ts'
+import { isDimension, spanUpTo } from '../../usage/usage-report.ts'
 import type { CountedDays, DaySpan, Dimension, UsageRow } from '../../usage/usage-report.ts'
 import { printRows } from '../columns.ts'
 import { configFor, printJson } from '../command.ts'
@@ -57,7 +62,7 @@ export const usageCommand: Command = {
 }
 
 async function showRows(context: Context, config: Config, span: DaySpan, by: readonly Dimension[]): Promise<void> {
-  const { found: rows, counted } = readCounts(config, span, [], (database) => usageRowsIn(database, span, by))
+  const { found: rows, ...counted } = await readCounts(context, config, span, async (counts) => counts.rows(span, by))
   if (context.json) return printJson(context, { ...span, ...factsOf(config, counted), rows })
   const heads = [...by, 'lists', 'loads', 'reads']
   const cells = rows.map((row) => [...by.map((one) => cellOf(one, row)), ...numbersOf(row)])
@@ -70,7 +75,9 @@ function numbersOf({ lists, loads, reads }: UsageRow): readonly string[] {
 }
 
 async function showUnused(context: Context, config: Config, span: DaySpan): Promise<void> {
-  const { found: last, counted } = readCounts(config, span, new Map(), (database) => lastUseOfSkills(database, span.to))
+  const { found: last, ...counted } = await readCounts(context, config, span, async (counts) =>
+    counts.lastUses(span.to),
+  )
   const unused = (await readRows(config))
     .filter(isServed)
     .map((row) => unusedOf(row, last))
@@ -98,33 +105,52 @@ function isServed({ standing, disabled, pending }: SkillRow): boolean {
   return standing !== 'withheld' && !disabled && !pending
 }
 
-/** Reads from the database, and the days that it counted. Without a database, no day was counted, and `none` is found. */
-function readCounts<Found>(
-  { state }: Config,
-  span: DaySpan,
-  none: NoInfer<Found>,
-  find: (database: DatabaseSync) => Found,
-): { readonly found: Found; readonly counted: CountedDays } {
-  const path = usagePathIn(state)
-  if (!existsSync(path)) return { found: none, counted: { since: null, missing: 0 } }
-  using database = openUsageToRead(path)
-  return { found: find(database), counted: countedDaysIn(database, span) }
+/** The days that were counted, and if these are the counts of one process of several. */
+interface CountedBy extends CountedDays {
+  /** The reason why the counts of the others are missing; `undefined` if none are. */
+  readonly alone?: string
 }
 
+/** Reads the counts of all processes. If the database of a hub of several cannot be read, those of this one. */
+async function readCounts<Found>(
+  { environment, redactor }: Context,
+  config: Config,
+  span: DaySpan,
+  find: (counts: UsageReader) => Promise<Found>,
+): Promise<CountedBy & { readonly found: Found }> {
+  const ofOne = new LocalUsage(usagePathIn(config.state))
+  const read = async (counts: UsageReader): Promise<CountedDays & { readonly found: Found }> => ({
+    found: await find(counts),
+    ...(await counts.countedDays(span)),
+  })
+  if (config.postgres === undefined) return read(ofOne)
+  try {
+    const url = await readDatabaseUrl(config.postgres.url, environment, redactor)
+    const { PostgresDatabase } = await import('../../../sync/store/postgres/postgres-database.ts')
+    await using database = PostgresDatabase.at({ url, times: TIMES, connections: 1 })
+    return await read(new SharedUsage({ database, open: async () => {} }))
+  } catch (error) {
+    if (!(error instanceof SyncError || error instanceof OperatorError)) throw error
+    return { ...(await read(ofOne)), alone: error.message }
+  }
+}
+
+const TIMES = { connectMs: 5_000, statementMs: 30_000 }
+
 /** The facts without which the counts mislead. */
-function factsOf(config: Config, { since, missing }: CountedDays): object {
+function factsOf(config: Config, { since, missing, alone }: CountedBy): object {
   return {
     counting: config.usage !== undefined,
     countingSince: since,
     daysWithoutCounting: missing,
-    ofOneProcess: config.postgres !== undefined,
+    ofOneProcess: alone !== undefined,
   }
 }
 
 function explain(
   { streams, quiet }: Context,
   config: Config,
-  { since, missing }: CountedDays,
+  { since, missing, alone }: CountedBy,
   span: DaySpan,
   first: readonly string[],
 ): void {
@@ -135,9 +161,7 @@ function explain(
     ...(since === null ? ['no day was counted yet: a daemon, or skillsyncd mcp, counts from its start'] : []),
     ...(since !== null && since > span.from ? [`counting began on ${since}, later than ${span.from}`] : []),
     ...(missing > 0 ? [`no process counted on ${countOf(missing, 'day')} of this time`] : []),
-    ...(config.postgres === undefined
-      ? []
-      : ['these are the counts of one process of the hub: run the command at each']),
+    ...(alone === undefined ? [] : [`these are the counts of one process of the hub: ${printableLine(alone)}`]),
   ]
   streams.stderr.write(notes.map((note) => `${note}\n`).join(''))
 }

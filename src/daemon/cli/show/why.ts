@@ -1,5 +1,6 @@
 import { CHANNEL_REF, FOLDER_REF, LISTING_REF } from '../../../sync/model/revision.ts'
 import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
+import { readFollowedLock } from '../../../sync/store/followed-lock.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { printableLine } from '../../base/log-line.ts'
@@ -10,6 +11,7 @@ import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { decisionTexts, disabledText, pendingText, stateText } from '../../status/decision-text.ts'
+import { lockOriginStatusOf, lockOriginText } from '../../status/lock-origin-status.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { provenanceOf } from '../../status/provenance.ts'
 import type { LockSide, LockedAs, Provenance } from '../../status/provenance.ts'
@@ -61,7 +63,8 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
     standing: standingIn(lock, config, source, decision),
     entry: lock?.sources.get(source.id),
   }
-  return await provenanceOf(
+  const origin = config.lockFrom && lockOriginStatusOf(config.lockFrom, await readFollowedLock(config.state))
+  const provenance = await provenanceOf(
     {
       source,
       snapshot,
@@ -75,6 +78,7 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
     side,
     store,
   )
+  return { ...provenance, ...(origin && { lockOrigin: origin }) }
 }
 
 function linesOf(told: Provenance): string[] {
@@ -92,6 +96,7 @@ function linesOf(told: Provenance): string[] {
     ...(told.disabled ? [`  ! ${printableLine(disabledText(source, path, told.disabledBy))}`] : []),
     ...(told.pending ? [`  ! ${printableLine(pendingText(source, path))}`] : []),
     `  lock    ${lockText(told.lock)}`,
+    ...lockOriginTexts(told.lockOrigin).map((text) => `  lock    ${printableLine(text)}`),
     ...signersTexts(told.signers).map((text) => `  signed  ${printableLine(text)}`),
     ...(rebuiltFrom === undefined
       ? []
@@ -174,6 +179,18 @@ function lockText(lock: LockedAs): string {
     default:
       return lock satisfies never
   }
+}
+
+/** The commit of the lock in force, if it is followed from a repository. */
+function lockOriginTexts(origin: Provenance['lockOrigin']): string[] {
+  if (origin === undefined) return []
+  const { condition } = origin
+  return [
+    `is ${lockOriginText(origin)}`,
+    ...(condition === undefined
+      ? []
+      : [`is not moved since ${condition.since}: ${condition.code}: ${condition.message}`]),
+  ]
 }
 
 const UNFOLLOWED: Partial<Record<LockStanding['state'], string>> = {

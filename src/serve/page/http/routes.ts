@@ -30,6 +30,7 @@ import { fileView, skillView } from '../skill/skill-view.ts'
 import { troubleBanner, troubleCount } from '../source-trouble.ts'
 import { sourcesView } from '../sources-view.ts'
 import { upFrom } from '../urls.ts'
+import { usageView } from '../usage/usage-view.ts'
 import type { View } from '../view.ts'
 import { IssuerLogin } from './issuer-login.ts'
 import type { IssuerLoginParts } from './issuer-login.ts'
@@ -203,7 +204,14 @@ export function pagesOf(title: string): Readonly<Record<string, Draw>> {
     '/problems': ofEverything(problemsView),
     '/connect': connectView,
     '/budget': budgetView,
+    '/usage': usageOrNot,
   }
+}
+
+/** The use of skills is only for readers that the operator has admitted to everything. */
+async function usageOrNot(view: View): Promise<PageBody> {
+  const { host, seesUse } = view
+  return seesUse && host.uses !== undefined ? usageView(view, await host.uses()) : notFound(view)
 }
 
 async function changesOrPending(view: View): Promise<PageBody> {

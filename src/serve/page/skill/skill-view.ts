@@ -60,10 +60,11 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
 }
 
 /** A reader of some packs must not learn how clients outside of them use a skill, nor a reader that was not admitted. */
-async function recentUse(entry: CatalogSkill, { host, seesUse }: View): Promise<Html> {
+async function recentUse(entry: CatalogSkill, { host, seesUse, up }: View): Promise<Html> {
   if (!seesUse || host.uses === undefined) return EMPTY_HTML
-  const { loads, reads } = (await host.uses()).get(pathIdOf(entry)) ?? { loads: 0, reads: 0 }
-  return html`<span>Last 30 days: ${countOf(loads, 'load')}, ${countOf(reads, 'read')}</span>`
+  const { loads, reads } = (await host.uses()).skills.get(pathIdOf(entry)) ?? { loads: 0, reads: 0 }
+  const text = `Last 30 days: ${countOf(loads, 'load')}, ${countOf(reads, 'read')}`
+  return html`<a href="${up}usage">${text}</a>`
 }
 
 /** The words of the author, as a note: they are no finding of skillsyncd. */

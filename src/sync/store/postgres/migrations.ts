@@ -1,3 +1,5 @@
+import { COUNTS_OF_USE } from './usage-schema.ts'
+
 // The schema, in the order in which it came to be. A text that a version has shipped never changes: a later one is added.
 
 const OBJECTS_AND_HEAD = `
@@ -164,4 +166,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { text: OBJECTS_AND_HEAD, compatible: 1 },
   { text: TEXTS_THAT_ALL_CHANGE, compatible: 1 },
   { text: CONFIGURATIONS, compatible: 1 },
+  { text: COUNTS_OF_USE, compatible: 1 },
 ]

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../../src/base/json-value.ts'
+import type { PageUses } from '../../../../src/serve/page/page-data.ts'
 import { Readables } from '../../../../src/serve/page/render-file.ts'
 import { skillView } from '../../../../src/serve/page/skill/skill-view.ts'
 import type { View } from '../../../../src/serve/page/view.ts'
@@ -22,6 +23,9 @@ describe('the page of a skill of a repository at a git host', () => {
   })
 
   /** The page, as if the source had this address. */
+  const skills = new Map([['fx/pdf', { loads: 3, reads: 1, last: '2026-06-15' }]])
+  const uses = async (): Promise<PageUses> => ({ days: 30, from: '2026-05-17', since: null, skills, lists: [] })
+
   async function drawn(url: string, isWhole: boolean, metadata: JsonObject = {}, seesUse = false): Promise<string> {
     const { registry, serving, page } = served.daemon
     const { catalog } = registry
@@ -31,7 +35,7 @@ describe('the page of a skill of a repository at a git host', () => {
       seesPending: false,
       seesUse,
       packs: [],
-      host: { ...page.host, isTokenRequired: false, uses: async () => new Map([['fx/pdf', { loads: 3, reads: 1 }]]) },
+      host: { ...page.host, isTokenRequired: false, uses },
       up: '../../../',
       address: served.http.url,
       hasInstaller: false,
