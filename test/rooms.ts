@@ -245,6 +245,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'daemon/agents': [],
   'sync/store/skills': ['base', 'sync/skill-md', 'sync/model', 'sync/store/files', 'sync/store/objects'],
+  'sync/survey/kept': ['base', 'sync/skill-md', 'sync/model'],
   'sync/survey': [
     'base',
     'base/text',
@@ -257,6 +258,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/lint/markdown',
     'sync/upstream/port',
     'sync/store/skills',
+    'sync/survey/kept',
   ],
   'sync/lint': [
     'base',
@@ -339,6 +341,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/git',
     'sync/upstream/channel',
   ],
+  'sync/pull/fallback': ['base', 'sync/skill-md', 'sync/model', 'sync/decisions', 'sync/store/objects'],
   'sync/pull': [
     'base',
     'sync/skill-md',
@@ -349,9 +352,11 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/git/objects',
     'sync/store/objects',
     'sync/store/skills',
+    'sync/survey/kept',
     'sync/survey',
     'sync/upstream/git/second-opinion',
     'sync/store',
+    'sync/pull/fallback',
   ],
   'daemon/config': [
     'base',
@@ -585,6 +590,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/store',
     'sync/upstream/channel',
     'sync/upstream/open',
+    'sync/pull/fallback',
     'sync/pull',
     'daemon/config',
     'daemon/replicas',
@@ -682,6 +688,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/http/routes',
     'daemon/base',
     'sync/store',
+    'sync/pull/fallback',
     'sync/pull',
     'daemon/config',
     'daemon/replicas',

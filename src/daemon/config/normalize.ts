@@ -282,12 +282,13 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     names,
     nested,
     strict,
+    on_broken: onBroken,
     lfs,
     policy,
   } = entry
   const hiddenUnicode = policy?.['hidden-unicode'] ?? 'deceptive'
   const marketplace = entry.mcp === undefined && entry.marketplace === true
-  const taken = { root, include, exclude, unlisted, names, nested, strict, lfs }
+  const taken = { root, include, exclude, unlisted, names, nested, strict, onBroken, lfs }
   const selection = { ...taken, hiddenUnicode, contract, docs, marketplace }
   const following = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
   if (path !== undefined) {

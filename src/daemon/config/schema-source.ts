@@ -252,6 +252,12 @@ const SELECTION = {
     .boolean()
     .default(false)
     .describe('Refuse a whole commit that contains an invalid skill; the earlier one is still served.'),
+  on_broken: z
+    .enum(['withhold', 'keep'])
+    .default('withhold')
+    .describe(
+      'A skill that a new commit breaks, for instance by an invalid frontmatter: withhold it, or keep its earlier version until it is mended.',
+    ),
   lfs: z
     .enum(['leave-out', 'withhold', 'pointers'])
     .default('leave-out')

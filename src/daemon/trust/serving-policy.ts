@@ -1,8 +1,8 @@
 import { UNDECIDED, type SourceDecision } from '../../sync/decisions/decisions.ts'
 import { isLocked } from '../../sync/decisions/lock.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
-import { proofOf } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import { proveAgain } from '../../sync/pull/check-signers.ts'
 import type { Admission } from '../../sync/pull/load-generation.ts'
 import type { Config } from '../config/config.ts'
 import { bindingIn, followedBy, lockRead, NotLocked } from './lock-rules.ts'
@@ -72,7 +72,7 @@ async function refusalBy(
       const at = `${snapshot.revision.commit} of "${snapshot.source}"`
       return new NotLocked(`Cannot serve ${at}: it is not what the lock has`)
     }
-    await proverOf(configured)?.(proofOf(snapshot), snapshot.revision, 'again')
+    await proveAgain(snapshot, proverOf(configured))
     return undefined
   } catch (error) {
     if (error instanceof SyncError) return error

@@ -7,6 +7,7 @@ import type { Generation } from '../model/generation.ts'
 import { renamedFolders } from '../model/serving-paths.ts'
 import { folderUrisAbove, uriOf } from '../model/skill-uri.ts'
 import type { Skill } from '../model/skill.ts'
+import { originOfSkill } from '../model/snapshot.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { isTakenByAll, isYaml } from '../skill-md/entry-faults.ts'
@@ -185,14 +186,15 @@ function inNameOrder({ files, folders }: OpenFolder): FolderChildren {
 
 /** The inputs of an entry in addition to the skill. */
 interface Around {
-  readonly snapshot: Pick<Snapshot, 'source' | 'proof'>
+  readonly snapshot: Pick<Snapshot, 'source' | 'revision' | 'proof' | 'keptFrom'>
   readonly renamed: ReadonlyMap<string, string>
   readonly isAlone: boolean
 }
 
 /** `undefined` if a required field is missing; a served skill has all of them. */
 export function catalogEntryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): CatalogSkill | undefined {
-  const { source, proof } = snapshot
+  const { source } = snapshot
+  const { proof } = originOfSkill(snapshot, skill)
   const { name, description, frontmatter, digest, servedPath } = skill
   if (name === undefined || description === undefined || frontmatter === undefined) return undefined
   if (digest === undefined || servedPath === undefined) return undefined

@@ -113,10 +113,13 @@ function isPublished({ form }: Snapshot): boolean {
   return form === undefined
 }
 
-/** A withheld skill is published with the reason, and without files: none is served. */
+/**
+ * A withheld skill is published with the reason, and without files: none is served. An earlier version is published with
+ * the finding that names its commit: followers take its files from the channel.
+ */
 function asPublished(skill: Skill): Skill {
-  const { contract: _contract, ...rest } = skill
-  if (skill.standing !== 'withheld') return skill.contract === undefined ? skill : rest
+  const { contract, kept, ...rest } = skill
+  if (skill.standing !== 'withheld') return contract === undefined && kept === undefined ? skill : rest
   return { ...rest, files: [], size: 0, digest: undefined }
 }
 

@@ -142,6 +142,8 @@ export interface Selection {
   readonly nested: 'as-skills' | 'as-files'
   /** Refuses a whole commit with an invalid skill, instead of withholding that skill. */
   readonly strict: boolean
+  /** The treatment of a skill whose version in a new commit is broken: keep the earlier version, or withhold it. */
+  readonly onBroken: 'keep' | 'withhold'
   /** The treatment of a skill that has a Git LFS pointer instead of a file. */
   readonly lfs: 'leave-out' | 'withhold' | 'pointers'
   /** The treatment of a skill with invisible characters. */

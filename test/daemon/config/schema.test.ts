@@ -91,6 +91,7 @@ const HONOURED = [
     'ref.prereleases',
     'update',
     'nested',
+    'on_broken',
     'contract',
     'marketplace',
     'backend',
