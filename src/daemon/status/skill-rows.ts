@@ -56,7 +56,7 @@ export interface SkillRow {
   readonly name: string | undefined
   readonly description: string | undefined
   readonly standing: Standing
-  /** The author's statements about its life, from `metadata` in its frontmatter. Absent if there are none. */
+  /** The statements about its life, by `metadata` in its frontmatter and by the operator. Absent if there are none. */
   readonly lifecycle?: Lifecycle
   /** The ids of the packs that it belongs to. */
   readonly packs: readonly string[]
@@ -209,7 +209,7 @@ interface RowFacts {
 
 function rowOf(skill: Skill, { source, revision, id, decided }: RowFacts): SkillRow {
   const { path, name, description, standing, digest, size, contract, findings, servedPath } = skill
-  const lifecycle = lifecycleOf(skill.frontmatter)
+  const lifecycle = lifecycleOf(skill)
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
   return {
     source,

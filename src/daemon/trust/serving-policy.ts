@@ -1,3 +1,4 @@
+import type { LifecycleRules } from '../../sync/catalog/operator-lifecycle.ts'
 import { UNDECIDED, type SourceDecision } from '../../sync/decisions/decisions.ts'
 import { isLocked } from '../../sync/decisions/lock.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
@@ -23,7 +24,13 @@ export function admissionOf(config: Config): Admission {
       return (await refusalBy(demandedLock(await lock, config, snapshot), config, snapshot, decision)) === undefined
     },
     reviewed: new Set(reviewed.map(({ source }) => source.id)),
+    lifecycles: lifecyclesIn(config),
   }
+}
+
+/** The statements of the operator about skills, by source. */
+export function lifecyclesIn({ sources }: Pick<Config, 'sources'>): LifecycleRules {
+  return new Map(sources.flatMap(({ source: { id, lifecycle } }) => (lifecycle === undefined ? [] : [[id, lifecycle]])))
 }
 
 /**

@@ -66,16 +66,20 @@ export function* buildingCatalog(
   const builder = new CatalogBuilder()
   for (const snapshot of snapshots) yield* builder.adding(snapshot, disabled.get(snapshot.source))
   const built = yield* builder.building()
-  return { ...headOf(generation, disabled), snapshots, ...built }
+  return { ...headOf(generation, snapshots, disabled), snapshots, ...built }
 }
 
 /** The identity of a catalog, known before it is built. */
-export function headOf(generation: Generation, disabled: Disabled): Pick<Catalog, 'generation' | 'digest' | 'sources'> {
-  const digest = createHash('sha256').update(
-    JSON.stringify(
-      generation.sources.map(({ source, snapshot }) => [source, snapshot, ...(disabled.get(source) ?? [])]),
-    ),
+export function headOf(
+  generation: Generation,
+  snapshots: readonly Snapshot[],
+  disabled: Disabled,
+): Pick<Catalog, 'generation' | 'digest' | 'sources'> {
+  const lifecycles = snapshots.flatMap(({ source, lifecycles: rules }) =>
+    rules === undefined ? [] : [[source, rules]],
   )
+  const identity = generation.sources.map(({ source, snapshot }) => [source, snapshot, ...(disabled.get(source) ?? [])])
+  const digest = createHash('sha256').update(JSON.stringify([...identity, ...lifecycles]))
   const sources = generation.sources.map(({ source }) => [source, ...(disabled.get(source) ?? [])] as const)
   return { generation: generation.number, digest: digest.digest('hex'), sources }
 }

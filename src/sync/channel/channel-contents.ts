@@ -115,11 +115,12 @@ function isPublished({ form }: Snapshot): boolean {
 
 /**
  * A withheld skill is published with the reason, and without files: none is served. An earlier version is published with
- * the finding that names its commit: followers take its files from the channel.
+ * the finding that names its commit: followers take its files from the channel. What the operator says about skills stays
+ * here.
  */
 function asPublished(skill: Skill): Skill {
-  const { contract, kept, ...rest } = skill
-  if (skill.standing !== 'withheld') return contract === undefined && kept === undefined ? skill : rest
+  const { contract, kept, lifecycle, ...rest } = skill
+  if (skill.standing !== 'withheld') return [contract, kept, lifecycle].every((one) => one === undefined) ? skill : rest
   return { ...rest, files: [], size: 0, digest: undefined }
 }
 

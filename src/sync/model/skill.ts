@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import type { Contract } from '../skill-md/contract/contract.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
+import type { LifecycleEdit } from '../skill-md/lifecycle.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { Docs } from './docs-folder.ts'
 import type { ObjectId } from './revision.ts'
@@ -35,6 +36,8 @@ export interface Skill {
   readonly upstream?: UpstreamNames
   /** Present for an earlier version that the source keeps in place of a broken one. */
   readonly kept?: KeptVersion
+  /** The statements of the operator about its lifecycle. Only a skill of a catalog has them, and no stored one. */
+  readonly lifecycle?: LifecycleEdit
   readonly findings: readonly SkillDiagnostic[]
 }
 

@@ -49,6 +49,8 @@ export interface Snapshot {
    * empty.
    */
   readonly rebuiltFrom?: SourceId
+  /** Digest of the operator's rules about the lifecycle of its skills. Only a snapshot of a catalog has it. */
+  readonly lifecycles?: string
   /** The revisions of the skills with `kept`, sorted by commit. Absent without such skills. */
   readonly keptFrom?: readonly KeptRevision[]
 }

@@ -101,7 +101,7 @@ function fieldText(skill: Skill | undefined, field: string): string | undefined 
 }
 
 function lifecycleNotes(before: Skill | undefined, after: Skill): SkillNote[] {
-  const [was, is] = [before, after].map((skill) => lifecycleLines(lifecycleOf(skill?.frontmatter)))
+  const [was, is] = [before, after].map((skill) => lifecycleLines(lifecycleOf(skill)))
   const isDeprecation = (line: string): boolean => line.startsWith('deprecated')
   return [
     ...(is ?? []).filter((line) => !was?.includes(line)).map((line) => note(isDeprecation(line), 'declares', line)),

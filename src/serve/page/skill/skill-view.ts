@@ -68,15 +68,15 @@ async function recentUse(entry: CatalogSkill, { host, seesUse }: View): Promise<
   return html`<span>Last 30 days: ${countOf(loads, 'load')}, ${countOf(reads, 'read')}</span>`
 }
 
-/** The words of the author, as a note: they are no finding of skillsyncd. */
-function deprecationNote({ frontmatter }: CatalogSkill): Html {
-  const text = deprecationText(lifecycleOf(frontmatter))
+/** The words of the author or the operator, as a note: they are no finding of skillsyncd. */
+function deprecationNote({ skill }: CatalogSkill): Html {
+  const text = deprecationText(lifecycleOf(skill))
   return text === undefined ? EMPTY_HTML : html`<p class="note">${isolateText(text)}</p>`
 }
 
-/** The owner and the dependencies that the author declares. */
-function lifecycleTerms({ frontmatter }: CatalogSkill): Html {
-  const { owner, dependsOn, replacedBy } = lifecycleOf(frontmatter)
+/** The owner and the dependencies that the author declares, or the operator. */
+function lifecycleTerms({ skill }: CatalogSkill): Html {
+  const { owner, dependsOn, replacedBy } = lifecycleOf(skill)
   const terms = [
     ['Owner', owner],
     ['Depends on', dependsOn?.join(', ')],
