@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { lockEntryOf } from '../../../src/sync/decisions/lock.ts'
+import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Signers } from '../../../src/sync/model/signers.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'
 import { NotSigned } from '../../../src/sync/model/sync-error.ts'
@@ -168,6 +169,21 @@ test('a skill of the commit that has the name of a broken one gets its URI', asy
   expect(skillAt(scene.current!.snapshot, 'b')).toMatchObject({ standing: 'served', servedPath: 'pdf' })
 })
 
+test('a skill that comes later with the name of an earlier version gets its URI, although the folder of that did not change', async () => {
+  await using scene = await Scene.open()
+  for (const text of [skillText('pdf'), BROKEN]) {
+    scene.upstream.files = { 'a/SKILL.md': text }
+    await scene.updated(KEEP)
+  }
+  expect(skillAt(scene.current!.snapshot, 'a')).toMatchObject({ servedPath: 'pdf', kept: expect.anything() })
+  scene.upstream.files = { 'a/SKILL.md': BROKEN, 'b/SKILL.md': skillText('pdf', '', 'other') }
+
+  await scene.updated(KEEP)
+
+  expect(skillAt(scene.current!.snapshot, 'a')).toMatchObject({ standing: 'withheld' })
+  expect(skillAt(scene.current!.snapshot, 'b')).toMatchObject({ standing: 'served', servedPath: 'pdf' })
+})
+
 test('an earlier version is judged by the present rules', async () => {
   await using scene = await after(SPOILED)
 
@@ -272,13 +288,18 @@ describe('a lock', () => {
     expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found', message } })
   })
 
-  test('with another digest of an earlier version is refused', async () => {
-    await using other = await after(SPOILED)
+  test('that names a commit with another good version of the skill is refused', async () => {
+    await using other = await Scene.open()
+    const commits: ObjectId[] = []
+    for (const files of [{ ...GOOD, 'pdf/ref.md': 'older' }, GOOD, SPOILED]) {
+      other.upstream.files = files
+      commits.push((await other.updated(KEEP)).revision.commit)
+    }
     await using scene = await lockedBy(other)
     const entry = scene.orders.locked!
-    const { from, ...pdf } = entry.skills.get('pdf')!
-    const later = { ...pdf, from: { ...from!, commit: entry.revision.commit } }
-    scene.orders = { ...scene.orders, locked: { ...entry, skills: new Map([...entry.skills, ['pdf', later]]) } }
+    const pdf = entry.skills.get('pdf')!
+    const older = { ...pdf, from: { ...pdf.from!, commit: commits[0]! } }
+    scene.orders = { ...scene.orders, locked: { ...entry, skills: new Map([...entry.skills, ['pdf', older]]) } }
 
     const outcome = await scene.pull(KEEP)
 

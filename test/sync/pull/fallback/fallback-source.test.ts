@@ -47,6 +47,22 @@ describe('a locked commit that is gone', () => {
     expect(isLocked(lost.entry, snapshot)).toBe(true)
   })
 
+  test('is rebuilt with the earlier versions that the lock has, as what they are', async () => {
+    await using lost = await Lost.open()
+    const { entry, scene } = lost
+    const from = { ref: 'refs/heads/main', commit: objectId('7'.repeat(40)) }
+    const skills = new Map([...entry.skills].map(([path, one]) => [path, { ...one, from }]))
+    const locked = { ...entry, selection: { ...entry.selection, onBroken: 'keep' as const }, skills }
+    scene.orders = { ...scene.orders, locked }
+
+    const { snapshot } = await scene.updated({ onBroken: 'keep' }, lost.io)
+
+    const [pdf] = snapshot.skills
+    expect(pdf).toMatchObject({ kept: { commit: from.commit, since: entry.revision.commit } })
+    expect(pdf?.findings).toEqual([expect.objectContaining({ rule: 'kept-version' })])
+    expect(lockEntryOf(sourceWith({ onBroken: 'keep' }), snapshot).skills).toEqual(skills)
+  })
+
   test('is not asked for again once it was rebuilt, nor after its source was gone for a while', async () => {
     await using lost = await Lost.open()
     await lost.scene.updated({}, lost.io)
