@@ -17,6 +17,7 @@ export default mergeConfig(
         'test/sync/upstream/archive/unpack.law.test.ts',
         'test/sync/upstream/git/second-opinion/second-opinion.test.ts',
         'test/sync/survey/survey.law.test.ts',
+        'test/sync/pull/last-good.law.test.ts',
         'test/sync/folder.law.test.ts',
       ],
       // A process of its own for each of hundreds of kills.

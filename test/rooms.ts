@@ -247,6 +247,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'daemon/agents': [],
   'sync/store/skills': ['base', 'sync/skill-md', 'sync/model', 'sync/store/files', 'sync/store/objects'],
+  'sync/survey/kept': ['base', 'sync/skill-md', 'sync/model'],
   'sync/survey': [
     'base',
     'base/text',
@@ -259,6 +260,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/lint/markdown',
     'sync/upstream/port',
     'sync/store/skills',
+    'sync/survey/kept',
   ],
   'sync/lint': [
     'base',
@@ -341,6 +343,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/git',
     'sync/upstream/channel',
   ],
+  'sync/pull/fallback': ['base', 'sync/skill-md', 'sync/model', 'sync/decisions', 'sync/store/objects'],
   'sync/pull': [
     'base',
     'sync/skill-md',
@@ -351,9 +354,11 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/git/objects',
     'sync/store/objects',
     'sync/store/skills',
+    'sync/survey/kept',
     'sync/survey',
     'sync/upstream/git/second-opinion',
     'sync/store',
+    'sync/pull/fallback',
   ],
   'daemon/config': [
     'base',
@@ -588,6 +593,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/store',
     'sync/upstream/channel',
     'sync/upstream/open',
+    'sync/pull/fallback',
     'sync/pull',
     'daemon/config',
     'daemon/replicas',
@@ -699,6 +705,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/http/routes',
     'daemon/base',
     'sync/store',
+    'sync/pull/fallback',
     'sync/pull',
     'daemon/config',
     'daemon/replicas',

@@ -1,5 +1,5 @@
 import type { SourceId } from '../sync/model/source-id.ts'
-import type { Fallback } from '../sync/pull/fallback-source.ts'
+import type { Fallback } from '../sync/pull/fallback/fallback-source.ts'
 import type { Publisher } from '../sync/pull/publisher.ts'
 import { FolderFollower } from './agent-folders/folder-follower.ts'
 import { foldersIn, idsOf } from './config/config.ts'

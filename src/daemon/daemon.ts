@@ -55,7 +55,7 @@ import { isNew, upgradeDiagnostics, remember, unlessUnreadable } from './status/
 import type { UpgradeDiagnostic } from './status/upgrade-notices.ts'
 import { KnownLock } from './trust/known-lock.ts'
 import { expectLock, lockRead } from './trust/lock-rules.ts'
-import { admissionOf } from './trust/serving-policy.ts'
+import { admissionOf, lifecyclesIn } from './trust/serving-policy.ts'
 
 /**
  * The only writer of a state folder. It pulls each source on its schedule and swaps the catalog. It serves the stored
@@ -218,7 +218,8 @@ export class Daemon implements AsyncDisposable {
 
   /** Opens the log in which client sessions outlive this process: in the shared store, or else in the state folder. */
   openSessions(): SessionLog & AsyncDisposable {
-    return this.#reloadState.sessions ?? new SessionJournal(this.#loaded)
+    const lifecycles = lifecyclesIn(this.config)
+    return this.#reloadState.sessions ?? new SessionJournal({ ...this.#loaded, lifecycles })
   }
 
   /**

@@ -125,6 +125,8 @@ function sourceFaults(source: unknown, path: KeyPath): Fault[] {
   const isServer = Object.hasOwn(source, 'mcp')
   if (isServer && source['unverifiable'] === 'serve' && source['approval'] !== 'none')
     faults.push({ path: [...path, 'unverifiable'], message: UNAPPROVABLE })
+  if (source['strict'] === true && source['on_broken'] === 'keep')
+    faults.push({ path: [...path, 'on_broken'], message: 'is "keep" beside `strict: true`, which refuses the commit' })
   const strays = places.length === 1 ? strayFaults(source, path) : []
   return [...faults, ...timeFaults(source, path), ...strays, ...hostlessFaults(source, path)]
 }
@@ -162,6 +164,7 @@ const STRAYS: readonly Stray[] = [
       webhook: 'a folder is watched, and a server is listened to',
       backend: 'it chooses the git client',
       fallback: 'only a repository can lose commits',
+      on_broken: 'only a repository has the commit of an earlier version',
     },
   },
   {

@@ -4,7 +4,16 @@ import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive.ts'
 import type { BudgetTerms } from '../../sync/budget/context-budget.ts'
 import type { PackSelection, Pack } from '../../sync/catalog/pack.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
-import type { Brakes, Budgets, ChannelSource, McpPlace, McpSource, Schedule, Source } from '../../sync/model/source.ts'
+import type {
+  Brakes,
+  Budgets,
+  ChannelSource,
+  LifecycleRule,
+  McpPlace,
+  McpSource,
+  Schedule,
+  Source,
+} from '../../sync/model/source.ts'
 import { followedLockFile } from '../../sync/store/followed-lock.ts'
 import type { ProxyChoice, HostAuth, CredentialHelper, FixedAccess, ProgramValue, SecretReference } from './auth.ts'
 import { TOKEN_USERNAME } from './auth.ts'
@@ -305,14 +314,17 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     names,
     nested,
     strict,
+    on_broken: onBroken,
     lfs,
     policy,
   } = entry
   const hiddenUnicode = policy?.['hidden-unicode'] ?? 'deceptive'
   const marketplace = entry.mcp === undefined && entry.marketplace === true
-  const taken = { root, include, exclude, unlisted, names, nested, strict, lfs }
+  const taken = { root, include, exclude, unlisted, names, nested, strict, onBroken, lfs }
   const selection = { ...taken, hiddenUnicode, contract, docs, marketplace }
-  const following = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
+  const lifecycle = entry.lifecycle?.map(lifecycleRuleOf)
+  const moves = { ref: askedOf(entry), update, brakes: brakesOf(entry), schedule: scheduleOf(entry) }
+  const following = { ...moves, ...(lifecycle !== undefined && { lifecycle }) }
   if (path !== undefined) {
     const folder = absolute(path)
     return { kind: 'directory', id, url: pathToFileURL(folder).href, path: folder, links, ...following, ...selection }
@@ -322,6 +334,22 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
   // The rules between keys refuse a source without an address before this point.
   if (url === undefined) throw new TypeError('A source without an address was let through')
   return { kind: 'git', id, url, backend: entry.backend ?? 'auto', ...following, ...selection }
+}
+
+function lifecycleRuleOf({
+  include,
+  deprecated,
+  replaced_by: replacedBy,
+  owner,
+  depends_on: dependsOn,
+}: NonNullable<SourceEntry['lifecycle']>[number]): LifecycleRule {
+  const edit = {
+    ...(deprecated !== undefined && { deprecated }),
+    ...(replacedBy !== undefined && { replacedBy }),
+    ...(owner !== undefined && { owner }),
+    ...(dependsOn !== undefined && { dependsOn }),
+  }
+  return { include, edit }
 }
 
 function channelSourceOf(

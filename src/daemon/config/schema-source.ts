@@ -3,6 +3,8 @@ import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
 import { isVersionRange } from '../../sync/model/tag-range.ts'
 import { HIDDEN_POLICIES } from '../../sync/skill-md/hidden-unicode.ts'
+import { isReplacement } from '../../sync/skill-md/lifecycle.ts'
+import { isSkillName } from '../../sync/skill-md/skill-name.ts'
 import {
   bytes,
   count,
@@ -253,6 +255,12 @@ const SELECTION = {
     .boolean()
     .default(false)
     .describe('Refuse a whole commit that contains an invalid skill; the earlier one is still served.'),
+  on_broken: z
+    .enum(['withhold', 'keep'])
+    .default('withhold')
+    .describe(
+      'A skill that a new commit breaks, for instance by an invalid frontmatter: withhold it, or keep its earlier version until it is mended.',
+    ),
   lfs: z
     .enum(['leave-out', 'withhold', 'pointers'])
     .default('leave-out')
@@ -276,6 +284,26 @@ const SELECTION = {
     .describe('Archives of each skill to offer to clients of older revisions.'),
 }
 
+const LIFECYCLE = z
+  .strictObject({
+    include: globs().min(1).describe('Globs over skill paths: the entry is about the skills that match one of these.'),
+    deprecated: z
+      .union([z.boolean(), line(300)], { error: 'must be true, false, or the reason as text' })
+      .optional()
+      .describe('The reason why the skill is deprecated, or true without one; false takes back that of the author.'),
+    replaced_by: line(512)
+      .refine(isReplacement, 'must be the name of a skill, or a skill:// URI')
+      .optional()
+      .describe('The name of the skill to use instead, or its skill:// URI.'),
+    owner: line(200).optional().describe('The person or team to ask about the skill.'),
+    depends_on: z
+      .array(line(64).refine(isSkillName, 'must be the name of a skill'))
+      .max(64)
+      .optional()
+      .describe('The names of the skills that it needs, in place of those that the author names.'),
+  })
+  .refine((entry) => Object.keys(entry).length > 1, { error: 'says nothing: it has only `include`' })
+
 const FOLLOWING = {
   enabled: z.boolean().default(true).describe('false: the source is neither polled nor served. Default: true.'),
   required: z
@@ -289,6 +317,13 @@ const FOLLOWING = {
     .default('auto')
     .describe(
       'Follow the ref; move only when the lock moves; or wait for `skillsyncd approve`, also for the first commit. If the lock has the source, only the lock moves it: see `lock`.',
+    ),
+  lifecycle: z
+    .array(LIFECYCLE)
+    .max(1000)
+    .optional()
+    .describe(
+      'Statements of yours about skills, which replace those of their authors. Of several entries about a skill, the last one with a key counts.',
     ),
   webhook: WEBHOOK.optional().describe('Accept notifications of the git host at /hooks/<id>.'),
   fallback: id()

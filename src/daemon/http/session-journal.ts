@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { sessionsAfter } from '../../serve/http/mcp/session-store.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from '../../serve/http/mcp/session-store.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
+import type { LifecycleRules } from '../../sync/catalog/operator-lifecycle.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { pastCatalog } from '../../sync/pull/generation-catalog.ts'
 import { Journal, readJournal } from '../../sync/store/files/journal.ts'
@@ -14,6 +15,8 @@ interface Parts {
   readonly store: Store
   readonly clock: Clock
   readonly log: Log
+  /** The statements of the operator about skills. */
+  readonly lifecycles?: LifecycleRules
 }
 
 /**
@@ -59,7 +62,8 @@ export class SessionJournal implements SessionLog, AsyncDisposable {
 
   async catalogOf({ generation, digest, sources }: Mark): Promise<Catalog | undefined> {
     try {
-      const catalog = await pastCatalog(this.#parts.store, generation, sources)
+      const { store, lifecycles } = this.#parts
+      const catalog = await pastCatalog(store, { number: generation, sources, lifecycles })
       return catalog?.digest === digest ? catalog : undefined
     } catch (error) {
       // It counts as collected: its sessions are notified of everything.

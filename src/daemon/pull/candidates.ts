@@ -1,5 +1,6 @@
 import PQueue from 'p-queue'
 import { UNDECIDED } from '../../sync/decisions/decisions.ts'
+import type { LockEntry } from '../../sync/decisions/lock.ts'
 import type { ObjectId, Revision } from '../../sync/model/revision.ts'
 import { isSameRevision } from '../../sync/model/revision.ts'
 import type { Snapshot, Current } from '../../sync/model/snapshot.ts'
@@ -20,6 +21,7 @@ import type { HostNames } from '../credentials/host-names.ts'
 import { Keyring } from '../credentials/keyring.ts'
 import { hostOf, type HostBackoff } from '../schedule/host-backoff.ts'
 import { throttleUpstream, step } from '../schedule/throttled-upstream.ts'
+import { lockRead } from '../trust/lock-rules.ts'
 import type { CollectionTimes } from './collection-times.ts'
 import { cleanError, newPullContext } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
@@ -86,11 +88,18 @@ export class Candidates {
       if (current !== undefined && this.#isSame(current.snapshot, source, revision)) return current
       using use = this.#parts.collections.begin()
       use.stored()
-      const snapshot = await fetchSnapshot({ ...one, revision, upstream })
+      const orders = { ...one.orders, former: await this.#formerOf(source) }
+      const snapshot = await fetchSnapshot({ ...one, orders, revision, upstream })
       const held = { source: source.id, snapshot: await this.#parts.store.snapshots.keep(snapshot, signal) }
       this.#recent.set(held.snapshot, this.#parts.clock.monotonicMs())
       return { held, snapshot }
     })
+  }
+
+  /** The lock entry that a new one would replace. A job without state has nothing else to keep skills from. */
+  async #formerOf(source: Source): Promise<LockEntry | undefined> {
+    const read = source.onBroken === 'keep' ? await lockRead(this.#config) : undefined
+    return read instanceof SyncError ? undefined : read?.sources.get(source.id)
   }
 
   #isSame(snapshot: Snapshot, source: Source, revision: Revision): boolean {

@@ -1,5 +1,6 @@
 import type { Mark } from '../../serve/http/mcp/session-store.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
+import type { LifecycleRules } from '../../sync/catalog/operator-lifecycle.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { pastCatalog } from '../../sync/pull/generation-catalog.ts'
 import type { PastStore } from '../../sync/pull/generation-catalog.ts'
@@ -8,13 +9,24 @@ import type { SharedStore } from '../../sync/store/postgres/shared-store.ts'
 import { SnapshotStore } from '../../sync/store/snapshots.ts'
 import type { Store } from '../../sync/store/store.ts'
 
+/** The stores that have earlier generations. */
+export interface MarkedParts {
+  readonly store: Store
+  readonly shared: SharedStore
+  /** The statements of the operator about skills. */
+  readonly lifecycles?: LifecycleRules
+}
+
 /**
  * Returns the catalog of a mark: from this process' own store, which has the newest generations, or else from the shared
  * one. `undefined` if neither has it, or if the database is away.
  */
-export async function markedCatalog(store: Store, shared: SharedStore, mark: Mark): Promise<Catalog | undefined> {
-  const own = await catalogIn(async () => store, mark)
-  return own ?? (await catalogIn(async () => sharedPast(store, shared), mark))
+export async function markedCatalog(
+  { store, shared, lifecycles }: MarkedParts,
+  mark: Mark,
+): Promise<Catalog | undefined> {
+  const own = await catalogIn(async () => store, mark, lifecycles)
+  return own ?? (await catalogIn(async () => sharedPast(store, shared), mark, lifecycles))
 }
 
 /** The shared generations, with the decisions that this process knows. */
@@ -27,9 +39,10 @@ async function sharedPast({ folder, decisions }: Store, shared: SharedStore): Pr
 async function catalogIn(
   open: () => Promise<PastStore>,
   { generation, digest, sources }: Mark,
+  lifecycles: LifecycleRules | undefined,
 ): Promise<Catalog | undefined> {
   try {
-    const catalog = await pastCatalog(await open(), generation, sources)
+    const catalog = await pastCatalog(await open(), { number: generation, sources, lifecycles })
     return catalog?.digest === digest ? catalog : undefined
   } catch (error) {
     // It counts as collected: its sessions are notified of everything.

@@ -13,17 +13,14 @@ import type {
 } from '../../serve/http/mcp/session-store.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { unlessSyncError } from '../../sync/model/sync-error.ts'
-import type { SharedStore } from '../../sync/store/postgres/shared-store.ts'
-import type { Store } from '../../sync/store/store.ts'
 import type { Log } from '../base/log.ts'
 import { markedCatalog } from './marked-catalog.ts'
+import type { MarkedParts } from './marked-catalog.ts'
 import { SessionLookups } from './session-lookups.ts'
 import { SessionRows } from './session-rows.ts'
 import { SessionWrites } from './session-writes.ts'
 
-interface Parts {
-  readonly store: Store
-  readonly shared: SharedStore
+interface Parts extends MarkedParts {
   readonly clock: Clock
   readonly log: Log
   /** An owner has so long to release a session that another process asks for, in milliseconds. */
@@ -104,7 +101,7 @@ export class SharedSessionLog implements SessionLog, SessionsElsewhere, AsyncDis
   }
 
   async catalogOf(mark: Mark): Promise<Catalog | undefined> {
-    return markedCatalog(this.#parts.store, this.#parts.shared, mark)
+    return markedCatalog(this.#parts, mark)
   }
 
   async find(key: string): Promise<FoundSession | 'unknown' | undefined> {

@@ -1,5 +1,5 @@
 import type { SourceDecision } from '../../sync/decisions/decisions.ts'
-import type { Standing } from '../../sync/model/skill.ts'
+import type { KeptVersion, Standing } from '../../sync/model/skill.ts'
 import type { DisabledBy } from './status.ts'
 
 /** The operator's decisions about a source, one sentence each, with the command that reverts it. */
@@ -49,6 +49,11 @@ export function pendingText(source: string, path: string): string {
 export function stateText({ standing, disabled, pending }: State): string {
   if (disabled) return standing === 'served' ? 'disabled' : `${standing}, disabled`
   return pending ? 'waits for approval' : standing
+}
+
+/** The commits of an earlier version that is served. */
+export function keptText({ commit, since }: KeptVersion): string {
+  return `the version of commit ${commit}, because commit ${since} broke the skill`
 }
 
 interface State {

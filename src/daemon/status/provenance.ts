@@ -6,7 +6,8 @@ import { UNDECIDED, type SourceDecision } from '../../sync/decisions/decisions.t
 import type { LockEntry } from '../../sync/decisions/lock.ts'
 import { askedText, type Revision } from '../../sync/model/revision.ts'
 import type { Signers } from '../../sync/model/signers.ts'
-import type { Skill, Standing } from '../../sync/model/skill.ts'
+import type { KeptVersion, Skill, Standing } from '../../sync/model/skill.ts'
+import { originOfSkill } from '../../sync/model/snapshot.ts'
 import type { HubSource, PublishedBy, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
@@ -50,7 +51,10 @@ export interface Provenance {
   readonly lock: LockedAs
   /** The repository that the lock is followed from, if it is. */
   readonly lockOrigin?: LockOriginStatus
+  /** The signers of the commit that the skill is from. */
   readonly signers: Signers | undefined
+  /** Present for an earlier version that is served because a later commit broke the skill. */
+  readonly kept?: KeptVersion
   /** For a skill of the channel of another hub: the log entry that names it, and its source there. */
   readonly published?: { readonly log: string; readonly entry?: PublishedBy['entry']; readonly source: HubSource }
   /** The source from which the skill was restored by its locked digest, because the commit was gone. */
@@ -110,7 +114,7 @@ export interface LockSide {
 /** Collects the known facts about one skill. */
 export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store: Store): Promise<Provenance> {
   const { source, snapshot, skill, uri, disabled, disabledBy, pending, verified } = asked
-  const { revision, proof } = snapshot
+  const { revision } = snapshot
   const { path, name, standing, digest, findings } = skill
   return {
     source: source.id,
@@ -132,7 +136,8 @@ export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store
     ...(verified !== undefined && { verified }),
     ...publishedOf(source, snapshot, skill),
     lock: lockedAs(skill, lock),
-    signers: proof.signers,
+    signers: originOfSkill(snapshot, skill).proof.signers,
+    ...(skill.kept !== undefined && { kept: skill.kept }),
     rebuiltFrom: snapshot.rebuiltFrom,
     since: standing === 'withheld' || disabled || pending ? undefined : await sinceWhen(asked, store),
     findings,

@@ -4,6 +4,7 @@ import { holdReasonOf } from '../../sync/model/outcome.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'
 import type { Moved } from '../../sync/model/skill-delta.ts'
+import type { Skill } from '../../sync/model/skill.ts'
 import { tallyOf } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
@@ -140,6 +141,7 @@ export class PullReport {
         const { seen, clean, noted, tools, withheld, links } = tallyOf(outcome.snapshot.skills)
         const { ref, commit } = outcome.revision
         const from = outcome.from?.commit
+        const kept = outcome.snapshot.skills.filter((skill) => skill.kept !== undefined)
         if (outcome.rewritten === true) this.#log.warn('history-rewritten', { source: source.id, ref, from, commit })
         this.#log.info('source-updated', {
           ...common,
@@ -154,6 +156,7 @@ export class PullReport {
           ...(links > 0 && { links }),
           moved: movedText(outcome.moved),
         })
+        if (kept.length > 0) this.#log.warn('skills-kept', { source: source.id, commit, ...keptNames(kept) })
         return
       }
       default:
@@ -248,3 +251,11 @@ const REMEMBERED_FOR_MS = 3_600_000
 const SHARED_FOR_MS = 60_000
 /** A host can send an address of any length; no real one is longer. */
 const MOST_ADDRESS = 2_000
+
+/** The number of earlier versions that are served, and the first of them. */
+function keptNames(kept: readonly Skill[]): { readonly skills: number; readonly first: string } {
+  const first = kept.slice(0, MOST_KEPT_NAMED).map(({ path }) => path)
+  return { skills: kept.length, first: first.join(', ') }
+}
+
+const MOST_KEPT_NAMED = 8

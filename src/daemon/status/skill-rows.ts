@@ -12,7 +12,8 @@ import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import type { Marketplace } from '../../sync/marketplace/marketplace.ts'
 import { uriOf } from '../../sync/model/skill-uri.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import type { Skill, Standing } from '../../sync/model/skill.ts'
+import type { KeptVersion, Skill, Standing } from '../../sync/model/skill.ts'
+import { originOfSkill } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { currentCatalog } from '../../sync/pull/generation-catalog.ts'
 import type { Contract } from '../../sync/skill-md/contract/contract.ts'
@@ -55,14 +56,17 @@ export interface SkillRow {
   readonly name: string | undefined
   readonly description: string | undefined
   readonly standing: Standing
-  /** The author's statements about its life, from `metadata` in its frontmatter. Absent if there are none. */
+  /** The statements about its life, by `metadata` in its frontmatter and by the operator. Absent if there are none. */
   readonly lifecycle?: Lifecycle
   /** The ids of the packs that it belongs to. */
   readonly packs: readonly string[]
   /** The plugins of the marketplace in its repository that it belongs to: the first of them; absent if there are none. */
   readonly plugins?: readonly string[]
+  /** The commit that it is from, and its ref: for an earlier version, that of the version. */
   readonly commit: string
   readonly ref: string
+  /** Present for an earlier version that is served because a later commit broke the skill. */
+  readonly kept?: KeptVersion
   /** The digest of its content, as `docs/protocol.md` defines it. */
   readonly digest: string | undefined
   readonly size: number
@@ -146,7 +150,7 @@ function rowsOf(
   config: Config,
   { ids, places, kept }: Known,
 ): { readonly row: SkillRow; readonly skill: Skill }[] {
-  const { source, revision, skills } = snapshot
+  const { source, skills } = snapshot
   const configured = configuredIn(config, source)
   const disabled = disabledIn(snapshot, decisions.disabled)
   const pending = new Set(pendingPaths(configured.source, snapshot, decisions.approvals))
@@ -163,7 +167,12 @@ function rowsOf(
     const verified = verifiedOf(skill, kept.get(source))
     const plugins = pluginsOf(skill.path)
     const row = {
-      ...rowOf(skill, { source, revision, id: ids.get(skill), decided: { ...decided, packs: own } }),
+      ...rowOf(skill, {
+        source,
+        ...originOfSkill(snapshot, skill),
+        id: ids.get(skill),
+        decided: { ...decided, packs: own },
+      }),
       ...places.get(skill),
       ...(plugins !== undefined && { plugins }),
       ...(verified !== undefined && { verified }),
@@ -200,7 +209,7 @@ interface RowFacts {
 
 function rowOf(skill: Skill, { source, revision, id, decided }: RowFacts): SkillRow {
   const { path, name, description, standing, digest, size, contract, findings, servedPath } = skill
-  const lifecycle = lifecycleOf(skill.frontmatter)
+  const lifecycle = lifecycleOf(skill)
   const isServed = (standing === 'served' || standing === 'unlisted') && servedPath !== undefined
   return {
     source,
@@ -213,6 +222,7 @@ function rowOf(skill: Skill, { source, revision, id, decided }: RowFacts): Skill
     standing,
     commit: revision.commit,
     ref: revision.ref,
+    ...(skill.kept !== undefined && { kept: skill.kept }),
     digest,
     size,
     files: skill.files.map((file) => ({

@@ -1,8 +1,9 @@
+import type { LifecycleRules } from '../../sync/catalog/operator-lifecycle.ts'
 import { UNDECIDED, type SourceDecision } from '../../sync/decisions/decisions.ts'
 import { isLocked } from '../../sync/decisions/lock.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
-import { proofOf } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import { proveAgain } from '../../sync/pull/check-signers.ts'
 import type { Admission } from '../../sync/pull/load-generation.ts'
 import type { Config } from '../config/config.ts'
 import { bindingIn, followedBy, lockRead, NotLocked } from './lock-rules.ts'
@@ -23,7 +24,13 @@ export function admissionOf(config: Config): Admission {
       return (await refusalBy(demandedLock(await lock, config, snapshot), config, snapshot, decision)) === undefined
     },
     reviewed: new Set(reviewed.map(({ source }) => source.id)),
+    lifecycles: lifecyclesIn(config),
   }
+}
+
+/** The statements of the operator about skills, by source. */
+export function lifecyclesIn({ sources }: Pick<Config, 'sources'>): LifecycleRules {
+  return new Map(sources.flatMap(({ source: { id, lifecycle } }) => (lifecycle === undefined ? [] : [[id, lifecycle]])))
 }
 
 /**
@@ -72,7 +79,7 @@ async function refusalBy(
       const at = `${snapshot.revision.commit} of "${snapshot.source}"`
       return new NotLocked(`Cannot serve ${at}: it is not what the lock has`)
     }
-    await proverOf(configured)?.(proofOf(snapshot), snapshot.revision, 'again')
+    await proveAgain(snapshot, proverOf(configured))
     return undefined
   } catch (error) {
     if (error instanceof SyncError) return error

@@ -187,7 +187,8 @@ function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, view: View
       ${moment === undefined ? EMPTY_HTML : html`<span>${contentMoment(moment, host.now())}</span>`}
       ${snapshot === undefined ? EMPTY_HTML : html`<span>${commitText(snapshot, view)}</span>`}
       <span>${countOf(skill.files.length, 'file')}, ${sizeText(skill.size)}</span>
-      ${lifecycleOf(entry.frontmatter).deprecated === undefined ? EMPTY_HTML : html`<span class="warn">deprecated</span>`}
+      ${lifecycleOf(skill).deprecated === undefined ? EMPTY_HTML : html`<span class="warn">deprecated</span>`}
+      ${skill.kept === undefined ? EMPTY_HTML : html`<span class="warn">earlier version</span>`}
       ${skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(skill.findings.length, 'note')}</span>`}
     </div>
     ${placesOf(entry, catalog, up)}

@@ -76,13 +76,13 @@ const OF_NEIGHBOURS: ReadonlySet<string> = new Set(['name-clash', 'nested-skill'
  */
 function* digesting(snapshots: readonly Snapshot[]): Steps<string> {
   const hash = createHash('sha256')
-  for (const { source, url, revision, tree, skills, form, isPrivate, proof, rebuiltFrom } of snapshots) {
+  for (const { source, url, revision, tree, skills, form, isPrivate, proof, rebuiltFrom, keptFrom } of snapshots) {
     hash.update(`${JSON.stringify([source, url, revision, tree]).slice(0, -1)},[`)
     for (const [index, { files: _files, ...said }] of skills.entries()) {
       hash.update(`${index === 0 ? '' : ','}${JSON.stringify(said)}`)
       yield
     }
-    hash.update(`],${JSON.stringify([form, isPrivate, proof, rebuiltFrom]).slice(1)}`)
+    hash.update(`],${JSON.stringify([form, isPrivate, proof, rebuiltFrom, ...(keptFrom ?? [])]).slice(1)}`)
   }
   return hash.digest('hex')
 }

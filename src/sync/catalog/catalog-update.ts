@@ -20,7 +20,7 @@ export function* catalogAfter(
   snapshots: readonly Snapshot[],
   disabled: Disabled = NONE_DISABLED,
 ): Steps<Catalog> {
-  const head = headOf(generation, disabled)
+  const head = headOf(generation, snapshots, disabled)
   const replaced = isSameChoice(before, head) ? replacedIn(before, snapshots) : undefined
   if (replaced === undefined) return yield* buildingCatalog(generation, snapshots, disabled)
   return { ...head, snapshots, ...withReplaced(before, replaced) }

@@ -7,6 +7,7 @@ import type { Generation } from '../model/generation.ts'
 import { renamedFolders } from '../model/serving-paths.ts'
 import { folderUrisAbove, uriOf } from '../model/skill-uri.ts'
 import type { Skill } from '../model/skill.ts'
+import { originOfSkill } from '../model/snapshot.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { isTakenByAll, isYaml } from '../skill-md/entry-faults.ts'
@@ -65,16 +66,20 @@ export function* buildingCatalog(
   const builder = new CatalogBuilder()
   for (const snapshot of snapshots) yield* builder.adding(snapshot, disabled.get(snapshot.source))
   const built = yield* builder.building()
-  return { ...headOf(generation, disabled), snapshots, ...built }
+  return { ...headOf(generation, snapshots, disabled), snapshots, ...built }
 }
 
 /** The identity of a catalog, known before it is built. */
-export function headOf(generation: Generation, disabled: Disabled): Pick<Catalog, 'generation' | 'digest' | 'sources'> {
-  const digest = createHash('sha256').update(
-    JSON.stringify(
-      generation.sources.map(({ source, snapshot }) => [source, snapshot, ...(disabled.get(source) ?? [])]),
-    ),
+export function headOf(
+  generation: Generation,
+  snapshots: readonly Snapshot[],
+  disabled: Disabled,
+): Pick<Catalog, 'generation' | 'digest' | 'sources'> {
+  const lifecycles = snapshots.flatMap(({ source, lifecycles: rules }) =>
+    rules === undefined ? [] : [[source, rules]],
   )
+  const identity = generation.sources.map(({ source, snapshot }) => [source, snapshot, ...(disabled.get(source) ?? [])])
+  const digest = createHash('sha256').update(JSON.stringify([...identity, ...lifecycles]))
   const sources = generation.sources.map(({ source }) => [source, ...(disabled.get(source) ?? [])] as const)
   return { generation: generation.number, digest: digest.digest('hex'), sources }
 }
@@ -185,14 +190,15 @@ function inNameOrder({ files, folders }: OpenFolder): FolderChildren {
 
 /** The inputs of an entry in addition to the skill. */
 interface Around {
-  readonly snapshot: Pick<Snapshot, 'source' | 'proof'>
+  readonly snapshot: Pick<Snapshot, 'source' | 'revision' | 'proof' | 'keptFrom'>
   readonly renamed: ReadonlyMap<string, string>
   readonly isAlone: boolean
 }
 
 /** `undefined` if a required field is missing; a served skill has all of them. */
 export function catalogEntryOf(skill: Skill, { snapshot, renamed, isAlone }: Around): CatalogSkill | undefined {
-  const { source, proof } = snapshot
+  const { source } = snapshot
+  const { proof } = originOfSkill(snapshot, skill)
   const { name, description, frontmatter, digest, servedPath } = skill
   if (name === undefined || description === undefined || frontmatter === undefined) return undefined
   if (digest === undefined || servedPath === undefined) return undefined

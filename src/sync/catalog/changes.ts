@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Steps } from '../../base/cooperative.ts'
 import { MadeBetween } from '../../base/incremental.ts'
 import type { CatalogFile, CatalogSkill } from './catalog-entry.ts'
@@ -105,6 +106,7 @@ function* offeringSame(before: Catalog, after: Catalog): Steps<boolean> {
     was.every(({ id, source, skill }, index) => {
       const other = is[index]
       if (id !== other?.id || source !== other.source || skill.digest !== other.skill.digest) return false
+      if (!isDeepStrictEqual(skill.lifecycle, other.skill.lifecycle)) return false
       // Other limits can make the frontmatter readable.
       return (skill.frontmatter === undefined) === (other.skill.frontmatter === undefined)
     })
@@ -151,7 +153,7 @@ function* listingSame(before: readonly CatalogSkill[], after: readonly CatalogSk
 
 /**
  * True if `resources/list` has the same data for both (the URI, name, description and size of SKILL.md), and
- * `skills/list` has both or neither.
+ * `skills/list` has both or neither, with the same statements of the operator.
  */
 function isListedAlike(a: CatalogSkill, b: CatalogSkill): boolean {
   if (a === b) return true
@@ -160,6 +162,7 @@ function isListedAlike(a: CatalogSkill, b: CatalogSkill): boolean {
     a.name === b.name &&
     a.description === b.description &&
     a.isEnumerable === b.isEnumerable &&
+    isDeepStrictEqual(a.skill.lifecycle, b.skill.lifecycle) &&
     documentSizeOf(a) === documentSizeOf(b)
   )
 }

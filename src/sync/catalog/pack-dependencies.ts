@@ -66,6 +66,6 @@ interface Placed {
 }
 
 /** The names that a skill depends on, by its metadata and by its contract. */
-function dependenciesOf({ frontmatter, contract }: Pick<Skill, 'frontmatter' | 'contract'>): readonly string[] {
-  return [...new Set([...(lifecycleOf(frontmatter).dependsOn ?? []), ...(contract?.dependsOn ?? [])])]
+function dependenciesOf(skill: Pick<Skill, 'frontmatter' | 'lifecycle' | 'contract'>): readonly string[] {
+  return [...new Set([...(lifecycleOf(skill).dependsOn ?? []), ...(skill.contract?.dependsOn ?? [])])]
 }

@@ -182,7 +182,7 @@ function saidOf(source: SourceId, skill: Skill): Pick<Offered, 'name' | 'descrip
   // Other findings, of links or files, may come before it.
   const finding = skill.findings.find(({ rule }) => rule === 'frontmatter-invalid') ?? skill.findings[0]
   const { name = folderNameOf({ source, skill }), description = `It has no description: ${finding?.message}` } = skill
-  const listed = listedDescription(withoutHidden(description), lifecycleOf(skill.frontmatter))
+  const listed = listedDescription(withoutHidden(description), lifecycleOf(skill))
   return { name: withoutHidden(name), description: listed }
 }
 

@@ -113,10 +113,14 @@ function isPublished({ form }: Snapshot): boolean {
   return form === undefined
 }
 
-/** A withheld skill is published with the reason, and without files: none is served. */
+/**
+ * A withheld skill is published with the reason, and without files: none is served. An earlier version is published with
+ * the finding that names its commit: followers take its files from the channel. What the operator says about skills stays
+ * here.
+ */
 function asPublished(skill: Skill): Skill {
-  const { contract: _contract, ...rest } = skill
-  if (skill.standing !== 'withheld') return skill.contract === undefined ? skill : rest
+  const { contract, kept, lifecycle, ...rest } = skill
+  if (skill.standing !== 'withheld') return [contract, kept, lifecycle].every((one) => one === undefined) ? skill : rest
   return { ...rest, files: [], size: 0, digest: undefined }
 }
 

@@ -50,14 +50,19 @@ export interface LockEntry {
 
 export type LockedSelection = Pick<
   Source,
-  'include' | 'exclude' | 'unlisted' | 'names' | 'nested' | 'lfs' | 'hiddenUnicode' | 'contract' | 'docs'
+  'include' | 'exclude' | 'unlisted' | 'names' | 'nested' | 'onBroken' | 'lfs' | 'hiddenUnicode' | 'contract' | 'docs'
 >
 
 export interface LockedSkill {
   readonly name: string
   readonly digest: string
+  /** The revision that it is from, if that is not the locked one: its version there is broken. */
+  readonly from?: LockedOrigin
   readonly rest: JsonObject
 }
+
+/** The revision of a skill, with the ref as it was resolved. */
+export type LockedOrigin = Pick<Revision, 'ref' | 'commit' | 'tag'>
 
 /** The locked state of one pack: its choices, and the skills that they yield. */
 export interface LockedPack {
@@ -76,7 +81,7 @@ export interface LockedPack {
 
 /** Makes the lock entry of a source from its snapshot. Keeps unknown fields of the earlier entry. */
 export function lockEntryOf(source: Source, snapshot: Snapshot, earlier?: LockEntry): LockEntry {
-  const skills = lockedSkills(snapshot.skills, earlier)
+  const skills = lockedSkills(snapshot, earlier)
   const { url, ref, root } = source
   return {
     url,
@@ -94,19 +99,29 @@ export function lockEntryOf(source: Source, snapshot: Snapshot, earlier?: LockEn
 }
 
 function selectionOf(source: Source): LockedSelection {
-  const { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract, docs } = source
-  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, contract, docs }
+  const { include, exclude, unlisted, names, nested, onBroken, lfs, hiddenUnicode, contract, docs } = source
+  return { include, exclude, unlisted, names, nested, onBroken, lfs, hiddenUnicode, contract, docs }
 }
 
 /** The skills that a lock contains: those with a digest that are `isLockable`. */
-function lockedSkills(skills: readonly Skill[], earlier: LockEntry | undefined): ReadonlyMap<string, LockedSkill> {
+function lockedSkills(
+  { skills, keptFrom = [] }: Pick<Snapshot, 'skills' | 'keptFrom'>,
+  earlier: LockEntry | undefined,
+): ReadonlyMap<string, LockedSkill> {
+  const origins = new Map(keptFrom.map(({ revision }) => [revision.commit, originOf(revision)]))
   const locked = new Map<string, LockedSkill>()
   for (const skill of skills) {
-    const { path, name, digest } = skill
+    const { path, name, digest, kept } = skill
     if (!isLockable(skill) || digest === undefined) continue
-    locked.set(path, { name: name ?? '', digest, rest: earlier?.skills.get(path)?.rest ?? {} })
+    const from = kept && origins.get(kept.commit)
+    const rest = earlier?.skills.get(path)?.rest ?? {}
+    locked.set(path, { name: name ?? '', digest, ...(from !== undefined && { from }), rest })
   }
   return locked
+}
+
+function originOf({ ref, commit, tag }: Revision): LockedOrigin {
+  return { ref, commit, ...(tag !== undefined && { tag }) }
 }
 
 const SET_DOMAIN = 'skillsyncd set v1\0'
@@ -171,7 +186,7 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   return differing.map((message) => ({ source: source.id, message }))
 }
 
-const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'nested', 'contract'] as const
+const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'nested', 'onBroken', 'contract'] as const
 
 /**
  * True if only the default changed: it was `note` when the lock was written, and is stricter now. A skill that it
@@ -205,9 +220,20 @@ export function skillChanges(
   })
 }
 
+/** The paths of skills that one side has as earlier versions, and the side before it has as well, but not as such. */
+export function newlyKept(
+  before: ReadonlyMap<string, Pick<LockedSkill, 'from'>>,
+  after: ReadonlyMap<string, Pick<LockedSkill, 'from'>>,
+): string[] {
+  return [...after].flatMap(([path, { from }]) => {
+    const was = before.get(path)
+    return from !== undefined && was !== undefined && was.from === undefined ? [path] : []
+  })
+}
+
 /** The skills of a snapshot that a lock would contain. */
 export function skillsToLock(snapshot: Snapshot): ReadonlyMap<string, LockedSkill> {
-  return lockedSkills(snapshot.skills, undefined)
+  return lockedSkills(snapshot, undefined)
 }
 
 /** The change of the docs from one side to another; `undefined` if there is none. */
@@ -241,5 +267,5 @@ export function asLocked(entry: LockEntry, snapshot: Snapshot): Snapshot | undef
 }
 
 function isSetOf(skills: readonly Skill[], { digest }: LockEntry): boolean {
-  return setDigestOf(lockedSkills(skills, undefined)) === digest
+  return setDigestOf(lockedSkills({ skills }, undefined)) === digest
 }

@@ -59,7 +59,7 @@ export function namedDeclarationOf(skill: Authored): Declaration | undefined {
   if (typeof id !== 'string') return undefined
   return {
     id,
-    dependsOn: lifecycleOf(skill.frontmatter).dependsOn ?? [],
+    dependsOn: lifecycleOf(skill).dependsOn ?? [],
     file: joinPath(skill.path, skill.documentName),
     idPlace: keyPlace(skill, ['name']),
     dependsOnPlace: keyPlace(skill, ['metadata', 'depends_on']),

@@ -179,6 +179,11 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
     'The skill could not be read, and stays as it was',
     'make the file or folder that the message names readable',
   ),
+  'kept-version': warningCode(
+    'skillsyncd',
+    'The newest version of the skill is broken, and an earlier one is served',
+    'mend the fault that the message names in the newest commit',
+  ),
   'archive-refused': errorCode('skillsyncd', 'The skill cannot be put into an archive', 'shorten or rename the path'),
   'entry-refused': errorCode(
     'spec',

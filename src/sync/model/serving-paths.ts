@@ -198,18 +198,24 @@ export function renamedFolders(skills: readonly Skill[]): ReadonlyMap<string, st
 }
 
 /**
- * Orders parents before children; on one level, skills whose folder matches first, then by path. The root is on the
- * first level.
+ * Orders parents before children; on one level, skills whose folder matches first, earlier versions last, then by path.
+ * The root is on the first level.
  */
 function* inOrderOfPlacement(skills: readonly Skill[]): Steps<readonly Skill[]> {
   // Computed once per skill: most are compared a dozen times.
-  const ranked = skills.map((skill) => ({ skill, depth: depthOf(skill), rank: folderMatches(skill) ? 0 : 1 }))
+  const ranked = skills.map((skill) => ({ skill, depth: depthOf(skill), rank: rankOf(skill) }))
   yield
   const ordered = yield* sorting(
     ranked,
     (a, b) => a.depth - b.depth || a.rank - b.rank || comparePaths(a.skill.path, b.skill.path),
   )
   return ordered.map(({ skill }) => skill)
+}
+
+/** An earlier version of a skill takes no path from the skills that the commit has. */
+function rankOf(skill: Skill): number {
+  if (skill.kept !== undefined) return 2
+  return folderMatches(skill) ? 0 : 1
 }
 
 function depthOf({ path }: Skill): number {

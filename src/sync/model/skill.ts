@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import type { Contract } from '../skill-md/contract/contract.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
+import type { LifecycleEdit } from '../skill-md/lifecycle.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { Docs } from './docs-folder.ts'
 import type { ObjectId } from './revision.ts'
@@ -33,7 +34,21 @@ export interface Skill {
   readonly contract?: Contract
   /** For a skill of another MCP server: the names that the server uses. */
   readonly upstream?: UpstreamNames
+  /** Present for an earlier version that the source keeps in place of a broken one. */
+  readonly kept?: KeptVersion
+  /** The statements of the operator about its lifecycle. Only a skill of a catalog has them, and no stored one. */
+  readonly lifecycle?: LifecycleEdit
   readonly findings: readonly SkillDiagnostic[]
+}
+
+/** The origin of an earlier version of a skill, and the reason why it is served. */
+export interface KeptVersion {
+  /** The commit that it was read from, one of `Snapshot.keptFrom`. */
+  readonly commit: ObjectId
+  /** The first commit that was surveyed with a broken version. */
+  readonly since: ObjectId
+  /** The first faults of the broken version. */
+  readonly faults: readonly SkillDiagnostic[]
 }
 
 /** The URIs that another server gave, in its own spelling: a request uses no other spelling. */
@@ -99,7 +114,7 @@ export function isLockable({ standing, upstream }: Pick<Skill, 'standing' | 'ups
 
 /** The skill of another machine, withheld here with the reason, and without files. */
 export function withheldSkill(skill: Skill, finding: SkillDiagnostic): Skill {
-  const { isUnlisted: _isUnlisted, ...rest } = skill
+  const { isUnlisted: _isUnlisted, kept: _kept, ...rest } = skill
   const findings = [...skill.findings, finding]
   return { ...rest, standing: 'withheld', files: [], size: 0, digest: undefined, findings }
 }

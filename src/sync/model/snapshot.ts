@@ -49,7 +49,14 @@ export interface Snapshot {
    * empty.
    */
   readonly rebuiltFrom?: SourceId
+  /** Digest of the operator's rules about the lifecycle of its skills. Only a snapshot of a catalog has it. */
+  readonly lifecycles?: string
+  /** The revisions of the skills with `kept`, sorted by commit. Absent without such skills. */
+  readonly keptFrom?: readonly KeptRevision[]
 }
+
+/** A revision that earlier versions of skills are from. */
+export interface KeptRevision extends Pick<Snapshot, 'revision' | 'proof'> {}
 
 /** The log entry of a channel that names a snapshot, and the origin of its skills. */
 export interface PublishedBy {
@@ -153,8 +160,30 @@ export interface Current {
   readonly snapshot: Snapshot
 }
 
-/** The raw objects of a snapshot. */
-export function proofOf({ proof: { commit, tag } }: Snapshot): Proof {
+/** The revision that a skill of the snapshot is from, which is an earlier one for an earlier version. */
+export function originOfSkill(
+  { revision, proof, keptFrom }: Pick<Snapshot, 'revision' | 'proof' | 'keptFrom'>,
+  { kept }: Pick<Skill, 'kept'>,
+): KeptRevision {
+  const earlier = kept && keptFrom?.find((one) => one.revision.commit === kept.commit)
+  return earlier ?? { revision, proof }
+}
+
+/** The raw objects as a snapshot has them. */
+export function storedProof({ commit, tag }: Proof, signers: Signers | undefined): Snapshot['proof'] {
+  return {
+    commit: base64(commit),
+    ...(tag !== undefined && { tag: base64(tag) }),
+    ...(signers !== undefined && { signers }),
+  }
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64')
+}
+
+/** The raw objects of a snapshot, or of a revision that it has skills from. */
+export function proofOf({ proof: { commit, tag } }: Pick<Snapshot, 'proof'>): Proof {
   const raw = (text: string) => Buffer.from(text, 'base64')
   return { commit: raw(commit), ...(tag !== undefined && { tag: raw(tag) }) }
 }

@@ -1,4 +1,5 @@
 import type { HiddenPolicy } from '../skill-md/hidden-unicode.ts'
+import type { LifecycleEdit } from '../skill-md/lifecycle.ts'
 import type { AskedRef } from './revision.ts'
 import type { SourceId } from './source-id.ts'
 
@@ -105,9 +106,17 @@ interface FollowedSource extends Selection {
   readonly ref: AskedRef
   /** The cause of a move. `auto`: the ref. `locked`: only the lock. `review`: the ref, after approval. */
   readonly update: 'auto' | 'locked' | 'review'
+  /** The statements of the operator about its skills. Later ones win. */
+  readonly lifecycle?: readonly LifecycleRule[]
   readonly brakes: Brakes
   /** The interval of checks of the ref: a cron expression, or a period in milliseconds. */
   readonly schedule: Schedule
+}
+
+/** Statements about all skills of a source whose paths match one of the globs. */
+export interface LifecycleRule {
+  readonly include: readonly string[]
+  readonly edit: LifecycleEdit
 }
 
 /** The moves that wait for the operator, and those that are followed. */
@@ -142,6 +151,8 @@ export interface Selection {
   readonly nested: 'as-skills' | 'as-files'
   /** Refuses a whole commit with an invalid skill, instead of withholding that skill. */
   readonly strict: boolean
+  /** The treatment of a skill whose version in a new commit is broken: keep the earlier version, or withhold it. */
+  readonly onBroken: 'keep' | 'withhold'
   /** The treatment of a skill that has a Git LFS pointer instead of a file. */
   readonly lfs: 'leave-out' | 'withhold' | 'pointers'
   /** The treatment of a skill with invisible characters. */

@@ -2,6 +2,7 @@ import { inSlices } from '../../base/cooperative.ts'
 import { foldersAbove } from '../../base/paths.ts'
 import { describeSkillCode } from '../model/code-descriptions.ts'
 import type { Skill } from '../model/skill.ts'
+import { storedProof } from '../model/snapshot.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Source } from '../model/source.ts'
 import { SyncError, Damaged } from '../model/sync-error.ts'
@@ -11,15 +12,16 @@ import { storedOf } from '../store/skills/stored-path.ts'
 import type { StoredSkill } from '../store/skills/stored-path.ts'
 import type { Store } from '../store/store.ts'
 import type { Earlier } from '../survey/earlier-snapshot.ts'
+import type { LastGood } from '../survey/kept/last-good.ts'
 import { knownTrees } from '../survey/survey-rules.ts'
 import { survey } from '../survey/survey.ts'
 import type { Survey } from '../survey/survey.ts'
 import { NOTHING_KNOWN } from '../upstream/upstream.ts'
-import type { TreeUpstream } from '../upstream/upstream.ts'
 import { signersOf } from './check-signers.ts'
 import { freshSkills } from './fresh-skills.ts'
+import { LastGoodVersions } from './last-good-versions.ts'
 import { rulesFor } from './pull-context.ts'
-import type { PullContext, RevisionPull } from './pull-context.ts'
+import type { PullContext, RevisionPull, TreePull } from './pull-context.ts'
 import { surveyListing } from './survey-listing.ts'
 import { takePublished } from './take-published.ts'
 
@@ -32,21 +34,15 @@ export async function fetchSnapshot(pull: RevisionPull): Promise<Snapshot> {
   expectRoom(io)
   if (upstream.kind === 'published') return takePublished(upstream, pull)
   if (upstream.kind === 'listing') return surveyListing(await upstream.list(revision, signal), pull)
+  // Content of a previously configured address must not replace content of the current one.
+  const isOfSource = current?.snapshot.url === source.url
+  const isKeeping = current?.snapshot.keptFrom !== undefined
   return fetchDespiteDamage({
     ...pull,
     upstream,
-    earlier: orders.isDamaged === true ? undefined : current?.snapshot,
-    // Content of a previously configured address must not replace content of the current one.
-    served: current?.snapshot.url === source.url ? current.snapshot : undefined,
+    earlier: orders.isDamaged === true || (!isOfSource && isKeeping) ? undefined : current?.snapshot,
+    served: isOfSource ? current?.snapshot : undefined,
   })
-}
-
-/** A pull that reads files from the trees of a commit. */
-interface TreePull extends RevisionPull {
-  readonly upstream: TreeUpstream
-  /** The snapshot whose unchanged parts are reused unread. */
-  readonly earlier: Snapshot | undefined
-  readonly served: Snapshot | undefined
 }
 
 /** Fetches unknown content, judges it and stores the skills. */
@@ -78,8 +74,9 @@ async function fetchUnknown(pull: TreePull): Promise<Snapshot> {
 async function snapshotOf(tree: Tree, pull: TreePull): Promise<Snapshot> {
   const { source } = pull
   const signers = await signersOf(pull, tree)
-  const found = await surveyStored(tree, pull)
-  const { commit, tag } = tree.proof
+  const versions = source.onBroken === 'keep' ? new LastGoodVersions(pull) : undefined
+  const found = await surveyStored(tree, pull, versions)
+  const keptFrom = versions?.revisionsOf(found.skills) ?? []
   return {
     source: source.id,
     url: source.url,
@@ -93,19 +90,17 @@ async function snapshotOf(tree: Tree, pull: TreePull): Promise<Snapshot> {
     ...(found.marketplace !== undefined && { marketplace: found.marketplace }),
     findings: found.findings,
     folders: found.folders,
-    proof: {
-      commit: base64(commit),
-      ...(tag !== undefined && { tag: base64(tag) }),
-      ...(signers !== undefined && { signers }),
-    },
+    proof: storedProof(tree.proof, signers),
+    ...(keptFrom.length > 0 && { keptFrom }),
   }
 }
 
 /** Finds the skills of a tree, whose files are in the store then. */
-async function surveyStored(tree: Tree, pull: TreePull): Promise<Survey> {
+async function surveyStored(tree: Tree, pull: TreePull, versions: LastGoodVersions | undefined): Promise<Survey> {
   const { source, earlier, served, io, signal } = pull
   const { store } = io
-  const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served), reader: io.reader }
+  const lastGood: LastGood | undefined = versions && (async (paths, again) => versions.of(paths, again))
+  const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served), reader: io.reader, lastGood }
   const found = await survey(tree, rulesFor(pull), before, signal)
   if (source.strict) refuseInvalid(found.skills, source.nested)
   const fresh = freshSkills(found, earlier)
@@ -142,10 +137,6 @@ function earlierIn(store: Store, snapshot: Snapshot | undefined): Earlier | unde
       return store.skills.read(storedOf(stored), file)
     },
   }
-}
-
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('base64')
 }
 
 /** Each fetch has limits of its own; this limits their sum. */

@@ -2,6 +2,8 @@ import { stepByStep, type Steps } from '../../base/cooperative.ts'
 import { catalogAfter } from '../catalog/catalog-update.ts'
 import { EMPTY_CATALOG, buildingCatalog } from '../catalog/catalog.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import { withLifecycles } from '../catalog/operator-lifecycle.ts'
+import type { LifecycleRules } from '../catalog/operator-lifecycle.ts'
 import { pendingIn } from '../decisions/approvals.ts'
 import { findingDisabled, withoutDisabledDocs } from '../decisions/disabled-matches.ts'
 import type { Disabled, DisabledSkills } from '../decisions/disabled-skills.ts'
@@ -36,8 +38,7 @@ export async function currentState(
   if (store.decisions.areUnknown) return { catalog: EMPTY_CATALOG, lost: [] }
   const loaded = await loadGeneration(store, sources, admission)
   const { generation, held = [] } = loaded ?? {}
-  const { reviewed } = admission
-  const catalog = catalogOf({ generation, held, decided: store.decisions, reviewed, before: EMPTY_CATALOG })
+  const catalog = catalogOf({ generation, held, decided: store.decisions, admission, before: EMPTY_CATALOG })
   return { catalog: await stepByStep(catalog), lost: loaded?.lost ?? (await everServed(store, sources)) }
 }
 
@@ -48,14 +49,22 @@ export interface PastStore {
   readonly decisions: Pick<DecisionStore, 'disabled'>
 }
 
-/**
- * The catalog of an earlier generation; `undefined` if it is no longer whole. `sources`: its sources, each with the
- * skills that were disabled. If that is unknown, all sources, without the skills that are disabled now.
- */
+/** An earlier generation, as it was served. */
+export interface PastGeneration {
+  readonly number: number
+  /**
+   * Its sources, each with the skills that were disabled. If that is unknown, all sources, without the skills that are
+   * disabled now.
+   */
+  readonly sources?: readonly (readonly string[])[] | undefined
+  /** The statements of the operator about skills. */
+  readonly lifecycles?: LifecycleRules | undefined
+}
+
+/** The catalog of an earlier generation; `undefined` if it is no longer whole. */
 export async function pastCatalog(
   store: PastStore,
-  number: number,
-  sources?: readonly (readonly string[])[],
+  { number, sources, lifecycles }: PastGeneration,
 ): Promise<Catalog | undefined> {
   if (number === 0) return EMPTY_CATALOG
   const generation = await store.generations.read(number)
@@ -67,7 +76,7 @@ export async function pastCatalog(
   for (const { snapshot: digest } of held) {
     const snapshot = await store.snapshots.readWhole(digest)
     if (snapshot === undefined) return undefined
-    snapshots.push(snapshot)
+    snapshots.push(withLifecycles(snapshot, lifecycles))
   }
   return stepByStep(pastOf({ ...generation, sources: held }, snapshots, store.decisions.disabled, told))
 }
@@ -86,21 +95,26 @@ function* pastOf(
   return yield* buildingCatalog(generation, snapshots, hidden)
 }
 
+/** The part of an admission that a catalog depends on. */
+export type CatalogAdmission = Pick<Admission, 'reviewed' | 'lifecycles'>
+
 /** The content to build a catalog of, and what decides which part of it is served. */
 export interface CatalogInputs {
   readonly generation: Generation | undefined
   readonly held: readonly Current[]
   readonly decided: Pick<DecisionStore, 'disabled' | 'approvals'>
-  /** Sources whose skills each wait for approval. */
-  readonly reviewed: ReadonlySet<SourceId>
+  readonly admission: CatalogAdmission
   /** The last catalog, whose unchanged parts are used again. */
   readonly before: Catalog
 }
 
 /** Builds the catalog of a generation, in slices. */
-export function* catalogOf({ generation, held, decided, reviewed, before }: CatalogInputs): Steps<Catalog> {
+export function* catalogOf({ generation, held, decided, admission, before }: CatalogInputs): Steps<Catalog> {
   if (generation === undefined) return EMPTY_CATALOG
-  const snapshots = held.map(({ snapshot }) => withoutDisabledDocs(snapshot, decided.disabled))
+  const { reviewed, lifecycles } = admission
+  const snapshots = held.map(({ snapshot }) =>
+    withoutDisabledDocs(withLifecycles(snapshot, lifecycles), decided.disabled),
+  )
   return yield* catalogAfter(before, generation, snapshots, yield* hidingIn(snapshots, decided, reviewed))
 }
 

@@ -1,3 +1,4 @@
+import type { LifecycleRules } from '../catalog/operator-lifecycle.ts'
 import type { Decisions } from '../decisions/decisions.ts'
 import type { Generation, HeldSnapshot } from '../model/generation.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
@@ -11,6 +12,8 @@ export interface Admission {
   readonly admits: (snapshot: Snapshot, decisions: Decisions) => Promise<boolean>
   /** Sources whose skills each wait for approval. */
   readonly reviewed: ReadonlySet<SourceId>
+  /** The statements of the operator about skills. */
+  readonly lifecycles?: LifecycleRules
 }
 
 /** A source whose last served content was lost from the disk. */

@@ -3,6 +3,7 @@ import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Workspace } from '../store/objects/blob-store.ts'
 import { fetchSnapshot } from './fetch-snapshot.ts'
+import { VersionLost } from './last-good-versions.ts'
 import type { LockedPull, OpenPull } from './pull-context.ts'
 import { rebuildCommit } from './rebuild-commit.ts'
 
@@ -25,6 +26,10 @@ async function snapshotOfLocked(pull: OpenLockedPull): Promise<Snapshot> {
     if (!(error instanceof SyncError)) throw error
     if (error.code === 'repository-not-found' && io.fallback !== undefined) return fromFallback(pull, error)
     if (error.code !== 'ref-not-found') throw error
+    if (error instanceof VersionLost) {
+      if (io.fallback === undefined) throw error
+      return fromFallback(pull)
+    }
     // The tag may have been created anew and the old one collected, while the commit still exists.
     const { tag, ...bare } = revision
     if (tag === undefined || io.prove !== undefined) return fromFallback(pull)

@@ -9,6 +9,7 @@ import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { Store } from '../store/store.ts'
 import { catalogOf } from './generation-catalog.ts'
+import type { CatalogAdmission } from './generation-catalog.ts'
 import { everServed, loadGeneration } from './load-generation.ts'
 import type { Admission, LoadedGeneration, Loss } from './load-generation.ts'
 
@@ -29,7 +30,7 @@ interface Publication {
 export class Publisher {
   readonly #store: Store
   readonly #order: readonly SourceId[]
-  readonly #reviewed: ReadonlySet<SourceId>
+  readonly #admission: CatalogAdmission
   #current: ReadonlyMap<SourceId, Current>
   #generation: Generation | undefined
   #lost: readonly Loss[]
@@ -43,12 +44,12 @@ export class Publisher {
   private constructor(
     store: Store,
     order: readonly SourceId[],
-    reviewed: ReadonlySet<SourceId>,
+    admission: CatalogAdmission,
     { loaded, lost }: { readonly loaded: LoadedGeneration | undefined; readonly lost: readonly Loss[] },
   ) {
     this.#store = store
     this.#order = order
-    this.#reviewed = reviewed
+    this.#admission = admission
     this.#current = new Map(loaded?.held.map((entry) => [entry.held.source, entry]))
     this.#generation = loaded?.generation
     this.#lost = lost
@@ -70,7 +71,7 @@ export class Publisher {
     const known = new Set([...found, ...(loaded?.held.map(({ held }) => held) ?? [])].map(({ source }) => source))
     const isLost = ({ source }: Loss): boolean => order.includes(source) && !known.has(source)
     const lost = [...found, ...lostBefore.filter(isLost)]
-    const publisher = new Publisher(store, order, admission.reviewed, { loaded, lost })
+    const publisher = new Publisher(store, order, admission, { loaded, lost })
     await publisher.#build()
     return { publisher, catalog: publisher.catalog, refused: loaded?.refused ?? [] }
   }
@@ -111,7 +112,7 @@ export class Publisher {
       generation: this.#generation,
       held: this.#inOrder(this.#current),
       decided: this.#store.decisions,
-      reviewed: this.#reviewed,
+      admission: this.#admission,
       before: this.#before,
     })
   }

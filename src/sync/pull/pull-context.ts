@@ -13,8 +13,8 @@ import type { Workspace } from '../store/objects/blob-store.ts'
 import type { Store } from '../store/store.ts'
 import type { SurveyLimits } from '../survey/read-skill.ts'
 import type { Rules } from '../survey/survey-rules.ts'
-import type { Upstream } from '../upstream/upstream.ts'
-import type { Fallback } from './fallback-source.ts'
+import type { TreeUpstream, Upstream } from '../upstream/upstream.ts'
+import type { Fallback } from './fallback/fallback-source.ts'
 
 /**
  * `first`: a revision is judged by what its keys may sign now. `again`: by what they were allowed to sign at the time.
@@ -48,6 +48,8 @@ export interface PullOrders {
   readonly decision: SourceDecision
   /** The only thing that may be taken. */
   readonly locked?: LockEntry
+  /** The lock entry that the next one replaces. Nothing of it must be served. */
+  readonly former?: LockEntry | undefined
   /** True if content that is not locked is withdrawn even when the locked commit is unavailable. */
   readonly isLockDemanded?: boolean
   /** No request leaves the machine. */
@@ -85,6 +87,15 @@ export interface LockedPull extends Pull {
 /** A pull with the revision to take. */
 export interface RevisionPull extends OpenPull {
   readonly revision: Revision
+}
+
+/** A pull that reads files from the trees of a commit. */
+export interface TreePull extends RevisionPull {
+  readonly upstream: TreeUpstream
+  /** The snapshot whose unchanged parts are reused unread. */
+  readonly earlier: Snapshot | undefined
+  /** The served snapshot, if it is of the present address of the source. */
+  readonly served: Snapshot | undefined
 }
 
 /** A pull with the revision that the source should have. */

@@ -3,11 +3,10 @@ import type { LockEntry } from '../decisions/lock.ts'
 import type { Drift, Outcome, Updated } from '../model/outcome.ts'
 import { isSameRevision, type Revision } from '../model/revision.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
-import { proofOf } from '../model/snapshot.ts'
 import { isAway } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { isByEarlierVersion, isByRules } from '../survey/survey-rules.ts'
-import { signerUpdate, withSigners } from './check-signers.ts'
+import { proveAgain, signerUpdate, withSigners } from './check-signers.ts'
 import { gateAndStore } from './gate-and-store.ts'
 import { fetchLocked } from './locked-commit.ts'
 import { revisionText } from './move-policy.ts'
@@ -72,7 +71,7 @@ async function seenBeside(pull: LockedPull & OpenPull): Promise<Pick<Updated, 's
 
 /** The locked content is in the store: no host is queried, so nothing can have been lost. */
 async function outcomeOfStored(pull: LockedPull, { snapshot }: Current): Promise<Outcome> {
-  const proved = withSigners(snapshot, await pull.io.prove?.(proofOf(snapshot), snapshot.revision, 'again'))
+  const proved = withSigners(snapshot, await proveAgain(snapshot, pull.io.prove))
   const outcome = await gateAndStore({ ...pull, snapshot: proved, rewritten: false })
   return outcome.kind === 'updated' ? { ...outcome, isFromStore: true } : outcome
 }

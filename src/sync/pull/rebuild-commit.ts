@@ -1,15 +1,19 @@
 import { joinPath } from '../../base/paths.ts'
 import { isLocked } from '../decisions/lock.ts'
-import type { Snapshot } from '../model/snapshot.ts'
+import type { LockEntry } from '../decisions/lock.ts'
+import { comparePaths } from '../model/digest.ts'
+import type { ObjectId } from '../model/revision.ts'
+import type { KeptRevision, Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Workspace } from '../store/objects/blob-store.ts'
 import { isAboutMarketplace } from '../survey/find-marketplace.ts'
+import { keptSkill } from '../survey/kept/last-good.ts'
 import type { TreeUpstream } from '../upstream/upstream.ts'
-import { findLockedSkills } from './fallback-source.ts'
-import type { Fallback } from './fallback-source.ts'
+import { findLockedSkills } from './fallback/fallback-source.ts'
+import type { Fallback } from './fallback/fallback-source.ts'
+import { RebuiltTree } from './fallback/rebuilt-tree.ts'
 import { fetchSnapshot } from './fetch-snapshot.ts'
 import type { LockedPull } from './pull-context.ts'
-import { RebuiltTree } from './rebuilt-tree.ts'
 
 /** The server that a locked commit is rebuilt from, and the place for its files. */
 export interface Rebuild extends Pick<Workspace, 'blobs'> {
@@ -53,9 +57,23 @@ async function fromListing(
   const { marketplace: _marketplace, findings: all, ...ofSkills } = snapshot
   // The files of a marketplace are missing: it is not known.
   const findings = all.filter((finding) => !isAboutMarketplace(finding))
-  const whole: Snapshot = { ...ofSkills, findings, folders: {}, rebuiltFrom: id }
+  const whole: Snapshot = { ...withKept(ofSkills, entry), findings, folders: {}, rebuiltFrom: id }
   if (isLocked(entry, whole)) return whole
   return { why: `of what its fallback "${id}" has, this version makes other skills than are locked` }
+}
+
+/** The skills with the origins that the lock names. The versions that broke them are not known. */
+function withKept<Of extends Pick<Snapshot, 'skills' | 'revision'>>(snapshot: Of, entry: LockEntry): Of {
+  const { asked, commit: since } = entry.revision
+  const from = new Map<ObjectId, KeptRevision>()
+  const skills = snapshot.skills.map((skill) => {
+    const origin = entry.skills.get(skill.path)?.from
+    if (origin === undefined) return skill
+    from.set(origin.commit, { revision: { ...origin, asked }, proof: { commit: '' } })
+    return keptSkill(skill, { commit: origin.commit, since, faults: [] })
+  })
+  const keptFrom = [...from.values()].toSorted((a, b) => comparePaths(a.revision.commit, b.revision.commit))
+  return { ...snapshot, skills, ...(keptFrom.length > 0 && { keptFrom }) }
 }
 
 /** An upstream that never moves and has only the one commit. */

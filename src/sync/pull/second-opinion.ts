@@ -1,5 +1,6 @@
 import { joinPath } from '../../base/paths.ts'
 import { isOfUpstream } from '../model/skill.ts'
+import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Selection, Source } from '../model/source.ts'
 import type { GitHost } from '../upstream/git/objects/git-host.ts'
@@ -33,12 +34,13 @@ function noOpinionReason({ kind, url }: Source, snapshot: Snapshot): string | un
   return snapshot.url === url ? undefined : `what is served is of ${snapshot.url}, and the source names ${url}`
 }
 
-/** All served files of a snapshot, by their paths in the repository. */
+/** All served files of a snapshot, by their paths in the repository. Earlier versions of skills are of other commits. */
 export function claimsOf(
   { skills, docs, roots }: Pick<Snapshot, 'skills' | 'docs' | 'roots'>,
   selection: Pick<Selection, 'root' | 'docs'>,
 ): readonly ServedClaim[] {
-  const served = skills.filter((skill) => skill.standing !== 'withheld' && !isOfUpstream(skill))
+  const isOfCommit = (skill: Skill): boolean => skill.kept === undefined && !isOfUpstream(skill)
+  const served = skills.filter((skill) => skill.standing !== 'withheld' && isOfCommit(skill))
   const claims = served.map(({ path, files, findings }): ServedClaim => {
     const lacksPointers = findings.some(({ rule }) => rule === 'lfs-left-out')
     const folder = joinPath(roots?.skills ?? selection.root, path)

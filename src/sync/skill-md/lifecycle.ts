@@ -5,7 +5,7 @@ import type { FrontmatterPath } from './skill-diagnostic.ts'
 import { isSkillName } from './skill-name.ts'
 
 /**
- * The author's statements about the life of a skill, from `metadata` in its frontmatter (Agent Skills: a mapping of
+ * The statements about the life of a skill, from `metadata` in its frontmatter (Agent Skills: a mapping of
  * texts to texts). Invalid values are left out. All texts are on one line, bounded, and without invisible characters.
  */
 export interface Lifecycle {
@@ -25,9 +25,29 @@ export interface LifecycleFault {
   readonly message: string
 }
 
-/** The lifecycle that a frontmatter declares; empty if it declares none. */
-export function lifecycleOf(frontmatter: JsonObject | undefined): Lifecycle {
-  return reading(frontmatter).lifecycle
+/** The statements of the operator about a skill. Each replaces that of the author. */
+export interface LifecycleEdit extends Omit<Lifecycle, 'deprecated'> {
+  /** `false` takes back the deprecation by the author. */
+  readonly deprecated?: string | boolean
+}
+
+/** The lifecycle that a skill has by its frontmatter and by the operator; empty if neither says anything. */
+export function lifecycleOf(skill: SkillStatements | undefined): Lifecycle {
+  const declared = reading(skill?.frontmatter).lifecycle
+  if (skill?.lifecycle === undefined) return declared
+  const { deprecated, ...rest } = { ...declared, ...skill.lifecycle }
+  const isDeprecated = deprecated !== undefined && deprecated !== false
+  return { ...(isDeprecated && { deprecated }), ...rest }
+}
+
+interface SkillStatements {
+  readonly frontmatter: JsonObject | undefined
+  readonly lifecycle?: LifecycleEdit
+}
+
+/** True for the name of a skill, or its `skill://` URI. */
+export function isReplacement(text: string): boolean {
+  return readReplacement(text).value !== undefined
 }
 
 /** The faults of the values that `lifecycleOf` leaves out, in the order of the fields. */

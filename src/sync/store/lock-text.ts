@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isTexts, parseJson } from '../../base/json-value.ts'
 import { isPackId } from '../catalog/pack.ts'
 import { setDigestOf } from '../decisions/lock.ts'
-import type { Lock, LockedPack, LockedSelection, LockedSkill, LockEntry } from '../decisions/lock.ts'
+import type { Lock, LockedOrigin, LockedPack, LockedSelection, LockedSkill, LockEntry } from '../decisions/lock.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
 import type { Signer, Signers } from '../model/signers.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
@@ -51,10 +51,11 @@ function entryJson(entry: LockEntry): JsonObject {
  * Uses the names of the configuration. Newer settings are written only if they differ from the default, so that older
  * locks stay unchanged.
  */
-function selectionJson({ hiddenUnicode, nested, contract, docs, ...selection }: LockedSelection): JsonObject {
+function selectionJson({ hiddenUnicode, nested, onBroken, contract, docs, ...selection }: LockedSelection): JsonObject {
   return {
     ...selection,
     ...(nested === 'as-files' && { nested }),
+    ...(onBroken === 'keep' && { on_broken: onBroken }),
     ...(contract && { contract }),
     ...(docs !== undefined && { docs }),
     'hidden-unicode': hiddenUnicode,
@@ -70,8 +71,12 @@ function signersJson({ commit, tag }: Signers): JsonObject {
   return { ...(commit !== undefined && { commit: { ...commit } }), ...(tag !== undefined && { tag: { ...tag } }) }
 }
 
-function skillJson({ name, digest, rest }: LockedSkill): JsonObject {
-  return { ...rest, name, digest: `sha256:${digest}` }
+function skillJson({ name, digest, from, rest }: LockedSkill): JsonObject {
+  return { ...rest, name, digest: `sha256:${digest}`, ...(from !== undefined && { from: originJson(from) }) }
+}
+
+function originJson({ ref, commit, tag }: LockedOrigin): JsonObject {
+  return { ref, commit: idText(commit), ...(tag !== undefined && { tag: idText(tag) }) }
 }
 
 /**
@@ -227,19 +232,26 @@ function digestFrom(value: JsonValue | undefined, key: string, refuse: Refuse): 
 
 function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSelection {
   const { include, exclude, unlisted, names, lfs, 'hidden-unicode': hiddenUnicode } = isJsonObject(value) ? value : {}
-  const { nested = 'as-skills', contract = false, docs } = isJsonObject(value) ? value : {}
+  const {
+    nested = 'as-skills',
+    on_broken: onBroken = 'withhold',
+    contract = false,
+    docs,
+  } = isJsonObject(value) ? value : {}
   if (!isTexts(include) || !isTexts(exclude) || !isTexts(unlisted))
     return refuse('selection', 'its globs are not lists of texts')
   if ((names !== 'remap' && names !== 'exact') || !isLfsPolicy(lfs))
     return refuse('selection', '"names" or "lfs" has a value that this program does not know')
   if (nested !== 'as-skills' && nested !== 'as-files')
     return refuse('selection', '"nested" has a value that this program does not know')
+  if (onBroken !== 'withhold' && onBroken !== 'keep')
+    return refuse('selection', '"on_broken" has a value that this program does not know')
   const hiddenPolicy = HIDDEN_POLICIES.find((policy) => policy === hiddenUnicode)
   if (hiddenPolicy === undefined)
     return refuse('selection', '"hidden-unicode" has a value that this program does not know')
   if (typeof contract !== 'boolean') return refuse('selection', '"contract" is neither true nor false')
   if (docs !== undefined && typeof docs !== 'string') return refuse('selection', '"docs" is not text')
-  return { include, exclude, unlisted, names, nested, lfs, hiddenUnicode: hiddenPolicy, contract, docs }
+  return { include, exclude, unlisted, names, nested, onBroken, lfs, hiddenUnicode: hiddenPolicy, contract, docs }
 }
 
 function isLfsPolicy(value: JsonValue | undefined): value is LockedSelection['lfs'] {
@@ -268,11 +280,22 @@ function skillsFrom(value: JsonValue | undefined, refuse: Refuse): ReadonlyMap<s
     Object.entries(value).map(([path, skill]) => {
       const where = `skill ${JSON.stringify(path)}`
       if (!isJsonObject(skill)) return refuse(where, 'it is not an object')
-      const { name, digest, ...rest } = skill
+      const { name, digest, from, ...rest } = skill
       const named = textFrom(name, `${where}, name`, refuse)
-      return [path, { name: named, digest: digestFrom(digest, `${where}, digest`, refuse), rest }]
+      const origin = from === undefined ? {} : { from: originFrom(from, `${where}, from`, refuse) }
+      return [path, { name: named, digest: digestFrom(digest, `${where}, digest`, refuse), ...origin, rest }]
     }),
   )
+}
+
+function originFrom(value: JsonValue, where: string, refuse: Refuse): LockedOrigin {
+  if (!isJsonObject(value)) return refuse(where, 'it is not an object')
+  const { ref, commit, tag } = value
+  return {
+    ref: textFrom(ref, `${where}, ref`, refuse),
+    commit: idFrom(commit, `${where}, commit`, refuse),
+    ...(tag !== undefined && { tag: idFrom(tag, `${where}, tag`, refuse) }),
+  }
 }
 
 function isJsonObject(value: unknown): value is JsonObject {

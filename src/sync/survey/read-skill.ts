@@ -14,6 +14,7 @@ import { checkContract, contractFindings } from './check-contract.ts'
 import type { Cut } from './find-skills.ts'
 import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-diagnostics.ts'
 import type { HidingPlace } from './hidden-diagnostics.ts'
+import type { JudgedSkill } from './kept/last-good.ts'
 import { judgeDocument, UNSAID } from './read-document.ts'
 import type { Said } from './read-document.ts'
 
@@ -66,7 +67,7 @@ export interface SurveyLimits {
 }
 
 /** Judges one candidate alone. Its served path and its conflicts with neighbors are decided elsewhere. */
-export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill {
+export function judgeSkill(candidate: ResolvedCandidate, reading: Reading): JudgedSkill {
   const said = judgeDocument(candidate.path, reading.document)
   const leftOut = pointersLeftOut(candidate, reading)
   const content = readFiles(without(candidate, leftOut), reading)
@@ -75,22 +76,25 @@ export function readSkill(candidate: ResolvedCandidate, reading: Reading): Skill
   const noted = { findings: leftOutFindings(candidate.path, leftOut) }
   const parts = [candidate, documentCase(candidate), said, hidden, content, noted, held]
   const findings = parts.flatMap((part) => part.findings)
-  const standing = worstStanding([said, hidden, content, held, documentCase(candidate)].map((part) => part.standing))
-  return {
+  const judgements = [said, hidden, content, held, documentCase(candidate)]
+  const skill: Skill = {
     path: candidate.path,
     servedPath: undefined,
-    standing,
+    standing: worstStanding(judgements.map((part) => part.standing)),
     ...said.fields,
     ...content.fields,
     ...held.fields,
     findings,
   }
+  return { skill, causes: judgements.flatMap((part) => (part.standing === 'served' ? [] : part.findings)) }
 }
 
 /** The skill for a SKILL.md that cannot be read at all. */
-export function unreadableSkill(candidate: ResolvedCandidate, rule: SkillCode, message: string): Skill {
-  const findings = [...candidate.findings, ...documentCase(candidate).findings, finding(rule, candidate.path, message)]
-  return { path: candidate.path, servedPath: undefined, standing: 'withheld', ...UNSAID, ...NO_FILES, findings }
+export function unreadableSkill(candidate: ResolvedCandidate, rule: SkillCode, message: string): JudgedSkill {
+  const causes = [...documentCase(candidate).findings, finding(rule, candidate.path, message)]
+  const findings = [...candidate.findings, ...causes]
+  const unread = { servedPath: undefined, standing: 'withheld', ...UNSAID, ...NO_FILES } as const
+  return { skill: { path: candidate.path, ...unread, findings }, causes }
 }
 
 const NO_FILES: Pick<Skill, 'files' | 'size' | 'digest'> = { files: [], size: 0, digest: undefined }

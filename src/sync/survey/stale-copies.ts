@@ -6,7 +6,7 @@ import type { DocumentReading } from '../skill-md/document-reader.ts'
 import { hiddenInFile } from '../skill-md/hidden-unicode.ts'
 import { isLfsPointer } from '../skill-md/lfs.ts'
 import type { Earlier } from './earlier-snapshot.ts'
-import { readSkill } from './read-skill.ts'
+import { judgeSkill } from './read-skill.ts'
 import type { BlobContent, KnownContent, ResolvedFile } from './read-skill.ts'
 import type { Rules } from './survey-rules.ts'
 
@@ -82,7 +82,7 @@ export class StandIns {
     const document = { documentName: DOCUMENT, document: { id } }
     const candidate = { path: skill.path, ...document, files, unusable: [], findings }
     const contentOf = (blob: ObjectId): BlobContent => contents.get(blob) ?? { kind: 'refused', reason: 'absent' }
-    return readSkill(candidate, { contentOf, document: await this.#read(bytes), policy: selection, limits })
+    return judgeSkill(candidate, { contentOf, document: await this.#read(bytes), policy: selection, limits }).skill
   }
 
   async #contentOf(docs: Docs | undefined, file: SkillFile): Promise<KnownContent | undefined> {

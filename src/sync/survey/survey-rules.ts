@@ -26,9 +26,10 @@ export function rulesOf({ selection, limits }: Rules, version = SURVEY_VERSION):
   // `strict` changes no finding, but decides if the commit is taken: a source that turns it on is surveyed again.
   const { root, include, exclude, unlisted, names, nested, lfs, hiddenUnicode, strict, contract, docs } = selection
   const ofMarketplace = selection.marketplace ? [MARKETPLACE_VERSION] : []
+  const ofBroken = selection.onBroken === 'keep' ? ['keep'] : []
   const { skill, frontmatter, fetch } = limits
   const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
-  const choices = [names, nested, lfs, hiddenUnicode, strict, contract, docs, ...ofMarketplace]
+  const choices = [names, nested, lfs, hiddenUnicode, strict, contract, docs, ...ofMarketplace, ...ofBroken]
   const rules = JSON.stringify([version, root, include, exclude, unlisted, choices, figures])
   return createHash('sha256').update(rules).digest('hex')
 }

@@ -3,7 +3,7 @@ import { matcher } from '../../base/globs.ts'
 import { comparePaths } from '../model/digest.ts'
 import type { DocFile, Docs } from '../model/docs-folder.ts'
 import type { ObjectId } from '../model/revision.ts'
-import { decidedByNeighbours, placing } from '../model/serving-paths.ts'
+import { decidedByNeighbours } from '../model/serving-paths.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Selection } from '../model/source.ts'
@@ -19,9 +19,11 @@ import { findMarketplace, isAboutMarketplace } from './find-marketplace.ts'
 import type { FoundMarketplace } from './find-marketplace.ts'
 import { Gatherer, decidingByTheirId, findSkills } from './find-skills.ts'
 import type { SkillCandidate, FoundSkills } from './find-skills.ts'
+import { keptPaths, keptVersions, placingWithKept } from './kept/last-good.ts'
+import type { JudgedSkill, LastGood } from './kept/last-good.ts'
 import { LinkTexts, Resolver, linkDiagnostic, submoduleDiagnostic } from './link-resolver.ts'
 import type { TextOf } from './links.ts'
-import { readSkill, unreadableSkill, unusableDiagnostic } from './read-skill.ts'
+import { judgeSkill, unreadableSkill, unusableDiagnostic } from './read-skill.ts'
 import type { BlobContent, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
 import { StandIns } from './stale-copies.ts'
 import { surveyDocs } from './survey-docs.ts'
@@ -47,6 +49,10 @@ export interface Surroundings {
   readonly served: Earlier | undefined
   /** Reads each SKILL.md; `undefined` to read it on this thread. */
   readonly reader?: DocumentReader | undefined
+  /** Finds the earlier versions that broken ones are replaced with; `undefined` to replace none. */
+  readonly lastGood?: LastGood | undefined
+  /** The paths of the only skills to read; `undefined` for all that the rules select. */
+  readonly only?: ReadonlySet<string> | undefined
 }
 
 /**
@@ -65,12 +71,13 @@ export async function survey(
   const standIns = new StandIns(around?.served, rules, isReliedOn, async (bytes) =>
     reader.read(bytes, rules.limits.frontmatter, signal),
   )
-  const surveyor = new Surveyor(tree, rules, { earlier, standIns, reader }, signal)
+  const { lastGood, only } = around ?? {}
+  const surveyor = new Surveyor(tree, rules, { earlier, standIns, reader, lastGood, only }, signal)
   const { root, docs } = rules.selection
   return { rules: digest, roots: { skills: root, ...(docs !== undefined && { docs }) }, ...(await surveyor.survey()) }
 }
 
-type Around = Pick<Surroundings, 'earlier'> & {
+type Around = Pick<Surroundings, 'earlier' | 'lastGood' | 'only'> & {
   readonly standIns: StandIns
   readonly reader: DocumentReader
 }
@@ -82,6 +89,8 @@ class Surveyor {
   readonly #earlier: Earlier | undefined
   readonly #standIns: StandIns
   readonly #reader: DocumentReader
+  readonly #lastGood: LastGood | undefined
+  readonly #isSelected: (path: string) => boolean
   readonly #signal: AbortSignal
   readonly #taken = new Map<ObjectId, TakenBlob>()
   readonly #known = new Map<ObjectId, BlobContent>()
@@ -90,13 +99,16 @@ class Surveyor {
   /** The places of blobs that the store has already. */
   readonly #stored = new Map<ObjectId, { readonly in: Skill | Docs; readonly path: string }>()
 
-  constructor(tree: Tree, rules: Rules, { earlier, standIns, reader }: Around, signal: AbortSignal) {
+  constructor(tree: Tree, rules: Rules, around: Around, signal: AbortSignal) {
+    const { earlier, standIns, reader, lastGood, only } = around
     this.#tree = tree
     this.#selection = rules.selection
     this.#limits = rules.limits
     this.#earlier = earlier
     this.#standIns = standIns
     this.#reader = reader
+    this.#lastGood = lastGood
+    this.#isSelected = only === undefined ? selector(rules.selection) : (path) => only.has(path)
     this.#signal = signal
   }
 
@@ -108,10 +120,9 @@ class Surveyor {
     const fresh = await this.#readAll(resolved)
     const contentOf = (blob: ObjectId): BlobContent => this.#contentOf(blob)
     const unread = { outside: found.unread, linked: behindLinks, candidates: resolved, contentOf }
-    const judged = await withUnread([...found.kept.skills, ...fresh], this.#selectedStandIns(), unread)
-    const isUnlisted = matcher(this.#selection.unlisted)
-    const { names, nested } = this.#selection
-    const skills = await stepByStep(placing(judged, { names, nested, isUnlisted }))
+    const read = [...found.kept.skills, ...fresh.map(({ skill }) => skill)]
+    const judged = await withUnread(read, this.#selectedStandIns(), unread)
+    const skills = await this.#placed(judged, fresh)
     const unusable = found.unusable.map((path) => unusableDiagnostic(path, 'A folder that is not read'))
     const docs = await this.#docs()
     // Last of all that takes blobs, so that it uses up no limit before the rest.
@@ -126,9 +137,19 @@ class Surveyor {
     ]
     const findings = await stepByStep(sorting(elsewhere, (a, b) => comparePaths(a.path, b.path)))
     const leaning = [...leaningOnLinks(found, linked), ...this.#unfinished]
-    const folders = await stepByStep(decidingByTheirId(found.folders, leaning, decidedByNeighbours(skills)))
+    const alone = [...decidedByNeighbours(skills), ...keptPaths(skills)]
+    const folders = await stepByStep(decidingByTheirId(found.folders, leaning, alone))
     const beside = { ...(marketplace !== undefined && { marketplace }), ...docs }
     return { skills, findings, folders, ...beside, taken: this.#taken }
+  }
+
+  /** Gives every skill its path, with earlier versions in place of broken ones. */
+  async #placed(judged: readonly Skill[], fresh: readonly JudgedSkill[]): Promise<readonly Skill[]> {
+    const { names, nested, unlisted } = this.#selection
+    const again = async (skill: Skill): Promise<Skill | undefined> => this.#standIns.again(skill)
+    const { commit } = this.#tree.revision
+    const kept = this.#lastGood && (await keptVersions(fresh, { names, commit, again, lastGood: this.#lastGood }))
+    return stepByStep(placingWithKept(judged, kept ?? new Map(), { names, nested, isUnlisted: matcher(unlisted) }))
   }
 
   async #marketplace({ folders }: FoundSkills): Promise<FoundMarketplace> {
@@ -154,8 +175,7 @@ class Surveyor {
   }
 
   #selectedStandIns(): Pick<StandIns, 'skills' | 'again'> {
-    const isSelected = selector(this.#selection)
-    const skills = this.#standIns.skills.filter(({ path }) => isSelected(path))
+    const skills = this.#standIns.skills.filter(({ path }) => this.#isSelected(path))
     return { skills, again: (skill) => this.#standIns.again(skill) }
   }
 
@@ -170,14 +190,13 @@ class Surveyor {
     const texts = new LinkTexts()
     const textOf: TextOf = (link) => texts.textOf(link)
     const resolver = new Resolver(this.#tree, textOf, this.#selection.root, gatherer)
-    const isSelected = selector(this.#selection)
     for (;;) {
       const linked = resolver.linkedSkills(found.links)
-      const candidates = [...found.candidates, ...linked].filter((candidate) => isSelected(candidate.path))
+      const candidates = [...found.candidates, ...linked].filter((candidate) => this.#isSelected(candidate.path))
       const resolved: ResolvedCandidate[] = []
       await inSlices(candidates, (candidate) => void resolved.push(resolver.resolve(candidate)), this.#signal)
       if (await texts.takeMissing(this.#tree, this.#signal)) continue
-      const outward = [...resolver.outward].filter(([path]) => isSelected(path))
+      const outward = [...resolver.outward].filter(([path]) => this.#isSelected(path))
       return { linked, resolved, unread: resolver.unread, outward }
     }
   }
@@ -223,8 +242,8 @@ class Surveyor {
   }
 
   /** Reads skills while others are fetched. */
-  async #readAll(candidates: readonly ResolvedCandidate[]): Promise<Skill[]> {
-    const skills: Skill[] = []
+  async #readAll(candidates: readonly ResolvedCandidate[]): Promise<JudgedSkill[]> {
+    const skills: JudgedSkill[] = []
     const arrivals = new Arrivals()
     const takeAll = async (signal: AbortSignal): Promise<void> => {
       for (const lot of lotsOf(candidates)) await this.#take(lot.flatMap(blobsOf), signal, arrivals)
@@ -241,7 +260,7 @@ class Surveyor {
     return skills
   }
 
-  async #read(candidate: ResolvedCandidate, signal: AbortSignal): Promise<Skill> {
+  async #read(candidate: ResolvedCandidate, signal: AbortSignal): Promise<JudgedSkill> {
     if ('refused' in candidate.document) {
       return unreadableSkill(
         candidate,
@@ -257,7 +276,7 @@ class Surveyor {
     const document = await this.#reader.read(await this.#bytesOf(id), this.#limits.frontmatter, signal)
     if (!document.frontmatter.ok && document.frontmatter.isUnfinished === true) this.#unfinished.push(candidate.path)
     const contentOf = (blob: ObjectId): BlobContent => this.#contentOf(blob)
-    return readSkill(candidate, { contentOf, document, policy: this.#selection, limits: this.#limits })
+    return judgeSkill(candidate, { contentOf, document, policy: this.#selection, limits: this.#limits })
   }
 
   #contentOf(blob: ObjectId): BlobContent {

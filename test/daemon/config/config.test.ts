@@ -46,6 +46,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         names: 'remap',
         nested: 'as-skills',
         strict: false,
+        onBroken: 'withhold',
         lfs: 'leave-out',
         hiddenUnicode: 'deceptive',
         contract: false,

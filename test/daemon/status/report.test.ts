@@ -209,6 +209,7 @@ const TEAM: Source = {
   names: 'remap',
   nested: 'as-skills',
   strict: false,
+  onBroken: 'withhold',
   lfs: 'withhold',
   hiddenUnicode: 'note',
   contract: false,

@@ -470,6 +470,7 @@ const NEVER_HERE: ReadonlySet<LintCode> = new Set<LintCode>([
   'marketplace-differs',
   'plugin-refused',
   'not-read',
+  'kept-version',
   // Of what other MCP servers list.
   'entry-refused',
   'listing-incomplete',

@@ -28,6 +28,7 @@ function source(ref: AskedRef, more: Partial<GitSource> = {}): GitSource {
     names: 'remap',
     nested: 'as-skills',
     strict: false,
+    onBroken: 'withhold',
     lfs: 'withhold',
     hiddenUnicode: 'note',
     contract: false,

@@ -20,20 +20,21 @@ export const PDF: Files = { 'pdf/SKILL.md': skillText('pdf'), 'pdf/ref.md': 'ref
 
 /** A source, what it has and a store on the disk: pulls go one after another, each publishing what it brought. */
 export class Scene implements AsyncDisposable {
-  readonly upstream = new ScriptedUpstream(PDF)
+  readonly upstream: ScriptedUpstream
   readonly store: Store
   readonly resolved: string[] = []
   current: Current | undefined
   readonly #folder: AsyncDisposable
 
-  private constructor(store: Store, folder: AsyncDisposable) {
+  private constructor(upstream: ScriptedUpstream, store: Store, folder: AsyncDisposable) {
+    this.upstream = upstream
     this.store = store
     this.#folder = folder
   }
 
-  static async open(): Promise<Scene> {
+  static async open(upstream = new ScriptedUpstream(PDF)): Promise<Scene> {
     const folder = await temporaryFolder()
-    return new Scene(await Store.open(join(folder.path, 'state')), folder)
+    return new Scene(upstream, await Store.open(join(folder.path, 'state')), folder)
   }
 
   /** What decides, besides the ref. */

@@ -8,7 +8,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { canonicalJson } from '../../../src/base/canonical-json.ts'
 import { EMPTY_LOCK, lockEntryOf, mismatchesWith, setDigestOf } from '../../../src/sync/decisions/lock.ts'
-import type { Lock, LockEntry, LockedSkill } from '../../../src/sync/decisions/lock.ts'
+import type { Lock, LockEntry } from '../../../src/sync/decisions/lock.ts'
 import { isObjectId } from '../../../src/sync/model/revision.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
@@ -35,7 +35,8 @@ const rest = fc.dictionary(
   fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value))),
   { maxKeys: 3 },
 )
-const locked = fc.record<LockedSkill>({ name: text, digest: hex(64), rest })
+const from = fc.record({ ref: text, commit: objectId, tag: objectId }, { requiredKeys: ['ref', 'commit'] })
+const locked = fc.record({ name: text, digest: hex(64), rest, from }, { requiredKeys: ['name', 'digest', 'rest'] })
 const range = fc.record({ range: text, prefix: text, prereleases: fc.boolean() })
 const signer = fc.record({
   scheme: fc.constantFrom('ssh' as const, 'openpgp' as const),
@@ -53,6 +54,7 @@ const entry = fc
       unlisted: fc.array(text, { maxLength: 2 }),
       names: fc.constantFrom('remap' as const, 'exact' as const),
       nested: fc.constantFrom('as-skills' as const, 'as-files' as const),
+      onBroken: fc.constantFrom('withhold' as const, 'keep' as const),
       lfs: fc.constantFrom('leave-out' as const, 'withhold' as const, 'pointers' as const),
       hiddenUnicode: fc.constantFrom(...HIDDEN_POLICIES),
       contract: fc.boolean(),
@@ -110,6 +112,7 @@ const SOURCE: Source = {
   names: 'remap',
   nested: 'as-skills',
   strict: false,
+  onBroken: 'withhold',
   lfs: 'withhold',
   hiddenUnicode: 'note',
   contract: false,

@@ -119,6 +119,7 @@ export function rulesWith(edit: Edited = {}): Rules {
       names: 'remap',
       nested: 'as-skills',
       strict: false,
+      onBroken: 'withhold',
       lfs: 'withhold',
       hiddenUnicode: 'note',
       contract: false,

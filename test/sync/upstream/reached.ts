@@ -148,6 +148,7 @@ function sourceAt(url: string, { ref, backend = BACKENDS.get(url) ?? 'auto' }: O
     names: 'remap',
     nested: 'as-skills',
     strict: false,
+    onBroken: 'withhold',
     lfs: 'withhold',
     hiddenUnicode: 'note',
     contract: false,

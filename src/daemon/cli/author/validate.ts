@@ -128,6 +128,7 @@ function rulesOf({ contract }: Asked): Rules {
     names: 'remap',
     nested: 'as-skills',
     strict: false,
+    onBroken: 'withhold',
     lfs: 'leave-out',
     hiddenUnicode: 'deceptive',
     contract,

@@ -28,7 +28,7 @@ export type SideSource = { readonly failure: SourceFailure } | DiffContents
 export interface DiffContents {
   readonly revision: Revision
   /** By real path. */
-  readonly skills: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>
+  readonly skills: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest' | 'from'>>
   /** The digest of the docs. */
   readonly docs: string | undefined
   /** The skills as agents list them. Absent for a lock, which has no descriptions, unless they are known by digest. */

@@ -1,7 +1,7 @@
 import { budgetDeltas, deltaText } from '../../../sync/budget/budget-delta.ts'
 import type { BudgetDelta } from '../../../sync/budget/budget-delta.ts'
-import { docsChange, skillChanges } from '../../../sync/decisions/lock.ts'
-import type { SkillChange } from '../../../sync/decisions/lock.ts'
+import { docsChange, newlyKept, skillChanges } from '../../../sync/decisions/lock.ts'
+import type { LockedSkill, SkillChange } from '../../../sync/decisions/lock.ts'
 import { comparePaths } from '../../../sync/model/digest.ts'
 import type { Revision } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
@@ -101,7 +101,8 @@ type End =
 
 interface Change {
   readonly path: string
-  readonly change: SkillChange['change'] | 'renamed'
+  /** `kept`: the same version as before, because the one of the later commit is broken. */
+  readonly change: SkillChange['change'] | 'renamed' | 'kept'
   /** The names and digests, on the sides that have the skill. */
   readonly from: Version | undefined
   readonly to: Version | undefined
@@ -110,6 +111,8 @@ interface Change {
 interface Version {
   readonly name: string
   readonly digest: string
+  /** The commit of an earlier version. */
+  readonly keptFrom?: string
 }
 
 /** The differences between two sides, source by source. */
@@ -150,20 +153,23 @@ function contentsIn(side: SideSource | undefined): DiffContents | undefined {
 }
 
 function changesOf(from: DiffContents['skills'] = new Map(), to: DiffContents['skills'] = new Map()): Change[] {
-  return skillChanges(from, to).map(({ path, change }) => {
-    const [old, current] = [from.get(path), to.get(path)]
-    const isSameContent = old?.digest === current?.digest
-    return {
-      path,
-      change: isSameContent ? 'renamed' : change,
-      from: versionOf(old),
-      to: versionOf(current),
-    }
-  })
+  const changes = skillChanges(from, to)
+  const moved = new Set(changes.map(({ path }) => path))
+  const kept = newlyKept(from, to).filter((path) => !moved.has(path))
+  const all = [...changes, ...kept.map((path) => ({ path, change: 'kept' as const }))]
+  return all
+    .toSorted((a, b) => comparePaths(a.path, b.path))
+    .map(({ path, change }) => {
+      const [old, current] = [from.get(path), to.get(path)]
+      const isSameContent = change !== 'kept' && old?.digest === current?.digest
+      return { path, change: isSameContent ? 'renamed' : change, from: versionOf(old), to: versionOf(current) }
+    })
 }
 
-function versionOf(skill: Version | undefined): Version | undefined {
-  return skill && { name: skill.name, digest: skill.digest }
+function versionOf(skill: Pick<LockedSkill, 'name' | 'digest' | 'from'> | undefined): Version | undefined {
+  if (skill === undefined) return undefined
+  const { name, digest, from } = skill
+  return { name, digest, ...(from !== undefined && { keptFrom: from.commit }) }
 }
 
 function isEqual(end: End): boolean {
@@ -275,5 +281,7 @@ function placeOf(revision: Revision | undefined): string {
 function lineOf({ path, change, from, to }: Change): string {
   const isRenamed = from !== undefined && to !== undefined && from.name !== to.name
   const names = isRenamed ? `: "${printableLine(from.name)}" is "${printableLine(to.name)}" now` : ''
-  return `  ${change.padEnd(7)} ${printableLine(path) || 'the root'}${names}`
+  const kept =
+    to?.keptFrom === undefined ? '' : `: the version of commit ${to.keptFrom}, because its later one is broken`
+  return `  ${change.padEnd(7)} ${printableLine(path) || 'the root'}${names}${kept}`
 }

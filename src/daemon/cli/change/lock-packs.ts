@@ -1,5 +1,6 @@
 import { systemClock } from '../../../base/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
+import { withLifecycles } from '../../../sync/catalog/operator-lifecycle.ts'
 import { lackingDependencies, lackingText } from '../../../sync/catalog/pack-dependencies.ts'
 import type { LackingDependency } from '../../../sync/catalog/pack-dependencies.ts'
 import { canHold, lockedPackOf } from '../../../sync/catalog/pack.ts'
@@ -11,6 +12,7 @@ import { changeLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { printableLine } from '../../base/log-line.ts'
 import type { Config } from '../../config/config.ts'
+import { lifecyclesIn } from '../../trust/serving-policy.ts'
 
 /**
  * The result for one pack in the lock. `why`: its content cannot be determined, and the entry in the lock does not fit.
@@ -33,7 +35,9 @@ export async function lockPacks(
   looked: readonly Snapshot[],
   signal: AbortSignal,
 ): Promise<{ readonly isWritten: boolean; readonly ends: readonly PackEnd[] }> {
-  const known = [...looked, ...(await servedSnapshots(config))]
+  const lifecycles = lifecyclesIn(config)
+  const found = [...looked, ...(await servedSnapshots(config))]
+  const known = found.map((snapshot) => withLifecycles(snapshot, lifecycles))
   let ends: readonly PackEnd[] = []
   const change = (whole: Lock): Lock => {
     // An entry can remain after its source was removed from the configuration.

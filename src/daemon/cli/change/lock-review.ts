@@ -3,8 +3,8 @@ import { budgetDeltas } from '../../../sync/budget/budget-delta.ts'
 import type { BudgetDelta } from '../../../sync/budget/budget-delta.ts'
 import { budgetSkillsOf } from '../../../sync/budget/budget-skill.ts'
 import { lackingText } from '../../../sync/catalog/pack-dependencies.ts'
-import { docsChange, skillChanges } from '../../../sync/decisions/lock.ts'
-import type { Lock, LockEntry, SkillChange } from '../../../sync/decisions/lock.ts'
+import { docsChange, newlyKept, skillChanges } from '../../../sync/decisions/lock.ts'
+import type { Lock, LockEntry } from '../../../sync/decisions/lock.ts'
 import { comparePaths } from '../../../sync/model/digest.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
@@ -84,8 +84,9 @@ async function moveOf(compared: Compared, texts: Comparisons): Promise<ReviewedM
   )
   const moved = { ...compared, has: skillsByPath(compared.snapshot), had: skillsByPath(compared.former) }
   const skills: SkillMove[] = []
-  for (const path of [...changes.keys(), ...newlyWithheld(compared)].toSorted(comparePaths))
-    skills.push(await skillMove(path, changes.get(path), moved, texts))
+  const kept = new Set(newlyKept(before?.skills ?? new Map(), after.skills).filter((path) => !changes.has(path)))
+  for (const path of [...changes.keys(), ...newlyWithheld(compared), ...kept].toSorted(comparePaths))
+    skills.push(await skillMove(path, kept.has(path) ? 'kept' : changes.get(path), moved, texts))
   return {
     source: id,
     url: after.url,
@@ -129,13 +130,15 @@ function skillsByPath(snapshot: Snapshot | undefined): ReadonlyMap<string, Skill
 /** `change`: that of the lock; `undefined` for a withheld skill that neither lock has. */
 async function skillMove(
   path: string,
-  change: SkillChange['change'] | undefined,
+  change: SkillMove['change'] | undefined,
   { id, before, after, has, had }: Compared & SnapshotSkills,
   texts: Comparisons,
 ): Promise<SkillMove> {
   const [from, to] = [before?.skills.get(path)?.digest, after.skills.get(path)?.digest]
   const present = has.get(path)
-  const was = had.get(path) ?? (await texts.skill(from))
+  const known = had.get(path)
+  // What the former lock had of a skill can be an earlier version than that of the former commit.
+  const was = known?.digest === from || from === undefined ? known : ((await texts.skill(from)) ?? known)
   const isWithheld = to === undefined && present?.standing === 'withheld'
   return {
     place: joinPath(id, path),

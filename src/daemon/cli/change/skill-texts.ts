@@ -63,7 +63,7 @@ export class SkillTexts {
 
   async #lifecycleLines(digest: string | undefined): Promise<readonly string[]> {
     const skill = digest === undefined ? undefined : await this.skill(digest)
-    return lifecycleLines(lifecycleOf(skill?.frontmatter)).map(printableText)
+    return lifecycleLines(lifecycleOf(skill)).map(printableText)
   }
 
   async #textOf(digest: string): Promise<string | { readonly why: string }> {

@@ -22,12 +22,12 @@ async function dependenciesChecked(config: Config, asked: readonly SourceId[]): 
 
 /** No skill is withheld for a dependency, so none of these is a failure. */
 function namesChecked({ skills }: Catalog, asked: readonly SourceId[]): CheckResult[] {
-  const named = [...skills.values()].map(({ name, source, frontmatter, skill: { path, standing } }) => ({
+  const named = [...skills.values()].map(({ name, source, skill }) => ({
     id: name,
-    dependsOn: lifecycleOf(frontmatter).dependsOn ?? [],
+    dependsOn: lifecycleOf(skill).dependsOn ?? [],
     source,
-    path,
-    isListed: standing === 'served',
+    path: skill.path,
+    isListed: skill.standing === 'served',
   }))
   const { warn } = verdicts('dependencies')
   return diagnosticsAbout(new Set(asked), nameDiagnosticsAmong(named)).map(({ code, message }) =>

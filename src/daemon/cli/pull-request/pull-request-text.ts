@@ -33,7 +33,8 @@ export type ReviewedMove =
 export interface SkillMove {
   /** `SOURCE/PATH`. */
   readonly place: string
-  readonly change: 'added' | 'changed' | 'removed' | 'withheld'
+  /** `kept`: the same version as before, because the one of the new commit is broken. */
+  readonly change: 'added' | 'changed' | 'removed' | 'withheld' | 'kept'
   readonly notes: readonly SkillNote[]
   /** The lines of a comparison, empty if there is none; `undefined` if it was not made because there is no room for it. */
   readonly diff: readonly string[] | undefined
@@ -148,7 +149,7 @@ function countsText(skills: readonly SkillMove[]): string {
   return parts.length === 0 ? 'no skill changed' : parts.join(', ')
 }
 
-const CHANGES = ['added', 'changed', 'removed', 'withheld'] as const
+const CHANGES = ['added', 'changed', 'removed', 'withheld', 'kept'] as const
 
 /**
  * The facts that a reviewer needs before all others, of all sources, the first of each skill first: one skill with many

@@ -2,6 +2,7 @@ import { comparePaths } from '../../../sync/model/digest.ts'
 import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
 import { describeHidden } from '../../../sync/skill-md/hidden-unicode.ts'
 import { lifecycleLines, lifecycleOf } from '../../../sync/skill-md/lifecycle.ts'
+import type { SkillDiagnostic } from '../../../sync/skill-md/skill-diagnostic.ts'
 
 /** One fact about a moved skill for a reviewer. */
 export interface SkillNote {
@@ -100,7 +101,7 @@ function fieldText(skill: Skill | undefined, field: string): string | undefined 
 }
 
 function lifecycleNotes(before: Skill | undefined, after: Skill): SkillNote[] {
-  const [was, is] = [before, after].map((skill) => lifecycleLines(lifecycleOf(skill?.frontmatter)))
+  const [was, is] = [before, after].map((skill) => lifecycleLines(lifecycleOf(skill)))
   const isDeprecation = (line: string): boolean => line.startsWith('deprecated')
   return [
     ...(is ?? []).filter((line) => !was?.includes(line)).map((line) => note(isDeprecation(line), 'declares', line)),
@@ -116,12 +117,13 @@ function findingNotes(before: Skill | undefined, after: Skill): SkillNote[] {
   const known = new Set((before?.findings ?? []).map(({ rule, message }) => `${rule} ${message}`))
   const fresh = after.findings.filter(({ rule, message }) => !known.has(`${rule} ${message}`))
   const isWithheld = after.standing === 'withheld'
+  const isCritical = ({ rule }: SkillDiagnostic): boolean => isWithheld || rule === 'kept-version'
   return fresh
     .toSorted((a, b) => comparePaths(a.rule, b.rule))
-    .map(({ rule, message }) => ({
-      isCritical: isWithheld,
+    .map((one) => ({
+      isCritical: isCritical(one),
       text: isWithheld ? 'withheld' : 'finding',
-      values: [rule, message],
+      values: [one.rule, one.message],
     }))
 }
 

@@ -3,6 +3,7 @@ import { baseName } from '../../../base/paths.ts'
 import { VERSION } from '../../../serve/version.ts'
 import type { Generation } from '../../../sync/model/generation.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
+import { originOfSkill } from '../../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { signersTexts } from '../../base/signer-text.ts'
 import { addressWithoutSecrets } from './address.ts'
@@ -62,7 +63,8 @@ export function billOf(generation: Generation, snapshots: readonly Snapshot[]): 
 function billSkill(skill: Skill, snapshot: Snapshot): BilledSkill[] {
   const { digest, path, files, frontmatter } = skill
   if (skill.standing === 'withheld' || digest === undefined) return []
-  const { source, url, revision, roots, form, proof } = snapshot
+  const { source, url, roots, form } = snapshot
+  const { revision, proof } = originOfSkill(snapshot, skill)
   const address = addressWithoutSecrets(url)
   const ref = `${source}/${quote(path)}`
   const name = shorten(skill.name ?? (baseName(path) || source))

@@ -57,11 +57,12 @@ function cellsOf(row: SkillRow): readonly string[] {
 }
 
 /** The state of a skill in a few words, the operator's decisions first. */
-function stateCell({ standing, disabled, pending, lifecycle, verified, places = [] }: SkillRow): string {
+function stateCell({ standing, disabled, pending, kept, lifecycle, verified, places = [] }: SkillRow): string {
   const words = [
     ...(disabled ? ['disabled'] : []),
     ...(pending ? ['waits for approval'] : []),
     ...(standing === 'served' && (disabled || pending) ? [] : [standing === 'tools' ? 'tools-only' : standing]),
+    ...(kept === undefined ? [] : ['earlier version']),
     ...(lifecycle?.deprecated === undefined ? [] : ['deprecated']),
     ...(places.length > 1 ? ['copy'] : []),
     ...(verified === undefined ? [] : [`${verified.files} of ${countOf(verified.of, 'file')} checked`]),

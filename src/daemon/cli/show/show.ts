@@ -4,7 +4,7 @@ import { lifecycleLines } from '../../../sync/skill-md/lifecycle.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
-import { disabledText, pendingText, stateText } from '../../status/decision-text.ts'
+import { disabledText, keptText, pendingText, stateText } from '../../status/decision-text.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
@@ -57,6 +57,7 @@ function linesOf(row: SkillRow): string[] {
     ...(description === undefined ? [] : [`  ${printableLine(description.replaceAll(/\s+/g, ' '))}`]),
     ...(uri === undefined ? [] : [`  uri     ${uri}`]),
     `  from    ${source}, ${path === '' ? 'the root' : printableLine(path)}, ${printableLine(ref)} at ${commit}`,
+    ...(row.kept === undefined ? [] : [`  kept    ${keptText(row.kept)}`]),
     ...(upstream === undefined ? [] : [`  there   ${printableLine(upstream)}`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}, ${countOf(files.length, 'file')}, ${size} bytes`]),
     ...(row.plugins === undefined ? [] : [`  plugins ${printableLine(row.plugins.join(', '))}`]),

@@ -210,7 +210,8 @@ function lockLines({ lock }: SourceStatus): string[] {
 const WHERE = { git: 'upstream', directory: 'the folder', mcp: 'the server', channel: 'the channel' } as const
 
 function findingLines({ findings }: SourceStatus, all: boolean): string[] {
-  const isUrgent = ({ standing }: SourceDiagnostic): boolean => standing !== 'served' && standing !== 'link'
+  const isUrgent = ({ standing, rule }: SourceDiagnostic): boolean =>
+    rule === 'kept-version' || (standing !== 'served' && standing !== 'link')
   const shown = all ? findings : findings.filter(isUrgent).slice(0, SHOWN_FINDINGS)
   const lines = shown.map(
     ({ standing, rule, path, message }) => `  - ${standing} ${rule} ${printableLine(path)}: ${printableLine(message)}`,

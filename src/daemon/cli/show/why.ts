@@ -10,7 +10,7 @@ import { UsageError } from '../../base/usage-error.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
-import { decisionTexts, disabledText, pendingText, stateText } from '../../status/decision-text.ts'
+import { decisionTexts, disabledText, keptText, pendingText, stateText } from '../../status/decision-text.ts'
 import { lockOriginStatusOf, lockOriginText } from '../../status/lock-origin-status.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { provenanceOf } from '../../status/provenance.ts'
@@ -87,6 +87,7 @@ function linesOf(told: Provenance): string[] {
     `${printableLine(name ?? path)} (${stateText(told)})`,
     `  source  ${source}, ${url}`,
     `  ${revisionText(told)}`,
+    ...(told.kept === undefined ? [] : [`  kept    ${keptText(told.kept)}`]),
     ...upstreamTexts(told.upstream).map((text) => `  server  ${printableLine(text)}`),
     ...publishedTexts(told).map((text) => `  hub     ${printableLine(text)}`),
     ...(told.verified === undefined ? [] : [`  checked ${verifiedText(told.verified)}`]),

@@ -30,6 +30,7 @@ export function* proofDiagnostics(snapshot: Snapshot): Generator<VerifyDiagnosti
   // The revision is the digest of an object, which the store verifies.
   if (revision.ref === CHANNEL_REF) return
   const { commit, tag } = proofOf(snapshot)
+  yield* earlierDiagnostics(snapshot)
   const damaged = (message: string): VerifyDiagnostic => verifyError('proof-damaged', message, { source })
   if (!isOf(revision.commit, 'commit', commit)) yield damaged(`the stored commit object is not ${revision.commit}`)
   else if (!Buffer.from(commit).toString('latin1').startsWith(`tree ${tree}\n`))
@@ -42,6 +43,15 @@ export function* proofDiagnostics(snapshot: Snapshot): Generator<VerifyDiagnosti
       { source },
     )
   else if (!isOf(revision.tag, 'tag', tag)) yield damaged(`the stored tag object is not ${revision.tag}`)
+}
+
+/** The faults in the commits of the earlier versions in a snapshot. */
+function* earlierDiagnostics({ source, keptFrom = [] }: Snapshot): Generator<VerifyDiagnostic> {
+  for (const { revision, proof } of keptFrom) {
+    if (isOf(revision.commit, 'commit', proofOf({ proof }).commit)) continue
+    const message = `the stored commit object is not ${revision.commit}, which earlier versions of skills are from`
+    yield verifyError('proof-damaged', message, { source })
+  }
 }
 
 /** Ids of 64 digits are those of a SHA-256 repository. */

@@ -57,7 +57,7 @@ export function answerOf(offered: Offered, document: SkillDocument | UnreadConte
   if ('why' in told) return refusal(told.why)
   const { source, name, description } = offered
   const { hidden } = told
-  const lifecycle = lifecycleOf(offered.skill.frontmatter)
+  const lifecycle = lifecycleOf(offered.skill)
   const content = markedAs(offered, told.text)
   // With SKILL.md on the caller's own disk, the caller finds the files without a list.
   const files = told.place.path === undefined ? filesBeside(offered) : undefined

@@ -6,6 +6,8 @@ import { filesOf } from '../../../sync/catalog/skill-files.ts'
 import { pathIdOf } from '../../../sync/catalog/tool-catalog.ts'
 import type { Signers } from '../../../sync/model/signers.ts'
 import { pathBelow } from '../../../sync/model/skill-uri.ts'
+import type { KeptVersion } from '../../../sync/model/skill.ts'
+import { originOfSkill } from '../../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { deprecationText, lifecycleOf } from '../../../sync/skill-md/lifecycle.ts'
 import { mimeTypeOf } from '../../mime.ts'
@@ -67,15 +69,15 @@ async function recentUse(entry: CatalogSkill, { host, seesUse, up }: View): Prom
   return html`<a href="${up}usage">${text}</a>`
 }
 
-/** The words of the author, as a note: they are no finding of skillsyncd. */
-function deprecationNote({ frontmatter }: CatalogSkill): Html {
-  const text = deprecationText(lifecycleOf(frontmatter))
+/** The words of the author or the operator, as a note: they are no finding of skillsyncd. */
+function deprecationNote({ skill }: CatalogSkill): Html {
+  const text = deprecationText(lifecycleOf(skill))
   return text === undefined ? EMPTY_HTML : html`<p class="note">${isolateText(text)}</p>`
 }
 
-/** The owner and the dependencies that the author declares. */
-function lifecycleTerms({ frontmatter }: CatalogSkill): Html {
-  const { owner, dependsOn, replacedBy } = lifecycleOf(frontmatter)
+/** The owner and the dependencies that the author declares, or the operator. */
+function lifecycleTerms({ skill }: CatalogSkill): Html {
+  const { owner, dependsOn, replacedBy } = lifecycleOf(skill)
   const terms = [
     ['Owner', owner],
     ['Depends on', dependsOn?.join(', ')],
@@ -151,7 +153,8 @@ function about(entry: CatalogSkill, moment: ContentMoment | undefined, view: Vie
   const { skill, signers } = entry
   const snapshot = snapshotOf(view.catalog, entry)
   // A reader of some packs must not learn the address of a repository.
-  const pages = snapshot === undefined || !view.isWhole ? {} : skillPages(snapshot, skill.path)
+  const origin = snapshot && originOfSkill(snapshot, skill)
+  const pages = snapshot === undefined || !view.isWhole ? {} : skillPages({ ...snapshot, ...origin }, skill.path)
   return html`${notesOf(entry, view)}
     <h2>Where it is from</h2>
     <dl class="terms">
@@ -160,7 +163,8 @@ function about(entry: CatalogSkill, moment: ContentMoment | undefined, view: Vie
       <dt>Folder</dt>
       <dd>${linked(isolateText(skill.path === '' ? 'the root' : skill.path), pages.folder)}</dd>
       ${moment === undefined ? EMPTY_HTML : momentTerm(moment, view)}
-      ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot, pages.commit, view)}
+      ${snapshot === undefined ? EMPTY_HTML : commitTerms(snapshot, skill.kept === undefined ? pages.commit : undefined, view)}
+      ${skill.kept === undefined ? EMPTY_HTML : keptTerms(skill.kept, pages.commit)}
       <dt>Signed</dt>
       <dd>${signerText(signers)}</dd>
       ${lifecycleTerms(entry)}
@@ -241,6 +245,14 @@ function commitTerms(snapshot: Snapshot, page: string | undefined, view: View): 
     ${words === undefined ? EMPTY_HTML : html`<dd>${wordsHtml(words)}</dd>`}
     <dt>Ref</dt>
     <dd>${isolateText(refText(ref))}${tag === undefined ? EMPTY_HTML : html` <span class="digest">${tag}</span>`}</dd>`
+}
+
+/** `page`: the page of the earlier commit at its git host. */
+function keptTerms({ commit, since }: KeptVersion, page: string | undefined): Html {
+  return html`<dt>Kept from commit</dt>
+    <dd class="digest">${linked(html`${commit}`, page)}</dd>
+    <dt>Broken since commit</dt>
+    <dd class="digest">${since}</dd>`
 }
 
 /** Links to another site, which does not learn the address of this page. */

@@ -46,7 +46,8 @@ describe('the page of a skill of a repository at a git host', () => {
     }
     await using readables = new Readables(serving.read)
     const [entry] = catalog.listed
-    const declaring = { ...entry!, frontmatter: { ...entry!.frontmatter, metadata } }
+    const frontmatter = { ...entry!.frontmatter, metadata }
+    const declaring = { ...entry!, frontmatter, skill: { ...entry!.skill, frontmatter } }
     return (await skillView(declaring, view, readables)).content.html
   }
 

@@ -20,7 +20,7 @@ interface EntryMeta {
   readonly [SIGNERS]?: Signers
   /** The paths of files that are executable in the repository: the content digest covers that. */
   readonly [EXECUTABLES]?: readonly string[]
-  /** The valid lifecycle fields of `metadata` in the frontmatter. */
+  /** The valid lifecycle fields of `metadata` in the frontmatter, and those of the operator. */
   readonly [LIFECYCLE]?: Lifecycle
 }
 
@@ -35,8 +35,9 @@ export function skillEntryOf(skill: CatalogSkill): SkillEntry {
   return { uri, frontmatter, resources, ...(Object.keys(meta).length > 0 && { _meta: meta }) }
 }
 
-function metaOf({ signers, frontmatter, skill: { files, upstream } }: CatalogSkill): EntryMeta {
-  const lifecycle = lifecycleOf(frontmatter)
+function metaOf({ signers, skill }: CatalogSkill): EntryMeta {
+  const { files, upstream } = skill
+  const lifecycle = lifecycleOf(skill)
   const executables = upstream?.executables ?? files.flatMap(({ path, executable }) => (executable ? [path] : []))
   return {
     ...(signers !== undefined && { [SIGNERS]: signers }),

@@ -1,19 +1,19 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lockEntryOf, isLocked } from '../../../src/sync/decisions/lock.ts'
-import type { LockEntry } from '../../../src/sync/decisions/lock.ts'
-import { digestOf } from '../../../src/sync/model/digest.ts'
-import type { Skill } from '../../../src/sync/model/skill.ts'
-import type { GitSource } from '../../../src/sync/model/source.ts'
-import { NotSigned, SyncError } from '../../../src/sync/model/sync-error.ts'
-import type { Fallback } from '../../../src/sync/pull/fallback-source.ts'
-import type { PullContext } from '../../../src/sync/pull/pull-context.ts'
-import { storedSkill } from '../../../src/sync/store/skills/stored-path.ts'
-import { histories } from '../../support/content/random-files.ts'
-import { skillText, type Files } from '../../support/git/scripted-upstream.ts'
-import { sourceId } from '../store/samples.ts'
-import { objectId } from '../upstream/reached.ts'
-import { FOLLOW, Scene, sourceWith } from './pulled.ts'
+import { lockEntryOf, isLocked } from '../../../../src/sync/decisions/lock.ts'
+import type { LockEntry } from '../../../../src/sync/decisions/lock.ts'
+import { digestOf } from '../../../../src/sync/model/digest.ts'
+import type { Skill } from '../../../../src/sync/model/skill.ts'
+import type { GitSource } from '../../../../src/sync/model/source.ts'
+import { NotSigned, SyncError } from '../../../../src/sync/model/sync-error.ts'
+import type { Fallback } from '../../../../src/sync/pull/fallback/fallback-source.ts'
+import type { PullContext } from '../../../../src/sync/pull/pull-context.ts'
+import { storedSkill } from '../../../../src/sync/store/skills/stored-path.ts'
+import { histories } from '../../../support/content/random-files.ts'
+import { skillText, type Files } from '../../../support/git/scripted-upstream.ts'
+import { sourceId } from '../../store/samples.ts'
+import { objectId } from '../../upstream/reached.ts'
+import { FOLLOW, Scene, sourceWith } from '../pulled.ts'
 
 const HUB = sourceId('hub')
 
@@ -45,6 +45,22 @@ describe('a locked commit that is gone', () => {
     const { snapshot } = await lost.scene.updated({ root: 'r' }, lost.io)
 
     expect(isLocked(lost.entry, snapshot)).toBe(true)
+  })
+
+  test('is rebuilt with the earlier versions that the lock has, as what they are', async () => {
+    await using lost = await Lost.open()
+    const { entry, scene } = lost
+    const from = { ref: 'refs/heads/main', commit: objectId('7'.repeat(40)) }
+    const skills = new Map([...entry.skills].map(([path, one]) => [path, { ...one, from }]))
+    const locked = { ...entry, selection: { ...entry.selection, onBroken: 'keep' as const }, skills }
+    scene.orders = { ...scene.orders, locked }
+
+    const { snapshot } = await scene.updated({ onBroken: 'keep' }, lost.io)
+
+    const [pdf] = snapshot.skills
+    expect(pdf).toMatchObject({ kept: { commit: from.commit, since: entry.revision.commit } })
+    expect(pdf?.findings).toEqual([expect.objectContaining({ rule: 'kept-version' })])
+    expect(lockEntryOf(sourceWith({ onBroken: 'keep' }), snapshot).skills).toEqual(skills)
   })
 
   test('is not asked for again once it was rebuilt, nor after its source was gone for a while', async () => {

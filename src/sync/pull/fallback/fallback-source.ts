@@ -1,8 +1,8 @@
-import type { LockEntry } from '../decisions/lock.ts'
-import { digestOf } from '../model/digest.ts'
-import { isOfUpstream } from '../model/skill.ts'
-import type { Skill, SkillFile, UpstreamSkill } from '../model/skill.ts'
-import type { SourceId } from '../model/source-id.ts'
+import type { LockEntry } from '../../decisions/lock.ts'
+import { digestOf } from '../../model/digest.ts'
+import { isOfUpstream } from '../../model/skill.ts'
+import type { Skill, SkillFile, UpstreamSkill } from '../../model/skill.ts'
+import type { SourceId } from '../../model/source-id.ts'
 
 /** Another MCP server that has the skills of a repository. Its content is accepted only by digest. */
 export interface Fallback {
