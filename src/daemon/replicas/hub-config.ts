@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
-import { configText } from '../config/config-name.ts'
+import { configText } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 
 /** Returns a digest of the part of the configuration that decides what the leader of a hub publishes. */
 export function hubConfigDigest(config: Config): string {
-  const { follow, packs, packBudgets, channel, publications, gate, lockUse, retention } = config
+  const { follow, packs, rings, packBudgets, channel, publications, gate, lockUse, retention } = config
   const { skill, frontmatter, fetch } = config.limits
   const rules = { packs, packBudgets, channel, publications, gate, lockUse, retention, skill, frontmatter, fetch }
   // A hub that follows another one takes its sources from there, and can add one at any time.
   const sources = follow === undefined ? config.sources : undefined
-  return hash('sha256', configText({ sources, follow, ...rules }))
+  return hash('sha256', configText({ sources, follow, ...rules, ...(rings.length > 0 && { rings }) }))
 }

@@ -4,6 +4,7 @@ import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { SourceRecord } from '../store/source-records.ts'
 import type { Store } from '../store/store.ts'
+import type { RingPolicy } from './rings/ring-contents.ts'
 
 /** The checks that stored content must pass before it is served. */
 export interface Admission {
@@ -11,6 +12,8 @@ export interface Admission {
   readonly admits: (snapshot: Snapshot, decisions: Decisions) => Promise<boolean>
   /** Sources whose skills each wait for approval. */
   readonly reviewed: ReadonlySet<SourceId>
+  /** `undefined` if there are no rings. */
+  readonly rings?: RingPolicy | undefined
 }
 
 /** A source whose last served content was lost from the disk. */
