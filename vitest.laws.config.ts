@@ -18,6 +18,7 @@ export default mergeConfig(
         'test/sync/upstream/git/second-opinion/second-opinion.test.ts',
         'test/sync/survey/survey.law.test.ts',
         'test/sync/folder.law.test.ts',
+        'test/sync/rings/promotion.law.test.ts',
       ],
       // A process of its own for each of hundreds of kills.
       testTimeout: 1_800_000,

@@ -51,6 +51,7 @@ import type { Disablement } from './status/disablement.ts'
 import { tellLosses } from './status/lost-sources.ts'
 import type { Beside } from './status/pull-result.ts'
 import { PullReport } from './status/report.ts'
+import type { RingStatus } from './status/ring-status.ts'
 import type { HttpStatus, Status } from './status/status.ts'
 import { lackingIn } from './status/unserved-sources.ts'
 import { isNew, upgradeDiagnostics, remember, unlessUnreadable } from './status/upgrade-notices.ts'
@@ -390,6 +391,11 @@ export class Daemon implements AsyncDisposable {
     const done = await this.#parts.rollbacks.to(target, hold, signal)
     await this.#linked()
     return done
+  }
+
+  /** The rings, with what each serves that the first does not. */
+  get rings(): readonly RingStatus[] {
+    return this.#parts.rings.status
   }
 
   /** Has rings take now what the rings before them serve. */

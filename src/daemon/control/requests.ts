@@ -156,16 +156,23 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       const { generation, source, commit, hold } = parseParams(ROLLBACK, params)
       return daemon.rollback(targetOf(generation, source, commit, config), hold, signal)
     },
+    async rings(params) {
+      checked(params)
+      return daemon.rings
+    },
     async promote(params) {
       const { sources = [] } = checked(params)
       const { ring, now } = parseParams(PROMOTE, params)
       if (ring !== undefined) expectLaterRing(ring, config)
       const named = sources.length === 0 ? [] : sourcesOf(sources, config)
       const promotions = await daemon.promote({ sources: named, ring, isForced: now })
-      return promotions.map(({ source, ring: taking, from, to }) => {
-        const promotion = { source, ring: taking, commit: to.commit }
-        return from === undefined ? promotion : { ...promotion, from: from.commit }
-      })
+      // JSON leaves `from` out where the ring had nothing.
+      return promotions.map(({ source, ring: id, from, to }) => ({
+        source,
+        ring: id,
+        from: from?.commit,
+        commit: to.commit,
+      }))
     },
     async 'hold-ring'(params) {
       checked(params)

@@ -10,6 +10,7 @@ import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import type { PullActivity } from '../schedule/pull-activity.ts'
 import type { Age } from '../schedule/staleness.ts'
+import type { RingStatus } from '../status/ring-status.ts'
 import type { ChannelFigures } from './channel-families.ts'
 import type { DaemonFigures } from './metrics.ts'
 import type { PublicationFigures } from './publication-families.ts'
@@ -26,13 +27,14 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
   readonly tokens: { readonly nextExpiry: DaemonFigures['nextTokenExpiry'] }
+  readonly rings: { readonly status: readonly RingStatus[] }
   readonly publications: { readonly figures: readonly PublicationFigures[] }
   readonly channels: { readonly figures: readonly ChannelFigures[] }
 }
 
 /** The figures of a daemon, for metrics. */
 export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFigures> {
-  const { channels, config, publications, registry, scheduler, served, status, store } = daemon
+  const { channels, config, publications, registry, rings, scheduler, served, status, store } = daemon
   const { decisions } = store
   return {
     catalog: registry.catalog,
@@ -44,6 +46,7 @@ export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFig
     approvals: decisions.approvals,
     publications: publications.figures,
     channels: channels.figures,
+    rings: rings.status,
     replicas: daemon.replica?.status,
     unready: status.unready,
     storedBytes: storedBytesOf(store),

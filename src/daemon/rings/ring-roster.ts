@@ -24,12 +24,17 @@ function membersIn({ id, principals, groups, share, isAnonymous }: RingConfig): 
   return { id, named, share, isAnonymous }
 }
 
+/** The id of the principal that a person names: that of a token by its name, without its digest. */
+export function principalNamed(name: string): string {
+  return name.includes(':') ? name : `token:${name}`
+}
+
 /**
  * The principal of an id. A token that is made again under the same name is the same machine, so the digest in its id does
  * not count.
  */
 function ringPrincipalOf(id: string): RingPrincipal {
-  const [, name] = /^token:(.+)#[0-9a-f]{12}$/.exec(id) ?? []
+  const [, name] = /^token:([^#]+)(?:#[0-9a-f]{12})?$/.exec(id) ?? []
   if (name !== undefined) return { key: `token:${name}`, names: [id, `token:${name}`, name] }
   return { key: id, names: [id, id.replace(/#[0-9a-f]{32}$/, '')] }
 }

@@ -4,6 +4,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { stepIn } from '../../sync/pull/rings/ring-contents.ts'
 import type { RingContents } from '../../sync/pull/rings/ring-contents.ts'
 import { eligibleSteps, nextEligibleAt } from '../../sync/rings/promotion.ts'
+import { positionIn } from '../../sync/rings/ring-trail.ts'
 import type { RingConfig } from '../config/rings.ts'
 
 /** One ring, with the sources of which it serves another commit than the first ring. */
@@ -50,7 +51,7 @@ export interface RingSituation {
   readonly stopOf: (source: SourceId, ring: string) => RingStop | undefined
 }
 
-/** The rings in their order. A source of which all rings serve the same commit is in none of them, unless it is held. */
+/** The rings in their order. A source of which a ring serves what the first ring serves is not listed, unless it is held. */
 export function ringStatuses(situation: RingSituation): readonly RingStatus[] {
   const { rings, contents, decisions } = situation
   const trails = [...contents.trails.values()].toSorted((a, b) => (a.source < b.source ? -1 : 1))
@@ -60,10 +61,14 @@ export function ringStatuses(situation: RingSituation): readonly RingStatus[] {
     minAgeMs,
     share: at === rings.length - 1 ? Math.round(rest * 10_000) / 10_000 : share,
     sources: [
-      ...trails.map((trail) => sourceStatusOf(trail, at, situation)),
+      ...trails
+        .filter((trail) => positionIn(trail, id) < trail.steps.length - 1)
+        .map((trail) => sourceStatusOf(trail, at, situation)),
       ...[...decisions].flatMap(([source, { ringHolds }]) => {
         const hold = ringHolds?.[id]
-        if (hold === undefined || contents.trails.has(source)) return []
+        const trail = contents.trails.get(source)
+        const isListed = trail !== undefined && positionIn(trail, id) < trail.steps.length - 1
+        if (hold === undefined || isListed) return []
         return [{ source, stopped: { code: 'ring-held', message: hold.reason }, heldAt: hold.at }]
       }),
     ],

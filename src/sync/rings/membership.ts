@@ -60,4 +60,4 @@ function fractionOf(key: string): number {
 }
 
 /** Keeps the places apart from other digests of ids. */
-const DOMAIN = 'skillsyncd ring\0'
+const DOMAIN = 'skillsyncd-ring\0'
