@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest'
+import { idsOf } from '../../../src/daemon/config/config.ts'
+import { admissionOf } from '../../../src/daemon/trust/serving-policy.ts'
 import type { AccessRules } from '../../../src/serve/http/access/access.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
+import { currentCatalog } from '../../../src/sync/pull/generation-catalog.ts'
+import { Store } from '../../../src/sync/store/store.ts'
 import { modernHttp } from '../../support/clients/peer.ts'
 import type { Heard, Peer } from '../../support/clients/peer.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
@@ -151,6 +155,27 @@ test('a rollback takes a commit back in every ring', async () => {
   expect(await bodyOf(late)).toBe('first')
 })
 
+test('what only a later ring serves outlives collections, and is what a process that starts finds on the disk', async () => {
+  await using scene = await Scene.start(RINGS, 'retention: { generations: 1, younger_than: 1s }')
+  await using late = await scene.peer('late')
+
+  for (const body of ['second', 'third', 'fourth']) {
+    await scene.commit(body)
+    await scene.pass(2 * HOUR)
+  }
+  using store = await Store.openExisting(scene.served.config.state)
+  const { config } = scene.served
+  const found = await currentCatalog(store!, idsOf(config), admissionOf(config), 'stable')
+  const first = await currentCatalog(store!, idsOf(config), admissionOf(config))
+
+  expect(await store!.generations.numbers()).toHaveLength(1)
+  expect(await bodyOf(late)).toBe('first')
+  expect(found.digest).not.toBe(first.digest)
+  // Of the commits that wait, none was collected.
+  await scene.pass(66 * HOUR)
+  expect(await bodyOf(late)).toBe('second')
+})
+
 /** A hub with rings, whose clock stands still. */
 class Scene implements AsyncDisposable {
   readonly clock: FakeClock
@@ -163,13 +188,13 @@ class Scene implements AsyncDisposable {
     this.served = served
   }
 
-  static async start(config: readonly string[]): Promise<Scene> {
+  static async start(rings: readonly string[], kept = 'retention: { generations: 100 }'): Promise<Scene> {
     const clock = new FakeClock()
     const repository = await Repository.create()
     await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'first') })
     const served = await serve(repository, {
       clock,
-      config: [...config, 'retention: { generations: 100 }'],
+      config: [...rings, kept],
       access: ACCESS,
       source: ['every: 365d'],
     })
