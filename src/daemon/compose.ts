@@ -22,6 +22,7 @@ import { Rollbacks } from './pull/run-rollback.ts'
 import { ServedCatalog } from './pull/served-catalog.ts'
 import { StoreContentReader } from './pull/store-content-reader.ts'
 import type { ReloadState } from './reload-state.ts'
+import { RingPromotions } from './rings/ring-promotions.ts'
 import { ChannelWatches } from './schedule/channel-watches.ts'
 import { PullActivity } from './schedule/pull-activity.ts'
 import { PullScheduler } from './schedule/pull-scheduler.ts'
@@ -53,7 +54,13 @@ export function compose(loaded: LoadedParts) {
   const reader = new DocumentThread()
   const served = new ServedCatalog(loaded)
   const collections = new CollectionTimes(clock)
-  const channels = new Channels({ ...loaded, whyNot: () => whyIncomplete(loaded) })
+  // What leaves this hub without a client has the content that every ring has.
+  const ofOldest = { ...loaded, registry: loaded.views.oldest }
+  const channels = new Channels({
+    ...ofOldest,
+    served: () => served.current.map(({ snapshot }) => snapshot),
+    whyNot: () => whyIncomplete(ofOldest),
+  })
   const base = { ...loaded, keyring, activity, reader, served, collections, channels }
 
   const mcp = new McpSources(base)
@@ -72,13 +79,24 @@ export function compose(loaded: LoadedParts) {
   const rollbacks = new Rollbacks({ ...base, puller, candidates })
   const mcpDecisions = new McpDecisions({ ...base, sources: mcp, puller })
 
+  const rings = new RingPromotions(base)
+
   const contents = new StoreContentReader({ ...base, puller, upstream: mcp.contents })
-  const folders = new FolderFollower(loaded)
-  const publications = new Publications({ ...loaded, contents })
+  const folders = new FolderFollower(ofOldest)
+  const publications = new Publications({ ...ofOldest, contents })
   const search = new Searching({ ...loaded, state: config.state })
   const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
-  const status = new StatusReader({ ...base, scheduler, pendingOf, fetchedFrom, publications, hub, followedLock })
+  const status = new StatusReader({
+    ...base,
+    scheduler,
+    pendingOf,
+    fetchedFrom,
+    publications,
+    hub,
+    followedLock,
+    rings,
+  })
   const page = new PageData({
     ...loaded,
     pendingOf,
@@ -123,6 +141,7 @@ export function compose(loaded: LoadedParts) {
     publications,
     puller,
     reader,
+    rings,
     rollbacks,
     scheduler,
     search,

@@ -13,6 +13,7 @@ import type { Trigger } from '../sync/model/generation.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
+import type { RingPromotion } from '../sync/pull/rings/ring-contents.ts'
 import { FOLLOWED_LOCK_ORIGIN, FOLLOWED_LOCK_TEXT } from '../sync/store/followed-lock.ts'
 import { recordNameOf } from '../sync/store/source-records.ts'
 import type { Linking } from './agent-folders/link-sync.ts'
@@ -43,12 +44,15 @@ import type { RollbackTarget, RolledBack } from './pull/rollback.ts'
 import { newReloadState } from './reload-state.ts'
 import type { ReloadState } from './reload-state.ts'
 import type { AdoptedChange } from './replicas/hub-replica.ts'
+import type { PromotionRequest } from './rings/ring-promotions.ts'
+import { rosterOf } from './rings/ring-roster.ts'
 import type { FetchedAmount } from './schedule/pull-activity.ts'
 import { refreshDecisions, refreshTokens, shareDecisions } from './shared-texts.ts'
 import type { Disablement } from './status/disablement.ts'
 import { tellLosses } from './status/lost-sources.ts'
 import type { Beside } from './status/pull-result.ts'
 import { PullReport } from './status/report.ts'
+import type { RingStatus } from './status/ring-status.ts'
 import type { HttpStatus, Status } from './status/status.ts'
 import { lackingIn } from './status/unserved-sources.ts'
 import { isNew, upgradeDiagnostics, remember, unlessUnreadable } from './status/upgrade-notices.ts'
@@ -115,12 +119,15 @@ export class Daemon implements AsyncDisposable {
         : before.#reloadState
     const report = await PullReport.open(context.store.records, ids, { ...context, counts: reloadState.pulls })
     const lock = new KnownLock(config)
+    // The parts that publish take the registry of the oldest ring.
+    reloadState.views.defineRings(rosterOf(config))
     const daemon = new Daemon({ ...reloadState, ...context, config, publisher, report, lock }, reloadState)
     await daemon.linking.read()
     await daemon.lock.read()
     await daemon.#parts.followedLock.refresh()
     reloadState.views.define(config.packs)
     daemon.linking.configure(config)
+    reloadState.views.publishRings(publisher.ringCatalogs)
     daemon.registry.publish(catalog)
     tellLosses(publisher.lost, context.log)
     await daemon.linking.settled()
@@ -262,7 +269,7 @@ export class Daemon implements AsyncDisposable {
    * and the published branches of the configuration up to date.
    */
   poll(): void {
-    const { channels, channelWatches, folders, followedLock, hub, mcp, publications, scheduler } = this.#parts
+    const { channels, channelWatches, folders, followedLock, hub, mcp, publications, rings, scheduler } = this.#parts
     folders.follow()
     channels.follow()
     // In a hub of several processes, one does the rest for all.
@@ -270,6 +277,7 @@ export class Daemon implements AsyncDisposable {
     channelWatches.start()
     hub.start()
     followedLock.start()
+    rings.start()
     publications.follow()
     const follow = (): void => {
       mcp.watch()
@@ -404,6 +412,28 @@ export class Daemon implements AsyncDisposable {
     return done
   }
 
+  /** The rings, with what each serves that the first does not. */
+  get rings(): readonly RingStatus[] {
+    return this.#parts.rings.status
+  }
+
+  /** Has rings take now what the rings before them serve. */
+  async promote(asked: PromotionRequest): Promise<readonly RingPromotion[]> {
+    const promotions = await this.#parts.rings.promote(asked)
+    await this.#linked()
+    return promotions
+  }
+
+  /** Resolves when the promotions that were due are served, or have failed. */
+  async promoted(): Promise<void> {
+    await this.#parts.rings.settled()
+  }
+
+  /** Keeps a ring from taking anything of a source, or, without a reason, ends that. */
+  async holdRing(id: SourceId, ring: string, reason: string | undefined): Promise<void> {
+    await this.#parts.decisions.holdRing(id, ring, reason)
+  }
+
   /** Resolves when the folders of agents lead to what is served now. */
   async #linked(): Promise<void> {
     await this.linking.settled()
@@ -437,9 +467,10 @@ export class Daemon implements AsyncDisposable {
 
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
-    const { channels, channelWatches, folders, followedLock, hub, publications, scheduler, puller } = this.#parts
+    const { channels, channelWatches, folders, followedLock, hub, publications, rings, scheduler, puller } = this.#parts
     this.#over.abort()
     await followedLock[Symbol.asyncDispose]()
+    await rings[Symbol.asyncDispose]()
     await hub[Symbol.asyncDispose]()
     await channelWatches[Symbol.asyncDispose]()
     await publications[Symbol.asyncDispose]()

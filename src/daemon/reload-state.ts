@@ -62,7 +62,7 @@ export async function newReloadState(
     async () => parts.store.folder.expectRight(),
   )
   await shareTokens(tokens, parts)
-  const linking = new Linking(parts, registry)
+  const linking = new Linking(parts, views)
   registry.watch(() => linking.follow())
   registry.watch(() => parts.replica?.served())
   const hasPacks = (): boolean => views.packs.length > 0

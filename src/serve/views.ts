@@ -10,7 +10,10 @@ import type { ShareHolder } from './fair-shares.ts'
 import { Registry } from './registry.ts'
 import type { NotificationHold } from './registry.ts'
 
-/** The set of visible packs as one string: their ids in order. The empty string means everything, in packs or not. */
+/**
+ * The set of visible packs as one string: their ids in order. The empty string means everything, in packs or not. A view
+ * of a ring after the first begins with its id behind a tilde.
+ */
 export type ViewName = string
 
 export const WHOLE: ViewName = ''
@@ -18,13 +21,38 @@ export const WHOLE: ViewName = ''
 /** The view of no pack. No id contains a space, so it differs from the view of everything. */
 export const NONE: ViewName = ' '
 
+/** A client's ring, by the id of its principal; `undefined` stands for a client without a token. */
+export type RingOf = (principal: string | undefined) => string
+
+/** The rings that clients are in. */
+export interface RingRoster {
+  /** The ids of the rings, that of the newest content first. */
+  readonly ids: readonly string[]
+  readonly ringOf: RingOf
+}
+
+/** The view of a ring after the first, with the rest of the name for its packs. No id begins with a tilde. */
+const OF_RING = /^~([^ ]+)(?: (.*))?$/s
+
+/** Splits the name of a view. `ring`: `undefined` for the first ring, or if there are no rings. */
+export function partsOfView(view: ViewName): { readonly ring: string | undefined; readonly packs: ViewName } {
+  const [, ring, packs = WHOLE] = OF_RING.exec(view) ?? []
+  return ring === undefined ? { ring: undefined, packs: view } : { ring, packs }
+}
+
+/** Returns the name of the view that sees all of a ring; for `undefined`, of the first ring. */
+export function viewOfRing(ring: string | undefined, packs: ViewName = WHOLE): ViewName {
+  if (ring === undefined) return packs
+  return packs === WHOLE ? `~${ring}` : `~${ring} ${packs}`
+}
+
 /** A digest of each pack's selection rules, by pack id. Equal digests select the same from the same skills. */
 export type Choices = Readonly<Record<string, string>>
 
 /** The selection digests of the packs in a view. */
 export function choicesIn(choices: Choices | undefined, view: ViewName): string {
-  return view
-    .split(' ')
+  return partsOfView(view)
+    .packs.split(' ')
     .map((id) => choices?.[id])
     .join(' ')
 }
@@ -75,6 +103,9 @@ const UNUSED_MS = 60_000
  */
 export class Views {
   readonly #whole: Registry
+  /** The registries of the rings after the first. */
+  readonly #rings = new Map<string, Registry>()
+  #roster: RingRoster | undefined
   readonly #registries = new Map<ViewName, Registry>()
   readonly #made = new Map<ViewName, Made>()
   /** Views built before the catalog is served. */
@@ -93,13 +124,74 @@ export class Views {
     this.#whole = whole
     this.#now = now
     this.#registryHold = hold
+    this.#follow(whole, undefined)
+  }
+
+  /** Has the views of a ring follow the catalog of the ring. */
+  #follow(whole: Registry, ring: string | undefined): void {
     whole.watch(
       (_, catalog) => {
-        for (const [view, registry] of this.#registries) registry.publish(this.#next(catalog, view))
-        this.#ready.clear()
+        for (const [view, registry] of this.#viewsIn(ring)) {
+          registry.publish(this.#next(catalog, view))
+          this.#ready.delete(view)
+        }
       },
-      (_, catalog) => this.#preparing(catalog),
+      (_, catalog) => this.#preparing(catalog, ring),
     )
+  }
+
+  #viewsIn(ring: string | undefined): readonly (readonly [ViewName, Registry])[] {
+    return [...this.#registries].filter(([view]) => partsOfView(view).ring === ring)
+  }
+
+  /** Replaces the rings; `undefined`: there are none. Their catalogs come with `publishRings`. */
+  defineRings(roster: RingRoster | undefined): void {
+    this.#roster = roster
+  }
+
+  /** Replaces the catalogs of the rings after the first, and notifies the clients of each ring of its changes. */
+  publishRings(catalogs: ReadonlyMap<string, Catalog>): void {
+    for (const [ring, catalog] of catalogs) this.#ring(ring).publish(catalog)
+  }
+
+  /** Prepares the notifications that follow `publishRings`, in slices. */
+  async prepareRings(catalogs: ReadonlyMap<string, Catalog>): Promise<void> {
+    for (const [ring, catalog] of catalogs) await this.#ring(ring).prepare(catalog)
+  }
+
+  #ring(id: string): Registry {
+    const known = this.#rings.get(id)
+    if (known !== undefined) return known
+    const registry = new Registry(this.#registryHold)
+    this.#rings.set(id, registry)
+    this.#follow(registry, id)
+    return registry
+  }
+
+  /** The registry of a ring after the first, or that of the first ring. */
+  #wholeOf(ring: string | undefined): Registry {
+    return ring === undefined ? this.#whole : this.#ring(ring)
+  }
+
+  /** The ring of a client, if it is not the first; `principal`: the id of its token, if it has one. */
+  ringOf(principal: string | undefined): string | undefined {
+    const ring = this.#roster?.ringOf(principal)
+    return ring === this.#roster?.ids[0] ? undefined : ring
+  }
+
+  /** The digest of the catalog of each ring after the first that clients were last notified of; `undefined` without rings. */
+  get notifiedRings(): Readonly<Record<string, string>> | undefined {
+    if (this.#roster === undefined) return undefined
+    return Object.fromEntries(this.#laterRings.map((ring) => [ring, this.#ring(ring).notified.digest]))
+  }
+
+  /** The registry of the ring with the oldest content, for all that has no client; without rings, that of everything. */
+  get oldest(): Registry {
+    return this.#wholeOf(this.#laterRings.at(-1))
+  }
+
+  get #laterRings(): readonly string[] {
+    return this.#roster?.ids.slice(1) ?? []
   }
 
   /** Replaces the packs. */
@@ -107,7 +199,8 @@ export class Views {
     this.#packs = new Map(packs.map((pack) => [pack.id, pack]))
     this.#choices = Object.fromEntries(this.packs.map((pack) => [pack.id, choicesDigestOf([pack])]))
     this.#made.clear()
-    for (const [view, registry] of this.#registries) registry.publish(this.#next(this.#whole.catalog, view))
+    for (const [view, registry] of this.#registries)
+      registry.publish(this.#next(this.#wholeOf(partsOfView(view).ring).catalog, view))
   }
 
   get choices(): Choices {
@@ -118,16 +211,18 @@ export class Views {
     return this.#packs.has(id)
   }
 
-  /** Returns the view of the existing packs among `packs`; for `undefined`, the view of everything. */
-  nameOf(packs: ReadonlySet<string> | undefined): ViewName {
-    if (packs === undefined) return WHOLE
+  /** Returns the view of the existing packs among `packs`, in a ring; for `undefined`, the view of everything there. */
+  nameOf(packs: ReadonlySet<string> | undefined, ring?: string): ViewName {
+    if (packs === undefined) return viewOfRing(ring)
     const known = [...packs].filter((id) => this.has(id))
-    return known.length === 0 ? NONE : known.toSorted().join(' ')
+    return viewOfRing(ring, known.length === 0 ? NONE : known.toSorted().join(' '))
   }
 
-  /** True if the view names only existing packs. */
+  /** True if the view names only existing packs, and an existing ring. */
   isNamed(view: ViewName): boolean {
-    return view === WHOLE || this.nameOf(new Set(view.split(' '))) === view
+    const { ring, packs } = partsOfView(view)
+    if (ring !== undefined && !this.#laterRings.includes(ring)) return false
+    return packs === WHOLE || this.nameOf(new Set(packs.split(' '))) === packs
   }
 
   /** Sets the source of information about the use of views. */
@@ -137,7 +232,7 @@ export class Views {
 
   /** Returns true if the holder is served from the view. Another view may be dropped to make room. */
   admit(view: ViewName, holder: ShareHolder): boolean {
-    if (view === WHOLE) return true
+    if (partsOfView(view).packs === WHOLE) return true
     if (!this.#held.has(view) && !this.#makeRoomFor(holder)) return false
     this.#hold(view, holder)
     return true
@@ -150,15 +245,18 @@ export class Views {
 
   /** The existing packs of a view. */
   packsOf(view: ViewName): readonly Pack[] {
-    return this.packs.filter(({ id }) => view.split(' ').includes(id))
+    const seen = partsOfView(view).packs.split(' ')
+    return this.packs.filter(({ id }) => seen.includes(id))
   }
 
   registryOf(view: ViewName): Registry {
-    if (view === WHOLE) return this.#whole
+    const { ring, packs } = partsOfView(view)
+    const whole = this.#wholeOf(ring)
+    if (packs === WHOLE) return whole
     const known = this.#registries.get(view)
     if (known !== undefined) return known
     const registry = new Registry(this.#registryHold)
-    registry.publish(this.#next(this.#whole.catalog, view))
+    registry.publish(this.#next(whole.catalog, view))
     this.#registries.set(view, registry)
     if (!this.#held.has(view)) this.#hold(view, NO_HOLDER)
     return registry
@@ -213,8 +311,8 @@ export class Views {
   /**
    * Builds the catalogs of packs and their notifications in advance. The turn that serves them all then has less work.
    */
-  *#preparing(whole: Catalog): Steps<void> {
-    for (const [view, registry] of this.#registries) {
+  *#preparing(whole: Catalog, ring: string | undefined): Steps<void> {
+    for (const [view, registry] of this.#viewsIn(ring)) {
       const packs = this.#packs
       const made = yield* this.#making(whole, view)
       yield* registry.preparing(made.catalog)
@@ -252,6 +350,7 @@ export class Views {
   }
 
   *#seeing(catalog: Catalog, view: ViewName): Steps<Catalog> {
-    return view === WHOLE ? catalog : yield* packingCatalog(catalog, this.packsOf(view))
+    const isWhole = partsOfView(view).packs === WHOLE
+    return isWhole ? catalog : yield* packingCatalog(catalog, this.packsOf(view))
   }
 }

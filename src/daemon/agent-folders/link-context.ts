@@ -47,7 +47,7 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
   const store = await Store.openExisting(config.state)
   if (store === undefined) return undefined
   await store.decisions.read()
-  const { catalog, lost } = await currentState(store, idsOf(config), admissionOf(config))
+  const { catalog, lost } = await currentState(store, idsOf(config), admissionOf(config), config.rings.at(-1)?.id)
   const fetched = await fetchedIn(catalog, { config, store })
   const linkable = linkableIn(catalog, fetched)
   const servers = new Set(sourcesWithFolders(config).map(({ id }) => id))

@@ -1,5 +1,5 @@
 import { SerialQueue } from '../../base/serial-queue.ts'
-import type { Registry } from '../../serve/registry.ts'
+import type { Views } from '../../serve/views.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, UpstreamSkill } from '../../sync/model/skill.ts'
 import { Damaged, SyncError } from '../../sync/model/sync-error.ts'
@@ -20,7 +20,7 @@ import { readLinks, writeLinks } from './links-file.ts'
  */
 export class Linking {
   readonly #parts: Pick<DaemonContext, 'store' | 'log'>
-  readonly #registry: Registry
+  readonly #views: Pick<Views, 'oldest'>
   #config: Config | undefined
   #onDamaged: (skill: UpstreamSkill) => void = () => {}
   #links: Links = NO_LINKS
@@ -29,9 +29,9 @@ export class Linking {
   /** The skills whose files were verified, of those that the links lead to. */
   #verified: ReadonlySet<string> = new Set()
 
-  constructor(parts: Pick<DaemonContext, 'store' | 'log'>, registry: Registry) {
+  constructor(parts: Pick<DaemonContext, 'store' | 'log'>, views: Pick<Views, 'oldest'>) {
     this.#parts = parts
-    this.#registry = registry
+    this.#views = views
   }
 
   /** Calls back from now on for each skill of another server that is damaged in the store. */
@@ -144,7 +144,7 @@ export class Linking {
 
   async #linkable(): Promise<readonly Linkable[]> {
     const { store } = this.#parts
-    const { catalog } = this.#registry
+    const { catalog } = this.#views.oldest
     const fetched =
       this.#config === undefined ? NONE_FETCHED : await fetchedIn(catalog, { config: this.#config, store })
     return linkableIn(catalog, fetched)

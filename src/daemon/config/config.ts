@@ -30,6 +30,7 @@ import { READING, configFaultsOf } from './error-messages.ts'
 import type { GateConfig } from './gate.ts'
 import { configOf } from './normalize.ts'
 import { processEnvironment } from './process-environment.ts'
+import type { RingConfig } from './rings.ts'
 import { nameable, plainSchema } from './schema-json.ts'
 import type { SchemaNode } from './schema-json.ts'
 import { CONFIG } from './schema.ts'
@@ -47,6 +48,8 @@ export interface Config {
   readonly serve: ServeConfig
   /** Parts of the catalog, each with an endpoint of its own. Their ids differ. */
   readonly packs: readonly Pack[]
+  /** The rings, that of the newest content first; none, or two at least. */
+  readonly rings: readonly RingConfig[]
   /** The limits of packs for their listing in an agent; those without one are absent. */
   readonly packBudgets: PackBudgetLimits
   /** The folders that the daemon keeps up to date with the catalog. */
@@ -480,4 +483,14 @@ export interface SignedBy {
   readonly keyring: string | undefined
   /** The time after the end of a key's validity in which a commit signed by it may arrive first; `undefined`: no limit. */
   readonly graceMs: number | undefined
+}
+
+/**
+ * A configuration, or a part of one, as text for comparison: equal ones have equal texts. Both must come from the same
+ * schema, so that their keys have the same order. JSON alone would turn every set into `{}`.
+ */
+export function configText(part: unknown): string {
+  return JSON.stringify(part, (_, value: unknown) =>
+    value instanceof Set ? [...value].map((one) => JSON.stringify(one)).toSorted() : value,
+  )
 }

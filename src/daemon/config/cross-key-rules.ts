@@ -5,6 +5,7 @@ import { hasMatch, accessFaults, authMisuse, oauthFaults, timeFaults } from './a
 import type { Fault, KeyPath } from './config-error.ts'
 import { keyText, looksLikeSecret } from './config-error.ts'
 import { normal, withDefaults } from './defaults.ts'
+import { ringFaults } from './rings.ts'
 import { isSshAddress } from './scalars.ts'
 import { laterFaults } from './unsupported-keys.ts'
 
@@ -19,6 +20,8 @@ export function ruleFaults(value: unknown): Fault[] {
     ...duplicateIds(sources, 'sources'),
     ...duplicateIds(entriesOf(value, 'packs'), 'packs'),
     ...lockFaults(value, sources),
+    ...duplicateIds(entriesOf(value, 'rings'), 'rings'),
+    ...ringFaults(value),
     ...docsOwners(sources),
     ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
     ...fallbackFaults(sources),

@@ -45,6 +45,7 @@ import {
   oauthConfigOf,
   webConfigOf,
 } from './normalize-serve.ts'
+import { ringsOf } from './rings.ts'
 import { OF_HUB, OF_LOCK } from './schema-source.ts'
 import type { ConfigFile } from './schema.ts'
 
@@ -85,6 +86,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
       ...modelSurfacesOf(file.serve),
     },
     packs: file.packs?.map(packOf) ?? [],
+    rings: ringsOf(file),
     packBudgets: Object.fromEntries(
       (file.packs ?? []).flatMap(({ id, budget }) => (budget === undefined ? [] : [[id, termsOf(budget)]])),
     ),

@@ -97,6 +97,23 @@ export function count(most = 1_000_000_000): z.ZodInt {
   return z.int().min(1).max(most)
 }
 
+const PERCENT = /^(?:100|[0-9]{1,2}(?:\.[0-9]{1,2})?)%$/
+
+/** `5%`, `0.25%`; converted to a fraction of one. */
+export function percent() {
+  const form = 'must be a percentage such as 5% or 0.25%'
+  return z.string({ error: form }).regex(PERCENT, form).transform(fractionOfPercent)
+}
+
+/** The fraction of a percentage; `undefined` if the text is not one. */
+export function percentOf(text: string): number | undefined {
+  return PERCENT.test(text) ? fractionOfPercent(text) : undefined
+}
+
+function fractionOfPercent(text: string): number {
+  return Math.round(Number(text.slice(0, -1)) * 100) / 10_000
+}
+
 /** A TCP port; 0 picks a free one. */
 export function port(): z.ZodInt {
   return z.int().min(0).max(65_535)

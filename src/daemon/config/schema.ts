@@ -10,6 +10,7 @@ import {
   line,
   logName,
   path,
+  percent,
   prose,
   pushUrl,
   serverUrl,
@@ -197,6 +198,28 @@ const PROGRAMS = z.strictObject({
   gpg: path().optional().describe('The gpg program.'),
 })
 
+/** A principal: the name of a token, or the id that the log and the audit have. */
+const PRINCIPAL = line(200)
+
+const RING = z.strictObject({
+  id: id().describe('The name of the ring.'),
+  groups: z.array(id()).optional().describe('Groups whose principals are in this ring.'),
+  principals: z
+    .array(PRINCIPAL)
+    .optional()
+    .describe('Principals in this ring, each by the name of its token or its id.'),
+  share: percent()
+    .optional()
+    .describe('The share of all principals that no ring names, such as 5%. The last ring has the rest.'),
+  min_age: duration()
+    .optional()
+    .describe('The time for which the ring before serves a commit until this one takes it. Default: none.'),
+  anonymous: z
+    .boolean()
+    .optional()
+    .describe('true: clients without a token are in this ring, and those of skillsyncd mcp. Default: the last ring.'),
+})
+
 export const CONFIG = z.strictObject({
   sources: z.array(SOURCE).min(1).optional().describe('The origins of skills, in the order in which they are listed.'),
   follow: HUB.optional().describe(
@@ -208,6 +231,18 @@ export const CONFIG = z.strictObject({
     .describe('Defaults for all sources whose address begins with `match`, unless a source sets the key.'),
   serve: SERVE.prefault({}).describe('The server: addresses, access and forms of the skills.'),
   packs: z.array(PACK).optional().describe('Named selections of skills, each with an endpoint of its own.'),
+  groups: z
+    .record(id(), z.array(PRINCIPAL))
+    .optional()
+    .describe('Named lists of principals, for `rings`: each principal by the name of its token or its id.'),
+  rings: z
+    .array(RING)
+    .min(2)
+    .max(8)
+    .optional()
+    .describe(
+      'The rings in which commits reach clients, that of the newest content first. Default: all clients get a commit at once.',
+    ),
   links: z
     .array(
       z.union([AGENT, KEPT_FOLDER], {

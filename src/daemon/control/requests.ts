@@ -8,8 +8,7 @@ import { isSourceId } from '../../sync/model/source-id.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { expectOwnEntries, expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
 import { OperatorError } from '../base/operator-error.ts'
-import { configText } from '../config/config-name.ts'
-import { idsOf } from '../config/config.ts'
+import { configText, idsOf } from '../config/config.ts'
 import type { Config, Mode } from '../config/config.ts'
 import type { Daemon } from '../daemon.ts'
 import { TOKEN } from '../http/tokens.ts'
@@ -162,6 +161,31 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       const { generation, source, commit, hold } = parseParams(ROLLBACK, params)
       return daemon.rollback(targetOf(generation, source, commit, config), hold, signal)
     },
+    async rings(params) {
+      checked(params)
+      return daemon.rings
+    },
+    async promote(params) {
+      const { sources = [] } = checked(params)
+      const { ring, now } = parseParams(PROMOTE, params)
+      if (ring !== undefined) expectLaterRing(ring, config)
+      const named = sources.length === 0 ? [] : sourcesOf(sources, config)
+      const promotions = await daemon.promote({ sources: named, ring, isForced: now })
+      // JSON leaves `from` out where the ring had nothing.
+      return promotions.map(({ source, ring: id, from, to }) => ({
+        source,
+        ring: id,
+        from: from?.commit,
+        commit: to.commit,
+      }))
+    },
+    async 'hold-ring'(params) {
+      checked(params)
+      const { source, ring, reason } = parseParams(HOLD_RING, params)
+      expectLaterRing(ring, config)
+      await daemon.holdRing(idOf(source, config), ring, reason)
+      return null
+    },
     async 'token-add'(params) {
       checked(params)
       await daemon.tokens.add(parseParams(ADD_TOKEN, params).token)
@@ -209,6 +233,17 @@ function idOf(source: string, config: Config): SourceId {
   const [id] = sourcesOf([source], config)
   if (id === undefined) throw new TypeError('One source that was named came to none')
   return id
+}
+
+/** The first ring takes each commit at once: nothing is promoted to it, or held from it. */
+export function expectLaterRing(ring: string, { rings }: Pick<Config, 'rings'>): void {
+  const later = rings.slice(1).map(({ id }) => id)
+  if (later.includes(ring)) return
+  if (rings.length === 0) throw new OperatorError('bad-request', 'There are no rings; the configuration names none')
+  throw new OperatorError(
+    'bad-request',
+    `"${ring}" is no ring after the first; there are ${later.join(', ')}; skillsyncd pause stops the first one`,
+  )
 }
 
 /** A client that wants more caution than the daemon was started with would get success without it. */
@@ -261,6 +296,8 @@ const PUBLISH = z.object({
   pack: z.string().optional(),
   dry: z.boolean(),
 })
+const PROMOTE = z.object({ ring: z.string().optional(), now: z.boolean() })
+const HOLD_RING = z.object({ source: z.string(), ring: z.string(), reason: z.string().max(500).optional() })
 const ROLLBACK = z.object({
   generation: z.number().optional(),
   source: z.string().optional(),

@@ -17,7 +17,7 @@ import { skillTools } from '../../serve/mcp/tools/tools.ts'
 import type { UnservedSources } from '../../serve/mcp/tools/unserved-sources.ts'
 import type { Registry } from '../../serve/registry.ts'
 import type { Finder } from '../../serve/search/finder.ts'
-import { WHOLE } from '../../serve/views.ts'
+import { partsOfView, viewOfRing, WHOLE } from '../../serve/views.ts'
 import type { ViewName, Views } from '../../serve/views.ts'
 import { canHold } from '../../sync/catalog/pack.ts'
 import { foldersIn } from '../config/config.ts'
@@ -36,7 +36,11 @@ export interface ServingParts {
 /** The serving from which clients are answered, for everything and for each view. */
 export function servingOf(parts: ServingParts, views: Views): Serving {
   const whole = registryServing(parts, views.registryOf(WHOLE))
-  return { ...whole, packs: { views, of: (view) => packServing(parts, views, view) } }
+  const of = (view: ViewName): Serving =>
+    partsOfView(view).packs === WHOLE
+      ? { ...registryServing(parts, views.registryOf(view)), view }
+      : packServing(parts, views, view)
+  return { ...whole, packs: { views, of } }
 }
 
 /**
@@ -50,9 +54,10 @@ function packServing(parts: ServingParts, views: Views, view: ViewName): Serving
   const sources = config.sources.filter(({ source }) => packs.some((pack) => canHold(pack, source.id)))
   const { instructions: _instructions, ...serve } = config.serve
   const instructions = said.length === 0 ? undefined : said.join('\n\n')
+  const whole = views.registryOf(viewOfRing(partsOfView(view).ring))
   const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
   // The view lacks all data about a source from which its packs choose nothing, so this reads the whole.
-  const lacking = async (): Promise<UnservedSources> => lackingUnnamed(views.registryOf(WHOLE).catalog, sources)
+  const lacking = async (): Promise<UnservedSources> => lackingUnnamed(whole.catalog, sources)
   const viewed = { ...parts, config: narrowed, host: { ...host, lacking } }
   return { ...registryServing(viewed, views.registryOf(view)), view }
 }

@@ -78,6 +78,7 @@ const MARK = z.object({
   digest: z.string(),
   forms: z.string().optional(),
   packs: z.record(z.string(), z.string()).optional(),
+  rings: z.record(z.string(), z.string()).optional(),
   sources: z.array(z.array(z.string())).optional(),
 })
 const KEYED = { key: KEY }

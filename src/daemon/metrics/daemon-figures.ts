@@ -11,6 +11,7 @@ import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import type { PullActivity } from '../schedule/pull-activity.ts'
 import type { Age } from '../schedule/staleness.ts'
+import type { RingStatus } from '../status/ring-status.ts'
 import type { ChannelFigures } from './channel-families.ts'
 import type { DaemonFigures } from './metrics.ts'
 import type { PublicationFigures } from './publication-families.ts'
@@ -27,6 +28,7 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
   readonly tokens: { readonly nextExpiry: DaemonFigures['nextTokenExpiry'] }
+  readonly rings: { readonly status: readonly RingStatus[] }
   readonly publications: { readonly figures: readonly PublicationFigures[] }
   readonly channels: { readonly figures: readonly ChannelFigures[] }
   readonly followedLock: { readonly known: FollowedLock }
@@ -34,7 +36,7 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 
 
 /** The figures of a daemon, for metrics. */
 export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFigures> {
-  const { channels, config, publications, registry, scheduler, served, status, store } = daemon
+  const { channels, config, publications, registry, rings, scheduler, served, status, store } = daemon
   const { decisions } = store
   return {
     catalog: registry.catalog,
@@ -46,6 +48,7 @@ export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFig
     approvals: decisions.approvals,
     publications: publications.figures,
     channels: channels.figures,
+    rings: rings.status,
     replicas: daemon.replica?.status,
     isLockCurrent: config.lockFrom === undefined ? undefined : isCurrent(daemon.followedLock.known),
     unready: status.unready,

@@ -3,6 +3,7 @@ import type { MetricsForm } from '../../serve/http/routes/metrics.ts'
 import type { HttpFigures } from '../../serve/http/server.ts'
 import type { Config } from '../config/config.ts'
 import type { ReplicasStatus } from '../replicas/hub-replica.ts'
+import type { RingStatus } from '../status/ring-status.ts'
 import type { SkillTotals } from '../usage/skill-totals.ts'
 import { catalogFamilies } from './catalog-families.ts'
 import type { CatalogInput } from './catalog-families.ts'
@@ -15,6 +16,7 @@ import { processFamilies } from './process-families.ts'
 import { publicationFamilies } from './publication-families.ts'
 import type { PublicationFigures } from './publication-families.ts'
 import { replicaFamilies } from './replica-families.ts'
+import { ringFamilies } from './ring-families.ts'
 import { ServingCounts } from './serving-counts.ts'
 import { sourceFamilies } from './source-families.ts'
 import type { SourceFigures } from './source-families.ts'
@@ -25,6 +27,7 @@ export interface DaemonFigures extends CatalogInput {
   readonly limits: Config['limits']
   readonly ofSources: readonly SourceFigures[]
   readonly publications: readonly PublicationFigures[]
+  readonly rings: readonly RingStatus[]
   readonly channels: readonly ChannelFigures[]
   readonly replicas: ReplicasStatus | undefined
   /** True if the newest lock of its repository is in force; `undefined` if the lock is followed from none. */
@@ -75,6 +78,7 @@ export class Metrics {
         ...catalogFamilies(figures),
         ...sourceFamilies(figures.ofSources),
         ...publicationFamilies(figures.publications),
+        ...ringFamilies(figures.rings),
         ...channelFamilies(figures.channels),
         ...replicaFamilies(figures.replicas),
         ...lockFamilies(figures),

@@ -9,6 +9,7 @@ import type { Serving } from '../../serve/mcp/core/methods.ts'
 import type { ToolHost } from '../../serve/mcp/tools/tool-document.ts'
 import { Registry } from '../../serve/registry.ts'
 import { Views } from '../../serve/views.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
@@ -25,6 +26,7 @@ import { servingOf } from '../http/mcp-serving.ts'
 import { sharedDiskOf } from '../http/skill-paths.ts'
 import { readDecisions } from '../pull/load-decisions.ts'
 import { readStored } from '../pull/store-content-reader.ts'
+import { rosterOf } from '../rings/ring-roster.ts'
 import { Searching } from '../search/search-service.ts'
 import { lackingIn } from '../status/unserved-sources.ts'
 import { isLockHeeded } from '../trust/lock-rules.ts'
@@ -70,6 +72,7 @@ export class Follower implements AsyncDisposable {
     this.#config = config
     this.#views = new Views(this.registry, () => clock.monotonicMs())
     this.#views.define(config.packs)
+    this.#views.defineRings(rosterOf(config))
     this.#store = store
     this.#asked = new RemoteFiles({ config, store, signal: this.#stop.signal, log })
     this.#log = log
@@ -196,7 +199,12 @@ export class Follower implements AsyncDisposable {
     await readDecisions({ store: this.#store, log: this.#log })
     if (mark === this.#seen && decisions.isFailing) return
     this.#config = await withPresentSources(this.#config)
-    const catalog = await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config))
+    const catalogOf = async (ring?: string): Promise<Catalog> =>
+      currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config), ring)
+    // The clients of this process are in one ring.
+    const ring = this.#views.ringOf(undefined)
+    const ofRing = ring === undefined ? [] : [[ring, await catalogOf(ring)] as const]
+    const catalog = await catalogOf()
     await this.registry.prepare(catalog)
     // Decisions that changed meanwhile apply to this same generation: the next check serves it.
     const now = await this.#headMark()
@@ -204,6 +212,7 @@ export class Follower implements AsyncDisposable {
       this.#lookAgain = true
       return
     }
+    this.#views.publishRings(new Map(ofRing))
     this.registry.publish(catalog)
     this.#log.debug('generation-served', { generation: catalog.generation, skills: catalog.skills.size })
     this.#seen = mark

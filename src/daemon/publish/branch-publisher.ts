@@ -121,7 +121,11 @@ export class BranchPublisher implements AsyncDisposable {
         const why = whyNot()
         if (why !== undefined) throw new SyncError('store-failed', `Cannot publish: ${why}`)
         const { catalog } = registry
-        const served = await marketplaces.serve({ pack, visible: pack === undefined ? undefined : new Set([pack]) })
+        const served = await marketplaces.serve({
+          pack,
+          visible: pack === undefined ? undefined : new Set([pack]),
+          ring: undefined,
+        })
         ;({ tree } = served.revision)
         if (!isAsked && this.#isDone(tree, catalog)) return undefined
         const published = await this.#publishTree(served, { isDry, catalog }, signal)

@@ -5,6 +5,7 @@ import { objectsOf } from '../../sync/channel/channel-tree.ts'
 import { parseSigner, parseVerifier, renamedSigner } from '../../sync/log/signed-note.ts'
 import type { NoteSigner } from '../../sync/log/signed-note.ts'
 import { CHANNEL_REF } from '../../sync/model/revision.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Digest } from '../../sync/store/objects/object-store.ts'
 import type { RemoteWitness } from '../../sync/witness/remote-witness.ts'
@@ -24,6 +25,8 @@ import { epochOf, publishes } from './shared-channel.ts'
 export interface ChannelsParts extends DaemonContext {
   readonly config: Config
   readonly registry: { readonly catalog: Catalog; watch(watcher: () => void): Disposable }
+  /** Returns what is served of each source, also what is not published. */
+  readonly served: () => readonly Snapshot[]
   /** The reason why nothing may be published now; `undefined` if it may. */
   readonly whyNot: () => string | undefined
 }
@@ -146,10 +149,8 @@ export class Channels implements ChannelHost, AsyncDisposable {
    */
   async live(since: Date): Promise<ReadonlySet<Digest>> {
     const entries = await Promise.all([...this.#channels.values()].map(async (channel) => channel.keptSince(since)))
-    const { store, registry, config } = this.#parts
-    const followed = registry.catalog.snapshots.flatMap(({ revision: { ref, commit } }) =>
-      ref === CHANNEL_REF ? [commit] : [],
-    )
+    const { store, served, config } = this.#parts
+    const followed = served().flatMap(({ revision: { ref, commit } }) => (ref === CHANNEL_REF ? [commit] : []))
     const hub = config.follow === undefined ? undefined : await store.followed.read('all-sources')
     const heads = [...entries.flat().map(({ head }) => head), ...(hub === undefined ? followed : [hub.entry.head])]
     return objectsOf(new Set(heads), store.objects)

@@ -55,7 +55,8 @@ export class Publications implements AsyncDisposable {
     this.#marketplaces.use(
       marketplace && {
         config: marketplace,
-        registry,
+        catalogIn: () => registry.catalog,
+        ringOf: () => undefined,
         packs: () => views.packs,
         read: (...asked) => contents.read(...asked),
         openScratch: marketplaceScratch(store),

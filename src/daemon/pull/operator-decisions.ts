@@ -1,8 +1,10 @@
 import type { Registry } from '../../serve/registry.ts'
 import { pendingPaths } from '../../sync/decisions/approvals.ts'
+import { withRingHold } from '../../sync/decisions/decisions.ts'
 import { isObjectId, type Revision } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isAwaitingDecision } from '../../sync/model/sync-error.ts'
+import { OperatorError } from '../base/operator-error.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
@@ -15,7 +17,7 @@ import type { Puller } from './puller.ts'
 import { heldAtCommit } from './rollback.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 
-export interface OperatorDecisionsParts extends Pick<DaemonContext, 'store' | 'log'> {
+export interface OperatorDecisionsParts extends Pick<DaemonContext, 'store' | 'log' | 'clock'> {
   readonly config: Config
   readonly registry: Registry
   readonly served: ServedCatalog
@@ -61,6 +63,22 @@ export class OperatorDecisions {
     log.info('decided', { source: id, decision: verb, ...about })
   }
 
+  /** Keeps a ring from taking anything of a source from now on, or, without a reason, ends that. */
+  async holdRing(id: SourceId, ring: string, reason: string | undefined): Promise<void> {
+    const { store, log, clock, served } = this.#parts
+    const hold = reason === undefined ? undefined : { reason, at: clock.now().toISOString() }
+    const before = store.decisions.of(id).ringHolds?.[ring]
+    if (hold === undefined && before === undefined)
+      throw new OperatorError(
+        'nothing-to-decide',
+        `The ring "${ring}" does not hold "${id}"; skillsyncd rings shows all`,
+      )
+    await store.decisions.change(id, (decision) => withRingHold(decision, ring, hold))
+    log.info('ring-hold', { source: id, ring, ...(reason !== undefined && { reason }) })
+    // The promotions look again.
+    served.serve()
+  }
+
   /** Completes the id of a commit that the store has. Returns the text as it is if it has none. */
   async #storedCommit(id: SourceId, text: string | undefined): Promise<string | undefined> {
     if (text === undefined || isObjectId(text)) return text
@@ -73,7 +91,7 @@ export class OperatorDecisions {
    */
   async disable(id: SourceId, path: string, disabled: boolean, sourceOnly: boolean): Promise<Disablement> {
     const { store, log, served } = this.#parts
-    const snapshots = served.current.map(({ snapshot }) => snapshot)
+    const snapshots = [...served.current, ...served.currentInRings].map(({ snapshot }) => snapshot)
     const before = store.decisions.disabled
     const isNew = await store.decisions.disable(id, path, disabled, { snapshots, sourceOnly })
     if (isNew && disabled) await followDisabled(snapshots, this.#parts)

@@ -327,7 +327,9 @@ export class Puller implements AsyncDisposable {
     await this.#parts.linking.settled()
     const locked = await keptByLock(store, this.#config)
     // What is served by now stays, even if the disk lost the generation that names it.
-    const served = this.#parts.served.current.map(({ held }) => held.snapshot)
+    const served = [...this.#parts.served.current, ...this.#parts.served.currentInRings].map(
+      ({ held }) => held.snapshot,
+    )
     const keep = new Set([...locked, ...served, ...this.#parts.candidates.recent])
     const { retention } = this.#config
     const now = clock.now()

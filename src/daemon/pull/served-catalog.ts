@@ -1,11 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Registry } from '../../serve/registry.ts'
+import type { Views } from '../../serve/views.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
 import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { Admission, Loss } from '../../sync/pull/load-generation.ts'
 import type { Changed, Publisher } from '../../sync/pull/publisher.ts'
+import type { PromotionRules, RingContents, RingPromotion } from '../../sync/pull/rings/ring-contents.ts'
 import { snapshotWithTexts } from '../../sync/survey/listing-hidden-text.ts'
 import { snapshotWithMismatches } from '../../sync/survey/listing-mismatches.ts'
 import type { Config } from '../config/config.ts'
@@ -15,6 +17,7 @@ import { followDisabled } from './load-decisions.ts'
 export interface ServedCatalogParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
   readonly config: Config
   readonly registry: Registry
+  readonly views: Pick<Views, 'prepareRings' | 'publishRings'>
   readonly publisher: Publisher
 }
 
@@ -92,14 +95,35 @@ export class ServedCatalog {
    * Like `serve`, but first builds the catalog and its changes in slices, so that other clients are served meanwhile.
    */
   async serveInSlices(): Promise<void> {
-    await this.#parts.registry.prepare(await this.#publisher.readied())
+    const { registry, views } = this.#parts
+    const catalog = await this.#publisher.readied()
+    await views.prepareRings(this.#publisher.ringCatalogs)
+    await registry.prepare(catalog)
     this.serve()
   }
 
   /** Serves the newest generation, without the skills that are disabled now. */
   serve(): void {
     // Never a catalog that was built before a wait: the operator may have disabled one of its skills meanwhile.
+    this.#parts.views.publishRings(this.#publisher.ringCatalogs)
     this.#parts.registry.publish(this.#publisher.catalog)
+  }
+
+  /** The content of the rings, where it differs from that of the first ring. */
+  get rings(): RingContents {
+    return this.#publisher.rings
+  }
+
+  /** The content that some ring after the first serves in place of that of the first. */
+  get currentInRings(): readonly Current[] {
+    return this.#publisher.heldInRings
+  }
+
+  /** Has each ring take what it may of the ring before it, and serves that. */
+  async promote(rules: PromotionRules, trigger: Trigger): Promise<readonly RingPromotion[]> {
+    const promotions = await this.#publisher.promote(rules, { action: 'promote', trigger })
+    if (promotions.length > 0) await this.serveInSlices()
+    return promotions
   }
 
   /** Serves the head of the store, which another process of the hub has published. */

@@ -13,6 +13,7 @@ const FOR_LEADER: ReadonlySet<string> = new Set([
   'pull',
   'decide',
   'rollback',
+  'promote',
   'publish',
   'approve-skill',
   'recheck',

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
-import { configText } from '../config/config-name.ts'
+import { configText } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 
 /** Returns a digest of the part of the configuration that decides what the leader of a hub publishes. */
 export function hubConfigDigest(config: Config): string {
-  const { follow, packs, packBudgets, channel, publications, gate, lockUse, lockFrom, retention } = config
+  const { follow, packs, rings, packBudgets, channel, publications, gate, lockUse, lockFrom, retention } = config
   const { skill, frontmatter, fetch } = config.limits
   const rules = {
     packs,
@@ -21,5 +21,5 @@ export function hubConfigDigest(config: Config): string {
   }
   // A hub that follows another one takes its sources from there, and can add one at any time.
   const sources = follow === undefined ? config.sources : undefined
-  return hash('sha256', configText({ sources, follow, ...rules }))
+  return hash('sha256', configText({ sources, follow, ...rules, ...(rings.length > 0 && { rings }) }))
 }

@@ -70,6 +70,7 @@ export function changeAfter(before: SessionChange | undefined, next: SessionChan
 }
 
 /** The id of a mark. Its `sources` follow from the digest of the catalog. */
-export function markIdOf({ generation, digest, forms, packs }: Mark): string {
-  return hash('sha256', JSON.stringify([generation, digest, forms, packs]), 'base64url')
+export function markIdOf({ generation, digest, forms, packs, rings }: Mark): string {
+  const ofRings = rings === undefined ? [] : [rings]
+  return hash('sha256', JSON.stringify([generation, digest, forms, packs, ...ofRings]), 'base64url')
 }

@@ -16,6 +16,7 @@ import type { KnownLock } from '../trust/known-lock.ts'
 import type { Beside } from './pull-result.ts'
 import { unreadyIn } from './readiness.ts'
 import type { PullReport } from './report.ts'
+import type { RingStatus } from './ring-status.ts'
 import { statusLine } from './status-line.ts'
 import { statusOf } from './status.ts'
 import type { FollowedHub, HttpStatus, Status } from './status.ts'
@@ -37,6 +38,7 @@ export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOn
   readonly channels: { readonly status: readonly ChannelStatus[] }
   readonly hub: { readonly status: FollowedHub | undefined }
   readonly followedLock: { readonly known: FollowedLock }
+  readonly rings: { readonly status: readonly RingStatus[] }
   readonly notices: readonly UpgradeDiagnostic[]
   readonly startedAt: Date
 }
@@ -58,7 +60,7 @@ export class StatusReader {
   /** `leavesFindings` leaves out the findings in skills, which take longest to collect. */
   status(leavesFindings: boolean): Status {
     const { config, registry, report, scheduler, activity, lock, served, store, readOnly } = this.#parts
-    const { fetchedFrom, notices, startedAt, publications, channels, hub, followedLock } = this.#parts
+    const { fetchedFrom, notices, startedAt, publications, channels, hub, followedLock, rings } = this.#parts
     const { known, disabled, loss, approvals } = store.decisions
     return statusOf({
       leavesFindings,
@@ -79,6 +81,7 @@ export class StatusReader {
       publications: publications.status,
       channels: channels.status,
       hub: hub.status,
+      rings: rings.status,
       startedAt,
       readOnly: readOnly?.(),
       replicas: this.#parts.replica?.status,

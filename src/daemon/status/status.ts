@@ -40,6 +40,7 @@ import { countsOf } from './marketplace-rows.ts'
 import type { MarketplaceCounts } from './marketplace-rows.ts'
 import { collisionsIn } from './name-collisions.ts'
 import type { Collisions } from './name-collisions.ts'
+import type { RingStatus } from './ring-status.ts'
 import { isContractUnserved } from './unserved-contract.ts'
 import type { UpgradeCode, UpgradeDiagnostic } from './upgrade-notices.ts'
 import { verifiedOfAll, type KeptDigests, type Verified } from './verified-files.ts'
@@ -73,6 +74,8 @@ export interface Status {
   readonly channels?: readonly ChannelStatus[]
   /** The hub that is followed in place of sources; absent once a source of it is known. */
   readonly hub?: FollowedHub
+  /** The rings in their order; absent if there are none. */
+  readonly rings?: readonly RingStatus[]
   /** Changes of this version that affect this installation; empty after they were reported. */
   readonly notices: readonly NoticeRow[]
   /** The process that answers; absent if none runs and the state folder was read. */
@@ -295,6 +298,7 @@ export interface StatusInput {
   /** The channels of this hub. */
   readonly channels?: readonly ChannelStatus[]
   readonly hub?: FollowedHub | undefined
+  readonly rings?: readonly RingStatus[] | undefined
   readonly notices: readonly UpgradeDiagnostic[]
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
@@ -310,7 +314,7 @@ export interface StatusInput {
 }
 
 export function statusOf(input: StatusInput): Status {
-  const { config, catalog, startedAt, readOnly, replicas, http, loss, publications, channels, hub } = input
+  const { config, catalog, startedAt, readOnly, replicas, http, loss, publications, channels, hub, rings } = input
   return {
     version: VERSION,
     state: config.state,
@@ -326,6 +330,7 @@ export function statusOf(input: StatusInput): Status {
     ...((publications?.length ?? 0) > 0 && { publications }),
     ...((channels?.length ?? 0) > 0 && { channels }),
     ...(hub !== undefined && { hub }),
+    ...(rings !== undefined && rings.length > 0 && { rings }),
     notices: input.notices.map(({ code, message }) => ({ change: code, message })),
     ...(replicas !== undefined && { replicas }),
     ...(readOnly !== undefined && {

@@ -5,6 +5,7 @@ import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { proveAgain } from '../../sync/pull/check-signers.ts'
 import type { Admission } from '../../sync/pull/load-generation.ts'
+import type { RingPolicy } from '../../sync/pull/rings/ring-contents.ts'
 import type { Config } from '../config/config.ts'
 import { bindingIn, followedBy, lockRead, NotLocked } from './lock-rules.ts'
 import type { LockRead } from './lock-rules.ts'
@@ -25,6 +26,31 @@ export function admissionOf(config: Config): Admission {
     },
     reviewed: new Set(reviewed.map(({ source }) => source.id)),
     lifecycles: lifecyclesIn(config),
+    rings: config.rings.length === 0 ? undefined : ringPolicyOf(config),
+  }
+}
+
+/**
+ * The rules of the rings. The lock decides what the first ring takes, and later rings take what that one served: an entry
+ * that has moved on withdraws nothing from them. Signatures count in each ring, at each start.
+ */
+function ringPolicyOf(config: Config): RingPolicy {
+  const byId = new Map(config.sources.map((configured) => [configured.source.id, configured]))
+  return {
+    rings: config.rings,
+    // An MCP server has its newest files alone: older content of it cannot be read any more.
+    isTogether: (id) => byId.get(id)?.source.kind === 'mcp',
+    async admits(snapshot) {
+      const configured = byId.get(snapshot.source)
+      if (configured === undefined) return false
+      try {
+        await proveAgain(snapshot, proverOf(configured))
+        return true
+      } catch (error) {
+        if (error instanceof SyncError) return false
+        throw error
+      }
+    },
   }
 }
 

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { CountUse, Serving } from '../../serve/mcp/core/methods.ts'
-import { WHOLE } from '../../serve/views.ts'
+import { partsOfView, WHOLE } from '../../serve/views.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isCorruption } from '../../sync/store/objects/database.ts'
 import type { Log } from '../base/log.ts'
@@ -75,7 +75,7 @@ export class UsageRecorder implements AsyncDisposable {
     if (use === undefined) return
     const { serving, client } = answered
     const principal = this.#config.principals ? answered.principal : undefined
-    this.#counts.add(use, { day: this.#today(), pack: serving.view ?? WHOLE, client, principal })
+    this.#counts.add(use, { day: this.#today(), pack: partsOfView(serving.view ?? WHOLE).packs, client, principal })
     if (use.kind !== 'list') this.totals.add(use)
   }
 

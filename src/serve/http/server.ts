@@ -6,6 +6,7 @@ import type { SharedPageSessions } from '../page/http/login-sessions.ts'
 import { webRoutesOf } from '../page/http/web-routes.ts'
 import type { WebOptions } from '../page/http/web-routes.ts'
 import type { Registry } from '../registry.ts'
+import { viewOfRing } from '../views.ts'
 import type { Choices } from '../views.ts'
 import { HttpAccess } from './access/access.ts'
 import type { AccessRules } from './access/access.ts'
@@ -149,6 +150,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
         const mark = rooms.now
         if (rooms.serve(next)) sessions.told(mark, rooms.now)
         streams.endThoseWith(comeOrGone(mark.packs, rooms.now.packs))
+        streams.endThoseInOtherRings((principal) => next.packs?.views.ringOf(principal))
       },
       async [Symbol.asyncDispose]() {
         end()
@@ -216,7 +218,10 @@ function note(
 ): readonly Disposable[] {
   return [
     serving.registry.watch(() => marketplaces.prepare(onError)),
-    serving.registry.record((before, catalog) => sessions.told(rooms.markOf(before), rooms.markOf(catalog))),
+    serving.registry.record((earlier, catalog) => {
+      const { before, now } = rooms.marksBetween(earlier, catalog)
+      sessions.told(before, now)
+    }),
     every(SWEEP_MS, () => sessions.sweep()),
   ]
 }
@@ -294,7 +299,15 @@ function marketplacePartsOf(
   host: MarketplaceHost,
   { now }: HttpOptions,
 ): MarketplaceParts {
-  return { ...host, registry, read, now, packs: () => packs?.views.packs ?? [] }
+  const views = packs?.views
+  return {
+    ...host,
+    catalogIn: (ring) => (views?.registryOf(viewOfRing(ring)) ?? registry).catalog,
+    ringOf: (principal) => views?.ringOf(principal),
+    read,
+    now,
+    packs: () => views?.packs ?? [],
+  }
 }
 
 /** Returns the options of the health checks. If MCP needs a token, their details are withheld too. */

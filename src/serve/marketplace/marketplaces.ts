@@ -5,7 +5,6 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { filesToInstall } from '../../sync/catalog/folder-skills.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import { objectIdOf } from '../../sync/upstream/git/objects/git-object.ts'
-import type { Registry } from '../registry.ts'
 import type { PackfileParts } from './marketplace-packfile.ts'
 import { marketplaceRevision } from './marketplace-revision.ts'
 import type { MarketplaceRevision } from './marketplace-revision.ts'
@@ -24,7 +23,10 @@ export interface MarketplaceHost extends Pick<PackfileParts, 'openScratch'> {
 
 /** The parts behind the marketplaces. */
 export interface MarketplaceParts extends MarketplaceHost, PackfileParts {
-  readonly registry: Pick<Registry, 'catalog'>
+  /** Returns the catalog that is served in a ring after the first; for `undefined`, in the first. */
+  readonly catalogIn: (ring: string | undefined) => Catalog
+  /** Returns the ring of a principal, by the id of its token; `undefined` for the first, or without rings. */
+  readonly ringOf: (principal: string | undefined) => string | undefined
   /** Returns the packs that are configured now. */
   readonly packs: () => readonly Pack[]
 }
@@ -35,6 +37,8 @@ export interface MarketplaceScope {
   readonly pack: string | undefined
   /** The packs that it may have as plugins; `undefined`: everything. */
   readonly visible: ReadonlySet<string> | undefined
+  /** The ring of the caller; `undefined` for the first, or without rings. */
+  readonly ring: string | undefined
 }
 
 /** A marketplace of the served catalog. */
@@ -71,6 +75,11 @@ export class Marketplaces implements AsyncDisposable {
     return config?.retired.includes(id) === true || packs?.().some((pack) => pack.id === id) === true
   }
 
+  /** Returns the ring of a principal, by the id of its token; `undefined` for the first, or without rings. */
+  ringOf(principal: string | undefined): string | undefined {
+    return this.#parts?.ringOf(principal)
+  }
+
   /** Returns the marketplace of the served catalog. Concurrent callers share one build. Throws `ContentUnavailable`. */
   async serve(scope: MarketplaceScope): Promise<ServedMarketplace> {
     const parts = this.#parts
@@ -91,7 +100,7 @@ export class Marketplaces implements AsyncDisposable {
     void this.#preparing.next(async () => {
       this.#isPreparationQueued = false
       const parts = this.#parts
-      if (parts === undefined || parts.registry.catalog.generation === 0) return
+      if (parts === undefined || parts.catalogIn(undefined).generation === 0) return
       await this.#builtFor(parts, EVERYTHING)
       const isInUse = ({ scope, usedAtMs }: BuiltMarketplace): boolean =>
         isEverything(scope) || parts.now() - usedAtMs < DAY_MS
@@ -111,7 +120,7 @@ export class Marketplaces implements AsyncDisposable {
 
   async #serveBuilt(built: BuiltMarketplace, parts: MarketplaceParts): Promise<ServedMarketplace> {
     const { scope, packfiles, latest } = built
-    const { catalog } = parts.registry
+    const catalog = parts.catalogIn(scope.ring)
     const settings = settingsOf(parts)
     const isCurrent = latest?.catalog === catalog && latest.settings === settings && parts.now() < latest.againAtMs
     const build = isCurrent ? latest : this.#begin(parts, catalog, scope)
@@ -134,9 +143,9 @@ export class Marketplaces implements AsyncDisposable {
   }
 
   async #builtFor(parts: MarketplaceParts, scope: MarketplaceScope): Promise<BuiltMarketplace> {
-    const { pack, visible } = scope
+    const { pack, visible, ring } = scope
     const names = new Set([...parts.packs().map(({ id }) => id), ...parts.config.retired])
-    const key = JSON.stringify([pack, visible && [...visible].filter((id) => names.has(id)).toSorted()])
+    const key = JSON.stringify([pack, visible && [...visible].filter((id) => names.has(id)).toSorted(), ring])
     const known = this.#built.get(key)
     const built = known ?? {
       scope,
@@ -219,10 +228,10 @@ const MOST_MARKETPLACES = 64
 /** The time after the last request for which the pack of a marketplace is prepared. */
 const DAY_MS = 86_400_000
 
-const EVERYTHING: MarketplaceScope = { pack: undefined, visible: undefined }
+const EVERYTHING: MarketplaceScope = { pack: undefined, visible: undefined, ring: undefined }
 
-function isEverything({ pack, visible }: MarketplaceScope): boolean {
-  return pack === undefined && visible === undefined
+function isEverything({ pack, visible, ring }: MarketplaceScope): boolean {
+  return pack === undefined && visible === undefined && ring === undefined
 }
 
 interface BuiltMarketplace {

@@ -14,6 +14,15 @@ export interface SourceDecision {
   readonly skipped?: Pick<Revision, 'commit' | 'tag'> & { readonly by: 'rollback' | 'reject' }
   /** Exactly this revision is taken, even if a brake would hold it. */
   readonly approved?: Pick<Revision, 'commit' | 'tag'>
+  /** The rings that take nothing of the source, by their ids. */
+  readonly ringHolds?: Readonly<Record<string, RingHold>>
+}
+
+/** The operator's hold of one source in one ring. */
+export interface RingHold {
+  readonly reason: string
+  /** ISO 8601, UTC. */
+  readonly at: string
 }
 
 export const UNDECIDED: SourceDecision = {}
@@ -39,6 +48,18 @@ export function withoutApproval({ approved: _served, ...rest }: SourceDecision):
 }
 
 /** The rest of the decision after the revision is served: what concerned a candidate is done. */
-export function withoutCandidate({ paused, frozen }: SourceDecision): SourceDecision {
-  return { ...(paused !== undefined && { paused }), ...(frozen !== undefined && { frozen }) }
+export function withoutCandidate({ paused, frozen, ringHolds }: SourceDecision): SourceDecision {
+  return {
+    ...(paused !== undefined && { paused }),
+    ...(frozen !== undefined && { frozen }),
+    ...(ringHolds !== undefined && { ringHolds }),
+  }
+}
+
+/** The decision after a ring of the source was held, or, with `undefined`, released. */
+export function withRingHold(decision: SourceDecision, ring: string, hold: RingHold | undefined): SourceDecision {
+  const { ringHolds: before, ...rest } = decision
+  const others = Object.entries(before ?? {}).filter(([id]) => id !== ring)
+  const held = [...others, ...(hold === undefined ? [] : [[ring, hold] as const])]
+  return held.length === 0 ? rest : { ...rest, ringHolds: Object.fromEntries(held) }
 }

@@ -1,3 +1,4 @@
+import type { ObjectId } from './revision.ts'
 import type { SourceId } from './source-id.ts'
 
 /** The state of all sources at one moment: the target of `current`. */
@@ -14,6 +15,33 @@ export interface Generation {
   readonly lost?: readonly SourceId[]
   /** The cause of this generation. Absent in generations of older versions. */
   readonly cause?: GenerationCause
+  /** The content of the rings after the first, whose content is `sources`. Absent if there are no rings. */
+  readonly rings?: RingStates
+}
+
+/** The rings of a generation, and the sources of which they serve different snapshots. */
+export interface RingStates {
+  /** The ids of the rings, that of the newest content first. */
+  readonly order: readonly string[]
+  /** One for each source of which a ring serves another snapshot than the first ring. */
+  readonly trails: readonly RingTrail[]
+}
+
+/** The snapshots of one source that its rings serve or may still take, oldest first. The first ring serves the last. */
+export interface RingTrail {
+  readonly source: SourceId
+  readonly steps: readonly RingStep[]
+}
+
+/** A snapshot that the first ring has served. */
+export interface RingStep extends Pick<HeldSnapshot, 'snapshot'> {
+  readonly commit: ObjectId
+  /** A digest of the skills and documents of the snapshot: SHA-256, 64 hex digits. */
+  readonly content: string
+  /** The time from which each ring has served it, by the id of the ring: ISO 8601, UTC. A ring serves its last one. */
+  readonly since: Readonly<Record<string, string>>
+  /** The source went back to earlier content after it: no further ring takes it. */
+  readonly reverted?: true
 }
 
 /** The snapshot that a generation holds of one source. */
@@ -25,8 +53,11 @@ export interface HeldSnapshot {
 
 /** The reason for a new generation, and its trigger. */
 export interface GenerationCause {
-  /** `withdraw`: something must not be served any longer (lock, signature, configuration). */
-  readonly action: 'update' | 'rollback' | 'withdraw'
+  /**
+   * `withdraw`: something must not be served any longer (lock, signature, configuration). `promote`: a ring took what the
+   * ring before it serves.
+   */
+  readonly action: 'update' | 'rollback' | 'withdraw' | 'promote'
   readonly trigger: Trigger
   /** Absent if the cause concerns several sources. */
   readonly source?: SourceId

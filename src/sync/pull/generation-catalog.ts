@@ -15,7 +15,8 @@ import type { GenerationStore } from '../store/generations.ts'
 import type { SnapshotStore } from '../store/snapshots.ts'
 import type { Store } from '../store/store.ts'
 import { everServed, loadGeneration } from './load-generation.ts'
-import type { Admission, Loss } from './load-generation.ts'
+import type { Admission, LoadedGeneration, Loss } from './load-generation.ts'
+import { heldInRing, loadRings } from './rings/ring-contents.ts'
 
 /**
  * The catalog of these sources from the current store, for a process that only reads it. It uses the disabled skills as
@@ -25,21 +26,39 @@ export async function currentCatalog(
   store: Store,
   sources: readonly SourceId[],
   admission: Admission,
+  ring?: string,
 ): Promise<Catalog> {
-  return (await currentState(store, sources, admission)).catalog
+  return (await currentState(store, sources, admission, ring)).catalog
 }
 
-/** `currentCatalog`, with the sources whose served content was lost from the disk. */
+/**
+ * `currentCatalog`, with the sources whose served content was lost from the disk. `ring`: a ring after the first, whose
+ * catalog it is.
+ */
 export async function currentState(
   store: Store,
   sources: readonly SourceId[],
   admission: Admission,
+  ring?: string,
 ): Promise<{ readonly catalog: Catalog; readonly lost: readonly Loss[] }> {
   if (store.decisions.areUnknown) return { catalog: EMPTY_CATALOG, lost: [] }
   const loaded = await loadGeneration(store, sources, admission)
-  const { generation, held = [] } = loaded ?? {}
+  const { generation, held } = await contentIn(loaded, store, admission, ring)
   const catalog = catalogOf({ generation, held, decided: store.decisions, admission, before: EMPTY_CATALOG })
   return { catalog: await stepByStep(catalog), lost: loaded?.lost ?? (await everServed(store, sources)) }
+}
+
+async function contentIn(
+  loaded: LoadedGeneration | undefined,
+  store: Store,
+  { rings: policy }: Admission,
+  ring: string | undefined,
+): Promise<Pick<CatalogInputs, 'generation' | 'held'>> {
+  if (loaded === undefined) return { generation: undefined, held: [] }
+  const { generation, held: first } = loaded
+  if (policy === undefined || ring === undefined) return { generation, held: first }
+  const held = heldInRing(ring, first, await loadRings(generation, policy, store))
+  return { generation: { ...generation, sources: held.map((current) => current.held) }, held }
 }
 
 /** The part of a store that has earlier generations. */

@@ -5,6 +5,7 @@ import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { SourceRecord } from '../store/source-records.ts'
 import type { Store } from '../store/store.ts'
+import type { RingPolicy } from './rings/ring-contents.ts'
 
 /** The checks that stored content must pass before it is served. */
 export interface Admission {
@@ -14,6 +15,8 @@ export interface Admission {
   readonly reviewed: ReadonlySet<SourceId>
   /** The statements of the operator about skills. */
   readonly lifecycles?: LifecycleRules
+  /** `undefined` if there are no rings. */
+  readonly rings?: RingPolicy | undefined
 }
 
 /** A source whose last served content was lost from the disk. */

@@ -12,6 +12,16 @@ import { catalogOf } from './generation-catalog.ts'
 import type { CatalogAdmission } from './generation-catalog.ts'
 import { everServed, loadGeneration } from './load-generation.ts'
 import type { Admission, LoadedGeneration, Loss } from './load-generation.ts'
+import {
+  heldInRing,
+  loadRings,
+  promoteRings,
+  ringsAfterChange,
+  ringStatesOf,
+  SAME_CONTENTS,
+  withoutLost,
+} from './rings/ring-contents.ts'
+import type { PromotionRules, RingContents, RingPolicy, RingPromotion } from './rings/ring-contents.ts'
 
 /** The new state of each changed source; `undefined`: nothing. */
 export type Changed = ReadonlyMap<SourceId, Current | undefined>
@@ -31,12 +41,14 @@ export class Publisher {
   readonly #store: Store
   readonly #order: readonly SourceId[]
   readonly #admission: CatalogAdmission
+  readonly #policy: RingPolicy | undefined
   #current: ReadonlyMap<SourceId, Current>
+  #rings: RingContents
   #generation: Generation | undefined
   #lost: readonly Loss[]
-  /** The last built catalog, whatever was decided since. */
-  #before: Catalog = EMPTY_CATALOG
-  #built: { readonly disabled: DisabledSkills; readonly approvals: Approvals; readonly catalog: Catalog } | undefined
+  /** The last built catalogs, whatever was decided since. */
+  #before: Catalogs = { catalog: EMPTY_CATALOG, ofRings: new Map() }
+  #built: (Decided & { readonly catalogs: Catalogs }) | undefined
   readonly #queue = new SerialQueue()
   /** The publications whose turn has not come, in their order. */
   #waiting: readonly Publication[] = []
@@ -44,12 +56,14 @@ export class Publisher {
   private constructor(
     store: Store,
     order: readonly SourceId[],
-    admission: CatalogAdmission,
-    { loaded, lost }: { readonly loaded: LoadedGeneration | undefined; readonly lost: readonly Loss[] },
+    admission: Admission,
+    { loaded, lost, rings }: LoadedState,
   ) {
     this.#store = store
     this.#order = order
     this.#admission = admission
+    this.#policy = admission.rings
+    this.#rings = rings
     this.#current = new Map(loaded?.held.map((entry) => [entry.held.source, entry]))
     this.#generation = loaded?.generation
     this.#lost = lost
@@ -71,7 +85,8 @@ export class Publisher {
     const known = new Set([...found, ...(loaded?.held.map(({ held }) => held) ?? [])].map(({ source }) => source))
     const isLost = ({ source }: Loss): boolean => order.includes(source) && !known.has(source)
     const lost = [...found, ...lostBefore.filter(isLost)]
-    const publisher = new Publisher(store, order, admission, { loaded, lost })
+    const rings = await ringsOf(loaded, store, admission.rings)
+    const publisher = new Publisher(store, order, admission, { loaded, lost, rings })
     await publisher.#build()
     return { publisher, catalog: publisher.catalog, refused: loaded?.refused ?? [] }
   }
@@ -81,9 +96,18 @@ export class Publisher {
    * long as the disabled skills were never known: any skill may be disabled.
    */
   get catalog(): Catalog {
+    return this.#catalogs.catalog
+  }
+
+  /** The catalogs of the rings after the first, by their ids, by the rules of `catalog`, which is that of the first. */
+  get ringCatalogs(): ReadonlyMap<string, Catalog> {
+    return this.#catalogs.ofRings
+  }
+
+  get #catalogs(): Catalogs {
     const { disabled, approvals, areUnknown } = this.#store.decisions
-    if (areUnknown) return EMPTY_CATALOG
-    if (this.#built?.disabled === disabled && this.#built.approvals === approvals) return this.#built.catalog
+    if (areUnknown) return { catalog: EMPTY_CATALOG, ofRings: this.#ofRings(() => EMPTY_CATALOG) }
+    if (this.#built?.disabled === disabled && this.#built.approvals === approvals) return this.#built.catalogs
     return this.#keep(atOnce(this.#catalogSteps()), { disabled, approvals })
   }
 
@@ -102,25 +126,74 @@ export class Publisher {
     const { disabled, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return
     const generation = this.#generation
-    const catalog = await stepByStep(this.#catalogSteps())
+    const catalogs = await stepByStep(this.#catalogSteps())
     // A generation that was published meanwhile is built by its publisher.
-    if (generation === this.#generation) this.#keep(catalog, { disabled, approvals })
+    if (generation === this.#generation) this.#keep(catalogs, { disabled, approvals })
   }
 
-  #catalogSteps(): Steps<Catalog> {
-    return catalogOf({
-      generation: this.#generation,
-      held: this.#inOrder(this.#current),
-      decided: this.#store.decisions,
-      admission: this.#admission,
-      before: this.#before,
+  *#catalogSteps(): Steps<Catalogs> {
+    const first = this.#inOrder(this.#current)
+    const { catalog: before, ofRings } = this.#before
+    const catalog = yield* this.#catalogOf(first, before)
+    const built = new Map<string, Catalog>()
+    for (const { id } of this.#laterRings) {
+      const held = heldInRing(id, first, this.#rings)
+      const isFirst = held.length === first.length && held.every((current, index) => current === first[index])
+      built.set(id, isFirst ? catalog : yield* this.#catalogOf(held, ofRings.get(id) ?? before))
+    }
+    return { catalog, ofRings: built }
+  }
+
+  #catalogOf(held: readonly Current[], before: Catalog): Steps<Catalog> {
+    const generation = this.#generation && { ...this.#generation, sources: held.map((current) => current.held) }
+    return catalogOf({ generation, held, decided: this.#store.decisions, admission: this.#admission, before })
+  }
+
+  get #laterRings(): RingPolicy['rings'] {
+    return this.#policy?.rings.slice(1) ?? []
+  }
+
+  #ofRings<Value>(valueOf: (ring: string) => Value): ReadonlyMap<string, Value> {
+    return new Map(this.#laterRings.map(({ id }) => [id, valueOf(id)]))
+  }
+
+  #keep(catalogs: Catalogs, decided: Decided): Catalogs {
+    this.#built = { ...decided, catalogs }
+    this.#before = catalogs
+    return catalogs
+  }
+
+  /** The content of the rings, where it differs from that of the first ring. */
+  get rings(): RingContents {
+    return this.#rings
+  }
+
+  /** The content that some ring after the first serves in place of that of the first. */
+  get heldInRings(): readonly Current[] {
+    const first = this.#inOrder(this.#current)
+    const held = [...this.#ofRings((ring) => heldInRing(ring, first, this.#rings)).values()].flat()
+    return [...new Map(held.map((current) => [current.held.snapshot, current])).values()].filter(
+      (current) => !first.includes(current),
+    )
+  }
+
+  /**
+   * Has each ring take what it may of the ring before it, in a new generation; without a promotion, nothing is written.
+   * Returns the promotions.
+   */
+  async promote(rules: PromotionRules, cause: GenerationCause): Promise<readonly RingPromotion[]> {
+    const policy = this.#policy
+    if (policy === undefined || this.#rings.trails.size === 0) return []
+    return this.#inTurn(NEVER, async () => {
+      const at = { policy, store: this.#store }
+      const { contents, promotions } = await promoteRings(this.#rings, this.#current, at, rules)
+      if (promotions.length === 0) return []
+      const [first] = promotions
+      const isOne = new Set(promotions.map(({ source }) => source)).size === 1
+      const named = isOne && first !== undefined ? { ...cause, source: first.source } : cause
+      await this.#publish(new Map(), named, rules.now, contents)
+      return promotions
     })
-  }
-
-  #keep(catalog: Catalog, decided: { readonly disabled: DisabledSkills; readonly approvals: Approvals }): Catalog {
-    this.#built = { ...decided, catalog }
-    this.#before = catalog
-    return catalog
   }
 
   /** The sources whose served content was lost from the disk, and that were not published since. */
@@ -175,7 +248,10 @@ export class Publisher {
       const { generations, snapshots } = this.#store
       const current = this.#current.get(source)
       const isKept = current === undefined || (await snapshots.isWhole(current.held.snapshot))
-      if (isKept && (this.#generation === undefined || (await generations.isServed(this.#generation)))) return false
+      const ofRings = this.heldInRings.filter(({ held }) => held.source === source)
+      const areKept = (await snapshots.missing(ofRings.map(({ held }) => held.snapshot))).length === 0
+      if (isKept && areKept && (this.#generation === undefined || (await generations.isServed(this.#generation))))
+        return false
       const changed = isKept ? [] : [[source, await this.#storedAgain(current)] as const]
       await this.#publish(new Map(changed), cause, now)
       return true
@@ -207,6 +283,7 @@ export class Publisher {
     await this.#inTurn(NEVER, async () => {
       const loaded = await loadGeneration(this.#store, this.#order, admission, this.#current)
       if (loaded === undefined) return
+      this.#rings = await ringsOf(loaded, this.#store, this.#policy, this.#rings)
       this.#current = new Map(loaded.held.map((entry) => [entry.held.source, entry]))
       this.#generation = loaded.generation
       this.#lost = loaded.lost
@@ -227,6 +304,17 @@ export class Publisher {
     return { held: { ...held, snapshot: await this.#store.snapshots.keep(snapshot) }, snapshot }
   }
 
+  /** Writes the served content of the rings again where the store has lost it, and leaves out what no ring serves. */
+  async #stored(rings: RingContents): Promise<RingContents> {
+    const digests = [...rings.trails.values()].flatMap(({ steps }) => steps.map(({ snapshot }) => snapshot))
+    const missing = new Set(await this.#store.snapshots.missing([...new Set(digests)]))
+    for (const digest of missing) {
+      const snapshot = rings.served.get(digest)
+      if (snapshot !== undefined && (await this.#store.snapshots.keep(snapshot)) === digest) missing.delete(digest)
+    }
+    return withoutLost(rings, missing)
+  }
+
   async #inTurn<Done>(signal: AbortSignal, work: () => Promise<Done>): Promise<Done> {
     return this.#queue.next(async () => this.#leased(work), signal)
   }
@@ -242,7 +330,12 @@ export class Publisher {
     await this.#queue.idle()
   }
 
-  async #publish(changed: Changed, cause: GenerationCause, now: Date): Promise<Catalog> {
+  async #publish(
+    changed: Changed,
+    cause: GenerationCause,
+    now: Date,
+    promoted: RingContents = this.#rings,
+  ): Promise<Catalog> {
     const next = new Map(this.#current)
     // The caller has stored a changed source. The loss of another source must not block it.
     for (const current of await this.#missing(changed)) next.set(current.held.source, await this.#storedAgain(current))
@@ -253,8 +346,15 @@ export class Publisher {
     const held = this.#inOrder(next).map((entry) => entry.held)
     const lost = this.#lost.filter(({ source }) => !changed.has(source))
     const missing = lost.map(({ source }) => source).filter((source) => !next.has(source))
-    this.#generation = await this.#store.generations.publish(held, now, { cause, lost: missing })
+    const at = now.toISOString()
+    const heldAt = this.#generation?.createdAt
+    const change = { before: this.#current, after: next, changed: changed.keys(), action: cause.action, heldAt, at }
+    const rings = this.#policy && (await this.#stored(ringsAfterChange(promoted, change, this.#policy)))
+    const states = rings && this.#policy && ringStatesOf(rings, this.#policy, this.#order)
+    const more = { cause, lost: missing, ...(states && { rings: states }) }
+    this.#generation = await this.#store.generations.publish(held, now, more)
     this.#current = next
+    this.#rings = rings ?? SAME_CONTENTS
     this.#lost = lost
     this.#built = undefined
     await this.#build()
@@ -264,6 +364,33 @@ export class Publisher {
   #inOrder(current: ReadonlyMap<SourceId, Current>): Current[] {
     return this.#order.flatMap((source) => current.get(source) ?? [])
   }
+}
+
+/** The catalog of the first ring, or of everything if there are no rings, and those of the other rings by their ids. */
+interface Catalogs {
+  readonly catalog: Catalog
+  readonly ofRings: ReadonlyMap<string, Catalog>
+}
+
+interface Decided {
+  readonly disabled: DisabledSkills
+  readonly approvals: Approvals
+}
+
+interface LoadedState {
+  readonly loaded: LoadedGeneration | undefined
+  readonly lost: readonly Loss[]
+  readonly rings: RingContents
+}
+
+async function ringsOf(
+  loaded: LoadedGeneration | undefined,
+  store: Store,
+  policy: RingPolicy | undefined,
+  known?: RingContents,
+): Promise<RingContents> {
+  if (loaded === undefined || policy === undefined) return SAME_CONTENTS
+  return loadRings(loaded.generation, policy, store, known)
 }
 
 /**

@@ -5,6 +5,7 @@ import { GenerationParts } from './generation-parts.ts'
 import { readOutline } from './generations.ts'
 import { fileObjectsOf } from './kept-contents.ts'
 import type { Digest, ObjectStore, StoreHead } from './objects/object-store.ts'
+import { heldOnTheWay } from './ring-states.ts'
 import { SNAPSHOT_LABEL, SnapshotStore } from './snapshots.ts'
 
 /** The stores between which a generation is copied. */
@@ -24,20 +25,27 @@ export async function copyGeneration(head: StoreHead, stores: CopiedStores, sign
   // Reading it again tells why.
   if (outline === undefined) return copyObjects([head.generation], stores, signal)
   const present = await snapshotsAt(to)
+  const { generation } = outline
   let copied = 0
-  for (const { source, snapshot } of outline.generation.sources) {
-    const before = present.get(source)
-    if (before !== snapshot) copied += await copySnapshot(snapshot, { ...stores, before }, signal)
+  for (const { source, snapshot } of [...generation.sources, ...heldOnTheWay(generation)]) {
+    const before = present.of.get(source)
+    if (!present.all.has(snapshot)) copied += await copySnapshot(snapshot, { ...stores, before }, signal)
   }
   // The generation itself is the first.
   return copied + (await copyObjects(await to.missing(outline.objects.toReversed()), stores, signal))
 }
 
-/** The snapshots of the present head, by source. */
-async function snapshotsAt(store: ObjectStore): Promise<ReadonlyMap<SourceId, Digest>> {
+/** The snapshots of the present head: those of the first ring by source, and all of them. */
+async function snapshotsAt(
+  store: ObjectStore,
+): Promise<{ readonly of: ReadonlyMap<SourceId, Digest>; readonly all: ReadonlySet<Digest> }> {
   const head = await store.head()
   const outline = head && (await readOutline(store, head, new GenerationParts(store)))
-  return new Map(outline?.generation.sources.map(({ source, snapshot }) => [source, snapshot]))
+  const { sources = [], rings } = outline?.generation ?? {}
+  return {
+    of: new Map(sources.map(({ source, snapshot }) => [source, snapshot])),
+    all: new Set([...sources, ...heldOnTheWay({ rings })].map(({ snapshot }) => snapshot)),
+  }
 }
 
 /** `before`: the snapshot of the source that the second store has whole. */

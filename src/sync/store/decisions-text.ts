@@ -119,10 +119,16 @@ function isNaming(value: unknown): value is Naming {
 
 function isDecision(value: unknown): value is SourceDecision {
   if (!isObject(value)) return false
-  const { paused, frozen, skipped, approved } = value
+  const { paused, frozen, skipped, approved, ringHolds } = value
   if (paused !== undefined && paused !== true) return false
+  if (ringHolds !== undefined && !areRingHolds(ringHolds)) return false
   if (!isBy(frozen, 'pin', 'rollback') || !isBy(skipped, 'rollback', 'reject')) return false
   return [frozen, skipped, approved].every((part) => part === undefined || isAboutCommit(part))
+}
+
+function areRingHolds(value: unknown): boolean {
+  const isHold = (hold: unknown): boolean => isObject(hold) && typeof hold['reason'] === 'string' && isTime(hold['at'])
+  return isObject(value) && Object.values(value).every(isHold)
 }
 
 function isBy(part: unknown, ...who: readonly string[]): boolean {

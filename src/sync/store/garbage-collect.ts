@@ -3,6 +3,7 @@ import type { Checkouts } from './checkouts/checkouts.ts'
 import type { GenerationObjects, GenerationStore } from './generations.ts'
 import { KeptContents } from './kept-contents.ts'
 import type { LiveObjects, ObjectStore, StoreHead } from './objects/object-store.ts'
+import { heldOnTheWay } from './ring-states.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
@@ -114,8 +115,8 @@ async function keepEarlier(
   return kept
 }
 
-function namedBy({ sources }: Generation): readonly string[] {
-  return sources.map(({ snapshot }) => snapshot)
+function namedBy(generation: Generation): readonly string[] {
+  return [...new Set([...generation.sources, ...heldOnTheWay(generation)].map(({ snapshot }) => snapshot))]
 }
 
 function isYoung(generation: Generation, now: Date, retention: Retention): boolean {

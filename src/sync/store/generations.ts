@@ -15,6 +15,7 @@ import type { StateFolder } from './files/state-folder.ts'
 import { GenerationParts, isHeldList, isInParts } from './generation-parts.ts'
 import { putJson, textOf } from './objects/json-object.ts'
 import type { Digest, StoreHead, ObjectStore } from './objects/object-store.ts'
+import { heldOnTheWay, isRingStates } from './ring-states.ts'
 import { isDigest } from './skills/stored-path.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
@@ -89,7 +90,7 @@ export class GenerationStore {
   async publish(
     sources: readonly HeldSnapshot[],
     now: Date,
-    more: Pick<Generation, 'cause' | 'lost'> = {},
+    more: Pick<Generation, 'cause' | 'lost' | 'rings'> = {},
   ): Promise<Generation> {
     return this.exclusively(() => this.#publish(sources, now, more))
   }
@@ -102,9 +103,9 @@ export class GenerationStore {
   async #publish(
     sources: readonly HeldSnapshot[],
     now: Date,
-    { cause, lost = [] }: Pick<Generation, 'cause' | 'lost'>,
+    { cause, lost = [], rings }: Pick<Generation, 'cause' | 'lost' | 'rings'>,
   ): Promise<Generation> {
-    await this.#expectStored(sources)
+    await this.#expectStored([...sources, ...heldOnTheWay({ rings })])
     const head = await this.#objects.head()
     const generation = {
       number: Math.max(head?.sequence ?? 0, await lastPublished(this.#state.path)) + 1,
@@ -112,6 +113,7 @@ export class GenerationStore {
       sources: [...sources],
       ...(lost.length > 0 && { lost: [...lost] }),
       ...(cause && { cause }),
+      ...(rings && { rings }),
     }
     await this.#state.expectRight()
     const stored = isInParts(sources) ? { ...generation, sources: await this.#parts.keep(sources) } : generation
@@ -145,7 +147,7 @@ export class GenerationStore {
   }
 
   async #expectStored(sources: readonly HeldSnapshot[]): Promise<void> {
-    const [missing] = await this.#snapshots.missing(sources.map(({ snapshot }) => snapshot))
+    const [missing] = await this.#snapshots.missing([...new Set(sources.map(({ snapshot }) => snapshot))])
     if (missing === undefined) return
     const source = sources.find(({ snapshot }) => snapshot === missing)?.source
     throw new SyncError('store-failed', `Cannot publish "${source}": its snapshot "${missing}" is not in the store`)
@@ -168,7 +170,8 @@ export class GenerationStore {
   }
 
   async #isWhole(generation: Generation): Promise<boolean> {
-    return (await this.#snapshots.missing(generation.sources.map(({ snapshot }) => snapshot))).length === 0
+    const held = [...generation.sources, ...heldOnTheWay(generation)]
+    return (await this.#snapshots.missing([...new Set(held.map(({ snapshot }) => snapshot))])).length === 0
   }
 }
 
@@ -221,13 +224,16 @@ function isDigestList(value: unknown): value is readonly Digest[] {
 }
 
 function generationOf(
-  { number: stored, createdAt, lost, cause }: StoredFields,
+  { number: stored, createdAt, lost, cause, rings }: StoredFields,
   sources: readonly HeldSnapshot[] | undefined,
   number: number,
 ): Generation | undefined {
   if (stored !== number || !isTime(createdAt) || sources === undefined) return undefined
-  // Neither field is served, so an invalid one does not cost the generation.
-  return { number, createdAt, sources, ...(isLost(lost) && { lost }), ...(isCause(cause) && { cause }) }
+  // Without its rings, all of them would serve the newest content.
+  if (rings !== undefined && !isRingStates(rings)) return undefined
+  // Neither of these is served, so an invalid one does not cost the generation.
+  const noted = { ...(isLost(lost) && { lost }), ...(isCause(cause) && { cause }) }
+  return { number, createdAt, sources, ...noted, ...(rings !== undefined && { rings }) }
 }
 
 function isLost(value: unknown): value is readonly SourceId[] {
@@ -237,7 +243,7 @@ function isLost(value: unknown): value is readonly SourceId[] {
 function isCause(value: unknown): value is GenerationCause {
   if (!isObject(value)) return false
   const { action, trigger, source, rewritten } = value
-  if (action !== 'update' && action !== 'rollback' && action !== 'withdraw') return false
+  if (action !== 'update' && action !== 'rollback' && action !== 'withdraw' && action !== 'promote') return false
   if (typeof trigger !== 'string' || !KNOWN_TRIGGERS.has(trigger)) return false
   if (rewritten !== undefined && rewritten !== true) return false
   return source === undefined || (typeof source === 'string' && isSourceId(source))

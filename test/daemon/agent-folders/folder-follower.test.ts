@@ -229,7 +229,7 @@ class Desk implements AsyncDisposable {
       clock: this.clock,
       redactor: new Redactor(),
     })
-    this.linking = new Linking({ store, log: this.#log }, this.registry)
+    this.linking = new Linking({ store, log: this.#log }, { oldest: this.registry })
   }
 
   static async open(rest: readonly string[]): Promise<Desk> {

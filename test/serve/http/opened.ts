@@ -33,7 +33,10 @@ export async function openSessions(options: OpenedOptions = {}): Promise<Opened>
   const rooms = new ViewHubs({ registry, forms }, (mark) => log.catalogOf(mark))
   const sessions = new Sessions({ rooms, limits: { sessions: 10, idleMs: 1_000, ...limits }, now, log })
   rooms.spent.freeBy((holder, asking) => sessions.freeSubscriptionsOf(holder, asking))
-  registry.watch((before, after) => sessions.told(rooms.markOf(before), rooms.markOf(after)))
+  registry.watch((earlier, catalog) => {
+    const { before, now: told } = rooms.marksBetween(earlier, catalog)
+    sessions.told(before, told)
+  })
   await sessions.restore()
   return { hub: rooms.of(WHOLE).hub, registry, sessions }
 }

@@ -267,9 +267,11 @@ class ModelHub implements AsyncDisposable {
     const catalog = catalogOfWorld(this.#world(state))
     const packs = this.#ordered(Object.entries(state.packs)).map(([of, places]) => packOf(of, places))
     const config = { ...CONFIG, retired: this.#ordered(state.retired) }
-    const parts = { registry: { catalog }, packs: () => packs, config, read: readWorld, now: () => 0 }
+    const served = { catalogIn: () => catalog, ringOf: () => undefined }
+    const parts = { ...served, packs: () => packs, config, read: readWorld, now: () => 0 }
     this.#marketplaces.use({ ...parts, openScratch: async () => this.#open(), onLeftOut: () => {} })
-    const scope: MarketplaceScope = { pack, visible: pack === undefined ? undefined : new Set([pack]) }
+    const visible = pack === undefined ? undefined : new Set([pack])
+    const scope: MarketplaceScope = { pack, visible, ring: undefined }
     return this.#marketplaces.serve(scope)
   }
 

@@ -72,7 +72,7 @@ export const mcp: Command = {
     try {
       await follower.hasGeneration(FIRST_PULL_MS, signal)
       const { serving } = follower
-      const view = viewOf(serving, packs && new Set(packs), NO_HOLDER) ?? NONE
+      const view = viewOf(serving, undefined, packs && new Set(packs), NO_HOLDER) ?? NONE
       const served = withUsage(withAudit(servingFor(serving, view), audit), usage)
       await serveStream(
         context.logLevel === 'debug' ? withRequestLog(served, log) : served,

@@ -25,6 +25,7 @@ import { GLANCE_MS } from '../../control/lease.ts'
 import { request, sourcesOf } from '../../control/requests.ts'
 import { processText } from '../../control/write-lock.ts'
 import { needsOperator } from '../../publish/publication-status.ts'
+import { storedRings } from '../../rings/stored-rings.ts'
 import { unreadyText } from '../../status/readiness.ts'
 import { keptOf } from '../../status/skill-rows.ts'
 import { statusOf, withFindings } from '../../status/status.ts'
@@ -39,6 +40,7 @@ import { paintFor } from '../colors.ts'
 import type { Paint } from '../colors.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
+import { ringLines } from '../rings/ring-lines.ts'
 import { budgetStatusLines } from './budget-status.ts'
 import { lockLines } from './lock-lines.ts'
 import { channelLines, hubLines, publicationLines } from './publication-lines.ts'
@@ -171,6 +173,7 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
     fetchedFrom: undefined,
     startedAt: undefined,
     http: undefined,
+    rings: await storedRings(config, store, systemClock.now()),
   })
   const elsewhere = await writerElsewhere(config, signal)
   return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, { kept, about })
@@ -221,6 +224,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...publicationLines(now.publications ?? [], look.now, look.paint),
     ...channelLines(now.channels ?? [], look.now, look.paint),
     ...hubLines(now.hub, look.paint),
+    ...ringLines(now.rings ?? [], look.now, look.paint),
     ...replicaLines(now.replicas, look.now, look.paint),
     ...(foldersError === undefined ? [] : [printableLine(foldersError)]),
     attentionLine(now.sources, attention, look.paint),

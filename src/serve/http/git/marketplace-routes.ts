@@ -40,7 +40,7 @@ class GitEndpoint {
   }
 
   async answerAll(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
-    const scope = { pack: undefined, visible: principal?.packs }
+    const scope = { pack: undefined, visible: principal?.packs, ring: this.#marketplaces.ringOf(principal?.id) }
     return this.#answer(request, new GitResponse(response, principal), name, scope)
   }
 
@@ -49,7 +49,11 @@ class GitEndpoint {
     const sent = new GitResponse(response, principal)
     if (!this.#marketplaces.hasPack(pack) || principal?.packs?.has(pack) === false)
       return sent.refuse(404, this.#nothingHere)
-    return this.#answer(request, sent, below, { pack, visible: new Set([pack]) })
+    return this.#answer(request, sent, below, {
+      pack,
+      visible: new Set([pack]),
+      ring: this.#marketplaces.ringOf(principal?.id),
+    })
   }
 
   async #answer(request: IncomingMessage, response: GitResponse, below: string, scope: MarketplaceScope) {

@@ -47,7 +47,7 @@ export function mcpRoutes(parts: DoorParts): Routes {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> => {
-    const view = viewOf(parts.serving, packs, parts.holderOf(request, principal))
+    const view = viewOf(parts.serving, principal, packs, parts.holderOf(request, principal))
     if (view === undefined) return sendCrowded(response)
     return endpoints.of(view).answer(request, response, principal)
   }

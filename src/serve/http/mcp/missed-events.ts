@@ -6,7 +6,7 @@ import { eventSteps } from '../../mcp/events/events.ts'
 import type { Events, Telling } from '../../mcp/events/events.ts'
 import type { ListPart } from '../../mcp/events/list-kinds.ts'
 import type { Forms } from '../../mcp/resources/forms.ts'
-import { choicesIn, WHOLE } from '../../views.ts'
+import { choicesIn, partsOfView, WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import type { Mark, SessionLog } from './session-store.ts'
 
@@ -69,8 +69,14 @@ export class MissedEvents {
 
   /** True if no change follows the mark. */
   isNow(mark: Mark): boolean {
-    const { digest, forms } = this.#now()
-    return mark.digest === digest && mark.forms === forms && this.#chooseAlike(mark)
+    const now = this.#now()
+    return this.#digestIn(mark) === this.#digestIn(now) && mark.forms === now.forms && this.#chooseAlike(mark)
+  }
+
+  /** The digest of the catalog of the view's ring, if the mark has it. */
+  #digestIn({ digest, rings }: Mark): string | undefined {
+    const { ring } = partsOfView(this.#view)
+    return ring === undefined ? digest : rings?.[ring]
   }
 
   /** True if the mark is of a later generation than the one that is served here. */
@@ -90,7 +96,7 @@ export class MissedEvents {
     const { notified: catalog } = registry
     if (this.#upTo !== catalog.digest || this.#known.size >= MOST_KNOWN) this.#known.clear()
     this.#upTo = catalog.digest
-    const key = `${mark.digest} ${mark.forms} ${choicesIn(mark.packs, this.#view)}`
+    const key = `${this.#digestIn(mark)} ${mark.forms} ${choicesIn(mark.packs, this.#view)}`
     const known = this.#known.get(key)
     if (known !== undefined) return known
     // One after another, because each holds a catalog in memory.
@@ -106,8 +112,12 @@ export class MissedEvents {
     return events
   }
 
-  /** Returns the view's part of an earlier catalog; `undefined` if its packs had other selection rules then. */
+  /**
+   * Returns the view's part of an earlier catalog; `undefined` if its packs had other selection rules then. A mark tells
+   * the earlier catalog of the first ring alone: clients of other rings are notified of all of their subscriptions.
+   */
   #seenOf(catalog: Catalog | undefined, mark: Mark): Catalog | undefined {
+    if (partsOfView(this.#view).ring !== undefined) return undefined
     if (catalog === undefined || this.#view === WHOLE) return catalog
     return this.#chooseAlike(mark) ? this.#packs?.views.in(catalog, this.#view) : undefined
   }

@@ -15,13 +15,15 @@ export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
   readonly forms?: string | undefined
   /** The selection digests of its packs. `undefined` if an older version wrote the mark, or if there were no packs. */
   readonly packs?: Choices | undefined
+  /** The digests of the catalogs of the rings after the first. `undefined` if there are no rings. */
+  readonly rings?: Readonly<Record<string, string>> | undefined
   /** The data to rebuild the catalog. It can be long, and is written once for all sessions. */
   readonly sources?: readonly (readonly string[])[] | undefined
 }
 
 /** Returns the short form of the mark that is written for one session. */
-export function markNameOf({ generation, digest, forms, packs }: Mark): Mark {
-  return { generation, digest, forms, packs }
+export function markNameOf({ generation, digest, forms, packs, rings }: Mark): Mark {
+  return { generation, digest, forms, packs, ...(rings !== undefined && { rings }) }
 }
 
 /** The part of a session that outlives the process. */
@@ -164,8 +166,8 @@ export function sessionsAfter(records: Iterable<SessionRecord>): KeptSession[] {
   return kept.toSorted((a, b) => b.idleMs - a.idleMs)
 }
 
-function keyOf({ digest, forms, packs }: Mark): string {
-  return `${digest} ${forms} ${JSON.stringify(packs)}`
+function keyOf({ digest, forms, packs, rings }: Mark): string {
+  return `${digest} ${forms} ${JSON.stringify([packs, rings])}`
 }
 
 interface Standing {

@@ -24,6 +24,8 @@ export class ViewHubs implements Disposable {
   #serving: Told
   /** The selection digests that the clients were notified of; the packs may have changed already. */
   #choices: Choices | undefined
+  /** The catalogs of the rings that the clients were notified of. */
+  #rings: Mark['rings']
   readonly #catalogOf: SessionLog['catalogOf']
   /** The total cost of all subscriptions. */
   readonly spent = new SubscriptionCost()
@@ -32,6 +34,7 @@ export class ViewHubs implements Disposable {
   constructor(serving: Told, catalogOf: SessionLog['catalogOf']) {
     this.#serving = serving
     this.#choices = serving.packs?.views.choices
+    this.#rings = serving.packs?.views.notifiedRings
     this.#catalogOf = catalogOf
     // Created before the sessions: a change that is published while sessions are restored must reach those already
     // restored.
@@ -72,15 +75,22 @@ export class ViewHubs implements Disposable {
 
   /** The mark of the catalog that clients were last notified of. */
   get now(): Mark {
-    return this.markOf(this.#serving.registry.notified)
+    return this.#markOf(this.#serving.registry.notified, this.#serving.packs?.views.notifiedRings)
   }
 
   /**
-   * Returns the mark of a catalog of this process. It covers the whole catalog, because the part of a view depends on
-   * nothing else.
+   * Returns the marks of two catalogs of this process, of which the second one is that of `now`. They cover the whole
+   * catalogs, because the part of a view depends on nothing else. The rings are served and notified first.
    */
-  markOf({ generation, digest, sources }: Catalog): Mark {
-    return { generation, digest, forms: this.#serving.forms.digest, packs: this.#choices, sources }
+  marksBetween(before: Catalog, catalog: Catalog): { readonly before: Mark; readonly now: Mark } {
+    const earlier = this.#rings
+    this.#rings = this.#serving.packs?.views.notifiedRings
+    return { before: this.#markOf(before, earlier), now: this.#markOf(catalog, this.#rings) }
+  }
+
+  #markOf({ generation, digest, sources }: Catalog, rings: Mark['rings']): Mark {
+    const forms = this.#serving.forms.digest
+    return { generation, digest, forms, packs: this.#choices, ...(rings !== undefined && { rings }), sources }
   }
 
   /** Replaces the serving state. Returns true if subscribers had to be notified of it. */

@@ -3,6 +3,7 @@ import { NO_HOLDER, Shares } from '../../fair-shares.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
+import { partsOfView } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import { hasWaited } from './connections.ts'
 
@@ -249,6 +250,12 @@ export class EventStreams implements Disposable {
     for (const [stream, { principal }] of this.#open) {
       if ([...(principal?.packs ?? [])].some((id) => packs.has(id))) this.#end(stream)
     }
+  }
+
+  /** Ends the streams of principals whose ring has changed: such a stream still listens to the old view. */
+  endThoseInOtherRings(ringOf: (principal: string | undefined) => string | undefined): void {
+    for (const [stream, { principal, view }] of this.#open)
+      if (view !== undefined && partsOfView(view).ring !== ringOf(principal?.id)) this.#end(stream)
   }
 
   #end(stream: EventStream): void {

@@ -4,7 +4,7 @@ import type { Audit } from '../../audit.ts'
 import type { ReadContent, StoredLocation } from '../../content.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import type { Meter } from '../../meter.ts'
-import type { Scope } from '../../principal.ts'
+import type { Principal, Scope } from '../../principal.ts'
 import type { Registry } from '../../registry.ts'
 import type { Finder } from '../../search/finder.ts'
 import { NONE, WHOLE } from '../../views.ts'
@@ -84,17 +84,19 @@ export function servingFor<Whole extends Pick<Serving, 'packs'>>(serving: Whole,
 }
 
 /**
- * Returns the view of a caller limited to the packs `named`; if `named` is `undefined`, the view of everything.
- * `undefined` if the number of views is at its limit and the holder has its share.
+ * Returns the view of a principal, in its ring, limited to the packs `named`; if `named` is `undefined`, the view of
+ * everything. `undefined` if the number of views is at its limit and the holder has its share.
  */
 export function viewOf(
   { packs }: Pick<Serving, 'packs'>,
+  principal: Pick<Principal, 'id'> | undefined,
   named: ReadonlySet<string> | undefined,
   holder: ShareHolder,
 ): ViewName | undefined {
-  if (named === undefined) return WHOLE
-  const view = packs?.views.nameOf(named) ?? NONE
-  return packs?.views.admit(view, holder) === false ? undefined : view
+  const views = packs?.views
+  if (views === undefined) return named === undefined ? WHOLE : NONE
+  const view = views.nameOf(named, views.ringOf(principal?.id))
+  return views.admit(view, holder) ? view : undefined
 }
 
 /** A group of methods, with the capabilities that it declares. */

@@ -12,7 +12,7 @@ import { viewOf } from '../../mcp/core/methods.ts'
 import type { Serving } from '../../mcp/core/methods.ts'
 import type { Registry } from '../../registry.ts'
 import type { SignIn } from '../../sign-in.ts'
-import { WHOLE } from '../../views.ts'
+import { viewOfRing, WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import { budgetView } from '../budget/budget-view.ts'
 import { catalogView } from '../catalog-view.ts'
@@ -124,13 +124,19 @@ export class PageRoutes implements AsyncDisposable {
   /** Returns the view of a reader; `undefined` if there is no room for another view. */
   #viewOf(request: IncomingMessage, { principal }: Reader): ViewName | undefined {
     const { serving, holderOf } = this.#parts
-    return viewOf(serving, principal?.packs, holderOf(request, principal))
+    return viewOf(serving, principal, principal?.packs, holderOf(request, principal))
   }
 
   #registryOf(view: ViewName | undefined): Registry | undefined {
     const { serving } = this.#parts
     if (view === WHOLE) return serving.registry
     return view === undefined ? undefined : serving.packs?.views.registryOf(view)
+  }
+
+  /** The catalog of readers without a token. */
+  get #publicCatalog(): Catalog {
+    const { registry, packs } = this.#parts.serving
+    return (packs?.views.registryOf(viewOfRing(packs.views.ringOf(undefined))) ?? registry).catalog
   }
 
   #viewFor(request: IncomingMessage, reader: Reader, registry: Registry): View {
@@ -156,7 +162,7 @@ export class PageRoutes implements AsyncDisposable {
       up,
       params,
       hasInstaller,
-      installable: isInstallerPublic ? serving.registry.catalog : undefined,
+      installable: isInstallerPublic ? this.#publicCatalog : undefined,
       hasPrompts: serving.forms.skillPrompts,
       marketplace,
       address: address(),

@@ -103,7 +103,7 @@ function wellKnownRoutes(serving: Serving, { now, holderOf }: Pick<Edge, 'now' |
     scope: 'well-known',
     audit: 'all',
     answer: async (request, response, { name, principal }) => {
-      const view = viewOf(serving, principal?.packs, holderOf(request, principal))
+      const view = viewOf(serving, principal, principal?.packs, holderOf(request, principal))
       if (view === undefined) return sendCrowded(response)
       return endpoints.of(view).answer(name, request, response, principal)
     },

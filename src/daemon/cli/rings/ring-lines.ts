@@ -1,0 +1,45 @@
+import { agoText, dueText } from '../../../base/text/age-text.ts'
+import { printableLine } from '../../base/log-line.ts'
+import { durationText } from '../../config/scalars.ts'
+import type { RingSourceStatus, RingStatus } from '../../status/ring-status.ts'
+import type { Paint } from '../colors.ts'
+
+/** The lines of the status about the rings. */
+export function ringLines(rings: readonly RingStatus[], now: Date, paint: Paint): readonly string[] {
+  return rings.flatMap((ring, at) => linesOfRing(ring, at, now, paint))
+}
+
+/** One line for the ring at this place, and one for each source of which it serves other content than the first ring. */
+export function linesOfRing(ring: RingStatus, at: number, now: Date, paint: Paint): readonly string[] {
+  const behind = ring.sources.length === 0 ? 'has what the first ring has' : 'has other content of:'
+  const head = `ring ${ring.id} (${ringText(ring, at)}): ${at === 0 ? 'gets each commit at once' : behind}`
+  return [head, ...ring.sources.map((source) => sourceLine(source, now, paint))]
+}
+
+/** The share and the minimum age of a ring, in words. */
+function ringText({ share, minAgeMs }: Pick<RingStatus, 'share' | 'minAgeMs'>, at: number): string {
+  const age = at === 0 || minAgeMs === 0 ? 'no minimum age' : `minimum age ${durationText(minAgeMs)}`
+  return `${percentText(share)} of the unnamed, ${age}`
+}
+
+/** A fraction as a percentage. */
+export function percentText(fraction: number): string {
+  return `${Math.round(fraction * 10_000) / 100}%`
+}
+
+/** One source in a ring: its commit, what comes next, and what stops that. */
+export function sourceLine(source: RingSourceStatus, now: Date, paint: Paint): string {
+  const { commit, since, next, nextAt, stopped, heldAt } = source
+  const has =
+    commit === undefined
+      ? heldAt === undefined
+        ? 'nothing yet'
+        : 'held'
+      : `${commit.slice(0, 12)} since ${agoText(since ?? '', now)}`
+  const due = nextAt === undefined ? '' : ` ${dueText(nextAt, now)}`
+  const coming = next === undefined ? '' : `, then ${next.slice(0, 12)}${due}`
+  const text = printableLine(`  ${source.source}: ${has}${coming}`)
+  return stopped === undefined
+    ? text
+    : `${text}${paint('yellow', printableLine(`, stopped: ${stopped.code}: ${stopped.message}`))}`
+}

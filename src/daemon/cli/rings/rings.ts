@@ -1,0 +1,110 @@
+import { systemClock } from '../../../base/clock.ts'
+import type { Membership } from '../../../sync/rings/membership.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { printableLine } from '../../base/log-line.ts'
+import { OperatorError } from '../../base/operator-error.ts'
+import type { Config } from '../../config/config.ts'
+import { request } from '../../control/requests.ts'
+import { Tokens } from '../../http/tokens.ts'
+import { memberships, principalNamed } from '../../rings/ring-roster.ts'
+import { storedRings } from '../../rings/stored-rings.ts'
+import type { RingStatus } from '../../status/ring-status.ts'
+import { paintFor } from '../colors.ts'
+import { configFor, printJson, printLines } from '../command.ts'
+import type { Command, Context } from '../command.ts'
+import { linesOfRing, percentText, sourceLine } from './ring-lines.ts'
+
+export const ringsCommand: Command = {
+  name: 'rings',
+  summary: 'Show who gets which commit, and why',
+  operands: { text: '[PRINCIPAL]', most: 1, offers: [[]] },
+  details: `
+  PRINCIPAL is the name of a token, or an id as the log and the audit have it. Without it: each ring, with its tokens.
+`,
+  examples: ['skillsyncd rings', 'skillsyncd rings ci-1'],
+  async run(context) {
+    const config = await configFor(context)
+    if (config.rings.length === 0) throw new OperatorError('bad-request', 'There are no rings; `rings` is not set')
+    const rings = await ringsNow(context, config)
+    const [name] = context.operands
+    if (name === undefined) await showAll(context, config, rings)
+    else showOne(context, config, { rings, name })
+    return 0
+  },
+}
+
+async function showAll(context: Context, config: Config, rings: readonly RingStatus[]): Promise<void> {
+  const of = memberships(config.rings)
+  const withoutToken = of(undefined).ring
+  const tokens = await tokensOf(config)
+  const shown = rings.map((ring) => ({
+    ...ring,
+    tokens: tokens.filter((name) => of(principalNamed(name)).ring === ring.id),
+    hasThoseWithoutToken: ring.id === withoutToken,
+  }))
+  if (context.json) return printJson(context, { rings: shown })
+  const now = systemClock.now()
+  const lines: string[] = []
+  for (const [at, ring] of shown.entries()) {
+    lines.push(...linesOfRing(ring, at, now, paintFor(context)))
+    if (ring.tokens.length > 0) lines.push(`  tokens: ${ring.tokens.join(', ')}`)
+    if (ring.hasThoseWithoutToken) lines.push('  clients without a token')
+  }
+  printLines(context, lines)
+}
+
+interface Shown {
+  readonly rings: readonly RingStatus[]
+  readonly name: string
+}
+
+function showOne(context: Context, config: Config, { rings, name }: Shown): void {
+  const principal = principalNamed(name)
+  const member = memberships(config.rings)(principal)
+  const ring = rings.find(({ id }) => id === member.ring)
+  const sources = ring?.sources ?? []
+  if (context.json) return printJson(context, { principal: name, ...member, sources })
+  const now = systemClock.now()
+  const has = sources.map((source) => sourceLine(source, now, paintFor(context)))
+  printLines(context, [
+    printableLine(`${name}: ring ${member.ring}, ${reasonText(member)}`),
+    ...(has.length === 0
+      ? ['it has what the first ring has of each source']
+      : ['it has of each source what the first ring has, but:']),
+    ...has,
+  ])
+}
+
+function reasonText(member: Membership): string {
+  switch (member.by) {
+    case 'name':
+      return 'which names it'
+    case 'group':
+      return `by the group "${member.group}"`
+    case 'share':
+      return `by its share: its place is ${percentText(member.fraction)}`
+    case 'rest':
+      return `which has the rest: its place is ${percentText(member.fraction)}`
+    case 'no-token':
+      return 'as every client without a token'
+  }
+}
+
+async function ringsNow({ signal }: Context, config: Config): Promise<readonly RingStatus[]> {
+  const answer = await request(config, 'rings', {}, { signal })
+  if (answer !== undefined && isRings(answer.result)) return answer.result
+  using store = await Store.openExisting(config.state)
+  await store?.decisions.read()
+  return await storedRings(config, store, systemClock.now())
+}
+
+/** The daemon is of this version, or it does not know the request. */
+function isRings(result: unknown): result is readonly RingStatus[] {
+  return Array.isArray(result)
+}
+
+async function tokensOf({ state }: Config): Promise<readonly string[]> {
+  const tokens = new Tokens(state, () => systemClock.now())
+  await tokens.read()
+  return (tokens.all ?? []).map(({ name }) => name).toSorted()
+}

@@ -1,0 +1,28 @@
+import type { RingStatus } from '../status/ring-status.ts'
+import type { Family } from './family.ts'
+
+/** The metrics of the rings after the first, in their order; none without rings. */
+export function ringFamilies(rings: readonly RingStatus[]): Family[] {
+  const later = rings.slice(1)
+  if (later.length === 0) return []
+  return [
+    {
+      name: 'skillsyncd_ring_waiting_sources',
+      kind: 'gauge',
+      help: 'Sources of which the ring serves other content than the ring before it, and may take that later.',
+      samples: later.map(({ id, sources }) => ({
+        labels: { ring: id },
+        value: sources.filter(({ next }) => next !== undefined).length,
+      })),
+    },
+    {
+      name: 'skillsyncd_ring_stopped_sources',
+      kind: 'gauge',
+      help: 'Sources of which the ring takes nothing for now: a hold of the operator, or what stops a promotion.',
+      samples: later.map(({ id, sources }) => ({
+        labels: { ring: id },
+        value: sources.filter(({ stopped }) => stopped !== undefined).length,
+      })),
+    },
+  ]
+}

@@ -1,0 +1,16 @@
+import { SAME_CONTENTS, loadRings } from '../../sync/pull/rings/ring-contents.ts'
+import type { Store } from '../../sync/store/store.ts'
+import type { Config } from '../config/config.ts'
+import { ringStatuses } from '../status/ring-status.ts'
+import type { RingStatus } from '../status/ring-status.ts'
+import { admissionOf } from '../trust/serving-policy.ts'
+
+/** The content of the rings by the state folder alone. What stops a promotion but for holds is unknown without a daemon. */
+export async function storedRings(config: Config, store: Store | undefined, now: Date): Promise<readonly RingStatus[]> {
+  const { rings } = config
+  const { rings: policy } = admissionOf(config)
+  const generation = await store?.generations.newest()
+  const isKnown = policy !== undefined && store !== undefined && generation !== undefined
+  const contents = isKnown ? await loadRings(generation, policy, store) : SAME_CONTENTS
+  return ringStatuses({ rings, contents, decisions: store?.decisions.known ?? new Map(), now, stopOf: () => undefined })
+}

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { skill, World } from '../../../e2e/world.ts'
+
+const RINGS = [
+  'groups: { platform: [ada] }',
+  'rings: [{ id: canary, groups: [platform] }, { id: stable, min_age: 3d }]',
+]
+
+test('an operator promotes, holds and releases a ring, and sees who has what and why', async () => {
+  await using world = await World.create()
+  const { home, git, repository } = world
+  await home.configure({ team: [`url: ${git.serve('team', repository)}`, 'every: 1h'] }, RINGS)
+  await world.synced()
+  for (const name of ['ada', 'bob']) await home.command('token', 'add', name, '--scope', 'skills')
+
+  const filled = await home.command('promote', '--now', '--json')
+  const second = await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  await world.synced()
+  await home.command('hold', 'team', '--ring', 'stable', '--reason', 'release week')
+  const held = JSON.parse((await home.command('rings', '--json')).stdout)
+  const none = await home.command('promote', 'team', '--now')
+  await home.command('unhold', 'team', '--ring', 'stable')
+  const waiting = await home.command('rings', 'bob')
+  const done = JSON.parse((await home.command('promote', 'team', '--ring', 'stable', '--now', '--json')).stdout)
+  const member = JSON.parse((await home.command('rings', 'ada', '--json')).stdout)
+
+  expect(JSON.parse(filled.stdout).promotions).toMatchObject([{ source: 'team', ring: 'stable' }])
+  expect(held.rings).toMatchObject([
+    { id: 'canary', tokens: ['ada'], hasThoseWithoutToken: false, sources: [] },
+    {
+      id: 'stable',
+      tokens: ['bob'],
+      hasThoseWithoutToken: true,
+      sources: [{ source: 'team', next: second, stopped: { code: 'ring-held', message: 'release week' } }],
+    },
+  ])
+  expect(none).toMatchObject({ status: 0, stdout: expect.stringContaining('nothing to promote') })
+  expect(waiting.stdout).toMatch(/bob: ring stable, which has the rest.*\n.*\n {2}team: [0-9a-f]{12} since .* in /)
+  expect(done.promotions).toMatchObject([{ source: 'team', ring: 'stable', commit: second }])
+  expect(member).toEqual({ principal: 'ada', ring: 'canary', by: 'group', group: 'platform', sources: [] })
+})
+
+test('the first ring is not held, and rings that contradict each other are refused', async () => {
+  await using world = await World.create()
+  const { home, git, repository } = world
+  const source = { team: [`url: ${git.serve('team', repository)}`] }
+  const refusal = async (rings: string): Promise<string> => {
+    await home.configure(source, ['groups: { crew: [ada] }', `rings: [${rings}]`])
+    const { status, stderr } = await home.command('rings')
+    return `${status} ${stderr}`
+  }
+
+  expect(await refusal('{ id: one, share: 60% }, { id: two, share: 50% }, { id: three }')).toContain('110%')
+  expect(await refusal('{ id: one, groups: [crew] }, { id: two, principals: [ada] }')).toContain('has "ada", as')
+  expect(await refusal('{ id: one, groups: [none] }, { id: two }')).toContain('must be the name of a group')
+  expect(await refusal('{ id: one, min_age: 1d }, { id: two, share: 5% }')).toMatch(/first ring[\s\S]*last ring/)
+  expect(await refusal('{ id: one }, { id: two }')).toMatch(/^0 /)
+  expect(await home.command('hold', 'team', '--ring', 'one', '--reason', 'x')).toMatchObject({ status: 1 })
+})
