@@ -244,6 +244,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/folder',
   ],
   'daemon/agents': [],
+  'daemon/scanners': [],
   'sync/store/skills': ['base', 'sync/skill-md', 'sync/model', 'sync/store/files', 'sync/store/objects'],
   'sync/survey': [
     'base',
@@ -371,6 +372,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/http/routes',
     'daemon/base',
     'daemon/agents',
+    'daemon/scanners',
     'sync/store',
   ],
   'daemon/witness': [
@@ -428,13 +430,16 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'daemon/gate': [
     'base',
+    'base/text',
     'sync/skill-md',
     'sync/model',
     'sync/decisions',
     'sync/upstream/http',
     'daemon/base',
+    'daemon/scanners',
     'sync/store/skills',
     'sync/store/checkouts',
+    'sync/store',
     'daemon/config',
   ],
   'daemon/schedule': [
@@ -565,6 +570,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/context',
     'daemon/trust',
     'daemon/schedule',
+    'daemon/gate',
     'daemon/publish',
   ],
   'daemon/pull': [
@@ -654,6 +660,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/config',
     'daemon/context',
     'daemon/trust',
+    'daemon/gate',
     'daemon/status',
   ],
   'daemon/sessions': [
@@ -822,6 +829,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/config',
     'daemon/replicas',
     'daemon/trust',
+    'daemon/gate',
     'daemon/agent-folders',
     'daemon/search',
     'daemon/usage',

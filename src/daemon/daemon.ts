@@ -13,6 +13,7 @@ import type { Trigger } from '../sync/model/generation.ts'
 import type { Outcome } from '../sync/model/outcome.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
+import { scansNameOf } from '../sync/store/scan-records.ts'
 import { recordNameOf } from '../sync/store/source-records.ts'
 import type { Linking } from './agent-folders/link-sync.ts'
 import { compose } from './compose.ts'
@@ -114,6 +115,7 @@ export class Daemon implements AsyncDisposable {
         : before.#reloadState
     const report = await PullReport.open(context.store.records, ids, { ...context, counts: reloadState.pulls })
     const lock = new KnownLock(config)
+    for (const id of ids) await context.store.scans.read(id)
     const daemon = new Daemon({ ...reloadState, ...context, config, publisher, report, lock }, reloadState)
     await daemon.linking.read()
     await daemon.lock.read()
@@ -274,7 +276,9 @@ export class Daemon implements AsyncDisposable {
    */
   async adopt({ head, files }: AdoptedChange): Promise<void> {
     const { puller, served } = this.#parts
-    await this.#loaded.report.readAgain(idsOf(this.config).filter((id) => files.has(recordNameOf(id))))
+    const ids = idsOf(this.config)
+    await this.#loaded.report.readAgain(ids.filter((id) => files.has(recordNameOf(id))))
+    for (const id of ids) if (files.has(scansNameOf(id))) await this.#loaded.store.scans.read(id)
     if (!head) return
     await served.adopt(admissionOf(this.config))
     await puller.collectReplaced(this.#over.signal)

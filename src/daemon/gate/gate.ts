@@ -9,6 +9,7 @@ import type { GateCandidate } from './candidate.ts'
 import { askAddress } from './http.ts'
 import { askProgram } from './program.ts'
 import { askScanner } from './scanner.ts'
+import type { KnownScans } from './scanner.ts'
 import { GateUnanswered } from './unanswered.ts'
 
 /**
@@ -25,6 +26,8 @@ export interface Gate {
   readonly environment: Environment
   readonly redactor: Redactor
   readonly clock: Clock
+  /** The scans of the source of the candidate; absent to keep none. */
+  readonly scans?: KnownScans
 }
 
 /**

@@ -14,14 +14,19 @@ import { uriOf } from '../../sync/model/skill-uri.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import { currentCatalog } from '../../sync/pull/generation-catalog.ts'
 import type { Contract } from '../../sync/skill-md/contract/contract.ts'
 import { lifecycleOf } from '../../sync/skill-md/lifecycle.ts'
 import type { Lifecycle } from '../../sync/skill-md/lifecycle.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
+import { NO_SCANS } from '../../sync/store/scan-records.ts'
+import type { SourceScans } from '../../sync/store/scan-records.ts'
 import { Store } from '../../sync/store/store.ts'
 import { configuredIn, idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
+import { scanIn } from '../gate/source-scan.ts'
+import type { ScanRow } from '../gate/source-scan.ts'
 import { admissionOf } from '../trust/serving-policy.ts'
 import { disabledBy, type DisabledBy } from './status.ts'
 import { isContractUnserved } from './unserved-contract.ts'
@@ -79,6 +84,8 @@ export interface SkillRow {
   /** Present for skills of other MCP servers. */
   readonly verified?: Verified
   readonly findings: readonly SkillDiagnostic[]
+  /** The last scan of its content by the scanner of `gate`. Absent if it was not scanned. */
+  readonly scan?: ScanRow
 }
 
 /**
@@ -95,7 +102,9 @@ export async function readSkillRows(config: Config): Promise<{ readonly row: Ski
   if (store === undefined) return []
   await store.decisions.read()
   const catalog = await currentCatalog(store, idsOf(config), admissionOf(config))
-  const known = { ids: idsIn(catalog), places: placesIn(catalog), kept: await keptOf(catalog, store) }
+  const ids = catalog.snapshots.map(({ source }) => source)
+  const scans = new Map(await Promise.all(ids.map(async (id) => [id, await store.scans.read(id)] as const)))
+  const known = { ids: idsIn(catalog), places: placesIn(catalog), kept: await keptOf(catalog, store), scans }
   return catalog.snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config, known))
 }
 
@@ -123,6 +132,7 @@ interface Known {
   readonly ids: ReadonlyMap<Skill, string>
   readonly places: ReadonlyMap<Skill, Places>
   readonly kept: KeptDigests
+  readonly scans: ReadonlyMap<SourceId, SourceScans>
 }
 
 /**
@@ -144,7 +154,7 @@ function rowsOf(
   snapshot: Snapshot,
   { decisions }: Store,
   config: Config,
-  { ids, places, kept }: Known,
+  { ids, places, kept, scans }: Known,
 ): { readonly row: SkillRow; readonly skill: Skill }[] {
   const { source, revision, skills } = snapshot
   const configured = configuredIn(config, source)
@@ -162,11 +172,13 @@ function rowsOf(
     const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
     const verified = verifiedOf(skill, kept.get(source))
     const plugins = pluginsOf(skill.path)
+    const scan = scanIn(scans.get(source) ?? NO_SCANS, 'skill', skill.digest)
     const row = {
       ...rowOf(skill, { source, revision, id: ids.get(skill), decided: { ...decided, packs: own } }),
       ...places.get(skill),
       ...(plugins !== undefined && { plugins }),
       ...(verified !== undefined && { verified }),
+      ...(scan !== undefined && { scan }),
     }
     return { row: isContractUnserved(configured.source, skill) ? { ...row, hasUnservedContract: true } : row, skill }
   })

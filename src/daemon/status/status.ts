@@ -23,10 +23,14 @@ import { mendOf, SyncError } from '../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { Loss } from '../../sync/pull/load-generation.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
+import { NO_SCANS } from '../../sync/store/scan-records.ts'
+import type { SourceScans } from '../../sync/store/scan-records.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import { hasMismatch } from '../../sync/survey/listing-mismatches.ts'
 import { credentialOf } from '../config/auth.ts'
 import type { Config, ConfiguredSource, Mode } from '../config/config.ts'
+import { sourceScanOf } from '../gate/source-scan.ts'
+import type { SourceScanStatus } from '../gate/source-scan.ts'
 import type { ChannelStatus, PublicationStatus } from '../publish/publication-status.ts'
 import type { ReplicasStatus } from '../replicas/hub-replica.ts'
 import { standingIn } from '../trust/lock-rules.ts'
@@ -190,6 +194,8 @@ export interface SourceStatus {
   readonly unservedContracts: number
   /** Every finding of the source, those of withheld skills first. */
   readonly findings: readonly SourceDiagnostic[]
+  /** The findings of the scanner of `gate`. Absent if nothing of the source was scanned. */
+  readonly scan?: SourceScanStatus
 }
 
 /**
@@ -418,23 +424,30 @@ function conditionOf(
 }
 
 /**
- * Data in addition to the catalog: the verified files of other servers, and the sources in question if these are not
- * all.
+ * Data in addition to the catalog: the verified files of other servers, the scans, and the sources in question if these
+ * are not all.
  */
 interface Beside {
   readonly kept: KeptDigests
+  readonly scans: ReadonlyMap<SourceId, SourceScans>
   readonly about?: ReadonlySet<string> | undefined
 }
 
 /** A status with all findings, problems and budgets, and the verified files of other servers, from the state folder. */
-export function withFindings(status: Status, catalog: Catalog, config: Config, { kept, about }: Beside): Status {
+export function withFindings(status: Status, catalog: Catalog, config: Config, { kept, scans, about }: Beside): Status {
   const sources = status.sources.map((source) => {
     const snapshot = catalog.snapshots.find((candidate) => candidate.source === source.id)
     const configured = config.sources.find((candidate) => candidate.source.id === source.id)
     const isKnown = snapshot !== undefined && configured !== undefined
     const verified = snapshot && verifiedOfAll(snapshot.skills, kept.get(source.id))
     const findings = isKnown ? findingsOf(snapshot, catalog, configured) : []
-    return { ...source, ...(verified !== undefined && { verified }), findings }
+    const scan = sourceScanOf(snapshot, scans.get(source.id) ?? NO_SCANS)
+    return {
+      ...source,
+      ...(verified !== undefined && { verified }),
+      findings,
+      ...(scan !== undefined && { scan }),
+    }
   })
   const collisions = about === undefined ? status.collisions : collisionsIn(catalog, about)
   const all = contractDiagnostics(catalog)

@@ -10,6 +10,7 @@ import { NO_DISABLED_SKILLS } from '../../../sync/decisions/disabled-skills.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { currentState } from '../../../sync/pull/generation-catalog.ts'
+import { NO_SCANS } from '../../../sync/store/scan-records.ts'
 import { recordAt } from '../../../sync/store/source-records.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
@@ -145,7 +146,11 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
   const { catalog, lost } =
     store === undefined ? { catalog: EMPTY_CATALOG, lost: [] } : await currentState(store, ids, admissionOf(config))
   const kept: KeptDigests = store === undefined ? new Map() : await keptOf(catalog, store)
-  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config, { kept, about })
+  const scans = new Map(
+    await Promise.all(ids.map(async (id) => [id, (await store?.scans.read(id)) ?? NO_SCANS] as const)),
+  )
+  const beside = { kept, scans, about }
+  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config, beside)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   const lock = await lockRead(config)
   const known = decisions ?? new Map<SourceId, SourceDecision>()
@@ -170,7 +175,7 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
     http: undefined,
   })
   const elsewhere = await writerElsewhere(config, signal)
-  return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, { kept, about })
+  return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, beside)
 }
 
 /** The writer that cannot be queried from here. */
