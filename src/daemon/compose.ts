@@ -21,6 +21,7 @@ import { Rollbacks } from './pull/run-rollback.ts'
 import { ServedCatalog } from './pull/served-catalog.ts'
 import { StoreContentReader } from './pull/store-content-reader.ts'
 import type { ReloadState } from './reload-state.ts'
+import { Scans } from './scan/scans.ts'
 import { ChannelWatches } from './schedule/channel-watches.ts'
 import { PullActivity } from './schedule/pull-activity.ts'
 import { PullScheduler } from './schedule/pull-scheduler.ts'
@@ -74,7 +75,8 @@ export function compose(loaded: LoadedParts) {
   const search = new Searching({ ...loaded, state: config.state })
   const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
-  const status = new StatusReader({ ...base, scheduler, pendingOf, fetchedFrom, publications, hub })
+  const scans = new Scans(base)
+  const status = new StatusReader({ ...base, scheduler, pendingOf, fetchedFrom, publications, hub, scans })
   const page = new PageData({
     ...loaded,
     pendingOf,
@@ -119,6 +121,7 @@ export function compose(loaded: LoadedParts) {
     puller,
     reader,
     rollbacks,
+    scans,
     scheduler,
     search,
     served,

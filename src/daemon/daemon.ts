@@ -16,6 +16,7 @@ import { SyncError } from '../sync/model/sync-error.ts'
 import { scansNameOf } from '../sync/store/scan-records.ts'
 import { recordNameOf } from '../sync/store/source-records.ts'
 import type { Linking } from './agent-folders/link-sync.ts'
+import { OperatorError } from './base/operator-error.ts'
 import { compose } from './compose.ts'
 import type { Composition, LoadedParts } from './compose.ts'
 import { idsOf } from './config/config.ts'
@@ -43,6 +44,7 @@ import type { RollbackTarget, RolledBack } from './pull/rollback.ts'
 import { newReloadState } from './reload-state.ts'
 import type { ReloadState } from './reload-state.ts'
 import type { AdoptedChange } from './replicas/hub-replica.ts'
+import type { ScanEnd, ScanProgress, ScanRequest } from './scan/scan-run.ts'
 import type { FetchedAmount } from './schedule/pull-activity.ts'
 import { refreshDecisions, refreshTokens, shareDecisions } from './shared-texts.ts'
 import type { Disablement } from './status/disablement.ts'
@@ -252,7 +254,7 @@ export class Daemon implements AsyncDisposable {
    * and the published branches of the configuration up to date.
    */
   poll(): void {
-    const { channels, channelWatches, folders, hub, mcp, publications, scheduler } = this.#parts
+    const { channels, channelWatches, folders, hub, mcp, publications, scans, scheduler } = this.#parts
     folders.follow()
     channels.follow()
     // In a hub of several processes, one does the rest for all.
@@ -260,6 +262,7 @@ export class Daemon implements AsyncDisposable {
     channelWatches.start()
     hub.start()
     publications.follow()
+    scans.start()
     const follow = (): void => {
       mcp.watch()
       mcp.advance.follow()
@@ -395,6 +398,22 @@ export class Daemon implements AsyncDisposable {
     await this.#parts.folders.settled()
   }
 
+  /**
+   * Scans what is served by the scanner of the gate. `withholdsAll`: takes what it refuses out of service, however much
+   * that is.
+   */
+  async scan(
+    request: ScanRequest,
+    onProgress: (progress: ScanProgress) => void,
+    signal: AbortSignal,
+  ): Promise<ScanEnd> {
+    if (!this.publishes)
+      throw new OperatorError('bad-request', 'Cannot scan here: another process writes; run it where that one runs')
+    const end = await this.#parts.scans.scan(request, onProgress, signal)
+    await this.#linked()
+    return end
+  }
+
   /** The problems between skills of the contract in which one of these sources has a part. */
   async contractProblems(ids: readonly SourceId[]): Promise<readonly ContractDiagnostic[]> {
     return diagnosticsAbout(new Set(ids), await this.#loaded.contract.diagnostics())
@@ -422,8 +441,9 @@ export class Daemon implements AsyncDisposable {
 
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
-    const { channels, channelWatches, folders, hub, publications, scheduler, puller } = this.#parts
+    const { channels, channelWatches, folders, hub, publications, scans, scheduler, puller } = this.#parts
     this.#over.abort()
+    await scans[Symbol.asyncDispose]()
     await hub[Symbol.asyncDispose]()
     await channelWatches[Symbol.asyncDispose]()
     await publications[Symbol.asyncDispose]()

@@ -10,8 +10,8 @@ export function knownScansOf(records: ScanRecords, next: Snapshot, served: Snaps
     read: async () => records.read(next.source),
     add: async (scans, judged) => {
       await records.change(next.source, (before) => ({
+        scans: scansAfter(before, scans, live),
         ...(judged !== undefined && { judged }),
-        ...scansAfter(before, scans, live),
       }))
     },
   }
@@ -19,12 +19,11 @@ export function knownScansOf(records: ScanRecords, next: Snapshot, served: Snaps
 
 /** The scans with those that are new, and without those of content that is not live. */
 export function scansAfter(
-  { scans, accepted }: SourceScans,
+  { scans }: SourceScans,
   added: ReadonlyMap<string, SkillScan>,
   live: ReadonlySet<string>,
-): Pick<SourceScans, 'scans' | 'accepted'> {
-  const kept = [...scans, ...added].filter(([key]) => live.has(key))
-  return { scans: new Map(kept), accepted: new Set([...accepted].filter((digest) => live.has(digest))) }
+): SourceScans['scans'] {
+  return new Map([...scans, ...added].filter(([key]) => live.has(key)))
 }
 
 /** The keys of the contents of a snapshot. */

@@ -9,7 +9,7 @@ export function scanTexts({ at, counts, findings }: Omit<SkillScan, 'by'>): {
 } {
   const total = SARIF_LEVELS.reduce((sum, level) => sum + counts[level], 0)
   const more = total - findings.length
-  const rest = more > 0 && findings.length > 0 ? [`${countOf(more, 'more finding')}`] : []
+  const rest = more > 0 && findings.length > 0 ? [countOf(more, 'more finding')] : []
   return { summary: `${countsText(counts)}, on ${at}`, findings: [...findings.map(scanFindingText), ...rest] }
 }
 

@@ -8,11 +8,14 @@ import type { FetchedBytes } from '../base/fetched-bytes.ts'
 import type { PullCounts } from '../base/pull-counts.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
+import { sourceScanOf } from '../gate/source-scan.ts'
+import type { ScansStatus } from '../scan/scan-run.ts'
 import type { PullActivity } from '../schedule/pull-activity.ts'
 import type { Age } from '../schedule/staleness.ts'
 import type { ChannelFigures } from './channel-families.ts'
 import type { DaemonFigures } from './metrics.ts'
 import type { PublicationFigures } from './publication-families.ts'
+import type { ScanFigures } from './scan-families.ts'
 import type { SourceFigures } from './source-families.ts'
 
 export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 'replica'> {
@@ -28,6 +31,7 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 
   readonly tokens: { readonly nextExpiry: DaemonFigures['nextTokenExpiry'] }
   readonly publications: { readonly figures: readonly PublicationFigures[] }
   readonly channels: { readonly figures: readonly ChannelFigures[] }
+  readonly scans: { readonly status: ScansStatus | undefined }
 }
 
 /** The figures of a daemon, for metrics. */
@@ -45,11 +49,22 @@ export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFig
     publications: publications.figures,
     channels: channels.figures,
     replicas: daemon.replica?.status,
+    scans: scanFiguresOf(daemon),
     unready: status.unready,
     storedBytes: storedBytesOf(store),
     nextTokenExpiry: daemon.tokens.nextExpiry,
     ofSources: await Promise.all(scheduler.ages().map(async (age) => sourceFiguresOf(age, daemon))),
   }
+}
+
+function scanFiguresOf({ scans: { status }, config, registry, store }: MeasuredDaemon): ScanFigures | undefined {
+  if (status === undefined) return undefined
+  const { snapshots } = registry.catalog
+  const ofSources = config.sources.map(({ source: { id } }) => {
+    const snapshot = snapshots.find(({ source }) => source === id)
+    return { source: id, scan: sourceScanOf(snapshot, store.scans.knownOf(id)) }
+  })
+  return { status, ofSources }
 }
 
 /** NaN while the database cannot be read: all other figures are of use then. */

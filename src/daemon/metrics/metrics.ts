@@ -15,6 +15,8 @@ import { processFamilies } from './process-families.ts'
 import { publicationFamilies } from './publication-families.ts'
 import type { PublicationFigures } from './publication-families.ts'
 import { replicaFamilies } from './replica-families.ts'
+import { scanFamilies } from './scan-families.ts'
+import type { ScanFigures } from './scan-families.ts'
 import { ServingCounts } from './serving-counts.ts'
 import { sourceFamilies } from './source-families.ts'
 import type { SourceFigures } from './source-families.ts'
@@ -27,6 +29,8 @@ export interface DaemonFigures extends CatalogInput {
   readonly publications: readonly PublicationFigures[]
   readonly channels: readonly ChannelFigures[]
   readonly replicas: ReplicasStatus | undefined
+  /** `undefined` if the gate is no scanner. */
+  readonly scans: ScanFigures | undefined
   readonly unready: readonly Unready[]
   /** The size of the state folder. */
   readonly storedBytes: number
@@ -75,6 +79,7 @@ export class Metrics {
         ...publicationFamilies(figures.publications),
         ...channelFamilies(figures.channels),
         ...replicaFamilies(figures.replicas),
+        ...scanFamilies(figures.scans),
         ...this.#httpFamilies(figures),
         ...this.counts.families(),
         ...(this.#totals === undefined ? [] : usageFamilies(this.#totals)),

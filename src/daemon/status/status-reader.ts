@@ -9,6 +9,7 @@ import { configuredIn, idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import type { ChannelStatus, PublicationStatus } from '../publish/publication-status.ts'
+import type { ScansStatus } from '../scan/scan-run.ts'
 import type { PullActivity } from '../schedule/pull-activity.ts'
 import type { PullScheduler } from '../schedule/pull-scheduler.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
@@ -35,6 +36,7 @@ export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOn
   readonly publications: { readonly status: readonly PublicationStatus[] }
   readonly channels: { readonly status: readonly ChannelStatus[] }
   readonly hub: { readonly status: FollowedHub | undefined }
+  readonly scans: { readonly status: ScansStatus | undefined }
   readonly notices: readonly UpgradeDiagnostic[]
   readonly startedAt: Date
 }
@@ -56,7 +58,7 @@ export class StatusReader {
   /** `leavesFindings` leaves out the findings in skills, which take longest to collect. */
   status(leavesFindings: boolean): Status {
     const { config, registry, report, scheduler, activity, lock, served, store, readOnly } = this.#parts
-    const { fetchedFrom, notices, startedAt, publications, channels, hub } = this.#parts
+    const { fetchedFrom, notices, startedAt, publications, channels, hub, scans } = this.#parts
     const { known, disabled, loss, approvals } = store.decisions
     return statusOf({
       leavesFindings,
@@ -76,6 +78,7 @@ export class StatusReader {
       publications: publications.status,
       channels: channels.status,
       hub: hub.status,
+      scans: scans.status,
       startedAt,
       readOnly: readOnly?.(),
       replicas: this.#parts.replica?.status,

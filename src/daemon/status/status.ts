@@ -33,6 +33,7 @@ import { sourceScanOf } from '../gate/source-scan.ts'
 import type { SourceScanStatus } from '../gate/source-scan.ts'
 import type { ChannelStatus, PublicationStatus } from '../publish/publication-status.ts'
 import type { ReplicasStatus } from '../replicas/hub-replica.ts'
+import type { ScansStatus } from '../scan/scan-run.ts'
 import { standingIn } from '../trust/lock-rules.ts'
 import type { LockRead, LockStanding } from '../trust/lock-rules.ts'
 import { archiveDiagnostics } from './archive-diagnostics.ts'
@@ -69,6 +70,8 @@ export interface Status {
   readonly decisionsLost?: string
   /** Sources whose served content was lost on disk, with what is served until it is fetched again. */
   readonly servedLost: readonly ServedLost[]
+  /** The scans of what is served; absent if the gate is no scanner, or no daemon runs. */
+  readonly scans?: ScansStatus
   /** The repositories that the marketplace is published to; absent if there are none, or no daemon runs. */
   readonly publications?: readonly PublicationStatus[]
   /** The channels of this hub. */
@@ -282,6 +285,7 @@ export interface StatusInput {
   /** The channels of this hub. */
   readonly channels?: readonly ChannelStatus[]
   readonly hub?: FollowedHub | undefined
+  readonly scans?: ScansStatus | undefined
   readonly notices: readonly UpgradeDiagnostic[]
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
@@ -297,7 +301,7 @@ export interface StatusInput {
 }
 
 export function statusOf(input: StatusInput): Status {
-  const { config, catalog, startedAt, readOnly, replicas, http, loss, publications, channels, hub } = input
+  const { config, catalog, startedAt, readOnly, replicas, http, loss, publications, channels, hub, scans } = input
   return {
     version: VERSION,
     state: config.state,
@@ -313,6 +317,7 @@ export function statusOf(input: StatusInput): Status {
     ...((publications?.length ?? 0) > 0 && { publications }),
     ...((channels?.length ?? 0) > 0 && { channels }),
     ...(hub !== undefined && { hub }),
+    ...(scans !== undefined && { scans }),
     notices: input.notices.map(({ code, message }) => ({ change: code, message })),
     ...(replicas !== undefined && { replicas }),
     ...(readOnly !== undefined && {
@@ -337,7 +342,8 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   const { source } = configured
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
   const { movedTo, revision, lastAttempt, lastSuccess, condition } = input.recordOf(source)
-  const disabled = [...(input.disabled.get(source.id)?.keys() ?? [])]
+  const decided = [...(input.disabled.get(source.id) ?? [])].filter(([, { scan }]) => scan === undefined)
+  const disabled = decided.map(([path]) => path)
   const matches = snapshot === undefined ? new Map<string, DisabledMatch>() : disabledIn(snapshot, input.disabled)
   const pending = pendingPaths(configured.source, snapshot, input.approvals)
   const mismatched = mismatchedPaths(snapshot, matches)

@@ -53,8 +53,6 @@ export interface SourceScans {
   readonly scans: ReadonlyMap<string, SkillScan>
   /** The commit that was kept out at last. It counts as long as it is not served. */
   readonly judged?: JudgedCommit
-  /** The digests of skills that the operator enabled although a scan withheld them. */
-  readonly accepted: ReadonlySet<string>
 }
 
 /** The most findings that are kept of one content. */
@@ -63,7 +61,7 @@ export const MOST_FINDINGS = 10
 /** The most findings that are kept of one source: some 400 bytes each. The counts of the rest stay. */
 const MOST_FINDINGS_OF_SOURCE = 5_000
 
-export const NO_SCANS: SourceScans = { scans: new Map(), accepted: new Set() }
+export const NO_SCANS: SourceScans = { scans: new Map() }
 
 /** The key of a content among the scans of its source. */
 export function scanKeyOf(kind: 'skill' | 'docs', digest: string): string {
@@ -146,11 +144,10 @@ function byKey([one]: readonly [string, unknown], [other]: readonly [string, unk
   return one < other ? -1 : 1
 }
 
-function textOf({ scans, judged, accepted }: SourceScans): string {
+function textOf({ scans, judged }: SourceScans): string {
   return canonicalJson({
     scans: Object.fromEntries(scans),
     ...(judged !== undefined && { judged: { ...judged, contents: [...judged.contents] } }),
-    ...(accepted.size > 0 && { accepted: [...accepted].toSorted() }),
   })
 }
 
@@ -158,8 +155,7 @@ function parseScans(value: unknown): SourceScans | undefined {
   if (!isObject(value) || !isObject(value['scans'])) return undefined
   const scans = Object.entries(value['scans']).flatMap(([key, scan]) => (isScan(scan) ? [[key, scan] as const] : []))
   const judged = parseJudged(value['judged'])
-  const accepted = Array.isArray(value['accepted']) ? value['accepted'].filter((one) => typeof one === 'string') : []
-  return { scans: new Map(scans), ...(judged !== undefined && { judged }), accepted: new Set(accepted) }
+  return { scans: new Map(scans), ...(judged !== undefined && { judged }) }
 }
 
 function parseJudged(value: unknown): JudgedCommit | undefined {

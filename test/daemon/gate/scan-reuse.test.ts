@@ -142,7 +142,7 @@ async function sceneOf(level: SarifLevel) {
     with: async (line: string) => lines.push(line),
     of: async (other: string) => void (digest = other),
     writes: async (results: readonly object[]) => writeFile(desk.at('results'), sarifOf(results)),
-    forget: async () => new ScanRecords(state).change(SOURCE, () => ({ scans: new Map(), accepted: new Set() })),
+    forget: async () => new ScanRecords(state).change(SOURCE, () => ({ scans: new Map() })),
     runs: async () => (await readFile(desk.at('runs'), 'utf8')).split('\n').length - 1,
     async ask(asked: readonly string[] = lines, before = '', candidate = candidateOf([digest])) {
       const script = desk.at('gate')

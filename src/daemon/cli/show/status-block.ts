@@ -8,7 +8,7 @@ import { printableLine } from '../../base/log-line.ts'
 import { signersTexts } from '../../base/signer-text.ts'
 import { countsText, scanFindingText } from '../../gate/scan-text.ts'
 import type { PlacedFinding } from '../../gate/source-scan.ts'
-import { decisionTexts, matchedText, skillOperand } from '../../status/decision-text.ts'
+import { decisionTexts, matchedText, scannedText, skillOperand } from '../../status/decision-text.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 import { carriedText } from '../../status/marketplace-rows.ts'
 import type { Condition, HttpStatus, SourceDiagnostic, SourceStatus } from '../../status/status.ts'
@@ -127,12 +127,19 @@ function placeOf({ kind, url }: SourceStatus): string {
 }
 
 function disabledLines(source: SourceStatus): string[] {
-  return [...decidedLines(source), ...returnedLines(source)]
+  return [...decidedLines(source), ...scannedOutLines(source), ...returnedLines(source)]
+}
+
+function scannedOutLines({ id, disabled: { matches } }: SourceStatus): string[] {
+  const scanned = matches.filter(({ by }) => by === 'scan')
+  const lines = scanned.slice(0, SHOWN_DISABLED).map(({ path, as }) => `  ! ${id}/${path}: ${scannedText(as)}`)
+  const left = scanned.length - lines.length
+  return [...lines.map(printableLine), ...(left > 0 ? [`  ${left} more; skillsyncd list shows them`] : [])]
 }
 
 /** The skills that are out of service because another skill was disabled, or this one at another place. */
 function returnedLines({ id, disabled: { matching, matches } }: SourceStatus): string[] {
-  const elsewhere = matches.filter(({ as, path }) => as !== `${id}/${path}`)
+  const elsewhere = matches.filter(({ as, path, by }) => as !== `${id}/${path}` && by !== 'scan')
   const lines = elsewhere
     .slice(0, SHOWN_DISABLED)
     .map(({ path, as, by }) =>

@@ -42,6 +42,7 @@ import type { Command, Context } from '../command.ts'
 import { budgetStatusLines } from './budget-status.ts'
 import { channelLines, hubLines, publicationLines } from './publication-lines.ts'
 import { replicaLines } from './replica-lines.ts'
+import { scansLines } from './scans-lines.ts'
 import { blockOf } from './status-block.ts'
 import { tableOf } from './status-table.ts'
 import type { TableLook } from './status-table.ts'
@@ -75,9 +76,10 @@ export const status: Command = {
     }
     const published = [...(whole.publications ?? []), ...(whole.channels ?? [])]
     const isUnpublished = published.some(needsOperator) || (whole.hub !== undefined && needsOperator(whole.hub))
+    const isScanHeld = whole.scans?.held !== undefined
     const areLost = whole.decisionsLost !== undefined || whole.servedLost.length > 0
     const needsPerson =
-      attention.person > 0 || areLost || isUnpublished || diagnosticsAbout(ids, whole.problems).length > 0
+      attention.person > 0 || areLost || isUnpublished || isScanHeld || diagnosticsAbout(ids, whole.problems).length > 0
     return context.values['check'] === true && needsPerson ? 3 : 0
   },
 }
@@ -223,6 +225,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...publicationLines(now.publications ?? [], look.now, look.paint),
     ...channelLines(now.channels ?? [], look.now, look.paint),
     ...hubLines(now.hub, look.paint),
+    ...scansLines(now.scans, look.paint),
     ...replicaLines(now.replicas, look.now, look.paint),
     ...(foldersError === undefined ? [] : [printableLine(foldersError)]),
     attentionLine(now.sources, attention, look.paint),
