@@ -33,10 +33,14 @@ export const scan: Command = {
       withholdsAll: context.values['withhold'] === true,
     }
     using progress = progressOf(context)
+    let shown: number | undefined
     const onEvent = (event: unknown): void => {
       const found = PROGRESS.safeParse(event)
       if (!found.success) return
       const { done, of } = found.data.scanning
+      const step = of === 0 ? STEPS : Math.floor((done * STEPS) / of)
+      if (step === shown) return
+      shown = step
       progress.count(done, of, `${done} of ${countOf(of, 'content')} scanned`)
     }
     const end = END.parse(await withWriter(context, config, async (ask) => ask('scan', asked, onEvent)))
@@ -57,6 +61,9 @@ function linesOf({ scanned, counts, failed, refused, cleared, held }: z.infer<ty
     ...(held === undefined ? [] : [`! scan-held: ${massText(held)}`]),
   ]
 }
+
+/** A log of the progress has so many lines at most, however many contents there are. */
+const STEPS = 20
 
 const STATES: Readonly<Record<ScanEnd['refused'][number]['is'], string>> = {
   withheld: 'withheld',
