@@ -50,6 +50,11 @@ export function isByPath(entry: DisabledSkill | undefined): boolean {
   return entry !== undefined && entry.places.length === 0 && entry.scan === undefined
 }
 
+/** True for an entry that takes a skill out of service, and is not only what a person accepted after a scan. */
+export function isInForce(entry: DisabledSkill | undefined): boolean {
+  return entry !== undefined && entry.scan?.accepted !== true
+}
+
 export const NO_DISABLED_SKILLS: DisabledSkills = new Map()
 
 /**
