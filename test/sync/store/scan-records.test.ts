@@ -54,7 +54,10 @@ test('a state folder of before has no scans', async () => {
 
 test('findings are bounded by content and by source, and their numbers stay', async () => {
   await using scene = await sceneOf()
-  const many = Array.from({ length: 600 }, (_, index) => [`d${index}`, scanOf(new Array(12).fill(FINDING))] as const)
+  const many = Array.from(
+    { length: 600 },
+    (_, index) => [`d${index}`, scanOf(Array.from({ length: 12 }, () => FINDING))] as const,
+  )
 
   const { scans } = await scene.records.change(TEAM, () => ({ scans: new Map(many) }))
 
