@@ -23,6 +23,7 @@ import { ServedCatalog } from './pull/served-catalog.ts'
 import { StoreContentReader } from './pull/store-content-reader.ts'
 import type { ReloadState } from './reload-state.ts'
 import { RingPromotions } from './rings/ring-promotions.ts'
+import { Scans } from './scan/scans.ts'
 import { ChannelWatches } from './schedule/channel-watches.ts'
 import { PullActivity } from './schedule/pull-activity.ts'
 import { PullScheduler } from './schedule/pull-scheduler.ts'
@@ -87,6 +88,7 @@ export function compose(loaded: LoadedParts) {
   const search = new Searching({ ...loaded, state: config.state })
   const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
+  const scans = new Scans(base)
   const status = new StatusReader({
     ...base,
     scheduler,
@@ -96,6 +98,7 @@ export function compose(loaded: LoadedParts) {
     hub,
     followedLock,
     rings,
+    scans,
   })
   const page = new PageData({
     ...loaded,
@@ -143,6 +146,7 @@ export function compose(loaded: LoadedParts) {
     reader,
     rings,
     rollbacks,
+    scans,
     scheduler,
     search,
     served,

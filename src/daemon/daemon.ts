@@ -15,8 +15,10 @@ import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError } from '../sync/model/sync-error.ts'
 import type { RingPromotion } from '../sync/pull/rings/ring-contents.ts'
 import { FOLLOWED_LOCK_ORIGIN, FOLLOWED_LOCK_TEXT } from '../sync/store/followed-lock.ts'
+import { scansNameOf } from '../sync/store/scan-records.ts'
 import { recordNameOf } from '../sync/store/source-records.ts'
 import type { Linking } from './agent-folders/link-sync.ts'
+import { OperatorError } from './base/operator-error.ts'
 import { compose } from './compose.ts'
 import type { Composition, LoadedParts } from './compose.ts'
 import { idsOf } from './config/config.ts'
@@ -46,6 +48,7 @@ import type { ReloadState } from './reload-state.ts'
 import type { AdoptedChange } from './replicas/hub-replica.ts'
 import type { PromotionRequest } from './rings/ring-promotions.ts'
 import { rosterOf } from './rings/ring-roster.ts'
+import type { ScanEnd, ScanProgress, ScanRequest } from './scan/scan-run.ts'
 import type { FetchedAmount } from './schedule/pull-activity.ts'
 import { refreshDecisions, refreshTokens, shareDecisions } from './shared-texts.ts'
 import type { Disablement } from './status/disablement.ts'
@@ -119,6 +122,7 @@ export class Daemon implements AsyncDisposable {
         : before.#reloadState
     const report = await PullReport.open(context.store.records, ids, { ...context, counts: reloadState.pulls })
     const lock = new KnownLock(config)
+    for (const id of ids) await context.store.scans.read(id)
     // The parts that publish take the registry of the oldest ring.
     reloadState.views.defineRings(rosterOf(config))
     const daemon = new Daemon({ ...reloadState, ...context, config, publisher, report, lock }, reloadState)
@@ -269,7 +273,8 @@ export class Daemon implements AsyncDisposable {
    * and the published branches of the configuration up to date.
    */
   poll(): void {
-    const { channels, channelWatches, folders, followedLock, hub, mcp, publications, rings, scheduler } = this.#parts
+    const { channels, channelWatches, folders, followedLock, hub, mcp, publications, rings, scans, scheduler } =
+      this.#parts
     folders.follow()
     channels.follow()
     // In a hub of several processes, one does the rest for all.
@@ -279,6 +284,7 @@ export class Daemon implements AsyncDisposable {
     followedLock.start()
     rings.start()
     publications.follow()
+    scans.start()
     const follow = (): void => {
       mcp.watch()
       mcp.advance.follow()
@@ -296,7 +302,9 @@ export class Daemon implements AsyncDisposable {
   async adopt({ head, files }: AdoptedChange): Promise<void> {
     const { followedLock, puller, served } = this.#parts
     if (files.has(FOLLOWED_LOCK_TEXT) || files.has(FOLLOWED_LOCK_ORIGIN)) await followedLock.refresh()
-    await this.#loaded.report.readAgain(idsOf(this.config).filter((id) => files.has(recordNameOf(id))))
+    const ids = idsOf(this.config)
+    await this.#loaded.report.readAgain(ids.filter((id) => files.has(recordNameOf(id))))
+    for (const id of ids) if (files.has(scansNameOf(id))) await this.#loaded.store.scans.read(id)
     if (!head) return
     await served.adopt(admissionOf(this.config))
     await puller.collectReplaced(this.#over.signal)
@@ -440,6 +448,22 @@ export class Daemon implements AsyncDisposable {
     await this.#parts.folders.settled()
   }
 
+  /**
+   * Scans what is served by the scanner of the gate. `withholdsAll`: takes what it refuses out of service, however much
+   * that is.
+   */
+  async scan(
+    request: ScanRequest,
+    onProgress: (progress: ScanProgress) => void,
+    signal: AbortSignal,
+  ): Promise<ScanEnd> {
+    if (!this.publishes)
+      throw new OperatorError('bad-request', 'Cannot scan here: another process writes; run it where that one runs')
+    const end = await this.#parts.scans.scan(request, onProgress, signal)
+    await this.#linked()
+    return end
+  }
+
   /** The problems between skills of the contract in which one of these sources has a part. */
   async contractProblems(ids: readonly SourceId[]): Promise<readonly ContractDiagnostic[]> {
     return diagnosticsAbout(new Set(ids), await this.#loaded.contract.diagnostics())
@@ -467,10 +491,12 @@ export class Daemon implements AsyncDisposable {
 
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
-    const { channels, channelWatches, folders, followedLock, hub, publications, rings, scheduler, puller } = this.#parts
+    const { channels, channelWatches, folders, followedLock, hub, publications, rings, scans, scheduler, puller } =
+      this.#parts
     this.#over.abort()
     await followedLock[Symbol.asyncDispose]()
     await rings[Symbol.asyncDispose]()
+    await scans[Symbol.asyncDispose]()
     await hub[Symbol.asyncDispose]()
     await channelWatches[Symbol.asyncDispose]()
     await publications[Symbol.asyncDispose]()

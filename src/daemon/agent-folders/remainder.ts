@@ -1,3 +1,4 @@
+import { isInForce } from '../../sync/decisions/disabled-skills.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Loss } from '../../sync/pull/load-generation.ts'
 import type { Store } from '../../sync/store/store.ts'
@@ -23,7 +24,7 @@ export interface RemainderGround {
  * source's skill, and content whose source is merely lost from our disk stays until it is fetched again.
  */
 export function remainderOf({ source, path }: LinkedSkill, { config, store, lost }: RemainderGround): Remainder {
-  const isDisabled = store.decisions.disabled.get(source)?.has(path) === true
+  const isDisabled = isInForce(store.decisions.disabled.get(source)?.get(path))
   if (isLost(source, lost) && !isDisabled) return 'content'
   return idsOf(config).includes(source) ? 'name' : 'nothing'
 }

@@ -29,6 +29,7 @@ const EXIT_STATUS = {
   'other-config': 2,
   'other-state': 1,
   'other-version': 1,
+  'scan-failed': 1,
   stopped: 1,
   'template-refused': 1,
   'timed-out': 1,

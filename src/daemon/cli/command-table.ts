@@ -51,6 +51,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     promote: async () => (await import('./rings/promote.ts')).promote,
     hold: async () => (await import('./rings/promote.ts')).hold,
     unhold: async () => (await import('./rings/promote.ts')).unhold,
+    scan: async () => (await import('./change/scan.ts')).scan,
     log: async () => (await import('./change/log.ts')).log,
   }),
   group('For authors', {

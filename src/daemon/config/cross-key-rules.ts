@@ -234,17 +234,27 @@ function whyHostless({ mcp, follow }: Readonly<Record<string, unknown>>): string
 
 function gateFaults(gate: unknown): Fault[] {
   if (!isObject(gate)) return []
-  const strangers = Object.hasOwn(gate, 'url') ? ['args', 'env', 'sarif'] : ['auth']
-  const faults = strangers
+  const strangers = Object.hasOwn(gate, 'url') ? ['args', 'env', 'sarif', ...OF_SCANNERS] : ['auth']
+  const misplaced = strangers
     .filter((key) => Object.hasOwn(gate, key))
     .map((key): Fault => ({
       path: ['gate', key],
       at: 'key',
       message: `goes with \`${key === 'auth' ? 'url' : 'command'}\` alone`,
     }))
+  const isScanner = Object.hasOwn(gate, 'scanner') || Object.hasOwn(gate, 'sarif') || Object.hasOwn(gate, 'url')
+  const unscanned = OF_SCANNERS.filter((key) => !isScanner && Object.hasOwn(gate, key)).map((key): Fault => ({
+    path: ['gate', key],
+    at: 'key',
+    message: 'goes with `scanner` or `sarif` alone',
+  }))
+  const faults = [...misplaced, ...unscanned]
   const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url'], gate['auth'], undefined) : undefined
   return misuse === undefined ? faults : [...faults, { path: ['gate', 'auth'], at: 'key', message: misuse }]
 }
+
+/** The keys of a gate that only a scanner has. */
+const OF_SCANNERS = ['rules', 'version_args', 'rescan'] as const
 
 /** Reports two listeners at the same address. The defaults repeat those of the schema. */
 function addressFaults(value: unknown): Fault[] {

@@ -1,4 +1,7 @@
 import { isAbsolute } from 'node:path'
+import type { Schedule } from '../../sync/model/source.ts'
+import { SCANNER_PRESETS } from '../scanners/scanner-presets.ts'
+import type { ScannerName } from '../scanners/scanner-presets.ts'
 import type { FixedAccess, SecretReference } from './auth.ts'
 import type { ConfigFile } from './schema.ts'
 
@@ -22,13 +25,28 @@ export interface GateProgram {
 /** The least level of a result that counts. */
 export type ScanLevel = 'error' | 'warning' | 'note' | 'never'
 
-/** A program that scans one folder, and writes a SARIF log to its standard output. */
+/** A program that scans one folder, and writes its results to its standard output. */
 export interface GateScanner extends Omit<GateProgram, 'kind'> {
   readonly kind: 'scanner'
+  readonly name: ScannerName
+  /** The paths of its rules, absolute. */
+  readonly rules: readonly string[]
+  /** The arguments with which it prints its version; `undefined` if it has none. */
+  readonly versionArgs: readonly string[] | undefined
+  readonly rescan: RescanRules | undefined
   /** A result of this level, or a worse one, refuses the commit. */
   readonly refuse: ScanLevel
   /** A result of this level, or a worse one, holds the commit. */
   readonly hold: ScanLevel
+}
+
+/** When and how everything that is served is scanned again. */
+export interface RescanRules {
+  /** `undefined`: only when the rules of the scanner change. */
+  readonly schedule: Schedule | undefined
+  readonly onFinding: 'withhold' | 'alert'
+  /** In percent of the served skills. */
+  readonly mostWithheld: number
 }
 
 interface PlainValue {
@@ -67,10 +85,10 @@ export function gateOf(entry: GateEntry, settling: Settling): GateConfig {
   }
 }
 
-function programOf(
-  { command = '', args = [], env = {}, sarif }: GateEntry,
-  settling: Settling,
-): GateProgram | GateScanner {
+function programOf(entry: GateEntry, settling: Settling): GateProgram | GateScanner {
+  const { scanner, sarif, args = [], env = {} } = entry
+  const preset = scanner === undefined ? undefined : SCANNER_PRESETS[scanner]
+  const command = entry.command ?? preset?.command ?? ''
   const isPath = isAbsolute(command) || command.includes('/')
   const values = Object.entries(env).map(([name, value]) => {
     return [
@@ -79,8 +97,33 @@ function programOf(
     ] as const
   })
   const program = { command: isPath ? settling.absolute(command) : command, args, env: Object.fromEntries(values) }
-  if (sarif === undefined) return { kind: 'program', ...program }
-  return { kind: 'scanner', ...program, refuse: sarif.refuse ?? 'error', hold: sarif.hold ?? 'warning' }
+  if (scanner === undefined && sarif === undefined) return { kind: 'program', ...program }
+  const rules = (entry.rules ?? []).map((path) => settling.absolute(path))
+  const ofRules = rules.flatMap((path) => preset?.argsOfRules(path) ?? [])
+  return {
+    kind: 'scanner',
+    ...program,
+    args: [...(preset?.args ?? []), ...ofRules, ...args],
+    name: scanner ?? 'command',
+    rules,
+    versionArgs: entry.version_args ?? preset?.versionArgs,
+    rescan: entry.rescan && rescanOf(entry.rescan),
+    refuse: sarif?.refuse ?? 'error',
+    hold: sarif?.hold ?? 'warning',
+  }
+}
+
+function rescanOf({ schedule, every, on_finding, most_withheld }: NonNullable<GateEntry['rescan']>): RescanRules {
+  return {
+    schedule: scheduleIn(schedule, every),
+    onFinding: on_finding ?? 'withhold',
+    mostWithheld: most_withheld ?? 10,
+  }
+}
+
+function scheduleIn(expression: string | undefined, periodMs: number | undefined): Schedule | undefined {
+  if (expression !== undefined) return { kind: 'cron', expression }
+  return periodMs === undefined ? undefined : { kind: 'every', periodMs }
 }
 
 function addressOf(url: string, auth: AuthEntry | undefined, { access, reference }: Settling): GateAddress {

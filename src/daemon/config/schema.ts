@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { AGENTS } from '../agents/agents.ts'
+import { isKnownScanner, SCANNER_NAMES } from '../scanners/scanner-presets.ts'
 import {
   addressPrefix,
   branch,
   bytes,
   count,
+  cron,
   duration,
   id,
   line,
@@ -84,19 +86,74 @@ const SARIF = z.strictObject({
   hold: SCAN_LEVEL.describe('The least level of a result for which the commit waits. Default: warning.'),
 })
 
+const RESCAN = z
+  .strictObject({
+    schedule: cron()
+      .optional()
+      .describe(
+        'The times to scan everything again: a cron expression, in the time zone of the daemon. Or use `every`.',
+      ),
+    every: duration({ least: '1m', most: '365d' }).optional().describe('The interval to scan everything again.'),
+    on_finding: z
+      .enum(['withhold', 'alert'])
+      .optional()
+      .describe(
+        'The action for a served skill with a result of level `sarif.refuse`: it goes out of service, or is only reported. Default: withhold.',
+      ),
+    most_withheld: z
+      .int()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe(
+        'The share of the served skills that scans may take out of service, in percent; above it, an operator decides. Default: 10.',
+      ),
+  })
+  .refine((value) => value.schedule === undefined || value.every === undefined, {
+    error: 'is used together with `schedule`; write one of them',
+    path: ['every'],
+  })
+
 const GATE = z
   .strictObject({
     ...PROGRAM,
     command: PROGRAM.command.optional(),
+    scanner: z
+      .enum(SCANNER_NAMES)
+      .optional()
+      .describe(
+        'A scanner that is known by name, or `command` for any other one that writes SARIF. It runs for the folder of each new or changed skill; `args` are added to those that it needs.',
+      ),
     sarif: SARIF.optional().describe(
-      'The command is a scanner: it runs for the folder of each new or changed skill, and writes SARIF.',
+      'The levels of the results of a scanner. Without `scanner`, the command is one that writes SARIF.',
     ),
+    rules: z
+      .array(path())
+      .max(100)
+      .optional()
+      .describe(
+        'The files and folders with the rules of the scanner. A change in them ends the use of earlier scans; `semgrep` is given each as `--config`.',
+      ),
+    version_args: z
+      .array(line())
+      .min(1)
+      .max(100)
+      .optional()
+      .describe(
+        'The arguments with which the scanner prints its version and that of its rules. Another output ends the use of earlier scans.',
+      ),
+    rescan: RESCAN.optional().describe('Scans all served skills again when the rules change, and at set times.'),
     url: webUrl().optional().describe('The address that gets the candidate, as a POST.'),
     auth: GATE_AUTH.optional().describe('The credential for that address.'),
     timeout: duration().optional().describe('The time limit. Default: 10s.'),
     on_failure: z.enum(['refuse', 'publish']).optional().describe('The action if it gives no answer. Default: refuse.'),
   })
-  .refine(...oneOf('command', 'url'))
+  .refine((value) => value.command !== undefined || isKnownScanner(value.scanner) || value.url !== undefined, {
+    error: 'needs exactly one of `command`, `url`, or a `scanner` that is known by name',
+  })
+  .refine((value) => value.url === undefined || (value.command === undefined && value.scanner === undefined), {
+    error: 'needs exactly one of `command`, `url`, or a `scanner` that is known by name',
+  })
 
 const AGENT = z.enum(AGENTS.map((agent) => agent.id))
 

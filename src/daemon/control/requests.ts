@@ -61,6 +61,11 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       const summaries = summarizeContract(await daemon.contractProblems(ids))
       return { problems: summaries.map(({ code, message }) => ({ code, message })) }
     },
+    async scan(params, send, signal) {
+      const ids = sourcesOf(checked(params).sources, config)
+      const { isFresh, withholdsAll } = parseParams(SCAN, params)
+      return daemon.scan({ sources: ids, isFresh, withholdsAll }, (progress) => send({ scanning: progress }), signal)
+    },
     async pull(params, _, signal) {
       const { source, trigger } = parseParams(PULL, params)
       if (source === config.lockFrom?.repository.source.id) {
@@ -281,6 +286,7 @@ const DISABLE = z.object({
   disabled: z.boolean(),
   sourceOnly: z.boolean().optional(),
 })
+const SCAN = z.object({ isFresh: z.boolean(), withholdsAll: z.boolean() })
 const PULL = z.object({ source: z.string(), trigger: z.enum(TRIGGERS) })
 const RECHECK = z.object({ source: z.string(), path: z.string() })
 const BRING = z.object({ source: z.string(), path: z.string(), file: z.string() })

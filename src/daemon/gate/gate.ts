@@ -9,6 +9,7 @@ import type { GateCandidate } from './candidate.ts'
 import { askAddress } from './http.ts'
 import { askProgram } from './program.ts'
 import { askScanner } from './scanner.ts'
+import type { KnownScans } from './scanner.ts'
 import { GateUnanswered } from './unanswered.ts'
 
 /**
@@ -25,6 +26,10 @@ export interface Gate {
   readonly environment: Environment
   readonly redactor: Redactor
   readonly clock: Clock
+  /** True for work that must not take processor time from others. */
+  readonly isBackground?: boolean
+  /** The scans of the source of the candidate; absent to keep none. */
+  readonly scans?: KnownScans
 }
 
 /**
@@ -34,7 +39,7 @@ export interface Gate {
 export async function askGate(candidate: GateCandidate, gate: Gate, signal: AbortSignal): Promise<Verdict> {
   signal.throwIfAborted()
   try {
-    const verdict = await within(gate, signal, (limited) => ask(candidate, gate, limited))
+    const verdict = await withinGateTime(gate, signal, (limited) => ask(candidate, gate, limited))
     return verdict.kind === 'publish' ? verdict : { ...verdict, reason: lineOf(verdict.reason, gate.redactor) }
   } catch (error) {
     signal.throwIfAborted()
@@ -60,11 +65,12 @@ async function ask(candidate: GateCandidate, gate: Gate, signal: AbortSignal): P
   }
 }
 
-async function within(
-  { clock, config }: Gate,
+/** Runs work within the time limit of the gate; throws `GateUnanswered` if that is over. */
+export async function withinGateTime<Result>(
+  { clock, config }: Pick<Gate, 'clock' | 'config'>,
   signal: AbortSignal,
-  run: (limited: AbortSignal) => Promise<Verdict>,
-): Promise<Verdict> {
+  run: (limited: AbortSignal) => Promise<Result>,
+): Promise<Result> {
   const overdue = new AbortController()
   const done = new AbortController()
   const late = new GateUnanswered(`it took more than ${config.timeoutMs} ms`)

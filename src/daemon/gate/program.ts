@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process'
+import { constants, setPriority } from 'node:os'
 import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { codeOf } from '../../base/error-code.ts'
@@ -43,6 +44,7 @@ export async function runGateProgram(
   const env = await variablesOf(program, gate)
   signal.throwIfAborted()
   const child = startGate(program, env)
+  if (gate.isBackground === true) lowerPriority(child)
   const abort = () => killGroup(child)
   signal.addEventListener('abort', abort)
   try {
@@ -94,6 +96,16 @@ function startGate(
     return spawn(command, args, { env, cwd: '/', detached: true, stdio: 'pipe' })
   } catch (cause) {
     throw startFailure(cause)
+  }
+}
+
+/** The programs that it starts inherit the priority. A system that refuses it runs them with the usual one. */
+function lowerPriority({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW)
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_SYSTEM_ERROR') throw error
   }
 }
 

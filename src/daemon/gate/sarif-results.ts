@@ -1,9 +1,7 @@
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
-
-/** The levels of results, the worst first (SARIF 2.1.0, 3.27.10). */
-export const SARIF_LEVELS = ['error', 'warning', 'note', 'none'] as const
-export type SarifLevel = (typeof SARIF_LEVELS)[number]
+import { SARIF_LEVELS } from '../../sync/store/scan-records.ts'
+import type { SarifLevel } from '../../sync/store/scan-records.ts'
 
 /** A result of a scanner. All texts are foreign. */
 export interface ScanResult {
@@ -18,7 +16,7 @@ export interface ScanResult {
   readonly line: number | undefined
 }
 
-/** The output of a scanner that is no SARIF, or says that the scan failed. */
+/** The output of a scanner that cannot be read, or says that the scan failed. */
 export class NotScanned extends Error {
   override readonly name = 'NotScanned'
 }

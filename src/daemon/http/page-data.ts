@@ -51,8 +51,10 @@ export class PageData implements AsyncDisposable {
   })
   readonly #moments: SkillMoments
   readonly #pending: PendingRevisions
-  /** Cached for one catalog. */
-  #problems: { readonly catalog: Catalog; readonly problems: readonly PathDiagnostics[] } | undefined
+  /** Cached for one catalog, and the scans of its skills. */
+  #problems:
+    | { readonly catalog: Catalog; readonly scans: number; readonly problems: readonly PathDiagnostics[] }
+    | undefined
   /** Cached for one catalog and the problems that were found in it. */
   #misfits:
     | {
@@ -127,7 +129,8 @@ export class PageData implements AsyncDisposable {
   #problemsNow(): readonly PathDiagnostics[] {
     const { registry, config } = this.#parts
     const { catalog } = registry
-    if (this.#problems?.catalog === catalog) return this.#problems.problems
+    const { version } = this.#parts.store.scans
+    if (this.#problems?.catalog === catalog && this.#problems.scans === version) return this.#problems.problems
     const problems = catalog.snapshots.flatMap((snapshot) => {
       const configured = config.sources.find(({ source }) => source.id === snapshot.source)
       return configured === undefined
@@ -135,13 +138,14 @@ export class PageData implements AsyncDisposable {
         : pathDiagnosticsOf(snapshot, { ...this.#around(snapshot.source), configured, catalog })
     })
     const sorted = problems.toSorted((a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing))
-    this.#problems = { catalog, problems: sorted }
+    this.#problems = { catalog, scans: version, problems: sorted }
     return sorted
   }
 
-  #around(source: SourceId): Pick<Around, 'disabled' | 'pending'> {
+  #around(source: SourceId): Pick<Around, 'disabled' | 'pending' | 'scans'> {
     const { store, pendingOf } = this.#parts
-    return { disabled: store.decisions.disabled, pending: new Set(pendingOf(source)) }
+    const scans = store.scans.knownOf(source)
+    return { disabled: store.decisions.disabled, pending: new Set(pendingOf(source)), scans }
   }
 
   async #history(): Promise<readonly PageGeneration[] | undefined> {

@@ -10,7 +10,10 @@ import { strayLinks } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { SourceScans } from '../../sync/store/scan-records.ts'
 import type { ConfiguredSource } from '../config/config.ts'
+import { scanTexts } from '../gate/scan-text.ts'
+import { scanIn } from '../gate/source-scan.ts'
 import { archiveDiagnostics } from '../status/archive-diagnostics.ts'
 import { disabledText, pendingText, skillOperand } from '../status/decision-text.ts'
 import { disabledBy } from '../status/status.ts'
@@ -22,6 +25,7 @@ export interface Around {
   readonly disabled: DisabledSkills
   /** The folders of its skills that wait for approval. */
   readonly pending: ReadonlySet<string>
+  readonly scans: SourceScans
 }
 
 /** The standing and findings of each skill of one source, except unlisted skills. */
@@ -41,7 +45,11 @@ export function pathDiagnosticsOf(snapshot: Snapshot, around: Around): PathDiagn
   const ofSkills = skills.flatMap((skill): PathDiagnostics[] => {
     if (skill.standing === 'unlisted' || isHidden(skill.path)) return []
     const decided = decidedOf(skill, disabledHere(skill), pending.has(skill.path), source)
-    const found = decided ?? standingOf(skill, links.has(skill), ofArchives.get(skill.path))
+    const found = withScan(
+      decided ?? standingOf(skill, links.has(skill), ofArchives.get(skill.path)),
+      skill,
+      around.scans,
+    )
     return found === undefined ? [] : [{ source, path: skill.path, ...found }]
   })
   const others = [findings, docsFolder?.findings ?? []].flat().filter(({ path }) => !isHidden(path))
@@ -90,6 +98,14 @@ function standingOf(
   if (isStrayLink) return { standing: 'link', diagnostics: found }
   if (standing === 'withheld' || standing === 'tools') return { standing, diagnostics: found }
   return found.length === 0 ? undefined : { standing: 'noted', diagnostics: found }
+}
+
+/** Adds the findings of the scanner, also to a skill that is out of service because of them. */
+function withScan(found: Found | undefined, { path, digest }: Skill, scans: SourceScans): Found | undefined {
+  const scan = scanIn(scans, 'skill', digest)
+  if (scan === undefined || scan.findings.length === 0 || found?.standing === 'pending') return found
+  const diagnostics = scanTexts(scan).findings.map((message): PathDiagnostic => ({ code: 'scan', path, message }))
+  return { standing: found?.standing ?? 'noted', diagnostics: [...(found?.diagnostics ?? []), ...diagnostics] }
 }
 
 /**

@@ -9,12 +9,15 @@ import type { FetchedBytes } from '../base/fetched-bytes.ts'
 import type { PullCounts } from '../base/pull-counts.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
+import { sourceScanOf } from '../gate/source-scan.ts'
+import type { ScansStatus } from '../scan/scan-run.ts'
 import type { PullActivity } from '../schedule/pull-activity.ts'
 import type { Age } from '../schedule/staleness.ts'
 import type { RingStatus } from '../status/ring-status.ts'
 import type { ChannelFigures } from './channel-families.ts'
 import type { DaemonFigures } from './metrics.ts'
 import type { PublicationFigures } from './publication-families.ts'
+import type { ScanFigures } from './scan-families.ts'
 import type { SourceFigures } from './source-families.ts'
 
 export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 'replica'> {
@@ -32,6 +35,7 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 
   readonly publications: { readonly figures: readonly PublicationFigures[] }
   readonly channels: { readonly figures: readonly ChannelFigures[] }
   readonly followedLock: { readonly known: FollowedLock }
+  readonly scans: { readonly status: ScansStatus | undefined }
 }
 
 /** The figures of a daemon, for metrics. */
@@ -51,6 +55,7 @@ export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFig
     rings: rings.status,
     replicas: daemon.replica?.status,
     isLockCurrent: config.lockFrom === undefined ? undefined : isCurrent(daemon.followedLock.known),
+    scans: scanFiguresOf(daemon),
     unready: status.unready,
     storedBytes: storedBytesOf(store),
     nextTokenExpiry: daemon.tokens.nextExpiry,
@@ -60,6 +65,16 @@ export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFig
 
 function isCurrent({ taken, problem }: FollowedLock): boolean {
   return taken !== undefined && problem === undefined
+}
+
+function scanFiguresOf({ scans: { status }, config, registry, store }: MeasuredDaemon): ScanFigures | undefined {
+  if (status === undefined) return undefined
+  const { snapshots } = registry.catalog
+  const ofSources = config.sources.map(({ source: { id } }) => {
+    const snapshot = snapshots.find(({ source }) => source === id)
+    return { source: id, scan: sourceScanOf(snapshot, store.scans.knownOf(id)) }
+  })
+  return { status, ofSources }
 }
 
 /** NaN while the database cannot be read: all other figures are of use then. */

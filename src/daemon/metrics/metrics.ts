@@ -17,6 +17,8 @@ import { publicationFamilies } from './publication-families.ts'
 import type { PublicationFigures } from './publication-families.ts'
 import { replicaFamilies } from './replica-families.ts'
 import { ringFamilies } from './ring-families.ts'
+import { scanFamilies } from './scan-families.ts'
+import type { ScanFigures } from './scan-families.ts'
 import { ServingCounts } from './serving-counts.ts'
 import { sourceFamilies } from './source-families.ts'
 import type { SourceFigures } from './source-families.ts'
@@ -32,6 +34,8 @@ export interface DaemonFigures extends CatalogInput {
   readonly replicas: ReplicasStatus | undefined
   /** True if the newest lock of its repository is in force; `undefined` if the lock is followed from none. */
   readonly isLockCurrent: boolean | undefined
+  /** `undefined` if the gate is no scanner. */
+  readonly scans: ScanFigures | undefined
   readonly unready: readonly Unready[]
   /** The size of the state folder. */
   readonly storedBytes: number
@@ -82,6 +86,7 @@ export class Metrics {
         ...channelFamilies(figures.channels),
         ...replicaFamilies(figures.replicas),
         ...lockFamilies(figures),
+        ...scanFamilies(figures.scans),
         ...this.#httpFamilies(figures),
         ...this.counts.families(),
         ...(this.#totals === undefined ? [] : usageFamilies(this.#totals)),

@@ -15,6 +15,7 @@ import type { DaemonContext } from '../context.ts'
 import type { Keyring } from '../credentials/keyring.ts'
 import { gateCandidateOf } from '../gate/candidate.ts'
 import { askGate } from '../gate/gate.ts'
+import { knownScansOf } from '../gate/known-scans.ts'
 import type { McpConnections } from '../mcp-sources/connections.ts'
 import { proverOf } from '../trust/signature-policy.ts'
 
@@ -66,7 +67,8 @@ function gateOf(
     using _held = store.checkouts.hold(storedIn(next))
     for (const stored of storedIn(next)) await store.checkouts.ensure(stored)
     const candidate = gateCandidateOf(next, earlier, store.checkouts)
-    const verdict = await askGate(candidate, { config, environment, redactor, clock }, signal)
+    const scans = knownScansOf(store.scans, next, earlier)
+    const verdict = await askGate(candidate, { config, environment, redactor, clock, scans }, signal)
     if (verdict.kind === 'publish') {
       if (verdict.unanswered !== undefined)
         log.warn('gate-unanswered', { source: next.source, message: verdict.unanswered })

@@ -21,10 +21,16 @@ export function decisionTexts({ paused, frozen, skipped, approved }: SourceDecis
  */
 export function disabledText(source: string, path: string, by?: DisabledBy): string {
   const own = `${source}/${path}`
+  if (by?.by === 'scan') return scannedText(by.as)
   const why = by === undefined || by.as === own ? '' : `; ${matchedText(by.by)} ${by.as}`
   // Enabling a place reverts the decision that it matches, even if the source of that decision is no longer configured.
   const as = by === undefined || (!by.as.startsWith(`${source}/`) && by.by !== 'holds') ? own : by.as
   return `disabled: in no list, and clients do not find it${why}, until skillsyncd enable ${quote(as)}`
+}
+
+/** The note that a scan took a skill out of service, with the command that accepts its content. */
+export function scannedText(as: string): string {
+  return `withheld by a scan of its content: in no list, and clients do not find it, until a scan clears it, or skillsyncd enable ${quote(as)}`
 }
 
 /** The property by which a skill matches the one that the operator disabled. */
@@ -38,6 +44,7 @@ const MATCHED: Readonly<Record<DisabledBy['by'], string>> = {
   name: 'it has the name of',
   content: 'it has the SKILL.md of',
   holds: 'it holds files of',
+  scan: 'it has the content of',
 }
 
 /** The note that a skill waits for approval, with the command that approves it. */

@@ -13,6 +13,8 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import type { Store } from '../../sync/store/store.ts'
+import { heldScanOf } from '../gate/source-scan.ts'
+import type { HeldScan, ScanRow } from '../gate/source-scan.ts'
 import type { LockStanding } from '../trust/lock-rules.ts'
 import { isFollowed } from './lock-text.ts'
 import type { DisabledBy, LockOriginStatus } from './status.ts'
@@ -62,6 +64,10 @@ export interface Provenance {
   /** The oldest of the consecutive generations that serve this digest. `undefined` if it is not served. */
   readonly since: Since | undefined
   readonly findings: readonly SkillDiagnostic[]
+  /** The last scan of its content by the scanner of `gate`. Absent if it was not scanned. */
+  readonly scan?: ScanRow
+  /** The scan of its content in the commit that the scanner keeps out. Absent if there is none. */
+  readonly heldScan?: HeldScan
 }
 
 /** The configuration that selected the skill. */
@@ -103,6 +109,7 @@ export interface ProvenanceQuery {
   readonly disabledBy?: DisabledBy | undefined
   readonly pending: boolean
   readonly verified?: Verified | undefined
+  readonly scan?: ScanRow | undefined
 }
 
 /** The lock's part. `entry`: `undefined` if the lock has no entry for the source. */
@@ -113,9 +120,10 @@ export interface LockSide {
 
 /** Collects the known facts about one skill. */
 export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store: Store): Promise<Provenance> {
-  const { source, snapshot, skill, uri, disabled, disabledBy, pending, verified } = asked
+  const { source, snapshot, skill, uri, disabled, disabledBy, pending, verified, scan } = asked
   const { revision } = snapshot
   const { path, name, standing, digest, findings } = skill
+  const heldScan = heldScanOf(await store.scans.read(source.id), snapshot, path)
   return {
     source: source.id,
     path,
@@ -141,6 +149,8 @@ export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store
     rebuiltFrom: snapshot.rebuiltFrom,
     since: standing === 'withheld' || disabled || pending ? undefined : await sinceWhen(asked, store),
     findings,
+    ...(scan !== undefined && { scan }),
+    ...(heldScan !== undefined && { heldScan }),
   }
 }
 

@@ -15,14 +15,19 @@ import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { KeptVersion, Skill, Standing } from '../../sync/model/skill.ts'
 import { originOfSkill } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import { currentCatalog } from '../../sync/pull/generation-catalog.ts'
 import type { Contract } from '../../sync/skill-md/contract/contract.ts'
 import { lifecycleOf } from '../../sync/skill-md/lifecycle.ts'
 import type { Lifecycle } from '../../sync/skill-md/lifecycle.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
+import { NO_SCANS } from '../../sync/store/scan-records.ts'
+import type { SourceScans } from '../../sync/store/scan-records.ts'
 import { Store } from '../../sync/store/store.ts'
 import { configuredIn, idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
+import { scanIn } from '../gate/source-scan.ts'
+import type { ScanRow } from '../gate/source-scan.ts'
 import { admissionOf } from '../trust/serving-policy.ts'
 import { disabledBy, type DisabledBy } from './status.ts'
 import { isContractUnserved } from './unserved-contract.ts'
@@ -83,6 +88,8 @@ export interface SkillRow {
   /** Present for skills of other MCP servers. */
   readonly verified?: Verified
   readonly findings: readonly SkillDiagnostic[]
+  /** The last scan of its content by the scanner of `gate`. Absent if it was not scanned. */
+  readonly scan?: ScanRow
 }
 
 /**
@@ -99,7 +106,9 @@ export async function readSkillRows(config: Config): Promise<{ readonly row: Ski
   if (store === undefined) return []
   await store.decisions.read()
   const catalog = await currentCatalog(store, idsOf(config), admissionOf(config))
-  const known = { ids: idsIn(catalog), places: placesIn(catalog), kept: await keptOf(catalog, store) }
+  const ids = catalog.snapshots.map(({ source }) => source)
+  const scans = new Map(await Promise.all(ids.map(async (id) => [id, await store.scans.read(id)] as const)))
+  const known = { ids: idsIn(catalog), places: placesIn(catalog), kept: await keptOf(catalog, store), scans }
   return catalog.snapshots.flatMap((snapshot) => rowsOf(snapshot, store, config, known))
 }
 
@@ -127,6 +136,7 @@ interface Known {
   readonly ids: ReadonlyMap<Skill, string>
   readonly places: ReadonlyMap<Skill, Places>
   readonly kept: KeptDigests
+  readonly scans: ReadonlyMap<SourceId, SourceScans>
 }
 
 /**
@@ -148,7 +158,7 @@ function rowsOf(
   snapshot: Snapshot,
   { decisions }: Store,
   config: Config,
-  { ids, places, kept }: Known,
+  { ids, places, kept, scans }: Known,
 ): { readonly row: SkillRow; readonly skill: Skill }[] {
   const { source, skills } = snapshot
   const configured = configuredIn(config, source)
@@ -166,6 +176,7 @@ function rowsOf(
     const own = packs.filter(({ skills: packed }) => packed.has(skill)).map(({ id }) => id)
     const verified = verifiedOf(skill, kept.get(source))
     const plugins = pluginsOf(skill.path)
+    const scan = scanIn(scans.get(source) ?? NO_SCANS, 'skill', skill.digest)
     const row = {
       ...rowOf(skill, {
         source,
@@ -176,6 +187,7 @@ function rowsOf(
       ...places.get(skill),
       ...(plugins !== undefined && { plugins }),
       ...(verified !== undefined && { verified }),
+      ...(scan !== undefined && { scan }),
     }
     return { row: isContractUnserved(configured.source, skill) ? { ...row, hasUnservedContract: true } : row, skill }
   })

@@ -10,6 +10,7 @@ import { configuredIn, idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import type { ChannelStatus, PublicationStatus } from '../publish/publication-status.ts'
+import type { ScansStatus } from '../scan/scan-run.ts'
 import type { PullActivity } from '../schedule/pull-activity.ts'
 import type { PullScheduler } from '../schedule/pull-scheduler.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
@@ -39,6 +40,7 @@ export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOn
   readonly hub: { readonly status: FollowedHub | undefined }
   readonly followedLock: { readonly known: FollowedLock }
   readonly rings: { readonly status: readonly RingStatus[] }
+  readonly scans: { readonly status: ScansStatus | undefined }
   readonly notices: readonly UpgradeDiagnostic[]
   readonly startedAt: Date
 }
@@ -60,7 +62,7 @@ export class StatusReader {
   /** `leavesFindings` leaves out the findings in skills, which take longest to collect. */
   status(leavesFindings: boolean): Status {
     const { config, registry, report, scheduler, activity, lock, served, store, readOnly } = this.#parts
-    const { fetchedFrom, notices, startedAt, publications, channels, hub, followedLock, rings } = this.#parts
+    const { fetchedFrom, notices, startedAt, publications, channels, hub, followedLock, rings, scans } = this.#parts
     const { known, disabled, loss, approvals } = store.decisions
     return statusOf({
       leavesFindings,
@@ -82,6 +84,7 @@ export class StatusReader {
       channels: channels.status,
       hub: hub.status,
       rings: rings.status,
+      scans: scans.status,
       startedAt,
       readOnly: readOnly?.(),
       replicas: this.#parts.replica?.status,

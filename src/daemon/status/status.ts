@@ -24,12 +24,17 @@ import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { Loss } from '../../sync/pull/load-generation.ts'
 import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
 import type { FollowedLock } from '../../sync/store/followed-lock.ts'
+import { NO_SCANS } from '../../sync/store/scan-records.ts'
+import type { SourceScans } from '../../sync/store/scan-records.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import { hasMismatch } from '../../sync/survey/listing-mismatches.ts'
 import { credentialOf } from '../config/auth.ts'
 import type { Config, ConfiguredSource, Mode } from '../config/config.ts'
+import { sourceScanOf } from '../gate/source-scan.ts'
+import type { SourceScanStatus } from '../gate/source-scan.ts'
 import type { ChannelStatus, PublicationStatus } from '../publish/publication-status.ts'
 import type { ReplicasStatus } from '../replicas/hub-replica.ts'
+import type { ScansStatus } from '../scan/scan-run.ts'
 import { standingIn } from '../trust/lock-rules.ts'
 import type { LockRead, LockStanding } from '../trust/lock-rules.ts'
 import { archiveDiagnostics } from './archive-diagnostics.ts'
@@ -68,6 +73,8 @@ export interface Status {
   readonly decisionsLost?: string
   /** Sources whose served content was lost on disk, with what is served until it is fetched again. */
   readonly servedLost: readonly ServedLost[]
+  /** The scans of what is served; absent if the gate is no scanner, or no daemon runs. */
+  readonly scans?: ScansStatus
   /** The repositories that the marketplace is published to; absent if there are none, or no daemon runs. */
   readonly publications?: readonly PublicationStatus[]
   /** The channels of this hub. */
@@ -210,6 +217,8 @@ export interface SourceStatus {
   readonly unservedContracts: number
   /** Every finding of the source, those of withheld skills first. */
   readonly findings: readonly SourceDiagnostic[]
+  /** The findings of the scanner of `gate`. Absent if nothing of the source was scanned. */
+  readonly scan?: SourceScanStatus
 }
 
 /**
@@ -299,6 +308,7 @@ export interface StatusInput {
   readonly channels?: readonly ChannelStatus[]
   readonly hub?: FollowedHub | undefined
   readonly rings?: readonly RingStatus[] | undefined
+  readonly scans?: ScansStatus | undefined
   readonly notices: readonly UpgradeDiagnostic[]
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
@@ -314,7 +324,8 @@ export interface StatusInput {
 }
 
 export function statusOf(input: StatusInput): Status {
-  const { config, catalog, startedAt, readOnly, replicas, http, loss, publications, channels, hub, rings } = input
+  const { config, catalog, startedAt, readOnly, replicas, http, loss, publications, channels, hub, rings, scans } =
+    input
   return {
     version: VERSION,
     state: config.state,
@@ -331,6 +342,7 @@ export function statusOf(input: StatusInput): Status {
     ...((channels?.length ?? 0) > 0 && { channels }),
     ...(hub !== undefined && { hub }),
     ...(rings !== undefined && rings.length > 0 && { rings }),
+    ...(scans !== undefined && { scans }),
     notices: input.notices.map(({ code, message }) => ({ change: code, message })),
     ...(replicas !== undefined && { replicas }),
     ...(readOnly !== undefined && {
@@ -356,7 +368,8 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   const { source } = configured
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
   const { movedTo, revision, lastAttempt, lastSuccess, condition } = input.recordOf(source)
-  const disabled = [...(input.disabled.get(source.id)?.keys() ?? [])]
+  const decided = [...(input.disabled.get(source.id) ?? [])].filter(([, { scan }]) => scan === undefined)
+  const disabled = decided.map(([path]) => path)
   const matches = snapshot === undefined ? new Map<string, DisabledMatch>() : disabledIn(snapshot, input.disabled)
   const pending = pendingPaths(configured.source, snapshot, input.approvals)
   const mismatched = mismatchedPaths(snapshot, matches)
@@ -443,23 +456,30 @@ function conditionOf(
 }
 
 /**
- * Data in addition to the catalog: the verified files of other servers, and the sources in question if these are not
- * all.
+ * Data in addition to the catalog: the verified files of other servers, the scans, and the sources in question if these
+ * are not all.
  */
 interface Beside {
   readonly kept: KeptDigests
+  readonly scans: ReadonlyMap<SourceId, SourceScans>
   readonly about?: ReadonlySet<string> | undefined
 }
 
 /** A status with all findings, problems and budgets, and the verified files of other servers, from the state folder. */
-export function withFindings(status: Status, catalog: Catalog, config: Config, { kept, about }: Beside): Status {
+export function withFindings(status: Status, catalog: Catalog, config: Config, { kept, scans, about }: Beside): Status {
   const sources = status.sources.map((source) => {
     const snapshot = catalog.snapshots.find((candidate) => candidate.source === source.id)
     const configured = config.sources.find((candidate) => candidate.source.id === source.id)
     const isKnown = snapshot !== undefined && configured !== undefined
     const verified = snapshot && verifiedOfAll(snapshot.skills, kept.get(source.id))
     const findings = isKnown ? findingsOf(snapshot, catalog, configured) : []
-    return { ...source, ...(verified !== undefined && { verified }), findings }
+    const scan = sourceScanOf(snapshot, scans.get(source.id) ?? NO_SCANS)
+    return {
+      ...source,
+      ...(verified !== undefined && { verified }),
+      findings,
+      ...(scan !== undefined && { scan }),
+    }
   })
   const collisions = about === undefined ? status.collisions : collisionsIn(catalog, about)
   const all = contractDiagnostics(catalog)

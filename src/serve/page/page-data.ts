@@ -130,7 +130,7 @@ export interface MisfitDiagnostic extends Diagnostic<'id-clash' | 'dependency-mi
 }
 
 /** A diagnostic about a skill or a file. It has a mend if the message does not name one. */
-export interface PathDiagnostic extends Diagnostic<SkillCode | 'disabled' | 'pending'> {
+export interface PathDiagnostic extends Diagnostic<SkillCode | 'disabled' | 'pending' | 'scan'> {
   readonly path: string
 }
 

@@ -10,6 +10,7 @@ import {
   type DisabledPlace,
   type DisabledSkill,
   type DisabledSkills,
+  type ScanDisabling,
 } from './disabled-skills.ts'
 
 /** Makes the entry of a skill that is being disabled, from the snapshots. The skill need not be in any of them. */
@@ -40,12 +41,37 @@ export function enabledAt(
   snapshots: readonly Snapshot[],
 ): DisabledSkills {
   const snapshot = snapshots.find((one) => one.source === source)
-  let after = before.get(source)?.has(path) === true ? withEntry(before, source, path, undefined) : before
+  let after = withoutDecision(before, source, path)
   for (;;) {
     const match = snapshot && disabledIn(snapshot, after).get(path)
     if (match === undefined || match.by === 'holds') return after
-    after = withEntry(after, match.source, match.path, undefined)
+    after = withoutDecision(after, match.source, match.path)
   }
+}
+
+/** Ends a decision. What a scan took out of service stays accepted, or the next scan would do so again. */
+function withoutDecision(before: DisabledSkills, source: SourceId, path: string): DisabledSkills {
+  const entry = before.get(source)?.get(path)
+  if (entry === undefined || entry.scan?.accepted === true) return before
+  const accepted = entry.scan && { ...entry, scan: { ...entry.scan, accepted: true as const } }
+  return withEntry(before, source, path, accepted)
+}
+
+/** The entries after a scan: without the contents that it cleared, and with those that it takes out of service. */
+export function scannedEntries(
+  before: DisabledSkills,
+  source: SourceId,
+  changes: ReadonlyMap<string, ScanDisabling | undefined>,
+): DisabledSkills {
+  let after = before
+  for (const [path, scan] of changes) {
+    const entry = after.get(source)?.get(path)
+    // The decision of a person counts, and stays.
+    if (entry !== undefined && entry.scan === undefined) continue
+    if (entry?.scan?.digest === scan?.digest) continue
+    after = withEntry(after, source, path, scan && { places: [], beside: [], scan })
+  }
+  return after
 }
 
 /** A skill at a place that its entry did not have yet. */
@@ -91,7 +117,7 @@ interface Around {
 function withMet(now: FollowedEntries, skill: Skill, { snapshot, matches }: Around): FollowedEntries {
   const match = matches.get(skill.path)
   const entry = match && now.disabled.get(match.source)?.get(match.path)
-  if (match === undefined || entry === undefined || match.by === 'holds') return now
+  if (match === undefined || entry === undefined || match.by === 'holds' || match.by === 'scan') return now
   const place = placeIn(snapshot, skill, match.source)
   const after = withPlace(entry, place, snapshot, matches)
   if (after === entry) return now

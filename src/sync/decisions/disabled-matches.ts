@@ -13,8 +13,11 @@ export interface DisabledMatch {
   readonly by: MatchedBy
 }
 
-/** `content`: the skill has the SKILL.md of the entry. `holds`: its files include files of a disabled skill. */
-export type MatchedBy = 'path' | 'uri' | 'name' | 'content' | 'holds'
+/**
+ * `content`: the skill has the SKILL.md of the entry. `holds`: its files include files of a disabled skill. `scan`: a scan
+ * took its present content out of service.
+ */
+export type MatchedBy = 'path' | 'uri' | 'name' | 'content' | 'holds' | 'scan'
 
 /** By true folder. */
 export type DisabledMatches = ReadonlyMap<string, DisabledMatch>
@@ -91,6 +94,7 @@ class Traits {
   readonly #uris = new Map<string, Named>()
   readonly #ids = new Map<string, Named>()
   readonly #names = new Map<string, Named[]>()
+  readonly #scanned = new Map<string, Named>()
   readonly #documents = new Map<string, (Named & { readonly of: SourceId | undefined })[]>()
 
   constructor(disabled: DisabledSkills) {
@@ -99,7 +103,7 @@ class Traits {
 
   /** Tries the properties in the order in which they explain the match best. */
   matchOf(source: SourceId, skill: Skill): DisabledMatch | undefined {
-    const { path, servedPath, contract, files } = skill
+    const { path, servedPath, contract, files, digest } = skill
     const holding = this.#documents.size === 0 ? [] : files.filter(({ sha256 }) => this.byDocument(source, sha256))
     const document = holding.find((file) => file.path === 'SKILL.md')
     const found = (named: Named | undefined, by: MatchedBy): DisabledMatch | undefined =>
@@ -111,6 +115,7 @@ class Traits {
       found(contract && this.#ids.get(keyOf(source, contract.id)), 'uri') ??
       found(this.#byName(source, skill), 'name') ??
       found(this.#paths.get(keyOf(source, path)), 'path') ??
+      found(digest === undefined ? undefined : this.#scanned.get(keyOf(source, digest)), 'scan') ??
       found(holding[0] && this.byDocument(source, holding[0].sha256), 'holds')
     )
   }
@@ -122,6 +127,10 @@ class Traits {
 
   #add(named: Named): void {
     const { source, path, entry } = named
+    if (entry.scan !== undefined) {
+      if (entry.scan.accepted !== true) put(this.#scanned, keyOf(source, entry.scan.digest), named)
+      return
+    }
     put(this.#own, keyOf(source, path), named)
     for (const [index, place] of entry.places.entries()) {
       put(this.#paths, keyOf(place.source, place.path), named)

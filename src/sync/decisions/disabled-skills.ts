@@ -19,6 +19,18 @@ export interface DisabledSkill {
   readonly beside: readonly string[]
   /** Skills with the same content in other sources stay in service. */
   readonly sourceOnly?: true
+  /** A scan took the skill out of service, and no person: only this content of it is meant, and it has no places. */
+  readonly scan?: ScanDisabling
+}
+
+/** The content that a scan took out of service. */
+export interface ScanDisabling {
+  /** The digest of the skill. */
+  readonly digest: string
+  /** ISO 8601, UTC. */
+  readonly at: string
+  /** A person enabled the skill with this content: no scan takes it out of service again. */
+  readonly accepted?: true
 }
 
 /** A skill as it was found in one snapshot. */
@@ -31,6 +43,16 @@ export interface DisabledPlace {
   readonly id?: string
   /** The SHA-256 of its SKILL.md. */
   readonly document?: string
+}
+
+/** True for an entry of an older version, of which only the path is known. */
+export function isByPath(entry: DisabledSkill | undefined): boolean {
+  return entry !== undefined && entry.places.length === 0 && entry.scan === undefined
+}
+
+/** True for an entry that takes a skill out of service, and is not only what a person accepted after a scan. */
+export function isInForce(entry: DisabledSkill | undefined): boolean {
+  return entry !== undefined && entry.scan?.accepted !== true
 }
 
 export const NO_DISABLED_SKILLS: DisabledSkills = new Map()

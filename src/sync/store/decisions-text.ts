@@ -72,10 +72,18 @@ const UNKNOWN: DisabledSkill = { places: [], beside: [] }
 
 function isDisabledSkill(value: unknown): value is DisabledSkill {
   if (!isObject(value)) return false
-  const { places, beside, sourceOnly } = value
+  const { places, beside, sourceOnly, scan } = value
   if (!Array.isArray(places) || !Array.isArray(beside) || places.length > MOST_PLACES) return false
   const areTexts = beside.every((text) => typeof text === 'string')
-  return places.every(isPlace) && areTexts && (sourceOnly === undefined || sourceOnly === true)
+  return places.every(isPlace) && areTexts && (sourceOnly === undefined || sourceOnly === true) && isAbsentOrScan(scan)
+}
+
+function isAbsentOrScan(value: unknown): boolean {
+  if (value === undefined) return true
+  if (!isObject(value)) return false
+  const { digest, at, accepted } = value
+  const isAccepted = accepted === undefined || accepted === true
+  return typeof digest === 'string' && isDigest(digest) && typeof at === 'string' && isTime(at) && isAccepted
 }
 
 function isPlace(value: unknown): value is DisabledPlace {

@@ -3,8 +3,14 @@ import { withApproval } from '../decisions/approvals.ts'
 import type { Approval, Approvals } from '../decisions/approvals.ts'
 import { UNDECIDED } from '../decisions/decisions.ts'
 import type { SourceDecision, Decisions } from '../decisions/decisions.ts'
-import { enabledAt, disabledEntryOf, following, type FollowedEntries } from '../decisions/disabled-entries.ts'
-import { withEntry, type DisabledSkills } from '../decisions/disabled-skills.ts'
+import {
+  enabledAt,
+  disabledEntryOf,
+  following,
+  scannedEntries,
+  type FollowedEntries,
+} from '../decisions/disabled-entries.ts'
+import { isByPath, withEntry, type DisabledSkills, type ScanDisabling } from '../decisions/disabled-skills.ts'
 import { withNaming } from '../model/named-uris.ts'
 import type { Naming, Namings } from '../model/named-uris.ts'
 import type { Snapshot } from '../model/snapshot.ts'
@@ -149,14 +155,23 @@ export class DecisionStore {
   ): Promise<boolean> {
     return this.#put('disabled', (before) => {
       if (!disabled) return enabledAt(before, source, path, snapshots)
-      if (before.get(source)?.has(path) === true) return before
+      const entry = before.get(source)?.get(path)
+      if (entry !== undefined && entry.scan === undefined) return before
       return withEntry(before, source, path, disabledEntryOf(source, path, snapshots, sourceOnly))
     })
   }
 
+  /**
+   * Writes what a scan takes out of service, by the folders of the skills, and what it clears (`undefined`); it is written
+   * when this returns. Returns true if that is a change.
+   */
+  async disableByScan(source: SourceId, changes: ReadonlyMap<string, ScanDisabling | undefined>): Promise<boolean> {
+    return this.#put('disabled', (before) => scannedEntries(before, source, changes))
+  }
+
   /** Adds the details from the snapshots to a skill that an older version disabled by its path alone. */
   async recognise(source: SourceId, path: string, snapshots: readonly Snapshot[]): Promise<void> {
-    const isUnknown = (disabled: DisabledSkills): boolean => disabled.get(source)?.get(path)?.places.length === 0
+    const isUnknown = (disabled: DisabledSkills): boolean => isByPath(disabled.get(source)?.get(path))
     if (!isUnknown(this.disabled)) return
     await this.#put('disabled', (before) =>
       isUnknown(before) ? withEntry(before, source, path, disabledEntryOf(source, path, snapshots)) : before,

@@ -1,3 +1,4 @@
+import { isByPath } from '../decisions/disabled-skills.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { Store } from './store.ts'
@@ -5,8 +6,8 @@ import type { Store } from './store.ts'
 /** Fills in the details of skills that are disabled by path alone, from the newest stored snapshot that has them. */
 export async function recognise(store: Store): Promise<void> {
   for (const [source, entries] of store.decisions.disabled) {
-    for (const [path, { places }] of entries) {
-      if (places.length > 0) continue
+    for (const [path, entry] of entries) {
+      if (!isByPath(entry)) continue
       const snapshot = await newestWith(store, source, path)
       await store.decisions.recognise(source, path, snapshot === undefined ? [] : [snapshot])
     }

@@ -12,6 +12,7 @@ import { DatabaseFile } from './objects/database-file.ts'
 import { isCorruption } from './objects/database.ts'
 import { LocalBlobs } from './objects/local-blobs.ts'
 import { SqliteObjects } from './objects/sqlite-objects.ts'
+import { ScanRecords } from './scan-records.ts'
 import { SkillLinks } from './skills/skill-links.ts'
 import { SkillStore } from './skills/skills.ts'
 import { PATH_LIMITS, type PathLimits } from './skills/stored-path.ts'
@@ -37,6 +38,7 @@ export class Store implements Disposable {
   readonly snapshots: SnapshotStore
   readonly generations: GenerationStore
   readonly records: SourceRecords
+  readonly scans: ScanRecords
   readonly decisions: DecisionStore
   readonly upstreams: UpstreamFiles
   readonly links: SkillLinks
@@ -59,6 +61,7 @@ export class Store implements Disposable {
     this.snapshots = new SnapshotStore(objects)
     this.generations = new GenerationStore(folder, objects, this.snapshots)
     this.records = new SourceRecords(folder)
+    this.scans = new ScanRecords(folder)
     this.decisions = new DecisionStore(folder)
     this.links = new SkillLinks(folder)
     this.followed = new FollowedLogs(folder)

@@ -5,6 +5,7 @@ import { parseConfig } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import type { GateCandidate } from '../../../src/daemon/gate/candidate.ts'
 import { askGate, type Gate, type Verdict } from '../../../src/daemon/gate/gate.ts'
+import type { KnownScans } from '../../../src/daemon/gate/scanner.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -28,6 +29,8 @@ export const SOURCES = 'sources: [{ id: team, url: https://git.example.com/skill
 /** Where gates are asked from: a folder for their scripts, and a clock that stands still. */
 export class Desk implements AsyncDisposable {
   readonly clock = new FakeClock()
+  /** The scans that the gates keep; `undefined` to keep none. */
+  scans: KnownScans | undefined
   readonly #folder: Awaited<ReturnType<typeof temporaryFolder>>
   readonly #variables: Readonly<Record<string, string>>
 
@@ -63,7 +66,13 @@ export class Desk implements AsyncDisposable {
     const yaml = `${SOURCES}gate:\n${lines.map((line) => `  ${line}\n`).join('')}`
     const config = parseConfig(yaml, this.at('skillsyncd.yaml'), environment)
     if (Array.isArray(config) || config.gate === undefined) throw new Error(JSON.stringify(config))
-    const gate: Gate = { config: config.gate, environment, redactor: new Redactor(), clock: this.clock }
+    const gate: Gate = {
+      config: config.gate,
+      environment,
+      redactor: new Redactor(),
+      clock: this.clock,
+      ...(this.scans && { scans: this.scans }),
+    }
     return askGate(candidate, gate, signal)
   }
 

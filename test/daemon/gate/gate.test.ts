@@ -276,7 +276,7 @@ test.each([
     'auth: { token: { env: A }, zzzz: x }, url: https://x.example',
     'gate.auth: contains a key that is not known; known are `token`, `username`, `basic`, `header`',
   ],
-  ['timeout: 1s', 'gate: needs exactly one of `command`, `url`'],
+  ['timeout: 1s', 'gate: needs exactly one of `command`, `url`, or a `scanner` that is known by name'],
 ])('{ %s } is refused', (entry, problem) => {
   const config = parseConfig(`${SOURCES}gate: { ${entry} }`, '/etc/skillsyncd.yaml', environmentOf({}, '/home/ada'))
 

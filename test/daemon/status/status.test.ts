@@ -171,7 +171,7 @@ test('a status without its findings gets the same ones back from the catalog, an
   const sent = statusOf({ ...input({ catalog }), leavesFindings: true })
 
   expect(sent.sources.map(({ findings }) => findings)).toEqual([[]])
-  const { budget, ...rest } = withFindings(sent, catalog, input({}).config, { kept: new Map() })
+  const { budget, ...rest } = withFindings(sent, catalog, input({}).config, { kept: new Map(), scans: new Map() })
   expect(rest).toEqual(status)
   expect(budget?.clients.map(({ client }) => client)).toEqual(['claude-code', 'codex'])
 })

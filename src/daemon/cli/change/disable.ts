@@ -109,7 +109,9 @@ async function knownSkills(config: Config, name: Disabling['name']): Promise<Kno
   const elsewhere = new Set(rows.map(({ disabledBy }) => disabledBy?.as))
   const gone = [...(store?.decisions.disabled ?? [])].flatMap(([source, entries]) =>
     [...entries]
-      .filter(([path]) => idsOf(config).includes(source) && !there.has(`${source}/${path}`))
+      .filter(
+        ([path, { scan }]) => scan === undefined && idsOf(config).includes(source) && !there.has(`${source}/${path}`),
+      )
       .map(
         ([
           path,
@@ -173,7 +175,7 @@ async function decide(
   return decided
 }
 
-const BY = z.object({ as: z.string(), by: z.enum(['path', 'uri', 'name', 'content', 'holds']) })
+const BY = z.object({ as: z.string(), by: z.enum(['path', 'uri', 'name', 'content', 'holds', 'scan']) })
 const ANSWER = z.object({
   isNew: z.boolean(),
   count: z.number(),

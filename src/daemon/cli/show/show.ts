@@ -4,6 +4,7 @@ import { lifecycleLines } from '../../../sync/skill-md/lifecycle.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
+import { scanTexts } from '../../gate/scan-text.ts'
 import { disabledText, keptText, pendingText, stateText } from '../../status/decision-text.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { readRows } from '../../status/skill-rows.ts'
@@ -68,11 +69,19 @@ function linesOf(row: SkillRow): string[] {
     ...(disabled ? [`  ! ${printableLine(disabledText(source, path, row.disabledBy))}`] : []),
     ...(pending ? [`  ! ${printableLine(pendingText(source, path))}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printableLine(at)}: ${printableLine(message)}`),
+    ...scanLines(row.scan),
     ...files.map(
       (file) =>
         `  ${file.digest}  ${String(file.size).padStart(9)}  ${printableLine(file.path)}${file.executable ? ' *' : ''}`,
     ),
   ]
+}
+
+/** The findings of the scanner, as `why` has them too. */
+export function scanLines(scan: SkillRow['scan']): string[] {
+  if (scan === undefined) return []
+  const { summary, findings } = scanTexts(scan)
+  return [`  scan    ${summary}`, ...findings.map((text) => `  ! scan ${printableLine(text)}`)]
 }
 
 function contractLines(contract: Contract | undefined): string[] {

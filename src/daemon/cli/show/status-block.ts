@@ -6,7 +6,9 @@ import type { Signers } from '../../../sync/model/signers.ts'
 import type { Tally } from '../../../sync/model/snapshot.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { signersTexts } from '../../base/signer-text.ts'
-import { decisionTexts, matchedText, skillOperand } from '../../status/decision-text.ts'
+import { countsText, scanFindingText } from '../../gate/scan-text.ts'
+import type { PlacedFinding } from '../../gate/source-scan.ts'
+import { decisionTexts, matchedText, scannedText, skillOperand } from '../../status/decision-text.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 import { carriedText } from '../../status/marketplace-rows.ts'
 import type { Condition, HttpStatus, SourceDiagnostic, SourceStatus } from '../../status/status.ts'
@@ -50,7 +52,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
   else if (nextPoll !== undefined) lines.push(`  next poll ${dueText(nextPoll, now)}`)
   if (condition !== undefined)
     lines.push(`  ! ${condition.code}: ${printableLine(condition.message)}`, `    ${mendLine(condition)}`)
-  return [...lines, ...findingLines(source, all)]
+  return [...lines, ...scanStatusLines(source, all), ...findingLines(source, all)]
 }
 
 function tallyText({ seen, clean, noted, tools, withheld, links, disabled, pending }: Tally): string {
@@ -125,12 +127,19 @@ function placeOf({ kind, url }: SourceStatus): string {
 }
 
 function disabledLines(source: SourceStatus): string[] {
-  return [...decidedLines(source), ...returnedLines(source)]
+  return [...decidedLines(source), ...scannedOutLines(source), ...returnedLines(source)]
+}
+
+function scannedOutLines({ id, disabled: { matches } }: SourceStatus): string[] {
+  const scanned = matches.filter(({ by }) => by === 'scan')
+  const lines = scanned.slice(0, SHOWN_DISABLED).map(({ path, as }) => `  ! ${id}/${path}: ${scannedText(as)}`)
+  const left = scanned.length - lines.length
+  return [...lines.map(printableLine), ...(left > 0 ? [`  ${left} more; skillsyncd list shows them`] : [])]
 }
 
 /** The skills that are out of service because another skill was disabled, or this one at another place. */
 function returnedLines({ id, disabled: { matching, matches } }: SourceStatus): string[] {
-  const elsewhere = matches.filter(({ as, path }) => as !== `${id}/${path}`)
+  const elsewhere = matches.filter(({ as, path, by }) => as !== `${id}/${path}` && by !== 'scan')
   const lines = elsewhere
     .slice(0, SHOWN_DISABLED)
     .map(({ path, as, by }) =>
@@ -219,6 +228,24 @@ function findingLines({ findings }: SourceStatus, all: boolean): string[] {
   const left = findings.length - shown.length
   return left > 0 ? [...lines, `  ${left} more findings; --findings shows them`] : lines
 }
+
+function scanStatusLines({ id, scan }: SourceStatus, all: boolean): string[] {
+  if (scan === undefined) return []
+  const { scanned, counts, findings, held } = scan
+  const lineOf = (prefix: string, { skill, ...finding }: PlacedFinding): string =>
+    `  - ${prefix} ${printableLine(`${id}/${skill}`)}: ${printableLine(scanFindingText(finding))}`
+  const ofHeld = (held?.findings ?? []).slice(0, all ? undefined : SHOWN_FINDINGS)
+  const served = findings.filter(({ level }) => all || level === 'error' || level === 'warning')
+  const shown = served.slice(0, all ? undefined : SHOWN_FINDINGS)
+  return [
+    `  scanned: ${scanned} of what is served, ${countsText(counts)}`,
+    ...shown.map((finding) => lineOf('scan', finding)),
+    ...(held === undefined ? [] : [`  the scan of ${held.commit.slice(0, 12)}, which is ${HELD[held.verdict]}:`]),
+    ...ofHeld.map((finding) => lineOf('next scan', finding)),
+  ]
+}
+
+const HELD = { hold: 'held', refuse: 'refused' } as const
 
 /** As many as fit on a screen with the rest. */
 const SHOWN_FINDINGS = 5

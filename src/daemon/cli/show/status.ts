@@ -11,6 +11,7 @@ import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { currentState } from '../../../sync/pull/generation-catalog.ts'
 import { readFollowedLock } from '../../../sync/store/followed-lock.ts'
+import { NO_SCANS } from '../../../sync/store/scan-records.ts'
 import { recordAt } from '../../../sync/store/source-records.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { foldersNow, isAsServed, linkCommandOf } from '../../agent-folders/folder-status.ts'
@@ -45,6 +46,7 @@ import { budgetStatusLines } from './budget-status.ts'
 import { lockLines } from './lock-lines.ts'
 import { channelLines, hubLines, publicationLines } from './publication-lines.ts'
 import { replicaLines } from './replica-lines.ts'
+import { scansLines } from './scans-lines.ts'
 import { blockOf } from './status-block.ts'
 import { tableOf } from './status-table.ts'
 import type { TableLook } from './status-table.ts'
@@ -78,9 +80,10 @@ export const status: Command = {
     }
     const published = [...(whole.publications ?? []), ...(whole.channels ?? [])]
     const isUnpublished = [...published, whole.hub ?? {}, whole.lock?.from ?? {}].some(needsOperator)
+    const isScanHeld = whole.scans?.held !== undefined
     const areLost = whole.decisionsLost !== undefined || whole.servedLost.length > 0
     const needsPerson =
-      attention.person > 0 || areLost || isUnpublished || diagnosticsAbout(ids, whole.problems).length > 0
+      attention.person > 0 || areLost || isUnpublished || isScanHeld || diagnosticsAbout(ids, whole.problems).length > 0
     return context.values['check'] === true && needsPerson ? 3 : 0
   },
 }
@@ -149,7 +152,11 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
   const { catalog, lost } =
     store === undefined ? { catalog: EMPTY_CATALOG, lost: [] } : await currentState(store, ids, admissionOf(config))
   const kept: KeptDigests = store === undefined ? new Map() : await keptOf(catalog, store)
-  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config, { kept, about })
+  const scans = new Map(
+    await Promise.all(ids.map(async (id) => [id, (await store?.scans.read(id)) ?? NO_SCANS] as const)),
+  )
+  const beside = { kept, scans, about }
+  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config, beside)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   const lock = await lockRead(config)
   const known = decisions ?? new Map<SourceId, SourceDecision>()
@@ -176,7 +183,7 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
     rings: await storedRings(config, store, systemClock.now()),
   })
   const elsewhere = await writerElsewhere(config, signal)
-  return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, { kept, about })
+  return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, beside)
 }
 
 /** The writer that cannot be queried from here. */
@@ -225,6 +232,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...channelLines(now.channels ?? [], look.now, look.paint),
     ...hubLines(now.hub, look.paint),
     ...ringLines(now.rings ?? [], look.now, look.paint),
+    ...scansLines(now.scans, look.paint),
     ...replicaLines(now.replicas, look.now, look.paint),
     ...(foldersError === undefined ? [] : [printableLine(foldersError)]),
     attentionLine(now.sources, attention, look.paint),

@@ -10,6 +10,7 @@ import { UsageError } from '../../base/usage-error.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
+import { scanTexts } from '../../gate/scan-text.ts'
 import { decisionTexts, disabledText, keptText, pendingText, stateText } from '../../status/decision-text.ts'
 import { lockOriginStatusOf, lockOriginText } from '../../status/lock-origin-status.ts'
 import { theOnly } from '../../status/named-skill.ts'
@@ -24,6 +25,7 @@ import type { LockStanding } from '../../trust/lock-rules.ts'
 import { admissionOf } from '../../trust/serving-policy.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
+import { scanLines } from './show.ts'
 
 export const why: Command = {
   name: 'why',
@@ -74,6 +76,7 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
       disabledBy: row.disabledBy,
       pending: row.pending,
       verified: row.verified,
+      scan: row.scan,
     },
     side,
     store,
@@ -106,6 +109,18 @@ function linesOf(told: Provenance): string[] {
     `  since   ${sinceText(told)}`,
     ...(told.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printableLine(at)}: ${printableLine(message)}`),
+    ...scanLines(told.scan),
+    ...heldScanLines(told.heldScan),
+  ]
+}
+
+function heldScanLines(held: Provenance['heldScan']): string[] {
+  if (held === undefined) return []
+  const { summary, findings } = scanTexts(held.scan)
+  const ends = held.verdict === 'hold' ? 'waits for skillsyncd approve' : 'is refused'
+  return [
+    `  next    its content in ${held.commit}, which ${ends}: ${summary}`,
+    ...findings.map((text) => `  ! next scan ${printableLine(text)}`),
   ]
 }
 

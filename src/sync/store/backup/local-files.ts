@@ -26,7 +26,7 @@ const FILES = [
 
 /** True for the path of a file that a backup may have: nothing else is ever written by a restore. */
 export function isLocalFile(path: string): boolean {
-  return FILES.some((file) => file === path) || /^(?:sources|logs)\/[a-z0-9][a-z0-9._-]*\.jsonl?$/.test(path)
+  return FILES.some((file) => file === path) || /^(?:sources|scans|logs)\/[a-z0-9][a-z0-9._-]*\.jsonl?$/.test(path)
 }
 
 /** Reads the files of a state folder that a backup has beside the objects. */
@@ -43,8 +43,9 @@ export async function readLocalFiles(root: string): Promise<readonly LocalFile[]
 /** Returns the paths that there may be files at. */
 async function namesIn(root: string): Promise<readonly string[]> {
   const records = (await fileNamesIn(join(root, 'sources'))).map((name) => `sources/${name}`)
+  const scans = (await fileNamesIn(join(root, 'scans'))).map((name) => `scans/${name}`)
   const logs = (await fileNamesIn(join(root, 'logs'))).map((name) => `logs/${name}`)
-  return [...FILES, ...records, ...logs].filter(isLocalFile)
+  return [...FILES, ...records, ...scans, ...logs].filter(isLocalFile)
 }
 
 /** Puts these files in the place of those that are there. Each is written whole. */

@@ -22,7 +22,7 @@ const UNFINISHED = 'restore'
 /** The folders of the earlier versions that this one does not have. */
 const EARLIER_FOLDERS = ['skills', 'docs', 'snapshots'] as const
 
-const FOLDERS = ['checkouts', 'generations', 'sources', 'upstreams', 'links', 'logs', 'tmp'] as const
+const FOLDERS = ['checkouts', 'generations', 'sources', 'scans', 'upstreams', 'links', 'logs', 'tmp'] as const
 
 /** The purpose of an opening. Only a restore goes on in a folder in which one was killed. */
 export interface StateOpening {
@@ -86,7 +86,7 @@ export async function openExistingState(path: string): Promise<StateFolder | und
 }
 
 /** The folders whose small files the processes of a hub share. */
-export const SHARED_FOLDERS = ['sources', 'logs'] as const
+export const SHARED_FOLDERS = ['sources', 'scans', 'logs'] as const
 type SharedFolder = (typeof SHARED_FOLDERS)[number]
 
 /** Returns the folder and the file of a shared name, such as `sources/team.json`; `undefined` for any other text. */

@@ -1,0 +1,23 @@
+import { countOf } from '../../../base/text/plural.ts'
+import { printableLine } from '../../base/log-line.ts'
+import { countsText } from '../../gate/scan-text.ts'
+import { massText } from '../../scan/scan-run.ts'
+import type { ScansStatus } from '../../scan/scan-run.ts'
+import type { Paint } from '../colors.ts'
+
+/** The scans of what is served, for `status`. */
+export function scansLines(scans: ScansStatus | undefined, paint: Paint): string[] {
+  if (scans === undefined) return []
+  const { scanner, running, last, error, held, next } = scans
+  const parts = [
+    ...(running === undefined ? [] : [`${running.done} of ${countOf(running.of, 'content')} scanned`]),
+    ...(last === undefined ? [] : [`last scan ${last.at}, ${countsText(last.counts)}`]),
+    ...(last === undefined || last.failed === 0 ? [] : [`no answer for ${last.failed}`]),
+    ...(next === undefined ? [] : [`next ${next}`]),
+  ]
+  return [
+    ...(parts.length === 0 ? [] : [`scanner ${scanner}: ${parts.join('; ')}`]),
+    ...(error === undefined ? [] : [paint('yellow', printableLine(`! scan-failed: ${error}`))]),
+    ...(held === undefined ? [] : [paint('red', `! scan-held: ${massText(held)}`)]),
+  ]
+}
