@@ -139,9 +139,9 @@ export class PageData implements AsyncDisposable {
     return sorted
   }
 
-  #around(source: SourceId): Pick<Around, 'disabled' | 'pending'> {
+  #around(source: SourceId): Pick<Around, 'outOfService' | 'pending'> {
     const { store, pendingOf } = this.#parts
-    return { disabled: store.decisions.disabled, pending: new Set(pendingOf(source)) }
+    return { outOfService: store.decisions.outOfService, pending: new Set(pendingOf(source)) }
   }
 
   async #history(): Promise<readonly PageGeneration[] | undefined> {

@@ -13,6 +13,7 @@ import type { Age } from '../schedule/staleness.ts'
 import type { ChannelFigures } from './channel-families.ts'
 import type { DaemonFigures } from './metrics.ts'
 import type { PublicationFigures } from './publication-families.ts'
+import type { RecallFigures } from './recall-families.ts'
 import type { SourceFigures } from './source-families.ts'
 
 export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 'replica'> {
@@ -28,6 +29,7 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 
   readonly tokens: { readonly nextExpiry: DaemonFigures['nextTokenExpiry'] }
   readonly publications: { readonly figures: readonly PublicationFigures[] }
   readonly channels: { readonly figures: readonly ChannelFigures[] }
+  readonly recalls: { readonly figures: RecallFigures }
 }
 
 /** The figures of a daemon, for metrics. */
@@ -38,12 +40,13 @@ export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFig
     catalog: registry.catalog,
     sources: config.sources,
     limits: config.limits,
-    disabled: decisions.disabled,
+    outOfService: decisions.outOfService,
     areDecisionsLost: decisions.loss !== undefined,
     sourcesLost: served.lost.length,
     approvals: decisions.approvals,
     publications: publications.figures,
     channels: channels.figures,
+    recalls: daemon.recalls.figures,
     replicas: daemon.replica?.status,
     unready: status.unready,
     storedBytes: storedBytesOf(store),

@@ -14,6 +14,8 @@ import { single } from './family.ts'
 import { processFamilies } from './process-families.ts'
 import { publicationFamilies } from './publication-families.ts'
 import type { PublicationFigures } from './publication-families.ts'
+import { recallFamilies } from './recall-families.ts'
+import type { RecallFigures } from './recall-families.ts'
 import { replicaFamilies } from './replica-families.ts'
 import { ServingCounts } from './serving-counts.ts'
 import { sourceFamilies } from './source-families.ts'
@@ -26,6 +28,7 @@ export interface DaemonFigures extends CatalogInput {
   readonly ofSources: readonly SourceFigures[]
   readonly publications: readonly PublicationFigures[]
   readonly channels: readonly ChannelFigures[]
+  readonly recalls: RecallFigures
   readonly replicas: ReplicasStatus | undefined
   readonly unready: readonly Unready[]
   /** The size of the state folder. */
@@ -74,6 +77,7 @@ export class Metrics {
         ...sourceFamilies(figures.ofSources),
         ...publicationFamilies(figures.publications),
         ...channelFamilies(figures.channels),
+        ...recallFamilies(figures.recalls),
         ...replicaFamilies(figures.replicas),
         ...this.#httpFamilies(figures),
         ...this.counts.families(),

@@ -1,6 +1,8 @@
+import { z } from 'zod'
 import type { SourceDecision } from '../../sync/decisions/decisions.ts'
 import type { Standing } from '../../sync/model/skill.ts'
-import type { DisabledBy } from './status.ts'
+import { printableLine } from '../base/log-line.ts'
+import type { DisabledBy, RecallReason } from './status.ts'
 
 /** The operator's decisions about a source, one sentence each, with the command that reverts it. */
 export function decisionTexts({ paused, frozen, skipped, approved }: SourceDecision, source: string): string[] {
@@ -20,12 +22,30 @@ export function decisionTexts({ paused, frozen, skipped, approved }: SourceDecis
  * matches, if that is another place.
  */
 export function disabledText(source: string, path: string, by?: DisabledBy): string {
+  if (by?.recall !== undefined) return recalledText(by.recall)
   const own = `${source}/${path}`
   const why = by === undefined || by.as === own ? '' : `; ${matchedText(by.by)} ${by.as}`
   // Enabling a place reverts the decision that it matches, even if the source of that decision is no longer configured.
   const as = by === undefined || (!by.as.startsWith(`${source}/`) && by.by !== 'holds') ? own : by.as
   return `disabled: in no list, and clients do not find it${why}, until skillsyncd enable ${quote(as)}`
 }
+
+/** The recall that keeps a skill out of service, on one line. */
+export function recalledText({ id, reason, at, hub }: RecallReason): string {
+  const why = reason === undefined ? 'the hub tells no reason here' : printableLine(reason)
+  return `recalled: ${why} (${id.slice(0, SHOWN_DIGITS)}, ${at}, by ${hub === undefined ? 'this hub' : printableLine(hub)})`
+}
+
+/** The form of a `RecallReason` in an answer of the daemon. */
+export const RECALL_REASON = z.object({
+  id: z.string(),
+  reason: z.string().exactOptional(),
+  at: z.string(),
+  hub: z.string().exactOptional(),
+})
+
+/** The digits of the id of a recall that people see, and that commands accept. */
+export const SHOWN_DIGITS = 12
 
 /** The property by which a skill matches the one that the operator disabled. */
 export function matchedText(by: DisabledBy['by']): string {
@@ -46,14 +66,21 @@ export function pendingText(source: string, path: string): string {
 }
 
 /** The state of a skill, including the operator's decisions. */
-export function stateText({ standing, disabled, pending }: State): string {
-  if (disabled) return standing === 'served' ? 'disabled' : `${standing}, disabled`
+export function stateText({ standing, disabled, disabledBy, pending }: State): string {
+  const out = outWord(disabledBy)
+  if (disabled) return standing === 'served' ? out : `${standing}, ${out}`
   return pending ? 'waits for approval' : standing
+}
+
+/** The word for a skill that is out of service by a decision. */
+export function outWord(by: DisabledBy | undefined): 'recalled' | 'disabled' {
+  return by?.recall === undefined ? 'disabled' : 'recalled'
 }
 
 interface State {
   readonly standing: Standing
   readonly disabled: boolean
+  readonly disabledBy?: DisabledBy | undefined
   readonly pending: boolean
 }
 

@@ -4,7 +4,8 @@ import { EMPTY_CATALOG, buildingCatalog } from '../catalog/catalog.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import { pendingIn } from '../decisions/approvals.ts'
 import { findingDisabled, withoutDisabledDocs } from '../decisions/disabled-matches.ts'
-import type { Disabled, DisabledSkills } from '../decisions/disabled-skills.ts'
+import type { Disabled } from '../decisions/disabled-skills.ts'
+import type { OutOfService } from '../decisions/out-of-service.ts'
 import type { Generation } from '../model/generation.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
@@ -45,7 +46,7 @@ export async function currentState(
 export interface PastStore {
   readonly generations: Pick<GenerationStore, 'read'>
   readonly snapshots: Pick<SnapshotStore, 'readWhole'>
-  readonly decisions: Pick<DecisionStore, 'disabled'>
+  readonly decisions: Pick<DecisionStore, 'outOfService'>
 }
 
 /**
@@ -69,19 +70,19 @@ export async function pastCatalog(
     if (snapshot === undefined) return undefined
     snapshots.push(snapshot)
   }
-  return stepByStep(pastOf({ ...generation, sources: held }, snapshots, store.decisions.disabled, told))
+  return stepByStep(pastOf({ ...generation, sources: held }, snapshots, store.decisions.outOfService, told))
 }
 
 function* pastOf(
   generation: Generation,
   snapshots: readonly Snapshot[],
-  disabled: DisabledSkills,
+  out: OutOfService,
   told: ReadonlyMap<string, ReadonlySet<string>>,
 ): Steps<Catalog> {
   const hidden = new Map<SourceId, ReadonlySet<string>>()
   for (const snapshot of snapshots) {
     const { source } = snapshot
-    hidden.set(source, told.get(source) ?? new Set((yield* findingDisabled(snapshot, disabled)).keys()))
+    hidden.set(source, told.get(source) ?? new Set((yield* findingDisabled(snapshot, out)).keys()))
   }
   return yield* buildingCatalog(generation, snapshots, hidden)
 }
@@ -90,7 +91,7 @@ function* pastOf(
 export interface CatalogInputs {
   readonly generation: Generation | undefined
   readonly held: readonly Current[]
-  readonly decided: Pick<DecisionStore, 'disabled' | 'approvals'>
+  readonly decided: Pick<DecisionStore, 'outOfService' | 'approvals'>
   /** Sources whose skills each wait for approval. */
   readonly reviewed: ReadonlySet<SourceId>
   /** The last catalog, whose unchanged parts are used again. */
@@ -100,20 +101,20 @@ export interface CatalogInputs {
 /** Builds the catalog of a generation, in slices. */
 export function* catalogOf({ generation, held, decided, reviewed, before }: CatalogInputs): Steps<Catalog> {
   if (generation === undefined) return EMPTY_CATALOG
-  const snapshots = held.map(({ snapshot }) => withoutDisabledDocs(snapshot, decided.disabled))
+  const snapshots = held.map(({ snapshot }) => withoutDisabledDocs(snapshot, decided.outOfService))
   return yield* catalogAfter(before, generation, snapshots, yield* hidingIn(snapshots, decided, reviewed))
 }
 
 /** The skills that exist but are not served: disabled, or waiting for approval. */
 function* hidingIn(
   snapshots: readonly Snapshot[],
-  { disabled, approvals }: Pick<DecisionStore, 'disabled' | 'approvals'>,
+  { outOfService: out, approvals }: Pick<DecisionStore, 'outOfService' | 'approvals'>,
   reviewed: ReadonlySet<SourceId>,
 ): Steps<Disabled> {
   const hidden = new Map<SourceId, ReadonlySet<string>>()
   for (const snapshot of snapshots) {
     const { source } = snapshot
-    const matches = yield* findingDisabled(snapshot, disabled)
+    const matches = yield* findingDisabled(snapshot, out)
     const pending = reviewed.has(source) ? pendingIn(snapshot, approvals).map(({ path }) => path) : []
     const paths = [...matches.keys(), ...pending]
     if (paths.length > 0) hidden.set(source, new Set(paths.toSorted()))

@@ -3,7 +3,7 @@ import { SerialQueue } from '../../base/serial-queue.ts'
 import { EMPTY_CATALOG } from '../catalog/catalog.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Approvals } from '../decisions/approvals.ts'
-import type { DisabledSkills } from '../decisions/disabled-skills.ts'
+import type { OutOfService } from '../decisions/out-of-service.ts'
 import type { GenerationCause, Generation } from '../model/generation.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
@@ -35,7 +35,7 @@ export class Publisher {
   #lost: readonly Loss[]
   /** The last built catalog, whatever was decided since. */
   #before: Catalog = EMPTY_CATALOG
-  #built: { readonly disabled: DisabledSkills; readonly approvals: Approvals; readonly catalog: Catalog } | undefined
+  #built: { readonly outOfService: OutOfService; readonly approvals: Approvals; readonly catalog: Catalog } | undefined
   readonly #queue = new SerialQueue()
   /** The publications whose turn has not come, in their order. */
   #waiting: readonly Publication[] = []
@@ -80,16 +80,16 @@ export class Publisher {
    * long as the disabled skills were never known: any skill may be disabled.
    */
   get catalog(): Catalog {
-    const { disabled, approvals, areUnknown } = this.#store.decisions
+    const { outOfService, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return EMPTY_CATALOG
-    if (this.#built?.disabled === disabled && this.#built.approvals === approvals) return this.#built.catalog
-    return this.#keep(atOnce(this.#catalogSteps()), { disabled, approvals })
+    if (this.#built?.outOfService === outOfService && this.#built.approvals === approvals) return this.#built.catalog
+    return this.#keep(atOnce(this.#catalogSteps()), { outOfService, approvals })
   }
 
   /** `catalog`, made in slices if it is not built yet. After a decision meanwhile, it is made at once. */
   async readied(): Promise<Catalog> {
-    const { disabled, approvals } = this.#store.decisions
-    if (this.#built?.disabled !== disabled || this.#built.approvals !== approvals) await this.#build()
+    const { outOfService, approvals } = this.#store.decisions
+    if (this.#built?.outOfService !== outOfService || this.#built.approvals !== approvals) await this.#build()
     return this.catalog
   }
 
@@ -98,12 +98,12 @@ export class Publisher {
    * requires a new build.
    */
   async #build(): Promise<void> {
-    const { disabled, approvals, areUnknown } = this.#store.decisions
+    const { outOfService, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return
     const generation = this.#generation
     const catalog = await stepByStep(this.#catalogSteps())
     // A generation that was published meanwhile is built by its publisher.
-    if (generation === this.#generation) this.#keep(catalog, { disabled, approvals })
+    if (generation === this.#generation) this.#keep(catalog, { outOfService, approvals })
   }
 
   #catalogSteps(): Steps<Catalog> {
@@ -116,7 +116,7 @@ export class Publisher {
     })
   }
 
-  #keep(catalog: Catalog, decided: { readonly disabled: DisabledSkills; readonly approvals: Approvals }): Catalog {
+  #keep(catalog: Catalog, decided: { readonly outOfService: OutOfService; readonly approvals: Approvals }): Catalog {
     this.#built = { ...decided, catalog }
     this.#before = catalog
     return catalog

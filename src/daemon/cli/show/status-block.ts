@@ -6,7 +6,7 @@ import type { Signers } from '../../../sync/model/signers.ts'
 import type { Tally } from '../../../sync/model/snapshot.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { signersTexts } from '../../base/signer-text.ts'
-import { decisionTexts, matchedText, skillOperand } from '../../status/decision-text.ts'
+import { decisionTexts, matchedText, recalledText, skillOperand } from '../../status/decision-text.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 import { carriedText } from '../../status/marketplace-rows.ts'
 import type { Condition, HttpStatus, SourceDiagnostic, SourceStatus } from '../../status/status.ts'
@@ -130,11 +130,13 @@ function disabledLines(source: SourceStatus): string[] {
 
 /** The skills that are out of service because another skill was disabled, or this one at another place. */
 function returnedLines({ id, disabled: { matching, matches } }: SourceStatus): string[] {
-  const elsewhere = matches.filter(({ as, path }) => as !== `${id}/${path}`)
+  const elsewhere = matches.filter(({ as, path, recall }) => recall !== undefined || as !== `${id}/${path}`)
   const lines = elsewhere
     .slice(0, SHOWN_DISABLED)
-    .map(({ path, as, by }) =>
-      printableLine(`  ! disabled-returns: ${id}/${path} is out of service: ${matchedText(by)} ${as}`),
+    .map(({ path, as, by, recall }) =>
+      recall === undefined
+        ? printableLine(`  ! disabled-returns: ${id}/${path} is out of service: ${matchedText(by)} ${as}`)
+        : printableLine(`  ! skill-recalled: ${id}/${path} is out of service: ${recalledText(recall)}`),
     )
   const left = matching - matches.length + elsewhere.length - lines.length
   return left > 0 ? [...lines, `  ${left} more are out of service for one that is disabled`] : lines
