@@ -119,7 +119,7 @@ export class SimulatedFollower {
 
   /** Throws if the channel, or an object of it, is not what was signed. */
   async pull(signal: AbortSignal): Promise<void> {
-    const served = await this.#place.checkpoint(this.#etag, signal)
+    const served = await this.#place.checkpoint({ etag: this.#etag }, signal)
     if (served.kind === 'unchanged') return
     const { key } = this.#channel
     const checkpoint = openCheckpoint(served.note, key.name, [key])

@@ -1,4 +1,4 @@
-import type { ChannelPlace, ServedCheckpoint } from '../src/sync/upstream/channel/channel-place.ts'
+import type { ChannelPlace, KnownCheckpoint, ServedCheckpoint } from '../src/sync/upstream/channel/channel-place.ts'
 import { Wire, requestOf } from './wire.ts'
 
 /** The traffic of one follower, both ways, with the heads. */
@@ -19,12 +19,14 @@ export class WirePlace implements ChannelPlace {
     this.#url = url
   }
 
-  async checkpoint(etag: string | undefined): Promise<ServedCheckpoint> {
+  async checkpoint({ etag }: KnownCheckpoint): Promise<ServedCheckpoint> {
     const { status, etag: served, body } = await this.#get('checkpoint', etag)
     if (status === 304) return { kind: 'unchanged' }
     if (status !== 200) throw new Error(`The checkpoint was answered with ${status}`)
     return { kind: 'checkpoint', note: body.toString(), etag: served }
   }
+
+  async report(): Promise<void> {}
 
   async read(path: string, mostBytes: number): Promise<Uint8Array | undefined> {
     const { status, body } = await this.#get(path, undefined)

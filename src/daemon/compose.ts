@@ -17,7 +17,9 @@ import { CollectionTimes } from './pull/collection-times.ts'
 import { DocumentThread } from './pull/document-thread.ts'
 import { HubSources } from './pull/hub-sources.ts'
 import { OperatorDecisions } from './pull/operator-decisions.ts'
+import type { ReachingParts } from './pull/pull-context.ts'
 import { Puller } from './pull/puller.ts'
+import { Recalls } from './pull/recalls.ts'
 import { Rollbacks } from './pull/run-rollback.ts'
 import { ServedCatalog } from './pull/served-catalog.ts'
 import { StoreContentReader } from './pull/store-content-reader.ts'
@@ -62,7 +64,19 @@ export function compose(loaded: LoadedParts) {
     served: () => served.current.map(({ snapshot }) => snapshot),
     whyNot: () => whyIncomplete(ofOldest),
   })
-  const base = { ...loaded, keyring, activity, reader, served, collections, channels }
+  const recalls = new Recalls({ ...loaded, served, channels })
+  const onRecalled: ReachingParts['onRecalled'] = async (log, fresh) => recalls.obeyed(log, fresh)
+  const base = {
+    ...loaded,
+    keyring,
+    activity,
+    reader,
+    served,
+    collections,
+    channels,
+    onRecalled,
+    below: () => recalls.below(),
+  }
 
   const mcp = new McpSources(base)
   const servers = mcp.connections
@@ -118,6 +132,7 @@ export function compose(loaded: LoadedParts) {
       scheduler.trigger(id)
     },
   })
+  channels.onReach(() => recalls.reportSoon((id) => scheduler.trigger(id)))
   servers.onNews((id) => {
     activity.heard(id)
     scheduler.trigger(id)
@@ -144,6 +159,7 @@ export function compose(loaded: LoadedParts) {
     publications,
     puller,
     reader,
+    recalls,
     rings,
     rollbacks,
     scans,

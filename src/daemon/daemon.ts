@@ -42,6 +42,7 @@ import type { DecisionDetails, HeldRevision, Verb } from './pull/decide.ts'
 import type { HubSources } from './pull/hub-sources.ts'
 import { mendDecisions, readDecisions, recogniseDisabled } from './pull/load-decisions.ts'
 import { openPublisher } from './pull/open-publisher.ts'
+import type { RecalledContent, RecallEnd } from './pull/recalls.ts'
 import type { RollbackTarget, RolledBack } from './pull/rollback.ts'
 import { newReloadState } from './reload-state.ts'
 import type { ReloadState } from './reload-state.ts'
@@ -327,6 +328,7 @@ export class Daemon implements AsyncDisposable {
     const before = this.#followed
     this.#followed = known
     await this.#parts.served.serveInSlices()
+    this.#parts.channels.followRecalls()
     // A skill that was disabled elsewhere may be at another place in what this process published meanwhile.
     if (this.publishes) await recogniseDisabled(this.registry.catalog.snapshots, this.#loaded)
     if (this.#loaded.replica?.isLeading !== true) return
@@ -410,6 +412,25 @@ export class Daemon implements AsyncDisposable {
     return disablement
   }
 
+  /** Takes a content out of service at once, here and at the followers of the channels; it need not be here. */
+  async recall(content: RecalledContent, reason: string): Promise<RecallEnd> {
+    const end = await this.#parts.recalls.recall(content, reason)
+    await this.#linked()
+    return end
+  }
+
+  /** The report of the recall whose id begins with these digits. */
+  reachOf(id: string): ReturnType<Composition['recalls']['reachOf']> {
+    return this.#parts.recalls.reachOf(id)
+  }
+
+  /** Ends the recall whose id begins with these digits. */
+  async revokeRecall(id: string): Promise<RecallEnd> {
+    const end = await this.#parts.recalls.revoke(id)
+    await this.#linked()
+    return end
+  }
+
   /**
    * Serves a previous revision again. With `hold`, it stays until the operator releases it; otherwise the revision it
    * replaces is skipped, and the next commit is taken.
@@ -491,12 +512,13 @@ export class Daemon implements AsyncDisposable {
 
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
-    const { channels, channelWatches, folders, followedLock, hub, publications, rings, scans, scheduler, puller } =
-      this.#parts
+    const { channels, channelWatches, followedLock, folders, hub, publications, recalls, rings, scans } = this.#parts
+    const { scheduler, puller } = this.#parts
     this.#over.abort()
     await followedLock[Symbol.asyncDispose]()
     await rings[Symbol.asyncDispose]()
     await scans[Symbol.asyncDispose]()
+    recalls[Symbol.dispose]()
     await hub[Symbol.asyncDispose]()
     await channelWatches[Symbol.asyncDispose]()
     await publications[Symbol.asyncDispose]()

@@ -38,6 +38,7 @@ const EXIT_STATUS = {
   'unknown-generation': 1,
   'unknown-method': 1,
   'unknown-plugin': 1,
+  'unknown-recall': 1,
   'unknown-skill': 1,
   'unknown-source': 2,
   'unknown-template': 1,

@@ -47,6 +47,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     resume: async () => (await import('./change/decide.ts')).resume,
     disable: async () => (await import('./change/disable.ts')).disable,
     enable: async () => (await import('./change/disable.ts')).enable,
+    recall: async () => (await import('./change/recall.ts')).recall,
     rings: async () => (await import('./rings/rings.ts')).ringsCommand,
     promote: async () => (await import('./rings/promote.ts')).promote,
     hold: async () => (await import('./rings/promote.ts')).hold,

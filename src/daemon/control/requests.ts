@@ -6,7 +6,9 @@ import { TRIGGERS } from '../../sync/model/generation.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
 import { isSourceId } from '../../sync/model/source-id.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import { MOST_REASON } from '../../sync/recall/recall.ts'
 import { expectOwnEntries, expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
+import { isDigest } from '../../sync/store/skills/stored-path.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { configText, idsOf } from '../config/config.ts'
 import type { Config, Mode } from '../config/config.ts'
@@ -106,6 +108,24 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       checked(params)
       const { source, path, disabled, sourceOnly } = parseParams(DISABLE, params)
       return daemon.disable(idOf(source, config), path, disabled, sourceOnly)
+    },
+    async recall(params) {
+      checked(params)
+      const { digest, source, path, reason } = parseParams(RECALL, params)
+      if (digest !== undefined) return daemon.recall({ kind: 'digest', digest }, reason)
+      if (source === undefined || path === undefined)
+        throw new OperatorError('bad-request', 'The request names neither a digest, nor a skill')
+      return daemon.recall({ kind: 'skill', source: idOf(source, config), path }, reason)
+    },
+    async 'revoke-recall'(params) {
+      checked(params)
+      return daemon.revokeRecall(parseParams(OF_RECALL, params).id)
+    },
+    async 'recall-reach'(params) {
+      checked(params)
+      const { followers, unreachable, ...report } = daemon.reachOf(parseParams(OF_RECALL, params).id)
+      // An answer must fit into one line of the socket: the counts are whole.
+      return { ...report, followers: followers.slice(0, MOST_SHOWN), unreachable: unreachable.slice(0, MOST_SHOWN) }
     },
     async 'approve-skill'(params) {
       checked(params)
@@ -265,6 +285,9 @@ function expectMode(mode: Mode | undefined, config: Config): void {
   }
 }
 
+/** The followers of one answer, of some 250 bytes each. */
+const MOST_SHOWN = 3_000
+
 const OF_CHANNEL = z.object({ pack: z.string().optional() })
 const MODE = z.object({ locked: z.boolean(), offline: z.boolean() })
 const REQUEST = z.object({ config: z.string(), mode: MODE.optional(), sources: z.array(z.string()).optional() })
@@ -287,6 +310,13 @@ const DISABLE = z.object({
   sourceOnly: z.boolean().optional(),
 })
 const SCAN = z.object({ isFresh: z.boolean(), withholdsAll: z.boolean() })
+const RECALL = z.object({
+  digest: z.string().refine(isDigest).optional(),
+  source: z.string().optional(),
+  path: z.string().optional(),
+  reason: z.string().min(1).max(MOST_REASON),
+})
+const OF_RECALL = z.object({ id: z.string() })
 const PULL = z.object({ source: z.string(), trigger: z.enum(TRIGGERS) })
 const RECHECK = z.object({ source: z.string(), path: z.string() })
 const BRING = z.object({ source: z.string(), path: z.string(), file: z.string() })

@@ -142,10 +142,10 @@ export class PageData implements AsyncDisposable {
     return sorted
   }
 
-  #around(source: SourceId): Pick<Around, 'disabled' | 'pending' | 'scans'> {
+  #around(source: SourceId): Pick<Around, 'outOfService' | 'pending' | 'scans'> {
     const { store, pendingOf } = this.#parts
     const scans = store.scans.knownOf(source)
-    return { disabled: store.decisions.disabled, pending: new Set(pendingOf(source)), scans }
+    return { outOfService: store.decisions.outOfService, pending: new Set(pendingOf(source)), scans }
   }
 
   async #history(): Promise<readonly PageGeneration[] | undefined> {

@@ -3,7 +3,7 @@ import type { PathDiagnostic, MisfitDiagnostic, PathDiagnostics } from '../../se
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
-import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
+import type { OutOfService } from '../../sync/decisions/out-of-service.ts'
 import { describeSkillCode } from '../../sync/model/code-descriptions.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import { strayLinks } from '../../sync/model/snapshot.ts'
@@ -22,7 +22,7 @@ import { disabledBy } from '../status/status.ts'
 export interface Around {
   readonly catalog: Catalog
   readonly configured: ConfiguredSource
-  readonly disabled: DisabledSkills
+  readonly outOfService: OutOfService
   /** The folders of its skills that wait for approval. */
   readonly pending: ReadonlySet<string>
   readonly scans: SourceScans
@@ -36,10 +36,10 @@ export function pathDiagnosticsOf(snapshot: Snapshot, around: Around): PathDiagn
   const disabledHere = (skill: Skill): string | undefined => {
     const match = disabled.get(skill.path)
     // Names of skills in other sources, and of unlisted skills, are not revealed here.
-    const isTold = match?.source === source && !isHidden(match.path)
+    const isTold = match?.recall !== undefined || (match?.source === source && !isHidden(match.path))
     return match && (isTold ? disabledText(source, skill.path, disabledBy(match)) : DISABLED_ELSEWHERE)
   }
-  const disabled = disabledIn(snapshot, around.disabled)
+  const disabled = disabledIn(snapshot, around.outOfService)
   const links = strayLinks(skills)
   const ofArchives = Map.groupBy(archiveDiagnostics(catalog, configured), ({ path }) => path)
   const ofSkills = skills.flatMap((skill): PathDiagnostics[] => {

@@ -3,7 +3,7 @@ import { resultWithin } from '../../base/wait-at-most.ts'
 import { commitWords } from '../../serve/page/format.ts'
 import type { PendingChange, PendingContent, PendingRevision } from '../../serve/page/page-data.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
-import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
+import type { OutOfService } from '../../sync/decisions/out-of-service.ts'
 import type { ObjectId, Revision } from '../../sync/model/revision.ts'
 import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -30,7 +30,7 @@ interface Inputs {
   readonly revision: Revision
   /** The digest of the served snapshot. */
   readonly served: string | undefined
-  readonly disabled: DisabledSkills
+  readonly outOfService: OutOfService
   readonly withText: boolean
 }
 
@@ -67,7 +67,7 @@ export class PendingRevisions implements AsyncDisposable {
     const inputs: Inputs = {
       revision,
       served: this.#parts.servedOf(source.id)?.held.snapshot,
-      disabled: decisions.disabled,
+      outOfService: decisions.outOfService,
       withText,
     }
     const known = this.#knownFor(source.id, inputs)
@@ -122,7 +122,7 @@ export class PendingRevisions implements AsyncDisposable {
 
   async #contentOf(
     { source }: ConfiguredSource,
-    { revision, disabled, withText }: Inputs,
+    { revision, outOfService, withText }: Inputs,
   ): Promise<PendingContent | { readonly error: string }> {
     const { take, servedOf, compare, clean } = this.#parts
     try {
@@ -131,7 +131,7 @@ export class PendingRevisions implements AsyncDisposable {
       const change = await compare({ source: source.id, withText, from: served?.held.snapshot, to: held.snapshot })
       if (change === undefined) return { error: 'It takes too long to compare it with what is served.' }
       const isUnlisted = isBelowGlobs(matcher(source.unlisted))
-      const isDisabled = disabledAt([snapshot, ...(served === undefined ? [] : [served.snapshot])], disabled)
+      const isDisabled = disabledAt([snapshot, ...(served === undefined ? [] : [served.snapshot])], outOfService)
       return {
         change: withoutUnlisted(change, isUnlisted, isDisabled),
         isWithoutText: !withText,
@@ -160,13 +160,13 @@ function isSame(a: Inputs, b: Inputs): boolean {
     isSameRevision &&
     a.revision.ref === b.revision.ref &&
     a.served === b.served &&
-    a.disabled === b.disabled &&
+    a.outOfService === b.outOfService &&
     a.withText === b.withText
   )
 }
 
-function disabledAt(snapshots: readonly Snapshot[], disabled: DisabledSkills): (path: string) => boolean {
-  const matches = snapshots.map((snapshot) => disabledIn(snapshot, disabled))
+function disabledAt(snapshots: readonly Snapshot[], outOfService: OutOfService): (path: string) => boolean {
+  const matches = snapshots.map((snapshot) => disabledIn(snapshot, outOfService))
   return (path) => matches.some((match) => match.has(path))
 }
 

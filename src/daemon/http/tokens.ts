@@ -7,7 +7,7 @@ import { indentedJson, isTime } from '../../base/canonical-json.ts'
 import { parseJson } from '../../base/json-value.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
 import { SCOPES } from '../../serve/principal.ts'
-import type { Principal } from '../../serve/principal.ts'
+import type { Principal, Scope } from '../../serve/principal.ts'
 import { isPackId } from '../../sync/catalog/pack.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
@@ -179,6 +179,13 @@ export class Tokens {
       ...(packs !== undefined && { packs: new Set(packs) }),
       isOver: () => this.#isOver(known),
     }
+  }
+
+  /** The ids of the principals of all valid tokens with this scope; none while the tokens cannot be read. */
+  principalsWith(scope: Scope): readonly string[] {
+    if (this.#isFailing) return []
+    const valid = this.#known.filter((one) => !this.#isOver(one) && one.token.scopes.includes(scope))
+    return valid.map(({ token }) => idOf(token)).toSorted()
   }
 
   /** True if it is the id of a revoked token. False for every id while the tokens cannot be read. */

@@ -135,7 +135,7 @@ export class AdvanceFetch implements AsyncDisposable {
 
   async #missingIn(source: McpSource, snapshot: Snapshot): Promise<MissingFile[]> {
     const { decisions } = this.#parts.store
-    const disabled = disabledIn(snapshot, decisions.disabled)
+    const disabled = disabledIn(snapshot, decisions.outOfService)
     const pending = new Set(source.approval === 'required' ? pendingIn(snapshot, decisions.approvals) : [])
     const missing: MissingFile[] = []
     const declared = new Set<string>()

@@ -87,7 +87,7 @@ export class McpDecisions {
   #isDisabled(id: SourceId, path: string): boolean {
     const { served, store } = this.#parts
     const snapshot = served.currentOf(id)?.snapshot
-    return snapshot !== undefined && disabledIn(snapshot, store.decisions.disabled).has(path)
+    return snapshot !== undefined && disabledIn(snapshot, store.decisions.outOfService).has(path)
   }
 
   #skillAt(id: SourceId, path: string): Skill | undefined {

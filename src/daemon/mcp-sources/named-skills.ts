@@ -96,7 +96,7 @@ export class Additions {
     this.#serverOf(this.#sourceOf(id))
     const snapshot = currentOf(id)?.snapshot
     const skill = snapshot?.skills.find((candidate) => candidate.path === path)
-    const isDisabled = snapshot !== undefined && disabledIn(snapshot, store.decisions.disabled).has(path)
+    const isDisabled = snapshot !== undefined && disabledIn(snapshot, store.decisions.outOfService).has(path)
     if (skill?.upstream === undefined || isDisabled)
       throw new OperatorError('unknown-skill', `Cannot read the files of "${id}/${path}": it is not there, or disabled`)
     const { uri } = skill.upstream

@@ -2,7 +2,7 @@ import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Approvals } from '../../sync/decisions/approvals.ts'
 import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
-import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
+import type { OutOfService } from '../../sync/decisions/out-of-service.ts'
 import { tallyOf } from '../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { ConfiguredSource } from '../config/config.ts'
@@ -13,7 +13,7 @@ import { single } from './family.ts'
 export interface CatalogInput {
   readonly catalog: Catalog
   readonly sources: readonly ConfiguredSource[]
-  readonly disabled: DisabledSkills
+  readonly outOfService: OutOfService
   readonly approvals: Approvals
 }
 
@@ -48,11 +48,11 @@ function snapshotOf({ source }: ConfiguredSource, { snapshots }: Catalog): Snaps
   return snapshots.find((snapshot) => snapshot.source === source.id)
 }
 
-function standingsOf(configured: ConfiguredSource, { catalog, disabled, approvals }: CatalogInput): Sample[] {
+function standingsOf(configured: ConfiguredSource, { catalog, outOfService, approvals }: CatalogInput): Sample[] {
   const { id } = configured.source
   const snapshot = snapshotOf(configured, catalog)
   const pending = new Set(pendingPaths(configured.source, snapshot, approvals))
-  const matches = snapshot && disabledIn(snapshot, disabled)
+  const matches = snapshot && disabledIn(snapshot, outOfService)
   const { seen: _all, ...standings } = tallyOf(snapshot?.skills ?? [], matches, pending)
   return Object.entries(standings).map(([standing, value]) => ({ labels: { source: id, standing }, value }))
 }

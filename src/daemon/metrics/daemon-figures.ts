@@ -17,6 +17,7 @@ import type { RingStatus } from '../status/ring-status.ts'
 import type { ChannelFigures } from './channel-families.ts'
 import type { DaemonFigures } from './metrics.ts'
 import type { PublicationFigures } from './publication-families.ts'
+import type { RecallFigures } from './recall-families.ts'
 import type { ScanFigures } from './scan-families.ts'
 import type { SourceFigures } from './source-families.ts'
 
@@ -36,6 +37,7 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 
   readonly channels: { readonly figures: readonly ChannelFigures[] }
   readonly followedLock: { readonly known: FollowedLock }
   readonly scans: { readonly status: ScansStatus | undefined }
+  readonly recalls: { readonly figures: RecallFigures }
 }
 
 /** The figures of a daemon, for metrics. */
@@ -46,13 +48,14 @@ export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFig
     catalog: registry.catalog,
     sources: config.sources,
     limits: config.limits,
-    disabled: decisions.disabled,
+    outOfService: decisions.outOfService,
     areDecisionsLost: decisions.loss !== undefined,
     sourcesLost: served.lost.length,
     approvals: decisions.approvals,
     publications: publications.figures,
     channels: channels.figures,
     rings: rings.status,
+    recalls: daemon.recalls.figures,
     replicas: daemon.replica?.status,
     isLockCurrent: config.lockFrom === undefined ? undefined : isCurrent(daemon.followedLock.known),
     scans: scanFiguresOf(daemon),

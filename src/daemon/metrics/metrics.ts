@@ -15,6 +15,8 @@ import { single } from './family.ts'
 import { processFamilies } from './process-families.ts'
 import { publicationFamilies } from './publication-families.ts'
 import type { PublicationFigures } from './publication-families.ts'
+import { recallFamilies } from './recall-families.ts'
+import type { RecallFigures } from './recall-families.ts'
 import { replicaFamilies } from './replica-families.ts'
 import { ringFamilies } from './ring-families.ts'
 import { scanFamilies } from './scan-families.ts'
@@ -31,6 +33,7 @@ export interface DaemonFigures extends CatalogInput {
   readonly publications: readonly PublicationFigures[]
   readonly rings: readonly RingStatus[]
   readonly channels: readonly ChannelFigures[]
+  readonly recalls: RecallFigures
   readonly replicas: ReplicasStatus | undefined
   /** True if the newest lock of its repository is in force; `undefined` if the lock is followed from none. */
   readonly isLockCurrent: boolean | undefined
@@ -84,6 +87,7 @@ export class Metrics {
         ...publicationFamilies(figures.publications),
         ...ringFamilies(figures.rings),
         ...channelFamilies(figures.channels),
+        ...recallFamilies(figures.recalls),
         ...replicaFamilies(figures.replicas),
         ...lockFamilies(figures),
         ...scanFamilies(figures.scans),

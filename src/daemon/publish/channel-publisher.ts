@@ -3,6 +3,7 @@ import { SerialQueue } from '../../base/serial-queue.ts'
 import type { CheckpointWatcher } from '../../serve/http/routes/channel-routes.ts'
 import { packingCatalog } from '../../sync/catalog/catalog-packs.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
+import { packedIn } from '../../sync/catalog/pack.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import { ChannelContents, keptAt } from '../../sync/channel/channel-contents.ts'
 import type { KeptChannel } from '../../sync/channel/channel-contents.ts'
@@ -11,8 +12,11 @@ import { ChannelLog } from '../../sync/channel/channel-log.ts'
 import type { PublishedSource } from '../../sync/channel/channel-schema.ts'
 import { objectsOf, publishedSourcesIn } from '../../sync/channel/channel-tree.ts'
 import { FolderChannel } from '../../sync/channel/folder-channel.ts'
+import { publishedRecalls } from '../../sync/decisions/recalled-skills.ts'
 import type { NoteSigner } from '../../sync/log/signed-note.ts'
+import type { Skill } from '../../sync/model/skill.ts'
 import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
+import type { PublishedRecall } from '../../sync/recall/recall.ts'
 import type { Digest } from '../../sync/store/objects/object-store.ts'
 import type { LogNames } from '../../sync/store/postgres/shared-logs.ts'
 import type { DaemonContext } from '../context.ts'
@@ -31,6 +35,8 @@ export interface ChannelPublisherParts extends DaemonContext {
   /** The pack that it has; `undefined` for everything that is served. */
   readonly pack: Pack | undefined
   readonly catalog: () => Catalog
+  /** Called with the recalls in force that so many entries of the log have, once they are served. */
+  readonly onRecalls?: (recalls: readonly string[], size: number) => void
 }
 
 /** The end of one publication of a channel. */
@@ -45,6 +51,13 @@ export interface ChannelEnd {
   readonly isNew: boolean
   /** The number of objects that were written to the folder; 0 without one. */
   readonly objects: number
+}
+
+interface AppendedContent {
+  readonly kept: KeptChannel
+  readonly entry: ChannelEntry
+  /** The ids of the recalls in force that it has. */
+  readonly recalls: readonly string[]
 }
 
 /** Finds the content of a channel; `undefined` if it is not whole. */
@@ -166,9 +179,10 @@ export class ChannelPublisher {
     await this.#takeShared(log, keys, signal)
     const before = await this.#publishedSize(log)
     const served = this.#parts.catalog()
-    const { kept, entry } = await this.#append(log, served, signal)
+    const { kept, entry, recalls } = await this.#append(log, served, signal)
     const note = await this.#cosigned(log, keys, signal)
     this.#served.serve({ ...kept, log, note, size: log.size })
+    this.#parts.onRecalls?.(recalls, log.size)
     const end = { entries: log.size, at: entry.at, catalog: served, isNew: log.size > before }
     if (folder === undefined) return { ...end, objects: 0 }
     const changes = this.#served.changesAt(log.size - 1)
@@ -252,11 +266,7 @@ export class ChannelPublisher {
   }
 
   /** Appends an entry for what is served now, if it is needed. */
-  async #append(
-    log: ChannelLog,
-    served: Catalog,
-    signal: AbortSignal,
-  ): Promise<{ readonly kept: KeptChannel; readonly entry: ChannelEntry }> {
+  async #append(log: ChannelLog, served: Catalog, signal: AbortSignal): Promise<AppendedContent> {
     const { store, clock, pack } = this.#parts
     const seen = pack === undefined ? served : await stepByStep(packingCatalog(served, [pack]))
     const disabled = new Map(seen.sources.map(([id, ...paths]) => [id, new Set<string>(paths)]))
@@ -264,7 +274,10 @@ export class ChannelPublisher {
     // Without the objects of the entry before, the new one would have them all as new.
     if (newest !== undefined && newest.head !== this.#served.current?.head)
       await this.#shared?.bring(newest.head, signal).catch(undefinedIfDamaged)
-    const kept = await this.#contents.keep(seen.snapshots, disabled, await this.#earlierSources(newest), signal)
+    const earlier = await this.#earlierSources(newest)
+    const published = this.#recallsFor(served)
+    const recalls = published.filter(({ revoked }) => revoked === undefined).map(({ id }) => id)
+    const kept = await this.#contents.keep({ snapshots: seen.snapshots, disabled, earlier, recalls: published }, signal)
     const now = clock.now()
     const ageMs = newest === undefined ? Number.NaN : now.getTime() - Date.parse(newest.at)
     // An entry of the future, from before the clock was set, would count as fresh until then.
@@ -274,7 +287,7 @@ export class ChannelPublisher {
     const collected = async (): Promise<void> => store.generations.exclusively(async () => {})
     if (newest !== undefined && newest.head === kept.head && isFresh) {
       await this.#whileStored(kept, collected)
-      return { kept, entry: newest }
+      return { kept, entry: newest, recalls }
     }
     const entry = { at: now.toISOString(), head: kept.head }
     const packed = await this.#served.pack(newest, kept)
@@ -286,7 +299,16 @@ export class ChannelPublisher {
       await collected()
     })
     this.#served.keepChanges(log.size - 1, packed, kept)
-    return { kept, entry }
+    return { kept, entry, recalls }
+  }
+
+  /** The readers of a pack get the places and the reason of a recall only with a skill of the pack. */
+  #recallsFor({ snapshots }: Catalog): readonly PublishedRecall[] {
+    const { store, origin, pack } = this.#parts
+    const { recalls } = store.decisions
+    if (pack === undefined) return publishedRecalls(recalls, origin)
+    const inPack = new Map(snapshots.map((snapshot) => [snapshot.source, pathsOf(packedIn(snapshot, pack))]))
+    return publishedRecalls(recalls, origin, ({ source, path }) => inPack.get(source)?.has(path) === true)
   }
 
   /** Works once the other processes of the hub can have the objects. */
@@ -352,6 +374,10 @@ export class ChannelPublisher {
     this.#folders.set(path, known)
     return known
   }
+}
+
+function pathsOf(skills: ReadonlySet<Skill>): ReadonlySet<string> {
+  return new Set([...skills].map(({ path }) => path))
 }
 
 /** The age of the newest entry after which another one shows that the hub is still there, with the same content. */

@@ -2,6 +2,7 @@ import type { ChannelHost, CheckpointWatcher } from '../../serve/http/routes/cha
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import { objectsOf } from '../../sync/channel/channel-tree.ts'
+import { parseFollowerHeader, parseReport } from '../../sync/channel/follower-report.ts'
 import { parseSigner, parseVerifier, renamedSigner } from '../../sync/log/signed-note.ts'
 import type { NoteSigner } from '../../sync/log/signed-note.ts'
 import { CHANNEL_REF } from '../../sync/model/revision.ts'
@@ -18,6 +19,7 @@ import { ChannelKeeper } from './channel-keeper.ts'
 import { ChannelPublisher } from './channel-publisher.ts'
 import type { ChannelEnd } from './channel-publisher.ts'
 import type { Quorum } from './cosigned-head.ts'
+import { FollowerReach } from './follower-reach.ts'
 import type { ChannelStatus } from './publication-status.ts'
 import { epochOf, publishes } from './shared-channel.ts'
 
@@ -40,6 +42,9 @@ export class Channels implements ChannelHost, AsyncDisposable {
   readonly #folders: readonly ChannelKeeper[]
   readonly #keyring: Keyring
   #watching: Disposable | undefined
+  #reach: FollowerReach
+  #isTakenOver = false
+  #onReach: () => void = () => {}
   /** The state of the logs in the database, and the epoch of this process, at the last look. */
   #marks: readonly string[] = []
   #epoch: number | undefined
@@ -47,6 +52,7 @@ export class Channels implements ChannelHost, AsyncDisposable {
   constructor(parts: ChannelsParts) {
     const { config, clock, log, redactor, whyNot } = parts
     this.#parts = parts
+    this.#reach = new FollowerReach(parts)
     const { channel } = config
     this.#keyring = new Keyring({ ...parts, fetchMs: config.limits.fetch.totalMs })
     if (channel !== undefined)
@@ -62,6 +68,9 @@ export class Channels implements ChannelHost, AsyncDisposable {
 
   /** Goes on with what the channels of the earlier daemon have served. */
   takeOver(before: Channels): void {
+    this.#reach = before.#reach
+    this.#reach.onChange(this.#onReach)
+    before.#isTakenOver = true
     for (const [pack, channel] of this.#channels) {
       const earlier = before.#channels.get(pack)
       if (earlier !== undefined) channel.takeOver(earlier)
@@ -70,11 +79,10 @@ export class Channels implements ChannelHost, AsyncDisposable {
 
   /** Adds what is served now to the logs and the folders, and each catalog from now on. */
   follow(): void {
-    const all = (): void => {
-      for (const followed of [...this.#logs, ...this.#folders]) followed.follow()
-    }
-    this.#watching = this.#parts.registry.watch(all)
-    all()
+    // An unreadable file of it is as none, and any other failure must end the process.
+    void this.#reach.load()
+    this.#watching = this.#parts.registry.watch(() => this.#followAll())
+    this.#followAll()
   }
 
   /**
@@ -97,6 +105,16 @@ export class Channels implements ChannelHost, AsyncDisposable {
       if (!isSameEpoch || marks[index] !== this.#marks[index]) keeper.follow()
     if (!isSameEpoch) for (const keeper of this.#folders) keeper.follow()
     this.#marks = marks
+  }
+
+  /** Publishes recalls that are new, or that ended: they need not change what is served. */
+  followRecalls(): void {
+    // Before the first catalog, `follow` does.
+    if (this.#watching !== undefined) this.#followAll()
+  }
+
+  #followAll(): void {
+    for (const keeper of [...this.#logs, ...this.#folders]) keeper.follow()
   }
 
   /** Writes the channel to this folder now. Throws an `OperatorError` or a `SyncError` if that fails. */
@@ -125,6 +143,28 @@ export class Channels implements ChannelHost, AsyncDisposable {
 
   hasPack(pack: string): boolean {
     return this.#channels.has(pack)
+  }
+
+  seen(pack: string | undefined, principal: string, text: string): void {
+    const told = parseFollowerHeader(text)
+    if (told !== undefined) this.#reach.report({ pack, principal }, told)
+  }
+
+  report(pack: string | undefined, principal: string, bytes: Uint8Array): boolean {
+    const report = parseReport(bytes)
+    if (report !== undefined) this.#reach.report({ pack, principal }, report)
+    return report !== undefined
+  }
+
+  /** Calls back after each change of what followers obey, or report of their own. */
+  onReach(listener: () => void): void {
+    this.#onReach = listener
+    this.#reach.onChange(listener)
+  }
+
+  /** The followers of the channels, and how far they obey. */
+  get reach(): FollowerReach {
+    return this.#reach
   }
 
   async read(pack: string | undefined, path: string): Promise<Uint8Array | undefined> {
@@ -159,6 +199,7 @@ export class Channels implements ChannelHost, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watching?.[Symbol.dispose]()
     for (const channel of this.#channels.values()) channel.end()
+    if (!this.#isTakenOver) await this.#reach[Symbol.asyncDispose]()
     await Promise.all([...this.#logs, ...this.#folders].map((keeper) => keeper[Symbol.asyncDispose]()))
   }
 
@@ -175,7 +216,9 @@ export class Channels implements ChannelHost, AsyncDisposable {
     const signers = async (): Promise<readonly NoteSigner[]> =>
       (await channelSigners(channel, this.#parts)).map((signer) => renamedSigner(signer, origin))
     const quorum = this.#quorumOf(channel)
-    return new ChannelPublisher({ ...this.#parts, origin, signers, quorum, pack, catalog: () => registry.catalog })
+    const onRecalls = (recalls: readonly string[], size: number): void => this.#reach.published(pack?.id, recalls, size)
+    const catalog = (): Catalog => registry.catalog
+    return new ChannelPublisher({ ...this.#parts, origin, signers, quorum, pack, catalog, onRecalls })
   }
 
   #quorumOf({ witnesses, quorum }: ChannelConfig): Quorum {

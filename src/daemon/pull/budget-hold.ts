@@ -16,7 +16,7 @@ interface BudgetHoldParts extends Pick<DaemonContext, 'store'> {
 
 /** The reason to hold a candidate that takes a pack over its limit, beside what is served of other sources. */
 export function overrunOf(next: Snapshot, { config, served, store }: BudgetHoldParts): SyncError | undefined {
-  const inService = (snapshot: Snapshot) => ({ snapshot, disabled: disabledIn(snapshot, store.decisions.disabled) })
+  const inService = (snapshot: Snapshot) => ({ snapshot, disabled: disabledIn(snapshot, store.decisions.outOfService) })
   const before = served.current.map(({ snapshot }) => inService(snapshot))
   const found = packOverrun(before, inService(next), config.packs, config.packBudgets)
   if (found === undefined) return undefined

@@ -17,10 +17,13 @@ import type { HostBackoff } from '../schedule/host-backoff.ts'
 import type { Condition, FollowedHub } from '../status/status.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
 import { isBound } from '../trust/lock-rules.ts'
+import { followedWith } from './pull-context.ts'
+import type { ReachingParts } from './pull-context.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 
 /** The parts that decide which sources of a hub are followed. */
-export interface HubSourcesParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'redactor'> {
+export interface HubSourcesParts
+  extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'redactor'>, Pick<ReachingParts, 'onRecalled' | 'below'> {
   readonly config: Config
   readonly keyring: Pick<Keyring, 'wayTo' | 'heard'>
   readonly hosts: HostBackoff
@@ -127,12 +130,12 @@ export class HubSources implements AsyncDisposable {
   }
 
   async #follow(follow: ConfiguredSource, signal: AbortSignal): Promise<void> {
-    const { config, store, clock, keyring, hosts } = this.#parts
+    const { config, store, keyring, hosts } = this.#parts
     const { source } = follow
     if (source.kind !== 'channel') throw new TypeError('A hub is followed by its channel')
     if (config.mode.offline && source.place.kind === 'http')
       throw new SyncError('source-unreachable', `Cannot follow "${source.url}": --offline forbids network access`)
-    const followed = { objects: store.objects, logs: store.followed, now: () => clock.now() }
+    const followed = followedWith(this.#parts)
     const upstream = new ChannelUpstream(source, { limits: config.limits.fetch, way: keyring.wayTo(follow), followed })
     using _lease = store.objects.lease()
     try {

@@ -92,12 +92,12 @@ export class OperatorDecisions {
   async disable(id: SourceId, path: string, disabled: boolean, sourceOnly: boolean): Promise<Disablement> {
     const { store, log, served } = this.#parts
     const snapshots = [...served.current, ...served.currentInRings].map(({ snapshot }) => snapshot)
-    const before = store.decisions.disabled
+    const before = store.decisions.outOfService
     const isNew = await store.decisions.disable(id, path, disabled, { snapshots, sourceOnly })
     if (isNew && disabled) await followDisabled(snapshots, this.#parts)
     await served.serveInSlices()
     if (isNew) log.info(disabled ? 'skill-disabled' : 'skill-enabled', { source: id, skill: path })
-    const after = store.decisions.disabled
+    const after = store.decisions.outOfService
     const still = disabled ? undefined : keptOut(snapshots, after, { source: id, path })
     return { isNew, ...disablementIn(snapshots, before, after), ...(still !== undefined && { still }) }
   }

@@ -1,9 +1,12 @@
+import type { RecalledSkill } from '../../sync/decisions/recalled-skills.ts'
 import type { HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
+import type { RecallCounts } from '../../sync/recall/follower-report.ts'
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
 import type { Workspace } from '../../sync/store/objects/blob-store.ts'
 import { storedIn } from '../../sync/store/skills/stored-path.ts'
+import type { ChannelReach } from '../../sync/upstream/channel/channel-upstream.ts'
 import { openUpstream } from '../../sync/upstream/open.ts'
 import type { Reach } from '../../sync/upstream/open.ts'
 import type { Redactor } from '../base/redactor.ts'
@@ -24,6 +27,28 @@ export interface ReachingParts extends DaemonContext {
   readonly config: Config
   readonly servers: McpConnections
   readonly reader: DocumentReader
+  /** Serves what the recalls of a log leave, once they are on the disk. `fresh`: those that are in force since. */
+  readonly onRecalled?: (log: string, fresh: readonly RecalledSkill[]) => Promise<void>
+  /** What the followers of this machine report of recalls. */
+  readonly below?: () => readonly RecallCounts[]
+}
+
+/** The logs that this daemon follows, and what it does for them. */
+export function followedWith({
+  store,
+  clock,
+  onRecalled,
+  below,
+}: Pick<ReachingParts, 'store' | 'clock' | 'onRecalled' | 'below'>): NonNullable<ChannelReach['followed']> {
+  const { objects, followed: logs, decisions } = store
+  return {
+    objects,
+    logs,
+    decisions,
+    now: () => clock.now(),
+    ...(onRecalled && { onRecalled }),
+    ...(below && { below }),
+  }
 }
 
 /** Creates the context of one pull of this source. */
@@ -39,7 +64,7 @@ export function newPullContext(
   const { git, ssh } = config.programs
   const access = sshAccessOf(configured.access, environment, redactor)
   const programs = { git, ssh, path: environment.path, access }
-  const followed = { objects: store.objects, logs: store.followed, now: () => clock.now() }
+  const followed = followedWith(parts)
   const reach = { limits: config.limits.fetch, way: keyring.wayTo(configured), programs, followed, ...extra }
   const open = openerOf(reach, parts)
   return { store, open, limits: config.limits, reader, ...(gate && { gate }), ...(prove && { prove }) }

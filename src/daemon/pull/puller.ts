@@ -37,6 +37,7 @@ import { OutcomeApplier } from './outcome-applier.ts'
 import { cleanOutcome, newPullContext } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
 import { PullPlanner } from './pull-planner.ts'
+import { unlessRecalled } from './recalled-lock.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 
 /** The dependencies of pulls, in addition to those of the daemon. */
@@ -287,7 +288,10 @@ export class Puller implements AsyncDisposable {
     using lease = this.#parts.store.objects.lease()
     // A pull that ignores its abort publishes nothing, and must not keep garbage for as long as it hangs.
     using untilPulled = disposeOnAbort(lease, signal)
-    const pulled = await pullSource({ source, current, orders, io, signal })
+    const taken = await pullSource({ source, current, orders, io, signal })
+    // A recall may have come with this pull.
+    const { recalls } = this.#parts.store.decisions
+    const pulled = orders.locked === undefined ? taken : unlessRecalled(taken, current?.snapshot, recalls)
     await this.#parts.keyring.heard(configured, pulled, signal)
     if (pulled.kind === 'updated' && source.kind === 'mcp')
       await this.#parts.advance.prepare(source, pulled.snapshot, signal)

@@ -163,7 +163,8 @@ export class RingPromotions implements AsyncDisposable {
       return { source, ring, code: condition.code, message: condition.message }
     const disabled = this.#disabledIn(candidate)
     if (disabled === undefined) return undefined
-    return { source, ring, code: 'skill-disabled', message: `"${source}/${disabled.path}" is disabled` }
+    const message = `"${source}/${disabled.path}" is disabled, recalled or withheld by a scan`
+    return { source, ring, code: 'skill-disabled', message }
   }
 
   #holdOf({ source, ring }: Pick<RingCandidate, 'source' | 'ring'>): RingStop | undefined {
@@ -171,9 +172,9 @@ export class RingPromotions implements AsyncDisposable {
     return hold && { source, ring, code: 'ring-held', message: hold.reason }
   }
 
-  /** The first disabled skill that the ring would get, or get with other content. */
+  /** The first skill out of service that the ring would get, or get with other content. */
   #disabledIn({ snapshot, from }: RingCandidate): Skill | undefined {
-    const matches = atOnce(findingDisabled(snapshot, this.#parts.store.decisions.disabled))
+    const matches = atOnce(findingDisabled(snapshot, this.#parts.store.decisions.outOfService))
     return snapshot.skills.find((skill) => matches.has(skill.path) && !isSameIn(from, skill))
   }
 }

@@ -1,5 +1,6 @@
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
-import type { DisabledSkills, ScanDisabling } from '../../sync/decisions/disabled-skills.ts'
+import type { ScanDisabling } from '../../sync/decisions/disabled-skills.ts'
+import type { OutOfService } from '../../sync/decisions/out-of-service.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
@@ -37,10 +38,10 @@ export interface ScanJudgement {
 export function judgeScans(
   snapshots: readonly Snapshot[],
   scans: RunScans,
-  disabled: DisabledSkills,
+  out: OutOfService,
   scanner: Pick<GateScanner, 'refuse'>,
 ): ScanJudgement {
-  const judged = snapshots.map((snapshot) => judgeSource(snapshot, scans.get(snapshot.source), disabled, scanner))
+  const judged = snapshots.map((snapshot) => judgeSource(snapshot, scans.get(snapshot.source), out, scanner))
   return {
     refused: judged.flatMap(({ refused }) => refused),
     accepted: judged.flatMap(({ accepted }) => accepted),
@@ -77,12 +78,12 @@ export function scanChangesOf(
 function judgeSource(
   snapshot: Snapshot,
   scans: ReadonlyMap<string, SkillScan> | undefined,
-  disabled: DisabledSkills,
+  out: OutOfService,
   scanner: Pick<GateScanner, 'refuse'>,
 ): ScanJudgement {
   const { source } = snapshot
-  const matches = disabledIn(snapshot, disabled)
-  const entries = [...(disabled.get(source) ?? [])].flatMap(([path, { scan }]) => (scan ? [{ path, scan }] : []))
+  const matches = disabledIn(snapshot, out)
+  const entries = [...(out.disabled.get(source) ?? [])].flatMap(([path, { scan }]) => (scan ? [{ path, scan }] : []))
   const acceptedDigests = new Set(entries.flatMap(({ scan }) => (scan.accepted === true ? [scan.digest] : [])))
   const skills = snapshot.skills.flatMap((skill) => scannableOf(skill, source))
   const present = new Set(skills.map(({ digest }) => digest))

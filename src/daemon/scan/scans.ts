@@ -149,7 +149,7 @@ export class Scans implements AsyncDisposable {
     const judgement = judgeScans(
       served.current.map(({ snapshot }) => snapshot),
       scans,
-      store.decisions.disabled,
+      store.decisions.outOfService,
       scanner,
     )
     const end = await this.#apply(judgement, scanner, withholdsAll)

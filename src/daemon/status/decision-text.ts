@@ -1,6 +1,8 @@
+import { z } from 'zod'
 import type { SourceDecision } from '../../sync/decisions/decisions.ts'
 import type { KeptVersion, Standing } from '../../sync/model/skill.ts'
-import type { DisabledBy } from './status.ts'
+import { printableLine } from '../base/log-line.ts'
+import type { DisabledBy, RecallReason } from './status.ts'
 
 /** The operator's decisions about a source, one sentence each, with the command that reverts it. */
 export function decisionTexts({ paused, frozen, skipped, approved }: SourceDecision, source: string): string[] {
@@ -20,6 +22,7 @@ export function decisionTexts({ paused, frozen, skipped, approved }: SourceDecis
  * matches, if that is another place.
  */
 export function disabledText(source: string, path: string, by?: DisabledBy): string {
+  if (by?.recall !== undefined) return recalledText(by.recall)
   const own = `${source}/${path}`
   if (by?.by === 'scan') return scannedText(by.as)
   const why = by === undefined || by.as === own ? '' : `; ${matchedText(by.by)} ${by.as}`
@@ -32,6 +35,23 @@ export function disabledText(source: string, path: string, by?: DisabledBy): str
 export function scannedText(as: string): string {
   return `withheld by a scan of its content: in no list, and clients do not find it, until a scan clears it, or skillsyncd enable ${quote(as)}`
 }
+
+/** The recall that keeps a skill out of service, on one line. */
+export function recalledText({ id, reason, at, hub }: RecallReason): string {
+  const why = reason === undefined ? 'the hub tells no reason here' : printableLine(reason)
+  return `recalled: ${why} (${id.slice(0, SHOWN_DIGITS)}, ${at}, by ${hub === undefined ? 'this hub' : printableLine(hub)})`
+}
+
+/** The form of a `RecallReason` in an answer of the daemon. */
+export const RECALL_REASON = z.object({
+  id: z.string(),
+  reason: z.string().exactOptional(),
+  at: z.string(),
+  hub: z.string().exactOptional(),
+})
+
+/** The digits of the id of a recall that people see, and that commands accept. */
+export const SHOWN_DIGITS = 12
 
 /** The property by which a skill matches the one that the operator disabled. */
 export function matchedText(by: DisabledBy['by']): string {
@@ -53,8 +73,9 @@ export function pendingText(source: string, path: string): string {
 }
 
 /** The state of a skill, including the operator's decisions. */
-export function stateText({ standing, disabled, pending }: State): string {
-  if (disabled) return standing === 'served' ? 'disabled' : `${standing}, disabled`
+export function stateText({ standing, disabled, disabledBy, pending }: State): string {
+  const out = outWord(disabledBy)
+  if (disabled) return standing === 'served' ? out : `${standing}, ${out}`
   return pending ? 'waits for approval' : standing
 }
 
@@ -63,9 +84,15 @@ export function keptText({ commit, since }: KeptVersion): string {
   return `the version of commit ${commit}, because commit ${since} broke the skill`
 }
 
+/** The word for a skill that is out of service by a decision. */
+export function outWord(by: DisabledBy | undefined): 'recalled' | 'disabled' {
+  return by?.recall === undefined ? 'disabled' : 'recalled'
+}
+
 interface State {
   readonly standing: Standing
   readonly disabled: boolean
+  readonly disabledBy?: DisabledBy | undefined
   readonly pending: boolean
 }
 

@@ -1,5 +1,5 @@
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
-import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
+import type { OutOfService } from '../../sync/decisions/out-of-service.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { disabledBy, type DisabledBy } from './status.ts'
@@ -26,19 +26,19 @@ const MOST_PLACES = 100
 /** The match that keeps a skill out of service: itself, or another skill that the operator disabled. */
 export function keptOut(
   snapshots: readonly Snapshot[],
-  disabled: DisabledSkills,
+  outOfService: OutOfService,
   { source, path }: { readonly source: SourceId; readonly path: string },
 ): DisabledBy | undefined {
   const snapshot = snapshots.find((one) => one.source === source)
-  const match = snapshot && disabledIn(snapshot, disabled).get(path)
+  const match = snapshot && disabledIn(snapshot, outOfService).get(path)
   return match && disabledBy(match)
 }
 
 /** The skills that are out of service in only one of the two states. */
 export function disablementIn(
   snapshots: readonly Snapshot[],
-  before: DisabledSkills,
-  after: DisabledSkills,
+  before: OutOfService,
+  after: OutOfService,
 ): Pick<Disablement, 'count' | 'places'> {
   const places = snapshots.flatMap((snapshot) => {
     const [was, is] = [disabledIn(snapshot, before), disabledIn(snapshot, after)]
@@ -48,6 +48,6 @@ export function disablementIn(
   return { count: places.length, places: places.slice(0, MOST_PLACES) }
 }
 
-function placeOf(place: string, { as, by }: DisabledBy): DisablementPlace {
-  return { place, as, by }
+function placeOf(place: string, by: DisabledBy): DisablementPlace {
+  return { place, ...by }
 }

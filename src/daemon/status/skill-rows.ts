@@ -162,7 +162,7 @@ function rowsOf(
 ): { readonly row: SkillRow; readonly skill: Skill }[] {
   const { source, skills } = snapshot
   const configured = configuredIn(config, source)
-  const disabled = disabledIn(snapshot, decisions.disabled)
+  const disabled = disabledIn(snapshot, decisions.outOfService)
   const pending = new Set(pendingPaths(configured.source, snapshot, decisions.approvals))
   const packs = config.packs.map((pack) => ({ id: pack.id, skills: packedIn(snapshot, pack) }))
   const pluginsOf = pluginsIn(snapshot.marketplace)

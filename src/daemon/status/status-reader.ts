@@ -63,14 +63,14 @@ export class StatusReader {
   status(leavesFindings: boolean): Status {
     const { config, registry, report, scheduler, activity, lock, served, store, readOnly } = this.#parts
     const { fetchedFrom, notices, startedAt, publications, channels, hub, followedLock, rings, scans } = this.#parts
-    const { known, disabled, loss, approvals } = store.decisions
+    const { known, outOfService, loss, approvals } = store.decisions
     return statusOf({
       leavesFindings,
       config,
       catalog: registry.catalog,
       recordOf: (source) => report.recordOf(source),
       decisions: known,
-      disabled,
+      outOfService,
       loss,
       lost: served.lost,
       approvals,

@@ -10,7 +10,8 @@ import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import type { Approvals } from '../../sync/decisions/approvals.ts'
 import { UNDECIDED, identityOf, type SourceDecision, type Decisions } from '../../sync/decisions/decisions.ts'
 import { disabledIn, type DisabledMatch, type DisabledMatches } from '../../sync/decisions/disabled-matches.ts'
-import type { DisabledSkills } from '../../sync/decisions/disabled-skills.ts'
+import type { OutOfService } from '../../sync/decisions/out-of-service.ts'
+import type { RecalledSkill } from '../../sync/decisions/recalled-skills.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import { askedText, isObjectId } from '../../sync/model/revision.ts'
 import type { Revision } from '../../sync/model/revision.ts'
@@ -241,6 +242,19 @@ export interface DisabledBy {
   /** The disabled skill: `source/path`. */
   readonly as: string
   readonly by: DisabledMatch['by']
+  /** Present if it is out of service because of a recall. */
+  readonly recall?: RecallReason
+}
+
+/** A recall, for people. */
+export interface RecallReason {
+  readonly id: string
+  /** Absent if the hub does not tell it here. */
+  readonly reason?: string
+  /** ISO 8601, UTC. */
+  readonly at: string
+  /** The name of the log of the hub that made it; absent if it was made here. */
+  readonly hub?: string
 }
 
 export interface ServedCommit {
@@ -296,7 +310,7 @@ export interface StatusInput {
   /** The record of the source at its present address. Of a record for another address only `followed` remains. */
   readonly recordOf: (source: Source) => SourceRecord
   readonly decisions: Decisions
-  readonly disabled: DisabledSkills
+  readonly outOfService: OutOfService
   /** The loss of `decisions.json` and its copy. */
   readonly loss: SyncError | undefined
   readonly approvals: Approvals
@@ -368,9 +382,10 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   const { source } = configured
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
   const { movedTo, revision, lastAttempt, lastSuccess, condition } = input.recordOf(source)
-  const decided = [...(input.disabled.get(source.id) ?? [])].filter(([, { scan }]) => scan === undefined)
+  const entries = input.outOfService.disabled.get(source.id) ?? []
+  const decided = [...entries].filter(([, { scan }]) => scan === undefined)
   const disabled = decided.map(([path]) => path)
-  const matches = snapshot === undefined ? new Map<string, DisabledMatch>() : disabledIn(snapshot, input.disabled)
+  const matches = snapshot === undefined ? new Map<string, DisabledMatch>() : disabledIn(snapshot, input.outOfService)
   const pending = pendingPaths(configured.source, snapshot, input.approvals)
   const mismatched = mismatchedPaths(snapshot, matches)
   const decision = input.decisions.get(source.id) ?? UNDECIDED
@@ -417,12 +432,17 @@ function seenUpstream(revision: Revision | undefined, at: string | undefined): S
 
 function placesIn(matches: DisabledMatches): DisabledPlaces {
   const first = [...matches].slice(0, MOST_DISABLED)
-  const rowOf = (path: string, { as, by }: DisabledBy): DisabledRow => ({ path, as, by })
+  const rowOf = (path: string, by: DisabledBy): DisabledRow => ({ path, ...by })
   return { matching: matches.size, matches: first.map(([path, match]) => rowOf(path, disabledBy(match))) }
 }
 
-export function disabledBy({ source, path, by }: DisabledMatch): DisabledBy {
-  return { as: `${source}/${path}`, by }
+export function disabledBy({ source, path, by, recall }: DisabledMatch): DisabledBy {
+  return { as: `${source}/${path}`, by, ...(recall !== undefined && { recall: recallReason(recall) }) }
+}
+
+/** The part of a recall that people see. */
+export function recallReason({ id, reason, at, by }: RecalledSkill): RecallReason {
+  return { id, ...(reason !== undefined && { reason }), at, ...(by !== undefined && { hub: by }) }
 }
 
 /** Skips disabled skills: a person took these out of service already. */

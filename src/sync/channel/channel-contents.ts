@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { inSlices } from '../../base/cooperative.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
+import type { PublishedRecall } from '../recall/recall.ts'
 import { putJson } from '../store/objects/json-object.ts'
 import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
 import { cut, SnapshotParts } from '../store/snapshot-parts.ts'
@@ -10,6 +11,7 @@ import type { ChannelHead, PublishedSource } from './channel-schema.ts'
 import { expectObject, objectsOf } from './channel-tree.ts'
 import { keepDigestList } from './digest-lists.ts'
 import { MOST_PACKED_BYTES, packObjects } from './packed-objects.ts'
+import { keepRecallList } from './recall-list.ts'
 
 /** The content of a channel at one moment. */
 export interface KeptChannel {
@@ -19,6 +21,14 @@ export interface KeptChannel {
   readonly named: ReadonlySet<Digest>
   /** Those of its objects that are lists of skills. */
   readonly lists: ReadonlySet<Digest>
+}
+
+/** The contents of a channel to be kept. */
+export interface PublishedContents {
+  readonly snapshots: readonly Snapshot[]
+  readonly disabled: ReadonlyMap<string, ReadonlySet<string>>
+  readonly earlier: readonly PublishedSource[]
+  readonly recalls: readonly PublishedRecall[]
 }
 
 /** Stores what a channel has as objects, beside the files that the store has already. */
@@ -38,12 +48,7 @@ export class ChannelContents {
    * by source. `earlier`: sources that stay at their revision for as long as their skills are the same. The files
    * themselves must be stored.
    */
-  async keep(
-    snapshots: readonly Snapshot[],
-    disabled: ReadonlyMap<string, ReadonlySet<string>>,
-    earlier: readonly PublishedSource[],
-    signal: AbortSignal,
-  ): Promise<KeptChannel> {
+  async keep({ snapshots, disabled, earlier, recalls }: PublishedContents, signal: AbortSignal): Promise<KeptChannel> {
     const sources: Digest[] = []
     const named = new Set<Digest>()
     const lists = new Set<Digest>()
@@ -61,9 +66,10 @@ export class ChannelContents {
       sources.push(await putJson(this.#objects, before ?? source))
     }
     const list = await keepDigestList(this.#objects, sources)
-    const stored: ChannelHead = { format: 1, sources: list.top }
+    const recalled = recalls.length === 0 ? undefined : await keepRecallList(this.#objects, recalls)
+    const stored: ChannelHead = { format: 1, sources: list.top, ...(recalled && { recalls: recalled }) }
     const head = await putJson(this.#objects, stored)
-    for (const digest of [...sources, ...list.objects, head]) named.add(digest)
+    for (const digest of [...sources, ...list.objects, ...(recalled ? [recalled] : []), head]) named.add(digest)
     return { head, named, lists }
   }
 

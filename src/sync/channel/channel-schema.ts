@@ -28,6 +28,8 @@ export interface ChannelHead {
   readonly format: 1
   /** The objects of its sources, `PublishedSource`, in the order of the hub. */
   readonly sources: DigestList
+  /** The object with the recalls of the hub, in force and ended; absent if it has had none. */
+  readonly recalls?: Digest
 }
 
 /** A source of the hub with its skills. */
@@ -39,7 +41,7 @@ export interface PublishedSource extends Omit<ChannelSkills, 'parts'> {
 const DIGEST = z.string().refine(isDigest)
 const DIGESTS = z.array(DIGEST).max(1_024)
 const LIST = z.union([z.object({ items: DIGESTS }), z.object({ lists: DIGESTS })])
-const HEAD = z.object({ format: z.literal(1), sources: LIST })
+const HEAD = z.object({ format: z.literal(1), sources: LIST, recalls: DIGEST.exactOptional() })
 
 const OBJECT_ID = z.custom<ObjectId>((value) => typeof value === 'string' && isObjectId(value))
 const SOURCE_ID = z.custom<SourceId>((value) => typeof value === 'string' && isSourceId(value))

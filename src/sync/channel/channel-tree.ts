@@ -7,7 +7,7 @@ import type { DigestList, PublishedSource } from './channel-schema.ts'
 /** An object of a channel. A file of a skill is any bytes; each other kind names further objects. */
 interface ChannelObject {
   readonly digest: Digest
-  readonly kind: 'head' | 'sources' | 'source' | 'parts' | 'skills' | 'file'
+  readonly kind: 'head' | 'recalls' | 'sources' | 'source' | 'parts' | 'skills' | 'file'
 }
 
 /**
@@ -24,7 +24,7 @@ export async function objectsOf(
   // Apart from the files: one that has the bytes of a list names nothing.
   const walked = new Set<Digest>()
   const visit = async ({ digest, kind }: ChannelObject): Promise<void> => {
-    if (kind === 'file') return void files.add(digest)
+    if (kind === 'file' || kind === 'recalls') return void files.add(digest)
     if (walked.has(digest)) return
     await inSlices(namedIn(kind, await expectObject(objects, digest)), visit, signal)
     walked.add(digest)
@@ -50,10 +50,16 @@ export async function publishedSourcesIn(
 }
 
 /** The objects that an object names. Throws `Damaged` if it is not of its kind. */
-function namedIn(kind: Exclude<ChannelObject['kind'], 'file'>, bytes: Uint8Array): readonly ChannelObject[] {
+function namedIn(
+  kind: Exclude<ChannelObject['kind'], 'file' | 'recalls'>,
+  bytes: Uint8Array,
+): readonly ChannelObject[] {
   switch (kind) {
-    case 'head':
-      return namedBy(expected(parseHead(bytes), kind).sources, 'source', 'sources')
+    case 'head': {
+      const { sources, recalls } = expected(parseHead(bytes), kind)
+      const listed = namedBy(sources, 'source', 'sources')
+      return recalls === undefined ? listed : [...listed, { digest: recalls, kind: 'recalls' }]
+    }
     case 'sources':
       return namedBy(expected(parseList(bytes), kind), 'source', 'sources')
     case 'source':

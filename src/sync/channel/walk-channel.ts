@@ -1,9 +1,11 @@
 import type { ChannelSkills, KnownListSize } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
+import type { PublishedRecall } from '../recall/recall.ts'
 import type { Digest } from '../store/objects/object-store.ts'
 import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
 import type { DigestList } from './channel-schema.ts'
+import { parseRecallList } from './recall-list.ts'
 
 /** Yields the bytes of the objects, each verified by its digest, in the same order. */
 export type ReadObjects = (digests: readonly Digest[]) => AsyncIterable<Uint8Array>
@@ -38,6 +40,18 @@ export async function sourcesIn(
   const objects = new Map(sources.map(({ source }, index) => [source, digests[index] ?? '']))
   if (objects.size !== digests.length) throw refusal('the list of its sources')
   return objects
+}
+
+/** The object with the recalls that the head names; `undefined` if it names none. */
+export async function recallsOf(head: Digest, read: ReadObjects): Promise<Digest | undefined> {
+  const [top] = await parsed([head], read, parseHead, 'its head')
+  return top?.recalls
+}
+
+/** The recalls in that object. Throws `content-refused` if it has another form. */
+export async function recallsAt(list: Digest, read: ReadObjects): Promise<readonly PublishedRecall[]> {
+  const [recalls = []] = await parsed([list], read, parseRecallList, 'the list of its recalls')
+  return recalls
 }
 
 async function sourcesOf(head: Digest, read: ReadObjects, limits: ChannelLimits): Promise<readonly Digest[]> {

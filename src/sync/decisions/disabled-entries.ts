@@ -6,12 +6,16 @@ import type { SourceId } from '../model/source-id.ts'
 import { disabledIn, findingDisabled, keyOf, type DisabledMatch, type DisabledMatches } from './disabled-matches.ts'
 import {
   MOST_PLACES,
+  NO_DISABLED_SKILLS,
   withEntry,
   type DisabledPlace,
   type DisabledSkill,
   type DisabledSkills,
   type ScanDisabling,
 } from './disabled-skills.ts'
+import type { OutOfService } from './out-of-service.ts'
+import { activeRecalls, NO_RECALLS } from './recalled-skills.ts'
+import type { RecalledSkill } from './recalled-skills.ts'
 
 /** Makes the entry of a skill that is being disabled, from the snapshots. The skill need not be in any of them. */
 export function disabledEntryOf(
@@ -43,7 +47,7 @@ export function enabledAt(
   const snapshot = snapshots.find((one) => one.source === source)
   let after = withoutDecision(before, source, path)
   for (;;) {
-    const match = snapshot && disabledIn(snapshot, after).get(path)
+    const match = snapshot && disabledIn(snapshot, { disabled: after, recalls: NO_RECALLS }).get(path)
     if (match === undefined || match.by === 'holds') return after
     after = withoutDecision(after, match.source, match.path)
   }
@@ -81,7 +85,7 @@ export interface Returned extends DisabledMatch {
 
 /** The entries with all current places of their skills in the snapshots. The same value if there is no new place. */
 export interface FollowedEntries {
-  readonly disabled: DisabledSkills
+  readonly out: OutOfService
   readonly returned: readonly Returned[]
   /** The match of an entry that already has the maximum of places. */
   readonly full: DisabledMatch | undefined
@@ -91,22 +95,32 @@ export interface FollowedEntries {
  * Adds the current place of each matching skill to its entry. Otherwise the author could bring the skill back in two
  * steps.
  */
-export function followEntries(before: DisabledSkills, snapshots: readonly Snapshot[]): FollowedEntries {
+export function followEntries(before: OutOfService, snapshots: readonly Snapshot[]): FollowedEntries {
   return atOnce(following(before, snapshots))
 }
 
 /** `followEntries` in steps, for a caller that must let other work run. */
-export function* following(before: DisabledSkills, snapshots: readonly Snapshot[]): Steps<FollowedEntries> {
-  let now: FollowedEntries = { disabled: before, returned: [], full: undefined }
+export function* following(before: OutOfService, snapshots: readonly Snapshot[]): Steps<FollowedEntries> {
+  let now: FollowedEntries = { out: before, returned: [], full: undefined }
   // A place that one round adds can match in the next round.
-  for (let round: DisabledSkills | undefined; round !== now.disabled;) {
-    round = now.disabled
-    for (const snapshot of snapshots) {
-      const matches = yield* findingDisabled(snapshot, round)
-      for (const skill of snapshot.skills) now = withMet(now, skill, { snapshot, matches })
-    }
+  for (let round: OutOfService | undefined; round !== now.out;) {
+    round = now.out
+    // A skill can be disabled and recalled, and must stay known as both: either can end.
+    for (const half of halvesOf(round))
+      for (const snapshot of snapshots) {
+        const matches = yield* findingDisabled(snapshot, half)
+        for (const skill of snapshot.skills) now = withMet(now, skill, { snapshot, matches })
+      }
   }
   return now
+}
+
+function halvesOf(out: OutOfService): readonly OutOfService[] {
+  if (activeRecalls(out.recalls).length === 0 || out.disabled.size === 0) return [out]
+  return [
+    { ...out, disabled: NO_DISABLED_SKILLS },
+    { ...out, recalls: NO_RECALLS },
+  ]
 }
 
 interface Around {
@@ -116,9 +130,9 @@ interface Around {
 
 function withMet(now: FollowedEntries, skill: Skill, { snapshot, matches }: Around): FollowedEntries {
   const match = matches.get(skill.path)
-  const entry = match && now.disabled.get(match.source)?.get(match.path)
+  const entry = match && entryOf(match, now.out)
   if (match === undefined || entry === undefined || match.by === 'holds' || match.by === 'scan') return now
-  const place = placeIn(snapshot, skill, match.source)
+  const place = placeIn(snapshot, skill, ownSourceOf(match, snapshot))
   const after = withPlace(entry, place, snapshot, matches)
   if (after === entry) return now
   if (after.places.length > MOST_PLACES) return { ...now, full: now.full ?? match }
@@ -126,9 +140,38 @@ function withMet(now: FollowedEntries, skill: Skill, { snapshot, matches }: Arou
   const met = { ...match, at: { source: snapshot.source, path: skill.path } }
   return {
     ...now,
-    disabled: withEntry(now.disabled, match.source, match.path, after),
+    out: withMatched(now.out, match, after),
     returned: isElsewhere ? [...now.returned, met] : now.returned,
   }
+}
+
+function entryOf({ source, path, recall }: DisabledMatch, out: OutOfService): FollowedEntry | undefined {
+  return recall === undefined ? out.disabled.get(source)?.get(path) : out.recalls.get(recall.id)
+}
+
+function withMatched(out: OutOfService, { source, path, recall }: DisabledMatch, after: FollowedEntry): OutOfService {
+  if (recall === undefined) return { ...out, disabled: withEntry(out.disabled, source, path, after) }
+  const before = out.recalls.get(recall.id) ?? recall
+  return { ...out, recalls: new Map(out.recalls).set(recall.id, { ...before, ...after }) }
+}
+
+/**
+ * The source in which the name of a skill identifies it. In that of another hub, the hub names it: no name of a recall
+ * counts in sources that the hub does not have.
+ */
+function ownSourceOf({ source, recall }: DisabledMatch, snapshot: Snapshot): SourceId | undefined {
+  if (recall === undefined) return source
+  return recall.isOwn ? (recall.places[0]?.source ?? snapshot.source) : undefined
+}
+
+/** The part of an entry that follows its skill. */
+type FollowedEntry = Pick<DisabledSkill, 'places' | 'beside'>
+
+/** Adds the places of a recalled skill in the snapshots. */
+export function recallIn(recall: RecalledSkill, snapshots: readonly Snapshot[]): RecalledSkill {
+  const recalls = new Map([[recall.id, recall]])
+  const { out } = followEntries({ disabled: NO_DISABLED_SKILLS, recalls }, snapshots)
+  return out.recalls.get(recall.id) ?? recall
 }
 
 function placeOf(source: SourceId, { path, servedPath, name, contract, files, ...skill }: Skill): DisabledPlace {
@@ -150,7 +193,7 @@ function placeOf(source: SourceId, { path, servedPath, name, contract, files, ..
  * Drops the name and the id in a source other than the entry's own: they do not identify the skill there, since its
  * neighbors have their own.
  */
-function placeIn({ source }: Snapshot, skill: Skill, own: SourceId): DisabledPlace {
+function placeIn({ source }: Snapshot, skill: Skill, own: SourceId | undefined): DisabledPlace {
   const { name: _name, id: _id, ...rest } = placeOf(source, skill)
   return source === own ? placeOf(source, skill) : rest
 }
@@ -173,12 +216,12 @@ function isRevised(a: DisabledPlace, b: DisabledPlace): boolean {
 /**
  * `matched`: the paths of the snapshot that stand for a disabled skill. Other skills of the same name are not meant.
  */
-function withPlace(
-  entry: DisabledSkill,
+function withPlace<Entry extends FollowedEntry>(
+  entry: Entry,
   place: DisabledPlace,
   { source, skills }: Snapshot,
   matched: Pick<ReadonlySet<string>, 'has'>,
-): DisabledSkill {
+): Entry {
   const { places, beside } = entry
   const { name, ...unnamed } = place
   const isNew = name !== undefined && !places.some((one) => one.source === source && one.name === name)

@@ -3,19 +3,24 @@ import { baseName, foldedPath, foldersAbove, isBelow, relativeTo } from '../../b
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
-import type { DisabledSkill, DisabledSkills } from './disabled-skills.ts'
+import type { DisabledSkill } from './disabled-skills.ts'
+import type { OutOfService } from './out-of-service.ts'
+import { activeRecalls } from './recalled-skills.ts'
+import type { RecalledSkill } from './recalled-skills.ts'
 
 /** The reason why a skill is out of service: the entry that it matches, and the property that matches. */
 export interface DisabledMatch {
   readonly source: SourceId
-  /** The true folder that the skill of the entry had when it was disabled. */
+  /** The true folder that the skill of the entry had first. If the entry has no place, the folder that matches. */
   readonly path: string
   readonly by: MatchedBy
+  /** The entry, if it is a recall. */
+  readonly recall?: RecalledSkill
 }
 
 /**
- * `content`: the skill has the SKILL.md of the entry. `holds`: its files include files of a disabled skill. `scan`: a scan
- * took its present content out of service.
+ * `content`: the skill has the SKILL.md or the digest of the entry. `holds`: its files include files of a disabled skill.
+ * `scan`: a scan took its present content out of service.
  */
 export type MatchedBy = 'path' | 'uri' | 'name' | 'content' | 'holds' | 'scan'
 
@@ -24,47 +29,53 @@ export type DisabledMatches = ReadonlyMap<string, DisabledMatch>
 
 /**
  * Finds the skills of a snapshot that are out of service because the operator disabled them, here or at an earlier
- * place.
+ * place, or because they are recalled. A recall explains a match first.
  */
-export function disabledIn(snapshot: Snapshot, disabled: DisabledSkills): DisabledMatches {
-  return atOnce(findingDisabled(snapshot, disabled))
+export function disabledIn(snapshot: Snapshot, out: OutOfService): DisabledMatches {
+  return atOnce(findingDisabled(snapshot, out))
 }
 
 /** `disabledIn` in steps, for a caller that must let other work run. Cached by snapshot and entries. */
-export function* findingDisabled(snapshot: Snapshot, disabled: DisabledSkills): Steps<DisabledMatches> {
-  if (disabled.size === 0) return NO_MATCHES
+export function* findingDisabled(snapshot: Snapshot, out: OutOfService): Steps<DisabledMatches> {
+  if (isNothing(out)) return NO_MATCHES
   const known = KNOWN.get(snapshot)
-  if (known?.disabled === disabled) return known.matches
-  const traits = traitsOf(disabled)
+  if (known?.out === out) return known.matches
+  const { recalled, disabled } = traitsOf(out)
   const matches = new Map<string, DisabledMatch>()
   for (const skill of snapshot.skills) {
-    const match = traits.matchOf(snapshot.source, skill)
+    const match = recalled.matchOf(snapshot.source, skill) ?? disabled.matchOf(snapshot.source, skill)
     if (match !== undefined) matches.set(skill.path, match)
     yield
   }
   for (const [path, match] of holdersIn(snapshot, matches)) matches.set(path, match)
-  KNOWN.set(snapshot, { disabled, matches })
+  KNOWN.set(snapshot, { out, matches })
   return matches
 }
 
+function isNothing({ disabled, recalls }: OutOfService): boolean {
+  return disabled.size === 0 && recalls.size === 0
+}
+
 const NO_MATCHES: DisabledMatches = new Map()
-const KNOWN = new WeakMap<Snapshot, { readonly disabled: DisabledSkills; readonly matches: DisabledMatches }>()
+const KNOWN = new WeakMap<Snapshot, { readonly out: OutOfService; readonly matches: DisabledMatches }>()
 
 /** The snapshot without the documents that are the SKILL.md of a disabled skill. The same object if there are none. */
-export function withoutDisabledDocs(snapshot: Snapshot, disabled: DisabledSkills): Snapshot {
+export function withoutDisabledDocs(snapshot: Snapshot, out: OutOfService): Snapshot {
   const { docs, source } = snapshot
-  if (docs === undefined || disabled.size === 0) return snapshot
-  const traits = traitsOf(disabled)
-  const files = docs.files.filter(({ sha256 }) => traits.byDocument(source, sha256) === undefined)
+  if (docs === undefined || isNothing(out)) return snapshot
+  const { recalled, disabled } = traitsOf(out)
+  const isOut = (sha256: string): boolean =>
+    (recalled.byDocument(source, sha256) ?? disabled.byDocument(source, sha256)) !== undefined
+  const files = docs.files.filter(({ sha256 }) => !isOut(sha256))
   if (files.length === docs.files.length) return snapshot
   const known = WITHOUT.get(snapshot)
-  if (known?.disabled === disabled) return known.without
+  if (known?.out === out) return known.without
   const without = { ...snapshot, docs: { ...docs, files } }
-  WITHOUT.set(snapshot, { disabled, without })
+  WITHOUT.set(snapshot, { out, without })
   return without
 }
 
-const WITHOUT = new WeakMap<Snapshot, { readonly disabled: DisabledSkills; readonly without: Snapshot }>()
+const WITHOUT = new WeakMap<Snapshot, { readonly out: OutOfService; readonly without: Snapshot }>()
 
 /** Finds the skills that cannot be delivered without files of a matching skill. */
 function holdersIn({ skills }: Snapshot, matches: DisabledMatches): ReadonlyMap<string, DisabledMatch> {
@@ -82,9 +93,10 @@ function holdersIn({ skills }: Snapshot, matches: DisabledMatches): ReadonlyMap<
 }
 
 interface Named {
-  readonly source: SourceId
-  readonly path: string
-  readonly entry: DisabledSkill
+  /** The first place of the entry; `undefined` for a recall that has none. */
+  readonly at: Pick<DisabledMatch, 'source' | 'path'> | undefined
+  readonly entry: Pick<DisabledSkill, 'places' | 'beside' | 'sourceOnly' | 'scan'>
+  readonly recall?: RecalledSkill
 }
 
 /** Indexes the entries by everything that identifies a skill, so that each check is one lookup. */
@@ -96,9 +108,11 @@ class Traits {
   readonly #names = new Map<string, Named[]>()
   readonly #scanned = new Map<string, Named>()
   readonly #documents = new Map<string, (Named & { readonly of: SourceId | undefined })[]>()
+  /** By digests of whole skills. */
+  readonly #contents = new Map<string, Named>()
 
-  constructor(disabled: DisabledSkills) {
-    for (const [source, entries] of disabled) for (const [path, entry] of entries) this.#add({ source, path, entry })
+  constructor(entries: Iterable<Named>) {
+    for (const named of entries) this.#add(named)
   }
 
   /** Tries the properties in the order in which they explain the match best. */
@@ -107,10 +121,11 @@ class Traits {
     const holding = this.#documents.size === 0 ? [] : files.filter(({ sha256 }) => this.byDocument(source, sha256))
     const document = holding.find((file) => file.path === 'SKILL.md')
     const found = (named: Named | undefined, by: MatchedBy): DisabledMatch | undefined =>
-      named && { source: named.source, path: named.path, by }
+      named && { ...(named.at ?? { source, path }), by, ...(named.recall && { recall: named.recall }) }
     return (
       found(this.#own.get(keyOf(source, path)), 'path') ??
       found(document && this.byDocument(source, document.sha256), 'content') ??
+      found(digest === undefined ? undefined : this.#contents.get(digest), 'content') ??
       found(servedPath === undefined ? undefined : this.#uris.get(keyOf(source, servedPath)), 'uri') ??
       found(contract && this.#ids.get(keyOf(source, contract.id)), 'uri') ??
       found(this.#byName(source, skill), 'name') ??
@@ -126,19 +141,23 @@ class Traits {
   }
 
   #add(named: Named): void {
-    const { source, path, entry } = named
-    if (entry.scan !== undefined) {
-      if (entry.scan.accepted !== true) put(this.#scanned, keyOf(source, entry.scan.digest), named)
+    const { at, entry, recall } = named
+    if (at !== undefined && entry.scan !== undefined) {
+      if (entry.scan.accepted !== true) put(this.#scanned, keyOf(at.source, entry.scan.digest), named)
       return
     }
-    put(this.#own, keyOf(source, path), named)
+    if (at !== undefined && recall === undefined) put(this.#own, keyOf(at.source, at.path), named)
+    for (const digest of recall?.contents ?? []) {
+      put(this.#contents, digest, named)
+      append(this.#documents, digest, { ...named, of: undefined })
+    }
     for (const [index, place] of entry.places.entries()) {
       put(this.#paths, keyOf(place.source, place.path), named)
       if (place.servedPath !== undefined) put(this.#uris, keyOf(place.source, place.servedPath), named)
       if (place.id !== undefined) put(this.#ids, keyOf(place.source, place.id), named)
       if (place.name !== undefined) append(this.#names, keyOf(place.source, place.name), named)
       // The author chooses later content, and could take skills of other sources out of service by it.
-      const isEverywhere = index === 0 && entry.sourceOnly !== true
+      const isEverywhere = index === 0 && recall === undefined && entry.sourceOnly !== true
       if (place.document !== undefined)
         append(this.#documents, place.document, { ...named, of: isEverywhere ? undefined : place.source })
     }
@@ -155,13 +174,30 @@ class Traits {
   }
 }
 
-function traitsOf(disabled: DisabledSkills): Traits {
-  const known = TRAITS.get(disabled) ?? new Traits(disabled)
-  TRAITS.set(disabled, known)
+interface TraitsOut {
+  readonly recalled: Traits
+  readonly disabled: Traits
+}
+
+function traitsOf(out: OutOfService): TraitsOut {
+  const known = TRAITS.get(out) ?? {
+    recalled: new Traits(activeRecalls(out.recalls).map(namedRecall)),
+    disabled: new Traits(namedIn(out)),
+  }
+  TRAITS.set(out, known)
   return known
 }
 
-const TRAITS = new WeakMap<DisabledSkills, Traits>()
+const TRAITS = new WeakMap<OutOfService, TraitsOut>()
+
+function* namedIn({ disabled }: OutOfService): Generator<Named> {
+  for (const [source, entries] of disabled) for (const [path, entry] of entries) yield { at: { source, path }, entry }
+}
+
+function namedRecall(recall: RecalledSkill): Named {
+  const [first] = recall.places
+  return { at: first && { source: first.source, path: first.path }, entry: recall, recall }
+}
 
 /** A key for a text of a source, independent of case and Unicode form. */
 export function keyOf(source: SourceId, text: string): string {

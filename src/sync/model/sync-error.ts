@@ -21,6 +21,7 @@ export type SyncErrorCode =
   | 'rejected'
   | 'revision-unverified'
   | 'lock-mismatch'
+  | 'skill-recalled'
   | 'not-stored'
   | 'content-refused'
   | 'push-refused'
@@ -194,6 +195,7 @@ const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
   'budget-exceeded': false,
   'revision-unverified': false,
   'lock-mismatch': false,
+  'skill-recalled': false,
   'not-stored': false,
   'content-refused': false,
   'push-refused': false,
@@ -247,6 +249,8 @@ const MENDS: Readonly<Record<SyncErrorCode, string>> = {
   'revision-unverified': 'Check who signed the commit or the tag, and the files that `signed` names',
   'lock-mismatch':
     'skillsyncd verify lists each difference; skillsyncd lock adds what is missing, update moves what is there',
+  'skill-recalled':
+    'Remove it from the lock: skillsyncd update SOURCE, once its source lacks it or `exclude` leaves it out; skillsyncd recall has the reason',
   'not-stored':
     'Run skillsyncd sync once with neither --offline nor --frozen, or copy the state folder of a machine that has it',
   'content-refused': 'The repository contains something that is never served; the message names it',

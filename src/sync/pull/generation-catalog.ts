@@ -6,7 +6,8 @@ import { withLifecycles } from '../catalog/operator-lifecycle.ts'
 import type { LifecycleRules } from '../catalog/operator-lifecycle.ts'
 import { pendingIn } from '../decisions/approvals.ts'
 import { findingDisabled, withoutDisabledDocs } from '../decisions/disabled-matches.ts'
-import type { Disabled, DisabledSkills } from '../decisions/disabled-skills.ts'
+import type { Disabled } from '../decisions/disabled-skills.ts'
+import type { OutOfService } from '../decisions/out-of-service.ts'
 import type { Generation } from '../model/generation.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
@@ -65,7 +66,7 @@ async function contentIn(
 export interface PastStore {
   readonly generations: Pick<GenerationStore, 'read'>
   readonly snapshots: Pick<SnapshotStore, 'readWhole'>
-  readonly decisions: Pick<DecisionStore, 'disabled'>
+  readonly decisions: Pick<DecisionStore, 'outOfService'>
 }
 
 /** An earlier generation, as it was served. */
@@ -97,19 +98,19 @@ export async function pastCatalog(
     if (snapshot === undefined) return undefined
     snapshots.push(withLifecycles(snapshot, lifecycles))
   }
-  return stepByStep(pastOf({ ...generation, sources: held }, snapshots, store.decisions.disabled, told))
+  return stepByStep(pastOf({ ...generation, sources: held }, snapshots, store.decisions.outOfService, told))
 }
 
 function* pastOf(
   generation: Generation,
   snapshots: readonly Snapshot[],
-  disabled: DisabledSkills,
+  out: OutOfService,
   told: ReadonlyMap<string, ReadonlySet<string>>,
 ): Steps<Catalog> {
   const hidden = new Map<SourceId, ReadonlySet<string>>()
   for (const snapshot of snapshots) {
     const { source } = snapshot
-    hidden.set(source, told.get(source) ?? new Set((yield* findingDisabled(snapshot, disabled)).keys()))
+    hidden.set(source, told.get(source) ?? new Set((yield* findingDisabled(snapshot, out)).keys()))
   }
   return yield* buildingCatalog(generation, snapshots, hidden)
 }
@@ -121,7 +122,7 @@ export type CatalogAdmission = Pick<Admission, 'reviewed' | 'lifecycles'>
 export interface CatalogInputs {
   readonly generation: Generation | undefined
   readonly held: readonly Current[]
-  readonly decided: Pick<DecisionStore, 'disabled' | 'approvals'>
+  readonly decided: Pick<DecisionStore, 'outOfService' | 'approvals'>
   readonly admission: CatalogAdmission
   /** The last catalog, whose unchanged parts are used again. */
   readonly before: Catalog
@@ -132,7 +133,7 @@ export function* catalogOf({ generation, held, decided, admission, before }: Cat
   if (generation === undefined) return EMPTY_CATALOG
   const { reviewed, lifecycles } = admission
   const snapshots = held.map(({ snapshot }) =>
-    withoutDisabledDocs(withLifecycles(snapshot, lifecycles), decided.disabled),
+    withoutDisabledDocs(withLifecycles(snapshot, lifecycles), decided.outOfService),
   )
   return yield* catalogAfter(before, generation, snapshots, yield* hidingIn(snapshots, decided, reviewed))
 }
@@ -140,13 +141,13 @@ export function* catalogOf({ generation, held, decided, admission, before }: Cat
 /** The skills that exist but are not served: disabled, or waiting for approval. */
 function* hidingIn(
   snapshots: readonly Snapshot[],
-  { disabled, approvals }: Pick<DecisionStore, 'disabled' | 'approvals'>,
+  { outOfService: out, approvals }: Pick<DecisionStore, 'outOfService' | 'approvals'>,
   reviewed: ReadonlySet<SourceId>,
 ): Steps<Disabled> {
   const hidden = new Map<SourceId, ReadonlySet<string>>()
   for (const snapshot of snapshots) {
     const { source } = snapshot
-    const matches = yield* findingDisabled(snapshot, disabled)
+    const matches = yield* findingDisabled(snapshot, out)
     const pending = reviewed.has(source) ? pendingIn(snapshot, approvals).map(({ path }) => path) : []
     const paths = [...matches.keys(), ...pending]
     if (paths.length > 0) hidden.set(source, new Set(paths.toSorted()))

@@ -3,7 +3,7 @@ import { SerialQueue } from '../../base/serial-queue.ts'
 import { EMPTY_CATALOG } from '../catalog/catalog.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Approvals } from '../decisions/approvals.ts'
-import type { DisabledSkills } from '../decisions/disabled-skills.ts'
+import type { OutOfService } from '../decisions/out-of-service.ts'
 import type { GenerationCause, Generation } from '../model/generation.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
@@ -105,16 +105,16 @@ export class Publisher {
   }
 
   get #catalogs(): Catalogs {
-    const { disabled, approvals, areUnknown } = this.#store.decisions
+    const { outOfService, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return { catalog: EMPTY_CATALOG, ofRings: this.#ofRings(() => EMPTY_CATALOG) }
-    if (this.#built?.disabled === disabled && this.#built.approvals === approvals) return this.#built.catalogs
-    return this.#keep(atOnce(this.#catalogSteps()), { disabled, approvals })
+    if (this.#built?.outOfService === outOfService && this.#built.approvals === approvals) return this.#built.catalogs
+    return this.#keep(atOnce(this.#catalogSteps()), { outOfService, approvals })
   }
 
   /** `catalog`, made in slices if it is not built yet. After a decision meanwhile, it is made at once. */
   async readied(): Promise<Catalog> {
-    const { disabled, approvals } = this.#store.decisions
-    if (this.#built?.disabled !== disabled || this.#built.approvals !== approvals) await this.#build()
+    const { outOfService, approvals } = this.#store.decisions
+    if (this.#built?.outOfService !== outOfService || this.#built.approvals !== approvals) await this.#build()
     return this.catalog
   }
 
@@ -123,12 +123,12 @@ export class Publisher {
    * requires a new build.
    */
   async #build(): Promise<void> {
-    const { disabled, approvals, areUnknown } = this.#store.decisions
+    const { outOfService, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return
     const generation = this.#generation
     const catalogs = await stepByStep(this.#catalogSteps())
     // A generation that was published meanwhile is built by its publisher.
-    if (generation === this.#generation) this.#keep(catalogs, { disabled, approvals })
+    if (generation === this.#generation) this.#keep(catalogs, { outOfService, approvals })
   }
 
   *#catalogSteps(): Steps<Catalogs> {
@@ -373,7 +373,7 @@ interface Catalogs {
 }
 
 interface Decided {
-  readonly disabled: DisabledSkills
+  readonly outOfService: OutOfService
   readonly approvals: Approvals
 }
 

@@ -1,6 +1,7 @@
 import { isWanted } from '../decisions/decisions.ts'
 import { followEntries } from '../decisions/disabled-entries.ts'
-import { MOST_PLACES, type DisabledSkills } from '../decisions/disabled-skills.ts'
+import { MOST_PLACES } from '../decisions/disabled-skills.ts'
+import type { OutOfService } from '../decisions/out-of-service.ts'
 import { holdReasonOf } from '../model/outcome.ts'
 import type { Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
@@ -25,7 +26,7 @@ export async function judgeSnapshot(pull: OpenPull & SurveyedPull): Promise<Wait
   if (isWanted(orders.decision, revision)) return undefined
   const hold =
     massDeletion(source, followedBefore(pull), snapshot) ??
-    disabledReturns(io.store.decisions.disabled, snapshot) ??
+    disabledReturns(io.store.decisions.outOfService, snapshot) ??
     io.budget?.(snapshot) ??
     (rewritten === false ? undefined : await wentBack(pull))
   return hold && { kind: 'held', revision, reason: holdReasonOf(hold) }
@@ -115,8 +116,8 @@ function olderCommit(
  * Holds a commit that has a disabled skill at more places than its entry can remember: its author could bring it back
  * from a place that is not remembered.
  */
-function disabledReturns(disabled: DisabledSkills, next: Snapshot): SyncError | undefined {
-  const { full } = followEntries(disabled, [next])
+function disabledReturns(out: OutOfService, next: Snapshot): SyncError | undefined {
+  const { full } = followEntries(out, [next])
   if (full === undefined) return undefined
   const message = `Cannot follow: ${revisionText(next.revision)} of "${next.source}" has the disabled skill "${full.source}/${full.path}" at more than ${MOST_PLACES} places`
   return new SyncError('disabled-returns', message)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { canonicalJson } from '../../base/canonical-json.ts'
 import { NONE_APPROVED } from '../decisions/approvals.ts'
 import { NO_DISABLED_SKILLS } from '../decisions/disabled-skills.ts'
+import { NO_RECALLS } from '../decisions/recalled-skills.ts'
 import { NONE_NAMED } from '../model/named-uris.ts'
 import { SyncError, unlessSyncError } from '../model/sync-error.ts'
 import { parseDecisions, textForm } from './decisions-text.ts'
@@ -55,7 +56,7 @@ export class DecisionFiles {
       return { written: copy.written, damage: new SyncError('store-failed', message, file) }
     }
     const rest =
-      'holds, pauses, approvals, disabled and named skills are in them, so check them before you remove them: skillsyncd doctor explains how'
+      'holds, pauses, approvals, disabled, recalled and named skills are in them, so check them before you remove them: skillsyncd doctor explains how'
     throw new SyncError('store-failed', `${attempt}, nor its copy "${this.copy}": ${copy.why}; ${rest}`, file)
   }
 
@@ -124,6 +125,8 @@ export const NO_DECISIONS: StoredDecisions = {
   disabled: NO_DISABLED_SKILLS,
   approvals: NONE_APPROVED,
   namings: NONE_NAMED,
+  recalls: NO_RECALLS,
+  obeyed: new Map(),
 }
 
 /** The form in which the processes of a hub share the decisions. */

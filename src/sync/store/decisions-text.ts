@@ -1,6 +1,6 @@
 import { isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
-import { parseJson } from '../../base/json-value.ts'
+import { isTexts, parseJson } from '../../base/json-value.ts'
 import type { Approval, Approvals } from '../decisions/approvals.ts'
 import type { SourceDecision, Decisions } from '../decisions/decisions.ts'
 import {
@@ -9,9 +9,12 @@ import {
   type DisabledSkill,
   type DisabledSkills,
 } from '../decisions/disabled-skills.ts'
+import { NO_RECALLS } from '../decisions/recalled-skills.ts'
+import type { RecalledSkill, RecalledSkills } from '../decisions/recalled-skills.ts'
 import type { Naming, Namings } from '../model/named-uris.ts'
 import { isObjectId } from '../model/revision.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
+import { recallIdOf } from '../recall/recall.ts'
 import { isDigest } from './skills/stored-path.ts'
 
 /** All decisions in the file. */
@@ -20,10 +23,13 @@ export interface StoredDecisions {
   readonly disabled: DisabledSkills
   readonly approvals: Approvals
   readonly namings: Namings
+  readonly recalls: RecalledSkills
+  /** The list of recalls that was obeyed last of each log that is followed, by `obeyedKey`. */
+  readonly obeyed: ReadonlyMap<string, string>
 }
 
 /** Returns the JSON form of the decisions, as written to the file. */
-export function textForm({ sources, disabled, approvals, namings }: StoredDecisions): object {
+export function textForm({ sources, disabled, approvals, namings, recalls, obeyed }: StoredDecisions): object {
   const paths = [...disabled].map(([source, entries]) => [source, [...entries.keys()]] as const)
   return {
     sources: Object.fromEntries(sources),
@@ -31,6 +37,8 @@ export function textForm({ sources, disabled, approvals, namings }: StoredDecisi
     ...(disabled.size > 0 && { disabled: Object.fromEntries(paths), disabledAs: nest(disabled) }),
     ...(approvals.size > 0 && { approvals: nest(approvals) }),
     ...(namings.size > 0 && { uris: nest(namings) }),
+    ...(recalls.size > 0 && { recalls: Object.fromEntries(recalls) }),
+    ...(obeyed.size > 0 && { obeyed: Object.fromEntries(obeyed) }),
   }
 }
 
@@ -45,13 +53,51 @@ export function parseDecisions(text: string): StoredDecisions | undefined {
   const disabled = isObject(value) ? parseDisabled(value['disabled'] ?? {}, value['disabledAs'] ?? {}) : undefined
   const approvals = isObject(value) ? parseNested(value['approvals'] ?? {}, isApproval) : undefined
   const namings = isObject(value) ? parseNested(value['uris'] ?? {}, isNaming) : undefined
+  const recalls = isObject(value) ? parseRecalls(value['recalls'] ?? {}) : undefined
+  const obeyed = isObject(value) ? parseMap(value['obeyed'] ?? {}, isDigestText) : undefined
   if (!isObject(sources) || disabled === undefined || approvals === undefined || namings === undefined) return undefined
+  if (recalls === undefined || obeyed === undefined) return undefined
   const decisions = new Map<SourceId, SourceDecision>()
   for (const [id, decision] of Object.entries(sources)) {
     if (!isSourceId(id) || !isDecision(decision)) return undefined
     decisions.set(id, decision)
   }
-  return { sources: decisions, disabled, approvals, namings }
+  return { sources: decisions, disabled, approvals, namings, recalls, obeyed }
+}
+
+/** An unchanged value without recalls is the same one, so that what was derived from it counts. */
+function parseRecalls(value: unknown): RecalledSkills | undefined {
+  const recalls = parseMap(value, isRecalledSkill)
+  if (recalls === undefined || [...recalls].some(([id, recall]) => id !== recall.id)) return undefined
+  return recalls.size === 0 ? NO_RECALLS : recalls
+}
+
+function isRecalledSkill(value: unknown): value is RecalledSkill {
+  if (!isObject(value)) return false
+  const { id, at, contents, reason, by, isOwn, via, places, beside, revoked } = value
+  if (!isTime(at) || !isTexts(contents) || !contents.every(isDigest) || contents.length === 0) return false
+  if (id !== recallIdOf({ at, contents })) return false
+  const areTexts = [reason, by].every((text) => text === undefined || typeof text === 'string')
+  if (!areTexts || typeof isOwn !== 'boolean' || !isTexts(via) || !isTexts(beside)) return false
+  const isFew = Array.isArray(places) && places.length <= MOST_PLACES
+  return isFew && places.every(isPlace) && (revoked === undefined || isTime(revoked))
+}
+
+function isDigestText(value: unknown): value is string {
+  return typeof value === 'string' && isDigest(value)
+}
+
+function parseMap<Item>(
+  value: unknown,
+  isItem: (item: unknown) => item is Item,
+): ReadonlyMap<string, Item> | undefined {
+  if (!isObject(value)) return undefined
+  const parsed = new Map<string, Item>()
+  for (const [key, item] of Object.entries(value)) {
+    if (!isItem(item)) return undefined
+    parsed.set(key, item)
+  }
+  return parsed
 }
 
 /** The details of a disabled skill are absent if an older version wrote the file. */

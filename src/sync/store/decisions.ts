@@ -11,13 +11,19 @@ import {
   type FollowedEntries,
 } from '../decisions/disabled-entries.ts'
 import { isByPath, withEntry, type DisabledSkills, type ScanDisabling } from '../decisions/disabled-skills.ts'
+import { NOTHING_OUT } from '../decisions/out-of-service.ts'
+import type { OutOfService } from '../decisions/out-of-service.ts'
+import { withList, withRecall, withRevoked } from '../decisions/recalled-skills.ts'
+import type { FollowedSource, RecalledSkill, RecalledSkills } from '../decisions/recalled-skills.ts'
 import { withNaming } from '../model/named-uris.ts'
 import type { Naming, Namings } from '../model/named-uris.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { SyncError } from '../model/sync-error.ts'
+import type { PublishedRecall } from '../recall/recall.ts'
 import type { StoredDecisions } from './decisions-text.ts'
 import type { StateFolder } from './files/state-folder.ts'
+import type { LogFollower } from './followed-logs.ts'
 import { HeldDecisions } from './held-decisions.ts'
 import type { ChangedValue, SharedText } from './shared-text.ts'
 
@@ -34,6 +40,7 @@ export interface Disabling {
  */
 export class DecisionStore {
   readonly #held: HeldDecisions
+  #out = NOTHING_OUT
 
   constructor(state: StateFolder) {
     this.#held = new HeldDecisions(state)
@@ -81,9 +88,21 @@ export class DecisionStore {
     return this.#held.value.sources
   }
 
-  /** The disabled skills, as this process last read or wrote them. A change produces a new value. */
+  /** The skills that the operator disabled, as this process last read or wrote them. A change produces a new value. */
   get disabled(): DisabledSkills {
     return this.#held.value.disabled
+  }
+
+  /** The recalls, in force or not, as this process last read or wrote them. A change produces a new value. */
+  get recalls(): RecalledSkills {
+    return this.#held.value.recalls
+  }
+
+  /** The decisions that keep skills out of service. The same object until one of them changes. */
+  get outOfService(): OutOfService {
+    const { disabled, recalls } = this.#held.value
+    if (this.#out.disabled !== disabled || this.#out.recalls !== recalls) this.#out = { disabled, recalls }
+    return this.#out
   }
 
   /** The approved skills of other MCP servers, as this process last read or wrote them. */
@@ -183,14 +202,58 @@ export class DecisionStore {
    * new places.
    */
   async follow(snapshots: readonly Snapshot[]): Promise<FollowedEntries['returned']> {
-    if (this.disabled.size === 0 || snapshots.length === 0) return []
+    if ((this.disabled.size === 0 && this.recalls.size === 0) || snapshots.length === 0) return []
     const change = async (
       before: StoredDecisions,
     ): Promise<ChangedValue<StoredDecisions, FollowedEntries['returned']>> => {
-      const { disabled, returned } = await stepByStep(following(before.disabled, snapshots))
-      return { after: disabled === before.disabled ? before : { ...before, disabled }, result: returned }
+      const { out, returned } = await stepByStep(following(before, snapshots))
+      const { disabled, recalls } = out
+      const isSame = disabled === before.disabled && recalls === before.recalls
+      return { after: isSame ? before : { ...before, disabled, recalls }, result: returned }
     }
     return this.#held.follow(change)
+  }
+
+  /** Writes a recall; it is written when this returns. Returns false if there are too many, and writes nothing. */
+  async recall(recall: RecalledSkill): Promise<boolean> {
+    return this.#held.change((before) => {
+      const recalls = withRecall(before.recalls, recall)
+      return { after: recalls === undefined ? before : { ...before, recalls }, result: recalls !== undefined }
+    })
+  }
+
+  /** Ends a recall here; that is written when this returns. Returns true if that is a change. */
+  async revoke(id: string, at: string): Promise<boolean> {
+    return this.#put('recalls', (before) =>
+      before.get(id)?.revoked === undefined ? withRevoked(before, id, at) : before,
+    )
+  }
+
+  /** The list of recalls that this source obeyed last of a log; `undefined` if it has obeyed none. */
+  obeyed(follower: LogFollower, log: string): string | undefined {
+    return this.#held.value.obeyed.get(obeyedKey(follower, log))
+  }
+
+  /**
+   * Obeys the list of recalls of a log: it is written when this returns. `list`: the object of the list. Returns the
+   * recalls that are in force because of it, and were not before.
+   */
+  async obey(
+    follower: LogFollower,
+    {
+      list,
+      recalls: told,
+      ...source
+    }: FollowedSource & { readonly list: string; readonly recalls: readonly PublishedRecall[] },
+  ): Promise<readonly RecalledSkill[]> {
+    return this.#held.change((before) => {
+      const recalls = withList(before.recalls, told, source)
+      const obeyed = new Map(before.obeyed).set(obeyedKey(follower, source.log), list)
+      const fresh = [...recalls.values()].filter(
+        ({ id, revoked }) => revoked === undefined && !isInForce(before.recalls.get(id)),
+      )
+      return { after: { ...before, recalls, obeyed }, result: fresh }
+    })
   }
 
   /**
@@ -227,4 +290,12 @@ export class DecisionStore {
   async mend(): Promise<boolean> {
     return this.#held.mend()
   }
+}
+
+function obeyedKey(follower: LogFollower, log: string): string {
+  return `${follower} ${log}`
+}
+
+function isInForce(recall: RecalledSkill | undefined): boolean {
+  return recall !== undefined && recall.revoked === undefined
 }

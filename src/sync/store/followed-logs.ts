@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { canonicalJson, isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
@@ -36,6 +37,10 @@ export interface FollowedRecord {
   readonly taken: ReadonlyMap<SourceId, Digest>
   /** The objects of the sources of the hub, in its order, in the newest entry; only if each is followed by itself. */
   readonly sources?: ReadonlyMap<SourceId, Digest>
+  /** The object with the recalls of the newest entry, or the SHA-256 of no bytes; absent if that is not known. */
+  readonly recalls?: Digest
+  /** The random id by which its hub knows this follower of the log; 32 lower-case hex digits. */
+  readonly follower: string
 }
 
 /** The source that follows a log, or `all-sources` for the sources that follow it together. */
@@ -73,12 +78,13 @@ export class FollowedLogs {
   }
 
   /** Writes the record, unless more of the same log was seen by another pull meanwhile. What was taken of it stays. */
-  async write(id: LogFollower, record: Omit<FollowedRecord, 'taken'>): Promise<void> {
+  async write(id: LogFollower, record: Omit<FollowedRecord, 'taken' | 'follower'>): Promise<void> {
     await this.#queue.next(async () => {
       const before = await this.read(id)
       const isSameLog = before?.origin === record.origin
       if (isSameLog && before.edge.size > record.edge.size) return
-      await this.#write(id, { ...record, taken: isSameLog ? before.taken : new Map<SourceId, Digest>() })
+      const taken = isSameLog ? before.taken : new Map<SourceId, Digest>()
+      await this.#write(id, { ...record, taken, follower: (isSameLog && before.follower) || newFollower() })
     })
   }
 
@@ -102,13 +108,31 @@ export class FollowedLogs {
   }
 }
 
+function newFollower(): string {
+  return randomBytes(16).toString('hex')
+}
+
 function nameOf(id: LogFollower): string {
   return id === 'all-sources' ? 'followed.json' : `${id}.followed.json`
 }
 
 function parseRecord(value: unknown): FollowedRecord | undefined {
   if (!isObject(value)) return undefined
-  const { origin, size, hashes, entry, url, etag, signedBy = [], cosignedBy = [], proof, taken = [], sources } = value
+  const {
+    origin,
+    size,
+    hashes,
+    entry,
+    url,
+    etag,
+    signedBy = [],
+    cosignedBy = [],
+    proof,
+    taken = [],
+    sources,
+    recalls,
+    follower = '',
+  } = value
   if (typeof origin !== 'string' || typeof url !== 'string' || typeof size !== 'number') return undefined
   if (!isTexts(hashes) || !hashes.every(isDigest)) return undefined
   const edge = { size, hashes: hashes.map((hash) => Buffer.from(hash, 'hex').subarray(0, HASH_BYTES)) }
@@ -129,7 +153,9 @@ function parseRecord(value: unknown): FollowedRecord | undefined {
     proof: proofText,
     taken: takenBy,
   }
-  return ofHub === undefined ? seen : { ...seen, sources: ofHub }
+  if (recalls !== undefined && (typeof recalls !== 'string' || !isDigest(recalls))) return undefined
+  if (typeof follower !== 'string' || !/^[\da-f]{0,32}$/.test(follower)) return undefined
+  return { ...seen, follower, ...(ofHub && { sources: ofHub }), ...(recalls !== undefined && { recalls }) }
 }
 
 /** Pairs, since the order of the sources is that of the hub. */

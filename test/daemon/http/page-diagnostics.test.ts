@@ -4,7 +4,7 @@ import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { pathDiagnosticsOf } from '../../../src/daemon/http/page-diagnostics.ts'
 import type { PathDiagnostics } from '../../../src/serve/page/page-data.ts'
 import { EMPTY_CATALOG } from '../../../src/sync/catalog/catalog.ts'
-import { NO_DISABLED_SKILLS } from '../../../src/sync/decisions/disabled-skills.ts'
+import { NOTHING_OUT } from '../../../src/sync/decisions/out-of-service.ts'
 import { NO_SCANS } from '../../../src/sync/store/scan-records.ts'
 import { skillText, type Files } from '../../support/git/scripted-upstream.ts'
 import { surveyed } from '../../sync/survey/surveyed.ts'
@@ -36,7 +36,7 @@ async function diagnosticsOf(files: Files): Promise<readonly PathDiagnostics[]> 
   const around = {
     catalog: EMPTY_CATALOG,
     configured,
-    disabled: NO_DISABLED_SKILLS,
+    outOfService: NOTHING_OUT,
     pending: new Set<string>(),
     scans: NO_SCANS,
   }

@@ -15,6 +15,8 @@ test('the checkpoint is where the channel has it: with its number of entries as 
     isReady: () => true,
     reaches: async (_pack: string | undefined, size: number) => size <= 3,
     read: async () => Buffer.from('skills.example.com/channel\n3\nroot\n'),
+    seen: () => {},
+    report: () => false,
     watch: () => ({ [Symbol.dispose]() {} }),
   }
   const route = channelRoutes(host, { streams, holderOf: () => NO_HOLDER }, 'nothing here')['/channel/**']

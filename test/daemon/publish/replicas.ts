@@ -75,6 +75,8 @@ export class Turns implements AsyncDisposable {
         read: async (_pack: string | undefined, path: string) => hub.read(path),
         reaches: async (_pack: string | undefined, size: number) => hub.publisher.reaches(size),
         isReady: () => hub.publisher.isReady,
+        seen: () => {},
+        report: () => false,
         watch: (_pack: string | undefined, watcher: Parameters<Hub['publisher']['watch']>[0]) =>
           hub.publisher.watch(watcher),
       }

@@ -7,7 +7,8 @@ import type { Status, StatusInput } from '../../../src/daemon/status/status.ts'
 import { VERSION } from '../../../src/serve/version.ts'
 import { EMPTY_CATALOG, buildCatalog } from '../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
-import type { DisabledSkills } from '../../../src/sync/decisions/disabled-skills.ts'
+import { NOTHING_OUT } from '../../../src/sync/decisions/out-of-service.ts'
+import type { OutOfService } from '../../../src/sync/decisions/out-of-service.ts'
 import type { Skill, Standing } from '../../../src/sync/model/skill.ts'
 import { SyncError, isSyncErrorCode, mendOf } from '../../../src/sync/model/sync-error.ts'
 import { recordAt } from '../../../src/sync/store/source-records.ts'
@@ -134,9 +135,9 @@ test('the parts of a tally add up, and findings of withheld skills come first', 
 
 test('a skill that is disabled counts as nothing else, and its folder is named, there or not', () => {
   const served = skill('served', [])
-  const disabled = disabledAt(served.path, 'gone')
+  const outOfService = disabledAt(served.path, 'gone')
 
-  const [source] = statusOf(input({ catalog: catalogOf(served, skill('served', [])), disabled })).sources
+  const [source] = statusOf(input({ catalog: catalogOf(served, skill('served', [])), outOfService })).sources
 
   expect(source?.tally).toEqual({
     seen: 2,
@@ -159,7 +160,7 @@ test('a skill that is disabled counts as nothing else, and its folder is named, 
 test('however many skills are disabled, a status stays a line', () => {
   const paths = Array.from({ length: 10_000 }, (_, index) => `folder-${index}`)
 
-  const [source] = statusOf(input({ disabled: disabledAt(...paths) })).sources
+  const [source] = statusOf(input({ outOfService: disabledAt(...paths) })).sources
 
   expect(source?.disabled).toEqual({ count: 10_000, paths: paths.slice(0, 20), matching: 0, matches: [] })
 })
@@ -198,7 +199,7 @@ function input(parts: Partial<StatusInput>): StatusInput {
   const none = {
     recordOf: () => recordAt(undefined, { url: '' }),
     decisions: new Map(),
-    disabled: new Map(),
+    outOfService: NOTHING_OUT,
     loss: undefined,
     lost: [],
     approvals: new Map(),
@@ -248,6 +249,7 @@ function plain(status: Status): unknown {
 }
 
 /** Each known by its path alone. */
-function disabledAt(...paths: readonly string[]): DisabledSkills {
-  return new Map([[TEAM, new Map(paths.map((path) => [path, { places: [], beside: [] }]))]])
+function disabledAt(...paths: readonly string[]): OutOfService {
+  const disabled = new Map([[TEAM, new Map(paths.map((path) => [path, { places: [], beside: [] }]))]])
+  return { ...NOTHING_OUT, disabled }
 }

@@ -70,6 +70,21 @@ export const CHANNEL: Handlings = {
       expect(checkpoint).toMatch(/^skills\.example\.com\/channel\/web\n/)
     },
   },
+  "skillsyncd recall team/review --reason 'sends files to a stranger: INC-4711'": {
+    before: async (home) => home.return('hub'),
+    says: /^[\da-f]{64}: recalled\n {2}team\/review is out of service\n/,
+  },
+  "skillsyncd recall sha256:6c8f2ad1c0b94e7f35a86bd2e4917c30f5a2b8d94e61c7730b1f9a8c5d2e4f60 --reason 'INC-4712, not here yet'":
+    { says: /^[\da-f]{64}: recalled\n$/ },
+  'skillsyncd recall': { says: /: recalled: sends files to a stranger: INC-4711 \(/ },
+  'skillsyncd recall --report 3f2c9d1e5b7a': {
+    as: async (line, home) => `${await ofFirstRecall(line, home)} || test $? = 3`,
+    says: /\d obeyed, \d not seen since, \d cannot be reached\n/,
+  },
+  'skillsyncd recall --revoke 3f2c9d1e5b7a': {
+    as: ofFirstRecall,
+    says: /^[\da-f]{64}: ended\n {2}team\/review is in service again\n/,
+  },
   'skillsyncd channel new-key skills.example.com/channel --out ~/.config/skillsyncd/next.key': {
     after: async (home) => home.edit((text) => text.replace('key: { file: channel.key }', KEY_FILES)),
   },
@@ -97,6 +112,12 @@ function withKeyOf(machine: string): NonNullable<Handling['as']> {
 async function upToDate(home: ShellHome): Promise<void> {
   const status = async (): Promise<string> => (await home.run('skillsyncd status')).stdout
   await expect.poll(status).toMatch(/channel at \/channel\/: up to date/)
+}
+
+/** The line with the id of the first recall. */
+async function ofFirstRecall(line: string, home: ShellHome): Promise<string> {
+  const { recalls } = JSON.parse((await home.run('skillsyncd recall --json')).stdout)
+  return line.replace('3f2c9d1e5b7a', recalls[0].id.slice(0, 12))
 }
 
 /** The line with the place of the disk on this machine. */

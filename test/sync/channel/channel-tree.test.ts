@@ -15,7 +15,7 @@ async function keep(store: Store, content: Readonly<Record<string, readonly Samp
   const snapshots = Object.entries(content).map(([id, samples]) =>
     Object.assign(snapshotOf(...samples), { source: sourceId(id) }),
   )
-  return new ChannelContents(store.objects).keep(snapshots, DISABLED, [], never())
+  return new ChannelContents(store.objects).keep({ snapshots, disabled: DISABLED, earlier: [], recalls: [] }, never())
 }
 
 test('a head names all that was stored for it, also if a file has the bytes of a list', async () => {

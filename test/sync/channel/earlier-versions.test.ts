@@ -12,7 +12,10 @@ test('a channel has an earlier version with its files and the finding that names
   scene.upstream.files = { 'pdf/SKILL.md': '---\nname: pdf\n', 'xls/SKILL.md': skillText('xls') }
   const { snapshot } = await scene.updated({ onBroken: 'keep' })
 
-  const { lists, named } = await new ChannelContents(scene.store.objects).keep([snapshot], new Map(), [], never())
+  const { lists, named } = await new ChannelContents(scene.store.objects).keep(
+    { snapshots: [snapshot], disabled: new Map(), earlier: [], recalls: [] },
+    never(),
+  )
 
   const [list = ''] = lists
   const [pdf] = parseSkills((await scene.store.objects.get(list))!)!

@@ -78,7 +78,8 @@ async function channelOf(...names: readonly string[]) {
   const snapshots = samples.map((sample, index) =>
     Object.assign(snapshotOf(sample), { source: sourceId(names[index] ?? '') }),
   )
-  const { lists } = await new ChannelContents(store.objects).keep(snapshots, new Map(), [], never())
+  const contents = { snapshots, disabled: new Map(), earlier: [], recalls: [] }
+  const { lists } = await new ChannelContents(store.objects).keep(contents, never())
   const objects = {
     reads: 0,
     isDamaged: false,

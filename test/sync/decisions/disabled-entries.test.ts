@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { disabledEntryOf, followEntries } from '../../../src/sync/decisions/disabled-entries.ts'
 import { disabledIn } from '../../../src/sync/decisions/disabled-matches.ts'
 import { MOST_PLACES, NO_DISABLED_SKILLS, withEntry } from '../../../src/sync/decisions/disabled-skills.ts'
-import type { DisabledSkills } from '../../../src/sync/decisions/disabled-skills.ts'
+import { NOTHING_OUT } from '../../../src/sync/decisions/out-of-service.ts'
+import type { OutOfService } from '../../../src/sync/decisions/out-of-service.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { sample, snapshotOf, sourceId } from '../store/samples.ts'
@@ -27,10 +28,10 @@ test('a disabled skill that is changed every day is one place, with its first co
   for (const day of days) {
     const { full, ...after } = followEntries(disabled, [day])
     expect([full, after.returned]).toEqual([undefined, []])
-    disabled = after.disabled
+    disabled = after.out
   }
 
-  const documents = disabled
+  const documents = disabled.disabled
     .get(TEAM)
     ?.get('pdf')
     ?.places.map(({ document }) => document)
@@ -51,14 +52,14 @@ test('what is learnt in one skill of a commit is known in the next, in whatever 
   const before = snapshot(at('pdf', 'bad'))
   const next = snapshot(at('a', 'changed'), at('pdf', 'changed'))
 
-  const { disabled, returned } = followEntries(disabledAt('pdf', before), [next])
+  const { out, returned } = followEntries(disabledAt('pdf', before), [next])
 
   expect(returned).toEqual([{ source: TEAM, path: 'pdf', by: 'content', at: { source: TEAM, path: 'a' } }])
-  expect([...disabledIn(next, disabled).keys()].toSorted()).toEqual(['a', 'pdf'])
+  expect([...disabledIn(next, out).keys()].toSorted()).toEqual(['a', 'pdf'])
 })
 
-function disabledAt(path: string, one: Snapshot): DisabledSkills {
-  return withEntry(NO_DISABLED_SKILLS, TEAM, path, disabledEntryOf(TEAM, path, [one]))
+function disabledAt(path: string, one: Snapshot): OutOfService {
+  return { ...NOTHING_OUT, disabled: withEntry(NO_DISABLED_SKILLS, TEAM, path, disabledEntryOf(TEAM, path, [one])) }
 }
 
 /** A skill that has the name of its folder and one file. */

@@ -3,6 +3,8 @@ import { enabledAt, scannedEntries } from '../../../src/sync/decisions/disabled-
 import { disabledIn } from '../../../src/sync/decisions/disabled-matches.ts'
 import { NO_DISABLED_SKILLS, withEntry } from '../../../src/sync/decisions/disabled-skills.ts'
 import type { DisabledSkills } from '../../../src/sync/decisions/disabled-skills.ts'
+import type { OutOfService } from '../../../src/sync/decisions/out-of-service.ts'
+import { NO_RECALLS } from '../../../src/sync/decisions/recalled-skills.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
@@ -16,9 +18,9 @@ test('a scan takes a content out of service, wherever its source has it, and no 
   const moved = { ...snapshot, skills: snapshot.skills.map((skill) => ({ ...skill, path: `new/${skill.path}` })) }
   const changed = { ...snapshot, skills: snapshot.skills.map((skill) => ({ ...skill, digest: 'c'.repeat(64) })) }
 
-  expect([...disabledIn(snapshot, scanned).values()]).toMatchObject([{ path: 'bad', by: 'scan' }])
-  expect([...disabledIn(moved, scanned).keys()]).toEqual(['new/bad'])
-  expect(disabledIn(changed, scanned).size).toBe(0)
+  expect([...disabledIn(snapshot, out(scanned)).values()]).toMatchObject([{ path: 'bad', by: 'scan' }])
+  expect([...disabledIn(moved, out(scanned)).keys()]).toEqual(['new/bad'])
+  expect(disabledIn(changed, out(scanned)).size).toBe(0)
 })
 
 test('a later scan brings it back, and leaves what a person disabled', async () => {
@@ -29,7 +31,7 @@ test('a later scan brings it back, and leaves what a person disabled', async () 
   expect(scannedEntries(scanned, team, clear).size).toBe(0)
   expect(scannedEntries(byPerson, team, clear)).toBe(byPerson)
   expect(scannedEntries(byPerson, team, new Map([['bad', { digest: 'a'.repeat(64), at: AT }]]))).toBe(byPerson)
-  expect(disabledIn(snapshot, byPerson).get('bad')?.by).toBe('path')
+  expect(disabledIn(snapshot, out(byPerson)).get('bad')?.by).toBe('path')
 })
 
 test('a person who enables it accepts that content, and the next scan does not ask again', async () => {
@@ -38,7 +40,7 @@ test('a person who enables it accepts that content, and the next scan does not a
   const enabled = enabledAt(scanned, team, 'bad', [snapshot])
   const again = scannedEntries(enabled, team, new Map([['bad', { digest, at: AT }]]))
 
-  expect(disabledIn(snapshot, enabled).size).toBe(0)
+  expect(disabledIn(snapshot, out(enabled)).size).toBe(0)
   expect(again).toBe(enabled)
   expect(enabledAt(enabled, team, 'bad', [snapshot])).toBe(enabled)
 })
@@ -46,7 +48,16 @@ test('a person who enables it accepts that content, and the next scan does not a
 test('the file of decisions keeps them, and one of another form is damaged', async () => {
   const { scanned, snapshot, team } = await sceneOf()
   const written = (disabled: DisabledSkills): string =>
-    JSON.stringify(textForm({ sources: new Map(), disabled, approvals: new Map(), namings: new Map() }))
+    JSON.stringify(
+      textForm({
+        sources: new Map(),
+        disabled,
+        approvals: new Map(),
+        namings: new Map(),
+        recalls: NO_RECALLS,
+        obeyed: new Map(),
+      }),
+    )
 
   for (const disabled of [scanned, enabledAt(scanned, team, 'bad', [snapshot])])
     expect(parseDecisions(written(disabled))?.disabled).toEqual(disabled)
@@ -63,6 +74,10 @@ async function sceneOf() {
   const digest = snapshot.skills.find(({ path }) => path === 'bad')?.digest ?? ''
   const scanned = scannedEntries(NO_DISABLED_SKILLS, team, new Map([['bad', { digest, at: AT }]]))
   return { team, snapshot, digest, scanned }
+}
+
+function out(disabled: DisabledSkills): OutOfService {
+  return { disabled, recalls: NO_RECALLS }
 }
 
 function sourceId(text: string): SourceId {

@@ -6,7 +6,7 @@ import { UsageError } from '../../base/usage-error.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
-import { disabledText, matchedText } from '../../status/decision-text.ts'
+import { disabledText, matchedText, RECALL_REASON } from '../../status/decision-text.ts'
 import { theOnlyIfAny } from '../../status/named-skill.ts'
 import type { SkillReference } from '../../status/named-skill.ts'
 import { readRows } from '../../status/skill-rows.ts'
@@ -175,7 +175,11 @@ async function decide(
   return decided
 }
 
-const BY = z.object({ as: z.string(), by: z.enum(['path', 'uri', 'name', 'content', 'holds', 'scan']) })
+const BY = z.object({
+  as: z.string(),
+  by: z.enum(['path', 'uri', 'name', 'content', 'holds', 'scan']),
+  recall: RECALL_REASON.exactOptional(),
+})
 const ANSWER = z.object({
   isNew: z.boolean(),
   count: z.number(),

@@ -11,6 +11,7 @@ import { printableLine } from '../../base/log-line.ts'
 import { configuredIn } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { sourcesOf } from '../../control/requests.ts'
+import { expectNotRecalled } from '../../pull/recalled-lock.ts'
 import { lockUseText } from '../../status/lock-text.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
@@ -94,6 +95,7 @@ async function entryFor(source: Source, looking: SourceReader): Promise<End> {
       source.update === 'locked' ? await readCandidate(looking, id) : await servedSnapshot(source, looking)
     if (typeof snapshot === 'string') return { id, entry: undefined, why: snapshot }
     expectLockable(source, snapshot)
+    await expectNotRecalled(snapshot, looking.store)
     return { id, entry: lockEntryOf(source, snapshot), snapshot }
   } catch (error) {
     return { id, entry: undefined, why: failureIn(error).message }

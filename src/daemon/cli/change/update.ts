@@ -16,6 +16,7 @@ import { configuredIn } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { isWaiting } from '../../pull/decide.ts'
+import { expectNotRecalled } from '../../pull/recalled-lock.ts'
 import { fullCommit, heldAtCommit } from '../../pull/rollback.ts'
 import { lockUseText } from '../../status/lock-text.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
@@ -160,6 +161,7 @@ async function lookAt(source: Source, looking: SourceReader, precise: ObjectId |
     expectAtHub(source)
     const snapshot = await readCandidate(looking, source.id, precise)
     expectLockable(source, snapshot)
+    await expectNotRecalled(snapshot, looking.store)
     if (source.update === 'review' && precise === undefined) await expectSeen(source, snapshot, looking)
     return { source, snapshot }
   } catch (error) {

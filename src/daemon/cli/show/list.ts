@@ -1,6 +1,7 @@
 import { countOf } from '../../../base/text/plural.ts'
 import { catalogText } from '../../../serve/mcp/tools/catalog-text.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
+import { outWord } from '../../status/decision-text.ts'
 import { readOffered, readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
 import { printRows } from '../columns.ts'
@@ -57,9 +58,18 @@ function cellsOf(row: SkillRow): readonly string[] {
 }
 
 /** The state of a skill in a few words, the operator's decisions first. */
-function stateCell({ standing, disabled, pending, kept, lifecycle, verified, places = [] }: SkillRow): string {
+function stateCell({
+  standing,
+  disabled,
+  disabledBy,
+  pending,
+  kept,
+  lifecycle,
+  verified,
+  places = [],
+}: SkillRow): string {
   const words = [
-    ...(disabled ? ['disabled'] : []),
+    ...(disabled ? [outWord(disabledBy)] : []),
     ...(pending ? ['waits for approval'] : []),
     ...(standing === 'served' && (disabled || pending) ? [] : [standing === 'tools' ? 'tools-only' : standing]),
     ...(kept === undefined ? [] : ['earlier version']),

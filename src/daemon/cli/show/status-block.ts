@@ -8,7 +8,7 @@ import { printableLine } from '../../base/log-line.ts'
 import { signersTexts } from '../../base/signer-text.ts'
 import { countsText, scanFindingText } from '../../gate/scan-text.ts'
 import type { PlacedFinding } from '../../gate/source-scan.ts'
-import { decisionTexts, matchedText, scannedText, skillOperand } from '../../status/decision-text.ts'
+import { decisionTexts, matchedText, recalledText, scannedText, skillOperand } from '../../status/decision-text.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 import { carriedText } from '../../status/marketplace-rows.ts'
 import type { Condition, HttpStatus, SourceDiagnostic, SourceStatus } from '../../status/status.ts'
@@ -139,11 +139,15 @@ function scannedOutLines({ id, disabled: { matches } }: SourceStatus): string[] 
 
 /** The skills that are out of service because another skill was disabled, or this one at another place. */
 function returnedLines({ id, disabled: { matching, matches } }: SourceStatus): string[] {
-  const elsewhere = matches.filter(({ as, path, by }) => as !== `${id}/${path}` && by !== 'scan')
+  const elsewhere = matches.filter(
+    ({ as, path, by, recall }) => recall !== undefined || (as !== `${id}/${path}` && by !== 'scan'),
+  )
   const lines = elsewhere
     .slice(0, SHOWN_DISABLED)
-    .map(({ path, as, by }) =>
-      printableLine(`  ! disabled-returns: ${id}/${path} is out of service: ${matchedText(by)} ${as}`),
+    .map(({ path, as, by, recall }) =>
+      recall === undefined
+        ? printableLine(`  ! disabled-returns: ${id}/${path} is out of service: ${matchedText(by)} ${as}`)
+        : printableLine(`  ! skill-recalled: ${id}/${path} is out of service: ${recalledText(recall)}`),
     )
   const left = matching - matches.length + elsewhere.length - lines.length
   return left > 0 ? [...lines, `  ${left} more are out of service for one that is disabled`] : lines

@@ -6,7 +6,7 @@ import { EMPTY_CATALOG } from '../../../sync/catalog/catalog.ts'
 import { diagnosticsAbout } from '../../../sync/catalog/contract-diagnostics.ts'
 import { NONE_APPROVED } from '../../../sync/decisions/approvals.ts'
 import type { SourceDecision } from '../../../sync/decisions/decisions.ts'
-import { NO_DISABLED_SKILLS } from '../../../sync/decisions/disabled-skills.ts'
+import { NOTHING_OUT } from '../../../sync/decisions/out-of-service.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { currentState } from '../../../sync/pull/generation-catalog.ts'
@@ -165,7 +165,7 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
     catalog,
     recordOf: (source) => recordAt(records.get(source.id), source),
     decisions: known,
-    disabled: store?.decisions.disabled ?? NO_DISABLED_SKILLS,
+    outOfService: store?.decisions.outOfService ?? NOTHING_OUT,
     loss: store?.decisions.loss,
     lost,
     approvals: store?.decisions.approvals ?? NONE_APPROVED,

@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { FOLLOWER_HEADER, MOST_REPORT_BYTES, REPORT_PATH } from '../../../sync/recall/follower-report.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import type { Principal } from '../../principal.ts'
 import { WHOLE } from '../../views.ts'
 import { EventStream, refusalOfStream } from '../server/event-stream.ts'
 import type { EventStreams } from '../server/event-stream.ts'
 import type { HttpRoute, ReceivedRequest, Routes } from '../server/listener.ts'
+import { readBody } from '../server/request-body.ts'
 import { sendError, sendNoStream, sendPieces, sendStatus } from '../server/response.ts'
 import { partAsked } from './byte-range.ts'
 
@@ -24,6 +26,10 @@ export interface ChannelHost {
   reaches(pack: string | undefined, size: number): Promise<boolean>
   /** False while the channel is not published yet: it exists, and cannot be read. */
   isReady(pack: string | undefined): boolean
+  /** Remembers a follower that says of itself how far it obeys; what is no such text is ignored. */
+  seen(pack: string | undefined, principal: string, text: string): void
+  /** Takes the report of a follower. False if it is none. */
+  report(pack: string | undefined, principal: string, bytes: Uint8Array): boolean
   /** Reports each new checkpoint of the channel until the returned value is disposed. */
   watch(pack: string | undefined, watcher: CheckpointWatcher): Disposable
 }
@@ -47,7 +53,7 @@ export interface ChannelStreams {
  */
 export function channelRoutes(host: ChannelHost, streams: ChannelStreams, nothingHere: string): Routes {
   const endpoint = new ChannelEndpoint(host, streams, nothingHere)
-  const route = { scope: 'channel', methods: ['GET', 'HEAD'], audit: 'refusals' } as const
+  const route = { scope: 'channel', methods: ['GET', 'HEAD', 'POST'], audit: 'refusals' } as const
   const ofAll: HttpRoute = { ...route, answer: (...asked) => endpoint.answerAll(...asked) }
   const ofPack: HttpRoute = { ...route, answer: (...asked) => endpoint.answerPack(...asked) }
   return { '/channel/**': ofAll, '/channels/**': ofPack }
@@ -81,12 +87,15 @@ class ChannelEndpoint {
     response: ServerResponse,
     { pack, path, principal }: { pack: string | undefined; path: string; principal: Principal | undefined },
   ): Promise<void> {
+    if (request.method === 'POST') return this.#takeReport(request, response, { pack, path, principal })
     if (!this.#host.isReady(pack))
       return sendError(response, { status: 503, code: -32000, message: NOT_YET, headers: { 'retry-after': '5' } })
     if (path === EVENTS_PATH) return this.#follow(request, response, { pack, principal })
     const condition = request.headers['if-none-match']
     if (path === CHECKPOINT_PATH && !(await this.#host.reaches(pack, sizeIn(condition))))
       return sendError(response, { status: 503, code: -32000, message: BEHIND, headers: { 'retry-after': '1' } })
+    const follower = request.headers[FOLLOWER_HEADER]
+    if (path === CHECKPOINT_PATH && typeof follower === 'string') this.#host.seen(pack, principal?.id ?? '', follower)
     const bytes = await this.#host.read(pack, path)
     if (bytes === undefined) return this.#nothing(response)
     const etag = path === CHECKPOINT_PATH ? checkpointTag(bytes) : knownEtagOf(bytes)
@@ -109,6 +118,25 @@ class ChannelEndpoint {
       headers: { ...headers, ...range },
       pieces: [bytes.subarray(start, end)],
     })
+  }
+
+  /** The principal of the token is the one that is reported for, whatever the body has. */
+  async #takeReport(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { pack, path, principal }: { pack: string | undefined; path: string; principal: Principal | undefined },
+  ): Promise<void> {
+    if (path !== REPORT_PATH) return sendStatus(response, 405, { allow: 'GET, HEAD', 'content-length': '0' })
+    const body = await readWhole(request, MOST_REPORT_BYTES)
+    if (body === undefined)
+      return sendError(response, {
+        status: 413,
+        code: -32000,
+        message: `A report has ${MOST_REPORT_BYTES} bytes at most`,
+      })
+    if (!this.#host.report(pack, principal?.id ?? '', body))
+      return sendError(response, { status: 400, code: -32000, message: 'The body is no report of a follower' })
+    return sendStatus(response, 204, {})
   }
 
   /** Sends an event with the entity tag of each checkpoint, the present one first. */
@@ -135,6 +163,12 @@ class ChannelEndpoint {
   #nothing(response: ServerResponse): void {
     sendError(response, { status: 404, code: -32000, message: this.#nothingHere })
   }
+}
+
+/** `undefined` if the body is longer. */
+async function readWhole(request: IncomingMessage, mostBytes: number): Promise<Buffer | undefined> {
+  const chunks: Uint8Array[] = []
+  return (await readBody(request, mostBytes, (bytes) => chunks.push(bytes))) ? Buffer.concat(chunks) : undefined
 }
 
 const BEHIND = 'This process of the hub has fewer entries of the channel than the client, and catches up'

@@ -58,6 +58,7 @@ const REASONS: Readonly<Partial<Record<LackingSource['why'], string>>> = {
   'log-unsigned': 'does not have the signature that the operator requires',
   'not-stored': 'is not on this machine, which must not fetch it',
   'lock-mismatch': 'differs from the lock of the operator',
+  'skill-recalled': 'is locked at content that was recalled',
 }
 
 const OTHER = 'could not be fetched'

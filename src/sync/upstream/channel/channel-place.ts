@@ -8,15 +8,24 @@ export type ServedCheckpoint =
       readonly etag: string | undefined
     }
 
+/** The part of a request for a checkpoint that the caller knows. */
+export interface KnownCheckpoint {
+  readonly etag: string | undefined
+  /** The id of the follower and the entries that it obeys, as one text. */
+  readonly follower?: string | undefined
+}
+
 /** The place that a channel is read from. Nothing that it returns can be trusted. */
 export interface ChannelPlace {
-  /** `etag`: the one of the checkpoint that the caller has. */
-  checkpoint(etag: string | undefined, signal: AbortSignal): Promise<ServedCheckpoint>
+  /** `known`: what the caller has. */
+  checkpoint(known: KnownCheckpoint, signal: AbortSignal): Promise<ServedCheckpoint>
   /**
    * Returns the bytes at a path below the channel; `undefined` if there is nothing. Throws `limit-exceeded` for more than
    * `mostBytes`, before it has read more.
    */
   read(path: string, mostBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined>
+  /** Sends a report of a follower. Resolves also if the place takes none, or cannot be reached. */
+  report(text: string, signal: AbortSignal): Promise<void>
 }
 
 /** The most bytes of a checkpoint: room for hundreds of signatures. */

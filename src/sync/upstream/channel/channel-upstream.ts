@@ -1,7 +1,9 @@
 import { inParallel } from '../../../base/parallel.ts'
 import { parseEntry } from '../../channel/channel-entry.ts'
-import { sourcesIn, walkChannel, walkSources } from '../../channel/walk-channel.ts'
+import { followerHeader, reportText } from '../../channel/follower-report.ts'
+import { recallsAt, recallsOf, sourcesIn, walkChannel, walkSources } from '../../channel/walk-channel.ts'
 import type { ReadObjects } from '../../channel/walk-channel.ts'
+import type { RecalledSkill } from '../../decisions/recalled-skills.ts'
 import { openCheckpoint } from '../../log/checkpoint.ts'
 import type { OpenedCheckpoint } from '../../log/checkpoint.ts'
 import { followLog, LogRefused } from '../../log/follow-log.ts'
@@ -22,6 +24,8 @@ import type { SourceId } from '../../model/source-id.ts'
 import type { ChannelSource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { SyncErrorCode } from '../../model/sync-error.ts'
+import type { RecallCounts } from '../../recall/follower-report.ts'
+import type { DecisionStore } from '../../store/decisions.ts'
 import { followerOf } from '../../store/followed-logs.ts'
 import type { FollowedLogs, FollowedRecord } from '../../store/followed-logs.ts'
 import { sha256Of } from '../../store/objects/object-rows.ts'
@@ -42,9 +46,21 @@ export interface ChannelReach {
   readonly way: (signal: AbortSignal) => Promise<HostAccess>
   readonly onReceived?: (bytes: number) => void
   /** The store that the objects are fetched into, and the logs that were followed before. */
-  readonly followed?: { readonly objects: ObjectStore; readonly logs: FollowedLogs; readonly now: () => Date }
+  readonly followed?: FollowedParts
   /** The look at the log that the sources of one channel share; `undefined` to follow it alone. */
   readonly look?: RequestedListing<ChannelLook>
+}
+
+/** The parts of a store that a followed log needs. */
+export interface FollowedParts {
+  readonly objects: ObjectStore
+  readonly logs: FollowedLogs
+  readonly decisions: Pick<DecisionStore, 'obeyed' | 'obey'>
+  readonly now: () => Date
+  /** Called when recalls of the log are on the disk. `fresh`: those that are in force since. */
+  readonly onRecalled?: (log: string, fresh: readonly RecalledSkill[]) => Promise<void>
+  /** What the followers of this machine report of recalls. */
+  readonly below?: () => readonly RecallCounts[]
 }
 
 /** The log of a channel as it was followed now, and the entries that are new. */
@@ -61,8 +77,8 @@ interface NewEntries {
 
 const NOTHING_NEW: NewEntries = { from: 0, size: 0 }
 
-/** Stands for the object of a source that the hub no longer has: the SHA-256 of no bytes. */
-const NO_SOURCE: Digest = sha256Of(new Uint8Array())
+/** Stands for an object that the hub does not have, of a source or of recalls: the SHA-256 of no bytes. */
+const NOTHING: Digest = sha256Of(new Uint8Array())
 
 /** A channel as a source: the newest entry of its log is its present revision. */
 export class ChannelUpstream implements PublishedUpstream {
@@ -76,6 +92,8 @@ export class ChannelUpstream implements PublishedUpstream {
   readonly #look: ChannelReach['look']
   /** The entries that the last `resolve` found to be new. */
   #news = NOTHING_NEW
+  /** The objects that came packed with new entries are requested once. */
+  #fetched: { readonly news: NewEntries; readonly objects: ChannelObjects } | undefined
 
   constructor(source: ChannelSource, reach: ChannelReach) {
     if (reach.followed === undefined) throw new TypeError(`No store was given for "${source.id}"`)
@@ -102,7 +120,7 @@ export class ChannelUpstream implements PublishedUpstream {
     const { objects, read } = await this.#reading(this.#news, signal)
     const limits = { skills: this.#limits.files }
     const walked = isNamesake
-      ? await walkSources(commit === NO_SOURCE ? [] : [commit], read, limits, known)
+      ? await walkSources(commit === NOTHING ? [] : [commit], read, limits, known)
       : await walkChannel(commit, read, limits, known)
     if (isNamesake && walked.some(({ source }) => source !== id))
       throw this.#refusal('content-refused', `${commit} is not the source "${id}" of the hub`)
@@ -128,15 +146,19 @@ export class ChannelUpstream implements PublishedUpstream {
   #objectIn({ entry, sources, taken }: FollowedRecord): Digest {
     const { id, isNamesake, isGone } = this.#source
     if (!isNamesake) return entry.head
-    return sources?.get(id) ?? (isGone === true ? undefined : taken.get(id)) ?? NO_SOURCE
+    return sources?.get(id) ?? (isGone === true ? undefined : taken.get(id)) ?? NOTHING
   }
 
   async #reading(
-    { from, size }: NewEntries,
+    news: NewEntries,
     signal: AbortSignal,
   ): Promise<{ readonly objects: ChannelObjects; readonly read: ReadObjects }> {
-    const objects = new ChannelObjects(this.#place, this.#followed.objects)
-    await objects.fetchChanges(from, size, signal)
+    if (this.#fetched?.news !== news) {
+      const objects = new ChannelObjects(this.#place, this.#followed.objects)
+      this.#fetched = { news, objects }
+      await objects.fetchChanges(news.from, news.size, signal)
+    }
+    const { objects } = this.#fetched
     return { objects, read: (digests) => objects.read(digests, MOST_OBJECT_BYTES, signal) }
   }
 
@@ -147,26 +169,51 @@ export class ChannelUpstream implements PublishedUpstream {
     return from === to || (record !== undefined && to === this.#objectIn(record)) ? 'descends' : 'unknown'
   }
 
-  /** `#follow`, together with other sources of the channel that were requested before it began. */
+  /** `#followAndObey`, together with other sources of the channel that were requested before it began. */
   async #shared(signal: AbortSignal): Promise<ChannelLook> {
-    const [look] = (await this.#look?.list([], async (_, until) => [await this.#follow(until)], signal)) ?? [
-      await this.#follow(signal),
+    const [look] = (await this.#look?.list([], async (_, until) => [await this.#followAndObey(until)], signal)) ?? [
+      await this.#followAndObey(signal),
     ]
     if (look === undefined) throw new TypeError('A look at a channel has one result')
     this.#news = look.news
     return look
   }
 
+  async #followAndObey(signal: AbortSignal): Promise<ChannelLook> {
+    const look = await this.#follow(signal)
+    const isNew = await this.#obey(look, signal)
+    const below = this.#followed.below?.() ?? []
+    const isBelowNew = isNewsOf(below, `${followerOf(this.#source)} ${this.#origin}`, this.#followed.logs)
+    if (isNew || isBelowNew) await this.#report(below, signal)
+    return look
+  }
+
+  /** Tells the hub, if it takes reports, that this machine obeys by now, and what its own followers do. */
+  async #report(below: readonly RecallCounts[], signal: AbortSignal): Promise<void> {
+    const record = await this.#followed.logs.read(followerOf(this.#source))
+    if (record === undefined || record.follower === '') return
+    const { follower, edge } = record
+    await this.#place.report(reportText({ follower, size: edge.size, below }), signal)
+  }
+
+  /** The follower as far as it obeys; `undefined` if the recalls of the known entry are not obeyed yet. */
+  #headerOf({ follower, recalls, edge }: FollowedRecord): string | undefined {
+    const isObeyed =
+      recalls === NOTHING ||
+      (recalls !== undefined && this.#followed.decisions.obeyed(followerOf(this.#source), this.#origin) === recalls)
+    return isObeyed && follower !== '' ? followerHeader({ follower, size: edge.size }) : undefined
+  }
+
   /** Returns the newest entry, once the log is known to continue what was seen of it before. */
   async #follow(signal: AbortSignal): Promise<ChannelLook> {
     const { url, isNamesake = false } = this.#source
     const origin = this.#origin
-    const record = await this.#followed.logs.read(followerOf(this.#source))
-    const known = record?.origin === origin ? record : undefined
+    const seen = await this.#followed.logs.read(followerOf(this.#source))
+    const known = seen?.origin === origin ? seen : undefined
     // Otherwise it is requested again: the present keys must have signed it, and enough of the present witnesses.
     const isKept = known?.url === url && known.proof !== undefined && (known.sources !== undefined) === isNamesake
     const etag = isKept && this.#isTrusted(known) ? known.etag : undefined
-    const served = await this.#place.checkpoint(etag, signal)
+    const served = await this.#place.checkpoint({ etag, follower: known && this.#headerOf(known) }, signal)
     if (served.kind === 'unchanged')
       return { record: this.#unchanged(etag === undefined ? undefined : known), news: NOTHING_NEW }
     const checkpoint = this.#opened(served.note)
@@ -185,12 +232,40 @@ export class ChannelUpstream implements PublishedUpstream {
       ...(sources && { sources }),
     }
     await this.#followed.logs.write(followerOf(this.#source), next)
-    return { record: { ...next, taken: known?.taken ?? new Map<SourceId, Digest>() }, news }
+    return {
+      record: { ...next, taken: known?.taken ?? new Map<SourceId, Digest>(), follower: known?.follower ?? '' },
+      news,
+    }
   }
 
   async #sourcesIn(head: Digest, news: NewEntries, signal: AbortSignal): Promise<ReadonlyMap<SourceId, Digest>> {
     const { read } = await this.#reading(news, signal)
     return sourcesIn(head, read, { skills: this.#limits.files })
+  }
+
+  /**
+   * Obeys the recalls of the newest entry, whatever becomes of its content: a source that is pinned, locked or held does
+   * too. Nothing is read if they are obeyed already. Returns true if they are news.
+   */
+  async #obey({ record, news }: ChannelLook, signal: AbortSignal): Promise<boolean> {
+    const { decisions, onRecalled } = this.#followed
+    const [log, follower] = [this.#origin, followerOf(this.#source)]
+    const list = record.recalls ?? (await this.#recallsIn(record, news, signal))
+    if (list === NOTHING || decisions.obeyed(follower, log) === list) return false
+    const { read } = await this.#reading(news, signal)
+    const recalls = await recallsAt(list, read)
+    const below = this.#source.isNamesake === true ? undefined : this.#source.id
+    const fresh = await decisions.obey(follower, { log, below, list, recalls })
+    await onRecalled?.(log, fresh)
+    return true
+  }
+
+  /** Finds them in the head of the newest entry, and remembers where they are. */
+  async #recallsIn(record: FollowedRecord, news: NewEntries, signal: AbortSignal): Promise<Digest> {
+    const { read } = await this.#reading(news, signal)
+    const recalls = (await recallsOf(record.entry.head, read)) ?? NOTHING
+    await this.#followed.logs.write(followerOf(this.#source), { ...record, recalls })
+    return recalls
   }
 
   #isTrusted({ signedBy, cosignedBy }: FollowedRecord): boolean {
@@ -389,6 +464,18 @@ export class ChannelUpstream implements PublishedUpstream {
   #refusal(code: SyncErrorCode, why: string): SyncError {
     return new SyncError(code, `Cannot follow "${this.#source.url}": ${why}`)
   }
+}
+
+/** What was reported last of the followers below, for each follower and log of a store. */
+const REPORTED = new WeakMap<FollowedLogs, Map<string, string>>()
+
+function isNewsOf(below: readonly RecallCounts[], to: string, logs: FollowedLogs): boolean {
+  const reported = REPORTED.get(logs) ?? new Map<string, string>()
+  REPORTED.set(logs, reported)
+  const text = JSON.stringify(below)
+  const before = reported.get(to) ?? '[]'
+  reported.set(to, text)
+  return text !== before
 }
 
 const REFUSALS: Readonly<Record<LogRefused['kind'], SyncErrorCode>> = {

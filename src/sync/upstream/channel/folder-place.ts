@@ -5,7 +5,7 @@ import { CHECKPOINT_PATH } from '../../channel/channel-entry.ts'
 import { isSystemError, SyncError } from '../../model/sync-error.ts'
 import { isDiskError } from '../../store/files/disk-error.ts'
 import { MOST_CHECKPOINT_BYTES } from './channel-place.ts'
-import type { ChannelPlace, ServedCheckpoint } from './channel-place.ts'
+import type { ChannelPlace, KnownCheckpoint, ServedCheckpoint } from './channel-place.ts'
 
 /** A channel in a folder of this machine: on a disk that is shared, or that was carried here. */
 export class FolderPlace implements ChannelPlace {
@@ -15,7 +15,7 @@ export class FolderPlace implements ChannelPlace {
     this.#path = path
   }
 
-  async checkpoint(etag: string | undefined, signal: AbortSignal): Promise<ServedCheckpoint> {
+  async checkpoint({ etag }: KnownCheckpoint, signal: AbortSignal): Promise<ServedCheckpoint> {
     const bytes = await this.read(CHECKPOINT_PATH, MOST_CHECKPOINT_BYTES, signal)
     if (bytes === undefined)
       throw new SyncError('repository-not-found', `Cannot read the channel "${this.#path}": it has no checkpoint`)
@@ -23,6 +23,8 @@ export class FolderPlace implements ChannelPlace {
     // The note is its own mark: it is short, and reading it is all the cost.
     return note === etag ? { kind: 'unchanged' } : { kind: 'checkpoint', note, etag: note }
   }
+
+  async report(): Promise<void> {}
 
   async read(path: string, mostBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
     signal.throwIfAborted()

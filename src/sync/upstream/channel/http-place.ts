@@ -1,5 +1,6 @@
 import { CHECKPOINT_PATH } from '../../channel/channel-entry.ts'
 import { SyncError } from '../../model/sync-error.ts'
+import { FOLLOWER_HEADER, REPORT_PATH } from '../../recall/follower-report.ts'
 import { credentialHeaders } from '../http/credential-headers.ts'
 import type { HostAccess } from '../http/host-access.ts'
 import { exchange } from '../http/http-exchange.ts'
@@ -10,7 +11,7 @@ import { HttpWatch } from '../http/http-watch.ts'
 import { namedLimit } from '../upstream.ts'
 import type { FetchLimits } from '../upstream.ts'
 import { MOST_CHECKPOINT_BYTES } from './channel-place.ts'
-import type { ChannelPlace, ServedCheckpoint } from './channel-place.ts'
+import type { ChannelPlace, KnownCheckpoint, ServedCheckpoint } from './channel-place.ts'
 
 /** The limits and the way of the requests of one pull. */
 export interface HttpPlaceParts {
@@ -37,8 +38,11 @@ export class HttpPlace implements ChannelPlace {
     this.#leftBytes = parts.limits.packBytes
   }
 
-  async checkpoint(etag: string | undefined, signal: AbortSignal): Promise<ServedCheckpoint> {
-    const headers = etag === undefined ? {} : { 'if-none-match': etag }
+  async checkpoint({ etag, follower }: KnownCheckpoint, signal: AbortSignal): Promise<ServedCheckpoint> {
+    const headers = {
+      ...(etag !== undefined && { 'if-none-match': etag }),
+      ...(follower !== undefined && { [FOLLOWER_HEADER]: follower }),
+    }
     const found = await this.#get(CHECKPOINT_PATH, { headers, mostBytes: MOST_CHECKPOINT_BYTES }, signal)
     if (found === undefined)
       throw new SyncError(
@@ -47,6 +51,30 @@ export class HttpPlace implements ChannelPlace {
       )
     if (found === 'unchanged') return { kind: 'unchanged' }
     return { kind: 'checkpoint', note: found.bytes.toString('utf8'), etag: found.etag }
+  }
+
+  async report(text: string, signal: AbortSignal): Promise<void> {
+    const { limits, way } = this.#parts
+    const access = await way(signal)
+    const watch = new HttpWatch(`Cannot report to "${this.#url}"`, { limits, signal })
+    const url = new URL(REPORT_PATH, this.#url).href
+    const headers = {
+      'content-type': 'application/json',
+      'user-agent': 'skillsyncd',
+      ...credentialHeaders(access, url, this.#url),
+    }
+    try {
+      const asked = { method: 'POST', headers, body: Buffer.from(text), route: access.route, signal: watch.signal }
+      const answer = await exchange(url, asked)
+      watch.heard()
+      // A server of files refuses it, and the next request for a checkpoint has the same.
+      answer.giveUp()
+    } catch (cause) {
+      const error = watch.explain(cause)
+      if (!(error instanceof SyncError)) throw error
+    } finally {
+      watch.stop()
+    }
   }
 
   async read(path: string, mostBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined> {

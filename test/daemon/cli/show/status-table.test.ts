@@ -6,6 +6,7 @@ import { statusOf } from '../../../../src/daemon/status/status.ts'
 import type { SourceStatus } from '../../../../src/daemon/status/status.ts'
 import { urgencyOf } from '../../../../src/daemon/status/urgency.ts'
 import { EMPTY_CATALOG } from '../../../../src/sync/catalog/catalog.ts'
+import { NOTHING_OUT } from '../../../../src/sync/decisions/out-of-service.ts'
 import { mendOf } from '../../../../src/sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../../src/sync/model/sync-error.ts'
 import { sourceId } from '../../../sync/store/samples.ts'
@@ -119,7 +120,7 @@ function source(parts: Partial<SourceStatus>): SourceStatus {
     catalog: EMPTY_CATALOG,
     recordOf: () => ({ lastAttempt: undefined, lastSuccess: undefined, condition: undefined, revision: undefined }),
     decisions: new Map(),
-    disabled: new Map(),
+    outOfService: NOTHING_OUT,
     loss: undefined,
     lost: [],
     approvals: new Map(),

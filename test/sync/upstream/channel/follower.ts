@@ -86,11 +86,11 @@ export class Follower implements AsyncDisposable {
   /** The upstream of one pull, as the daemon opens it. */
   upstream(): ChannelUpstream {
     const { headers = {} } = this.options
-    const { objects, followed: logs } = this.#store
+    const { objects, followed: logs, decisions } = this.#store
     return new ChannelUpstream(this.source, {
       limits: this.fetch,
       way: async () => ({ ...PLAIN_WAY, headers }),
-      followed: { objects, logs, now: this.now },
+      followed: { objects, logs, decisions, now: this.now },
     })
   }
 
@@ -145,24 +145,35 @@ export class Follower implements AsyncDisposable {
   }
 
   get source(): ChannelSource {
-    const { place, keys = [KEY], maxAgeMs, witnesses = [], quorum = 0, include = ['**'] } = this.options
-    const isUrl = /^https?:/.test(place)
-    const { selection } = rulesWith({ include })
-    return {
-      ...selection,
-      kind: 'channel',
-      id: sourceId('hub'),
-      url: isUrl ? place : pathToFileURL(place).href,
-      place: isUrl ? { kind: 'http' } : { kind: 'folder', path: place },
-      keys,
-      maxAgeMs,
-      witnesses,
-      quorum,
-      ref: undefined,
-      schedule: { kind: 'every', periodMs: 1000 },
-      update: 'auto',
-      brakes: { movedTag: 'follow', massDeletion: 'follow', olderCommit: 'follow' },
-    }
+    return followedChannel(this.options)
+  }
+}
+
+/** The source that follows the channel at this place. */
+export function followedChannel({
+  place,
+  keys = [KEY],
+  maxAgeMs,
+  witnesses = [],
+  quorum = 0,
+  include = ['**'],
+}: FollowerOptions): ChannelSource {
+  const isUrl = /^https?:/.test(place)
+  const { selection } = rulesWith({ include })
+  return {
+    ...selection,
+    kind: 'channel',
+    id: sourceId('hub'),
+    url: isUrl ? place : pathToFileURL(place).href,
+    place: isUrl ? { kind: 'http' } : { kind: 'folder', path: place },
+    keys,
+    maxAgeMs,
+    witnesses,
+    quorum,
+    ref: undefined,
+    schedule: { kind: 'every', periodMs: 1000 },
+    update: 'auto',
+    brakes: { movedTag: 'follow', massDeletion: 'follow', olderCommit: 'follow' },
   }
 }
 

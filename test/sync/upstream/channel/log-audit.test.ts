@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { encodeEntry, parseEntry } from '../../../../src/sync/channel/channel-entry.ts'
+import { parseEntry } from '../../../../src/sync/channel/channel-entry.ts'
 import { verifierText } from '../../../../src/sync/log/signed-note.ts'
 import { openProof, parseProof } from '../../../../src/sync/log/tlog-proof.ts'
 import type { LogAudit } from '../../../../src/sync/upstream/upstream.ts'
@@ -100,7 +100,8 @@ test('the checkpoint of a new key is that of the next proof', async () => {
 
 test('an earlier entry is proved by tiles, and one that they do not show is refused', async () => {
   await using world = await World.open({}, 5)
-  await world.channel.append(...entriesNamed('later', 300))
+  await world.channel.append(...entriesNamed('later', 299))
+  await world.channel.publish()
   await world.follower.upstream().resolve(never())
   const tile = world.channel.files.get('tile/0/000') ?? Buffer.of()
 
@@ -116,7 +117,7 @@ test('an earlier entry is proved by tiles, and one that they do not show is refu
 
 test('no entry is proved to be of another head', async () => {
   await using world = await World.open({}, 5)
-  await world.channel.append(encodeEntry({ at: AT, head: 'e'.repeat(64) }))
+  await world.channel.publish()
   await world.follower.upstream().resolve(never())
   const { commit } = world.follower.current!.snapshot.revision
 
@@ -176,7 +177,7 @@ test('an entry that would not fit into the record of the log is refused, and the
   await world.channel.append(Buffer.from(JSON.stringify({ at: AT, head: 'e'.repeat(64), more: 'x'.repeat(4_096) })))
 
   await expect(world.follower.upstream().resolve(never())).rejects.toMatchObject({ code: 'content-refused' })
-  await world.channel.append(...entriesNamed('next', 1))
+  await world.channel.publish()
 
   await expect(world.follower.upstream().resolve(never())).resolves.toMatchObject({ ref: 'channel' })
 })

@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { printableLine } from '../../base/log-line.ts'
+import { UsageError } from '../../base/usage-error.ts'
+import type { Config } from '../../config/config.ts'
+import { printJson, printLines } from '../command.ts'
+import type { Context, ExitStatus } from '../command.ts'
+import { withWriter } from '../daemon-client.ts'
+
+/** Prints the reach of a recall. Ends with 3 if a follower is behind. */
+export async function reportReach(context: Context, config: Config, id: string): Promise<ExitStatus> {
+  if (context.operands.length > 0) throw new UsageError('--report goes with no skill and no digest')
+  const report = REPORT.parse(await withWriter(context, config, async (ask) => ask('recall-reach', { id })))
+  if (context.json) printJson(context, report)
+  else printLines(context, context.values['csv'] === true ? csvOf(report) : linesOf(report))
+  return report.total.behind > 0 ? 3 : 0
+}
+
+function linesOf({ recall, counts, total, followers, unreachable }: Report): readonly string[] {
+  const isDeep = total.obeyed !== counts.obeyed || total.behind !== counts.behind
+  return [
+    `${recall.id}: ${countsText(counts)}`,
+    ...(isDeep ? [`  with all tiers below: ${countsText(total)}`] : []),
+    ...followers.map(({ follower, state, seen, below, ...at }) =>
+      printableLine(`  ${STATES[state]}  ${nameOf(at)}${follower.slice(0, 12)}, seen ${seen}${belowText(below)}`),
+    ),
+    ...unreachable.map(({ kind, place }) => printableLine(`  cannot be reached  ${kind} ${place}`)),
+  ]
+}
+
+function countsText({ obeyed, behind, unreachable }: Counts): string {
+  return `${obeyed} obeyed, ${behind} not seen since, ${unreachable} cannot be reached`
+}
+
+function nameOf({ pack, principal }: Pick<Follower, 'pack' | 'principal'>): string {
+  const who = principal === '' ? '' : `${principal} `
+  return pack === undefined ? who : `${who}(pack ${pack}) `
+}
+
+function belowText(below: Counts): string {
+  return below.obeyed + below.behind + below.unreachable === 0 ? '' : `; below it ${countsText(below)}`
+}
+
+const STATES = { obeyed: 'obeyed', behind: 'not seen since' } as const
+
+function csvOf({ followers, unreachable }: Report): readonly string[] {
+  return [
+    'state,kind,name,follower,entries,seen,below_obeyed,below_behind,below_unreachable',
+    ...followers.map(({ state, pack, principal, follower, size, seen, below }) =>
+      [state, 'follower', pack === undefined ? principal : `${principal} ${pack}`, follower, size, seen]
+        .concat([below.obeyed, below.behind, below.unreachable])
+        .map(cell)
+        .join(','),
+    ),
+    ...unreachable.map(({ kind, place }) => ['unreachable', kind, place, '', '', '', '', '', ''].map(cell).join(',')),
+  ]
+}
+
+/** A cell that a spreadsheet neither splits nor computes (RFC 4180). */
+function cell(value: string | number): string {
+  const text = printableLine(String(value))
+  const inert = /^[=+\-@]/.test(text) ? `'${text}` : text
+  return /[",]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
+}
+
+const COUNTS = z.object({ obeyed: z.number(), behind: z.number(), unreachable: z.number() })
+const FOLLOWER = z.object({
+  state: z.enum(['obeyed', 'behind']),
+  pack: z.string().optional(),
+  principal: z.string(),
+  follower: z.string(),
+  size: z.number(),
+  seen: z.string(),
+  below: COUNTS,
+})
+const REPORT = z.object({
+  recall: z.object({ id: z.string(), at: z.string(), reason: z.string().optional(), by: z.string().optional() }),
+  counts: COUNTS,
+  total: COUNTS,
+  followers: z.array(FOLLOWER),
+  unreachable: z.array(z.object({ kind: z.enum(['token', 'folder', 'branch']), place: z.string() })),
+})
+
+type Counts = z.infer<typeof COUNTS>
+type Follower = z.infer<typeof FOLLOWER>
+type Report = z.infer<typeof REPORT>

@@ -1,0 +1,171 @@
+import { joinPath } from '../../base/paths.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
+import { SyncError } from '../model/sync-error.ts'
+import { MOST_CONTENTS, MOST_PUBLISHED_PLACES, MOST_RECALLS, recallIdOf } from '../recall/recall.ts'
+import type { PublishedPlace, PublishedRecall, Recall } from '../recall/recall.ts'
+import { MOST_PLACES } from './disabled-skills.ts'
+import type { DisabledPlace } from './disabled-skills.ts'
+
+/** A recall that is obeyed here, with all that identifies its skill in the sources of this machine. */
+export interface RecalledSkill extends Recall {
+  /** True if it was made at this hub: no other hub can end it. */
+  readonly isOwn: boolean
+  /** The logs of other hubs in which it is in force; sorted. */
+  readonly via: readonly string[]
+  /** The places at which its skill was found here. */
+  readonly places: readonly DisabledPlace[]
+  /** Other skills that had the same name at that time (`source/path`, folded): the name does not identify them. */
+  readonly beside: readonly string[]
+  /** The time at which it ended, ISO 8601, UTC. */
+  readonly revoked?: string
+}
+
+/** By id. An entry outlives restarts, pulls and the skill itself, and follows the skill to other places. */
+export type RecalledSkills = ReadonlyMap<string, RecalledSkill>
+
+export const NO_RECALLS: RecalledSkills = new Map()
+
+/** The recalls in force, the oldest first. */
+export function activeRecalls(recalls: RecalledSkills): readonly RecalledSkill[] {
+  return inOrder(recalls).filter(({ revoked }) => revoked === undefined)
+}
+
+function inOrder(recalls: RecalledSkills): readonly RecalledSkill[] {
+  return [...recalls.values()].toSorted((a, b) => (a.at + a.id < b.at + b.id ? -1 : 1))
+}
+
+/** Makes a recall at this hub. The places are added as those of any disabled skill are. */
+export function newRecall(contents: Iterable<string>, reason: string, at: string): RecalledSkill {
+  const sorted = [...new Set(contents)].toSorted().slice(0, MOST_CONTENTS)
+  const id = recallIdOf({ at, contents: sorted })
+  return { id, at, contents: sorted, reason, isOwn: true, via: [], places: [], beside: [] }
+}
+
+/** The digests by which a skill at this place is recalled; none if nothing of it is known. */
+export function recalledContents(
+  path: string,
+  { skills }: Pick<Snapshot, 'skills'>,
+  document: string | undefined,
+): string[] {
+  const skill = skills.find((one) => one.path === path)
+  return [skill?.digest, document].filter((digest) => digest !== undefined)
+}
+
+/** Adds or replaces a recall. Of those that ended, the oldest make room. `undefined` if there is none. */
+export function withRecall(before: RecalledSkills, recall: RecalledSkill): RecalledSkills | undefined {
+  const after = new Map(before).set(recall.id, recall)
+  if (after.size <= MOST_RECALLS) return after
+  const ended = inOrder(before).find(({ revoked }) => revoked !== undefined)
+  if (ended === undefined) return undefined
+  after.delete(ended.id)
+  return after
+}
+
+/** Ends a recall here. One that was made at another hub ends only if no log has it in force that is still followed. */
+export function withRevoked(before: RecalledSkills, id: string, at: string): RecalledSkills {
+  const recall = before.get(id)
+  return recall === undefined ? before : new Map(before).set(id, { ...recall, via: [], revoked: at })
+}
+
+/** A log that is followed, and the names that its sources have here. */
+export interface FollowedSource {
+  /** The name of the log. */
+  readonly log: string
+  /** The source that takes all sources of the hub; `undefined` if each has its own id here. */
+  readonly below: SourceId | undefined
+}
+
+/**
+ * The recalls after the list of another hub was read. A recall that the list has counts from now on, and one whose end it
+ * has ends, unless another log has it in force or it was made here. One that it lacks stays as it is: a hub that lost
+ * its decisions brings nothing back. Its places count in the sources of that hub alone.
+ */
+export function withList(
+  before: RecalledSkills,
+  list: readonly PublishedRecall[],
+  { log, below }: FollowedSource,
+): RecalledSkills {
+  let after = before
+  for (const { places, revoked, ...recall } of list) {
+    const known = after.get(recall.id)
+    if (known?.isOwn === true) continue
+    const others = (known?.via ?? []).filter((one) => one !== log)
+    const via = revoked === undefined ? [...others, log].toSorted() : others
+    const entry: RecalledSkill = {
+      ...recall,
+      by: recall.by ?? log,
+      ...(recall.reason === undefined && known?.reason !== undefined && { reason: known.reason }),
+      isOwn: false,
+      via,
+      places: withPlaces(
+        known?.places ?? [],
+        places.map((place) => placeHere(place, below)),
+      ),
+      beside: known?.beside ?? [],
+      ...(via.length === 0 && { revoked: known?.revoked ?? revoked ?? recall.at }),
+    }
+    const next = withRecall(after, entry)
+    if (next === undefined) throw new SyncError('limit-exceeded', `Cannot obey the recalls of "${log}": ${TOO_MANY}`)
+    after = next
+  }
+  return after
+}
+
+const TOO_MANY = `over ${MOST_RECALLS} recalls would be in force here; end some where they were made`
+
+function placeHere({ source, path, servedPath, name }: PublishedPlace, below: SourceId | undefined): DisabledPlace {
+  const here = (text: string): string => (below === undefined ? text : joinPath(source, text))
+  return {
+    source: below ?? source,
+    path: here(path),
+    ...(servedPath !== undefined && { servedPath: here(servedPath) }),
+    ...(name !== undefined && { name }),
+  }
+}
+
+function withPlaces(before: readonly DisabledPlace[], more: readonly DisabledPlace[]): readonly DisabledPlace[] {
+  const added = more.filter((place) => !before.some((one) => isCovered(place, one)))
+  return added.length === 0 ? before : [...before, ...added].slice(0, MOST_PLACES)
+}
+
+function isCovered(place: DisabledPlace, by: DisabledPlace): boolean {
+  return (
+    place.source === by.source && place.path === by.path && place.servedPath === by.servedPath && place.name === by.name
+  )
+}
+
+/**
+ * The list of recalls that the channel of this hub has. `mayName`: true for a place whose skill the readers of the channel
+ * may see; absent if they may see all. Readers that may see none of the places get the digests alone: a reason can name
+ * the skill.
+ */
+export function publishedRecalls(
+  recalls: RecalledSkills,
+  log: string,
+  mayName?: (place: DisabledPlace) => boolean,
+): readonly PublishedRecall[] {
+  return inOrder(recalls).map((recall) => publishedRecall(recall, log, mayName))
+}
+
+function publishedRecall(
+  { id, at, contents, reason, by = '', places, revoked }: RecalledSkill,
+  log: string,
+  mayName: ((place: DisabledPlace) => boolean) | undefined,
+): PublishedRecall {
+  const named = mayName === undefined ? places : places.filter(mayName)
+  const isTold = mayName === undefined || named.length > 0
+  return {
+    id,
+    at,
+    contents,
+    by: by || log,
+    ...(isTold && reason !== undefined && { reason }),
+    places: [...named.slice(0, 1), ...named.slice(1).slice(1 - MOST_PUBLISHED_PLACES)].map(publishedPlace),
+    ...(revoked !== undefined && { revoked }),
+  }
+}
+
+function publishedPlace({ source, path, servedPath, name }: DisabledPlace): PublishedPlace {
+  return { source, path, ...(servedPath !== undefined && { servedPath }), ...(name !== undefined && { name }) }
+}

@@ -1,0 +1,157 @@
+import { expect, test } from 'vitest'
+import { followEntries, recallIn } from '../../../src/sync/decisions/disabled-entries.ts'
+import { disabledIn, withoutDisabledDocs } from '../../../src/sync/decisions/disabled-matches.ts'
+import { NOTHING_OUT } from '../../../src/sync/decisions/out-of-service.ts'
+import type { OutOfService } from '../../../src/sync/decisions/out-of-service.ts'
+import {
+  newRecall,
+  NO_RECALLS,
+  publishedRecalls,
+  withList,
+  withRecall,
+  withRevoked,
+} from '../../../src/sync/decisions/recalled-skills.ts'
+import type { RecalledSkill, RecalledSkills } from '../../../src/sync/decisions/recalled-skills.ts'
+import type { Skill } from '../../../src/sync/model/skill.ts'
+import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
+import type { SourceId } from '../../../src/sync/model/source-id.ts'
+import { MOST_RECALLS, recallIdOf } from '../../../src/sync/recall/recall.ts'
+import type { PublishedRecall } from '../../../src/sync/recall/recall.ts'
+import { sample, snapshotOf, sourceId } from '../store/samples.ts'
+
+const [TEAM, OWN, HUB] = [sourceId('team'), sourceId('own'), sourceId('hub')]
+const AT = '2026-06-15T12:00:00.000Z'
+const LOG = 'hub.example/channel'
+
+test('a digest that is recalled before it comes is out of service in every source, and then by its place there', () => {
+  const bad = at('pdf', 'bad')
+  const recall = newRecall([bad.digest ?? ''], 'bad', AT)
+  const first = followEntries(outOf(recall), [snapshot(OWN, bad)])
+
+  const changed = snapshot(OWN, at('pdf', 'changed'))
+  const elsewhere = snapshot(TEAM, at('other/pdf', 'bad'), at('pdf', 'innocent'))
+
+  expect(pathsOut(snapshot(OWN, bad), outOf(recall))).toEqual(['pdf'])
+  expect(pathsOut(changed, first.out)).toEqual(['pdf'])
+  expect(pathsOut(elsewhere, first.out)).toEqual(['other/pdf'])
+})
+
+test('the recall of another hub counts by path, URI and name in the sources of that hub, and elsewhere by content alone', () => {
+  const places = [{ source: TEAM, path: 'pdf', servedPath: 'pdf', name: 'pdf' }]
+  const out = { ...NOTHING_OUT, recalls: withList(NO_RECALLS, [told('bad', { places })], { log: LOG, below: HUB }) }
+  const own = snapshot(OWN, at('pdf', 'mine'), at('copy/pdf', 'bad'), at('team/pdf', 'mine too'))
+
+  expect(pathsOut(snapshot(HUB, at('team/pdf', 'older')), out)).toEqual(['team/pdf'])
+  expect(pathsOut(own, out)).toEqual(['copy/pdf'])
+
+  // The author of the copy renames nothing that the follower did not see: the name alone stays free.
+  const followed = followEntries(out, [own])
+  expect(pathsOut(snapshot(OWN, at('pdf', 'mine'), at('copy/pdf', 'edited')), followed.out)).toEqual(['copy/pdf'])
+  expect(pathsOut(snapshot(OWN, at('pdf', 'mine'), at('new/pdf', 'edited')), followed.out)).toEqual([])
+})
+
+test('a recall ends only by its end in a log that had it in force, and not because a list lacks it', () => {
+  const source = { log: LOG, below: HUB }
+  const other = { log: 'other.example/channel', below: OWN }
+  const one = told('bad')
+  const both = withList(withList(NO_RECALLS, [one], source), [one], other)
+
+  const lacked = withList(both, [], source)
+  const ended = withList(both, [told('bad', { revoked: AT })], source)
+  const over = withList(ended, [told('bad', { revoked: AT })], other)
+
+  expect([...lacked.values()]).toMatchObject([{ via: [LOG, other.log] }])
+  expect([...ended.values()]).toMatchObject([{ via: [other.log] }])
+  expect([...ended.values()][0]).not.toHaveProperty('revoked')
+  expect([...over.values()]).toMatchObject([{ via: [], revoked: AT }])
+})
+
+test('no other hub can end a recall that was made here, or give it another reason', () => {
+  const own = newRecall([digestOf('bad')], 'mine', AT)
+  const recalls = new Map([[own.id, own]])
+
+  const after = withList(recalls, [told('bad', { reason: 'theirs', revoked: AT })], { log: LOG, below: HUB })
+
+  expect(after).toEqual(recalls)
+})
+
+test('the readers of a channel that may not see a skill get its digests, and neither its place nor the reason', () => {
+  const bad = snapshot(TEAM, at('pdf', 'bad'))
+  const recall = recallIn(newRecall([digestOf('bad')], 'bad in team/pdf', AT), [bad])
+  const recalls = new Map([[recall.id, recall]])
+
+  const [all] = publishedRecalls(recalls, LOG)
+  const [some] = publishedRecalls(recalls, LOG, () => false)
+
+  expect(all).toMatchObject({ reason: 'bad in team/pdf', places: [{ source: TEAM, path: 'pdf' }] })
+  expect(some).toEqual({ id: recall.id, at: AT, contents: recall.contents, by: LOG, places: [] })
+  expect(recallIdOf(some!)).toBe(recall.id)
+})
+
+test('a skill that is disabled and recalled stays known as both: either can end', () => {
+  const before = snapshot(TEAM, at('pdf', 'bad'))
+  const recall = recallIn(newRecall([digestOf('bad')], 'bad', AT), [before])
+  const disabled = new Map([[TEAM, new Map([['pdf', { places: recall.places, beside: [] }]])]])
+  const { out } = followEntries({ disabled, recalls: new Map([[recall.id, recall]]) }, [
+    snapshot(TEAM, at('moved/pdf', 'changed')),
+  ])
+
+  const after = { ...out, recalls: withRevoked(out.recalls, recall.id, AT) }
+
+  expect(disabledIn(before, out).get('pdf')?.recall?.id).toBe(recall.id)
+  expect(pathsOut(snapshot(TEAM, at('moved/other', 'changed')), after)).toEqual(['moved/other'])
+})
+
+test('the SKILL.md of a recalled skill is in no docs folder, and in no other skill', () => {
+  const bad = at('pdf', 'bad')
+  const [file] = bad.files
+  const holder = { ...at('good', 'text'), files: [...at('good', 'text').files, { ...file!, path: 'copy.md' }] }
+  const docs = { digest: '0'.repeat(64), files: [{ ...file!, path: 'docs/a.md' }] }
+  const out = outOf(newRecall([file!.sha256], 'bad', AT))
+
+  expect(pathsOut(snapshot(TEAM, holder), out)).toEqual(['good'])
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const shown = withoutDisabledDocs({ ...snapshot(TEAM), docs } as unknown as Snapshot, out)
+  expect(shown.docs?.files).toEqual([])
+})
+
+test('the oldest recall that ended makes room, and one in force never', () => {
+  let recalls: RecalledSkills = NO_RECALLS
+  for (let index = 0; index < MOST_RECALLS; index += 1) {
+    const recall = newRecall([digestOf(`bad ${index}`)], 'bad', AT)
+    recalls = withRecall(recalls, index === 7 ? { ...recall, revoked: AT } : recall) ?? recalls
+  }
+  const next = newRecall([digestOf('next')], 'bad', AT)
+  const after = withRecall(recalls, next)
+
+  expect(after?.size).toBe(MOST_RECALLS)
+  expect(after?.has(newRecall([digestOf('bad 7')], 'bad', AT).id)).toBe(false)
+  expect(withRecall(after ?? NO_RECALLS, newRecall([digestOf('more')], 'bad', AT))).toBeUndefined()
+})
+
+function told(text: string, edit: Partial<PublishedRecall> = {}): PublishedRecall {
+  const contents = [digestOf(text)]
+  return { id: recallIdOf({ at: AT, contents }), at: AT, contents, reason: 'bad', places: [], ...edit }
+}
+
+function outOf(recall: RecalledSkill): OutOfService {
+  return { ...NOTHING_OUT, recalls: new Map([[recall.id, recall]]) }
+}
+
+function pathsOut(one: Snapshot, out: OutOfService): readonly string[] {
+  return [...disabledIn(one, out).keys()].toSorted()
+}
+
+/** The digest of the skill with this text, by any path. */
+function digestOf(text: string): string {
+  return at('pdf', text).files[0]?.sha256 ?? ''
+}
+
+function at(path: string, text: string): Skill {
+  const { skill } = sample(path.slice(path.lastIndexOf('/') + 1), { 'SKILL.md': text })
+  return { ...skill, path, servedPath: path }
+}
+
+function snapshot(source: SourceId, ...skills: readonly Skill[]): Snapshot {
+  return { ...snapshotOf(), source, skills }
+}
