@@ -12,9 +12,9 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'sync/log': [],
   'sync/marketplace': ['base', 'base/text', 'sync/skill-md'],
   'sync/model': ['base', 'sync/skill-md', 'sync/skill-md/contract', 'sync/marketplace'],
-  'sync/rings': ['sync/model'],
   'sync/recall': ['base', 'sync/model'],
   'sync/decisions': ['base', 'sync/skill-md', 'sync/model', 'sync/recall'],
+  'sync/rings': ['sync/model'],
   'sync/catalog': [
     'base',
     'sync/skill-md',
@@ -619,6 +619,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/budget',
     'sync/upstream/port',
     'serve',
+    'sync/store/files',
     'sync/store/objects',
     'sync/upstream/folder',
     'daemon/base',

@@ -14,7 +14,7 @@ import { isRefused } from '../gate/scanner.ts'
 export type RunScans = ReadonlyMap<SourceId, ReadonlyMap<string, SkillScan>>
 
 /** A skill that is served, or was until a scan withheld it. */
-export interface JudgedSkill {
+export interface ScannedSkill {
   readonly source: SourceId
   readonly path: string
   readonly digest: string
@@ -23,11 +23,11 @@ export interface JudgedSkill {
 /** The effects that a run of scans has on what is served. */
 export interface ScanJudgement {
   /** The skills that the scanner refuses and that are in service. */
-  readonly refused: readonly JudgedSkill[]
+  readonly refused: readonly ScannedSkill[]
   /** The skills that the scanner refuses, and that a person has enabled with their present content. */
-  readonly accepted: readonly JudgedSkill[]
+  readonly accepted: readonly ScannedSkill[]
   /** The folders of skills whose scan of before is over: a later one found nothing, or their content changed. */
-  readonly cleared: readonly Pick<JudgedSkill, 'source' | 'path'>[]
+  readonly cleared: readonly Pick<ScannedSkill, 'source' | 'path'>[]
   /** The number of skills that scans withhold already, apart from those that are cleared. */
   readonly withheld: number
   /** The number of skills that could be served. */
@@ -87,7 +87,7 @@ function judgeSource(
   const acceptedDigests = new Set(entries.flatMap(({ scan }) => (scan.accepted === true ? [scan.digest] : [])))
   const skills = snapshot.skills.flatMap((skill) => scannableOf(skill, source))
   const present = new Set(skills.map(({ digest }) => digest))
-  const findingOf = ({ digest }: JudgedSkill): 'unknown' | 'refused' | 'clean' => {
+  const findingOf = ({ digest }: ScannedSkill): 'unknown' | 'refused' | 'clean' => {
     const scan = scans?.get(scanKeyOf('skill', digest))
     if (scan === undefined) return 'unknown'
     return isRefused(scan, scanner) ? 'refused' : 'clean'
@@ -97,7 +97,7 @@ function judgeSource(
     return scans !== undefined && (!present.has(digest) || (scan !== undefined && !isRefused(scan, scanner)))
   }
   const bad = skills.filter((skill) => findingOf(skill) === 'refused')
-  const isByScan = ({ path }: JudgedSkill): boolean => matches.get(path)?.by === 'scan'
+  const isByScan = ({ path }: ScannedSkill): boolean => matches.get(path)?.by === 'scan'
   return {
     refused: bad.filter(({ path, digest }) => !matches.has(path) && !acceptedDigests.has(digest)),
     accepted: bad.filter(({ digest }) => acceptedDigests.has(digest)),
@@ -107,7 +107,7 @@ function judgeSource(
   }
 }
 
-function scannableOf(skill: Skill, source: SourceId): JudgedSkill[] {
+function scannableOf(skill: Skill, source: SourceId): ScannedSkill[] {
   const { path, digest, standing } = skill
   return digest === undefined || standing === 'withheld' || isOfUpstream(skill) ? [] : [{ source, path, digest }]
 }

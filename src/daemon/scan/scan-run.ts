@@ -2,7 +2,7 @@ import { countOf } from '../../base/text/plural.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SARIF_LEVELS } from '../../sync/store/scan-records.ts'
 import type { SkillScan } from '../../sync/store/scan-records.ts'
-import type { JudgedSkill, RunScans } from './scan-judgement.ts'
+import type { ScannedSkill, RunScans } from './scan-judgement.ts'
 import type { FailedScan } from './scan-served.ts'
 
 /** A request to scan what is served. */
@@ -70,7 +70,7 @@ export function countsIn(scans: RunScans): SkillScan['counts'] {
   return counts
 }
 
-export function scannedPlaceText({ source, path }: Pick<JudgedSkill, 'source' | 'path'>): string {
+export function scannedPlaceText({ source, path }: Pick<ScannedSkill, 'source' | 'path'>): string {
   return `${source}/${path}`
 }
 

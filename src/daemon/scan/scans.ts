@@ -12,7 +12,7 @@ import type { Gate } from '../gate/gate.ts'
 import { scannerIdentity } from '../gate/scanner-identity.ts'
 import { GateUnanswered } from '../gate/unanswered.ts'
 import { isMassFinding, judgeScans, scanChangesOf } from './scan-judgement.ts'
-import type { JudgedSkill, ScanJudgement } from './scan-judgement.ts'
+import type { ScannedSkill, ScanJudgement } from './scan-judgement.ts'
 import { countsIn, scannedPlaceText } from './scan-run.ts'
 import type { MassFinding, RefusedSkill, ScanEnd, ScanProgress, ScanRequest, ScansStatus } from './scan-run.ts'
 import { ScanSchedule } from './scan-schedule.ts'
@@ -187,7 +187,7 @@ export class Scans implements AsyncDisposable {
     if (this.#held !== undefined) log.warn('scan-held', { ...this.#held })
     else if (withholds.length === 0)
       for (const { source, path: skill } of refused.slice(0, MOST_LOGGED)) log.warn('scan-refused', { source, skill })
-    const told = (skills: readonly JudgedSkill[], is: RefusedSkill['is']): RefusedSkill[] =>
+    const told = (skills: readonly ScannedSkill[], is: RefusedSkill['is']): RefusedSkill[] =>
       skills.map((skill) => ({ skill: scannedPlaceText(skill), is }))
     return {
       refused: [...told(refused, withholds.length > 0 ? 'withheld' : 'served'), ...told(accepted, 'accepted')],

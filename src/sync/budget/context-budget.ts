@@ -56,7 +56,9 @@ export function contextBudget(skills: readonly BudgetSkill[], terms: BudgetTerms
   const { client, window } = terms
   const rule = CLIENT_RULES[client]
   const allowance = allowanceOf(terms)
-  const sorted = skills.filter(rule.lists).toSorted((a, b) => comparePaths(a.name, b.name) || comparePaths(a.id, b.id))
+  const sorted = skills
+    .filter((skill) => rule.lists(skill))
+    .toSorted((a, b) => comparePaths(a.name, b.name) || comparePaths(a.id, b.id))
   const lines = sorted.map((skill) => lineOf(skill, rule))
   const kept = rule.keep(lines, allowance)
   return {
@@ -74,7 +76,7 @@ export function contextBudget(skills: readonly BudgetSkill[], terms: BudgetTerms
 export function listingCost(skills: readonly BudgetSkill[], terms: BudgetTerms): number {
   const rule = CLIENT_RULES[terms.client]
   return totalOf(
-    skills.filter(rule.lists).map((skill) => lineOf(skill, rule)),
+    skills.filter((skill) => rule.lists(skill)).map((skill) => lineOf(skill, rule)),
     'full',
     allowanceOf(terms).unit,
   )

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isMassFinding } from '../../../src/daemon/scan/scan-judgement.ts'
-import type { JudgedSkill, ScanJudgement } from '../../../src/daemon/scan/scan-judgement.ts'
+import type { ScannedSkill, ScanJudgement } from '../../../src/daemon/scan/scan-judgement.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 
 test.each([
@@ -32,6 +32,6 @@ test('runs in a row never take more out of service than the share, or one of sev
 function judgementOf({ refused, ...numbers }: Record<'refused' | 'withheld' | 'all', number>): ScanJudgement {
   const source = 'team'
   if (!isSourceId(source)) throw new TypeError(source)
-  const skills = Array.from({ length: refused }, (_, index): JudgedSkill => ({ source, path: `${index}`, digest: '' }))
+  const skills = Array.from({ length: refused }, (_, index): ScannedSkill => ({ source, path: `${index}`, digest: '' }))
   return { refused: skills, accepted: [], cleared: [], ...numbers }
 }

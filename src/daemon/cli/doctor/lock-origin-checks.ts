@@ -1,6 +1,6 @@
 import { isPassing } from '../../../sync/model/sync-error.ts'
 import { readFollowedLock } from '../../../sync/store/followed-lock.ts'
-import { lockOriginStatusOf, lockOriginText } from '../../status/lock-origin-status.ts'
+import { lockOriginStatusOf, lockOriginText } from '../../status/lock-text.ts'
 import { verdicts } from './check.ts'
 import type { CheckResult, DoctorCheck, Ground } from './check.ts'
 
