@@ -12,7 +12,7 @@ test('opening makes the layout, open to its owner alone whatever the umask is', 
 
   const state = await openState(path).finally(() => process.umask(umask))
 
-  const names = ['checkouts', 'format', 'generations', 'links', 'logs', 'sources', 'tmp', 'upstreams']
+  const names = ['checkouts', 'format', 'generations', 'links', 'logs', 'scans', 'sources', 'tmp', 'upstreams']
   expect((await readdir(path)).sort()).toEqual(names)
   expect(await readFile(join(path, 'format'), 'utf8')).toBe('3\n')
   for (const name of names.filter((each) => each !== 'format')) {
@@ -162,7 +162,7 @@ test('a state folder that is a link as a whole is opened where it leads', async 
 test('a sweep removes what was left half done, and nothing else', async () => {
   await using folder = await temporaryFolder()
   const state = await openState(folder.path)
-  for (const name of ['checkouts', 'links', 'logs', 'sources'] as const) {
+  for (const name of ['checkouts', 'links', 'logs', 'scans', 'sources'] as const) {
     await mkdir(join(temporaryIn(state.at(name)), 'deep'), { recursive: true })
     await writeFile(state.at(name, 'stays'), '')
   }
@@ -172,7 +172,7 @@ test('a sweep removes what was left half done, and nothing else', async () => {
   await state.sweep()
 
   expect(await readdir(state.at('tmp'))).toEqual([])
-  for (const name of ['checkouts', 'links', 'logs', 'sources'] as const) {
+  for (const name of ['checkouts', 'links', 'logs', 'scans', 'sources'] as const) {
     expect(await readdir(state.at(name))).toEqual(['stays'])
   }
   expect((await readdir(state.path)).sort()).toEqual([
@@ -181,6 +181,7 @@ test('a sweep removes what was left half done, and nothing else', async () => {
     'generations',
     'links',
     'logs',
+    'scans',
     'sources',
     'tmp',
     'upstreams',
