@@ -1,7 +1,7 @@
 /** Attributes with texts, as an OpenTelemetry SDK encodes them. */
 type Texts = Readonly<Record<string, string>>
 
-/** What Claude Code sends with each event of a session, of people that no row may have. */
+/** The attributes of people and sessions that Claude Code sends with each event. No row may have them. */
 const STANDARD: Texts = {
   'user.id': 'a68801ea',
   'session.id': '739044cd-ce53-455d-b189-b8946926330a',

@@ -19,7 +19,7 @@ const { gunzip } = process.getBuiltinModule('node:zlib')
 /** The name of the client in the counts: that of Claude Code over MCP, with a mark. */
 export const TELEMETRY_CLIENT = 'claude-code (telemetry)'
 
-/** What bounds the requests of all callers. It outlives a change of the routes. */
+/** The bounds on the requests of all callers. They outlive a change of the routes. */
 export class TelemetryLimits {
   readonly rate: RateLimit
   #open = 0
@@ -132,7 +132,7 @@ async function unpack(bytes: Buffer): Promise<Buffer | Unpacked> {
   }
 }
 
-/** Of a body, packed and unpacked. The OpenTelemetry Collector sends and takes no more by default over gRPC. */
+/** The limit of a body, packed and unpacked: the default of gRPC for one message. */
 const MOST_BYTES = 4 * 1024 * 1024
 
 /** The bodies that are in memory at once. */
