@@ -69,7 +69,7 @@ export async function openSources(urls: readonly string[], state: string, reache
         if (outcome.kind !== 'updated') throw new Error(`The pull of "${source.url}" ended so: ${inspect(outcome)}`)
         const { held, snapshot } = outcome
         const cause = { action: 'update', trigger: 'command', source: source.id } as const
-        await publisher.publish(new Map([[source.id, { held, snapshot }]]), cause, new Date(), signal)
+        await publisher.publish(new Map([[source.id, { held, snapshot }]]), cause, new Date(), { signal })
         updated += 1
       }
       await inParallel(wanted, AT_ONCE, pullOne, signal)

@@ -9,6 +9,7 @@ export const SCOPES = [
   'marketplace',
   'channel',
   'metrics',
+  'telemetry',
 ] as const
 export type Scope = (typeof SCOPES)[number]
 

@@ -1,5 +1,12 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
+import { GitServer } from '../support/git/git-server.ts'
+import { Repository } from '../support/git/repository.ts'
 import { Desk, named, skills } from './desk.ts'
+import { Hub, idOf } from './hub.ts'
 
 /** Each skill of `skills` takes about thirty characters of the listing. */
 const LIMITED = ['packs:', '  - id: core', '    include: [{ source: team }]', '    budget: 150']
@@ -54,3 +61,60 @@ test('a source that no limited pack holds is not held', async () => {
 
   expect(await desk.sync()).toMatchObject({ kind: 'updated', revision: { commit: first } })
 })
+
+test('of two sources that are pulled at once and have no room together, the later one waits', async () => {
+  await using git = await GitServer.start()
+  await using team = await Repository.create()
+  await using other = await Repository.create()
+  await using gate = await MeetingGate.start(2)
+  const sources = { team: [`url: ${git.serve('team', team)}`], other: [`url: ${git.serve('other', other)}`] }
+  const pack = ['packs:', '  - id: core', '    include: [{ source: team }, { source: other }]', '    budget: 100']
+  await using hub = await Hub.start(sources, undefined, [...pack, `gate: { url: ${gate.url} }`])
+  await team.commit(skills('alpha', 'beta', 'gamma'))
+  await other.commit(skills('delta', 'epsilon', 'zeta'))
+
+  const first = await hub.daemon.sync()
+  const again = await hub.daemon.sync()
+  const waits = [...first].find(([, { kind }]) => kind === 'held')?.[0] ?? idOf('none')
+  const held = first.get(waits)
+  const during = [hub.source(waits).condition?.code, hub.daemon.registry.catalog.listed.length]
+  await hub.daemon.decide(waits, 'approve', hub.daemon.waiting(waits, 'approve').revision)
+  const approved = (await hub.daemon.sync()).get(waits)
+
+  expect([...first.values()].map(({ kind }) => kind).toSorted()).toEqual(['held', 'updated'])
+  expect(held).toMatchObject({ reason: { code: 'budget-exceeded' } })
+  expect(held?.kind === 'held' && held.reason.message).toMatch(
+    /takes the listing of the pack "core" to \d+ of 100 characters in claude-code, from \d+$/,
+  )
+  expect(again.get(waits)).toEqual(held)
+  expect(during).toEqual(['budget-exceeded', 3])
+  expect(approved?.kind).toBe('updated')
+  expect(hub.daemon.registry.catalog.listed).toHaveLength(6)
+})
+
+/** A gate that has every candidate published, the first ones only once they are all there. */
+class MeetingGate implements AsyncDisposable {
+  readonly url: string
+  readonly #server: Server
+
+  private constructor(server: Server) {
+    this.#server = server
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  }
+
+  static async start(count: number): Promise<MeetingGate> {
+    const waiting: ServerResponse[] = []
+    const server = createServer((request, response) => {
+      request.resume()
+      waiting.push(response)
+      if (waiting.length >= count) for (const one of waiting) if (!one.writableEnded) one.end('{"verdict":"publish"}')
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    return new MeetingGate(server)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections()
+    await once(this.#server.close(), 'close')
+  }
+}

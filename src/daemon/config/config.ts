@@ -317,6 +317,8 @@ export interface UsageConfig {
   readonly principals: boolean
   /** The days that are kept, today included. */
   readonly days: number
+  /** True if the telemetry of Claude Code is counted too. */
+  readonly otlp: boolean
 }
 
 /** The address of MCP clients, and the host names and origins that are accepted. */

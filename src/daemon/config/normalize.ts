@@ -264,7 +264,7 @@ function auditOf(entry: ConfigFile['audit']): AuditConfig | undefined {
 
 function usageOf(entry: ConfigFile['usage']): UsageConfig | undefined {
   if (entry?.enabled === false) return undefined
-  return { principals: entry?.principals ?? false, days: entry?.days ?? USAGE_DAYS }
+  return { principals: entry?.principals ?? false, days: entry?.days ?? USAGE_DAYS, otlp: entry?.otlp ?? false }
 }
 
 const USAGE_DAYS = 400

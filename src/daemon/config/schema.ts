@@ -236,6 +236,12 @@ const USAGE = z.strictObject({
     .optional()
     .describe('true: the use of each principal is counted too, by the id of its token. Default: false.'),
   days: count(3_650).optional().describe('Days that are kept. Default: 400.'),
+  otlp: z
+    .boolean()
+    .optional()
+    .describe(
+      'true: POST /v1/logs takes the `skill_activated` events of Claude Code in OTLP, and counts them as loads. Default: false.',
+    ),
 })
 
 const LOG = z.strictObject({

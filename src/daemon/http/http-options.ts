@@ -49,6 +49,7 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
     web: { ...web, page: page && { ...page, host: { ...news.host, isTokenRequired: required } } },
     marketplace: marketplace && { ...host, config: marketplace },
     channels: config.channel && channels,
+    telemetry: config.usage?.otlp === true,
     pageSessions: parts.pageSessions,
     ...(oauth !== undefined && { oauth }),
     now: () => clock.monotonicMs(),

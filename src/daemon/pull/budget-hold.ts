@@ -2,7 +2,7 @@ import { costText } from '../../sync/budget/budget-text.ts'
 import { allowanceOf } from '../../sync/budget/context-budget.ts'
 import { packOverrun } from '../../sync/budget/pack-limit.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
-import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { revisionText } from '../../sync/pull/move-policy.ts'
 import type { Config } from '../config/config.ts'
@@ -14,10 +14,37 @@ interface BudgetHoldParts extends Pick<DaemonContext, 'store'> {
   readonly served: Pick<ServedCatalog, 'current'>
 }
 
-/** The reason to hold a candidate that takes a pack over its limit, beside what is served of other sources. */
-export function overrunOf(next: Snapshot, { config, served, store }: BudgetHoldParts): SyncError | undefined {
+/** The limits of packs, by which one pull is judged. */
+export class BudgetHold {
+  readonly #parts: BudgetHoldParts
+  #isJudged = false
+
+  constructor(parts: BudgetHoldParts) {
+    this.#parts = parts
+  }
+
+  /** The reason to hold a candidate that takes a pack over its limit, beside what is served of other sources. */
+  judge(next: Snapshot): SyncError | undefined {
+    this.#isJudged = true
+    return overrunOf(next, this.#parts.served.current, this.#parts)
+  }
+
+  /**
+   * Judges the candidate beside what is served when it is published: another source may have taken the room since. A
+   * candidate that was not judged before, such as one that a person approved, is not judged here.
+   */
+  judgeAgain(next: Snapshot, current: readonly Current[]): SyncError | undefined {
+    return this.#isJudged ? overrunOf(next, current, this.#parts) : undefined
+  }
+}
+
+function overrunOf(
+  next: Snapshot,
+  current: readonly Current[],
+  { config, store }: Pick<BudgetHoldParts, 'config' | 'store'>,
+): SyncError | undefined {
   const inService = (snapshot: Snapshot) => ({ snapshot, disabled: disabledIn(snapshot, store.decisions.outOfService) })
-  const before = served.current.map(({ snapshot }) => inService(snapshot))
+  const before = current.map(({ snapshot }) => inService(snapshot))
   const found = packOverrun(before, inService(next), config.packs, config.packBudgets)
   if (found === undefined) return undefined
   const { pack, terms, cost } = found

@@ -1,14 +1,16 @@
 import { outdatedIn } from '../../sync/decisions/approvals.ts'
 import { isAbout, withoutCandidate, withoutApproval } from '../../sync/decisions/decisions.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
+import { holdReasonOf } from '../../sync/model/outcome.ts'
 import type { Outcome, Updated, Waiting } from '../../sync/model/outcome.ts'
-import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { SyncError, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import { refusalOf } from '../trust/serving-policy.ts'
+import type { BudgetHold } from './budget-hold.ts'
 import type { DamagedSources } from './damaged-sources.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 
@@ -25,6 +27,8 @@ export interface EndedPull {
   readonly signal: AbortSignal
   /** The mark of damage with which the pull was planned. */
   readonly mark: number | undefined
+  /** The limits of packs, if the pull was to be judged by them. */
+  readonly budget?: BudgetHold
 }
 
 /** Applies the outcomes of pulls to what is served. */
@@ -54,21 +58,27 @@ export class OutcomeApplier {
       return outcome
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
+      if (outcome.kind === 'updated' && error.code === 'budget-exceeded')
+        return { kind: 'held', revision: outcome.revision, reason: holdReasonOf(error) }
       // A disk failure must not hide what the operator has to know of the source.
       const saysMore = outcome.kind === 'held' || (outcome.kind === 'failed' && outcome.withdraw !== true)
       return saysMore ? outcome : { kind: 'failed', error }
     }
   }
 
-  async #serve(updated: Updated, { source: { id }, trigger, signal, mark }: EndedPull): Promise<void> {
+  async #serve(updated: Updated, { source: { id }, trigger, signal, mark, budget }: EndedPull): Promise<void> {
     const { config, store, served, log, damage } = this.#parts
     const { held, snapshot, from, rewritten } = updated
     // A gate can take long, so lock and signers are checked again now.
     const refusal = await refusalOf(config, snapshot, store.decisions.knownOf(id))
     if (refusal !== undefined) throw refusal
-    await this.#revokeOutdated(snapshot)
     const cause: GenerationCause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
-    await served.publish(new Map([[id, { held, snapshot }]]), cause, signal)
+    const admit = async (others: readonly Current[]): Promise<void> => {
+      const overrun = budget?.judgeAgain(snapshot, others)
+      if (overrun !== undefined) throw overrun
+      await this.#revokeOutdated(snapshot)
+    }
+    await served.publish(new Map([[id, { held, snapshot }]]), cause, { signal, admit })
     log.recovery('served-lost', id)
     damage.clear(id, mark)
     // Decisions about a candidate are settled when the source has moved on. A restored revision has not moved.
@@ -89,7 +99,7 @@ export class OutcomeApplier {
   async #withdraw({ source: { id }, trigger, signal }: EndedPull): Promise<void> {
     const { served } = this.#parts
     if (served.currentOf(id) === undefined) return
-    await served.publish(new Map([[id, undefined]]), { action: 'withdraw', trigger, source: id }, signal)
+    await served.publish(new Map([[id, undefined]]), { action: 'withdraw', trigger, source: id }, { signal })
   }
 
   /** Repairs what the disk has lost since of the served content, and of the decisions. */

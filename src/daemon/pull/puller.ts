@@ -29,7 +29,7 @@ import type { PullActivity } from '../schedule/pull-activity.ts'
 import { throttleUpstream } from '../schedule/throttled-upstream.ts'
 import type { PullReport } from '../status/report.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
-import { overrunOf } from './budget-hold.ts'
+import { BudgetHold } from './budget-hold.ts'
 import type { CollectionTimes, StoreUse } from './collection-times.ts'
 import { DamagedSources } from './damaged-sources.ts'
 import { keptByLock } from './locked-snapshots.ts'
@@ -226,7 +226,7 @@ export class Puller implements AsyncDisposable {
   /** The context of one pull. */
   #contextOf(
     configured: ConfiguredSource,
-    { fetching, use }: UsingTurn,
+    { fetching, use, budget }: UsingTurn,
     shared: SharedRequest['reach'] = {},
   ): PullContext {
     const { source, fallback } = configured
@@ -250,7 +250,7 @@ export class Puller implements AsyncDisposable {
         this.#parts.report.resolved(source, revision)
       },
       ...(fallback !== undefined && { fallback: this.#parts.fallbackTo(fallback) }),
-      ...(Object.keys(this.#config.packBudgets).length > 0 && { budget: (next) => overrunOf(next, this.#parts) }),
+      ...(Object.keys(this.#config.packBudgets).length > 0 && { budget: (next) => budget.judge(next) }),
     }
   }
 
@@ -283,7 +283,8 @@ export class Puller implements AsyncDisposable {
     if ('kind' in orders) return this.#applier.apply(orders, ended)
     const current = this.#parts.served.currentOf(source.id)
     using use = this.#parts.collections.begin()
-    const io = this.#contextOf(configured, { ...turn, use }, shared)
+    const budget = new BudgetHold(this.#parts)
+    const io = this.#contextOf(configured, { ...turn, use, budget }, shared)
     // What the pull stores is served by nothing before its generation is published.
     using lease = this.#parts.store.objects.lease()
     // A pull that ignores its abort publishes nothing, and must not keep garbage for as long as it hangs.
@@ -298,7 +299,7 @@ export class Puller implements AsyncDisposable {
     signal.throwIfAborted()
     // A publication that has begun is finished.
     untilPulled[Symbol.dispose]()
-    const outcome = await this.#applier.apply(pulled, ended)
+    const outcome = await this.#applier.apply(pulled, { ...ended, budget })
     // What it replaces may become garbage, also if it was stored before.
     if (outcome.kind === 'updated') use.stored()
     return outcome
@@ -356,9 +357,10 @@ function isOfHub(source: Source): boolean {
   return source.kind === 'channel' && source.isNamesake === true
 }
 
-/** A run with the use of the store that it makes. */
+/** A run with the use of the store that it makes, and the limits that it is judged by. */
 interface UsingTurn extends Turn {
   readonly use: StoreUse
+  readonly budget: BudgetHold
 }
 
 /** Twice as many slots for slow work: slow or hanging hosts delay no other host, and memory stays bounded. */

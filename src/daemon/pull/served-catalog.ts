@@ -6,7 +6,7 @@ import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { Admission, Loss } from '../../sync/pull/load-generation.ts'
-import type { Changed, Publisher } from '../../sync/pull/publisher.ts'
+import type { Changed, PublicationTerms, Publisher } from '../../sync/pull/publisher.ts'
 import type { PromotionRules, RingContents, RingPromotion } from '../../sync/pull/rings/ring-contents.ts'
 import { snapshotWithTexts } from '../../sync/survey/listing-hidden-text.ts'
 import { snapshotWithMismatches } from '../../sync/survey/listing-mismatches.ts'
@@ -46,12 +46,12 @@ export class ServedCatalog {
   }
 
   /** Creates a generation of the changes and serves it. Without a signal it is never interrupted. */
-  async publish(changed: Changed, cause: GenerationCause, signal: AbortSignal = NEVER): Promise<void> {
+  async publish(changed: Changed, cause: GenerationCause, terms: Partial<PublicationTerms> = {}): Promise<void> {
     await followDisabled(
       [...changed.values()].flatMap((current) => current?.snapshot ?? []),
       this.#parts,
     )
-    await this.#publisher.publish(changed, cause, this.#parts.clock.now(), signal)
+    await this.#publisher.publish(changed, cause, this.#parts.clock.now(), { signal: NEVER, ...terms })
     // Adds findings that the snapshot lacks: those made while it was built, and those since it was last served.
     for (const { source } of this.#parts.config.sources)
       if (source.kind === 'mcp' && changed.has(source.id)) await this.#isAmended(source, cause.trigger)

@@ -1,9 +1,12 @@
+import { TELEMETRY_CLIENT } from '../../serve/http/otlp/telemetry-routes.ts'
+
 /**
  * True for a published name of an MCP client in `clientInfo`, which keeps a row of its own however many other names a day
- * has. The names are those of https://github.com/apify/mcp-client-capabilities, version 0.0.14.
+ * has. The telemetry of Claude Code has one too. The other names are those of
+ * https://github.com/apify/mcp-client-capabilities, version 0.0.14.
  */
 export function isKnownClient(name: string): boolean {
-  return KNOWN.has(name)
+  return name === TELEMETRY_CLIENT || KNOWN.has(name)
 }
 
 const KNOWN: ReadonlySet<string> = new Set([

@@ -27,6 +27,9 @@ export function usageRecorderOf(
   return usage && new UsageRecorder(usagePathIn(state), usage, log, clock, shared && new SharedUsage(shared))
 }
 
+/** The part of the configuration that is about counting, whatever the counts come from. */
+type CountingConfig = Pick<UsageConfig, 'principals' | 'days'>
+
 /** A serving that counts its answers. */
 export function withUsage(serving: Serving, usage: UsageRecorder | undefined): Serving {
   return usage === undefined ? serving : { ...serving, use: usage.count }
@@ -43,7 +46,7 @@ export class UsageRecorder implements AsyncDisposable {
   /** The use of skills in the last days, by all processes of the state folder. */
   readonly recent: RecentUses
   readonly #path: string
-  readonly #config: UsageConfig
+  readonly #config: CountingConfig
   readonly #log: Log
   readonly #clock: Clock
   readonly #shared: SharedUsage | undefined
@@ -58,7 +61,7 @@ export class UsageRecorder implements AsyncDisposable {
   #isUnshared = true
   #day = { number: Number.NaN, text: '' }
 
-  constructor(path: string, config: UsageConfig, log: Log, clock: Clock, shared?: SharedUsage) {
+  constructor(path: string, config: CountingConfig, log: Log, clock: Clock, shared?: SharedUsage) {
     this.recent = new RecentUses(shared ?? new LocalUsage(path), clock)
     this.#shared = shared
     this.#path = path

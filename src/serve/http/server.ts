@@ -22,6 +22,7 @@ import { NO_SESSION_LOG } from './mcp/session-store.ts'
 import type { SessionLimits, SessionLog } from './mcp/session-store.ts'
 import { Sessions } from './mcp/sessions.ts'
 import { ViewHubs } from './mcp/view-hubs.ts'
+import { TelemetryLimits, telemetryRoutes } from './otlp/telemetry-routes.ts'
 import { channelRoutes } from './routes/channel-routes.ts'
 import type { ChannelHost } from './routes/channel-routes.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -62,6 +63,8 @@ export interface HttpOptions extends ListenerOptions {
   readonly marketplace?: MarketplaceHost | undefined
   /** The channels that other daemons follow; none by default. */
   readonly channels?: ChannelHost | undefined
+  /** True if the telemetry of Claude Code is counted. */
+  readonly telemetry?: boolean
   /** The authorization server whose tokens are accepted in addition to ours. */
   readonly oauth?: OAuthOptions
   /** The page sessions that other processes of the hub know too; by default, only this process knows its own. */
@@ -180,6 +183,7 @@ interface Listeners {
   readonly rate: RateLimit | undefined
   readonly turns: RequestTurns
   readonly marketplaces: Marketplaces
+  readonly telemetry: TelemetryLimits
 }
 
 function listenersOf(serving: Serving, options: HttpOptions): Listeners {
@@ -207,6 +211,7 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
     rate: rateOf(options),
     turns: new RequestTurns(now, options.spentMs),
     marketplaces: new Marketplaces(),
+    telemetry: new TelemetryLimits(now),
   }
 }
 
@@ -287,6 +292,8 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       ...pages?.routes,
       ...(marketplace !== undefined && marketplaceRoutes(heard.marketplaces, NOTHING_HERE)),
       ...(channels !== undefined && channelRoutes(channels, { streams, holderOf }, NOTHING_HERE)),
+      ...(options.telemetry === true &&
+        telemetryRoutes({ serving, marketplace: marketplace?.config, limits: heard.telemetry, holderOf })),
       ...(oauth !== undefined && metadataRoutes(oauth, resource)),
     },
     nothingHere: NOTHING_HERE,

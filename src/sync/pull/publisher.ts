@@ -26,12 +26,22 @@ import type { PromotionRules, RingContents, RingPolicy, RingPromotion } from './
 /** The new state of each changed source; `undefined`: nothing. */
 export type Changed = ReadonlyMap<SourceId, Current | undefined>
 
+/** The conditions of one publication. */
+export interface PublicationTerms {
+  /** If it is aborted when the turn of the publication comes, nothing is published. */
+  readonly signal: AbortSignal
+  /**
+   * Called in the turn of the publication with what is served by then, and what the same generation adds before it. If it
+   * rejects, nothing is published, and the publication rejects with that error.
+   */
+  readonly admit?: (served: readonly Current[]) => Promise<void>
+}
+
 /** One call of `publish`. */
-interface Publication {
+interface Publication extends PublicationTerms {
   readonly changed: Changed
   readonly cause: GenerationCause
   readonly now: Date
-  readonly signal: AbortSignal
   readonly resolve: (catalog: Catalog) => void
   readonly reject: (error: unknown) => void
 }
@@ -207,20 +217,21 @@ export class Publisher {
 
   /**
    * Puts the changes into a new generation, on the disk first. Calls that wait while another one runs share a generation
-   * if they differ in nothing but their sources: many sources that arrive at once cost few generations. A call whose
-   * signal is aborted when its turn comes publishes nothing; work that has begun is finished.
+   * if they differ in nothing but their sources: many sources that arrive at once cost few generations. Work that has
+   * begun is finished, also if its signal is aborted.
    */
-  async publish(changed: Changed, cause: GenerationCause, now: Date, signal: AbortSignal): Promise<Catalog> {
+  async publish(changed: Changed, cause: GenerationCause, now: Date, terms: PublicationTerms): Promise<Catalog> {
     const { promise, resolve, reject } = Promise.withResolvers<Catalog>()
-    this.#waiting = [...this.#waiting, { changed, cause, now, signal, resolve, reject }]
+    this.#waiting = [...this.#waiting, { ...terms, changed, cause, now, resolve, reject }]
     // It never rejects. A call that is published with an earlier one leaves its turn to the next.
     void this.#queue.next(async () => this.#publishWaiting())
     return promise
   }
 
   async #publishWaiting(): Promise<void> {
-    const { together, rest } = nextOf(this.#waiting)
+    const { together: next, rest } = nextOf(this.#waiting)
     this.#waiting = rest
+    const together = await this.#admitted(next)
     const [first] = together
     if (first === undefined) return
     const changed = new Map(together.flatMap((publication) => [...publication.changed]))
@@ -232,6 +243,22 @@ export class Publisher {
       // One of them may be the reason, which must not keep the others out of service.
       for (const publication of together) await this.#publishAlone(publication)
     }
+  }
+
+  /** Rejects those that may not be published beside what is served and those before them, and returns the others. */
+  async #admitted(together: readonly Publication[]): Promise<readonly Publication[]> {
+    const admitted: Publication[] = []
+    let next = this.#current
+    for (const publication of together) {
+      try {
+        await publication.admit?.(this.#inOrder(next))
+        next = withChanges(next, publication.changed)
+        admitted.push(publication)
+      } catch (error) {
+        publication.reject(error)
+      }
+    }
+    return admitted
   }
 
   async #publishAlone({ changed, cause, now, resolve, reject }: Publication): Promise<void> {
@@ -336,13 +363,10 @@ export class Publisher {
     now: Date,
     promoted: RingContents = this.#rings,
   ): Promise<Catalog> {
-    const next = new Map(this.#current)
+    const kept = new Map(this.#current)
     // The caller has stored a changed source. The loss of another source must not block it.
-    for (const current of await this.#missing(changed)) next.set(current.held.source, await this.#storedAgain(current))
-    for (const [source, current] of changed) {
-      if (current === undefined) next.delete(source)
-      else next.set(source, current)
-    }
+    for (const current of await this.#missing(changed)) kept.set(current.held.source, await this.#storedAgain(current))
+    const next = withChanges(kept, changed)
     const held = this.#inOrder(next).map((entry) => entry.held)
     const lost = this.#lost.filter(({ source }) => !changed.has(source))
     const missing = lost.map(({ source }) => source).filter((source) => !next.has(source))
@@ -381,6 +405,15 @@ interface LoadedState {
   readonly loaded: LoadedGeneration | undefined
   readonly lost: readonly Loss[]
   readonly rings: RingContents
+}
+
+function withChanges(current: ReadonlyMap<SourceId, Current>, changed: Changed): ReadonlyMap<SourceId, Current> {
+  const next = new Map(current)
+  for (const [source, changedTo] of changed) {
+    if (changedTo === undefined) next.delete(source)
+    else next.set(source, changedTo)
+  }
+  return next
 }
 
 async function ringsOf(

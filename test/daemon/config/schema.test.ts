@@ -160,7 +160,7 @@ const HONOURED = [
   ...['', '.enabled', '.paths', '.wait'].map((key) => `serve.tools${key}`),
   ...['', '.enabled'].map((key) => `serve.search${key}`),
   ...['', '.enabled', '.bytes', '.files'].map((key) => `audit${key}`),
-  ...['', '.enabled', '.principals', '.days'].map((key) => `usage${key}`),
+  ...['', '.enabled', '.principals', '.days', '.otlp'].map((key) => `usage${key}`),
   ...['path', 'docs'].map((key) => `sources[].${key}`),
   'sources[].archives',
   ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),

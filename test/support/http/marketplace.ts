@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import type { Clock } from '../../../src/base/clock.ts'
 import { newToken } from '../../../src/daemon/http/tokens.ts'
 import type { OpenScratch } from '../../../src/serve/marketplace/marketplace-packfile.ts'
+import type { CountUse } from '../../../src/serve/mcp/core/methods.ts'
 import type { Scope } from '../../../src/serve/principal.ts'
 import { Repository } from '../git/repository.ts'
 import type { Content } from '../git/repository.ts'
@@ -33,6 +34,8 @@ interface SceneOptions {
   readonly now?: () => number
   /** In place of the file of the state folder that a pack is written to. */
   readonly openScratch?: OpenScratch
+  /** Counts what is answered. */
+  readonly use?: CountUse
 }
 
 /** A hub with a marketplace over one repository. */
@@ -53,7 +56,7 @@ export class Scene implements AsyncDisposable {
     await repository.commit(files)
     const block = ['serve:', '  marketplace:', '    name: acme', '    owner: Acme', '    description: Skills of Acme']
     const config = [...(options.config ?? PACKS), ...block, ...(options.marketplace ?? [])]
-    const { source, more, now, openScratch, clock } = options
+    const { source, more, now, openScratch, clock, use } = options
     const served = await serve(repository, {
       config,
       ...(source !== undefined && { source }),
@@ -61,6 +64,7 @@ export class Scene implements AsyncDisposable {
       ...(clock !== undefined && { clock }),
       ...(openScratch !== undefined && { marketplace: { openScratch } }),
       ...(now !== undefined && { now }),
+      ...(use !== undefined && { use }),
     })
     return new Scene(served, repository, clones)
   }

@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import { Registry } from '../../../src/serve/registry.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
 import type { GenerationCause, HeldSnapshot } from '../../../src/sync/model/generation.ts'
+import type { Current } from '../../../src/sync/model/snapshot.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
+import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { currentCatalog, currentState } from '../../../src/sync/pull/generation-catalog.ts'
 import { type Admission } from '../../../src/sync/pull/load-generation.ts'
 import { Publisher, type Changed } from '../../../src/sync/pull/publisher.ts'
@@ -78,7 +80,7 @@ test('a skill that is disabled while something is being published is not in what
   const [changed, cause] = await pulled(opened.store, 'team', numbered(1), numbered(2))
   const skill = numbered(1).skill
 
-  const publishing = publisher.publish(changed, cause, NOW, STEADY)
+  const publishing = publisher.publish(changed, cause, NOW, { signal: STEADY })
   await opened.store.decisions.disable(TEAM, skill.path, true)
   await publishing
 
@@ -94,7 +96,7 @@ test('others have the thread between the skills of a catalog, and what is decide
   const slow = new SlowValues()
   const three = await slowlyBuilt(opened.store, slow, 3)
 
-  const publishing = publisher.publish(...three, NOW, STEADY)
+  const publishing = publisher.publish(...three, NOW, { signal: STEADY })
   const turns = await slow.turnsUntil(publishing)
   await opened.store.decisions.disable(TEAM, numbered(3).skill.path, true)
 
@@ -107,7 +109,7 @@ test('a catalog that is still being built when another generation is published d
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)
   const paths = [1, 2, 3].map((number) => numbered(number).skill.path)
-  await publisher.publish(...(await slowlyBuilt(opened.store, new SlowValues(), paths.length)), NOW, STEADY)
+  await publisher.publish(...(await slowlyBuilt(opened.store, new SlowValues(), paths.length)), NOW, { signal: STEADY })
   for (const path of paths) await opened.store.decisions.disable(TEAM, path, true)
   expect(urisOf(publisher.catalog)).toEqual([])
   for (const path of paths) await opened.store.decisions.disable(TEAM, path, false)
@@ -121,7 +123,7 @@ test('a catalog that is still being built when another generation is published d
     return generation
   }
 
-  await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+  await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, { signal: STEADY })
   await building
 
   expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-1/SKILL.md'])
@@ -130,8 +132,8 @@ test('a catalog that is still being built when another generation is published d
 test('what is published is on the disk, and is what the next process begins with', async () => {
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)
-  await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
-  const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+  await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, { signal: STEADY })
+  const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, { signal: STEADY })
 
   const next = await Publisher.open(await Store.open(opened.store.folder.path), BOTH, all)
 
@@ -151,8 +153,8 @@ test('two that publish at once share a generation, and neither loses what the ot
   ]
 
   const catalogs = await Promise.all([
-    publisher.publish(...team, NOW, STEADY),
-    publisher.publish(...house, NOW, STEADY),
+    publisher.publish(...team, NOW, { signal: STEADY }),
+    publisher.publish(...house, NOW, { signal: STEADY }),
   ])
 
   expect(catalogs.map(({ generation }) => generation)).toEqual([1, 1])
@@ -177,9 +179,9 @@ test.for([
   ]
 
   const catalogs = await Promise.all([
-    publisher.publish(...first, NOW, STEADY),
-    publisher.publish(team[0], own, NOW, STEADY),
-    publisher.publish(...later, NOW, STEADY),
+    publisher.publish(...first, NOW, { signal: STEADY }),
+    publisher.publish(team[0], own, NOW, { signal: STEADY }),
+    publisher.publish(...later, NOW, { signal: STEADY }),
   ])
 
   expect(catalogs.map(({ generation }) => generation)).toEqual([1, 2, 3])
@@ -195,7 +197,7 @@ test('of two that publish the same source at once, the later one is served', asy
     await pulled(opened.store, 'team', numbered(3)),
   ]
 
-  const catalogs = await Promise.all([first, later].map((each) => publisher.publish(...each, NOW, STEADY)))
+  const catalogs = await Promise.all([first, later].map((each) => publisher.publish(...each, NOW, { signal: STEADY })))
 
   expect(catalogs.map(({ generation }) => generation)).toEqual([1, 2])
   expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-3/SKILL.md'])
@@ -210,8 +212,8 @@ test('one that is stopped before its turn publishes nothing, and settled waits f
   ]
   const stop = new AbortController()
   const ends = Promise.allSettled([
-    publisher.publish(...team, NOW, STEADY),
-    publisher.publish(...house, NOW, stop.signal),
+    publisher.publish(...team, NOW, { signal: STEADY }),
+    publisher.publish(...house, NOW, { signal: stop.signal }),
   ])
 
   stop.abort()
@@ -222,6 +224,28 @@ test('one that is stopped before its turn publishes nothing, and settled waits f
   expect((await ends).map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
 })
 
+test('each of those that share a generation is admitted beside those before it, and one that is not is left out', async () => {
+  await using opened = await openStore()
+  const { publisher } = await Publisher.open(opened.store, BOTH, all)
+  const team = await pulled(opened.store, 'team', numbered(1))
+  const house = await pulled(opened.store, 'house', numbered(2))
+  const seen: string[][] = []
+  const beside = async (served: readonly Current[]): Promise<void> => {
+    seen.push(served.map(({ held }) => held.source))
+    if (served.length > 0) throw new SyncError('budget-exceeded', 'no room')
+  }
+
+  const ends = await Promise.allSettled([
+    publisher.publish(...team, NOW, { signal: STEADY, admit: beside }),
+    publisher.publish(...house, NOW, { signal: STEADY, admit: beside }),
+  ])
+
+  expect(seen).toEqual([[], [TEAM]])
+  expect(ends).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'budget-exceeded' } }])
+  expect(await opened.store.generations.numbers()).toEqual([1])
+  expect(urisOf(publisher.catalog)).toEqual(['skill://team/skill-1/SKILL.md'])
+})
+
 test('one that fails to publish changes nothing, and the next one is not held up', async () => {
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)
@@ -229,8 +253,8 @@ test('one that fails to publish changes nothing, and the next one is not held up
   const house = await pulled(opened.store, 'house', numbered(2))
 
   const [failed, published] = await Promise.allSettled([
-    publisher.publish(new Map([[TEAM, lost]]), causeOf(TEAM), NOW, STEADY),
-    publisher.publish(...house, NOW, STEADY),
+    publisher.publish(new Map([[TEAM, lost]]), causeOf(TEAM), NOW, { signal: STEADY }),
+    publisher.publish(...house, NOW, { signal: STEADY }),
   ])
 
   expect(failed).toMatchObject({ status: 'rejected', reason: { code: 'store-failed' } })
@@ -242,11 +266,11 @@ test('what the disk lost of one source holds up no other, and is there again', a
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)
   const house = await pulled(opened.store, 'house', numbered(2))
-  await publisher.publish(...house, NOW, STEADY)
+  await publisher.publish(...house, NOW, { signal: STEADY })
   const { snapshot } = heldIn(house)!
   loseObject(opened.store, snapshot)
 
-  const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+  const catalog = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, { signal: STEADY })
 
   expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md', 'skill://team/skill-1/SKILL.md'])
   expect(await opened.store.snapshots.readWhole(snapshot)).toBeDefined()
@@ -256,7 +280,7 @@ test('whichever part of a large snapshot the disk lost is there again', async ()
   await using opened = await openStore()
   const { publisher } = await Publisher.open(opened.store, BOTH, all)
   const many = Array.from({ length: 400 }, (_, at) => numbered(1_000 + at))
-  await publisher.publish(...(await pulled(opened.store, 'team', ...many)), NOW, STEADY)
+  await publisher.publish(...(await pulled(opened.store, 'team', ...many)), NOW, { signal: STEADY })
   const { parts } = await opened.store.snapshots.outline(publisher.currentOf(TEAM)!.held.snapshot)
   expect(parts.length).toBeGreaterThan(1)
 
@@ -275,13 +299,13 @@ test('whoever follows serves what is served by now where what was served before 
   const { store } = opened
   const { publisher } = await Publisher.open(store, BOTH, all)
   const old = await pulled(store, 'team', numbered(1))
-  await publisher.publish(...old, NOW, STEADY)
+  await publisher.publish(...old, NOW, { signal: STEADY })
   const next = await pulled(store, 'team', numbered(2))
   const follower = await Store.open(store.folder.path)
   const read = follower.snapshots.readWhole.bind(follower.snapshots)
   follower.snapshots.readWhole = async (digest) => {
     if (digest === heldIn(old)?.snapshot) {
-      await publisher.publish(...next, NOW, STEADY)
+      await publisher.publish(...next, NOW, { signal: STEADY })
       await store.collect({ now: LATER, retention: { ...RETENTION, generations: 1 }, keep: new Set() }, STEADY)
     }
     return read(digest)
@@ -295,11 +319,11 @@ test('whoever follows serves what is served by now where what was served before 
 test('a source that left the configuration is gone from the first catalog, and from the next generation', async () => {
   await using opened = await openStore()
   const before = await Publisher.open(opened.store, BOTH, all)
-  await before.publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
-  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
+  await before.publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, { signal: STEADY })
+  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, { signal: STEADY })
 
   const { publisher, catalog } = await Publisher.open(opened.store, [HOUSE], all)
-  const next = await publisher.publish(...(await pulled(opened.store, 'house', numbered(3))), NOW, STEADY)
+  const next = await publisher.publish(...(await pulled(opened.store, 'house', numbered(3))), NOW, { signal: STEADY })
 
   expect(urisOf(catalog)).toEqual(['skill://house/skill-2/SKILL.md'])
   expect(catalog.folders.has('skill://team')).toBe(false)
@@ -312,8 +336,8 @@ test('a source whose snapshot was damaged takes no other source along', async ()
   await using opened = await openStore()
   const before = await Publisher.open(opened.store, BOTH, all)
   const team = await pulled(opened.store, 'team', numbered(1))
-  await before.publisher.publish(...team, NOW, STEADY)
-  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY)
+  await before.publisher.publish(...team, NOW, { signal: STEADY })
+  await before.publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, { signal: STEADY })
   damageObject(opened.store, heldIn(team)!.snapshot)
 
   const { publisher, catalog } = await Publisher.open(opened.store, BOTH, all)
@@ -327,18 +351,18 @@ test('that a source was lost is known after a restart, whatever other sources pu
   const { store } = opened
   const before = await Publisher.open(store, BOTH, all)
   const team = await pulled(store, 'team', numbered(1))
-  await before.publisher.publish(...team, NOW, STEADY)
-  await before.publisher.publish(...(await pulled(store, 'house', numbered(2))), NOW, STEADY)
+  await before.publisher.publish(...team, NOW, { signal: STEADY })
+  await before.publisher.publish(...(await pulled(store, 'house', numbered(2))), NOW, { signal: STEADY })
   loseObject(store, heldIn(team)!.snapshot)
   const finding = await Publisher.open(store, BOTH, all)
-  await finding.publisher.publish(...(await pulled(store, 'house', numbered(3))), NOW, STEADY)
+  await finding.publisher.publish(...(await pulled(store, 'house', numbered(3))), NOW, { signal: STEADY })
 
   const restarted = await Publisher.open(await Store.open(store.folder.path), BOTH, all)
 
   const loss = [{ source: TEAM, instead: undefined }]
   expect([restarted.publisher.lost, (await currentState(store, BOTH, all)).lost]).toEqual([loss, loss])
   expect((await currentState(store, [HOUSE], all)).lost).toEqual([])
-  await restarted.publisher.publish(...(await pulled(store, 'team', numbered(4))), NOW, STEADY)
+  await restarted.publisher.publish(...(await pulled(store, 'team', numbered(4))), NOW, { signal: STEADY })
   expect((await Publisher.open(store, BOTH, all)).publisher.lost).toEqual([])
 })
 
@@ -347,8 +371,8 @@ test('a source whose newest snapshot was damaged is served from the one before',
   const before = await Publisher.open(opened.store, [TEAM], all)
   const old = await pulled(opened.store, 'team', numbered(1))
   const team = await pulled(opened.store, 'team', numbered(2))
-  await before.publisher.publish(...old, NOW, STEADY)
-  await before.publisher.publish(...team, NOW, STEADY)
+  await before.publisher.publish(...old, NOW, { signal: STEADY })
+  await before.publisher.publish(...team, NOW, { signal: STEADY })
   damageObject(opened.store, heldIn(team)!.snapshot)
 
   const { publisher, catalog } = await Publisher.open(opened.store, [TEAM], all)
@@ -365,13 +389,15 @@ test('listeners hear of a change when it is served, once each, and of none after
   const listener = registry.listen(({ added }, catalog) => {
     heard.push(`${[...added].length} added, served: ${registry.catalog === catalog}`)
   })
-  const team = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, STEADY)
+  const team = await publisher.publish(...(await pulled(opened.store, 'team', numbered(1))), NOW, { signal: STEADY })
 
   registry.publish(team)
   registry.publish(team)
   registry.publish({ ...team, digest: 'of a commit that changed no byte' })
   listener[Symbol.dispose]()
-  registry.publish(await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, STEADY))
+  registry.publish(
+    await publisher.publish(...(await pulled(opened.store, 'house', numbered(2))), NOW, { signal: STEADY }),
+  )
 
   expect(heard).toEqual(['4 added, served: true'])
   expect(registry.catalog.skills.size).toBe(2)

@@ -20,7 +20,7 @@ import { changeTokens, readTokens } from './token-changes.ts'
 
 /** The scopes that MCP clients need, and the page that the same person reads. */
 const OF_A_PERSON: readonly Scope[] = SCOPES.filter(
-  (scope) => !['well-known', 'marketplace', 'channel', 'metrics'].includes(scope),
+  (scope) => !['well-known', 'marketplace', 'channel', 'metrics', 'telemetry'].includes(scope),
 )
 
 export const token: Command = {

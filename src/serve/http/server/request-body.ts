@@ -10,7 +10,12 @@ export type RequestBody =
 export async function jsonBody(request: IncomingMessage, maxBytes: number): Promise<RequestBody> {
   const chunks: Buffer[] = []
   if (!(await readBody(request, maxBytes, (bytes) => chunks.push(bytes)))) return { ok: false, why: 'too-large' }
-  const text = Buffer.concat(chunks).toString('utf8')
+  return parsedBody(Buffer.concat(chunks))
+}
+
+/** Parses a JSON body that was read. */
+export function parsedBody(body: Buffer): RequestBody {
+  const text = body.toString('utf8')
   return isTooDeep(text) ? { ok: false, why: 'too-deep' } : parseBody(text)
 }
 

@@ -129,6 +129,12 @@ export function sendError(
   sendJson(response, status, { jsonrpc: '2.0', id, error }, headers)
 }
 
+/** Sends a refusal for a client that does not speak JSON-RPC, as a `Status` of google.rpc. */
+export function sendRefusal(response: ServerResponse, status: number, message: string, headers?: Headers): void {
+  reasons.set(response, message)
+  sendJson(response, status, { message }, headers)
+}
+
 /** Returns the error message that a response was sent with. */
 export function refusalReasonOf(response: ServerResponse): string | undefined {
   return reasons.get(response)
