@@ -262,13 +262,19 @@ function idOf(source: string, config: Config): SourceId {
 
 /** The first ring takes each commit at once: nothing is promoted to it, or held from it. */
 export function expectLaterRing(ring: string, { rings }: Pick<Config, 'rings'>): void {
+  expectRings({ rings })
   const later = rings.slice(1).map(({ id }) => id)
   if (later.includes(ring)) return
-  if (rings.length === 0) throw new OperatorError('bad-request', 'There are no rings; the configuration names none')
   throw new OperatorError(
     'bad-request',
     `"${ring}" is no ring after the first; there are ${later.join(', ')}; skillsyncd pause stops the first one`,
   )
+}
+
+/** Throws if the configuration has no rings. */
+export function expectRings({ rings }: Pick<Config, 'rings'>): void {
+  if (rings.length > 0) return
+  throw new OperatorError('bad-request', 'There are no rings; name some in `rings` of the configuration')
 }
 
 /** A client that wants more caution than the daemon was started with would get success without it. */
