@@ -61,6 +61,7 @@ test('a recalled skill is gone at each tier, also where another source has the s
   expect(await hub.skills()).toHaveLength(2)
   await expect.poll(async () => (await desk.skills()).length).toBe(6)
   expect(await desk.told('recall')).toContain(`${id}: ended`)
+  expect(await hub.command('recall', '--report', id, '--revoke', id)).toMatchObject({ status: 2 })
 })
 
 test('a lock that names a recalled skill is refused with the reason, and the rest of its source is served on', async () => {

@@ -132,11 +132,11 @@ export class Recalls {
     return { inForce: recalls.length, followers: reach.followersOfAll(recalls.map(({ id }) => id)) }
   }
 
-  /** What the followers of this machine report of the recalls of other hubs. */
+  /** The reports of the followers of this machine about the recalls of other hubs. */
   below(): readonly RecallCounts[] {
-    const told = activeRecalls(this.#parts.store.decisions.recalls).filter(({ isOwn }) => !isOwn)
+    const others = activeRecalls(this.#parts.store.decisions.recalls).filter(({ isOwn }) => !isOwn)
     return countsFor(
-      told.map(({ id }) => id),
+      others.map(({ id }) => id),
       this.#reachSources,
     )
   }
@@ -198,6 +198,6 @@ export function recallOf(digits: string, recalls: Iterable<RecalledSkill>): Reca
   const why = recall === undefined ? 'no recall' : 'more than one recall'
   throw new OperatorError(
     'unknown-recall',
-    `${why} has an id that begins with "${digits}"; skillsyncd recall shows them`,
+    `${why} has an id that begins with "${digits}", of which 8 digits are needed; skillsyncd recall shows them`,
   )
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { countOf } from '../../../base/text/plural.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
@@ -23,8 +24,17 @@ function linesOf({ recall, counts, total, followers, unreachable }: Report): rea
     ...followers.map(({ follower, state, seen, below, ...at }) =>
       printableLine(`  ${STATES[state]}  ${nameOf(at)}${follower.slice(0, 12)}, seen ${seen}${belowText(below)}`),
     ),
-    ...unreachable.map(({ kind, place }) => printableLine(`  cannot be reached  ${kind} ${place}`)),
+    ...moreThan(followers.length, counts.obeyed + counts.behind, 'follower'),
+    ...unreachable.map(({ kind, place, pack }) =>
+      printableLine(`  cannot be reached  ${kind} ${place}${pack === undefined ? '' : ` (pack ${pack})`}`),
+    ),
+    ...moreThan(unreachable.length, counts.unreachable, 'place'),
   ]
+}
+
+/** An answer of the daemon has the first of many. */
+function moreThan(shown: number, all: number, noun: string): readonly string[] {
+  return all > shown ? [`  and ${countOf(all - shown, `more ${noun}`)}`] : []
 }
 
 function countsText({ obeyed, behind, unreachable }: Counts): string {
@@ -51,7 +61,11 @@ function csvOf({ followers, unreachable }: Report): readonly string[] {
         .map(cell)
         .join(','),
     ),
-    ...unreachable.map(({ kind, place }) => ['unreachable', kind, place, '', '', '', '', '', ''].map(cell).join(',')),
+    ...unreachable.map(({ kind, place, pack }) =>
+      ['unreachable', kind, pack === undefined ? place : `${place} ${pack}`, '', '', '', '', '', '']
+        .map(cell)
+        .join(','),
+    ),
   ]
 }
 
@@ -77,7 +91,9 @@ const REPORT = z.object({
   counts: COUNTS,
   total: COUNTS,
   followers: z.array(FOLLOWER),
-  unreachable: z.array(z.object({ kind: z.enum(['token', 'folder', 'branch']), place: z.string() })),
+  unreachable: z.array(
+    z.object({ kind: z.enum(['token', 'folder', 'branch']), place: z.string(), pack: z.string().optional() }),
+  ),
 })
 
 type Counts = z.infer<typeof COUNTS>

@@ -59,7 +59,7 @@ export interface FollowedParts {
   readonly now: () => Date
   /** Called when recalls of the log are on the disk. `fresh`: those that are in force since. */
   readonly onRecalled?: (log: string, fresh: readonly RecalledSkill[]) => Promise<void>
-  /** What the followers of this machine report of recalls. */
+  /** Returns the reports of the followers of this machine about recalls. */
   readonly below?: () => readonly RecallCounts[]
 }
 
@@ -466,7 +466,7 @@ export class ChannelUpstream implements PublishedUpstream {
   }
 }
 
-/** What was reported last of the followers below, for each follower and log of a store. */
+/** The last report about the followers below, for each follower and log of a store. */
 const REPORTED = new WeakMap<FollowedLogs, Map<string, string>>()
 
 function isNewsOf(below: readonly RecallCounts[], to: string, logs: FollowedLogs): boolean {
