@@ -55,6 +55,8 @@ test('a recalled skill is gone at each tier, also where another source has the s
       /1 obeyed, 0 not seen since, 0 cannot be reached\n  with all tiers below: 2 obeyed.*\n  obeyed  [\da-f]{12}, seen .*; below it 1 obeyed/,
     ),
   })
+  const csv = (await hub.command('recall', '--report', id, '--csv')).stdout
+  expect(csv).toMatch(/^state,kind,name,follower,entries,seen,below_obeyed,[^\n]*\r\nobeyed,follower,[^\n]*,1,0,0\r\n$/)
 
   await hub.told('recall', '--revoke', id)
 

@@ -49,6 +49,7 @@ export const recall: Command = {
     const { reason, report, revoke, csv } = context.values
     if ([reason, report, revoke].filter((one) => one !== undefined).length > 1)
       throw new UsageError('--reason, --report and --revoke exclude each other')
+    if (csv === true && context.json) throw new UsageError('--csv and --json exclude each other')
     if (typeof report === 'string') return reportReach(context, config, report)
     if (csv === true) throw new UsageError('--csv goes with --report')
     if (typeof revoke === 'string') return endRecall(context, config, revoke)
