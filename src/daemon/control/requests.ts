@@ -339,7 +339,13 @@ const PUBLISH = z.object({
   dry: z.boolean(),
 })
 const PROMOTE = z.object({ ring: z.string().optional(), now: z.boolean() })
-const HOLD_RING = z.object({ source: z.string(), ring: z.string(), reason: z.string().max(500).optional() })
+/** The most characters of the reason of a hold. */
+export const MOST_HOLD_REASON = 500
+const HOLD_RING = z.object({
+  source: z.string(),
+  ring: z.string(),
+  reason: z.string().max(MOST_HOLD_REASON).optional(),
+})
 const ROLLBACK = z.object({
   generation: z.number().optional(),
   source: z.string().optional(),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
-import { expectLaterRing, expectRings, sourcesOf } from '../../control/requests.ts'
+import { expectLaterRing, expectRings, MOST_HOLD_REASON, sourcesOf } from '../../control/requests.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
@@ -56,6 +56,8 @@ export const hold: Command = {
     const { reason } = context.values
     if (typeof reason !== 'string' || reason.trim() === '')
       throw new UsageError('"hold" wants --reason TEXT, which the status shows')
+    if (reason.trim().length > MOST_HOLD_REASON)
+      throw new UsageError(`--reason takes ${MOST_HOLD_REASON} characters at most`)
     return changeHolds(context, reason.trim())
   },
 }
