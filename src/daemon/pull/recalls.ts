@@ -141,7 +141,7 @@ export class Recalls {
     )
   }
 
-  /** Asks once for all changes of some seconds that the hubs get what the followers of this machine report. */
+  /** Has the hubs pulled soon, which sends them the reports of the followers here: once for all changes of some seconds. */
   reportSoon(pull: (source: SourceId) => void): void {
     const { config } = this.#parts
     const hubs = config.sources.filter(({ source }) => source.kind === 'channel')
