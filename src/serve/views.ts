@@ -40,7 +40,7 @@ export function partsOfView(view: ViewName): { readonly ring: string | undefined
   return ring === undefined ? { ring: undefined, packs: view } : { ring, packs }
 }
 
-/** Returns the name of the view that sees all of a ring; for `undefined`, of the first ring. */
+/** Returns the name of the view of these packs in a ring; for `undefined`, in the first ring. By default, it sees all. */
 export function viewOfRing(ring: string | undefined, packs: ViewName = WHOLE): ViewName {
   if (ring === undefined) return packs
   return packs === WHOLE ? `~${ring}` : `~${ring} ${packs}`

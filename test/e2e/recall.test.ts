@@ -55,12 +55,15 @@ test('a recalled skill is gone at each tier, also where another source has the s
       /1 obeyed, 0 not seen since, 0 cannot be reached\n  with all tiers below: 2 obeyed.*\n  obeyed  [\da-f]{12}, seen .*; below it 1 obeyed/,
     ),
   })
+  const csv = (await hub.command('recall', '--report', id, '--csv')).stdout
+  expect(csv).toMatch(/^state,kind,name,follower,entries,seen,below_obeyed,[^\n]*\r\nobeyed,follower,[^\n]*,1,0,0\r\n$/)
 
   await hub.told('recall', '--revoke', id)
 
   expect(await hub.skills()).toHaveLength(2)
   await expect.poll(async () => (await desk.skills()).length).toBe(6)
   expect(await desk.told('recall')).toContain(`${id}: ended`)
+  expect(await hub.command('recall', '--report', id, '--revoke', id)).toMatchObject({ status: 2 })
 })
 
 test('a lock that names a recalled skill is refused with the reason, and the rest of its source is served on', async () => {

@@ -32,7 +32,7 @@ export function ringsOf({ rings = [], groups = {} }: Pick<ConfigFile, 'rings' | 
   }))
 }
 
-/** Finds the faults between rings: each principal is in one of them, and what the last one has follows. */
+/** Finds the faults between rings: a principal that two of them name, shares over 100 %, an age of the first one. */
 export function ringFaults(value: unknown): Fault[] {
   const rings = isObject(value) && Array.isArray(value['rings']) ? value['rings'] : []
   const groups = isObject(value) && isObject(value['groups']) ? value['groups'] : {}

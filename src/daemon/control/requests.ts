@@ -262,13 +262,19 @@ function idOf(source: string, config: Config): SourceId {
 
 /** The first ring takes each commit at once: nothing is promoted to it, or held from it. */
 export function expectLaterRing(ring: string, { rings }: Pick<Config, 'rings'>): void {
+  expectRings({ rings })
   const later = rings.slice(1).map(({ id }) => id)
   if (later.includes(ring)) return
-  if (rings.length === 0) throw new OperatorError('bad-request', 'There are no rings; the configuration names none')
   throw new OperatorError(
     'bad-request',
     `"${ring}" is no ring after the first; there are ${later.join(', ')}; skillsyncd pause stops the first one`,
   )
+}
+
+/** Throws if the configuration has no rings. */
+export function expectRings({ rings }: Pick<Config, 'rings'>): void {
+  if (rings.length > 0) return
+  throw new OperatorError('bad-request', 'There are no rings; name some in `rings` of the configuration')
 }
 
 /** A client that wants more caution than the daemon was started with would get success without it. */
@@ -333,7 +339,13 @@ const PUBLISH = z.object({
   dry: z.boolean(),
 })
 const PROMOTE = z.object({ ring: z.string().optional(), now: z.boolean() })
-const HOLD_RING = z.object({ source: z.string(), ring: z.string(), reason: z.string().max(500).optional() })
+/** The most characters of the reason of a hold. */
+export const MOST_HOLD_REASON = 500
+const HOLD_RING = z.object({
+  source: z.string(),
+  ring: z.string(),
+  reason: z.string().max(MOST_HOLD_REASON).optional(),
+})
 const ROLLBACK = z.object({
   generation: z.number().optional(),
   source: z.string().optional(),

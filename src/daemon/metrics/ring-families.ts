@@ -9,7 +9,7 @@ export function ringFamilies(rings: readonly RingStatus[]): Family[] {
     {
       name: 'skillsyncd_ring_waiting_sources',
       kind: 'gauge',
-      help: 'Sources of which the ring serves other content than the ring before it, and may take that later.',
+      help: 'Sources of which the ring may take something, now or later.',
       samples: later.map(({ id, sources }) => ({
         labels: { ring: id },
         value: sources.filter(({ next }) => next !== undefined).length,

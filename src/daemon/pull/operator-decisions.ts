@@ -74,7 +74,11 @@ export class OperatorDecisions {
         `The ring "${ring}" does not hold "${id}"; skillsyncd rings shows all`,
       )
     await store.decisions.change(id, (decision) => withRingHold(decision, ring, hold))
-    log.info('ring-hold', { source: id, ring, ...(reason !== undefined && { reason }) })
+    log.info(hold === undefined ? 'ring-released' : 'ring-held', {
+      source: id,
+      ring,
+      ...(reason !== undefined && { reason }),
+    })
     // The promotions look again.
     served.serve()
   }

@@ -29,7 +29,7 @@ export interface ReachingParts extends DaemonContext {
   readonly reader: DocumentReader
   /** Serves what the recalls of a log leave, once they are on the disk. `fresh`: those that are in force since. */
   readonly onRecalled?: (log: string, fresh: readonly RecalledSkill[]) => Promise<void>
-  /** What the followers of this machine report of recalls. */
+  /** Returns the reports of the followers of this machine about recalls. */
   readonly below?: () => readonly RecallCounts[]
 }
 

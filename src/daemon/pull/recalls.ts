@@ -132,16 +132,16 @@ export class Recalls {
     return { inForce: recalls.length, followers: reach.followersOfAll(recalls.map(({ id }) => id)) }
   }
 
-  /** What the followers of this machine report of the recalls of other hubs. */
+  /** The reports of the followers of this machine about the recalls of other hubs. */
   below(): readonly RecallCounts[] {
-    const told = activeRecalls(this.#parts.store.decisions.recalls).filter(({ isOwn }) => !isOwn)
+    const others = activeRecalls(this.#parts.store.decisions.recalls).filter(({ isOwn }) => !isOwn)
     return countsFor(
-      told.map(({ id }) => id),
+      others.map(({ id }) => id),
       this.#reachSources,
     )
   }
 
-  /** Asks once for all changes of some seconds that the hubs get what the followers of this machine report. */
+  /** Has the hubs pulled soon, which sends them the reports of the followers here: once for all changes of some seconds. */
   reportSoon(pull: (source: SourceId) => void): void {
     const { config } = this.#parts
     const hubs = config.sources.filter(({ source }) => source.kind === 'channel')
@@ -198,6 +198,6 @@ export function recallOf(digits: string, recalls: Iterable<RecalledSkill>): Reca
   const why = recall === undefined ? 'no recall' : 'more than one recall'
   throw new OperatorError(
     'unknown-recall',
-    `${why} has an id that begins with "${digits}"; skillsyncd recall shows them`,
+    `${why} has an id that begins with "${digits}", of which 8 digits are needed; skillsyncd recall shows them`,
   )
 }

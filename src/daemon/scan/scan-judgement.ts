@@ -2,7 +2,6 @@ import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import type { ScanDisabling } from '../../sync/decisions/disabled-skills.ts'
 import type { OutOfService } from '../../sync/decisions/out-of-service.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import type { Skill } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { scanKeyOf } from '../../sync/store/scan-records.ts'
@@ -26,7 +25,7 @@ export interface ScanJudgement {
   readonly refused: readonly ScannedSkill[]
   /** The skills that the scanner refuses, and that a person has enabled with their present content. */
   readonly accepted: readonly ScannedSkill[]
-  /** The folders of skills whose scan of before is over: a later one found nothing, or their content changed. */
+  /** The folders of skills whose scan of before is over: a later one found nothing, or no ring has their content. */
   readonly cleared: readonly Pick<ScannedSkill, 'source' | 'path'>[]
   /** The number of skills that scans withhold already, apart from those that are cleared. */
   readonly withheld: number
@@ -34,14 +33,17 @@ export interface ScanJudgement {
   readonly all: number
 }
 
+/** The terms of a judgement. */
+export interface JudgementTerms {
+  readonly out: OutOfService
+  readonly scanner: Pick<GateScanner, 'refuse'>
+  /** The content that rings after the first serve in place of that of the first. */
+  readonly inRings: readonly Snapshot[]
+}
+
 /** Judges the scans of one run by the levels of the configuration. Skills that were not scanned stay as they are. */
-export function judgeScans(
-  snapshots: readonly Snapshot[],
-  scans: RunScans,
-  out: OutOfService,
-  scanner: Pick<GateScanner, 'refuse'>,
-): ScanJudgement {
-  const judged = snapshots.map((snapshot) => judgeSource(snapshot, scans.get(snapshot.source), out, scanner))
+export function judgeScans(snapshots: readonly Snapshot[], scans: RunScans, terms: JudgementTerms): ScanJudgement {
+  const judged = snapshots.map((snapshot) => judgeSource(snapshot, scans.get(snapshot.source), terms))
   return {
     refused: judged.flatMap(({ refused }) => refused),
     accepted: judged.flatMap(({ accepted }) => accepted),
@@ -78,15 +80,15 @@ export function scanChangesOf(
 function judgeSource(
   snapshot: Snapshot,
   scans: ReadonlyMap<string, SkillScan> | undefined,
-  out: OutOfService,
-  scanner: Pick<GateScanner, 'refuse'>,
+  { out, scanner, inRings }: JudgementTerms,
 ): ScanJudgement {
   const { source } = snapshot
   const matches = disabledIn(snapshot, out)
   const entries = [...(out.disabled.get(source) ?? [])].flatMap(([path, { scan }]) => (scan ? [{ path, scan }] : []))
   const acceptedDigests = new Set(entries.flatMap(({ scan }) => (scan.accepted === true ? [scan.digest] : [])))
-  const skills = snapshot.skills.flatMap((skill) => scannableOf(skill, source))
-  const present = new Set(skills.map(({ digest }) => digest))
+  const skills = scannedSkillsIn(snapshot)
+  const older = inRings.filter((one) => one.source === source).flatMap(scannedSkillsIn)
+  const present = new Set([...skills, ...older].map(({ digest }) => digest))
   const findingOf = ({ digest }: ScannedSkill): 'unknown' | 'refused' | 'clean' => {
     const scan = scans?.get(scanKeyOf('skill', digest))
     if (scan === undefined) return 'unknown'
@@ -107,7 +109,9 @@ function judgeSource(
   }
 }
 
-function scannableOf(skill: Skill, source: SourceId): ScannedSkill[] {
-  const { path, digest, standing } = skill
-  return digest === undefined || standing === 'withheld' || isOfUpstream(skill) ? [] : [{ source, path, digest }]
+function scannedSkillsIn({ source, skills }: Snapshot): readonly ScannedSkill[] {
+  return skills.flatMap((skill) => {
+    const { path, digest, standing } = skill
+    return digest === undefined || standing === 'withheld' || isOfUpstream(skill) ? [] : [{ source, path, digest }]
+  })
 }

@@ -35,7 +35,7 @@ export class ScanSchedule {
 
   /**
    * Resolves when a run is due: true at a set time, at which nothing stored counts, and false if the scanner or its rules
-   * changed, or something was never scanned. `identity` is asked every ten minutes.
+   * changed, or something was never scanned. `identity` is called every ten minutes.
    */
   async due(identity: () => Promise<string | undefined>, signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#parts
@@ -59,7 +59,7 @@ export class ScanSchedule {
   }
 
   /**
-   * Tells that the run that was due has ended. What it got no answer for is tried again after a pause, unless all the rest
+   * Call it when the run that was due has ended. What it got no answer for is tried again after a pause, unless all the rest
    * would be scanned again with it.
    */
   ended(): void {

@@ -23,6 +23,7 @@ export interface ScansParts extends DaemonContext {
   readonly config: Config
   readonly served: {
     readonly current: readonly Current[]
+    readonly currentInRings: readonly Current[]
     /** Serves the newest generation by the present decisions. */
     serveInSlices(): Promise<void>
   }
@@ -149,8 +150,7 @@ export class Scans implements AsyncDisposable {
     const judgement = judgeScans(
       served.current.map(({ snapshot }) => snapshot),
       scans,
-      store.decisions.outOfService,
-      scanner,
+      { out: store.decisions.outOfService, scanner, inRings: served.currentInRings.map(({ snapshot }) => snapshot) },
     )
     const end = await this.#apply(judgement, scanner, withholdsAll)
     const at = clock.now().toISOString()

@@ -85,8 +85,9 @@ export function keptText({ commit, since }: KeptVersion): string {
 }
 
 /** The word for a skill that is out of service by a decision. */
-export function outWord(by: DisabledBy | undefined): 'recalled' | 'disabled' {
-  return by?.recall === undefined ? 'disabled' : 'recalled'
+export function outWord(by: DisabledBy | undefined): 'recalled' | 'withheld by a scan' | 'disabled' {
+  if (by?.recall !== undefined) return 'recalled'
+  return by?.by === 'scan' ? 'withheld by a scan' : 'disabled'
 }
 
 interface State {

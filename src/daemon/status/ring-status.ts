@@ -20,7 +20,10 @@ export interface RingStatus {
 /** The content of one source in a ring. */
 export interface RingSourceStatus {
   readonly source: SourceId
-  /** The commit that the ring serves, and the time from which it does; absent if it serves nothing of the source yet. */
+  /**
+   * The commit that the ring serves, and the time from which it does. Absent if the ring serves nothing of the source yet,
+   * or, beside a hold, what the first ring serves.
+   */
   readonly commit?: string
   readonly since?: string
   /** The newest commit that the ring before serves, and that this ring may take; absent if there is none. */

@@ -75,8 +75,7 @@ const MOST_ROWS = 2_000
 
 const COLUMNS = 'day, skill, pack, client, principal, lists, loads, reads'
 
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS use_unshared (
+const DEFINITIONS = `
     day TEXT NOT NULL,
     skill TEXT NOT NULL,
     pack TEXT NOT NULL,
@@ -84,20 +83,13 @@ const SCHEMA = `
     principal TEXT NOT NULL,
     lists INTEGER NOT NULL,
     loads INTEGER NOT NULL,
-    reads INTEGER NOT NULL,
+    reads INTEGER NOT NULL`
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS use_unshared (${DEFINITIONS},
     PRIMARY KEY (day, skill, pack, client, principal)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS use_sent (
-    batch TEXT NOT NULL,
-    day TEXT NOT NULL,
-    skill TEXT NOT NULL,
-    pack TEXT NOT NULL,
-    client TEXT NOT NULL,
-    principal TEXT NOT NULL,
-    lists INTEGER NOT NULL,
-    loads INTEGER NOT NULL,
-    reads INTEGER NOT NULL
-  ) STRICT;
+  CREATE TABLE IF NOT EXISTS use_sent (batch TEXT NOT NULL,${DEFINITIONS}) STRICT;
 `
 
 const ADD = `

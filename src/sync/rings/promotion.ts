@@ -68,7 +68,7 @@ export interface Promoted {
 
 /**
  * Promotes one source: each ring takes the newest eligible step that nothing stops. It depends on nothing but its
- * arguments. `isStopped` is asked for the steps of each ring until one may be taken.
+ * arguments. `isStopped` is called for the steps of each ring until one may be taken.
  */
 export async function promoted(
   trail: RingTrail,

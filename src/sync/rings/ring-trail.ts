@@ -84,7 +84,7 @@ export function trailForRings(
   const [first = ''] = order
   const last = trail.steps.length - 1
   const places = new Map(order.map((ring) => [ring, positionIn(trail, neighbourOf(ring, before, order))]))
-  if (places.get(first) !== last) places.set(first, last)
+  places.set(first, last)
   const steps = trail.steps.map((step, index) => {
     const known = Object.entries(step.since).filter(([ring]) => order.includes(ring) && before.includes(ring))
     const here = order.filter((ring) => places.get(ring) === index && step.since[ring] === undefined)

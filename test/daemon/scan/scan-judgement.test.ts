@@ -1,8 +1,14 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isMassFinding } from '../../../src/daemon/scan/scan-judgement.ts'
+import { isMassFinding, judgeScans } from '../../../src/daemon/scan/scan-judgement.ts'
 import type { ScannedSkill, ScanJudgement } from '../../../src/daemon/scan/scan-judgement.ts'
+import { scannedEntries } from '../../../src/sync/decisions/disabled-entries.ts'
+import { NO_DISABLED_SKILLS } from '../../../src/sync/decisions/disabled-skills.ts'
+import { NO_RECALLS } from '../../../src/sync/decisions/recalled-skills.ts'
+import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
+import type { SourceId } from '../../../src/sync/model/source-id.ts'
+import { surveyed } from '../../sync/survey/surveyed.ts'
 
 test.each([
   ['one of two', { refused: 1, withheld: 0, all: 2 }, false],
@@ -29,9 +35,33 @@ test('runs in a row never take more out of service than the share, or one of sev
   )
 })
 
+test('what a scan withheld stays out of service while a later ring has that content', async () => {
+  const source = sourceId('team')
+  const [bad, mended] = [await snapshotOf(source, 'bad'), await snapshotOf(source, 'mended')]
+  const digest = bad.skills[0]?.digest ?? ''
+  const at = '2026-01-01T00:00:00.000Z'
+  const disabled = scannedEntries(NO_DISABLED_SKILLS, source, new Map([['one', { digest, at }]]))
+  const clearedWith = (inRings: readonly Snapshot[]): ScanJudgement['cleared'] => {
+    const terms = { out: { disabled, recalls: NO_RECALLS }, scanner: { refuse: 'error' }, inRings } as const
+    return judgeScans([mended], new Map([[source, new Map()]]), terms).cleared
+  }
+
+  expect(clearedWith([bad])).toEqual([])
+  expect(clearedWith([])).toEqual([{ source, path: 'one' }])
+})
+
+async function snapshotOf(source: SourceId, text: string): Promise<Snapshot> {
+  const document = `---\nname: one\ndescription: d\n---\n${text}\n`
+  return { ...(await surveyed({ 'one/SKILL.md': document })), source }
+}
+
 function judgementOf({ refused, ...numbers }: Record<'refused' | 'withheld' | 'all', number>): ScanJudgement {
-  const source = 'team'
-  if (!isSourceId(source)) throw new TypeError(source)
+  const source = sourceId('team')
   const skills = Array.from({ length: refused }, (_, index): ScannedSkill => ({ source, path: `${index}`, digest: '' }))
   return { refused: skills, accepted: [], cleared: [], ...numbers }
+}
+
+function sourceId(text: string): SourceId {
+  if (!isSourceId(text)) throw new TypeError(text)
+  return text
 }

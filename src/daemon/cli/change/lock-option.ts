@@ -27,7 +27,7 @@ export function changedLockOf(config: Config): string {
   if (lockFrom === undefined) return lockFileOf(config)
   const { path, repository } = lockFrom
   throw new OperatorError(
-    'lock-followed',
+    'lock-of-repository',
     `Cannot change the lock: it is followed from ${repository.source.url}; change "${path}" there, in a clone: skillsyncd update --lock ${path}, then commit and merge it`,
   )
 }

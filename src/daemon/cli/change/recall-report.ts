@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { countOf } from '../../../base/text/plural.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Context, ExitStatus } from '../command.ts'
+import { printCsv } from '../csv.ts'
 import { withWriter } from '../daemon-client.ts'
 
 /** Prints the reach of a recall. Ends with 3 if a follower is behind. */
@@ -11,7 +13,8 @@ export async function reportReach(context: Context, config: Config, id: string):
   if (context.operands.length > 0) throw new UsageError('--report goes with no skill and no digest')
   const report = REPORT.parse(await withWriter(context, config, async (ask) => ask('recall-reach', { id })))
   if (context.json) printJson(context, report)
-  else printLines(context, context.values['csv'] === true ? csvOf(report) : linesOf(report))
+  else if (context.values['csv'] === true) printCsv(context, recordsOf(report))
+  else printLines(context, linesOf(report))
   return report.total.behind > 0 ? 3 : 0
 }
 
@@ -23,8 +26,17 @@ function linesOf({ recall, counts, total, followers, unreachable }: Report): rea
     ...followers.map(({ follower, state, seen, below, ...at }) =>
       printableLine(`  ${STATES[state]}  ${nameOf(at)}${follower.slice(0, 12)}, seen ${seen}${belowText(below)}`),
     ),
-    ...unreachable.map(({ kind, place }) => printableLine(`  cannot be reached  ${kind} ${place}`)),
+    ...moreThan(followers.length, counts.obeyed + counts.behind, 'follower'),
+    ...unreachable.map(({ kind, place, pack }) =>
+      printableLine(`  cannot be reached  ${kind} ${place}${pack === undefined ? '' : ` (pack ${pack})`}`),
+    ),
+    ...moreThan(unreachable.length, counts.unreachable, 'place'),
   ]
+}
+
+/** An answer of the daemon has the first of many. */
+function moreThan(shown: number, all: number, noun: string): readonly string[] {
+  return all > shown ? [`  and ${countOf(all - shown, `more ${noun}`)}`] : []
 }
 
 function countsText({ obeyed, behind, unreachable }: Counts): string {
@@ -42,25 +54,22 @@ function belowText(below: Counts): string {
 
 const STATES = { obeyed: 'obeyed', behind: 'not seen since' } as const
 
-function csvOf({ followers, unreachable }: Report): readonly string[] {
-  return [
-    'state,kind,name,follower,entries,seen,below_obeyed,below_behind,below_unreachable',
-    ...followers.map(({ state, pack, principal, follower, size, seen, below }) =>
-      [state, 'follower', pack === undefined ? principal : `${principal} ${pack}`, follower, size, seen]
-        .concat([below.obeyed, below.behind, below.unreachable])
-        .map(cell)
-        .join(','),
-    ),
-    ...unreachable.map(({ kind, place }) => ['unreachable', kind, place, '', '', '', '', '', ''].map(cell).join(',')),
+function recordsOf({ followers, unreachable }: Report): readonly (readonly string[])[] {
+  const heads = ['state', 'kind', 'name', 'follower', 'entries', 'seen', ...BELOW.map((count) => `below_${count}`)]
+  const records = [
+    ...followers.map(({ state, pack, principal, follower, size, seen, below }) => {
+      const name = pack === undefined ? principal : `${principal} ${pack}`
+      return [state, 'follower', name, follower, `${size}`, seen, ...BELOW.map((count) => `${below[count]}`)]
+    }),
+    ...unreachable.map(({ kind, place, pack }) => {
+      const name = pack === undefined ? place : `${place} ${pack}`
+      return ['unreachable', kind, name, '', '', '', ...BELOW.map(() => '')]
+    }),
   ]
+  return [heads, ...records.map((record) => record.map(printableLine))]
 }
 
-/** A cell that a spreadsheet neither splits nor computes (RFC 4180). */
-function cell(value: string | number): string {
-  const text = printableLine(String(value))
-  const inert = /^[=+\-@]/.test(text) ? `'${text}` : text
-  return /[",]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
-}
+const BELOW = ['obeyed', 'behind', 'unreachable'] as const
 
 const COUNTS = z.object({ obeyed: z.number(), behind: z.number(), unreachable: z.number() })
 const FOLLOWER = z.object({
@@ -77,7 +86,9 @@ const REPORT = z.object({
   counts: COUNTS,
   total: COUNTS,
   followers: z.array(FOLLOWER),
-  unreachable: z.array(z.object({ kind: z.enum(['token', 'folder', 'branch']), place: z.string() })),
+  unreachable: z.array(
+    z.object({ kind: z.enum(['token', 'folder', 'branch']), place: z.string(), pack: z.string().optional() }),
+  ),
 })
 
 type Counts = z.infer<typeof COUNTS>

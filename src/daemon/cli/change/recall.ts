@@ -41,12 +41,15 @@ export const recall: Command = {
     },
     report: { type: 'string', value: 'ID', help: 'show the followers that obey a recall, and those that do not yet' },
     csv: { type: 'boolean', help: 'with --report: one line for each follower, as CSV' },
-    revoke: { type: 'string', value: 'ID', help: 'end a recall: its id, or the first digits' },
+    revoke: { type: 'string', value: 'ID', help: 'end a recall: its id, or its first 8 digits or more' },
   },
   async run(context) {
     const config = await configFor(context)
     await agreeWithDaemon(config, context.signal)
     const { reason, report, revoke, csv } = context.values
+    if ([reason, report, revoke].filter((one) => one !== undefined).length > 1)
+      throw new UsageError('--reason, --report and --revoke exclude each other')
+    if (csv === true && context.json) throw new UsageError('--csv and --json exclude each other')
     if (typeof report === 'string') return reportReach(context, config, report)
     if (csv === true) throw new UsageError('--csv goes with --report')
     if (typeof revoke === 'string') return endRecall(context, config, revoke)
@@ -58,8 +61,8 @@ export const recall: Command = {
 
 function reasonIn(reason: unknown): string {
   const text = typeof reason === 'string' ? reason.trim() : ''
-  if (text === '') throw new UsageError('"recall" wants --reason TEXT: it is shown wherever the skill is missed')
-  if (text.length > MOST_REASON) throw new UsageError(`--reason takes ${MOST_REASON} characters`)
+  if (text === '') throw new UsageError('"recall" wants --reason TEXT, which is shown here and at the followers')
+  if (text.length > MOST_REASON) throw new UsageError(`--reason takes ${MOST_REASON} characters at most`)
   return text
 }
 

@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
-import { expectLaterRing, sourcesOf } from '../../control/requests.ts'
+import { expectLaterRing, expectRings, MOST_HOLD_REASON, sourcesOf } from '../../control/requests.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
@@ -19,12 +18,12 @@ export const promote: Command = {
   examples: ['skillsyncd promote team --now', 'skillsyncd promote team --ring stable --now'],
   options: {
     ring: { ...RING, help: 'only this ring takes something; default: each ring after the first' },
-    now: { type: 'boolean', help: 'without regard to min_age, and to what stops it but a hold' },
+    now: { type: 'boolean', help: 'leave out min_age, and all that stops it except a hold' },
   },
   async run(context) {
     const config = await configFor(context)
     const ring = ringNamed(context, config)
-    if (config.rings.length === 0) throw new OperatorError('bad-request', 'There are no rings; `rings` is not set')
+    expectRings(config)
     const sources = context.operands.length === 0 ? [] : sourcesOf(context.operands, config)
     const asked = { sources, ring, now: context.values['now'] === true }
     const promotions = PROMOTIONS.parse(await withWriter(context, config, async (ask) => ask('promote', asked)))
@@ -57,6 +56,8 @@ export const hold: Command = {
     const { reason } = context.values
     if (typeof reason !== 'string' || reason.trim() === '')
       throw new UsageError('"hold" wants --reason TEXT, which the status shows')
+    if (reason.trim().length > MOST_HOLD_REASON)
+      throw new UsageError(`--reason takes ${MOST_HOLD_REASON} characters at most`)
     return changeHolds(context, reason.trim())
   },
 }

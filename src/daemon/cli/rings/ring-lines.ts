@@ -19,7 +19,7 @@ export function linesOfRing(ring: RingStatus, at: number, now: Date, paint: Pain
 /** The share and the minimum age of a ring, in words. */
 function ringText({ share, minAgeMs }: Pick<RingStatus, 'share' | 'minAgeMs'>, at: number): string {
   const age = at === 0 || minAgeMs === 0 ? 'no minimum age' : `minimum age ${durationText(minAgeMs)}`
-  return `${percentText(share)} of the unnamed, ${age}`
+  return `${percentText(share)} of those that no ring names, ${age}`
 }
 
 /** A fraction as a percentage. */
@@ -29,17 +29,16 @@ export function percentText(fraction: number): string {
 
 /** One source in a ring: its commit, what comes next, and what stops that. */
 export function sourceLine(source: RingSourceStatus, now: Date, paint: Paint): string {
-  const { commit, since, next, nextAt, stopped, heldAt } = source
-  const has =
-    commit === undefined
-      ? heldAt === undefined
-        ? 'nothing yet'
-        : 'held'
-      : `${commit.slice(0, 12)} since ${agoText(since ?? '', now)}`
+  const { next, nextAt, stopped } = source
   const due = nextAt === undefined ? '' : ` ${dueText(nextAt, now)}`
   const coming = next === undefined ? '' : `, then ${next.slice(0, 12)}${due}`
-  const text = printableLine(`  ${source.source}: ${has}${coming}`)
+  const text = printableLine(`  ${source.source}: ${contentText(source, now)}${coming}`)
   return stopped === undefined
     ? text
     : `${text}${paint('yellow', printableLine(`, stopped: ${stopped.code}: ${stopped.message}`))}`
+}
+
+function contentText({ commit, since = '', heldAt }: RingSourceStatus, now: Date): string {
+  if (commit !== undefined) return `${commit.slice(0, 12)} since ${agoText(since, now)}`
+  return heldAt === undefined ? 'nothing yet' : 'held'
 }

@@ -2,9 +2,8 @@ import { systemClock } from '../../../base/clock.ts'
 import type { Membership } from '../../../sync/rings/membership.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { printableLine } from '../../base/log-line.ts'
-import { OperatorError } from '../../base/operator-error.ts'
 import type { Config } from '../../config/config.ts'
-import { request } from '../../control/requests.ts'
+import { expectRings, request } from '../../control/requests.ts'
 import { Tokens } from '../../http/tokens.ts'
 import { memberships, principalNamed } from '../../rings/ring-roster.ts'
 import { storedRings } from '../../rings/stored-rings.ts'
@@ -24,7 +23,7 @@ export const ringsCommand: Command = {
   examples: ['skillsyncd rings', 'skillsyncd rings ci-1'],
   async run(context) {
     const config = await configFor(context)
-    if (config.rings.length === 0) throw new OperatorError('bad-request', 'There are no rings; `rings` is not set')
+    expectRings(config)
     const rings = await ringsNow(context, config)
     const [name] = context.operands
     if (name === undefined) await showAll(context, config, rings)

@@ -20,6 +20,7 @@ import type { CountedDays, DaySpan, Dimension, UsageRow } from '../../usage/usag
 import { printRows } from '../columns.ts'
 import { configFor, printJson } from '../command.ts'
 import type { Command, Context } from '../command.ts'
+import { printCsv } from '../csv.ts'
 
 export const usageCommand: Command = {
   name: 'usage',
@@ -166,7 +167,7 @@ function explain(
   streams.stderr.write(notes.map((note) => `${note}\n`).join(''))
 }
 
-/** Writes columns, or comma-separated values (RFC 4180) with the heads as the first record. */
+/** Writes columns, or comma-separated values. */
 function print(context: Context, heads: readonly string[], rows: readonly (readonly string[])[]): void {
   if (context.values['csv'] !== true)
     return printRows(
@@ -174,14 +175,7 @@ function print(context: Context, heads: readonly string[], rows: readonly (reado
       heads.map((head) => head.toUpperCase()),
       rows,
     )
-  const records = [heads, ...rows].map((row) => `${row.map(csvField).join(',')}\r\n`)
-  context.streams.stdout.write(context.redactor.clean(records.join('')))
-}
-
-/** A spreadsheet would run a name that begins like a formula. */
-function csvField(text: string): string {
-  const inert = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
+  printCsv(context, [heads, ...rows])
 }
 
 function cellOf(dimension: Dimension, row: UsageRow): string {

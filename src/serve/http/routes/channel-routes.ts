@@ -26,7 +26,7 @@ export interface ChannelHost {
   reaches(pack: string | undefined, size: number): Promise<boolean>
   /** False while the channel is not published yet: it exists, and cannot be read. */
   isReady(pack: string | undefined): boolean
-  /** Remembers a follower that says of itself how far it obeys; what is no such text is ignored. */
+  /** Records a follower, and how far it obeys, by the value of its header. Other text is ignored. */
   seen(pack: string | undefined, principal: string, text: string): void
   /** Takes the report of a follower. False if it is none. */
   report(pack: string | undefined, principal: string, bytes: Uint8Array): boolean

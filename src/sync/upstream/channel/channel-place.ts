@@ -24,8 +24,8 @@ export interface ChannelPlace {
    * `mostBytes`, before it has read more.
    */
   read(path: string, mostBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined>
-  /** Sends a report of a follower. Resolves also if the place takes none, or cannot be reached. */
-  report(text: string, signal: AbortSignal): Promise<void>
+  /** Sends a report of a follower. False if it is worth another attempt: the place failed, or cannot be reached. */
+  report(text: string, signal: AbortSignal): Promise<boolean>
 }
 
 /** The most bytes of a checkpoint: room for hundreds of signatures. */

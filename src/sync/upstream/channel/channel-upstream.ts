@@ -59,7 +59,7 @@ export interface FollowedParts {
   readonly now: () => Date
   /** Called when recalls of the log are on the disk. `fresh`: those that are in force since. */
   readonly onRecalled?: (log: string, fresh: readonly RecalledSkill[]) => Promise<void>
-  /** What the followers of this machine report of recalls. */
+  /** Returns the reports of the followers of this machine about recalls. */
   readonly below?: () => readonly RecallCounts[]
 }
 
@@ -183,17 +183,21 @@ export class ChannelUpstream implements PublishedUpstream {
     const look = await this.#follow(signal)
     const isNew = await this.#obey(look, signal)
     const below = this.#followed.below?.() ?? []
-    const isBelowNew = isNewsOf(below, `${followerOf(this.#source)} ${this.#origin}`, this.#followed.logs)
-    if (isNew || isBelowNew) await this.#report(below, signal)
+    const reported = reportedOf(this.#followed.logs)
+    const to = `${followerOf(this.#source)} ${this.#origin}`
+    const text = JSON.stringify(below)
+    if (!isNew && text === (reported.get(to) ?? '[]')) return look
+    // What did not arrive is sent again at the next look.
+    if (await this.#report(below, signal)) reported.set(to, text)
     return look
   }
 
-  /** Tells the hub, if it takes reports, that this machine obeys by now, and what its own followers do. */
-  async #report(below: readonly RecallCounts[], signal: AbortSignal): Promise<void> {
+  /** Reports to the hub that this machine obeys by now, and what its own followers do. False if that did not arrive. */
+  async #report(below: readonly RecallCounts[], signal: AbortSignal): Promise<boolean> {
     const record = await this.#followed.logs.read(followerOf(this.#source))
-    if (record === undefined || record.follower === '') return
+    if (record === undefined || record.follower === '') return false
     const { follower, edge } = record
-    await this.#place.report(reportText({ follower, size: edge.size, below }), signal)
+    return this.#place.report(reportText({ follower, size: edge.size, below }), signal)
   }
 
   /** The follower as far as it obeys; `undefined` if the recalls of the known entry are not obeyed yet. */
@@ -466,16 +470,13 @@ export class ChannelUpstream implements PublishedUpstream {
   }
 }
 
-/** What was reported last of the followers below, for each follower and log of a store. */
+/** The last report about the followers below, for each follower and log of a store. */
 const REPORTED = new WeakMap<FollowedLogs, Map<string, string>>()
 
-function isNewsOf(below: readonly RecallCounts[], to: string, logs: FollowedLogs): boolean {
+function reportedOf(logs: FollowedLogs): Map<string, string> {
   const reported = REPORTED.get(logs) ?? new Map<string, string>()
   REPORTED.set(logs, reported)
-  const text = JSON.stringify(below)
-  const before = reported.get(to) ?? '[]'
-  reported.set(to, text)
-  return text !== before
+  return reported
 }
 
 const REFUSALS: Readonly<Record<LogRefused['kind'], SyncErrorCode>> = {

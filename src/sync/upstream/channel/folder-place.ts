@@ -24,7 +24,9 @@ export class FolderPlace implements ChannelPlace {
     return note === etag ? { kind: 'unchanged' } : { kind: 'checkpoint', note, etag: note }
   }
 
-  async report(): Promise<void> {}
+  async report(): Promise<boolean> {
+    return true
+  }
 
   async read(path: string, mostBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
     signal.throwIfAborted()

@@ -53,7 +53,7 @@ export class HttpPlace implements ChannelPlace {
     return { kind: 'checkpoint', note: found.bytes.toString('utf8'), etag: found.etag }
   }
 
-  async report(text: string, signal: AbortSignal): Promise<void> {
+  async report(text: string, signal: AbortSignal): Promise<boolean> {
     const { limits, way } = this.#parts
     const access = await way(signal)
     const watch = new HttpWatch(`Cannot report to "${this.#url}"`, { limits, signal })
@@ -67,11 +67,13 @@ export class HttpPlace implements ChannelPlace {
       const asked = { method: 'POST', headers, body: Buffer.from(text), route: access.route, signal: watch.signal }
       const answer = await exchange(url, asked)
       watch.heard()
-      // A server of files refuses it, and the next request for a checkpoint has the same.
       answer.giveUp()
+      // A server of files refuses each report.
+      return answer.status < 500 && answer.status !== 429
     } catch (cause) {
       const error = watch.explain(cause)
       if (!(error instanceof SyncError)) throw error
+      return false
     } finally {
       watch.stop()
     }

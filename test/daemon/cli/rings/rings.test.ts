@@ -56,4 +56,5 @@ test('the first ring is not held, and rings that contradict each other are refus
   expect(await refusal('{ id: one, min_age: 1d }, { id: two, share: 5% }')).toMatch(/first ring[\s\S]*last ring/)
   expect(await refusal('{ id: one }, { id: two }')).toMatch(/^0 /)
   expect(await home.command('hold', 'team', '--ring', 'one', '--reason', 'x')).toMatchObject({ status: 1 })
+  expect(await home.command('hold', 'team', '--ring', 'two', '--reason', 'x'.repeat(501))).toMatchObject({ status: 2 })
 })

@@ -52,6 +52,26 @@ test('the newest entry descends from every other one, and of two earlier ones th
   expect(await upstream.relation(third, first, never())).toBe('unknown')
 })
 
+test('a report that the hub does not take for now is sent again, and one that it has is not', async () => {
+  const channel = new CraftedChannel()
+  await using server = await startFileServer(channel.read)
+  await channel.publish(skillNamed('one'))
+  const recall = 'a'.repeat(64)
+  const below = () => [{ recall, obeyed: 1, behind: 0, unreachable: 0 }]
+  const statuses = [503, 429, 204]
+  server.meddle = (_, response, path) => {
+    if (path !== 'reach') return false
+    response.writeHead(statuses.shift() ?? 500).end()
+    return true
+  }
+  await using follower = await Follower.open({ place: server.url, below })
+
+  for (let round = 0; round < 5; round += 1) await follower.pull()
+
+  const reports = server.requests.filter(({ path }) => path === 'reach')
+  expect(reports.map(({ status }) => status)).toEqual([503, 429, 204])
+})
+
 test('requests in sequence share one connection', async () => {
   const channel = new CraftedChannel()
   await using server = await startFileServer(channel.read)

@@ -5,6 +5,7 @@ import type { Current } from '../../../../src/sync/model/snapshot.ts'
 import type { ChannelSource } from '../../../../src/sync/model/source.ts'
 import type { SyncError } from '../../../../src/sync/model/sync-error.ts'
 import { pullSource } from '../../../../src/sync/pull/pull.ts'
+import type { RecallCounts } from '../../../../src/sync/recall/follower-report.ts'
 import { storedSkill } from '../../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { ChannelUpstream } from '../../../../src/sync/upstream/channel/channel-upstream.ts'
@@ -28,6 +29,8 @@ export interface FollowerOptions {
   limits?: Partial<FetchLimits>
   headers?: Readonly<Record<string, string>>
   now?: () => Date
+  /** The reports of its own followers. */
+  below?: () => readonly RecallCounts[]
   /** The skills that the source selects. */
   include?: readonly string[]
   /** True if something that is served of it was found to be damaged. */
@@ -85,12 +88,12 @@ export class Follower implements AsyncDisposable {
 
   /** The upstream of one pull, as the daemon opens it. */
   upstream(): ChannelUpstream {
-    const { headers = {} } = this.options
+    const { headers = {}, below } = this.options
     const { objects, followed: logs, decisions } = this.#store
     return new ChannelUpstream(this.source, {
       limits: this.fetch,
       way: async () => ({ ...PLAIN_WAY, headers }),
-      followed: { objects, logs, decisions, now: this.now },
+      followed: { objects, logs, decisions, now: this.now, ...(below && { below }) },
     })
   }
 
