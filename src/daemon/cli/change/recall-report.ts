@@ -15,16 +15,22 @@ export async function reportReach(context: Context, config: Config, id: string):
   return report.total.behind > 0 ? 3 : 0
 }
 
-function linesOf({ recall, counts, total, followers, unreachable }: Report): readonly string[] {
+function linesOf({ recall, counts, total, followers, unreachable, process }: Report): readonly string[] {
   const isDeep = total.obeyed !== counts.obeyed || total.behind !== counts.behind
   return [
     `${recall.id}: ${countsText(counts)}`,
     ...(isDeep ? [`  with all tiers below: ${countsText(total)}`] : []),
+    ...(process === undefined ? [] : [`  ${processText(process)}`]),
     ...followers.map(({ follower, state, seen, below, ...at }) =>
       printableLine(`  ${STATES[state]}  ${nameOf(at)}${follower.slice(0, 12)}, seen ${seen}${belowText(below)}`),
     ),
     ...unreachable.map(({ kind, place }) => printableLine(`  cannot be reached  ${kind} ${place}`)),
   ]
+}
+
+function processText({ id, others }: Process): string {
+  const rest = others === 1 ? 'the other process' : `the ${others} other processes`
+  return `the followers of process ${id.slice(0, 8)}; run it at ${rest} too`
 }
 
 function countsText({ obeyed, behind, unreachable }: Counts): string {
@@ -62,6 +68,7 @@ function cell(value: string | number): string {
   return /[",]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
 }
 
+const PROCESS = z.object({ id: z.string(), others: z.number() })
 const COUNTS = z.object({ obeyed: z.number(), behind: z.number(), unreachable: z.number() })
 const FOLLOWER = z.object({
   state: z.enum(['obeyed', 'behind']),
@@ -78,8 +85,10 @@ const REPORT = z.object({
   total: COUNTS,
   followers: z.array(FOLLOWER),
   unreachable: z.array(z.object({ kind: z.enum(['token', 'folder', 'branch']), place: z.string() })),
+  process: PROCESS.optional(),
 })
 
+type Process = z.infer<typeof PROCESS>
 type Counts = z.infer<typeof COUNTS>
 type Follower = z.infer<typeof FOLLOWER>
 type Report = z.infer<typeof REPORT>
