@@ -45,7 +45,7 @@ test('a snapshot that only a later ring serves is written again from memory by t
 
 async function bodyIn(scene: RingScene): Promise<string> {
   await using late = await scene.peer('late')
-  return bodyOf(late).catch(() => '')
+  return await bodyOf(late).catch(() => '')
 }
 
 /** The SHA-256 of the document of the only skill, in the snapshot that the last ring serves. */

@@ -69,11 +69,12 @@ async function* damagedSnapshots(
   { store, checked }: Verifying,
   generation: Generation,
 ): AsyncGenerator<VerifyDiagnostic> {
-  const ofFirst = generation.sources.map((held) => ({ ...held, mend: '' }))
-  const ofRings = heldInRings(generation).map((held) => ({ ...held, mend: mendInRings(held.source) }))
-  for (const { source, snapshot, mend } of [...ofFirst, ...ofRings]) {
+  const ofRings = heldInRings(generation)
+  for (const held of [...generation.sources, ...ofRings]) {
+    const { source, snapshot } = held
     checked.add(snapshot)
     if ((await store?.snapshots.readWhole(snapshot)) !== undefined) continue
+    const mend = ofRings.includes(held) ? mendInRings(source) : ''
     const message = `the snapshot ${snapshot} of generation ${generation.number} is damaged or missing${mend}`
     yield verifyError('snapshot-damaged', message, { source })
   }

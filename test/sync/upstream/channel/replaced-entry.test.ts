@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { objectPath } from '../../../../src/sync/channel/channel-entry.ts'
 import { newRecall } from '../../../../src/sync/decisions/recalled-skills.ts'
-import type { Digest } from '../../../../src/sync/store/objects/object-store.ts'
 import { Follower } from './follower.ts'
 import { AT, CraftedChannel, sha256, skillNamed, startFileServer } from './site.ts'
 
@@ -69,7 +68,7 @@ class Scene implements AsyncDisposable {
 
   /** Removes the head of the newest entry when it is requested, and calls back then. */
   onHead(callback: () => Promise<void>): void {
-    const path = objectPath(this.#head as Digest)
+    const path = objectPath(this.#head)
     this.#server.meddle = (_, response, asked) => {
       if (asked !== path) return false
       void callback().then(() => response.writeHead(404, { 'content-length': 0 }).end())
