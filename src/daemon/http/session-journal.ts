@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
-import { digestIn, sessionsAfter } from '../../serve/http/mcp/session-store.ts'
+import { markedDigestIn, sessionsAfter } from '../../serve/http/mcp/session-store.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from '../../serve/http/mcp/session-store.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { LifecycleRules } from '../../sync/catalog/operator-lifecycle.ts'
@@ -65,7 +65,7 @@ export class SessionJournal implements SessionLog, AsyncDisposable {
     try {
       const { store, lifecycles } = this.#parts
       const catalog = await pastCatalog(store, { number, sources, lifecycles, ring })
-      return catalog?.digest === digestIn(mark, ring) ? catalog : undefined
+      return catalog?.digest === markedDigestIn(mark, ring) ? catalog : undefined
     } catch (error) {
       // It counts as collected: its sessions are notified of everything.
       if (error instanceof SyncError) return undefined

@@ -1,4 +1,4 @@
-import { digestIn } from '../../serve/http/mcp/session-store.ts'
+import { markedDigestIn } from '../../serve/http/mcp/session-store.ts'
 import type { Mark } from '../../serve/http/mcp/session-store.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { LifecycleRules } from '../../sync/catalog/operator-lifecycle.ts'
@@ -51,7 +51,7 @@ async function catalogIn(
   const { generation: number, sources } = mark
   try {
     const catalog = await pastCatalog(await open(), { number, sources, lifecycles, ring })
-    return catalog?.digest === digestIn(mark, ring) ? catalog : undefined
+    return catalog?.digest === markedDigestIn(mark, ring) ? catalog : undefined
   } catch (error) {
     // It counts as collected: its sessions are notified of everything.
     if (error instanceof SyncError) return undefined

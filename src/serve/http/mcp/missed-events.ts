@@ -8,7 +8,7 @@ import type { ListPart } from '../../mcp/events/list-kinds.ts'
 import type { Forms } from '../../mcp/resources/forms.ts'
 import { choicesIn, partsOfView, WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
-import { digestIn } from './session-store.ts'
+import { markedDigestIn } from './session-store.ts'
 import type { Mark, SessionLog } from './session-store.ts'
 
 /** The parts for the clients of one view. */
@@ -76,7 +76,7 @@ export class MissedEvents {
 
   /** The digest of the catalog of the view's ring, if the mark has it. */
   #digestIn(mark: Mark): string | undefined {
-    return digestIn(mark, partsOfView(this.#view).ring)
+    return markedDigestIn(mark, partsOfView(this.#view).ring)
   }
 
   /** True if the mark is of a later generation than the one that is served here. */

@@ -22,7 +22,7 @@ export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
 }
 
 /** The digest of the catalog of a ring; that of the first ring without one. `undefined` if the mark does not have it. */
-export function digestIn({ digest, rings }: Mark, ring: string | undefined): string | undefined {
+export function markedDigestIn({ digest, rings }: Mark, ring: string | undefined): string | undefined {
   return ring === undefined ? digest : rings?.[ring]
 }
 
