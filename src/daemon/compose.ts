@@ -20,6 +20,7 @@ import { OperatorDecisions } from './pull/operator-decisions.ts'
 import type { ReachingParts } from './pull/pull-context.ts'
 import { Puller } from './pull/puller.ts'
 import { Recalls } from './pull/recalls.ts'
+import { RingRepair } from './pull/ring-repair.ts'
 import { Rollbacks } from './pull/run-rollback.ts'
 import { ServedCatalog } from './pull/served-catalog.ts'
 import { StoreContentReader } from './pull/store-content-reader.ts'
@@ -96,7 +97,8 @@ export function compose(loaded: LoadedParts) {
 
   const rings = new RingPromotions(base)
 
-  const contents = new StoreContentReader({ ...base, puller, upstream: mcp.contents })
+  const ringRepair = new RingRepair({ ...base, candidates })
+  const contents = new StoreContentReader({ ...base, puller, ringRepair, upstream: mcp.contents })
   const folders = new FolderFollower(ofOldest)
   const publications = new Publications({ ...ofOldest, contents })
   const search = new Searching({ ...loaded, state: config.state })
@@ -160,6 +162,7 @@ export function compose(loaded: LoadedParts) {
     puller,
     reader,
     recalls,
+    ringRepair,
     rings,
     rollbacks,
     scans,

@@ -513,10 +513,11 @@ export class Daemon implements AsyncDisposable {
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
     const { channels, channelWatches, followedLock, folders, hub, publications, recalls, rings, scans } = this.#parts
-    const { scheduler, puller } = this.#parts
+    const { scheduler, puller, ringRepair } = this.#parts
     this.#over.abort()
     await followedLock[Symbol.asyncDispose]()
     await rings[Symbol.asyncDispose]()
+    await ringRepair[Symbol.asyncDispose]()
     await scans[Symbol.asyncDispose]()
     recalls[Symbol.dispose]()
     await hub[Symbol.asyncDispose]()

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
-import { sessionsAfter } from '../../serve/http/mcp/session-store.ts'
+import { markedDigestIn, sessionsAfter } from '../../serve/http/mcp/session-store.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from '../../serve/http/mcp/session-store.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { LifecycleRules } from '../../sync/catalog/operator-lifecycle.ts'
@@ -60,11 +60,12 @@ export class SessionJournal implements SessionLog, AsyncDisposable {
     await this.#journal?.append(sessionLineOf(record, this.#parts.clock.now()))
   }
 
-  async catalogOf({ generation, digest, sources }: Mark): Promise<Catalog | undefined> {
+  async catalogOf(mark: Mark, ring?: string): Promise<Catalog | undefined> {
+    const { generation: number, sources } = mark
     try {
       const { store, lifecycles } = this.#parts
-      const catalog = await pastCatalog(store, { number: generation, sources, lifecycles })
-      return catalog?.digest === digest ? catalog : undefined
+      const catalog = await pastCatalog(store, { number, sources, lifecycles, ring })
+      return catalog?.digest === markedDigestIn(mark, ring) ? catalog : undefined
     } catch (error) {
       // It counts as collected: its sessions are notified of everything.
       if (error instanceof SyncError) return undefined

@@ -12,6 +12,7 @@ import { ChannelLog } from '../../sync/channel/channel-log.ts'
 import type { PublishedSource } from '../../sync/channel/channel-schema.ts'
 import { objectsOf, publishedSourcesIn } from '../../sync/channel/channel-tree.ts'
 import { FolderChannel } from '../../sync/channel/folder-channel.ts'
+import { recallsInForce } from '../../sync/channel/walk-channel.ts'
 import { publishedRecalls } from '../../sync/decisions/recalled-skills.ts'
 import type { NoteSigner } from '../../sync/log/signed-note.ts'
 import type { Skill } from '../../sync/model/skill.ts'
@@ -251,6 +252,9 @@ export class ChannelPublisher {
     if (current !== undefined && last.size === current.size + 1)
       this.#served.keepChanges(current.size, await this.#served.pack(log.at(current.size - 1), kept), kept)
     this.#served.serve({ ...kept, log, note: last.note, size: last.size })
+    // Another process has published it, or this one before its start.
+    const { onRecalls, store } = this.#parts
+    onRecalls?.(await recallsInForce(entry.head, (digests) => store.objects.each(digests)), last.size)
   }
 
   #keptIn(signal: AbortSignal): FindKept {

@@ -1,5 +1,6 @@
 import type { ReachCounts, RecallCounts } from '../../sync/recall/follower-report.ts'
 import type { Config } from '../config/config.ts'
+import type { DaemonContext } from '../context.ts'
 import { sumOfReach } from './follower-reach.ts'
 import type { FollowerReach, ReachRow } from './follower-reach.ts'
 
@@ -18,6 +19,22 @@ export interface RecallReach {
   readonly total: ReachCounts
   readonly followers: readonly ReachRow[]
   readonly unreachable: readonly UnreachablePlace[]
+  /** In a hub of several processes: the one whose followers these are. */
+  readonly process?: AnsweringProcess
+}
+
+/** The process of a hub that answers. It knows the followers that it has seen itself. */
+export interface AnsweringProcess {
+  readonly id: string
+  /** The number of the other processes that live. */
+  readonly others: number
+}
+
+/** The process that answers; `undefined` if no other one lives. */
+export function answeringProcess({ replica }: Pick<DaemonContext, 'replica'>): AnsweringProcess | undefined {
+  const status = replica?.status
+  const others = status?.processes.filter(({ id, isLiving }) => isLiving && id !== status.id).length ?? 0
+  return status === undefined || others === 0 ? undefined : { id: status.id, others }
 }
 
 /** The parts that know the followers of this hub. */

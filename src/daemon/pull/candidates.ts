@@ -96,6 +96,18 @@ export class Candidates {
     })
   }
 
+  /** Fetches a commit with all of its files once more: something that is stored of it is damaged. */
+  async refetch(id: SourceId, commit: ObjectId, signal: AbortSignal): Promise<void> {
+    await this.#inspect(id, signal, async (one, workspace) => {
+      const { source } = one
+      const revision = { asked: source.ref, ref: commit, commit }
+      using _lease = this.#parts.store.objects.lease()
+      const orders = { ...one.orders, isDamaged: true }
+      const upstream = one.io.open(source, workspace)
+      await this.#parts.store.snapshots.keep(await fetchSnapshot({ ...one, orders, revision, upstream }), signal)
+    })
+  }
+
   /** The lock entry that a new one would replace. A job without state has nothing else to keep skills from. */
   async #formerOf(source: Source): Promise<LockEntry | undefined> {
     const read = source.onBroken === 'keep' ? await lockRead(this.#config) : undefined

@@ -12,7 +12,7 @@ import { OperatorError } from '../base/operator-error.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import type { FollowerReach } from '../publish/follower-reach.ts'
-import { countsFor, recallReach } from '../publish/recall-reach.ts'
+import { answeringProcess, countsFor, recallReach } from '../publish/recall-reach.ts'
 import type { RecallReach, ReachSources } from '../publish/recall-reach.ts'
 import { disablementIn } from '../status/disablement.ts'
 import type { Disablement } from '../status/disablement.ts'
@@ -20,7 +20,7 @@ import { followDisabled } from './load-decisions.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 
 /** The parts that make recalls effective. */
-export interface RecallsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
+export interface RecallsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'replica'> {
   readonly config: Config
   readonly served: ServedCatalog
   readonly channels: { readonly reach: FollowerReach; followRecalls(): void }
@@ -119,7 +119,8 @@ export class Recalls {
   /** The report of a recall. `id`: enough of its first digits. */
   reachOf(id: string): { readonly recall: RecallEnd['recall'] } & RecallReach {
     const recall = recallOf(id, this.#parts.store.decisions.recalls.values())
-    return { recall, ...recallReach(recall.id, this.#reachSources) }
+    const process = answeringProcess(this.#parts)
+    return { recall, ...recallReach(recall.id, this.#reachSources), ...(process && { process }) }
   }
 
   /** The number of recalls in force, and how many followers obey all of them. */

@@ -10,6 +10,7 @@ import { Damaged, SyncError } from '../../sync/model/sync-error.ts'
 import { storedOf } from '../../sync/store/skills/stored-path.ts'
 import type { DaemonContext } from '../context.ts'
 import type { UpstreamContents } from '../mcp-sources/verified-read.ts'
+import type { RingRepair } from './ring-repair.ts'
 
 export interface StoreContentReaderParts extends Pick<DaemonContext, 'store' | 'log'> {
   readonly registry: Registry
@@ -19,6 +20,8 @@ export interface StoreContentReaderParts extends Pick<DaemonContext, 'store' | '
     /** Pulls the source, because the client that requested the file found the damage. */
     request(source: SourceId, trigger: 'call'): Promise<unknown>
   }
+  /** Repairs what only a later ring serves. */
+  readonly ringRepair: Pick<RingRepair, 'begin'>
   /** The files of skills of other MCP servers. */
   readonly upstream: UpstreamContents
 }
@@ -46,11 +49,13 @@ export class StoreContentReader {
   /** A stored file is damaged: its sources are pulled as if nothing were known of them. */
   #mend(kept: StoredLocation, error: SyncError): void {
     const what = 'kind' in kept ? {} : { skill: kept.path }
-    const { registry, puller, log } = this.#parts
+    const { registry, puller, ringRepair, log } = this.#parts
+    const report = (source: SourceId): void => log.warn('content-damaged', { source, ...what, message: error.message })
+    ringRepair.begin((snapshot) => holds(snapshot, kept), report)
     for (const snapshot of registry.catalog.snapshots) {
       const { source } = snapshot
       if (!holds(snapshot, kept) || !puller.markDamaged(source)) continue
-      log.warn('content-damaged', { source, ...what, message: error.message })
+      report(source)
       // The client is not kept waiting; the outcome is reported like any other.
       void puller.request(source, 'call').catch(ignoreAbort)
     }

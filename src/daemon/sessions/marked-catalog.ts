@@ -1,3 +1,4 @@
+import { markedDigestIn } from '../../serve/http/mcp/session-store.ts'
 import type { Mark } from '../../serve/http/mcp/session-store.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { LifecycleRules } from '../../sync/catalog/operator-lifecycle.ts'
@@ -18,15 +19,16 @@ export interface MarkedParts {
 }
 
 /**
- * Returns the catalog of a mark: from this process' own store, which has the newest generations, or else from the shared
+ * Returns the catalog of a mark, or that of a later ring then: from this process' own store, which has the newest generations, or else from the shared
  * one. `undefined` if neither has it, or if the database is away.
  */
 export async function markedCatalog(
   { store, shared, lifecycles }: MarkedParts,
   mark: Mark,
+  ring?: string,
 ): Promise<Catalog | undefined> {
-  const own = await catalogIn(async () => store, mark, lifecycles)
-  return own ?? (await catalogIn(async () => sharedPast(store, shared), mark, lifecycles))
+  const own = await catalogIn(async () => store, { mark, ring, lifecycles })
+  return own ?? (await catalogIn(async () => sharedPast(store, shared), { mark, ring, lifecycles }))
 }
 
 /** The shared generations, with the decisions that this process knows. */
@@ -36,14 +38,20 @@ async function sharedPast({ folder, decisions }: Store, shared: SharedStore): Pr
   return { generations: new GenerationStore(folder, objects, snapshots), snapshots, decisions }
 }
 
+interface MarkedCatalog {
+  readonly mark: Mark
+  readonly ring: string | undefined
+  readonly lifecycles: LifecycleRules | undefined
+}
+
 async function catalogIn(
   open: () => Promise<PastStore>,
-  { generation, digest, sources }: Mark,
-  lifecycles: LifecycleRules | undefined,
+  { mark, ring, lifecycles }: MarkedCatalog,
 ): Promise<Catalog | undefined> {
+  const { generation: number, sources } = mark
   try {
-    const catalog = await pastCatalog(await open(), { number: generation, sources, lifecycles })
-    return catalog?.digest === digest ? catalog : undefined
+    const catalog = await pastCatalog(await open(), { number, sources, lifecycles, ring })
+    return catalog?.digest === markedDigestIn(mark, ring) ? catalog : undefined
   } catch (error) {
     // It counts as collected: its sessions are notified of everything.
     if (error instanceof SyncError) return undefined

@@ -100,8 +100,8 @@ export class SharedSessionLog implements SessionLog, SessionsElsewhere, AsyncDis
     return this.#writes.add(record, isOwn)
   }
 
-  async catalogOf(mark: Mark): Promise<Catalog | undefined> {
-    return markedCatalog(this.#parts, mark)
+  async catalogOf(mark: Mark, ring?: string): Promise<Catalog | undefined> {
+    return markedCatalog(this.#parts, mark, ring)
   }
 
   async find(key: string): Promise<FoundSession | 'unknown' | undefined> {

@@ -188,7 +188,7 @@ interface Listeners {
 
 function listenersOf(serving: Serving, options: HttpOptions): Listeners {
   const { limits, now, sessionLog: log = NO_SESSION_LOG } = options
-  const rooms = new ViewHubs(serving, (mark) => log.catalogOf(mark))
+  const rooms = new ViewHubs(serving, (mark, ring) => log.catalogOf(mark, ring))
   const sessions = new Sessions({ rooms, limits: limits.sessions, now, log })
   const streams = new EventStreams(limits)
   rooms.spent.freeBy((holder, asking) => {

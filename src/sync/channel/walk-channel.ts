@@ -54,6 +54,13 @@ export async function recallsAt(list: Digest, read: ReadObjects): Promise<readon
   return recalls
 }
 
+/** The ids of the recalls that are in force by the head. */
+export async function recallsInForce(head: Digest, read: ReadObjects): Promise<readonly string[]> {
+  const list = await recallsOf(head, read)
+  const recalls = list === undefined ? [] : await recallsAt(list, read)
+  return recalls.flatMap(({ id, revoked }) => (revoked === undefined ? [id] : []))
+}
+
 async function sourcesOf(head: Digest, read: ReadObjects, limits: ChannelLimits): Promise<readonly Digest[]> {
   const [top] = await parsed([head], read, parseHead, 'its head')
   if (top === undefined) throw refusal('its head')

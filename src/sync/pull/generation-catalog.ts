@@ -8,7 +8,7 @@ import { pendingIn } from '../decisions/approvals.ts'
 import { findingDisabled, withoutDisabledDocs } from '../decisions/disabled-matches.ts'
 import type { Disabled } from '../decisions/disabled-skills.ts'
 import type { OutOfService } from '../decisions/out-of-service.ts'
-import type { Generation } from '../model/generation.ts'
+import type { Generation, HeldSnapshot } from '../model/generation.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { DecisionStore } from '../store/decisions.ts'
@@ -17,7 +17,7 @@ import type { SnapshotStore } from '../store/snapshots.ts'
 import type { Store } from '../store/store.ts'
 import { everServed, loadGeneration } from './load-generation.ts'
 import type { Admission, LoadedGeneration, Loss } from './load-generation.ts'
-import { heldInRing, loadRings } from './rings/ring-contents.ts'
+import { heldInRing, loadRings, stepIn } from './rings/ring-contents.ts'
 
 /**
  * The catalog of these sources from the current store, for a process that only reads it. It uses the disabled skills as
@@ -79,19 +79,21 @@ export interface PastGeneration {
   readonly sources?: readonly (readonly string[])[] | undefined
   /** The statements of the operator about skills. */
   readonly lifecycles?: LifecycleRules | undefined
+  /** The ring whose content it is; by default, the first. */
+  readonly ring?: string | undefined
 }
 
 /** The catalog of an earlier generation; `undefined` if it is no longer whole. */
 export async function pastCatalog(
   store: PastStore,
-  { number, sources, lifecycles }: PastGeneration,
+  { number, sources, lifecycles, ring }: PastGeneration,
 ): Promise<Catalog | undefined> {
   if (number === 0) return EMPTY_CATALOG
   const generation = await store.generations.read(number)
   if (generation === undefined) return undefined
   const told = new Map(sources?.map(([id = '', ...paths]) => [id, new Set(paths)]))
-  const held =
-    sources?.flatMap(([id]) => generation.sources.filter(({ source }) => source === id)) ?? generation.sources
+  const ofRing = ring === undefined ? generation.sources : pastOfRing(ring, generation)
+  const held = sources?.flatMap(([id]) => ofRing.filter(({ source }) => source === id)) ?? ofRing
   const snapshots: Snapshot[] = []
   for (const { snapshot: digest } of held) {
     const snapshot = await store.snapshots.readWhole(digest)
@@ -99,6 +101,17 @@ export async function pastCatalog(
     snapshots.push(withLifecycles(snapshot, lifecycles))
   }
   return stepByStep(pastOf({ ...generation, sources: held }, snapshots, store.decisions.outOfService, told))
+}
+
+/** The content of a ring in an earlier generation, by the rings of then. */
+function pastOfRing(ring: string, { sources, rings }: Generation): readonly HeldSnapshot[] {
+  const trails = new Map(rings?.trails.map((trail) => [trail.source, trail]))
+  return sources.flatMap((held) => {
+    const trail = trails.get(held.source)
+    if (trail === undefined) return held
+    const step = stepIn(trail, ring)
+    return step === undefined ? [] : { source: held.source, snapshot: step.snapshot }
+  })
 }
 
 function* pastOf(

@@ -1,22 +1,13 @@
 import { expect, test } from 'vitest'
 import { idsOf } from '../../../src/daemon/config/config.ts'
 import { admissionOf } from '../../../src/daemon/trust/serving-policy.ts'
-import type { AccessRules } from '../../../src/serve/http/access/access.ts'
-import { SCOPES } from '../../../src/serve/principal.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
 import { currentCatalog } from '../../../src/sync/pull/generation-catalog.ts'
 import { Store } from '../../../src/sync/store/store.ts'
-import { modernHttp } from '../../support/clients/peer.ts'
-import type { Heard, Peer } from '../../support/clients/peer.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
-import { Repository } from '../../support/git/repository.ts'
-import { serve } from '../../support/served.ts'
-import type { Served } from '../../support/served.ts'
+import type { Heard } from '../../support/clients/peer.ts'
+import { ALPHA, bodyOf, HOUR, isUpdate, listed, RINGS, RingScene, skill } from './ring-scene.ts'
 
-const ALPHA = 'skill://fx/alpha/SKILL.md'
 const FX = 'fx' as SourceId
-const HOUR = 3_600_000
-const RINGS = ['rings:', '  - { id: canary, principals: [early] }', '  - { id: stable, min_age: 3d }']
 const OF_THREE = [
   'rings:',
   '  - { id: canary, principals: [early] }',
@@ -25,7 +16,7 @@ const OF_THREE = [
 ]
 
 test('a commit is in the first ring at once, and in the next one when its time has come', async () => {
-  await using scene = await Scene.start(RINGS)
+  await using scene = await RingScene.start(RINGS)
   await using early = await scene.peer('early')
   await using late = await scene.peer('late')
 
@@ -39,7 +30,7 @@ test('a commit is in the first ring at once, and in the next one when its time h
 })
 
 test('only clients of the ring that took a commit are notified, once for each', async () => {
-  await using scene = await Scene.start(OF_THREE)
+  await using scene = await RingScene.start(OF_THREE)
   const heard = new Map<string, Heard>()
   await using open = new AsyncDisposableStack()
   for (const name of ['early', 'middle', 'late']) {
@@ -67,7 +58,7 @@ test('only clients of the ring that took a commit are notified, once for each', 
 })
 
 test('a repository with a commit each hour reaches the last ring too', async () => {
-  await using scene = await Scene.start(RINGS)
+  await using scene = await RingScene.start(RINGS)
   await using late = await scene.peer('late')
   const seen: string[] = []
 
@@ -84,7 +75,7 @@ test('a repository with a commit each hour reaches the last ring too', async () 
 })
 
 test('a skill that is disabled while only the first ring has it reaches no other ring, and is served in none', async () => {
-  await using scene = await Scene.start(RINGS)
+  await using scene = await RingScene.start(RINGS)
   await using early = await scene.peer('early')
   await using late = await scene.peer('late')
   await scene.repository.commit({ 'evil/SKILL.md': skill('evil', 'bad') })
@@ -100,7 +91,7 @@ test('a skill that is disabled while only the first ring has it reaches no other
 })
 
 test('a hold keeps a ring where it is, until it is released', async () => {
-  await using scene = await Scene.start(OF_THREE)
+  await using scene = await RingScene.start(OF_THREE)
   await using late = await scene.peer('late')
   const { daemon } = scene.served
 
@@ -122,7 +113,7 @@ test('a hold keeps a ring where it is, until it is released', async () => {
 })
 
 test('content that upstream took back is promoted nowhere', async () => {
-  await using scene = await Scene.start(RINGS)
+  await using scene = await RingScene.start(RINGS)
   await using late = await scene.peer('late')
   const seen = new Set<string>()
 
@@ -137,7 +128,7 @@ test('content that upstream took back is promoted nowhere', async () => {
 })
 
 test('a rollback takes a commit back in every ring', async () => {
-  await using scene = await Scene.start(RINGS)
+  await using scene = await RingScene.start(RINGS)
   await using early = await scene.peer('early')
   await using late = await scene.peer('late')
   const { signal } = new AbortController()
@@ -156,7 +147,7 @@ test('a rollback takes a commit back in every ring', async () => {
 })
 
 test('what only a later ring serves outlives collections, and is what a process that starts finds on the disk', async () => {
-  await using scene = await Scene.start(RINGS, 'retention: { generations: 1, younger_than: 1s }')
+  await using scene = await RingScene.start(RINGS, 'retention: { generations: 1, younger_than: 1s }')
   await using late = await scene.peer('late')
 
   for (const body of ['second', 'third', 'fourth']) {
@@ -175,76 +166,3 @@ test('what only a later ring serves outlives collections, and is what a process 
   await scene.pass(66 * HOUR)
   expect(await bodyOf(late)).toBe('second')
 })
-
-/** A hub with rings, whose clock stands still. */
-class Scene implements AsyncDisposable {
-  readonly clock: FakeClock
-  readonly repository: Repository
-  readonly served: Served
-
-  private constructor(clock: FakeClock, repository: Repository, served: Served) {
-    this.clock = clock
-    this.repository = repository
-    this.served = served
-  }
-
-  static async start(rings: readonly string[], kept = 'retention: { generations: 100 }'): Promise<Scene> {
-    const clock = new FakeClock()
-    const repository = await Repository.create()
-    await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'first') })
-    const served = await serve(repository, {
-      clock,
-      config: [...rings, kept],
-      access: ACCESS,
-      source: ['every: 365d'],
-    })
-    const scene = new Scene(clock, repository, served)
-    await served.daemon.promote({ sources: [], ring: undefined, isForced: true })
-    served.daemon.poll()
-    return scene
-  }
-
-  async peer(name: string): Promise<Peer> {
-    return modernHttp(this.served.url, { authorization: `Bearer ${name}` })
-  }
-
-  async commit(body: string): Promise<void> {
-    await this.repository.commit({ 'alpha/SKILL.md': skill('alpha', body) })
-    await this.served.sync()
-  }
-
-  /** Lets time pass, and what is due then happen. */
-  async pass(ms: number): Promise<void> {
-    await this.clock.advance(ms)
-    await this.served.daemon.promoted()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.served[Symbol.asyncDispose]()
-    await this.repository[Symbol.asyncDispose]()
-  }
-}
-
-/** Each token is that of a principal of its own name. */
-const ACCESS: AccessRules = {
-  isTokenRequired: true,
-  authenticate: async (token) => ({ id: `token:${token}#000000000000`, scopes: new Set(SCOPES) }),
-}
-
-function skill(name: string, body: string): string {
-  return `---\nname: ${name}\ndescription: ${name} of the tests\n---\n${body}\n`
-}
-
-async function bodyOf(peer: Peer): Promise<string> {
-  const { result } = await peer.call('resources/read', { uri: ALPHA })
-  return result.contents[0].text.split('---\n').at(-1).trim()
-}
-
-async function listed(peer: Peer): Promise<readonly string[]> {
-  const { result } = await peer.call('skills/list')
-  return result.skills.map(({ uri }: { readonly uri: string }) => uri)
-}
-
-function isUpdate({ method }: { readonly method?: string }): boolean {
-  return method === 'notifications/resources/updated'
-}

@@ -18,11 +18,12 @@ export async function reportReach(context: Context, config: Config, id: string):
   return report.total.behind > 0 ? 3 : 0
 }
 
-function linesOf({ recall, counts, total, followers, unreachable }: Report): readonly string[] {
+function linesOf({ recall, counts, total, followers, unreachable, process }: Report): readonly string[] {
   const isDeep = total.obeyed !== counts.obeyed || total.behind !== counts.behind
   return [
     `${recall.id}: ${countsText(counts)}`,
     ...(isDeep ? [`  with all tiers below: ${countsText(total)}`] : []),
+    ...(process === undefined ? [] : [`  ${processText(process)}`]),
     ...followers.map(({ follower, state, seen, below, ...at }) =>
       printableLine(`  ${STATES[state]}  ${nameOf(at)}${follower.slice(0, 12)}, seen ${seen}${belowText(below)}`),
     ),
@@ -37,6 +38,11 @@ function linesOf({ recall, counts, total, followers, unreachable }: Report): rea
 /** An answer of the daemon has the first of many. */
 function moreThan(shown: number, all: number, noun: string): readonly string[] {
   return all > shown ? [`  and ${countOf(all - shown, `more ${noun}`)}`] : []
+}
+
+function processText({ id, others }: Process): string {
+  const rest = others === 1 ? 'the other process' : `the ${others} other processes`
+  return `the followers of process ${id.slice(0, 8)}; run it at ${rest} too`
 }
 
 function countsText({ obeyed, behind, unreachable }: Counts): string {
@@ -71,6 +77,7 @@ function recordsOf({ followers, unreachable }: Report): readonly (readonly strin
 
 const BELOW = ['obeyed', 'behind', 'unreachable'] as const
 
+const PROCESS = z.object({ id: z.string(), others: z.number() })
 const COUNTS = z.object({ obeyed: z.number(), behind: z.number(), unreachable: z.number() })
 const FOLLOWER = z.object({
   state: z.enum(['obeyed', 'behind']),
@@ -89,8 +96,10 @@ const REPORT = z.object({
   unreachable: z.array(
     z.object({ kind: z.enum(['token', 'folder', 'branch']), place: z.string(), pack: z.string().optional() }),
   ),
+  process: PROCESS.optional(),
 })
 
+type Process = z.infer<typeof PROCESS>
 type Counts = z.infer<typeof COUNTS>
 type Follower = z.infer<typeof FOLLOWER>
 type Report = z.infer<typeof REPORT>

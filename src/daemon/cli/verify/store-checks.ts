@@ -7,6 +7,7 @@ import { Damaged, SyncError } from '../../../sync/model/sync-error.ts'
 import type { StoredSkill } from '../../../sync/store/skills/stored-path.ts'
 import { storedOf, storedSkill } from '../../../sync/store/skills/stored-path.ts'
 import type { Store } from '../../../sync/store/store.ts'
+import { heldInRings } from './verify-context.ts'
 import type { Verifying } from './verify-context.ts'
 import { verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
@@ -55,7 +56,8 @@ export async function* servedIsWhole(verifying: Verifying): AsyncGenerator<Verif
 async function isWhole(store: Store, number: number): Promise<boolean> {
   const generation = await store.generations.read(number)
   if (generation === undefined) return false
-  const snapshots = generation.sources.map(({ snapshot }) => store.snapshots.has(snapshot))
+  const held = [...generation.sources, ...heldInRings(generation)]
+  const snapshots = held.map(({ snapshot }) => store.snapshots.has(snapshot))
   return (await Promise.all(snapshots)).every(Boolean)
 }
 
@@ -65,20 +67,27 @@ function insteadText(served: Generation | undefined): string {
 
 async function* damagedSnapshots(
   { store, checked }: Verifying,
-  { number, sources }: Generation,
+  generation: Generation,
 ): AsyncGenerator<VerifyDiagnostic> {
-  for (const { source, snapshot } of sources) {
+  const ofRings = heldInRings(generation)
+  for (const held of [...generation.sources, ...ofRings]) {
+    const { source, snapshot } = held
     checked.add(snapshot)
     if ((await store?.snapshots.readWhole(snapshot)) !== undefined) continue
-    yield verifyError('snapshot-damaged', `the snapshot ${snapshot} of generation ${number} is damaged or missing`, {
-      source,
-    })
+    const mend = ofRings.includes(held) ? mendInRings(source) : ''
+    const message = `the snapshot ${snapshot} of generation ${generation.number} is damaged or missing${mend}`
+    yield verifyError('snapshot-damaged', message, { source })
   }
+}
+
+/** A pull brings the content of the first ring. */
+function mendInRings(source: SourceId): string {
+  return `; a running daemon writes it again with skillsyncd sync ${source}, and after a restart skillsyncd promote ${source} --now has the rings take newer content`
 }
 
 /** Reads and hashes every file of the served content. */
 export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
-  for (const snapshot of verifying.snapshots) yield* inspect(snapshot, verifying)
+  for (const snapshot of [...verifying.snapshots, ...verifying.snapshotsInRings]) yield* inspect(snapshot, verifying)
 }
 
 async function* inspect(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
@@ -185,14 +194,15 @@ interface Kept {
 
 async function* keptSnapshots({ store, served, show, signal }: Verifying): AsyncGenerator<Kept> {
   if (store === undefined) return
-  const seen = new Set(served?.sources.map(({ snapshot }) => snapshot))
+  const ofServed = served === undefined ? [] : [...served.sources, ...heldInRings(served)]
+  const seen = new Set(ofServed.map(({ snapshot }) => snapshot))
   for (const number of await store.generations.numbers()) {
     if (number >= (served?.number ?? 0)) continue
     signal.throwIfAborted()
     show(`generation ${number}`)
     const generation = await store.generations.read(number)
     const snapshots: Snapshot[] = []
-    for (const { snapshot } of generation?.sources ?? []) {
+    for (const { snapshot } of generation === undefined ? [] : [...generation.sources, ...heldInRings(generation)]) {
       const read = seen.has(snapshot) ? undefined : await store.snapshots.readWhole(snapshot)
       seen.add(snapshot)
       if (read !== undefined) snapshots.push(read)

@@ -1,5 +1,6 @@
-import type { Generation } from '../../../sync/model/generation.ts'
+import type { Generation, HeldSnapshot } from '../../../sync/model/generation.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { heldOnTheWay } from '../../../sync/store/ring-states.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
@@ -16,6 +17,8 @@ export interface Verifying {
   readonly served: Generation | undefined
   /** The served snapshot of each configured source; unreadable ones are left out. */
   readonly snapshots: readonly Snapshot[]
+  /** The other snapshots of these sources that a ring serves, or may still take. */
+  readonly snapshotsInRings: readonly Snapshot[]
   /** The named sources, or all: the long checks skip others. */
   readonly named: ReadonlySet<string>
   /** The skill versions that were already checked, by the paths of their checkouts. */
@@ -34,11 +37,34 @@ export async function verifyingOf(
   signal: AbortSignal,
 ): Promise<Verifying> {
   const served = await store?.generations.current()
-  const snapshots: Snapshot[] = []
   const configured = new Set<string>(idsOf(config))
-  for (const { source, snapshot } of served?.sources ?? []) {
-    const read = configured.has(source) ? await store?.snapshots.readWhole(snapshot) : undefined
-    if (read !== undefined) snapshots.push(read)
+  const readAll = async (all: readonly HeldSnapshot[]): Promise<readonly Snapshot[]> => {
+    const read: Snapshot[] = []
+    for (const { source, snapshot } of all) {
+      const found = configured.has(source) ? await store?.snapshots.readWhole(snapshot) : undefined
+      if (found !== undefined) read.push(found)
+    }
+    return read
   }
-  return { config, store, served, snapshots, named, looked: new Set(), checked: new Set(), show, signal }
+  const snapshots = await readAll(served?.sources ?? [])
+  const snapshotsInRings = await readAll(served === undefined ? [] : heldInRings(served))
+  return {
+    config,
+    store,
+    served,
+    snapshots,
+    snapshotsInRings,
+    named,
+    looked: new Set(),
+    checked: new Set(),
+    show,
+    signal,
+  }
+}
+
+/** The snapshots of a generation that a ring serves, or may still take, and that the first ring does not serve. */
+export function heldInRings(generation: Generation): readonly HeldSnapshot[] {
+  const first = new Set(generation.sources.map(({ snapshot }) => snapshot))
+  const others = heldOnTheWay(generation).filter(({ snapshot }) => !first.has(snapshot))
+  return [...new Map(others.map((held) => [held.snapshot, held])).values()]
 }

@@ -8,6 +8,7 @@ import type { ListPart } from '../../mcp/events/list-kinds.ts'
 import type { Forms } from '../../mcp/resources/forms.ts'
 import { choicesIn, partsOfView, WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
+import { markedDigestIn } from './session-store.ts'
 import type { Mark, SessionLog } from './session-store.ts'
 
 /** The parts for the clients of one view. */
@@ -74,9 +75,8 @@ export class MissedEvents {
   }
 
   /** The digest of the catalog of the view's ring, if the mark has it. */
-  #digestIn({ digest, rings }: Mark): string | undefined {
-    const { ring } = partsOfView(this.#view)
-    return ring === undefined ? digest : rings?.[ring]
+  #digestIn(mark: Mark): string | undefined {
+    return markedDigestIn(mark, partsOfView(this.#view).ring)
   }
 
   /** True if the mark is of a later generation than the one that is served here. */
@@ -101,7 +101,7 @@ export class MissedEvents {
     if (known !== undefined) return known
     // One after another, because each holds a catalog in memory.
     const events = this.#looking.next(async () => {
-      const before = this.#seenOf(await this.#catalogOf(mark), mark)
+      const before = this.#seenOf(await this.#catalogOf(mark, partsOfView(this.#view).ring), mark)
       if (before === undefined) return undefined
       const between = await stepByStep(eventSteps(before, catalog, forms))
       if (mark.forms === this.#now().forms) return between
@@ -112,13 +112,9 @@ export class MissedEvents {
     return events
   }
 
-  /**
-   * Returns the view's part of an earlier catalog; `undefined` if its packs had other selection rules then. A mark tells
-   * the earlier catalog of the first ring alone: clients of other rings are notified of all of their subscriptions.
-   */
+  /** Returns the view's part of an earlier catalog of its ring; `undefined` if its packs had other selection rules then. */
   #seenOf(catalog: Catalog | undefined, mark: Mark): Catalog | undefined {
-    if (partsOfView(this.#view).ring !== undefined) return undefined
-    if (catalog === undefined || this.#view === WHOLE) return catalog
+    if (catalog === undefined || partsOfView(this.#view).packs === WHOLE) return catalog
     return this.#chooseAlike(mark) ? this.#packs?.views.in(catalog, this.#view) : undefined
   }
 }

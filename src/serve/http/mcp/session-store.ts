@@ -21,6 +21,11 @@ export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
   readonly sources?: readonly (readonly string[])[] | undefined
 }
 
+/** The digest of the catalog of a ring; that of the first ring without one. `undefined` if the mark does not have it. */
+export function markedDigestIn({ digest, rings }: Mark, ring: string | undefined): string | undefined {
+  return ring === undefined ? digest : rings?.[ring]
+}
+
 /** Returns the short form of the mark that is written for one session. */
 export function markNameOf({ generation, digest, forms, packs, rings }: Mark): Mark {
   return { generation, digest, forms, packs, ...(rings !== undefined && { rings }) }
@@ -78,8 +83,11 @@ export interface SessionLog {
   load(all: () => Iterable<SessionRecord>): Promise<readonly KeptSession[]>
   /** Resolves when the record is on disk, or is known not to get there. */
   append(record: SessionRecord): Promise<void>
-  /** Returns a catalog that was served earlier; `undefined` if it is no longer known. */
-  catalogOf(mark: Mark): Promise<Catalog | undefined>
+  /**
+   * Returns a catalog that was served earlier; `undefined` if it is no longer known. `ring`: a ring after the first, whose
+   * catalog it is.
+   */
+  catalogOf(mark: Mark, ring?: string): Promise<Catalog | undefined>
   /** The sessions of all processes of the hub; `undefined` if this process is the only one. */
   readonly elsewhere?: SessionsElsewhere
 }

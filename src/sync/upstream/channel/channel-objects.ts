@@ -131,7 +131,7 @@ export class ChannelObjects {
 
   async #fetchObject(digest: Digest, mostBytes: number, signal: AbortSignal): Promise<Uint8Array> {
     const bytes = await this.#place.read(objectPath(digest), mostBytes, signal)
-    if (bytes === undefined) throw lacking(digest)
+    if (bytes === undefined) throw new LackingObject(digest)
     const found = sha256Of(bytes)
     if (found === digest) return bytes
     throw new SyncError('content-refused', `Cannot take the object ${digest} of the channel: its SHA-256 is ${found}`)
@@ -158,9 +158,11 @@ const MOST_NEW_OBJECTS = 10_000
 /** The bytes that one transaction of the store takes. */
 const BATCH_BYTES = 2 ** 20
 
-/** It may have been removed while it was read, or not have been copied yet. */
-function lacking(digest: Digest): SyncError {
-  return new SyncError('source-unreachable', `Cannot take the object ${digest} of the channel: it is not there`)
+/** A channel lacks an object that it names: it was replaced while it was read, or is not copied yet. */
+export class LackingObject extends SyncError {
+  constructor(digest: Digest) {
+    super('source-unreachable', `Cannot take the object ${digest} of the channel: it is not there`)
+  }
 }
 
 function ofOtherSize(digest: Digest, found: number, declared: number): SyncError {

@@ -33,7 +33,7 @@ import type { Digest, ObjectStore } from '../../store/objects/object-store.ts'
 import type { HostAccess } from '../http/host-access.ts'
 import type { RequestedListing } from '../shared-listings.ts'
 import type { AskedAudit, FetchLimits, LogAudit, PublishedRevision, PublishedUpstream, Relation } from '../upstream.ts'
-import { ChannelObjects } from './channel-objects.ts'
+import { ChannelObjects, LackingObject } from './channel-objects.ts'
 import type { ChannelPlace } from './channel-place.ts'
 import { FolderPlace } from './folder-place.ts'
 import { HttpPlace } from './http-place.ts'
@@ -179,7 +179,17 @@ export class ChannelUpstream implements PublishedUpstream {
     return look
   }
 
+  /** Follows the log once more if an entry was replaced while it was read: a recall must not wait for the next pull. */
   async #followAndObey(signal: AbortSignal): Promise<ChannelLook> {
+    try {
+      return await this.#followOnce(signal)
+    } catch (error) {
+      if (!(error instanceof LackingObject)) throw error
+      return this.#followOnce(signal)
+    }
+  }
+
+  async #followOnce(signal: AbortSignal): Promise<ChannelLook> {
     const look = await this.#follow(signal)
     const isNew = await this.#obey(look, signal)
     const below = this.#followed.below?.() ?? []

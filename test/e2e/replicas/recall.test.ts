@@ -1,0 +1,83 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { signerText } from '../../../src/sync/log/signed-note.ts'
+import { modernHttp } from '../../support/clients/peer.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { KEY, ORIGIN, SIGNER } from '../../sync/upstream/channel/site.ts'
+import { Machine } from '../fleet.ts'
+import { skill } from '../world.ts'
+import { Hub, programs } from './replicas.ts'
+import type { Member } from './replicas.ts'
+
+describe.skipIf(programs === undefined)('a recall in a hub of several processes', () => {
+  test('is made and ended at any process, and obeyed at all of them and by the followers of each', async () => {
+    await using hub = await Hub.create()
+    await hub.repository.commit({ 'pdf/SKILL.md': skill('pdf', 'sends files away') })
+    await using folder = await temporaryFolder()
+    const key = join(folder.path, 'channel.key')
+    await writeFile(key, signerText(SIGNER, Buffer.alloc(32, 1)), { mode: 0o600 })
+    const config = ['channel:', `  name: ${ORIGIN}`, `  key: { file: ${key} }`]
+    const one = await hub.start(['every: 1h'], config)
+    await one.lists('pdf')
+    const other = await hub.start(['every: 1h'], config)
+    await other.lists('pdf')
+    expect(await other.leads()).toBe(false)
+    await using first = await followerOf(one, 'first.example/channel')
+    await using second = await followerOf(other, 'second.example/channel')
+    expect([await served(other), await second.skills()]).toEqual([BOTH, inHub(BOTH)])
+
+    const { stdout } = await other.command('recall', 'team/pdf', '--reason', 'sends files to a stranger')
+
+    const [id = ''] = stdout.split(':')
+    expect(await served(other)).toEqual(GOOD)
+    await expect.poll(async () => served(one), PATIENT).toEqual(GOOD)
+    for (const machine of [first, second]) await expect.poll(() => machine.skills(), PATIENT).toEqual(inHub(GOOD))
+    for (const member of [one, other]) {
+      await expect.poll(async () => (await reachOf(member, id)).counts.obeyed, PATIENT).toBe(1)
+      const report = await reachOf(member, id)
+      const process = (await member.status()).replicas?.id
+      expect(report).toMatchObject({
+        counts: { behind: 0 },
+        followers: [{ state: 'obeyed' }],
+        process: { id: process, others: 1 },
+      })
+      expect((await member.command('recall', '--report', id)).stdout).toContain(
+        `the followers of process ${process?.slice(0, 8)}; run it at the other process too`,
+      )
+    }
+
+    expect(await one.command('recall', '--revoke', id)).toMatchObject({ status: 0 })
+
+    for (const member of [one, other]) await expect.poll(async () => served(member), PATIENT).toEqual(BOTH)
+    for (const machine of [first, second]) await expect.poll(() => machine.skills(), PATIENT).toEqual(inHub(BOTH))
+  }, 180_000)
+})
+
+const GOOD = ['skill://team/alpha/SKILL.md']
+const BOTH = [...GOOD, 'skill://team/pdf/SKILL.md']
+
+function inHub(uris: readonly string[]): readonly string[] {
+  return uris.map((uri) => uri.replace('skill://', 'skill://hub/'))
+}
+
+/** A machine that follows the channel at one process of the hub. */
+async function followerOf({ url }: Member, name: string): Promise<Machine> {
+  const place = new URL('/channel/', url).href
+  const machine = await Machine.start(name, { hub: [`follow: { url: "${place}", key: "${KEY}" }`, 'every: 1h'] })
+  await machine.told('sync')
+  return machine
+}
+
+async function served({ url }: Member): Promise<readonly string[]> {
+  await using peer = await modernHttp(url)
+  const { result } = await peer.call('skills/list')
+  return result.skills.map(({ uri }: { readonly uri: string }) => uri).toSorted()
+}
+
+async function reachOf(member: Member, id: string): Promise<any> {
+  return JSON.parse((await member.command('recall', '--report', id, '--json')).stdout)
+}
+
+/** It ends what hangs, and judges nothing. */
+const PATIENT = { timeout: 60_000, interval: 100 }
