@@ -24,12 +24,20 @@ export function disabledEntryOf(
   snapshots: readonly Snapshot[],
   sourceOnly = false,
 ): DisabledSkill {
-  const snapshot = snapshots.find((one) => one.source === source)
+  const snapshot = snapshotWith(snapshots, { source, path })
   const skill = snapshot?.skills.find((one) => one.path === path)
   const alone = sourceOnly && { sourceOnly: true as const }
   if (snapshot === undefined || skill === undefined)
     return { places: [unseenPlace(source, path)], beside: [], ...alone }
   return { ...withPlace({ places: [], beside: [] }, placeOf(source, skill), snapshot, new Set([path])), ...alone }
+}
+
+/** The first of the snapshots that has a skill at this place: rings can have several of one source. */
+export function snapshotWith(
+  snapshots: readonly Snapshot[],
+  { source, path }: { readonly source: SourceId; readonly path: string },
+): Snapshot | undefined {
+  return snapshots.find((one) => one.source === source && one.skills.some((skill) => skill.path === path))
 }
 
 /** If a skill is in no snapshot, only its path is known. */
@@ -44,7 +52,7 @@ export function enabledAt(
   path: string,
   snapshots: readonly Snapshot[],
 ): DisabledSkills {
-  const snapshot = snapshots.find((one) => one.source === source)
+  const snapshot = snapshotWith(snapshots, { source, path })
   let after = withoutDecision(before, source, path)
   for (;;) {
     const match = snapshot && disabledIn(snapshot, { disabled: after, recalls: NO_RECALLS }).get(path)
