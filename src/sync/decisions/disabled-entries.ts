@@ -5,13 +5,14 @@ import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { disabledIn, findingDisabled, keyOf, type DisabledMatch, type DisabledMatches } from './disabled-matches.ts'
 import {
+  isAccepted,
   MOST_PLACES,
   NO_DISABLED_SKILLS,
   withEntry,
   type DisabledPlace,
   type DisabledSkill,
   type DisabledSkills,
-  type ScanDisabling,
+  type ScanChange,
 } from './disabled-skills.ts'
 import type { OutOfService } from './out-of-service.ts'
 import { activeRecalls, NO_RECALLS } from './recalled-skills.ts'
@@ -64,24 +65,28 @@ export function enabledAt(
 /** Ends a decision. What a scan took out of service stays accepted, or the next scan would do so again. */
 function withoutDecision(before: DisabledSkills, source: SourceId, path: string): DisabledSkills {
   const entry = before.get(source)?.get(path)
-  if (entry === undefined || entry.scan?.accepted === true) return before
-  const accepted = entry.scan && { ...entry, scan: { ...entry.scan, accepted: true as const } }
-  return withEntry(before, source, path, accepted)
+  if (entry === undefined || isAccepted(entry)) return before
+  const accepted = entry.scans?.map((scan) => ({ ...scan, accepted: true as const }))
+  return withEntry(before, source, path, accepted && { ...entry, scans: accepted })
 }
 
 /** The entries after a scan: without the contents that it cleared, and with those that it takes out of service. */
 export function scannedEntries(
   before: DisabledSkills,
   source: SourceId,
-  changes: ReadonlyMap<string, ScanDisabling | undefined>,
+  changes: ReadonlyMap<string, ScanChange>,
 ): DisabledSkills {
   let after = before
-  for (const [path, scan] of changes) {
+  for (const [path, { withheld, cleared }] of changes) {
     const entry = after.get(source)?.get(path)
     // The decision of a person counts, and stays.
-    if (entry !== undefined && entry.scan === undefined) continue
-    if (entry?.scan?.digest === scan?.digest) continue
-    after = withEntry(after, source, path, scan && { places: [], beside: [], scan })
+    if (entry !== undefined && entry.scans === undefined) continue
+    const known = entry?.scans ?? []
+    const kept = known.filter(({ digest }) => !cleared.has(digest))
+    const more = withheld.filter(({ digest }) => !kept.some((one) => one.digest === digest))
+    if (more.length === 0 && kept.length === known.length) continue
+    const scans = [...kept, ...more]
+    after = withEntry(after, source, path, scans.length === 0 ? undefined : { places: [], beside: [], scans })
   }
   return after
 }
