@@ -141,7 +141,7 @@ export class Recalls {
   below(): readonly RecallCounts[] {
     const told = activeRecalls(this.#parts.store.decisions.recalls).filter(({ isOwn }) => !isOwn)
     return countsFor(
-      told.map(({ id }) => id),
+      told.slice(-MOST_RECALLS).map(({ id }) => id),
       this.#reachSources,
     )
   }
