@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
+import { idsOf } from '../../src/daemon/config/config.ts'
 import type { ScanEnd, ScanRequest } from '../../src/daemon/scan/scan-run.ts'
+import { admissionOf } from '../../src/daemon/trust/serving-policy.ts'
+import { currentCatalog } from '../../src/sync/pull/generation-catalog.ts'
+import { Store } from '../../src/sync/store/store.ts'
 import { skillText } from '../support/git/scripted-upstream.ts'
 import { WordScanner } from '../support/scanner/word-scanner.ts'
 import { Desk, named, skills, TEAM } from './desk.ts'
@@ -107,6 +111,33 @@ test('new content of a withheld skill is served when the gate takes it', async (
   expect((await scene.scan()).cleared).toEqual(['team/bad'])
 })
 
+test('each version that a ring serves is scanned, and is out of service for as long as one serves it', async () => {
+  await using scene = await sceneOf(['rescan: {}'], skills(...named(8), 'bad'), RINGS)
+  const { desk, scanner } = scene
+  await desk.daemon.promote({ sources: [], ring: undefined, isForced: true })
+  await desk.repository.commit({ 'bad/SKILL.md': `${skillText('bad')}second\n` })
+  await desk.sync()
+  await scanner.obeys('error bad')
+
+  const end = await scene.scan()
+  const both = [desk.names(), await inStable(desk)]
+  await scanner.obeys('error second')
+  const cleared = await scene.scan()
+  const one = [desk.names(), await inStable(desk)]
+  await scanner.obeys('error bad')
+  await scene.scan()
+  await desk.repository.commit({ 'bad/SKILL.md': null })
+  await desk.sync()
+  await scene.scan()
+
+  expect(end.refused).toHaveLength(2)
+  expect(both).toEqual([named(8), named(8)])
+  expect(cleared.cleared).toEqual(['team/bad'])
+  expect(one).toEqual([named(8), ['bad', ...named(8)].toSorted()])
+  // Upstream has removed it from the first ring, and the last one still has it.
+  expect(await inStable(desk)).toEqual(named(8))
+})
+
 test('a scanner that fails leaves everything as it is', async () => {
   await using scene = await sceneOf(['rescan: {}'], skills(...named(6), 'bad'))
   const { desk, scanner } = scene
@@ -154,6 +185,17 @@ test('everything is scanned again when the rules change, and at the set times', 
   expect((await scanner.runs()) - runs).toBe(3)
 })
 
+const RINGS = ['rings:', '  - { id: canary, principals: [early] }', '  - { id: stable, min_age: 3d }']
+
+/** The names of the skills in the last ring, as the disk has them. */
+async function inStable({ state, daemon }: Desk): Promise<readonly string[]> {
+  using store = await Store.openExisting(state)
+  await store!.decisions.read()
+  const { config } = daemon
+  const catalog = await currentCatalog(store!, idsOf(config), admissionOf(config), 'stable')
+  return catalog.listed.map(({ name }) => name).toSorted()
+}
+
 const WITHIN = { timeout: 20_000 }
 
 interface Scene extends AsyncDisposable {
@@ -167,10 +209,14 @@ interface Scene extends AsyncDisposable {
 }
 
 /** A daemon that serves these files, which the scanner found clean. */
-async function sceneOf(lines: readonly string[], files: Readonly<Record<string, string>>): Promise<Scene> {
+async function sceneOf(
+  lines: readonly string[],
+  files: Readonly<Record<string, string>>,
+  rest: readonly string[] = [],
+): Promise<Scene> {
   await using opened = new AsyncDisposableStack()
   const scanner = opened.use(await WordScanner.create())
-  const desk = opened.use(await Desk.open([], ...scanner.gate(...lines)))
+  const desk = opened.use(await Desk.open([], ...scanner.gate(...lines), ...rest))
   await desk.repository.commit(files)
   await desk.start()
   await desk.sync()

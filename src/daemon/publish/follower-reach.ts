@@ -44,7 +44,10 @@ type ReachParts = Pick<DaemonContext, 'store' | 'clock' | 'log'>
  */
 export class FollowerReach implements AsyncDisposable {
   readonly #parts: ReachParts
+  /** In the order in which they were seen. */
   readonly #rows = new Map<string, FollowerRow>()
+  /** The numbers of rows and of counts below them that each principal has. */
+  readonly #shares = new Map<string, Share>()
   /** The size of the log of a channel at which each recall was published first, by channel and id. */
   readonly #published = new Map<string, number>()
   readonly #over = new AbortController()
@@ -75,21 +78,23 @@ export class FollowerReach implements AsyncDisposable {
     const key = keyOf(pack, principal, follower)
     const before = this.#rows.get(key)
     const seen = this.#parts.clock.now().toISOString()
-    this.#rows.delete(key)
-    this.#rows.set(key, { pack, principal, follower, size, seen, below: below ?? before?.below ?? [] })
-    if (before === undefined) this.#makeRoom(principal)
+    const known = below?.filter(isCount) ?? before?.below ?? []
+    this.#drop(key)
+    this.#put(key, { pack, principal, follower, size, seen, below: known })
+    this.#makeRoom(principal)
     this.#save()
     if (before === undefined || before.size !== size || below !== undefined) this.#onChange()
   }
 
   /** Records that the log of a channel has these recalls, in so many entries. */
-  published(pack: string | undefined, recalls: Iterable<string>, size: number): void {
+  published(pack: string | undefined, recalls: readonly string[], size: number): void {
     for (const recall of recalls) {
       const key = publishedKey(pack, recall)
       if (this.#published.has(key)) continue
       this.#published.set(key, size)
       this.#save()
     }
+    if (this.#published.size > MOST_PUBLISHED) this.#forgetEnded(pack, new Set(recalls))
   }
 
   /** The followers of a recall, in a stable order. */
@@ -132,12 +137,46 @@ export class FollowerReach implements AsyncDisposable {
     await this.#saving
   }
 
-  /** The oldest rows of the principal go: they are in the order in which they were seen. */
+  /** The hubs that are followed decide how many recalls begin and end. */
+  #forgetEnded(pack: string | undefined, inForce: ReadonlySet<string>): void {
+    const kept = new Set([...inForce].map((recall) => publishedKey(pack, recall)))
+    const ofChannel = publishedKey(pack, '')
+    for (const key of this.#published.keys()) if (key.endsWith(ofChannel) && !kept.has(key)) this.#published.delete(key)
+  }
+
+  #put(key: string, row: FollowerRow): void {
+    const share = this.#shares.get(row.principal) ?? { rows: 0, counts: 0 }
+    share.rows += 1
+    share.counts += row.below.length
+    this.#shares.set(row.principal, share)
+    this.#rows.set(key, row)
+  }
+
+  #drop(key: string): void {
+    const row = this.#rows.get(key)
+    const share = row && this.#shares.get(row.principal)
+    if (row === undefined || share === undefined) return
+    share.rows -= 1
+    share.counts -= row.below.length
+    if (share.rows === 0) this.#shares.delete(row.principal)
+    this.#rows.delete(key)
+  }
+
+  /** The oldest rows of the principal go, and the oldest counts: a follower that reports again has them again. */
   #makeRoom(principal: string): void {
-    const own = [...this.#rows].filter(([, row]) => row.principal === principal)
-    for (const [key] of own.slice(0, Math.max(own.length - MOST_FOLLOWERS, 0))) this.#rows.delete(key)
+    const share = this.#shares.get(principal)
+    if (share === undefined) return
+    for (const [key, row] of this.#rows) {
+      if (share.rows <= MOST_FOLLOWERS && share.counts <= MOST_COUNTS) break
+      if (row.principal !== principal) continue
+      if (share.rows > MOST_FOLLOWERS) this.#drop(key)
+      else {
+        share.counts -= row.below.length
+        this.#rows.set(key, { ...row, below: [] })
+      }
+    }
     const [oldest] = this.#rows.keys()
-    if (this.#rows.size > MOST_ROWS && oldest !== undefined) this.#rows.delete(oldest)
+    if (this.#rows.size > MOST_ROWS && oldest !== undefined) this.#drop(oldest)
   }
 
   get #file(): string {
@@ -152,10 +191,11 @@ export class FollowerReach implements AsyncDisposable {
     const stored = text === undefined ? undefined : STORED.safeParse(parseJson(text)).data
     // What was seen meanwhile is newer.
     const seen = [...this.#rows]
-    this.#rows.clear()
-    for (const { pack, ...row } of stored?.rows ?? [])
-      this.#rows.set(keyOf(pack, row.principal, row.follower), { ...row, pack })
-    for (const [key, row] of seen) this.#rows.set(key, row)
+    for (const [key] of seen) this.#drop(key)
+    const rows = stored?.rows.map(
+      ({ pack, ...row }) => [keyOf(pack, row.principal, row.follower), { ...row, pack }] as const,
+    )
+    for (const [key, row] of new Map<string, FollowerRow>([...(rows ?? []), ...seen])) this.#put(key, row)
     for (const [key, size] of Object.entries(stored?.published ?? {})) this.#published.set(key, size)
   }
 
@@ -197,10 +237,26 @@ const FILE = 'reach.rows'
 /** The most followers of one principal: one token can be that of a whole fleet. */
 const MOST_FOLLOWERS = 16_384
 
+/** The most counts of recalls that the followers of one principal have reported of those below them. */
+const MOST_COUNTS = 32_768
+
+/** The most recalls of which it is known when they were published. */
+const MOST_PUBLISHED = 65_536
+
 /** The most followers of all principals. */
 const MOST_ROWS = 65_536
 
 const SAVED_AFTER_MS = 5_000
+
+interface Share {
+  rows: number
+  counts: number
+}
+
+/** A recall that is missing counts as none. */
+function isCount({ obeyed, behind, unreachable }: RecallCounts): boolean {
+  return obeyed + behind + unreachable > 0
+}
 
 const COUNT = z.number()
 const STORED = z.object({

@@ -73,8 +73,13 @@ export class Recalls {
     if (content.kind === 'digest') return recallIn(newRecall([content.digest], reason, at), snapshots)
     const { source, path } = content
     const { places, beside } = disabledEntryOf(source, path, snapshots)
-    const snapshot = snapshots.find((one) => one.source === source)
-    const contents = snapshot === undefined ? [] : recalledContents(path, snapshot, places[0]?.document)
+    // A ring may serve another version of the skill, and so may the followers.
+    const contents = snapshots
+      .filter((snapshot) => snapshot.source === source)
+      .flatMap((snapshot) => {
+        const [place] = disabledEntryOf(source, path, [snapshot]).places
+        return recalledContents(path, snapshot, place?.document)
+      })
     if (contents.length === 0)
       throw new OperatorError(
         'unknown-skill',
@@ -137,7 +142,7 @@ export class Recalls {
   below(): readonly RecallCounts[] {
     const others = activeRecalls(this.#parts.store.decisions.recalls).filter(({ isOwn }) => !isOwn)
     return countsFor(
-      others.map(({ id }) => id),
+      others.slice(-MOST_RECALLS).map(({ id }) => id),
       this.#reachSources,
     )
   }
@@ -170,8 +175,10 @@ export class Recalls {
     return { reach: channels.reach, config, tokens }
   }
 
+  /** The content of the first ring, then what only later rings serve. */
   get snapshots(): readonly Snapshot[] {
-    return this.#parts.served.current.map(({ snapshot }) => snapshot)
+    const { current, currentInRings } = this.#parts.served
+    return [...current, ...currentInRings].map(({ snapshot }) => snapshot)
   }
 
   get #followedLogs(): ReadonlySet<string> {

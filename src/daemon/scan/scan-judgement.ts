@@ -1,7 +1,9 @@
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
-import type { ScanDisabling } from '../../sync/decisions/disabled-skills.ts'
+import type { DisabledMatch } from '../../sync/decisions/disabled-matches.ts'
+import type { ScanChange } from '../../sync/decisions/disabled-skills.ts'
 import type { OutOfService } from '../../sync/decisions/out-of-service.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { scanKeyOf } from '../../sync/store/scan-records.ts'
@@ -25,25 +27,26 @@ export interface ScanJudgement {
   readonly refused: readonly ScannedSkill[]
   /** The skills that the scanner refuses, and that a person has enabled with their present content. */
   readonly accepted: readonly ScannedSkill[]
-  /** The folders of skills whose scan of before is over: a later one found nothing, or no ring has their content. */
-  readonly cleared: readonly Pick<ScannedSkill, 'source' | 'path'>[]
-  /** The number of skills that scans withhold already, apart from those that are cleared. */
+  /** The contents whose scan of before is over: a later one found nothing, or no ring has them any more. */
+  readonly cleared: readonly ScannedSkill[]
+  /** The number of skills that scans withhold already, apart from those that are cleared, or refused in another version. */
   readonly withheld: number
   /** The number of skills that could be served. */
   readonly all: number
 }
 
-/** The terms of a judgement. */
-export interface JudgementTerms {
-  readonly out: OutOfService
-  readonly scanner: Pick<GateScanner, 'refuse'>
-  /** The content that rings after the first serve in place of that of the first. */
-  readonly inRings: readonly Snapshot[]
-}
-
-/** Judges the scans of one run by the levels of the configuration. Skills that were not scanned stay as they are. */
-export function judgeScans(snapshots: readonly Snapshot[], scans: RunScans, terms: JudgementTerms): ScanJudgement {
-  const judged = snapshots.map((snapshot) => judgeSource(snapshot, scans.get(snapshot.source), terms))
+/**
+ * Judges the scans of one run by the levels of the configuration. Skills that were not scanned stay as they are. A
+ * source has several snapshots if rings serve other content of it than the first one.
+ */
+export function judgeScans(
+  snapshots: readonly Snapshot[],
+  scans: RunScans,
+  out: OutOfService,
+  scanner: Pick<GateScanner, 'refuse'>,
+): ScanJudgement {
+  const bySource = Map.groupBy(snapshots, ({ source }) => source)
+  const judged = [...bySource].map(([source, held]) => judgeSource(held, scans.get(source), out, scanner))
   return {
     refused: judged.flatMap(({ refused }) => refused),
     accepted: judged.flatMap(({ accepted }) => accepted),
@@ -58,60 +61,90 @@ export function judgeScans(snapshots: readonly Snapshot[], scans: RunScans, term
  * this share of all, unless it is one of several.
  */
 export function isMassFinding({ refused, withheld, all }: ScanJudgement, mostPercent: number): boolean {
-  const out = refused.length + withheld
+  const out = skillsOut({ refused, withheld })
   if (refused.length === 0 || (out === 1 && all > 1)) return false
   return out * 100 > mostPercent * all
 }
 
-/** The changes of the decisions about one source. */
+/** The number of skills that scans would keep out of service, in whatever versions. */
+export function skillsOut({ refused, withheld }: Pick<ScanJudgement, 'refused' | 'withheld'>): number {
+  return new Set(refused.map(({ source, path }) => `${source}/${path}`)).size + withheld
+}
+
+/** The changes of the decisions, by source and by the folder of the skill. */
 export function scanChangesOf(
   { refused, cleared }: Pick<ScanJudgement, 'refused' | 'cleared'>,
   at: string,
-): ReadonlyMap<SourceId, ReadonlyMap<string, ScanDisabling | undefined>> {
-  const changes = new Map<SourceId, Map<string, ScanDisabling | undefined>>()
-  const put = (source: SourceId, path: string, scan: ScanDisabling | undefined): void => {
-    changes.set(source, (changes.get(source) ?? new Map<string, ScanDisabling | undefined>()).set(path, scan))
-  }
-  for (const { source, path } of cleared) put(source, path, undefined)
-  for (const { source, path, digest } of refused) put(source, path, { digest, at })
-  return changes
+): ReadonlyMap<SourceId, ReadonlyMap<string, ScanChange>> {
+  const all = Map.groupBy([...cleared, ...refused], ({ source }) => source)
+  const isIn = (skills: readonly ScannedSkill[]) => (one: ScannedSkill) => skills.includes(one)
+  const changeOf = (skills: readonly ScannedSkill[]): ScanChange => ({
+    withheld: skills.filter(isIn(refused)).map(({ digest }) => ({ digest, at })),
+    cleared: new Set(skills.filter(isIn(cleared)).map(({ digest }) => digest)),
+  })
+  return new Map(
+    [...all].map(([source, skills]) => {
+      const byPath = Map.groupBy(skills, ({ path }) => path)
+      return [source, new Map([...byPath].map(([path, ofPath]) => [path, changeOf(ofPath)]))]
+    }),
+  )
 }
 
 function judgeSource(
-  snapshot: Snapshot,
+  snapshots: readonly Snapshot[],
   scans: ReadonlyMap<string, SkillScan> | undefined,
-  { out, scanner, inRings }: JudgementTerms,
+  out: OutOfService,
+  scanner: Pick<GateScanner, 'refuse'>,
 ): ScanJudgement {
-  const { source } = snapshot
-  const matches = disabledIn(snapshot, out)
-  const entries = [...(out.disabled.get(source) ?? [])].flatMap(([path, { scan }]) => (scan ? [{ path, scan }] : []))
-  const acceptedDigests = new Set(entries.flatMap(({ scan }) => (scan.accepted === true ? [scan.digest] : [])))
-  const skills = scannedSkillsIn(snapshot)
-  const older = inRings.filter((one) => one.source === source).flatMap(scannedSkillsIn)
-  const present = new Set([...skills, ...older].map(({ digest }) => digest))
-  const findingOf = ({ digest }: ScannedSkill): 'unknown' | 'refused' | 'clean' => {
+  const skills = judgedIn(snapshots, out)
+  const entries = [...new Set(snapshots.map(({ source }) => source))].flatMap((source) =>
+    [...(out.disabled.get(source) ?? [])].flatMap(([path, { scans: known = [] }]) =>
+      known.map((scan) => ({ source, path, ...scan })),
+    ),
+  )
+  const acceptedDigests = new Set(entries.flatMap(({ digest, accepted }) => (accepted === true ? [digest] : [])))
+  const present = new Set(skills.map(({ digest }) => digest))
+  const findingOf = ({ digest }: Pick<ScannedSkill, 'digest'>): 'unknown' | 'refused' | 'clean' => {
     const scan = scans?.get(scanKeyOf('skill', digest))
     if (scan === undefined) return 'unknown'
     return isRefused(scan, scanner) ? 'refused' : 'clean'
   }
-  const isCleared = (digest: string): boolean => {
-    const scan = scans?.get(scanKeyOf('skill', digest))
-    return scans !== undefined && (!present.has(digest) || (scan !== undefined && !isRefused(scan, scanner)))
-  }
+  const isCleared = (entry: ScannedSkill): boolean =>
+    scans !== undefined && (!present.has(entry.digest) || findingOf(entry) === 'clean')
   const bad = skills.filter((skill) => findingOf(skill) === 'refused')
-  const isByScan = ({ path }: ScannedSkill): boolean => matches.get(path)?.by === 'scan'
+  const refused = bad.filter(({ match, digest }) => match === undefined && !acceptedDigests.has(digest))
+  const withheld = new Set(skills.flatMap((skill) => (isWithheld(skill, findingOf(skill)) ? [skill.path] : [])))
+  const told = ({ source, path, digest }: ScannedSkill): ScannedSkill => ({ source, path, digest })
   return {
-    refused: bad.filter(({ path, digest }) => !matches.has(path) && !acceptedDigests.has(digest)),
-    accepted: bad.filter(({ digest }) => acceptedDigests.has(digest)),
-    cleared: entries.flatMap(({ path, scan }) => (isCleared(scan.digest) ? [{ source, path }] : [])),
-    withheld: skills.filter((skill) => isByScan(skill) && findingOf(skill) !== 'clean').length,
-    all: skills.length,
+    refused: refused.map(told),
+    accepted: bad.filter(({ digest }) => acceptedDigests.has(digest)).map(told),
+    cleared: entries.filter(isCleared).map(told),
+    withheld: withheld.difference(new Set(refused.map(({ path }) => path))).size,
+    all: new Set(skills.map(({ path }) => path)).size,
   }
 }
 
-function scannedSkillsIn({ source, skills }: Snapshot): readonly ScannedSkill[] {
-  return skills.flatMap((skill) => {
-    const { path, digest, standing } = skill
-    return digest === undefined || standing === 'withheld' || isOfUpstream(skill) ? [] : [{ source, path, digest }]
-  })
+function isWithheld({ match }: JudgedSkill, finding: 'unknown' | 'refused' | 'clean'): boolean {
+  return match?.by === 'scan' && finding !== 'clean'
+}
+
+interface JudgedSkill extends ScannedSkill {
+  /** The reason why it is out of service; `undefined` if it is in service. */
+  readonly match: DisabledMatch | undefined
+}
+
+/** The skills of the snapshots, each content at a place once. */
+function judgedIn(snapshots: readonly Snapshot[], out: OutOfService): readonly JudgedSkill[] {
+  const judged = new Map<string, JudgedSkill>()
+  for (const snapshot of snapshots) {
+    const matches = disabledIn(snapshot, out)
+    for (const skill of snapshot.skills.flatMap((one) => scannableOf(one, snapshot.source)))
+      judged.set(`${skill.digest} ${skill.path}`, { ...skill, match: matches.get(skill.path) })
+  }
+  return [...judged.values()]
+}
+
+function scannableOf(skill: Skill, source: SourceId): ScannedSkill[] {
+  const { path, digest, standing } = skill
+  return digest === undefined || standing === 'withheld' || isOfUpstream(skill) ? [] : [{ source, path, digest }]
 }

@@ -1,6 +1,7 @@
 import type { Docs } from '../../sync/model/docs-folder.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
 import { scanKeyOf } from '../../sync/store/scan-records.ts'
 import type { SkillScan } from '../../sync/store/scan-records.ts'
 import { keptIn, storedOf } from '../../sync/store/skills/stored-path.ts'
@@ -37,10 +38,14 @@ export interface ScanMeans {
   readonly isFresh: boolean
 }
 
-/** The contents of a snapshot that the scanner can read, each once. */
-export function scannableIn(snapshot: Snapshot, { name }: Pick<GateScanner, 'name'>): readonly ServedContent[] {
+/** The contents of these snapshots of a source that the scanner can read, each once. */
+export function scannableIn(
+  snapshots: readonly Snapshot[],
+  { name }: Pick<GateScanner, 'name'>,
+): readonly ServedContent[] {
   const { scansDocs } = SCANNER_PRESETS[name]
-  const contents = keptIn(snapshot)
+  const contents = snapshots
+    .flatMap((snapshot) => keptIn(snapshot))
     .filter((kept) => scansDocs || !isDocs(kept))
     .flatMap((kept) => (kept.digest === undefined ? [] : [[keyOf(kept, kept.digest), kept] as const]))
   return [...new Map(contents)].map(([key, kept]) => ({ key, kept }))
@@ -52,19 +57,19 @@ export function scannableIn(snapshot: Snapshot, { name }: Pick<GateScanner, 'nam
  * times in a row.
  */
 export async function scanServed(
-  snapshot: Snapshot,
+  source: SourceId,
+  contents: readonly ServedContent[],
   means: ScanMeans,
   onEnd: (failed: FailedScan | undefined) => void,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, SkillScan>> {
-  const { store, by, isFresh, scanner } = means
-  const { source } = snapshot
+  const { store, by, isFresh } = means
   const known = (await store.scans.read(source)).scans
   const scans = new Map<string, SkillScan>()
   const added = new Map<string, SkillScan>()
   let failures = 0
   try {
-    for (const { key, kept } of scannableIn(snapshot, scanner)) {
+    for (const { key, kept } of contents) {
       signal.throwIfAborted()
       const before = known.get(key)
       if (!isFresh && by !== undefined && before?.by === by) scans.set(key, before)

@@ -1,5 +1,5 @@
 import { SerialQueue } from '../../base/serial-queue.ts'
-import type { Current } from '../../sync/model/snapshot.ts'
+import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { SkillScan } from '../../sync/store/scan-records.ts'
@@ -11,13 +11,13 @@ import { withinGateTime } from '../gate/gate.ts'
 import type { Gate } from '../gate/gate.ts'
 import { scannerIdentity } from '../gate/scanner-identity.ts'
 import { GateUnanswered } from '../gate/unanswered.ts'
-import { isMassFinding, judgeScans, scanChangesOf } from './scan-judgement.ts'
+import { isMassFinding, judgeScans, scanChangesOf, skillsOut } from './scan-judgement.ts'
 import type { ScannedSkill, ScanJudgement } from './scan-judgement.ts'
 import { countsIn, scannedPlaceText } from './scan-run.ts'
 import type { MassFinding, RefusedSkill, ScanEnd, ScanProgress, ScanRequest, ScansStatus } from './scan-run.ts'
 import { ScanSchedule } from './scan-schedule.ts'
 import { scannableIn, scanServed } from './scan-served.ts'
-import type { FailedScan, ScanMeans } from './scan-served.ts'
+import type { FailedScan, ScanMeans, ServedContent } from './scan-served.ts'
 
 export interface ScansParts extends DaemonContext {
   readonly config: Config
@@ -121,11 +121,11 @@ export class Scans implements AsyncDisposable {
     onProgress: (progress: ScanProgress) => void,
     signal: AbortSignal,
   ): Promise<ScanEnd> {
-    const { store, served, clock } = this.#parts
+    const { store, clock } = this.#parts
     const { scanner, gate } = this.#gate()
     const wanted = new Set(sources)
-    const snapshots = served.current.map(({ snapshot }) => snapshot).filter(({ source }) => wanted.has(source))
-    const of = snapshots.reduce((sum, snapshot) => sum + scannableIn(snapshot, scanner).length, 0)
+    const contents = [...this.#contents(scanner)].filter(([source]) => wanted.has(source))
+    const of = contents.reduce((sum, [, { length }]) => sum + length, 0)
     let done = 0
     const failed: FailedScan[] = []
     const onEnd = (failure: FailedScan | undefined): void => {
@@ -140,18 +140,15 @@ export class Scans implements AsyncDisposable {
     try {
       const by = await this.#identity(signal)
       const means: ScanMeans = { store, gate, scanner, by, isFresh }
-      for (const snapshot of snapshots) scans.set(snapshot.source, await scanServed(snapshot, means, onEnd, signal))
+      for (const [source, ofSource] of contents)
+        scans.set(source, await scanServed(source, ofSource, means, onEnd, signal))
     } catch (error) {
       if (!(error instanceof GateUnanswered) || signal.aborted) throw error
       const message = gate.redactor.clean(`Cannot scan what is served: the scanner gave no answer: ${error.message}`)
       throw new OperatorError('scan-failed', message, { cause: error })
     }
     // What is served may have changed meanwhile. What came since was scanned by the gate.
-    const judgement = judgeScans(
-      served.current.map(({ snapshot }) => snapshot),
-      scans,
-      { out: store.decisions.outOfService, scanner, inRings: served.currentInRings.map(({ snapshot }) => snapshot) },
-    )
+    const judgement = judgeScans(this.#snapshots, scans, store.decisions.outOfService, scanner)
     const end = await this.#apply(judgement, scanner, withholdsAll)
     const at = clock.now().toISOString()
     const scanned = [...scans.values()].reduce((sum, { size }) => sum + size, 0)
@@ -171,7 +168,7 @@ export class Scans implements AsyncDisposable {
     withholdsAll: boolean,
   ): Promise<Pick<ScanEnd, 'refused' | 'cleared' | 'held'>> {
     const { store, served, log, clock } = this.#parts
-    const { refused, accepted, cleared, withheld, all } = judgement
+    const { refused, accepted, cleared, all } = judgement
     const mostPercent = rescan?.mostWithheld ?? MOST_PERCENT
     const wants = withholdsAll || rescan?.onFinding === 'withhold'
     const isHeld = wants && !withholdsAll && isMassFinding(judgement, mostPercent)
@@ -183,7 +180,7 @@ export class Scans implements AsyncDisposable {
     if (isChanged) await served.serveInSlices()
     for (const { source, path: skill } of withholds.slice(0, MOST_LOGGED)) log.warn('scan-withheld', { source, skill })
     for (const { source, path: skill } of cleared.slice(0, MOST_LOGGED)) log.info('scan-cleared', { source, skill })
-    this.#held = isHeld ? { skills: refused.length + withheld, of: all, mostPercent } : undefined
+    this.#held = isHeld ? { skills: skillsOut(judgement), of: all, mostPercent } : undefined
     if (this.#held !== undefined) log.warn('scan-held', { ...this.#held })
     else if (withholds.length === 0)
       for (const { source, path: skill } of refused.slice(0, MOST_LOGGED)) log.warn('scan-refused', { source, skill })
@@ -205,11 +202,22 @@ export class Scans implements AsyncDisposable {
   }
 
   #servedScans(scanner: GateScanner): readonly (SkillScan | undefined)[] {
-    const { served, store } = this.#parts
-    return served.current.flatMap(({ snapshot }) => {
-      const { scans } = store.scans.knownOf(snapshot.source)
-      return scannableIn(snapshot, scanner).map(({ key }) => scans.get(key))
+    const { store } = this.#parts
+    return [...this.#contents(scanner)].flatMap(([source, contents]) => {
+      const { scans } = store.scans.knownOf(source)
+      return contents.map(({ key }) => scans.get(key))
     })
+  }
+
+  /** The snapshots that any ring serves. */
+  get #snapshots(): readonly Snapshot[] {
+    const { current, currentInRings } = this.#parts.served
+    return [...current, ...currentInRings].map(({ snapshot }) => snapshot)
+  }
+
+  #contents(scanner: GateScanner): ReadonlyMap<SourceId, readonly ServedContent[]> {
+    const bySource = Map.groupBy(this.#snapshots, ({ source }) => source)
+    return new Map([...bySource].map(([source, snapshots]) => [source, scannableIn(snapshots, scanner)]))
   }
 }
 

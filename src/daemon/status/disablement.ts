@@ -1,3 +1,4 @@
+import { snapshotWith } from '../../sync/decisions/disabled-entries.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import type { OutOfService } from '../../sync/decisions/out-of-service.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
@@ -27,10 +28,10 @@ const MOST_PLACES = 100
 export function keptOut(
   snapshots: readonly Snapshot[],
   outOfService: OutOfService,
-  { source, path }: { readonly source: SourceId; readonly path: string },
+  at: { readonly source: SourceId; readonly path: string },
 ): DisabledBy | undefined {
-  const snapshot = snapshots.find((one) => one.source === source)
-  const match = snapshot && disabledIn(snapshot, outOfService).get(path)
+  const snapshot = snapshotWith(snapshots, at)
+  const match = snapshot && disabledIn(snapshot, outOfService).get(at.path)
   return match && disabledBy(match)
 }
 
@@ -45,7 +46,9 @@ export function disablementIn(
     const moved = [...new Map([...was, ...is])].filter(([path]) => was.has(path) !== is.has(path))
     return moved.map(([path, match]) => placeOf(`${snapshot.source}/${path}`, disabledBy(match)))
   })
-  return { count: places.length, places: places.slice(0, MOST_PLACES) }
+  // Rings can have several versions at one place.
+  const each = [...new Map(places.map((one) => [one.place, one])).values()]
+  return { count: each.length, places: each.slice(0, MOST_PLACES) }
 }
 
 function placeOf(place: string, by: DisabledBy): DisablementPlace {

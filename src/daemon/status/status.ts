@@ -383,7 +383,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
   const snapshot = input.catalog.snapshots.find((candidate) => candidate.source === source.id)
   const { movedTo, revision, lastAttempt, lastSuccess, condition } = input.recordOf(source)
   const entries = input.outOfService.disabled.get(source.id) ?? []
-  const decided = [...entries].filter(([, { scan }]) => scan === undefined)
+  const decided = [...entries].filter(([, { scans }]) => scans === undefined)
   const disabled = decided.map(([path]) => path)
   const matches = snapshot === undefined ? new Map<string, DisabledMatch>() : disabledIn(snapshot, input.outOfService)
   const pending = pendingPaths(configured.source, snapshot, input.approvals)

@@ -5,13 +5,14 @@ import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { disabledIn, findingDisabled, keyOf, type DisabledMatch, type DisabledMatches } from './disabled-matches.ts'
 import {
+  isAccepted,
   MOST_PLACES,
   NO_DISABLED_SKILLS,
   withEntry,
   type DisabledPlace,
   type DisabledSkill,
   type DisabledSkills,
-  type ScanDisabling,
+  type ScanChange,
 } from './disabled-skills.ts'
 import type { OutOfService } from './out-of-service.ts'
 import { activeRecalls, NO_RECALLS } from './recalled-skills.ts'
@@ -24,12 +25,20 @@ export function disabledEntryOf(
   snapshots: readonly Snapshot[],
   sourceOnly = false,
 ): DisabledSkill {
-  const snapshot = snapshots.find((one) => one.source === source)
+  const snapshot = snapshotWith(snapshots, { source, path })
   const skill = snapshot?.skills.find((one) => one.path === path)
   const alone = sourceOnly && { sourceOnly: true as const }
   if (snapshot === undefined || skill === undefined)
     return { places: [unseenPlace(source, path)], beside: [], ...alone }
   return { ...withPlace({ places: [], beside: [] }, placeOf(source, skill), snapshot, new Set([path])), ...alone }
+}
+
+/** The first of the snapshots that has a skill at this place: rings can have several of one source. */
+export function snapshotWith(
+  snapshots: readonly Snapshot[],
+  { source, path }: { readonly source: SourceId; readonly path: string },
+): Snapshot | undefined {
+  return snapshots.find((one) => one.source === source && one.skills.some((skill) => skill.path === path))
 }
 
 /** If a skill is in no snapshot, only its path is known. */
@@ -44,7 +53,7 @@ export function enabledAt(
   path: string,
   snapshots: readonly Snapshot[],
 ): DisabledSkills {
-  const snapshot = snapshots.find((one) => one.source === source)
+  const snapshot = snapshotWith(snapshots, { source, path })
   let after = withoutDecision(before, source, path)
   for (;;) {
     const match = snapshot && disabledIn(snapshot, { disabled: after, recalls: NO_RECALLS }).get(path)
@@ -56,24 +65,28 @@ export function enabledAt(
 /** Ends a decision. What a scan took out of service stays accepted, or the next scan would do so again. */
 function withoutDecision(before: DisabledSkills, source: SourceId, path: string): DisabledSkills {
   const entry = before.get(source)?.get(path)
-  if (entry === undefined || entry.scan?.accepted === true) return before
-  const accepted = entry.scan && { ...entry, scan: { ...entry.scan, accepted: true as const } }
-  return withEntry(before, source, path, accepted)
+  if (entry === undefined || isAccepted(entry)) return before
+  const accepted = entry.scans?.map((scan) => ({ ...scan, accepted: true as const }))
+  return withEntry(before, source, path, accepted && { ...entry, scans: accepted })
 }
 
 /** The entries after a scan: without the contents that it cleared, and with those that it takes out of service. */
 export function scannedEntries(
   before: DisabledSkills,
   source: SourceId,
-  changes: ReadonlyMap<string, ScanDisabling | undefined>,
+  changes: ReadonlyMap<string, ScanChange>,
 ): DisabledSkills {
   let after = before
-  for (const [path, scan] of changes) {
+  for (const [path, { withheld, cleared }] of changes) {
     const entry = after.get(source)?.get(path)
     // The decision of a person counts, and stays.
-    if (entry !== undefined && entry.scan === undefined) continue
-    if (entry?.scan?.digest === scan?.digest) continue
-    after = withEntry(after, source, path, scan && { places: [], beside: [], scan })
+    if (entry !== undefined && entry.scans === undefined) continue
+    const known = entry?.scans ?? []
+    const kept = known.filter(({ digest }) => !cleared.has(digest))
+    const more = withheld.filter(({ digest }) => !kept.some((one) => one.digest === digest))
+    if (more.length === 0 && kept.length === known.length) continue
+    const scans = [...kept, ...more]
+    after = withEntry(after, source, path, scans.length === 0 ? undefined : { places: [], beside: [], scans })
   }
   return after
 }

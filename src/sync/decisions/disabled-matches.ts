@@ -95,7 +95,7 @@ function holdersIn({ skills }: Snapshot, matches: DisabledMatches): ReadonlyMap<
 interface Named {
   /** The first place of the entry; `undefined` for a recall that has none. */
   readonly at: Pick<DisabledMatch, 'source' | 'path'> | undefined
-  readonly entry: Pick<DisabledSkill, 'places' | 'beside' | 'sourceOnly' | 'scan'>
+  readonly entry: Pick<DisabledSkill, 'places' | 'beside' | 'sourceOnly' | 'scans'>
   readonly recall?: RecalledSkill
 }
 
@@ -142,8 +142,9 @@ class Traits {
 
   #add(named: Named): void {
     const { at, entry, recall } = named
-    if (at !== undefined && entry.scan !== undefined) {
-      if (entry.scan.accepted !== true) put(this.#scanned, keyOf(at.source, entry.scan.digest), named)
+    if (at !== undefined && entry.scans !== undefined) {
+      for (const { digest, accepted } of entry.scans)
+        if (accepted !== true) put(this.#scanned, keyOf(at.source, digest), named)
       return
     }
     if (at !== undefined && recall === undefined) put(this.#own, keyOf(at.source, at.path), named)

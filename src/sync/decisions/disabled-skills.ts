@@ -19,8 +19,11 @@ export interface DisabledSkill {
   readonly beside: readonly string[]
   /** Skills with the same content in other sources stay in service. */
   readonly sourceOnly?: true
-  /** A scan took the skill out of service, and no person: only this content of it is meant, and it has no places. */
-  readonly scan?: ScanDisabling
+  /**
+   * A scan took the skill out of service, and no person: only these contents of it are meant, and it has no places. Rings
+   * can have several.
+   */
+  readonly scans?: readonly ScanDisabling[]
 }
 
 /** The content that a scan took out of service. */
@@ -31,6 +34,14 @@ export interface ScanDisabling {
   readonly at: string
   /** A person enabled the skill with this content: no scan takes it out of service again. */
   readonly accepted?: true
+}
+
+/** The changes by a scan at one place of a source. */
+export interface ScanChange {
+  /** The contents that go out of service. */
+  readonly withheld: readonly ScanDisabling[]
+  /** The digests of those that no scan keeps out of service any more. */
+  readonly cleared: ReadonlySet<string>
 }
 
 /** A skill as it was found in one snapshot. */
@@ -47,12 +58,17 @@ export interface DisabledPlace {
 
 /** True for an entry of an older version, of which only the path is known. */
 export function isByPath(entry: DisabledSkill | undefined): boolean {
-  return entry !== undefined && entry.places.length === 0 && entry.scan === undefined
+  return entry !== undefined && entry.places.length === 0 && entry.scans === undefined
 }
 
 /** True for an entry that takes a skill out of service, and is not only what a person accepted after a scan. */
 export function isInForce(entry: DisabledSkill | undefined): boolean {
-  return entry !== undefined && entry.scan?.accepted !== true
+  return entry !== undefined && !isAccepted(entry)
+}
+
+/** True for an entry of scans alone, all of whose contents a person accepted. */
+export function isAccepted({ scans }: DisabledSkill): boolean {
+  return scans?.every(({ accepted }) => accepted === true) === true
 }
 
 export const NO_DISABLED_SKILLS: DisabledSkills = new Map()

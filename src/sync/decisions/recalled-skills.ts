@@ -52,14 +52,26 @@ export function recalledContents(
   return [skill?.digest, document].filter((digest) => digest !== undefined)
 }
 
-/** Adds or replaces a recall. Of those that ended, the oldest make room. `undefined` if there is none. */
+/**
+ * Adds or replaces a recall. Of those that ended, the oldest make room. `undefined` if too many are in force: of this
+ * hub, or of one log that is followed. Each has a share, so that none can keep the others from recalling.
+ */
 export function withRecall(before: RecalledSkills, recall: RecalledSkill): RecalledSkills | undefined {
   const after = new Map(before).set(recall.id, recall)
   if (after.size <= MOST_RECALLS) return after
-  const ended = inOrder(before).find(({ revoked }) => revoked !== undefined)
-  if (ended === undefined) return undefined
-  after.delete(ended.id)
+  const active = [...after.values()].filter(({ revoked }) => revoked === undefined)
+  if (sharesOf(recall).some((share) => active.filter((one) => sharesOf(one).includes(share)).length > MOST_RECALLS))
+    return undefined
+  const spare = after.size - Math.max(active.length, MOST_RECALLS)
+  if (spare === 0) return after
+  const ended = inOrder(after).filter(({ revoked }) => revoked !== undefined)
+  for (const { id } of ended.slice(0, spare)) after.delete(id)
   return after
+}
+
+/** The logs that have a recall in force; `here` for one of this hub. The name of a log has a slash or a dot. */
+function sharesOf({ isOwn, via }: RecalledSkill): readonly string[] {
+  return isOwn ? ['here'] : via
 }
 
 /** Ends a recall here. One that was made at another hub ends only if no log has it in force that is still followed. */
@@ -112,7 +124,7 @@ export function withList(
   return after
 }
 
-const TOO_MANY = `over ${MOST_RECALLS} recalls would be in force here; end some where they were made`
+const TOO_MANY = `over ${MOST_RECALLS} of its recalls would be in force here; end some where they were made`
 
 function placeHere({ source, path, servedPath, name }: PublishedPlace, below: SourceId | undefined): DisabledPlace {
   const here = (text: string): string => (below === undefined ? text : joinPath(source, text))
@@ -145,7 +157,15 @@ export function publishedRecalls(
   log: string,
   mayName?: (place: DisabledPlace) => boolean,
 ): readonly PublishedRecall[] {
-  return inOrder(recalls).map((recall) => publishedRecall(recall, log, mayName))
+  // Those of this hub go first, and those that ended last.
+  const ranked = inOrder(recalls).toSorted((a, b) => rankOf(a) - rankOf(b))
+  const published = new Map(ranked.slice(0, MOST_RECALLS).map((recall) => [recall.id, recall]))
+  return inOrder(published).map((recall) => publishedRecall(recall, log, mayName))
+}
+
+function rankOf({ isOwn, revoked }: RecalledSkill): number {
+  if (revoked !== undefined) return 2
+  return isOwn ? 0 : 1
 }
 
 function publishedRecall(

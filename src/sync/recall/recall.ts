@@ -39,7 +39,9 @@ export function recallIdOf({ at, contents }: Pick<Recall, 'at' | 'contents'>): s
   return createHash('sha256').update(canonicalJson({ at, contents })).digest('hex')
 }
 
-/** The most recalls of one list; of those that ended, the oldest are left out first. */
+/**
+ * The most recalls of one list, and in force here of one hub; of those that ended, the oldest are left out first.
+ */
 export const MOST_RECALLS = 1_024
 
 /** The most digests of one recall. */

@@ -118,14 +118,19 @@ const UNKNOWN: DisabledSkill = { places: [], beside: [] }
 
 function isDisabledSkill(value: unknown): value is DisabledSkill {
   if (!isObject(value)) return false
-  const { places, beside, sourceOnly, scan } = value
+  const { places, beside, sourceOnly, scans } = value
   if (!Array.isArray(places) || !Array.isArray(beside) || places.length > MOST_PLACES) return false
   const areTexts = beside.every((text) => typeof text === 'string')
-  return places.every(isPlace) && areTexts && (sourceOnly === undefined || sourceOnly === true) && isAbsentOrScan(scan)
+  return (
+    places.every(isPlace) && areTexts && (sourceOnly === undefined || sourceOnly === true) && areAbsentOrScans(scans)
+  )
 }
 
-function isAbsentOrScan(value: unknown): boolean {
-  if (value === undefined) return true
+function areAbsentOrScans(value: unknown): boolean {
+  return value === undefined || (Array.isArray(value) && value.length > 0 && value.every(isScan))
+}
+
+function isScan(value: unknown): boolean {
   if (!isObject(value)) return false
   const { digest, at, accepted } = value
   const isAccepted = accepted === undefined || accepted === true

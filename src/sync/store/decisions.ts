@@ -10,7 +10,7 @@ import {
   scannedEntries,
   type FollowedEntries,
 } from '../decisions/disabled-entries.ts'
-import { isByPath, withEntry, type DisabledSkills, type ScanDisabling } from '../decisions/disabled-skills.ts'
+import { isByPath, withEntry, type DisabledSkills, type ScanChange } from '../decisions/disabled-skills.ts'
 import { NOTHING_OUT } from '../decisions/out-of-service.ts'
 import type { OutOfService } from '../decisions/out-of-service.ts'
 import { withList, withRecall, withRevoked } from '../decisions/recalled-skills.ts'
@@ -175,16 +175,16 @@ export class DecisionStore {
     return this.#put('disabled', (before) => {
       if (!disabled) return enabledAt(before, source, path, snapshots)
       const entry = before.get(source)?.get(path)
-      if (entry !== undefined && entry.scan === undefined) return before
+      if (entry !== undefined && entry.scans === undefined) return before
       return withEntry(before, source, path, disabledEntryOf(source, path, snapshots, sourceOnly))
     })
   }
 
   /**
-   * Writes what a scan takes out of service, by the folders of the skills, and what it clears (`undefined`); it is written
-   * when this returns. Returns true if that is a change.
+   * Writes what a scan takes out of service, by the folders of the skills, and what it clears; it is written when this
+   * returns. Returns true if that is a change.
    */
-  async disableByScan(source: SourceId, changes: ReadonlyMap<string, ScanDisabling | undefined>): Promise<boolean> {
+  async disableByScan(source: SourceId, changes: ReadonlyMap<string, ScanChange>): Promise<boolean> {
     return this.#put('disabled', (before) => scannedEntries(before, source, changes))
   }
 

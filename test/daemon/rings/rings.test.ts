@@ -146,6 +146,31 @@ test('a rollback takes a commit back in every ring', async () => {
   expect(await bodyOf(late)).toBe('first')
 })
 
+test('a recall takes out what only later rings still serve, also after upstream has removed it', async () => {
+  await using scene = await RingScene.start(RINGS)
+  await using late = await scene.peer('late')
+  await scene.repository.commit({ 'alpha/SKILL.md': null, 'beta/SKILL.md': skill('beta', 'good') })
+  await scene.served.sync()
+  const before = await listed(late)
+
+  const end = await scene.served.daemon.recall({ kind: 'skill', source: FX, path: 'alpha' }, 'INC-4711')
+
+  expect(before).toEqual([ALPHA])
+  expect(end).toMatchObject({ isNew: true, count: 1, places: [{ place: 'fx/alpha' }] })
+  expect(await listed(late)).toEqual([])
+})
+
+test('a recall names the content that each ring has of a skill', async () => {
+  await using scene = await RingScene.start(RINGS)
+  const [first] = scene.served.daemon.registry.catalog.snapshots.flatMap(({ skills }) => skills)
+  await scene.commit('second')
+  const [second] = scene.served.daemon.registry.catalog.snapshots.flatMap(({ skills }) => skills)
+
+  const { recall } = await scene.served.daemon.recall({ kind: 'skill', source: FX, path: 'alpha' }, 'INC-4711')
+
+  expect(recall.contents).toEqual(expect.arrayContaining([first?.digest, second?.digest]))
+})
+
 test('what only a later ring serves outlives collections, and is what a process that starts finds on the disk', async () => {
   await using scene = await RingScene.start(RINGS, 'retention: { generations: 1, younger_than: 1s }')
   await using late = await scene.peer('late')

@@ -129,6 +129,22 @@ test('the oldest recall that ended makes room, and one in force never', () => {
   expect(withRecall(after ?? NO_RECALLS, newRecall([digestOf('more')], 'bad', AT))).toBeUndefined()
 })
 
+test('a hub with as many recalls as it may have keeps neither this hub nor another one from recalling', () => {
+  const flood = Array.from({ length: MOST_RECALLS }, (_, index) => told(`flood ${index}`))
+  const flooded = withList(NO_RECALLS, flood, { log: LOG, below: HUB })
+  const own = newRecall([digestOf('bad')], 'bad', AT)
+
+  const after = withRecall(flooded, own)
+  const both = withList(after ?? NO_RECALLS, [told('worse')], { log: 'other.example/channel', below: TEAM })
+
+  expect(after?.has(own.id)).toBe(true)
+  expect(both.size).toBe(MOST_RECALLS + 2)
+  expect(() => withList(both, [told('one more')], { log: LOG, below: HUB })).toThrow(/over 1024 of its recalls/)
+  const published = publishedRecalls(both, 'mine.example/channel')
+  expect(published).toHaveLength(MOST_RECALLS)
+  expect(published.map(({ id }) => id)).toContain(own.id)
+})
+
 function told(text: string, edit: Partial<PublishedRecall> = {}): PublishedRecall {
   const contents = [digestOf(text)]
   return { id: recallIdOf({ at: AT, contents }), at: AT, contents, reason: 'bad', places: [], ...edit }

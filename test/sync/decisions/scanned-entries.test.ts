@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { enabledAt, scannedEntries } from '../../../src/sync/decisions/disabled-entries.ts'
 import { disabledIn } from '../../../src/sync/decisions/disabled-matches.ts'
 import { NO_DISABLED_SKILLS, withEntry } from '../../../src/sync/decisions/disabled-skills.ts'
-import type { DisabledSkills } from '../../../src/sync/decisions/disabled-skills.ts'
+import type { DisabledSkills, ScanChange } from '../../../src/sync/decisions/disabled-skills.ts'
 import type { OutOfService } from '../../../src/sync/decisions/out-of-service.ts'
 import { NO_RECALLS } from '../../../src/sync/decisions/recalled-skills.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
@@ -24,13 +24,13 @@ test('a scan takes a content out of service, wherever its source has it, and no 
 })
 
 test('a later scan brings it back, and leaves what a person disabled', async () => {
-  const { snapshot, scanned, team } = await sceneOf()
+  const { snapshot, scanned, digest, team } = await sceneOf()
   const byPerson = withEntry(NO_DISABLED_SKILLS, team, 'bad', { places: [{ source: team, path: 'bad' }], beside: [] })
-  const clear = new Map([['bad', undefined]])
+  const clear = new Map([['bad', { withheld: [], cleared: new Set([digest]) }]])
 
   expect(scannedEntries(scanned, team, clear).size).toBe(0)
   expect(scannedEntries(byPerson, team, clear)).toBe(byPerson)
-  expect(scannedEntries(byPerson, team, new Map([['bad', { digest: 'a'.repeat(64), at: AT }]]))).toBe(byPerson)
+  expect(scannedEntries(byPerson, team, finding('a'.repeat(64)))).toBe(byPerson)
   expect(disabledIn(snapshot, out(byPerson)).get('bad')?.by).toBe('path')
 })
 
@@ -38,7 +38,7 @@ test('a person who enables it accepts that content, and the next scan does not a
   const { snapshot, scanned, digest, team } = await sceneOf()
 
   const enabled = enabledAt(scanned, team, 'bad', [snapshot])
-  const again = scannedEntries(enabled, team, new Map([['bad', { digest, at: AT }]]))
+  const again = scannedEntries(enabled, team, finding(digest))
 
   expect(disabledIn(snapshot, out(enabled)).size).toBe(0)
   expect(again).toBe(enabled)
@@ -72,8 +72,13 @@ async function sceneOf() {
   ])
   const snapshot: Snapshot = { ...(await surveyed(Object.fromEntries(texts))), source: team }
   const digest = snapshot.skills.find(({ path }) => path === 'bad')?.digest ?? ''
-  const scanned = scannedEntries(NO_DISABLED_SKILLS, team, new Map([['bad', { digest, at: AT }]]))
+  const scanned = scannedEntries(NO_DISABLED_SKILLS, team, finding(digest))
   return { team, snapshot, digest, scanned }
+}
+
+/** A scan that refuses this content of a skill. */
+function finding(digest: string): ReadonlyMap<string, ScanChange> {
+  return new Map([['bad', { withheld: [{ digest, at: AT }], cleared: new Set() }]])
 }
 
 function out(disabled: DisabledSkills): OutOfService {

@@ -110,7 +110,7 @@ async function knownSkills(config: Config, name: Disabling['name']): Promise<Kno
   const gone = [...(store?.decisions.disabled ?? [])].flatMap(([source, entries]) =>
     [...entries]
       .filter(
-        ([path, { scan }]) => scan === undefined && idsOf(config).includes(source) && !there.has(`${source}/${path}`),
+        ([path, { scans }]) => scans === undefined && idsOf(config).includes(source) && !there.has(`${source}/${path}`),
       )
       .map(
         ([

@@ -68,16 +68,31 @@ export async function loadRings(
     if (!first.has(source) || policy.isTogether(source)) continue
     const trail = trailForRings(endingWith(stored, first.get(source)), before, order, generation.createdAt)
     if (trail === undefined) continue
-    const refused = new Set<RingStep>()
-    for (const step of servedSteps(trail, order)) {
-      if (step.snapshot === first.get(source)) continue
+    const steps: RingStep[] = []
+    // The rings whose content the disk has lost. A failure empties none: they serve the next newer content.
+    let fallen: readonly string[] = []
+    for (const [index, step] of trail.steps.entries()) {
+      const rings = [...fallen, ...order.slice(1).filter((ring) => positionIn(trail, ring) === index)]
+      const next = { ...step, since: { ...sinceOf(fallen, generation.createdAt), ...step.since } }
+      fallen = []
+      if (rings.length === 0 || step.snapshot === first.get(source)) {
+        steps.push(next)
+        continue
+      }
       const snapshot = known.served.get(step.snapshot) ?? (await store.snapshots.readWhole(step.snapshot))
-      if (snapshot !== undefined && (await policy.admits(snapshot))) served.set(step.snapshot, snapshot)
-      else refused.add(step)
+      if (snapshot === undefined) fallen = rings
+      else if (await policy.admits(snapshot)) {
+        served.set(step.snapshot, snapshot)
+        steps.push(next)
+      }
     }
-    loaded.set(source, { source, steps: trail.steps.filter((step) => !refused.has(step)) })
+    loaded.set(source, { source, steps })
   }
   return { trails: loaded, served }
+}
+
+function sinceOf(rings: readonly string[], at: string): RingStep['since'] {
+  return Object.fromEntries(rings.map((ring) => [ring, at]))
 }
 
 /** The last step is what the first ring serves, also if that is older content in place of what the disk has lost. */
