@@ -40,7 +40,11 @@ test('what a scan withheld stays out of service while a later ring has that cont
   const [bad, mended] = [await snapshotOf(source, 'bad'), await snapshotOf(source, 'mended')]
   const digest = bad.skills[0]?.digest ?? ''
   const at = '2026-01-01T00:00:00.000Z'
-  const disabled = scannedEntries(NO_DISABLED_SKILLS, source, new Map([['one', { withheld: [{ digest, at }], cleared: new Set<string>() }]]))
+  const disabled = scannedEntries(
+    NO_DISABLED_SKILLS,
+    source,
+    new Map([['one', { withheld: [{ digest, at }], cleared: new Set<string>() }]]),
+  )
   const clearedWith = (inRings: readonly Snapshot[]): ScanJudgement['cleared'] => {
     const out = { disabled, recalls: NO_RECALLS }
     return judgeScans([mended, ...inRings], new Map([[source, new Map()]]), out, { refuse: 'error' }).cleared
