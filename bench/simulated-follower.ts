@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { inParallel } from '../src/base/parallel.ts'
 import { parseEntry } from '../src/sync/channel/channel-entry.ts'
 import { walkChannel } from '../src/sync/channel/walk-channel.ts'
@@ -94,6 +95,7 @@ export class SimulatedFollower {
   readonly #channel: FollowedChannel
   readonly #place: ChannelPlace
   readonly #objects: HeldObjects
+  readonly #id = randomBytes(16).toString('hex')
   #edge: LogEdge
   #etag: string | undefined
   #head: Digest | undefined
@@ -119,7 +121,8 @@ export class SimulatedFollower {
 
   /** Throws if the channel, or an object of it, is not what was signed. */
   async pull(signal: AbortSignal): Promise<void> {
-    const served = await this.#place.checkpoint({ etag: this.#etag }, signal)
+    const follower = this.size === 0 ? undefined : `${this.#id} ${this.size}`
+    const served = await this.#place.checkpoint({ etag: this.#etag, follower }, signal)
     if (served.kind === 'unchanged') return
     const { key } = this.#channel
     const checkpoint = openCheckpoint(served.note, key.name, [key])

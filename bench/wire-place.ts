@@ -1,3 +1,4 @@
+import { FOLLOWER_HEADER } from '../src/sync/recall/follower-report.ts'
 import type { ChannelPlace, KnownCheckpoint, ServedCheckpoint } from '../src/sync/upstream/channel/channel-place.ts'
 import { Wire, requestOf } from './wire.ts'
 
@@ -19,8 +20,8 @@ export class WirePlace implements ChannelPlace {
     this.#url = url
   }
 
-  async checkpoint({ etag }: KnownCheckpoint): Promise<ServedCheckpoint> {
-    const { status, etag: served, body } = await this.#get('checkpoint', etag)
+  async checkpoint(known: KnownCheckpoint): Promise<ServedCheckpoint> {
+    const { status, etag: served, body } = await this.#get('checkpoint', known)
     if (status === 304) return { kind: 'unchanged' }
     if (status !== 200) throw new Error(`The checkpoint was answered with ${status}`)
     return { kind: 'checkpoint', note: body.toString(), etag: served }
@@ -31,7 +32,7 @@ export class WirePlace implements ChannelPlace {
   }
 
   async read(path: string, mostBytes: number): Promise<Uint8Array | undefined> {
-    const { status, body } = await this.#get(path, undefined)
+    const { status, body } = await this.#get(path, {})
     if (status === 404) return undefined
     if (status !== 200 || body.length > mostBytes)
       throw new Error(`${path} was answered with ${status} and ${body.length} bytes`)
@@ -44,8 +45,8 @@ export class WirePlace implements ChannelPlace {
     this.#idle = []
   }
 
-  async #get(path: string, etag: string | undefined): Promise<Answer> {
-    const request = pathRequest(new URL(path, this.#url).href, etag)
+  async #get(path: string, known: Partial<KnownCheckpoint>): Promise<Answer> {
+    const request = pathRequest(new URL(path, this.#url).href, known)
     const answer = await this.#exchange(request)
     this.traffic.requests += 1
     this.traffic.bytes += request.length + answer.length
@@ -75,9 +76,12 @@ export function eventsRequest(url: string): Buffer {
 
 const AGENT = { 'user-agent': 'skillsyncd', connection: 'keep-alive' }
 
-function pathRequest(url: string, etag: string | undefined): Buffer {
-  const condition = etag === undefined ? {} : { 'if-none-match': etag }
-  return requestOf(url, 'GET', { ...condition, 'accept-encoding': 'identity', ...AGENT })
+function pathRequest(url: string, { etag, follower }: Partial<KnownCheckpoint>): Buffer {
+  const known = {
+    ...(etag !== undefined && { 'if-none-match': etag }),
+    ...(follower !== undefined && { [FOLLOWER_HEADER]: follower }),
+  }
+  return requestOf(url, 'GET', { ...known, 'accept-encoding': 'identity', ...AGENT })
 }
 
 interface Answer {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { FollowedChannel, SimulatedFollower } from '../../bench/simulated-follower.ts'
 import { eventsRequest, WirePlace } from '../../bench/wire-place.ts'
 import { Wire } from '../../bench/wire.ts'
+import { FOLLOWER_HEADER } from '../../src/sync/recall/follower-report.ts'
 import { followEvents } from '../../src/sync/upstream/channel/channel-events.ts'
 import { PLAIN_WAY } from '../../src/sync/upstream/http/host-access.ts'
 import { FETCH_LIMITS } from '../../src/sync/upstream/upstream.ts'
@@ -130,6 +131,10 @@ async function requestsOf(server: FileServer, work: () => Promise<unknown>): Pro
   return server.requests.map(({ path, status, headers }) => JSON.stringify([path, status, sorted(headers)])).toSorted()
 }
 
+/** Each follower has a random id. */
 function sorted(headers: object): readonly unknown[] {
-  return Object.entries(headers).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  const known = Object.entries(headers).map(([name, value]) =>
+    name === FOLLOWER_HEADER ? [name, `${value}`.replace(/^[\da-f]{32} /, 'ID ')] : [name, value],
+  )
+  return known.toSorted(([one], [other]) => (one < other ? -1 : 1))
 }
