@@ -78,6 +78,8 @@ export class Replica implements AsyncDisposable {
   #processes: readonly ReplicaRow[] = []
   /** The processes that were late, with the version of the database that each lacked first. */
   readonly #late = new Map<string, number>()
+  /** True if the database could not be asked which processes were late. */
+  #isLateUnknown = false
   #onCaughtUp: () => void = () => {}
   /** The host, once this process takes part. */
   #host: ReplicaHost | undefined
@@ -162,7 +164,7 @@ export class Replica implements AsyncDisposable {
 
   /**
    * Resolves with true when each process that lives serves what the database has now, or this one ends; with false after
-   * two seconds, or without the database. `onCaughtUp` has the processes that were late.
+   * two seconds, or without the database. `onCaughtUp` has the processes that were late, or may have been.
    */
   async isServedByAll(): Promise<boolean> {
     const { shared, clock } = this.#parts
@@ -181,6 +183,7 @@ export class Replica implements AsyncDisposable {
       }
     } catch (error) {
       unlessSyncError(error)
+      this.#isLateUnknown = true
     }
     return signal.aborted
   }
@@ -408,7 +411,22 @@ export class Replica implements AsyncDisposable {
     const rows = await this.#rows.all()
     this.#processes = rows.map((row) => rowOf(row, config))
     this.#compareConfigs(rows.filter((row) => row.isLiving && hasOtherConfig(row, config)))
+    if (this.#isLateUnknown) await this.#findLate()
     this.#findCaughtUp(rows)
+  }
+
+  /** Those that are behind now were, when the database could not be asked. If there are none, all have caught up. */
+  async #findLate(): Promise<void> {
+    this.#isLateUnknown = false
+    try {
+      const { version } = await this.#parts.shared.leadership.standing()
+      const behind = await this.#rows.behind(version)
+      for (const id of behind) if (!this.#late.has(id)) this.#late.set(id, version)
+      if (behind.length === 0) this.#onCaughtUp()
+    } catch (error) {
+      this.#isLateUnknown = true
+      throw error
+    }
   }
 
   #findCaughtUp(rows: readonly StoredReplica[]): void {

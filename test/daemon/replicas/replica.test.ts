@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { damageObject } from '../../support/damage.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
+import { allowConnections } from '../../support/postgres.ts'
 import { numbered, publishSamples, verifyCurrent } from '../../sync/store/samples.ts'
 import { Members, WAIT } from './members.ts'
 import type { Member } from './members.ts'
@@ -195,6 +196,43 @@ describePostgres('one process of a hub of several', (server) => {
     await expect.poll(() => caughtUp, WAIT).toBe(1)
     expect(slow.changes.map(({ head }) => head)).toEqual([true])
     expect(await leader.hub.isServedByAll()).toBe(true)
+  })
+
+  test('a process that was late while the database could not be asked is reported when it serves the change', async () => {
+    await using members = await Members.of(server)
+    const leader = await members.join()
+    await leader.leads()
+    let caughtUp = 0
+    leader.hub.onCaughtUp(() => (caughtUp += 1))
+    let served = Number.POSITIVE_INFINITY
+    const other = await members.join({ served: () => served })
+    await publish(leader, 1)
+    await other.has(1)
+    served = 1
+    await publish(leader, 2)
+    await other.has(2)
+
+    await allowConnections(members.url, false)
+    expect(await leader.hub.isServedByAll()).toBe(false)
+    await allowConnections(members.url, true)
+    served = Number.POSITIVE_INFINITY
+
+    await expect.poll(() => caughtUp, WAIT).toBe(1)
+  })
+
+  test('a database that could not be asked when no process was late is made up for too', async () => {
+    await using members = await Members.of(server)
+    const leader = await members.join()
+    await leader.leads()
+    let caughtUp = 0
+    leader.hub.onCaughtUp(() => (caughtUp += 1))
+    await members.join()
+
+    await allowConnections(members.url, false)
+    expect([await leader.hub.isServedByAll(), caughtUp]).toEqual([false, 0])
+    await allowConnections(members.url, true)
+
+    await expect.poll(() => caughtUp, WAIT).toBe(1)
   })
 
   test('a leader counts as behind until its clients read what it has published', async () => {
