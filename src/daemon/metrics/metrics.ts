@@ -123,9 +123,9 @@ export class Metrics {
 }
 
 function lockFamilies({ isLockCurrent }: DaemonFigures): Family[] {
-  if (isLockCurrent === undefined) return []
   const help = '1 if the newest lock of its repository was in force when that was last read, else 0.'
-  return [single('skillsyncd_lock_current', 'gauge', help, Number(isLockCurrent))]
+  const samples = isLockCurrent === undefined ? [] : [{ value: Number(isLockCurrent) }]
+  return [{ name: 'skillsyncd_lock_current', kind: 'gauge', help, samples }]
 }
 
 function storeFamilies({ storedBytes, limits, areDecisionsLost, sourcesLost }: DaemonFigures): Family[] {

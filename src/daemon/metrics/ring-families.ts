@@ -1,10 +1,9 @@
 import type { RingStatus } from '../status/ring-status.ts'
 import type { Family } from './family.ts'
 
-/** The metrics of the rings after the first, in their order; none without rings. */
+/** The metrics of the rings after the first, in their order; without samples if there are no rings. */
 export function ringFamilies(rings: readonly RingStatus[]): Family[] {
   const later = rings.slice(1)
-  if (later.length === 0) return []
   return [
     {
       name: 'skillsyncd_ring_waiting_sources',

@@ -2,7 +2,6 @@ import { SARIF_LEVELS } from '../../sync/store/scan-records.ts'
 import type { SourceScanStatus } from '../gate/source-scan.ts'
 import type { ScansStatus } from '../scan/scan-run.ts'
 import type { Family } from './family.ts'
-import { single } from './family.ts'
 
 /** The scans of what is served. */
 export interface ScanFigures {
@@ -10,11 +9,9 @@ export interface ScanFigures {
   readonly ofSources: readonly { readonly source: string; readonly scan: SourceScanStatus | undefined }[]
 }
 
-/** The metrics of the scanner of the gate; none if there is no scanner. */
+/** The metrics of the scanner of the gate; without samples if there is no scanner. */
 export function scanFamilies(scans: ScanFigures | undefined): Family[] {
-  if (scans === undefined) return []
-  const { status, ofSources } = scans
-  const known = ofSources.flatMap(({ source, scan }) => (scan === undefined ? [] : [{ source, scan }]))
+  const known = (scans?.ofSources ?? []).flatMap(({ source, scan }) => (scan === undefined ? [] : [{ source, scan }]))
   return [
     {
       name: 'skillsyncd_scan_findings',
@@ -30,23 +27,32 @@ export function scanFamilies(scans: ScanFigures | undefined): Family[] {
       help: 'Served contents of the source that have a scan.',
       samples: known.map(({ source, scan }) => ({ labels: { source }, value: scan.scanned })),
     },
-    single(
+    ofStatus(
       'skillsyncd_scan_held',
-      'gauge',
       '1 if scans refuse so many skills that an operator has to decide, else 0.',
-      Number(status.held !== undefined),
+      scans?.status,
+      ({ held }) => Number(held !== undefined),
     ),
-    single(
+    ofStatus(
       'skillsyncd_scan_failing',
-      'gauge',
       '1 if the last scan of everything got no answer for some of it, else 0.',
-      Number(status.error !== undefined || (status.last?.failed ?? 0) > 0),
+      scans?.status,
+      ({ error, last }) => Number(error !== undefined || (last?.failed ?? 0) > 0),
     ),
-    single(
+    ofStatus(
       'skillsyncd_scan_last_timestamp_seconds',
-      'gauge',
       'The end of the last scan of everything by this process, in seconds since 1970; 0 if there was none.',
-      status.last === undefined ? 0 : Date.parse(status.last.at) / 1_000,
+      scans?.status,
+      ({ last }) => (last === undefined ? 0 : Date.parse(last.at) / 1_000),
     ),
   ]
+}
+
+function ofStatus(
+  name: string,
+  help: string,
+  status: ScansStatus | undefined,
+  valueOf: (status: ScansStatus) => number,
+): Family {
+  return { name, kind: 'gauge', help, samples: status === undefined ? [] : [{ value: valueOf(status) }] }
 }
