@@ -16,9 +16,10 @@ export type Watcher = (before: Catalog, catalog: Catalog) => void
 
 /**
  * Calls `notify` once clients may be notified of what is served by now; all calls in their order. `isServedByAll`: false
- * if a process of the hub may serve an earlier catalog for longer. Then `again` is called when that one serves it too.
+ * if a process of the hub may serve an earlier catalog for longer. Then `again` is called when that one serves it too;
+ * `areAll`: when no other process may serve an earlier one.
  */
-export type NotificationHold = (notify: (isServedByAll: boolean) => void, again?: () => void) => void
+export type NotificationHold = (notify: (isServedByAll: boolean) => void, again?: (areAll: boolean) => void) => void
 
 /** The hold of a hub of one process. */
 const AT_ONCE: NotificationHold = (notify) => notify(true)
@@ -88,9 +89,9 @@ export class Registry {
     if (!isEmpty(changes)) for (const listener of this.#listeners.keys()) listener(changes, next, before)
   }
 
-  readonly #notifyAgain = (): void => {
+  readonly #notifyAgain = (areAll: boolean): void => {
     const before = this.#readEarly
-    this.#readEarly = undefined
+    if (areAll) this.#readEarly = undefined
     if (before !== undefined) this.#notify(before, this.#notified)
   }
 

@@ -102,7 +102,7 @@ export class HubMember implements HubReplica, AsyncDisposable {
     this.#replica.served()
   }
 
-  onCaughtUp(listener: () => void): void {
+  onCaughtUp(listener: (areAll: boolean) => void): void {
     this.#replica.onCaughtUp(listener)
   }
 

@@ -28,8 +28,11 @@ export interface HubReplica {
   stepAside(): void
   /** Call it when another catalog is served: the other processes wait for this one. */
   served(): void
-  /** Calls back each time a process serves what it lacked when `isServedByAll` resolved with false. */
-  onCaughtUp(listener: () => void): void
+  /**
+   * Calls back each time a process serves what it lacked when `isServedByAll` resolved with false. `areAll`: no other
+   * living process lacks something of that.
+   */
+  onCaughtUp(listener: (areAll: boolean) => void): void
   /** Replaces the damaged objects of a snapshot in the store of this process. Returns true if it is whole now. */
   restore(snapshot: Digest): Promise<boolean>
   /** Removes from what the processes share everything else. Only for the leader. */

@@ -8,7 +8,7 @@ import type { HubReplica } from './hub-replica.ts'
  */
 export function holdFor(replica: Pick<HubReplica, 'isServedByAll' | 'onCaughtUp'>): NotificationHold {
   let waiting: Parameters<NotificationHold>[] = []
-  const late = new Set<() => void>()
+  const late = new Set<(areAll: boolean) => void>()
   let isRunning = false
   const run = async (): Promise<void> => {
     isRunning = true
@@ -23,10 +23,11 @@ export function holdFor(replica: Pick<HubReplica, 'isServedByAll' | 'onCaughtUp'
     }
     isRunning = false
   }
-  replica.onCaughtUp(() => {
+  replica.onCaughtUp((areAll) => {
     const all = [...late]
-    late.clear()
-    for (const again of all) again()
+    // What a client reads now, it can still read at another process that is late.
+    if (areAll) late.clear()
+    for (const again of all) again(areAll)
   })
   return (notify, again) => {
     waiting.push([notify, again])

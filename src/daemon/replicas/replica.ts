@@ -76,11 +76,11 @@ export class Replica implements AsyncDisposable {
   /** The failure of each loop. */
   readonly #failures = new Map<Bell, Failure>()
   #processes: readonly ReplicaRow[] = []
-  /** The processes that were late, with the version of the database that each lacked first. */
+  /** The processes that were late, with the version of the database that each lacked last. */
   readonly #late = new Map<string, number>()
   /** True if the database could not be asked which processes were late. */
   #isLateUnknown = false
-  #onCaughtUp: () => void = () => {}
+  #onCaughtUp: (areAll: boolean) => void = () => {}
   /** The host, once this process takes part. */
   #host: ReplicaHost | undefined
   /** Called after the next round of copies that begins. */
@@ -176,7 +176,7 @@ export class Replica implements AsyncDisposable {
         const behind = await this.#rows.behind(version)
         if (behind.length === 0) return true
         if (clock.monotonicMs() >= endMs) {
-          for (const id of behind) if (!this.#late.has(id)) this.#late.set(id, version)
+          for (const id of behind) this.#late.set(id, version)
           return false
         }
         await clock.wait(Math.min(pauseMs, MOST_PAUSE_MS), signal).catch(ignoreAbort)
@@ -190,9 +190,9 @@ export class Replica implements AsyncDisposable {
 
   /**
    * Calls back each time a process serves what it lacked when `isServedByAll` resolved with false. One that was killed
-   * never does.
+   * never does. `areAll`: no other living process lacks something of that.
    */
-  onCaughtUp(listener: () => void): void {
+  onCaughtUp(listener: (areAll: boolean) => void): void {
     this.#onCaughtUp = listener
   }
 
@@ -421,8 +421,8 @@ export class Replica implements AsyncDisposable {
     try {
       const { version } = await this.#parts.shared.leadership.standing()
       const behind = await this.#rows.behind(version)
-      for (const id of behind) if (!this.#late.has(id)) this.#late.set(id, version)
-      if (behind.length === 0) this.#onCaughtUp()
+      for (const id of behind) this.#late.set(id, version)
+      if (behind.length === 0) this.#onCaughtUp(true)
     } catch (error) {
       this.#isLateUnknown = true
       throw error
@@ -433,7 +433,8 @@ export class Replica implements AsyncDisposable {
     const served = new Map(rows.map(({ id, version }) => [id, version]))
     const done = [...this.#late].filter(([id, version]) => (served.get(id) ?? version) >= version)
     for (const [id] of done) this.#late.delete(id)
-    if (done.some(([id]) => served.has(id))) this.#onCaughtUp()
+    const areAll = !rows.some(({ id, isLiving }) => isLiving && this.#late.has(id))
+    if (done.some(([id]) => served.has(id))) this.#onCaughtUp(areAll)
   }
 
   /** Reports processes that would publish something else if they led. */

@@ -27,7 +27,7 @@ test('what comes while a round waits is notified in the next one, and all in the
 test('what is notified while a process serves an earlier catalog is notified again when that one serves it', async () => {
   const scene = new Scene()
 
-  scene.catchUp()
+  scene.catchUp(true)
   for (const name of ['one', 'two']) {
     scene.notify(name)
     await turns()
@@ -37,9 +37,10 @@ test('what is notified while a process serves an earlier catalog is notified aga
   await scene.end(true)
   expect(scene.notified).toEqual(['one early', 'two early', 'three'])
 
-  scene.catchUp()
-  scene.catchUp()
-  expect(scene.notified).toEqual(['one early', 'two early', 'three', 'again'])
+  scene.catchUp(false)
+  scene.catchUp(true)
+  scene.catchUp(true)
+  expect(scene.notified).toEqual(['one early', 'two early', 'three', 'again', 'again, and all'])
 })
 
 /** A hub whose rounds end when the test says so. */
@@ -47,9 +48,9 @@ class Scene {
   readonly notified: string[] = []
   readonly #rounds: PromiseWithResolvers<boolean>[] = []
   readonly #hold: NotificationHold
-  readonly #again = (): void => void this.notified.push('again')
+  readonly #again = (areAll: boolean): void => void this.notified.push(areAll ? 'again, and all' : 'again')
   /** Tells the hold that a process that was late serves what it lacked. */
-  catchUp: () => void = () => {}
+  catchUp: (areAll: boolean) => void = () => {}
 
   constructor() {
     this.#hold = holdFor({

@@ -198,6 +198,34 @@ describePostgres('one process of a hub of several', (server) => {
     expect(await leader.hub.isServedByAll()).toBe(true)
   })
 
+  test('a process that is late for two versions has caught up with the second one, and not all have before', async () => {
+    await using members = await Members.of(server)
+    const leader = await members.join()
+    await leader.leads()
+    const caughtUp: boolean[] = []
+    leader.hub.onCaughtUp((areAll) => caughtUp.push(areAll))
+    const served = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+    const others: readonly Member[] = [
+      await members.join({ served: () => served[0] ?? 0 }),
+      await members.join({ served: () => served[1] ?? 0 }),
+    ]
+    served.fill(0)
+    for (const number of [1, 2]) {
+      await publish(leader, number)
+      for (const other of others) await other.has(number)
+      expect(await leader.hub.isServedByAll()).toBe(false)
+    }
+
+    served[0] = 1
+    const { looks } = leader
+    await expect.poll(() => leader.looks, WAIT).toBeGreaterThan(looks + 6)
+    expect(caughtUp).toEqual([])
+    served[0] = 2
+    await expect.poll(() => caughtUp, WAIT).toEqual([false])
+    served[1] = 2
+    await expect.poll(() => caughtUp, WAIT).toEqual([false, true])
+  })
+
   test('a process that was late while the database could not be asked is reported when it serves the change', async () => {
     await using members = await Members.of(server)
     const leader = await members.join()
