@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Principal } from '../../../../src/serve/principal.ts'
+import { describe, expect, test } from 'vitest'
 import { Repository } from '../../../support/git/repository.ts'
 import { serve } from '../../../support/served.ts'
-import type { Served } from '../../../support/served.ts'
 import { ask } from '../../http/ask.ts'
+import { ReaderPage } from '../reader-page.ts'
 
 const skill = (name: string, description: string): string =>
   `---\nname: ${name}\ndescription: ${description}\n---\nthe text of ${name}\n`
@@ -19,34 +18,10 @@ const FILES = {
 }
 
 describe('the context budget on the page', () => {
-  let repository: Repository
-  let served: Served
-  let reader: Pick<Principal, 'packs'>
-  beforeAll(async () => {
-    repository = await Repository.create()
-    await repository.commit(FILES)
-    served = await serve(repository, {
-      source: ["unlisted: ['secret/**']"],
-      config: [
-        'packs: [{ id: small, include: [{ path: b/* }], budget: 500 }, { id: large, include: [{ path: a/* }] }]',
-      ],
-      access: {
-        isTokenRequired: true,
-        authenticate: async () => ({ id: 'ada', scopes: new Set(['page']), ...reader }),
-      },
-    })
+  const reader = ReaderPage.ofGroup(FILES, {
+    config: ['packs: [{ id: small, include: [{ path: b/* }], budget: 500 }, { id: large, include: [{ path: a/* }] }]'],
   })
-  beforeEach(() => {
-    reader = {}
-  })
-  afterAll(async () => {
-    await served[Symbol.asyncDispose]()
-    await repository[Symbol.asyncDispose]()
-  })
-  const page = async (): Promise<string> => {
-    const { text } = await ask(served.http.url, '/budget', { headers: { authorization: 'Bearer x' } })
-    return text.replaceAll(/\s+/g, ' ')
-  }
+  const page = async (): Promise<string> => (await reader.get('/budget')).text
 
   test('has the figures of all skills and of each pack, and the skills that lose their description', async () => {
     const text = await page()
@@ -64,7 +39,7 @@ describe('the context budget on the page', () => {
   })
 
   test('has for a reader of a pack the skills of that pack alone, and no limit of it', async () => {
-    reader = { packs: new Set(['small']) }
+    reader.packs = new Set(['small'])
 
     const text = await page()
 

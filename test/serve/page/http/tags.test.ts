@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Principal } from '../../../../src/serve/principal.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Repository } from '../../../support/git/repository.ts'
 import { serve } from '../../../support/served.ts'
 import type { Served } from '../../../support/served.ts'
 import { ask } from '../../http/ask.ts'
+import { ReaderPage } from '../reader-page.ts'
 
 const skill = (name: string, fields: string): string =>
   `---\nname: ${name}\ndescription: About ${name}\n${fields}\n---\nthe text of ${name}\n`
@@ -18,29 +18,10 @@ const FILES = {
 }
 
 describe('the tags of the page', () => {
-  let repository: Repository
-  let served: Served
-  let reader: Pick<Principal, 'packs'>
-  beforeAll(async () => {
-    repository = await Repository.create()
-    await repository.commit(FILES)
-    served = await serve(repository, {
-      source: ["unlisted: ['secret/**']"],
-      config: ['packs: [{ id: papers, include: [{ name: forms }] }, { id: some, include: [{ path: a/* }] }]'],
-      access: {
-        isTokenRequired: true,
-        authenticate: async () => ({ id: 'ada', scopes: new Set(['page']), ...reader }),
-      },
-    })
+  const reader = ReaderPage.ofGroup(FILES, {
+    config: ['packs: [{ id: papers, include: [{ name: forms }] }, { id: some, include: [{ path: a/* }] }]'],
   })
-  beforeEach(() => {
-    reader = {}
-  })
-  afterAll(async () => {
-    await served[Symbol.asyncDispose]()
-    await repository[Symbol.asyncDispose]()
-  })
-  const page = async (path: string): Promise<string> => textOf(served, path, { authorization: 'Bearer x' })
+  const page = async (path: string): Promise<string> => (await reader.get(path)).text
 
   test('are offered with the number of listed skills that have each, copies counted once, in the order of their names', async () => {
     const text = await page('/')
@@ -98,11 +79,11 @@ describe('the tags of the page', () => {
   })
 
   test('are for a reader of packs those of the skills of these packs alone', async () => {
-    reader = { packs: new Set(['papers']) }
+    reader.packs = new Set(['papers'])
 
     expect(choicesIn(await page('/'))).toEqual(['All tags', 'paper (1)', 'pdf (1)'])
     expect(await page('/?tag=figures')).toContain('No skill with the tag')
-    reader = { packs: new Set(['some']) }
+    reader.packs = new Set(['some'])
     expect(choicesIn(await page('/'))).toEqual(['All tags', 'figures (1)', 'm&#38;a (1)', 'paper (1)', 'pdf (2)'])
   })
 })
@@ -183,8 +164,8 @@ describe('the tags of a hostile skill', () => {
   })
 })
 
-async function textOf(served: Served, path: string, headers: Record<string, string> = {}): Promise<string> {
-  const { text } = await ask(served.http.url, path, { headers })
+async function textOf(served: Served, path: string): Promise<string> {
+  const { text } = await ask(served.http.url, path)
   return text.replaceAll(/\s+/g, ' ')
 }
 

@@ -1,10 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { PageUses } from '../../../../src/serve/page/page-data.ts'
-import type { Principal } from '../../../../src/serve/principal.ts'
-import { Repository } from '../../../support/git/repository.ts'
-import { serve } from '../../../support/served.ts'
-import type { Served } from '../../../support/served.ts'
-import { ask } from '../../http/ask.ts'
+import { ReaderPage } from '../reader-page.ts'
 
 const skill = (name: string): string => `---\nname: ${name}\ndescription: About ${name}\n---\ntext\n`
 const FILES = Object.fromEntries(
@@ -33,33 +29,11 @@ const USES: PageUses = {
 }
 
 describe('the use of skills on the page', () => {
-  let repository: Repository
-  let served: Served
-  let reader: Pick<Principal, 'packs'>
-  beforeAll(async () => {
-    repository = await Repository.create()
-    await repository.commit(FILES)
-    served = await serve(repository, {
-      source: ["unlisted: ['secret/**']"],
-      config: ['packs: [{ id: small, include: [{ path: a/one }] }, { id: large, include: [{ path: a/* }] }]'],
-      uses: async () => USES,
-      access: {
-        isTokenRequired: true,
-        authenticate: async () => ({ id: 'ada', scopes: new Set(['page']), ...reader }),
-      },
-    })
+  const reader = ReaderPage.ofGroup(FILES, {
+    config: ['packs: [{ id: small, include: [{ path: a/one }] }, { id: large, include: [{ path: a/* }] }]'],
+    uses: async () => USES,
   })
-  beforeEach(() => {
-    reader = {}
-  })
-  afterAll(async () => {
-    await served[Symbol.asyncDispose]()
-    await repository[Symbol.asyncDispose]()
-  })
-  const page = async (query = ''): Promise<{ readonly status: number | undefined; readonly text: string }> => {
-    const { status, text } = await ask(served.http.url, `/usage${query}`, { headers: { authorization: 'Bearer x' } })
-    return { status, text: text.replaceAll(/\s+/g, ' ') }
-  }
+  const page = async (query = '') => reader.get(`/usage${query}`)
   const rowsIn = (text: string): string[][] =>
     Array.from(text.matchAll(/<tr> (<th scope="row">.*?)<\/tr>/g), ([, row = '']) =>
       Array.from(row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/g), ([, cell = '']) => cell.replaceAll(/<[^>]*>/g, '')),
@@ -93,12 +67,12 @@ describe('the use of skills on the page', () => {
   })
 
   test('is not there for a reader of packs', async () => {
-    reader = { packs: new Set(['large']) }
+    reader.packs = new Set(['large'])
 
     const { status, text } = await page()
 
     expect(status).toBe(404)
     expect(text).not.toContain('2026-06')
-    expect((await ask(served.http.url, '/', { headers: { authorization: 'Bearer x' } })).text).not.toContain('"usage"')
+    expect((await reader.get('/')).text).not.toContain('"usage"')
   })
 })
