@@ -75,7 +75,8 @@ const MOST_ROWS = 2_000
 
 const COLUMNS = 'day, skill, pack, client, principal, lists, loads, reads'
 
-const DEFINITIONS = `
+/** The columns of counts, in each table of them. */
+export const COUNT_COLUMNS = `
     day TEXT NOT NULL,
     skill TEXT NOT NULL,
     pack TEXT NOT NULL,
@@ -86,10 +87,10 @@ const DEFINITIONS = `
     reads INTEGER NOT NULL`
 
 const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS use_unshared (${DEFINITIONS},
+  CREATE TABLE IF NOT EXISTS use_unshared (${COUNT_COLUMNS},
     PRIMARY KEY (day, skill, pack, client, principal)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS use_sent (batch TEXT NOT NULL,${DEFINITIONS}) STRICT;
+  CREATE TABLE IF NOT EXISTS use_sent (batch TEXT NOT NULL,${COUNT_COLUMNS}) STRICT;
 `
 
 const ADD = `

@@ -9,7 +9,7 @@ import { makeFolder } from '../../sync/store/files/state-folder.ts'
 import { DatabaseFile } from '../../sync/store/objects/database-file.ts'
 import { inTransaction, isCorruption, numberOf, runOnDatabase } from '../../sync/store/objects/database.ts'
 import { isKnownClient } from './known-clients.ts'
-import { UnsharedCounts } from './unshared-counts.ts'
+import { COUNT_COLUMNS, UnsharedCounts } from './unshared-counts.ts'
 import { MOST_PRINCIPALS, NO_PRINCIPAL, OTHER, boundedClient, boundedName, keyOfOthers } from './usage-counts.ts'
 import type { UsageCount, UsageKey } from './usage-counts.ts'
 
@@ -249,15 +249,7 @@ const APPLICATION_ID = 0x73_6b_6c_75
 const VERSION = 1
 
 const SCHEMA = `
-  CREATE TABLE use_of_day (
-    day TEXT NOT NULL,
-    skill TEXT NOT NULL,
-    pack TEXT NOT NULL,
-    client TEXT NOT NULL,
-    principal TEXT NOT NULL,
-    lists INTEGER NOT NULL,
-    loads INTEGER NOT NULL,
-    reads INTEGER NOT NULL,
+  CREATE TABLE use_of_day (${COUNT_COLUMNS},
     PRIMARY KEY (day, skill, pack, client, principal)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE counted_day (day TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
