@@ -124,8 +124,10 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     async 'recall-reach'(params) {
       checked(params)
       const { followers, unreachable, ...report } = daemon.reachOf(parseParams(OF_RECALL, params).id)
-      // An answer must fit into one line of the socket: the counts are whole.
-      return { ...report, followers: followers.slice(0, MOST_SHOWN), unreachable: unreachable.slice(0, MOST_SHOWN) }
+      // An answer must fit into one line of the socket: the counts are whole, and no follower that is behind is left out
+      // for one that obeys.
+      const sorted = followers.toSorted((a, b) => Number(a.state === 'obeyed') - Number(b.state === 'obeyed'))
+      return { ...report, followers: sorted.slice(0, MOST_SHOWN), unreachable: unreachable.slice(0, MOST_SHOWN) }
     },
     async 'approve-skill'(params) {
       checked(params)
