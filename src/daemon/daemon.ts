@@ -123,7 +123,8 @@ export class Daemon implements AsyncDisposable {
         : before.#reloadState
     const report = await PullReport.open(context.store.records, ids, { ...context, counts: reloadState.pulls })
     const lock = new KnownLock(config)
-    for (const id of ids) await context.store.scans.read(id)
+    // A hub of many sources without a scanner has none to read.
+    if (config.gate?.asked.kind === 'scanner') for (const id of ids) await context.store.scans.read(id)
     // The parts that publish take the registry of the oldest ring.
     reloadState.views.defineRings(rosterOf(config))
     const daemon = new Daemon({ ...reloadState, ...context, config, publisher, report, lock }, reloadState)
