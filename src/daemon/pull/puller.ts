@@ -212,9 +212,10 @@ export class Puller implements AsyncDisposable {
     if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
     this.#parts.activity.seen(source.id)
     const ended = await this.#pull(configured, turn, requested?.reach)
-    if (ended.kind === 'failed' && isUnwritable(ended.error)) this.#parts.replica?.stepAside()
     const outcome = cleanOutcome(ended, redactor)
-    await this.#parts.report.outcome(source, outcome, clock.monotonicMs() - startMs)
+    const isRecorded = await this.#parts.report.outcome(source, outcome, clock.monotonicMs() - startMs)
+    // Another process may have a disk that can be written to.
+    if (!isRecorded || (ended.kind === 'failed' && isUnwritable(ended.error))) this.#parts.replica?.stepAside()
     // It is not awaited: it may end this daemon.
     if (isOfHub(source)) void this.#parts.onHubFollowed()
     const isTaken = outcome.kind === 'updated' || outcome.kind === 'unchanged'

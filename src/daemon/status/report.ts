@@ -80,8 +80,11 @@ export class PullReport {
     return this.#moved.has(source.url) ? this.#moved.get(source.url) : this.recordOf(source).movedTo
   }
 
-  /** Reports one outcome. `tookMs` counts from the start of its pull. */
-  async outcome(source: Source, outcome: Outcome, tookMs: number): Promise<void> {
+  /**
+   * Reports one outcome. `tookMs` counts from the start of its pull. Resolves with false if the disk did not take its
+   * record.
+   */
+  async outcome(source: Source, outcome: Outcome, tookMs: number): Promise<boolean> {
     this.#write(source, outcome, tookMs)
     this.#counts.add(source.id, outcome, tookMs)
     const now = this.#clock.now().toISOString()
@@ -92,8 +95,8 @@ export class PullReport {
     // The record is only history: an unchanged poll mostly writes nothing, and a full disk must not stop the next poll.
     const isWell = previous.condition === undefined && record.condition === undefined
     const isNews = isElsewhere(previous.revision, record.revision) || previous.movedTo !== movedTo
-    if (outcome.kind === 'unchanged' && isWell && !isNews && this.#isRemembered(source.id)) return
-    await this.#remember(source.id, record)
+    if (outcome.kind === 'unchanged' && isWell && !isNews && this.#isRemembered(source.id)) return true
+    return this.#remember(source.id, record)
   }
 
   /**
@@ -105,15 +108,17 @@ export class PullReport {
     return at !== undefined && this.#clock.monotonicMs() - at < this.#rememberedForMs
   }
 
-  async #remember(source: SourceId, record: SourceRecord): Promise<void> {
+  async #remember(source: SourceId, record: SourceRecord): Promise<boolean> {
     // Set even if the write fails, so that a full disk is not tried at each poll.
     this.#writtenMs.set(source, this.#clock.monotonicMs())
     try {
       await this.#records.write(source, record)
       this.#log.recovery('record-not-written', source)
+      return true
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       this.#log.failure('warn', 'record-not-written', { source, code: error.code, message: error.message })
+      return false
     }
   }
 

@@ -121,6 +121,14 @@ export function isSystemError(error: unknown): error is Error & { readonly code:
   return error instanceof Error && 'syscall' in error && 'code' in error
 }
 
+/** The cause of our error, if another thread has sent it as the code of the operating system. */
+export function systemErrorWith(code: string): Error {
+  return Object.assign(new Error(`A call of the operating system ended with ${code} on another thread`), {
+    code,
+    syscall: 'unknown',
+  })
+}
+
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError'
 }

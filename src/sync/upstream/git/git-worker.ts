@@ -233,7 +233,9 @@ function queueRequest(request: WorkerRequest): void {
     .then(() => answer(request))
     .catch((error: unknown): WorkerAnswer => {
       // A system error here concerns the scratch folder or a local repository.
-      const expected = isSystemError(error) ? new SyncError('store-failed', `Cannot fetch: ${error.message}`) : error
+      const expected = isSystemError(error)
+        ? new SyncError('store-failed', `Cannot fetch: ${error.message}`, { cause: error })
+        : error
       // Any other error is a bug: it ends the thread, and the main thread is notified.
       if (!(expected instanceof SyncError)) throw error
       return { kind: 'failed', failure: failureFrom(expected) }

@@ -1,5 +1,11 @@
 import type { ObjectId, Revision } from '../../model/revision.ts'
-import { CredentialRefused, SyncError, type SyncErrorCode } from '../../model/sync-error.ts'
+import {
+  CredentialRefused,
+  isSystemError,
+  SyncError,
+  systemErrorWith,
+  type SyncErrorCode,
+} from '../../model/sync-error.ts'
 import type { TakenBlob } from '../../model/tree.ts'
 import { databaseErrorWith, resultCodeOf } from '../../store/objects/database.ts'
 import type { HostAccess } from '../http/host-access.ts'
@@ -64,13 +70,16 @@ export interface WorkerFailure {
   readonly retryAfterMs: number | undefined
   /** The result code of SQLite, if that is the cause: the main thread recognises a damaged database by it. */
   readonly databaseCode: number | undefined
+  /** The code of the operating system, if that is the cause: the main thread recognises a full disk by it. */
+  readonly systemCode: string | undefined
   /** The subclass, which says more than the code. */
   readonly kind: 'plain' | 'credential-refused' | 'program-ended'
 }
 
 export function failureFrom(error: SyncError): WorkerFailure {
-  const { code, message, retryAfterMs } = error
-  return { code, message, retryAfterMs, databaseCode: resultCodeOf(error), kind: kindOf(error) }
+  const { code, message, retryAfterMs, cause } = error
+  const systemCode = isSystemError(cause) ? String(cause.code) : undefined
+  return { code, message, retryAfterMs, databaseCode: resultCodeOf(error), systemCode, kind: kindOf(error) }
 }
 
 function kindOf(error: SyncError): WorkerFailure['kind'] {
@@ -92,9 +101,13 @@ export function errorOf(failure: WorkerFailure): SyncError {
   }
 }
 
-function optionsOf({ retryAfterMs, databaseCode }: WorkerFailure): { cause?: unknown; retryAfterMs?: number } {
+function optionsOf({ retryAfterMs, databaseCode, systemCode }: WorkerFailure): {
+  cause?: unknown
+  retryAfterMs?: number
+} {
   return {
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(databaseCode !== undefined && { cause: databaseErrorWith(databaseCode) }),
+    ...(systemCode !== undefined && { cause: systemErrorWith(systemCode) }),
   }
 }
