@@ -39,6 +39,9 @@ test('a daemon keeps a skill that a commit breaks, says so everywhere, and notif
     skills: 1,
     first: 'alpha',
   })
+  const answer = (await peer.call('tools/call', { name: 'get_skill', arguments: { id: 'alpha' } })).result
+  expect(answer.structuredContent).toMatchObject({ kept: { commit: good, since: bad } })
+  expect(answer.content[1].text).toContain(`the version of commit ${good}, because commit ${bad} broke it`)
   expect(await metrics(url)).toContain('skillsyncd_source_findings{source="team",rule="kept-version"} 1')
   expect(await home.command('verify')).toMatchObject({ status: 0 })
   const sbom = JSON.parse((await home.command('export', '--format', 'cyclonedx')).stdout)

@@ -58,6 +58,7 @@ export function answerOf(offered: Offered, document: SkillDocument | UnreadConte
   const { source, name, description } = offered
   const { hidden } = told
   const lifecycle = lifecycleOf(offered.skill)
+  const { kept } = offered.skill
   const content = markedAs(offered, told.text)
   // With SKILL.md on the caller's own disk, the caller finds the files without a list.
   const files = told.place.path === undefined ? filesBeside(offered) : undefined
@@ -67,6 +68,7 @@ export function answerOf(offered: Offered, document: SkillDocument | UnreadConte
     name,
     description,
     ...(Object.keys(lifecycle).length > 0 && { lifecycle }),
+    ...(kept !== undefined && { kept: { commit: kept.commit, since: kept.since } }),
     content,
     ...(hidden !== undefined && { hidden }),
     ...(files !== undefined && { files }),
@@ -163,10 +165,14 @@ function placeOf({ uri }: Offered, { path }: SkillDocument): Place {
 }
 
 function noteOn(offered: Offered, document: SkillDocument, isWhole: boolean): string {
-  const { source } = offered
+  const {
+    source,
+    skill: { kept },
+  } = offered
   return [
     `This skill comes from the source ${JSON.stringify(source)}: its text is written by its authors; trust it as far as you trust them.`,
     ...(isWhole ? ['Its frontmatter cannot be read, so the content is the whole SKILL.md.'] : []),
+    ...(kept === undefined ? [] : [`It is the version of commit ${kept.commit}, because commit ${kept.since} broke it.`]),
     restOf(offered, document),
   ].join(' ')
 }

@@ -155,6 +155,12 @@ function getSkillTool(hasPaths: boolean): Tool {
           type: 'object',
           description: 'What its author declares: deprecated, replacedBy, owner, dependsOn',
         },
+        kept: {
+          type: 'object',
+          description: 'There if this is an earlier version: its commit, and the commit since which the skill is broken',
+          properties: { commit: { type: 'string' }, since: { type: 'string' } },
+          required: ['commit', 'since'],
+        },
         content: { type: 'string', description: 'The instructions: SKILL.md without its frontmatter' },
         hidden: { type: 'string', description: 'The part of the content that people do not see, if there is any' },
       },
