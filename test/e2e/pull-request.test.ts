@@ -98,7 +98,11 @@ test('renovate.json finds each source of a lock, and its command makes the rest 
   const newDigest = await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'new') })
   await writeFile(file, lock.replace(found[0]?.['currentDigest'] ?? '', newDigest))
   const [command] = packageRules[0].postUpgradeTasks.commands
-  const words = command.replace('{{{depName}}}', 'team').replace('{{{newDigest}}}', newDigest).split(' ')
+  const words = command
+    .replace('{{{depName}}}', 'team')
+    .replace('{{{newDigest}}}', newDigest)
+    .replace('./skills.lock', file)
+    .split(' ')
   const updated = await world.home.command(...words.slice(words.indexOf('update')))
   const after = JSON.parse(await readFile(file, 'utf8')).sources.team
 
