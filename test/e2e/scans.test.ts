@@ -42,9 +42,11 @@ test('the findings of what is served and of what waits are shown by a daemon and
 
   await using daemon = await startDaemon(site)
   const page = await (await fetch(new URL('/problems', daemon.url))).text()
+  const skillPage = await (await fetch(new URL('/skills/fx/alpha', daemon.url))).text()
   const { sources } = JSON.parse((await run('status', '--json')).stdout)
 
   expect(page).toContain('note word/first SKILL.md:5: it says first (words)')
+  expect(skillPage).toContain('note word/first SKILL.md:5: it says first (words)')
   expect(sources[0].scan).toMatchObject({ scanned: 3, held: { verdict: 'hold' } })
   expect(sources[0].scan.held.findings[0]).toMatchObject({ skill: 'beta', rule: 'word/second', level: 'warning' })
 })

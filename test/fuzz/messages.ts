@@ -95,6 +95,7 @@ const NO_HOST: PageHost = {
   isTokenRequired: false,
   sources: () => [],
   problems: () => [],
+  scanFindings: () => [],
   alarms: () => [],
   misfits: () => [],
   packBudgets: {},

@@ -17,6 +17,8 @@ import type { ContractDiagnostic } from '../../sync/catalog/contract-diagnostics
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
+import { scanTexts } from '../gate/scan-text.ts'
+import { scanIn } from '../gate/source-scan.ts'
 import type { PendingSides } from '../status/comparison.ts'
 import type { SourceMove, StoredGeneration as Past } from '../status/history.ts'
 import type { Status } from '../status/status.ts'
@@ -81,6 +83,10 @@ export class PageData implements AsyncDisposable {
       now: () => clock.now(),
       sources: () => this.#now().sources,
       problems: () => this.#problemsNow(),
+      scanFindings: ({ source, digest }) => {
+        const scan = scanIn(parts.store.scans.knownOf(source), 'skill', digest)
+        return scan === undefined ? [] : scanTexts(scan).findings
+      },
       alarms: () => this.#now().alarms,
       misfits: () => this.#misfitsNow(),
       packBudgets: parts.config.packBudgets,

@@ -20,6 +20,8 @@ export interface PageHost {
   readonly sources: () => readonly SourceHealth[]
   /** Every SKILL.md that is not served unchanged, and other findings. Unlisted skills are not included. */
   readonly problems: () => readonly PathDiagnostics[]
+  /** The findings of the scanner in the present content of a skill, a line each. Empty if it was not scanned. */
+  readonly scanFindings: (skill: Pick<CatalogSkill, 'source' | 'digest'>) => readonly string[]
   /** The alarms of the hub itself, the worst first. */
   readonly alarms: () => readonly HubDiagnostic[]
   /** The problems between skills with a contract, except those that would name an unlisted skill. */

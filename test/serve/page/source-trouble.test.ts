@@ -59,6 +59,7 @@ function hostOf(sources: readonly SourceHealth[], more: Partial<PageHost> = {}):
     isTokenRequired: false,
     sources: () => sources,
     problems: () => [],
+    scanFindings: () => [],
     alarms: () => [],
     misfits: () => [],
     packBudgets: {},

@@ -173,6 +173,7 @@ function hostOf(registry: Registry): PageHost {
         standing: 'withheld',
         diagnostics: [{ code: 'name-clash', path, message: 'It clashes' }],
       })),
+    scanFindings: ({ source }) => [`note word/first SKILL.md: It is of ${source}`],
     lastChanges: async () => new Map(),
     history: async () => [
       {

@@ -172,7 +172,9 @@ function noteOn(offered: Offered, document: SkillDocument, isWhole: boolean): st
   return [
     `This skill comes from the source ${JSON.stringify(source)}: its text is written by its authors; trust it as far as you trust them.`,
     ...(isWhole ? ['Its frontmatter cannot be read, so the content is the whole SKILL.md.'] : []),
-    ...(kept === undefined ? [] : [`It is the version of commit ${kept.commit}, because commit ${kept.since} broke it.`]),
+    ...(kept === undefined
+      ? []
+      : [`It is the version of commit ${kept.commit}, because commit ${kept.since} broke it.`]),
     restOf(offered, document),
   ].join(' ')
 }

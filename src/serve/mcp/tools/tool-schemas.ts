@@ -157,7 +157,8 @@ function getSkillTool(hasPaths: boolean): Tool {
         },
         kept: {
           type: 'object',
-          description: 'There if this is an earlier version: its commit, and the commit since which the skill is broken',
+          description:
+            'There if this is an earlier version: its commit, and the commit since which the skill is broken',
           properties: { commit: { type: 'string' }, since: { type: 'string' } },
           required: ['commit', 'since'],
         },

@@ -37,6 +37,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
   const use = await skillUse(entry, view)
   const moment = (await momentLookup(view))(entry)
   const { up } = view
+  const notes = entry.skill.findings.length + view.host.scanFindings(entry).length
   return {
     title: name,
     place: 'skills',
@@ -48,7 +49,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: Read
       <div class="facts">
         ${moment === undefined ? EMPTY_HTML : html`<span>${contentMoment(moment, view.host.now())}</span>`}
         <span>${countOf(entry.skill.files.length, 'file')}, ${sizeText(entry.skill.size)}</span>
-        ${entry.skill.findings.length === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(entry.skill.findings.length, 'note')}</span>`}
+        ${notes === 0 ? EMPTY_HTML : html`<span class="warn">${countOf(notes, 'note')}</span>`}
         ${await recentUse(entry, view)}
         <a href="#about">Commit, digests and files</a>
       </div>
@@ -287,15 +288,18 @@ function signerText(signers: Signers | undefined): Html {
   return html`${named.map(({ principal, scheme, fingerprint }) => html`${isolateText(principal)} <span class="digest">${scheme} ${isolateText(fingerprint)}</span> `)}`
 }
 
-function notesOf({ skill }: CatalogSkill, { host }: View): Html {
-  if (skill.findings.length === 0) return EMPTY_HTML
-  const notes = skill.findings.map(
+function notesOf(entry: CatalogSkill, { host }: View): Html {
+  const notes = entry.skill.findings.map(
     ({ rule, message, path }) =>
       html`<p>
         <strong>${rule}</strong> ${visible(host.clean(message))} <span class="quiet">${isolateText(path)}</span>
       </p>`,
   )
-  return html`<div class="note" role="note" aria-label="Notes">${notes}</div>`
+  const scanned = host
+    .scanFindings(entry)
+    .map((finding) => html`<p><strong>scan</strong> ${visible(host.clean(finding))}</p>`)
+  if (notes.length + scanned.length === 0) return EMPTY_HTML
+  return html`<div class="note" role="note" aria-label="Notes">${notes} ${scanned}</div>`
 }
 
 /**

@@ -168,6 +168,7 @@ const NO_HOST: PageHost = {
   isTokenRequired: true,
   sources: () => [],
   problems: () => [],
+  scanFindings: () => [],
   alarms: () => [],
   misfits: () => [],
   packBudgets: {},
