@@ -153,7 +153,7 @@ function getSkillTool(hasPaths: boolean): Tool {
         description: { type: 'string', description: 'What the skill does, and when to use it' },
         lifecycle: {
           type: 'object',
-          description: 'What its author declares: deprecated, replacedBy, owner, dependsOn',
+          description: 'What its author or the operator declares: deprecated, replacedBy, owner, dependsOn',
         },
         kept: {
           type: 'object',
