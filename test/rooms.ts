@@ -550,6 +550,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/catalog',
     'sync/store/files',
     'serve',
+    'serve/mcp/rpc',
     'serve/mcp/resources',
     'serve/mcp/core',
     'serve/mcp/tools',

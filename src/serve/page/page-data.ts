@@ -52,12 +52,13 @@ export interface PageUses {
   readonly lists: readonly ListUses[]
 }
 
-/** The number of answers with the instructions of a skill, and with other files of it. */
+/** The number of answers with the instructions of a skill, with other files of it, and of those that failed. */
 export interface SkillUses {
   readonly loads: number
   readonly reads: number
-  /** The last day of one of them. */
-  readonly last: string
+  readonly failures: number
+  /** The last day with a load or a read; `undefined` if all uses failed. */
+  readonly last: string | undefined
 }
 
 /** The number of answers with a list of the skills of some packs; without packs, of all skills. */

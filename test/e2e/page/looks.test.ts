@@ -51,7 +51,7 @@ const FILES = {
 
 /** The use of one skill. */
 function usesOf(skill: string): () => Promise<PageUses> {
-  const skills = new Map([[skill, { loads: 12_345, reads: 1, last: '2026-06-15' }]])
+  const skills = new Map([[skill, { loads: 12_345, reads: 1, failures: 0, last: '2026-06-15' }]])
   return async () => ({
     days: 30,
     from: '2026-05-17',
