@@ -672,6 +672,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'daemon/rings': [
     'base',
+    'sync/skill-md',
     'sync/model',
     'sync/decisions',
     'sync/rings',
@@ -681,6 +682,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/config',
     'daemon/context',
     'daemon/trust',
+    'daemon/usage',
     'daemon/status',
     'daemon/pull',
   ],

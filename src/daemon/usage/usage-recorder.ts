@@ -11,6 +11,7 @@ import { useIn } from './answered-use.ts'
 import { MOST_AT_ONCE, PendingContents } from './content-uses.ts'
 import type { ContentUses } from './content-uses.ts'
 import { LocalUsage } from './local-usage.ts'
+import type { UsageReader } from './local-usage.ts'
 import { RecentUses } from './recent-uses.ts'
 import { SharedUsage } from './shared-usage.ts'
 import type { UsageStore } from './shared-usage.ts'
@@ -27,6 +28,15 @@ export function usageRecorderOf(
   shared?: UsageStore,
 ): UsageRecorder | undefined {
   return usage && new UsageRecorder(usagePathIn(state), usage, log, clock, shared && new SharedUsage(shared))
+}
+
+/** Reads the counts of all processes. `undefined` if the configuration turns them off. */
+export function usageReaderOf(
+  { usage, state }: Pick<Config, 'usage' | 'state'>,
+  shared: UsageStore | undefined,
+): UsageReader | undefined {
+  if (usage === undefined) return undefined
+  return shared === undefined ? new LocalUsage(usagePathIn(state)) : new SharedUsage(shared)
 }
 
 /** The part of the configuration that is about counting, whatever the counts come from. */
