@@ -174,6 +174,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/marketplace',
   ],
   'serve/page/budget': ['base', 'base/text', 'sync/budget', 'sync/catalog', 'serve/page'],
+  'serve/page/rings': ['base/text', 'serve/page'],
   'serve/page/usage': ['base/text', 'sync/model', 'sync/catalog', 'serve/page'],
   'serve/page/skill': [
     'base',
@@ -209,6 +210,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'serve/mcp/core',
     'serve/page',
     'serve/page/budget',
+    'serve/page/rings',
     'serve/page/skill',
     'serve/page/usage',
     'serve/http/server',
@@ -677,6 +679,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/decisions',
     'sync/rings',
     'serve',
+    'serve/page',
     'sync/store',
     'sync/pull/rings',
     'daemon/config',
@@ -749,6 +752,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/trust',
     'daemon/gate',
     'daemon/status',
+    'daemon/rings',
   ],
   'daemon/sessions': [
     'base',

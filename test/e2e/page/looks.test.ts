@@ -79,7 +79,8 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     browser = await Browser.start()
     repository = await Repository.create()
     await repository.commit(FILES)
-    served = await serve(repository, { uses: usesOf('fx/release-notes') })
+    const rings = 'rings: [{ id: canary, anonymous: true }, { id: stable, min_age: 3d }]'
+    served = await serve(repository, { uses: usesOf('fx/release-notes'), config: [rings] })
     await repository.commit({
       'release-notes/SKILL.md': FILES['release-notes/SKILL.md'].replace('Group by', 'Sort by'),
       'new/SKILL.md': '---\nname: new\ndescription: New\n---\n',
@@ -101,6 +102,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     file: '/skills/fx/release-notes/scripts/log.sh',
     sources: '/sources',
     usage: '/usage?by=last',
+    rings: '/rings',
     changes: '/changes',
     difference: '/changes?from=1&to=2',
     problems: '/problems',

@@ -34,6 +34,7 @@ describe('the page of a skill of a repository at a git host', () => {
       isWhole,
       seesPending: false,
       seesUse,
+      seesRings: false,
       packs: [],
       host: { ...page.host, isTokenRequired: false, uses },
       up: '../../../',
