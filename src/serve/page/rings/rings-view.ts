@@ -63,11 +63,16 @@ function stateOf(behind: number, stopped: number): { readonly text: string; read
 function rowOf({ source, commit, since, isNewest, next, nextAt, stopped }: PageRingSource, now: Date): Html {
   return html`<tr>
     <th scope="row">${isolateText(source)}</th>
-    <td>${commit === undefined ? 'nothing yet' : shortCommit(commit)}</td>
+    <td>${commit === undefined ? noCommitText(stopped) : shortCommit(commit)}</td>
     <td>${since === undefined ? (isNewest ? 'the newest' : '') : ago(since, now)}</td>
     <td>${next === undefined ? '' : html`${shortCommit(next)} ${nextAt === undefined ? 'now' : ago(nextAt, now)}`}</td>
     <td>${stopped === undefined ? '' : html`<strong>${stopped.code}</strong> ${visible(stopped.message)}`}</td>
   </tr>`
+}
+
+/** Beside a hold, the ring may have what the first ring has. */
+function noCommitText(stopped: PageRingSource['stopped']): string {
+  return stopped?.code === 'ring-held' ? 'held' : 'nothing yet'
 }
 
 function ageText({ minAge }: PageRing): string {

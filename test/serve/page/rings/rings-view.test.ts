@@ -54,14 +54,16 @@ test('a source with other content comes first, with what it takes next, and what
       stopped,
     }),
     sourceOf({ source: 'c', isNewest: false, commit: undefined }),
+    sourceOf({ source: 'd', isNewest: false, commit: undefined, stopped }),
   ])
 
   expect(rowsIn(text)).toEqual([
     ['b', 'bbbbbbbbbbbb', '3 days ago', 'cccccccccccc in 3 h', 'ring-held release &#60;b&#62;week&#60;/b&#62;'],
     ['c', 'nothing yet', '', '', ''],
+    ['d', 'held', '', '', 'ring-held release &#60;b&#62;week&#60;/b&#62;'],
     ['a', 'aaaaaaaaaaaa', 'the newest', '', ''],
   ])
-  expect(text).toContain('1 source stopped')
+  expect(text).toContain('2 sources stopped')
 })
 
 test('a large hub has a bounded table', () => {
