@@ -41,7 +41,7 @@ test('skills that Claude Code activates are loads in the same rows, with a mark,
   }
 
   const { rows } = JSON.parse(await runSkillsyncd(site, 'usage', '--by', 'skill,client,principal', '--json'))
-  const marked = { client: 'claude-code (telemetry)', principal: null, lists: 0, loads: 1, reads: 0 }
+  const marked = { client: 'claude-code (telemetry)', principal: null, lists: 0, loads: 1, reads: 0, failures: 0 }
   const loaded = rows.filter((row: any) => row.skill !== null)
   expect(loaded.filter((row: any) => row.client === marked.client)).toEqual([
     { ...marked, skill: 'fx/alpha' },

@@ -38,14 +38,14 @@ test('the counts of all processes are shown by skill and by client, and what no 
   const text = await runSkillsyncd(site, 'usage', '--unused', '30d')
 
   expect(bySkill).toEqual([
-    { skill: 'fx/alpha', lists: 0, loads: 3, reads: 1 },
-    { skill: 'fx/beta', lists: 0, loads: 2, reads: 0 },
+    { skill: 'fx/alpha', lists: 0, loads: 3, reads: 1, failures: 0 },
+    { skill: 'fx/beta', lists: 0, loads: 2, reads: 0, failures: 0 },
   ])
   expect(counting).toBe(true)
   expect(countingSince).toMatch(/^\d{4}-\d{2}-\d{2}$/)
-  expect(byClient).toContainEqual({ client: 'npx-skills', skill: 'fx/beta', lists: 0, loads: 1, reads: 0 })
+  expect(byClient).toContainEqual({ client: 'npx-skills', skill: 'fx/beta', lists: 0, loads: 1, reads: 0, failures: 0 })
   expect(unused).toEqual([{ skill: 'fx/gamma', uri: 'skill://fx/gamma/SKILL.md', last: null }])
-  expect(csv).toContain('skill,lists,loads,reads\r\nfx/alpha,0,3,1\r\n')
+  expect(csv).toContain('skill,lists,loads,reads,failures\r\nfx/alpha,0,3,1,0\r\n')
   expect(text).toBe('fx/gamma  never\n')
 
   await using again = await startDaemon(site)

@@ -34,6 +34,12 @@ export function activationOf(name: string, texts: Texts = {}): object {
   return recordOf('skill_activated', { 'skill.name': name, ...more })
 }
 
+/** The record of a skill that the tool `Skill` of Claude Code could not use. */
+export function failureOf(name: string, texts: Texts = {}): object {
+  const more = { tool_parameters: JSON.stringify({ skill_name: name }), error_type: 'ShellError', ...texts }
+  return recordOf('tool_result', { tool_name: 'Skill', success: 'false', duration_ms: '12', ...more })
+}
+
 /** An `ExportLogsServiceRequest` of one session. */
 export function exportOf(...logRecords: readonly object[]): object {
   const attributes = [{ key: 'service.name', value: { stringValue: 'claude-code' } }]

@@ -12,6 +12,8 @@ export interface RingConfig extends RingRule {
   /** The share of the principals that no ring names, from 0 to 1. */
   readonly share: number
   readonly isAnonymous: boolean
+  /** The rise of the share of failed uses, from 0 to 1, above which the ring does not take the new content of a skill. */
+  readonly mostFailures: number
 }
 
 /** A group of a ring, with its principals. */
@@ -29,8 +31,12 @@ export function ringsOf({ rings = [], groups = {} }: Pick<ConfigFile, 'rings' | 
     groups: (ring.groups ?? []).map((id) => ({ id, principals: groups[id] ?? [] })),
     share: ring.share ?? 0,
     isAnonymous: ring.anonymous === true,
+    mostFailures: ring.most_failures ?? MOST_FAILURES,
   }))
 }
+
+/** The default of `most_failures`. */
+const MOST_FAILURES = 0.05
 
 /** Finds the faults between rings: a principal that two of them name, shares over 100 %, an age of the first one. */
 export function ringFaults(value: unknown): Fault[] {
@@ -63,6 +69,12 @@ function ringFaultsAt(
   const faults: Fault[] = []
   if (index === 0 && ring['min_age'] !== undefined)
     faults.push({ path: [...path, 'min_age'], at: 'key', message: 'is not for the first ring: it takes each commit' })
+  if (index === 0 && ring['most_failures'] !== undefined)
+    faults.push({
+      path: [...path, 'most_failures'],
+      at: 'key',
+      message: 'is not for the first ring: it takes each commit',
+    })
   if (index === last && ring['share'] !== undefined)
     faults.push({ path: [...path, 'share'], at: 'key', message: 'is not for the last ring: it has the rest' })
   for (const [at, group] of listIn(ring, 'groups').entries())

@@ -240,7 +240,7 @@ const USAGE = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      'true: POST /v1/logs takes the `skill_activated` events of Claude Code in OTLP, and counts them as loads. Default: false.',
+      'true: POST /v1/logs takes the telemetry of Claude Code in OTLP, and counts the skills that it activates, and those that it cannot. Default: false.',
     ),
 })
 
@@ -277,6 +277,11 @@ const RING = z.strictObject({
   min_age: duration()
     .optional()
     .describe('The time for which the ring before serves a commit until this one takes it. Default: none.'),
+  most_failures: percent()
+    .optional()
+    .describe(
+      'The ring does not take new content of a skill whose share of failed uses is greater by more than this. Default: 5%.',
+    ),
   anonymous: z
     .boolean()
     .optional()

@@ -5,6 +5,7 @@ import type {
   MisfitDiagnostic,
   PageGeneration,
   PageHost,
+  PageRing,
   PathDiagnostics,
   PageSkillChange,
   PendingChange,
@@ -19,6 +20,7 @@ import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import { scanTexts } from '../gate/scan-text.ts'
 import { scanIn } from '../gate/source-scan.ts'
+import { pageRingsOf } from '../rings/page-rings.ts'
 import type { PendingSides } from '../status/comparison.ts'
 import type { SourceMove, StoredGeneration as Past } from '../status/history.ts'
 import type { Status } from '../status/status.ts'
@@ -94,6 +96,7 @@ export class PageData implements AsyncDisposable {
       lastChanges: () => this.#moments.read(),
       compare: (from, to) => this.#compare(from, to),
       pending: (source) => this.#pendingOf(source),
+      ...(parts.config.rings.length > 0 && { rings: () => this.#now().rings }),
     }
   }
 
@@ -112,7 +115,8 @@ export class PageData implements AsyncDisposable {
     const now = status()
     const sources = now.sources.map((source) => healthOf(source, undecided(source.id), clean))
     const alarms = alarmsOf(now, clean)
-    this.#status = { atMs: nowMs, sources, alarms }
+    const rings = pageRingsOf(now.rings ?? [], now.sources, clean)
+    this.#status = { atMs: nowMs, sources, alarms, rings }
     return this.#status
   }
 
@@ -210,6 +214,7 @@ interface StatusNow {
   readonly atMs: number
   readonly sources: readonly SourceHealth[]
   readonly alarms: readonly HubDiagnostic[]
+  readonly rings: readonly PageRing[]
 }
 
 const MOST_MOMENTS = 30

@@ -3,7 +3,7 @@ import type { Family } from './family.ts'
 
 /** The metrics of use. Clients and people are no labels, and the number of skills is bounded. */
 export function usageFamilies({ all }: Pick<SkillTotals, 'all'>): Family[] {
-  const samplesOf = (kind: 'loads' | 'reads'): Family['samples'] =>
+  const samplesOf = (kind: 'loads' | 'reads' | 'failures'): Family['samples'] =>
     all.map(({ skill, [kind]: value }) => ({ labels: { skill }, value }))
   return [
     {
@@ -17,6 +17,12 @@ export function usageFamilies({ all }: Pick<SkillTotals, 'all'>): Family[] {
       kind: 'counter',
       help: 'Answers with another file of the skill.',
       samples: samplesOf('reads'),
+    },
+    {
+      name: 'skillsyncd_skill_failures_total',
+      kind: 'counter',
+      help: 'Answers that should have had a file of the skill, and reports of agents that could not use it.',
+      samples: samplesOf('failures'),
     },
   ]
 }

@@ -16,8 +16,11 @@ import type { ServedCatalog } from '../pull/served-catalog.ts'
 import type { PullReport } from '../status/report.ts'
 import { ringStatuses } from '../status/ring-status.ts'
 import type { RingStatus, RingStop } from '../status/ring-status.ts'
+import type { UsageReader } from '../usage/local-usage.ts'
+import { usageReaderOf } from '../usage/usage-recorder.ts'
+import { failingSkillsIn, failingText } from './failing-skills.ts'
 
-export interface RingPromotionsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
+export interface RingPromotionsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'shared'> {
   readonly config: Config
   readonly registry: Registry
   readonly served: ServedCatalog
@@ -37,6 +40,7 @@ export interface PromotionRequest {
 /** Lets content pass from ring to ring when its time has come. One process of a hub does it for all. */
 export class RingPromotions implements AsyncDisposable {
   readonly #parts: RingPromotionsParts
+  readonly #usage: UsageReader | undefined
   readonly #over = new AbortController()
   /** The stops of the last look, by ring and source. */
   #stops: ReadonlyMap<string, RingStop> = new Map()
@@ -47,6 +51,7 @@ export class RingPromotions implements AsyncDisposable {
 
   constructor(parts: RingPromotionsParts) {
     this.#parts = parts
+    this.#usage = usageReaderOf(parts.config, parts.shared)
   }
 
   /** Promotes from now on: at the time of each, and after each change of what is served. */
@@ -65,9 +70,10 @@ export class RingPromotions implements AsyncDisposable {
         now: this.#parts.clock.now(),
         sources: named,
         isAged: (id) => isForced && isMeant(id),
-        stopOf: (candidate) => {
+        stopOf: async (candidate) => {
           if (!isMeant(candidate.ring)) return 'not meant'
-          return isForced ? this.#holdOf(candidate)?.message : this.#stopOf(candidate)?.message
+          const stop = isForced ? this.#holdOf(candidate) : await this.#stopOf(candidate)
+          return stop?.message
         },
       },
       'command',
@@ -116,8 +122,8 @@ export class RingPromotions implements AsyncDisposable {
 
   async #promoteDue(): Promise<void> {
     const stops = new Map<string, RingStop>()
-    const stopOf = (candidate: RingCandidate): string | undefined => {
-      const stop = this.#stopOf(candidate)
+    const stopOf = async (candidate: RingCandidate): Promise<string | undefined> => {
+      const stop = await this.#stopOf(candidate)
       const key = keyOf(candidate)
       // The newest candidate of a ring comes first: it is the one that people ask about.
       if (stop !== undefined && !stops.has(key)) stops.set(key, stop)
@@ -153,7 +159,7 @@ export class RingPromotions implements AsyncDisposable {
   }
 
   /** The reason why a ring must not take a snapshot now. */
-  #stopOf(candidate: RingCandidate): RingStop | undefined {
+  async #stopOf(candidate: RingCandidate): Promise<RingStop | undefined> {
     const { source, ring } = candidate
     const held = this.#holdOf(candidate)
     if (held !== undefined) return held
@@ -162,7 +168,7 @@ export class RingPromotions implements AsyncDisposable {
     if (condition !== undefined && (isAwaitingDecision(condition.code) || condition.code === 'content-refused'))
       return { source, ring, code: condition.code, message: condition.message }
     const disabled = this.#disabledIn(candidate)
-    if (disabled === undefined) return undefined
+    if (disabled === undefined) return this.#failuresIn(candidate)
     const message = `"${source}/${disabled.path}" is disabled, recalled or withheld by a scan`
     return { source, ring, code: 'skill-disabled', message }
   }
@@ -170,6 +176,17 @@ export class RingPromotions implements AsyncDisposable {
   #holdOf({ source, ring }: Pick<RingCandidate, 'source' | 'ring'>): RingStop | undefined {
     const hold = this.#parts.store.decisions.knownOf(source).ringHolds?.[ring]
     return hold && { source, ring, code: 'ring-held', message: hold.reason }
+  }
+
+  /** Without counts of use, no failures are known. */
+  async #failuresIn(candidate: RingCandidate): Promise<RingStop | undefined> {
+    const { source, ring } = candidate
+    const { config } = this.#parts
+    const rule = config.rings.find(({ id }) => id === ring)
+    if (this.#usage === undefined || rule === undefined) return undefined
+    const failing = await failingSkillsIn(candidate, this.#usage, rule.mostFailures)
+    if (failing.length === 0) return undefined
+    return { source, ring, code: 'ring-failures', message: failingText(failing) }
   }
 
   /** The first skill out of service that the ring would get, or get with other content. */

@@ -2,6 +2,7 @@ import { isObject } from '../../base/json-object.ts'
 import { DerivedCache } from '../../base/memo.ts'
 import type { AnsweredFile, AnsweredMessage } from '../../serve/mcp/core/methods.ts'
 import { findResource } from '../../serve/mcp/resources/find-resource.ts'
+import { INTERNAL_ERROR } from '../../serve/mcp/rpc/rpc-error.ts'
 import { SKILLS_CATALOG } from '../../serve/mcp/tools/catalog-prompt.ts'
 import { skillMeantAtOnce } from '../../serve/mcp/tools/find-skill.ts'
 import { skillPromptsIn } from '../../serve/mcp/tools/skill-prompt-list.ts'
@@ -13,14 +14,46 @@ import { withHiddenEscaped } from '../../sync/skill-md/hidden-unicode.ts'
 
 /**
  * The use of skills in one answer. `list`: it shows the skills of a view. `load`: it has the instructions of a skill.
- * `read`: it has another file of a skill. `skill`: `<source>/<path>`, with invisible characters escaped.
+ * `read`: it has another file of a skill. `failure`: it should have one of these, and the content or the store did not
+ * allow it. `skill`: `<source>/<path>`, with invisible characters escaped. `content`: the digest of the skill.
  */
-export type CountedUse = { readonly kind: 'list' } | { readonly kind: 'load' | 'read'; readonly skill: string }
+export type CountedUse =
+  | { readonly kind: 'list' }
+  | { readonly kind: 'load' | 'read' | 'failure'; readonly skill: string; readonly content: string | undefined }
 
 /** Returns the use in an answer; `undefined` if it shows no skill. Only skills of the served catalog are named. */
 export function useIn(answered: AnsweredMessage | AnsweredFile): CountedUse | undefined {
-  if ('part' in answered) return useOfPart(answered.part)
-  const { method, params, serving } = answered
+  if ('part' in answered) {
+    const use = useOfPart(answered.part)
+    return answered.isFailed === true ? failureOf(use) : use
+  }
+  if (answered.error === undefined) return useOfMessage(answered)
+  return isFault(answered, answered.error) ? failureOf(useOfMessage(answered)) : undefined
+}
+
+/** A list names no skill that could have failed. */
+function failureOf(use: CountedUse | undefined): CountedUse | undefined {
+  return use === undefined || use.kind === 'list' ? undefined : { ...use, kind: 'failure' }
+}
+
+/**
+ * True for an error that the content or the store is the reason of. The mistakes of clients have other codes; a tool has
+ * no codes, but its arguments show them: an unknown file, or an offset that is none of the file. So a file that fails at a
+ * later part is not counted.
+ */
+function isFault(
+  { method, params, serving }: AnsweredMessage,
+  { code }: NonNullable<AnsweredMessage['error']>,
+): boolean {
+  if (code !== undefined || method !== 'tools/call') return code === INTERNAL_ERROR
+  if (!isObject(params)) return false
+  if (params['name'] !== 'read_skill_file') return true
+  const { id, path, offset = 0 } = isObject(params['arguments']) ? params['arguments'] : {}
+  const offered = typeof id === 'string' ? skillMeantAtOnce(serving.registry.catalog, id) : undefined
+  return offset === 0 && offered?.skill.files.some((file) => file.path === path) === true
+}
+
+function useOfMessage({ method, params, serving }: AnsweredMessage): CountedUse | undefined {
   if (LISTS.has(method)) return LIST
   if (!isObject(params)) return undefined
   switch (method) {
@@ -60,7 +93,8 @@ function foundUse({ registry, forms }: AnsweredMessage['serving'], uri: string):
 
 function useOfPart(part: AnsweredFile['part']): CountedUse {
   if (part === undefined) return LIST
-  return { kind: part.isDocument ? 'load' : 'read', skill: `${part.source}/${withHiddenEscaped(part.path)}` }
+  const { source, path, digest: content, isDocument } = part
+  return { kind: isDocument ? 'load' : 'read', skill: `${source}/${withHiddenEscaped(path)}`, content }
 }
 
 function useOfCall(
@@ -81,5 +115,5 @@ function useOfPrompt({ registry }: AnsweredMessage['serving'], name: unknown): C
 }
 
 function useOfOffered(offered: Offered | undefined, isDocument: boolean): CountedUse | undefined {
-  return offered && { kind: isDocument ? 'load' : 'read', skill: pathIdOf(offered) }
+  return offered && { kind: isDocument ? 'load' : 'read', skill: pathIdOf(offered), content: offered.skill.digest }
 }

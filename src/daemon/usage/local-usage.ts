@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
+import { contentUsesIn } from './content-uses.ts'
+import type { ContentUse, SkillContent } from './content-uses.ts'
 import { openUsageToRead } from './usage-database.ts'
 import { countedDaysIn, lastUseOfSkills, usageRowsIn } from './usage-report.ts'
 import type { CountedDays, DaySpan, Dimension, UsageRow } from './usage-report.ts'
@@ -11,6 +13,8 @@ export interface UsageReader {
   /** The last day on which each skill was loaded or read, up to this one. */
   lastUses(to: string): Promise<ReadonlyMap<string, string>>
   countedDays(span: DaySpan): Promise<CountedDays>
+  /** The uses of these contents of skills; those without a use are left out. */
+  contentUses(wanted: readonly SkillContent[]): Promise<readonly ContentUse[]>
 }
 
 /** The counts of the processes of one state folder. Without a file, no day was counted. */
@@ -31,6 +35,10 @@ export class LocalUsage implements UsageReader {
 
   async countedDays(span: DaySpan): Promise<CountedDays> {
     return this.#read({ since: null, missing: 0 }, (database) => countedDaysIn(database, span))
+  }
+
+  async contentUses(wanted: readonly SkillContent[]): Promise<readonly ContentUse[]> {
+    return this.#read([], (database) => contentUsesIn(database, wanted))
   }
 
   #read<Found>(none: NoInfer<Found>, find: (database: DatabaseSync) => Found): Found {

@@ -58,10 +58,15 @@ class Sums {
     return Array.from(this.#lists, ([pack, lists]) => ({ packs: pack?.split(','), lists }))
   }
 
-  add({ skill, pack = null, lists, loads, reads }: UsageRow, day: string): void {
+  add({ skill, pack = null, lists, loads, reads, failures }: UsageRow, day: string): void {
     if (typeof skill !== 'string') return void this.#lists.set(pack, (this.#lists.get(pack) ?? 0) + lists)
-    const before = this.skills.get(skill) ?? { loads: 0, reads: 0, last: day }
-    this.skills.set(skill, { ...before, loads: before.loads + loads, reads: before.reads + reads })
+    const before = this.skills.get(skill) ?? { loads: 0, reads: 0, failures: 0, last: undefined }
+    this.skills.set(skill, {
+      loads: before.loads + loads,
+      reads: before.reads + reads,
+      failures: before.failures + failures,
+      last: before.last ?? (loads + reads > 0 ? day : undefined),
+    })
   }
 }
 

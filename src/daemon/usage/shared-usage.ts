@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
 import type { PostgresDatabase } from '../../sync/store/postgres/postgres-database.ts'
+import { contentKeyText, contentUseIn } from './content-uses.ts'
+import type { ContentUse, DatedContentUse, SkillContent } from './content-uses.ts'
 import type { UsageReader } from './local-usage.ts'
 import type { UsageBatch } from './unshared-counts.ts'
 import { usageKeyText } from './usage-counts.ts'
@@ -30,6 +32,18 @@ export class SharedUsage implements UsageReader {
     await this.#query('write the counts of use', ADD, [id, JSON.stringify(given)])
   }
 
+  /** Sets the totals of contents in the database of one state folder. */
+  async addContents(folder: string, rows: readonly DatedContentUse[]): Promise<void> {
+    const given = rows.map((row) => ({ ...row, key: keyOf(row) }))
+    await this.#query('write the counts of use', SET_CONTENTS, [folder, JSON.stringify(given)])
+  }
+
+  /** The uses of these contents by the clients of all processes. */
+  async contentUses(wanted: readonly SkillContent[]): Promise<readonly ContentUse[]> {
+    const rows = await this.#query(READING, CONTENTS, [JSON.stringify(wanted.map(keyOf))])
+    return rows.map(contentUseIn)
+  }
+
   /** Notes that the day was counted. */
   async note(today: string): Promise<void> {
     await this.#query('write the counts of use', NOTE, [today])
@@ -49,6 +63,7 @@ export class SharedUsage implements UsageReader {
       first = String(day)
     }
     await this.#query('remove counts of use', REMOVE, [first > oldest ? first : oldest])
+    await this.#query('remove counts of use', REMOVE_CONTENTS, [first > oldest ? first : oldest])
     await this.#query('remove counts of use', REMOVE_BATCHES)
   }
 
@@ -57,7 +72,8 @@ export class SharedUsage implements UsageReader {
     const columns = by.map((one) => `${one} COLLATE "C"`).join(', ')
     const order = by[0] === 'day' ? columns : `loads DESC, reads DESC, lists DESC, ${columns}`
     const text = `
-      SELECT ${by.join(', ')}, sum(lists) AS lists, sum(loads) AS loads, sum(reads) AS reads
+      SELECT ${by.join(', ')}, sum(lists) AS lists, sum(loads) AS loads, sum(reads) AS reads,
+        sum(failures) AS failures
       FROM skillsyncd.use_of_day WHERE day BETWEEN $1 AND $2 GROUP BY ${by.join(', ')} ORDER BY ${order}`
     return (await this.#query(READING, text, [from, to])).map((row) => rowOf(row, by))
   }
@@ -84,18 +100,24 @@ export class SharedUsage implements UsageReader {
   }
 }
 
+function keyOf(of: SkillContent): string {
+  return hash('sha256', contentKeyText(of))
+}
+
 const READING = 'read the counts of use'
 
 /** Rows are locked in one order, since two processes write at once. */
 const ADD = `
   WITH batch AS (INSERT INTO skillsyncd.use_batch (id) VALUES ($1) ON CONFLICT DO NOTHING RETURNING id)
-  INSERT INTO skillsyncd.use_of_day AS kept (day, key, skill, pack, client, principal, lists, loads, reads)
-  SELECT day, decode(key, 'hex'), skill, pack, client, principal, lists, loads, reads
+  INSERT INTO skillsyncd.use_of_day AS kept (day, key, skill, pack, client, principal, lists, loads, reads, failures)
+  SELECT day, decode(key, 'hex'), skill, pack, client, principal, lists, loads, reads, failures
   FROM batch, jsonb_to_recordset($2::jsonb) AS given (
-    day text, key text, skill text, pack text, client text, principal text, lists bigint, loads bigint, reads bigint)
+    day text, key text, skill text, pack text, client text, principal text, lists bigint, loads bigint, reads bigint,
+    failures bigint)
   ORDER BY day, key
   ON CONFLICT (day, key) DO UPDATE SET
-    lists = kept.lists + excluded.lists, loads = kept.loads + excluded.loads, reads = kept.reads + excluded.reads`
+    lists = kept.lists + excluded.lists, loads = kept.loads + excluded.loads, reads = kept.reads + excluded.reads,
+    failures = kept.failures + excluded.failures`
 
 const NOTE = 'INSERT INTO skillsyncd.use_counted_day (day) VALUES ($1) ON CONFLICT DO NOTHING'
 
@@ -113,3 +135,21 @@ const REMOVE_BATCHES = "DELETE FROM skillsyncd.use_batch WHERE at < clock_timest
 
 const LAST_USES = `
   SELECT skill, max(day) AS day FROM skillsyncd.use_of_day WHERE loads + reads > 0 AND day <= $1 GROUP BY skill`
+
+/** Totals only grow. Rows are locked in one order, since two processes of one folder write at once. */
+const SET_CONTENTS = `
+  INSERT INTO skillsyncd.content_use AS kept (key, folder, skill, content, uses, failures, day)
+  SELECT decode(key, 'hex'), $1::uuid, skill, content, uses, failures, day
+  FROM jsonb_to_recordset($2::jsonb) AS given (
+    key text, skill text, content text, uses bigint, failures bigint, day text)
+  ORDER BY key
+  ON CONFLICT (key, folder) DO UPDATE SET
+    uses = greatest(kept.uses, excluded.uses), failures = greatest(kept.failures, excluded.failures),
+    day = greatest(kept.day, excluded.day)`
+
+const CONTENTS = `
+  SELECT skill, content, sum(uses) AS uses, sum(failures) AS failures FROM skillsyncd.content_use
+  WHERE key IN (SELECT decode(value, 'hex') FROM jsonb_array_elements_text($1::jsonb))
+  GROUP BY skill, content ORDER BY skill COLLATE "C", content COLLATE "C"`
+
+const REMOVE_CONTENTS = 'DELETE FROM skillsyncd.content_use WHERE day < $1'

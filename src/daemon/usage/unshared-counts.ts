@@ -22,12 +22,14 @@ export class UnsharedCounts {
   constructor(database: DatabaseSync) {
     this.#database = database
     database.exec(SCHEMA)
+    addFailures(database, 'use_unshared')
+    addFailures(database, 'use_sent')
     this.#add = database.prepare(ADD)
   }
 
   /** Adds to what waits, within the transaction of the caller. */
-  add({ day, skill, pack, client, principal }: UsageKey, { lists, loads, reads }: UsageCount): void {
-    this.#add.run(day, skill, pack, client, principal, lists, loads, reads)
+  add({ day, skill, pack, client, principal }: UsageKey, { lists, loads, reads, failures }: UsageCount): void {
+    this.#add.run(day, skill, pack, client, principal, lists, loads, reads, failures)
   }
 
   /** Returns the batch that was set aside, or else sets one aside; `undefined` if nothing waits. */
@@ -57,7 +59,7 @@ export class UnsharedCounts {
 
 function countIn(row: Readonly<Record<string, unknown>>): UsageCount {
   const text = (name: keyof UsageKey): string => String(row[name])
-  const number = (name: 'lists' | 'loads' | 'reads'): number => Number(row[name])
+  const number = (name: 'lists' | 'loads' | 'reads' | 'failures'): number => Number(row[name])
   return {
     day: text('day'),
     skill: text('skill'),
@@ -67,13 +69,14 @@ function countIn(row: Readonly<Record<string, unknown>>): UsageCount {
     lists: number('lists'),
     loads: number('loads'),
     reads: number('reads'),
+    failures: number('failures'),
   }
 }
 
 /** The rows of one batch; some hundred kilobytes. */
 const MOST_ROWS = 2_000
 
-const COLUMNS = 'day, skill, pack, client, principal, lists, loads, reads'
+const COLUMNS = 'day, skill, pack, client, principal, lists, loads, reads, failures'
 
 /** The columns of counts, in each table of them. */
 export const COUNT_COLUMNS = `
@@ -84,7 +87,22 @@ export const COUNT_COLUMNS = `
     principal TEXT NOT NULL,
     lists INTEGER NOT NULL,
     loads INTEGER NOT NULL,
-    reads INTEGER NOT NULL`
+    reads INTEGER NOT NULL,
+    failures INTEGER NOT NULL DEFAULT 0`
+
+/**
+ * Adds the column of failures to a table of an earlier version. A program of that version leaves the column alone, and adds
+ * rows without failures.
+ */
+export function addFailures(database: DatabaseSync, table: 'use_of_day' | 'use_unshared' | 'use_sent'): void {
+  if (!hasFailures(database, table))
+    database.exec(`ALTER TABLE ${table} ADD COLUMN failures INTEGER NOT NULL DEFAULT 0`)
+}
+
+export function hasFailures(database: DatabaseSync, table: string): boolean {
+  const text = "SELECT 1 FROM pragma_table_info(?) WHERE name = 'failures'"
+  return database.prepare(text).get(table) !== undefined
+}
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS use_unshared (${COUNT_COLUMNS},
@@ -94,9 +112,10 @@ const SCHEMA = `
 `
 
 const ADD = `
-  INSERT INTO use_unshared (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  INSERT INTO use_unshared (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (day, skill, pack, client, principal) DO UPDATE SET
-    lists = lists + excluded.lists, loads = loads + excluded.loads, reads = reads + excluded.reads`
+    lists = lists + excluded.lists, loads = loads + excluded.loads, reads = reads + excluded.reads,
+    failures = failures + excluded.failures`
 
 const SET_ASIDE = `INSERT INTO use_sent (batch, ${COLUMNS}) SELECT ?, ${COLUMNS} FROM use_unshared LIMIT ?`
 

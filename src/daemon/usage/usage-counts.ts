@@ -20,6 +20,8 @@ export interface UsageCount extends UsageKey {
   readonly lists: number
   readonly loads: number
   readonly reads: number
+  /** Answers that should have been a load or a read, and could not. */
+  readonly failures: number
 }
 
 /** The day, the pack, the client and the principal of one use. */
@@ -68,7 +70,8 @@ export class UsageCounts {
     const row = this.#rowOf({ day, skill, pack, ...names })
     if (use.kind === 'list') row.lists += 1
     else if (use.kind === 'load') row.loads += 1
-    else row.reads += 1
+    else if (use.kind === 'read') row.reads += 1
+    else row.failures += 1
   }
 
   get size(): number {
@@ -84,11 +87,12 @@ export class UsageCounts {
 
   /** Puts rows back that could not be written. */
   restore(rows: readonly UsageCount[]): void {
-    for (const { lists, loads, reads, ...key } of rows) {
+    for (const { lists, loads, reads, failures, ...key } of rows) {
       const row = this.#rowOf(key)
       row.lists += lists
       row.loads += loads
       row.reads += reads
+      row.failures += failures
     }
   }
 
@@ -97,7 +101,7 @@ export class UsageCounts {
     const known = this.#rows.get(text)
     if (known !== undefined) return known
     if (this.#rows.size >= MOST_ROWS && key.skill !== OTHER) return this.#rowOf(keyOfOthers(key.day))
-    const row = { ...key, lists: 0, loads: 0, reads: 0 }
+    const row = { ...key, lists: 0, loads: 0, reads: 0, failures: 0 }
     this.#rows.set(text, row)
     return row
   }

@@ -8,8 +8,9 @@ import { isDiskError, runOnDisk } from '../../sync/store/files/disk-error.ts'
 import { makeFolder } from '../../sync/store/files/state-folder.ts'
 import { DatabaseFile } from '../../sync/store/objects/database-file.ts'
 import { inTransaction, isCorruption, numberOf, runOnDatabase } from '../../sync/store/objects/database.ts'
+import { ContentUses } from './content-uses.ts'
 import { isKnownClient } from './known-clients.ts'
-import { COUNT_COLUMNS, UnsharedCounts } from './unshared-counts.ts'
+import { COUNT_COLUMNS, UnsharedCounts, addFailures } from './unshared-counts.ts'
 import { MOST_PRINCIPALS, NO_PRINCIPAL, OTHER, boundedClient, boundedName, keyOfOthers } from './usage-counts.ts'
 import type { UsageCount, UsageKey } from './usage-counts.ts'
 
@@ -36,9 +37,11 @@ export class UsageDatabase implements Disposable {
   readonly #names = new Map<string, Set<string>>()
   /** The counts that the database of the hub lacks; `undefined` for a hub of one process. */
   readonly unshared: UnsharedCounts | undefined
+  readonly contents: ContentUses
 
   private constructor(database: DatabaseSync, isShared: boolean) {
     this.#database = database
+    this.contents = new ContentUses(database)
     this.unshared = isShared ? new UnsharedCounts(database) : undefined
     this.#statements = {
       add: database.prepare(ADD),
@@ -85,7 +88,8 @@ export class UsageDatabase implements Disposable {
       for (const row of rows) {
         const key = this.#keyWithin(sizes, row)
         const { day, skill, pack, client, principal } = key
-        this.#statements.add.run(day, skill, pack, client, principal, row.lists, row.loads, row.reads)
+        const { lists, loads, reads, failures } = row
+        this.#statements.add.run(day, skill, pack, client, principal, lists, loads, reads, failures)
         this.unshared?.add(key, row)
       }
     })
@@ -101,6 +105,7 @@ export class UsageDatabase implements Disposable {
     const fitting = await this.#firstDayWithin(today, rows)
     const first = fitting > oldest ? fitting : oldest
     this.#run(() => this.#database.prepare('DELETE FROM counted_day WHERE day < ?').run(first))
+    this.contents.prune(first)
     let removed: number
     do {
       removed = this.#run(() => Number(this.#database.prepare(REMOVE_SOME).run(first).changes))
@@ -195,6 +200,7 @@ function openWhole(path: string, isShared: boolean): UsageDatabase {
       if (numberOf(database, 'schema_version') === 0) database.exec(SCHEMA)
     })
     expectUsage(database, path)
+    inTransaction(database, () => addFailures(database, 'use_of_day'))
     const opened = UsageDatabase.of(database, isShared)
     opening.move()
     return opened
@@ -266,6 +272,8 @@ const REMOVE_SOME = `
     SELECT day, skill, pack, client, principal FROM use_of_day WHERE day < ? LIMIT 2000)`
 
 const ADD = `
-  INSERT INTO use_of_day (day, skill, pack, client, principal, lists, loads, reads) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  INSERT INTO use_of_day (day, skill, pack, client, principal, lists, loads, reads, failures)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (day, skill, pack, client, principal) DO UPDATE SET
-    lists = lists + excluded.lists, loads = loads + excluded.loads, reads = reads + excluded.reads`
+    lists = lists + excluded.lists, loads = loads + excluded.loads, reads = reads + excluded.reads,
+    failures = failures + excluded.failures`

@@ -8,7 +8,10 @@ import { isCorruption } from '../../sync/store/objects/database.ts'
 import type { Log } from '../base/log.ts'
 import type { Config, UsageConfig } from '../config/config.ts'
 import { useIn } from './answered-use.ts'
+import { MOST_AT_ONCE, PendingContents } from './content-uses.ts'
+import type { ContentUses } from './content-uses.ts'
 import { LocalUsage } from './local-usage.ts'
+import type { UsageReader } from './local-usage.ts'
 import { RecentUses } from './recent-uses.ts'
 import { SharedUsage } from './shared-usage.ts'
 import type { UsageStore } from './shared-usage.ts'
@@ -25,6 +28,15 @@ export function usageRecorderOf(
   shared?: UsageStore,
 ): UsageRecorder | undefined {
   return usage && new UsageRecorder(usagePathIn(state), usage, log, clock, shared && new SharedUsage(shared))
+}
+
+/** Reads the counts of all processes. `undefined` if the configuration turns them off. */
+export function usageReaderOf(
+  { usage, state }: Pick<Config, 'usage' | 'state'>,
+  shared: UsageStore | undefined,
+): UsageReader | undefined {
+  if (usage === undefined) return undefined
+  return shared === undefined ? new LocalUsage(usagePathIn(state)) : new SharedUsage(shared)
 }
 
 /** The part of the configuration that is about counting, whatever the counts come from. */
@@ -52,6 +64,7 @@ export class UsageRecorder implements AsyncDisposable {
   readonly #shared: SharedUsage | undefined
   readonly #stop = new AbortController()
   readonly #counts = new UsageCounts()
+  readonly #contents = new PendingContents()
   readonly #writing: Promise<void>
   /** The last day that the database has as counted, and of which it was pruned. */
   #notedOn = ''
@@ -79,6 +92,7 @@ export class UsageRecorder implements AsyncDisposable {
     const { serving, client } = answered
     const principal = this.#config.principals ? answered.principal : undefined
     this.#counts.add(use, { day: this.#today(), pack: partsOfView(serving.view ?? WHOLE).packs, client, principal })
+    this.#contents.add(use)
     if (use.kind !== 'list') this.totals.add(use)
   }
 
@@ -115,11 +129,14 @@ export class UsageRecorder implements AsyncDisposable {
   async #tryWrite(): Promise<void> {
     const isDone = this.#shared === undefined || (!this.#isUnshared && this.#sharedOn === this.#today())
     if (this.#counts.size === 0 && this.#notedOn === this.#today() && isDone) return
-    const rows = this.#counts.take()
+    const [rows, contents] = [this.#counts.take(), this.#contents.take()]
+    let isContentDone = false
     let done = 0
     try {
       const isShared = this.#shared !== undefined
       using database = UsageDatabase.open(this.#path, this.#clock.now(), (aside) => this.#logMoved(aside), isShared)
+      database.contents.add(contents, this.#today())
+      isContentDone = true
       do {
         const some = rows.slice(done, done + ROWS_AT_ONCE)
         database.add(some, this.#today())
@@ -134,12 +151,13 @@ export class UsageRecorder implements AsyncDisposable {
       await this.#share(database)
     } catch (error) {
       this.#counts.restore(rows.slice(done))
+      if (!isContentDone) this.#contents.restore(contents)
       throw error
     }
   }
 
   /** Sends the database of the hub what it lacks. What cannot be sent stays on the disk. */
-  async #share({ unshared }: UsageDatabase): Promise<void> {
+  async #share({ unshared, contents }: UsageDatabase): Promise<void> {
     if (this.#shared === undefined || unshared === undefined) return
     this.#isUnshared = true
     const today = this.#today()
@@ -148,6 +166,7 @@ export class UsageRecorder implements AsyncDisposable {
         await this.#shared.add(batch, today)
         unshared.arrived()
       }
+      await this.#shareContents(this.#shared, contents)
       if (this.#sharedOn !== today) {
         await this.#shared.note(today)
         await this.#shared.prune(today, this.#limits)
@@ -160,6 +179,18 @@ export class UsageRecorder implements AsyncDisposable {
       const { code, message } = error
       this.#log.failure('error', 'usage-not-shared', { source: '', code, message })
     }
+  }
+
+  /** Sends totals: those that arrive twice are counted once. */
+  async #shareContents(shared: SharedUsage, contents: ContentUses): Promise<void> {
+    const { id } = contents
+    let sent: number
+    do {
+      const rows = contents.unshared()
+      if (rows.length > 0) await shared.addContents(id, rows)
+      contents.shared(rows)
+      sent = rows.length
+    } while (sent === MOST_AT_ONCE)
   }
 
   get #limits(): UsageLimits {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { NONE, WHOLE } from '../../serve/views.ts'
 import { runOnDatabase } from '../../sync/store/objects/database.ts'
+import { hasFailures } from './unshared-counts.ts'
 import { dayBefore } from './usage-database.ts'
 
 /** The dimensions by which counts can be added up. */
@@ -25,6 +26,7 @@ export type UsageRow = Readonly<Partial<Record<Dimension, string | null>>> & {
   readonly lists: number
   readonly loads: number
   readonly reads: number
+  readonly failures: number
 }
 
 /** The days on which use was counted. */
@@ -42,7 +44,8 @@ export function usageRowsIn(database: DatabaseSync, { from, to }: DaySpan, by: r
   const rows = runOnDatabase('read the counts of use', () =>
     database
       .prepare(
-        `SELECT ${columns}, sum(lists) AS lists, sum(loads) AS loads, sum(reads) AS reads FROM use_of_day
+        `SELECT ${columns}, sum(lists) AS lists, sum(loads) AS loads, sum(reads) AS reads,
+           ${hasFailures(database, 'use_of_day') ? 'sum(failures)' : '0'} AS failures FROM use_of_day
          WHERE day BETWEEN ? AND ? GROUP BY ${columns} ORDER BY ${order}`,
       )
       .all(from, to),
@@ -53,8 +56,9 @@ export function usageRowsIn(database: DatabaseSync, { from, to }: DaySpan, by: r
 /** The row of a result with these dimensions and the sums. */
 export function rowOf(row: Readonly<Record<string, unknown>>, by: readonly Dimension[]): UsageRow {
   const values = by.map((dimension) => [dimension, valueOf(dimension, String(row[dimension]))])
-  const { lists, loads, reads } = row
-  return { ...Object.fromEntries(values), lists: Number(lists), loads: Number(loads), reads: Number(reads) }
+  const { lists, loads, reads, failures } = row
+  const sums = { lists: Number(lists), loads: Number(loads), reads: Number(reads), failures: Number(failures) }
+  return { ...Object.fromEntries(values), ...sums }
 }
 
 /** Returns the last day on which each skill was loaded or read, up to this one: a clock can have been set forward. */

@@ -38,8 +38,35 @@ export interface PageHost {
   readonly compare: (from: number, to: number) => Promise<readonly SourceChange[] | undefined>
   /** The revision of a source that waits for approval. `undefined` if none does. Fetches it if it is not stored. */
   readonly pending: (source: string) => Promise<PendingRevision | undefined>
+  /** The rings in their order; absent if there are none. */
+  readonly rings?: (() => readonly PageRing[]) | undefined
   /** The use of skills in the last 30 days; absent if use is not counted. */
   readonly uses?: (() => Promise<PageUses>) | undefined
+}
+
+/** One ring of clients, with the content that it has of each source. */
+export interface PageRing {
+  readonly id: string
+  /** The share of the principals that no ring names, from 0 to 1. */
+  readonly share: number
+  /** The time for which the ring before serves a commit until this one takes it, such as `3d`; `undefined` without one. */
+  readonly minAge: string | undefined
+  readonly sources: readonly PageRingSource[]
+}
+
+/** The content of one source in a ring. Times are ISO 8601, UTC. */
+export interface PageRingSource {
+  readonly source: string
+  /** True if the ring serves what the first ring serves. */
+  readonly isNewest: boolean
+  /** The commit that the ring serves; `undefined` for none, and beside a hold for what the first ring serves. */
+  readonly commit: string | undefined
+  readonly since: string | undefined
+  /** The commit that the ring takes next, and the time at which it may; without a time, now. */
+  readonly next: string | undefined
+  readonly nextAt: string | undefined
+  /** The reason why the ring takes nothing. */
+  readonly stopped: { readonly code: string; readonly message: string } | undefined
 }
 
 /** The use of skills in a number of days up to today. */
@@ -54,12 +81,13 @@ export interface PageUses {
   readonly lists: readonly ListUses[]
 }
 
-/** The number of answers with the instructions of a skill, and with other files of it. */
+/** The number of answers with the instructions of a skill, with other files of it, and of those that failed. */
 export interface SkillUses {
   readonly loads: number
   readonly reads: number
-  /** The last day of one of them. */
-  readonly last: string
+  readonly failures: number
+  /** The last day with a load or a read; `undefined` if all uses failed. */
+  readonly last: string | undefined
 }
 
 /** The number of answers with a list of the skills of some packs; without packs, of all skills. */

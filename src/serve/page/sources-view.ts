@@ -16,9 +16,16 @@ export function sourcesView(view: View): PageBody {
     title: 'Sources',
     place: 'sources',
     content: html`<h1>Sources</h1>
-      <p class="lead">The origin of the skills: the served revision of each source, its state and its polls.</p>
+      <p class="lead">
+        The origin of the skills: the served revision of each source, its state and its polls.${ringsLink(view)}
+      </p>
       <div id="sources" data-live>${sources.map((source) => cardOf(source, view))}</div>`,
   }
+}
+
+function ringsLink({ host, seesRings, up }: View): Html {
+  if (!seesRings || host.rings === undefined) return EMPTY_HTML
+  return html` What each group of clients has of them is in <a href="${up}rings">Rings</a>.`
 }
 
 function cardOf(source: SourceHealth, view: View): Html {

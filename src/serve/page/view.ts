@@ -18,6 +18,8 @@ export interface View {
   readonly seesPending: boolean
   /** True if the reader may see how often clients use a skill. */
   readonly seesUse: boolean
+  /** True if the reader may see what each ring has. */
+  readonly seesRings: boolean
   /** The packs whose addresses are shown. */
   readonly packs: readonly Pack[]
   readonly host: PageHost

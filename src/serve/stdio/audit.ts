@@ -1,6 +1,6 @@
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { traceIds } from '../../base/trace-context.ts'
-import { auditMessage, messageEndOf } from '../mcp/core/audit-message.ts'
+import { answeredErrorOf, auditMessage } from '../mcp/core/audit-message.ts'
 import type { Tell } from '../mcp/core/audit-message.ts'
 import type { Serving } from '../mcp/core/methods.ts'
 import { clientNameIn } from '../mcp/rpc/client-name.ts'
@@ -28,7 +28,9 @@ export class StdioAudit {
       tell(end)
       if (isTold) return
       isTold = true
-      if (messageEndOf(end) === 'ok') use({ method, params, serving: this.#serving, client, principal: undefined })
+      if ('refused' in end) return
+      const error = answeredErrorOf(end)
+      use({ method, params, serving: this.#serving, client, principal: undefined, error })
     }
   }
 }

@@ -164,7 +164,9 @@ const HONOURED = [
   ...['path', 'docs'].map((key) => `sources[].${key}`),
   'sources[].archives',
   ...['', '.generations', '.younger_than'].map((key) => `retention${key}`),
-  ...['', '[].anonymous', '[].groups', '[].id', '[].min_age', '[].principals', '[].share'].map((key) => `rings${key}`),
+  ...['', '[].anonymous', '[].groups', '[].id', '[].min_age', '[].most_failures', '[].principals', '[].share'].map(
+    (key) => `rings${key}`,
+  ),
   'groups',
   ...['', '.moved_tag', '.mass_deletion', '.older_commit'].map((key) => `sources[].brakes${key}`),
   'packs',

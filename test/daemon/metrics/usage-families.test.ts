@@ -4,10 +4,11 @@ import { usageFamilies } from '../../../src/daemon/metrics/usage-families.ts'
 import { SkillTotals } from '../../../src/daemon/usage/skill-totals.ts'
 import { Figures } from '../../support/http/prometheus.ts'
 
-test('a skill has its loads and reads, and those beyond a thousand skills are one', () => {
+test('a skill has its loads, reads and failures, and those beyond a thousand skills are one', () => {
   const totals = new SkillTotals()
-  for (let at = 0; at < 3_000; at += 1) totals.add({ kind: 'load', skill: `fx/${at}` })
-  totals.add({ kind: 'read', skill: 'fx/1' })
+  for (let at = 0; at < 3_000; at += 1) totals.add({ kind: 'load', skill: `fx/${at}`, content: 'c1' })
+  totals.add({ kind: 'read', skill: 'fx/1', content: 'c1' })
+  totals.add({ kind: 'failure', skill: 'fx/2', content: 'c1' })
 
   const figures = new Figures(expositionOf(usageFamilies(totals), 'prometheus'))
 
@@ -15,4 +16,6 @@ test('a skill has its loads and reads, and those beyond a thousand skills are on
   expect(figures.value('skillsyncd_skill_loads_total', { skill: 'other' })).toBe(2_000)
   expect(figures.value('skillsyncd_skill_loads_total', { skill: 'fx/1' })).toBe(1)
   expect(figures.value('skillsyncd_skill_reads_total', { skill: 'fx/1' })).toBe(1)
+  expect(figures.value('skillsyncd_skill_failures_total', { skill: 'fx/1' })).toBe(0)
+  expect(figures.value('skillsyncd_skill_failures_total', { skill: 'fx/2' })).toBe(1)
 })

@@ -1,9 +1,16 @@
+import { createLog } from '../../../src/daemon/base/log.ts'
+import { Redactor } from '../../../src/daemon/base/redactor.ts'
+import type { Config } from '../../../src/daemon/config/config.ts'
+import { usageRecorderOf } from '../../../src/daemon/usage/usage-recorder.ts'
+import type { UsageRecorder } from '../../../src/daemon/usage/usage-recorder.ts'
 import type { AccessRules } from '../../../src/serve/http/access/access.ts'
+import type { CountUse } from '../../../src/serve/mcp/core/methods.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
 import { modernHttp } from '../../support/clients/peer.ts'
 import type { Peer } from '../../support/clients/peer.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { Repository } from '../../support/git/repository.ts'
+import { exportOf } from '../../support/otlp.ts'
 import { serve } from '../../support/served.ts'
 import type { Served } from '../../support/served.ts'
 
@@ -16,8 +23,10 @@ export class RingScene implements AsyncDisposable {
   readonly clock: FakeClock
   readonly repository: Repository
   readonly served: Served
+  #usage: UsageRecorder
 
   private constructor(clock: FakeClock, repository: Repository, served: Served) {
+    this.#usage = recorderOf(served.config, clock)
     this.clock = clock
     this.repository = repository
     this.served = served
@@ -27,13 +36,16 @@ export class RingScene implements AsyncDisposable {
     const clock = new FakeClock()
     const repository = await Repository.create()
     await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'first') })
+    const counting: { scene?: RingScene } = {}
     const served = await serve(repository, {
       clock,
       config: [...rings, kept],
       access: ACCESS,
       source: ['every: 365d'],
+      use: (answered) => counting.scene?.count(answered),
     })
     const scene = new RingScene(clock, repository, served)
+    counting.scene = scene
     await served.daemon.promote({ sources: [], ring: undefined, isForced: true })
     served.daemon.poll()
     return scene
@@ -54,10 +66,39 @@ export class RingScene implements AsyncDisposable {
     await this.served.daemon.promoted()
   }
 
+  count(...[answered]: Parameters<CountUse>): void {
+    this.#usage.count(answered)
+  }
+
+  /** Ends the recorder of uses, which writes them, and begins another. */
+  async countedUses(): Promise<void> {
+    await this.#usage[Symbol.asyncDispose]()
+    this.#usage = recorderOf(this.served.config, this.clock)
+  }
+
+  /** Sends records of Claude Code as the principal of this name. */
+  async tell(name: string, ...records: readonly object[]): Promise<void> {
+    const { status } = await fetch(new URL('/v1/logs', this.served.url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${name}` },
+      body: JSON.stringify(exportOf(...records)),
+    })
+    if (status !== 200) throw new Error(`The export was answered with ${status}`)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#usage[Symbol.asyncDispose]()
     await this.served[Symbol.asyncDispose]()
     await this.repository[Symbol.asyncDispose]()
   }
+}
+
+function recorderOf(config: Config, clock: FakeClock): UsageRecorder {
+  const stream = { write: () => {} }
+  const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock, redactor: new Redactor() })
+  const usage = usageRecorderOf(config, log, clock)
+  if (usage === undefined) throw new Error('The scene counts no uses')
+  return usage
 }
 
 /** Each token is that of a principal of its own name. */

@@ -31,9 +31,9 @@ describePostgres('counts of a hub of several processes', (server) => {
     }
 
     expect(await hub.shared.rows(SPAN, ['skill', 'client'])).toEqual([
-      { skill: 'fx/pdf', client: 'claude-code', lists: 0, loads: 5, reads: 0 },
-      { skill: 'fx/of 2', client: 'codex-mcp-client', lists: 0, loads: 1, reads: 0 },
-      { skill: 'fx/of 3', client: 'codex-mcp-client', lists: 0, loads: 1, reads: 0 },
+      { skill: 'fx/pdf', client: 'claude-code', lists: 0, loads: 5, reads: 0, failures: 0 },
+      { skill: 'fx/of 2', client: 'codex-mcp-client', lists: 0, loads: 1, reads: 0, failures: 0 },
+      { skill: 'fx/of 3', client: 'codex-mcp-client', lists: 0, loads: 1, reads: 0, failures: 0 },
     ])
     expect(await hub.shared.countedDays(SPAN)).toMatchObject({ since: '2026-06-15' })
     expect([...(await hub.shared.lastUses('2026-06-15')).keys()].toSorted()).toEqual(['fx/of 2', 'fx/of 3', 'fx/pdf'])
@@ -65,6 +65,41 @@ describePostgres('counts of a hub of several processes', (server) => {
 
     const both = [await hub.shared.rows(SPAN, ['skill']), await new LocalUsage(place.path).rows(SPAN, ['skill'])]
     expect(both).toEqual([[row(2)], [row(2)]])
+  })
+
+  test('have the uses and failures of each content once, however often they are sent', async () => {
+    await using hub = await open()
+    await using folders = new AsyncDisposableStack()
+    for (const [failed, digest] of [
+      [true, 'c1'],
+      [false, 'c1'],
+      [true, 'c2'],
+    ] as const) {
+      const place = await hub.process(folders)
+      // The totals arrive, and the answer is lost.
+      place.after = (text) => {
+        if (text.includes('content_use')) throw new SyncError('store-failed', 'the answer is lost')
+      }
+      const killed = place.recorder()
+      killed.count({ ...load('pdf', 'one'), part: { source: 'fx', path: 'pdf', digest, isDocument: true } })
+      await place.clock.advance(60_000)
+      await expect.poll(() => place.logged()).toContain('usage-not-shared')
+      place.after = () => {}
+      await using usage = place.recorder()
+      const part = { source: 'fx', path: 'pdf', digest, isDocument: true }
+      usage.count({ ...load('pdf', 'one'), part, isFailed: failed })
+    }
+    const wanted = ['c1', 'c2', 'c3'].map((content) => ({ skill: 'fx/pdf', content }))
+
+    expect(await hub.shared.contentUses(wanted)).toEqual([
+      { skill: 'fx/pdf', content: 'c1', uses: 4, failures: 1 },
+      { skill: 'fx/pdf', content: 'c2', uses: 2, failures: 1 },
+    ])
+    expect(await hub.shared.rows(SPAN, ['skill'])).toMatchObject([{ loads: 4, failures: 2 }])
+    await hub.shared.prune('2026-06-15', { days: 1, rows: 0 })
+    expect(await hub.shared.contentUses(wanted)).toHaveLength(2)
+    await hub.shared.prune('2026-06-17', { days: 1, rows: 0 })
+    expect(await hub.shared.contentUses(wanted)).toEqual([])
   })
 
   test('are removed by age, and a clock that is ahead for a moment removes none', async () => {
@@ -152,7 +187,7 @@ describePostgres('counts of a hub of several processes', (server) => {
 })
 
 function load(path: string, client: string): AnsweredFile {
-  return { part: { source: 'fx', path, isDocument: true }, client, principal: undefined, serving: {} }
+  return { part: { source: 'fx', path, digest: 'c1', isDocument: true }, client, principal: undefined, serving: {} }
 }
 
 function countOf(some: Partial<UsageCount>): UsageCount {
@@ -165,10 +200,11 @@ function countOf(some: Partial<UsageCount>): UsageCount {
     lists: 0,
     loads: 1,
     reads: 0,
+    failures: 0,
     ...some,
   }
 }
 
 function row(loads: number): UsageRow {
-  return { skill: 'fx/pdf', lists: 0, loads, reads: 0 }
+  return { skill: 'fx/pdf', lists: 0, loads, reads: 0, failures: 0 }
 }

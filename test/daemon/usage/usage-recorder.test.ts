@@ -14,7 +14,7 @@ import type { AnsweredFile } from '../../../src/serve/mcp/core/methods.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
-const PDF = { source: 'fx', path: 'pdf', isDocument: true }
+const PDF = { source: 'fx', path: 'pdf', digest: 'c1', isDocument: true }
 const TODAY = '2026-06-15'
 /** The page size of SQLite. */
 const PAGE_BYTES = 4_096
@@ -30,8 +30,8 @@ test('counts are written once a minute, and survive a kill after that', async ()
   await place.clock.advance(60_000)
 
   expect(place.rows(['skill', 'pack', 'client'])).toEqual([
-    { skill: 'fx/pdf', pack: null, client: 'one', lists: 0, loads: 1, reads: 1 },
-    { skill: null, pack: 'docs', client: 'two', lists: 1, loads: 0, reads: 0 },
+    { skill: 'fx/pdf', pack: null, client: 'one', lists: 0, loads: 1, reads: 1, failures: 0 },
+    { skill: null, pack: 'docs', client: 'two', lists: 1, loads: 0, reads: 0, failures: 0 },
   ])
   await usage[Symbol.asyncDispose]()
 })
@@ -175,7 +175,7 @@ test('a name is one line of at most 64 characters, and a client without one is u
 test('rows beyond the limit of memory are counted as one', () => {
   const counts = new UsageCounts()
   const by = { day: TODAY, pack: '', client: undefined, principal: undefined }
-  for (let at = 0; at < 30_000; at += 1) counts.add({ kind: 'load', skill: `fx/${at}` }, by)
+  for (let at = 0; at < 30_000; at += 1) counts.add({ kind: 'load', skill: `fx/${at}`, content: 'c1' }, by)
 
   expect(counts.size).toBe(20_001)
   expect(counts.take().reduce((sum, { loads }) => sum + loads, 0)).toBe(30_000)
@@ -184,7 +184,7 @@ test('rows beyond the limit of memory are counted as one', () => {
 test('a day has a bounded number of rows on the disk', { timeout: 60_000 }, async () => {
   await using place = await open()
   using database = UsageDatabase.open(place.path, place.clock.now(), () => {})
-  const row = { day: TODAY, pack: '', client: 'one', principal: '', lists: 0, loads: 1, reads: 0 }
+  const row = { day: TODAY, pack: '', client: 'one', principal: '', lists: 0, loads: 1, reads: 0, failures: 0 }
   const rows = Array.from({ length: MOST_ROWS_OF_A_DAY - 1 }, (_, at) => ({ ...row, skill: `fx/${at}` }))
   database.add(rows, TODAY)
 
@@ -208,7 +208,7 @@ test('a day has a bounded number of rows on the disk', { timeout: 60_000 }, asyn
 test('clients without a token are none of the people that a day counts', async () => {
   await using place = await open()
   using database = UsageDatabase.open(place.path, place.clock.now(), () => {})
-  const row = { day: TODAY, skill: 'fx/pdf', pack: '', client: 'one', lists: 0, loads: 1, reads: 0 }
+  const row = { day: TODAY, skill: 'fx/pdf', pack: '', client: 'one', lists: 0, loads: 1, reads: 0, failures: 0 }
   const rowOf = (principal: string): UsageCount => ({ ...row, principal })
   const people = Array.from({ length: MOST_PRINCIPALS }, (_, at) => `person ${at}`)
 
@@ -228,7 +228,7 @@ test('clients without a token are none of the people that a day counts', async (
 test('days beyond the limits are removed, the earliest first', async () => {
   await using place = await open()
   using database = UsageDatabase.open(place.path, place.clock.now(), () => {})
-  const row = { skill: 'fx/pdf', pack: '', client: 'one', principal: '', lists: 0, loads: 1, reads: 0 }
+  const row = { skill: 'fx/pdf', pack: '', client: 'one', principal: '', lists: 0, loads: 1, reads: 0, failures: 0 }
   const days = ['2026-06-12', '2026-06-13', '2026-06-14', TODAY]
   for (const day of days)
     database.add(
@@ -252,7 +252,7 @@ test('days beyond the limits are removed, the earliest first', async () => {
 test('a clock that is ahead for a moment removes no counts', async () => {
   await using place = await open()
   using database = UsageDatabase.open(place.path, place.clock.now(), () => {})
-  const row = { skill: 'fx/pdf', pack: '', client: 'one', principal: '', lists: 0, loads: 1, reads: 0 }
+  const row = { skill: 'fx/pdf', pack: '', client: 'one', principal: '', lists: 0, loads: 1, reads: 0, failures: 0 }
   for (const day of ['2026-06-14', TODAY, '2031-01-01']) database.add([{ ...row, day }], day)
 
   await database.prune('2031-01-01', { days: 400, rows: 100 })
@@ -265,7 +265,7 @@ test('a clock that is ahead for a moment removes no counts', async () => {
 test('the days without counting are known, and the last use of a skill', async () => {
   await using place = await open()
   using database = UsageDatabase.open(place.path, place.clock.now(), () => {})
-  const row = { skill: 'fx/pdf', pack: '', client: 'one', principal: '', lists: 0, loads: 1, reads: 0 }
+  const row = { skill: 'fx/pdf', pack: '', client: 'one', principal: '', lists: 0, loads: 1, reads: 0, failures: 0 }
   for (const day of ['2026-06-10', '2026-06-12', TODAY]) database.add([{ ...row, day }], day)
   database.add([], '2026-06-13')
 

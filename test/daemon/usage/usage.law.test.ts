@@ -157,12 +157,14 @@ test('the counts equal the audit log, line by line', { timeout: 1_800_000 }, asy
       await usage[Symbol.asyncDispose]()
       using database = openUsageToRead(path)
       const rows = usageRowsIn(database, { from: day, to: dayOf(systemClock.now()) }, ['pack', 'skill', 'client'])
-      const counted = rows.flatMap(({ pack, skill, client, lists, loads, reads }) => {
+      const counted = rows.flatMap(({ pack, skill, client, lists, loads, reads, failures }) => {
         expect(client).toBe('test')
         return [
           [`${pack ?? ''}: list`, lists],
           [`${pack ?? ''}: load ${skill ?? ''}`, loads],
           [`${pack ?? ''}: read ${skill ?? ''}`, reads],
+          // The mistakes of clients are none.
+          [`${pack ?? ''}: failure ${skill ?? ''}`, failures],
         ] as const
       })
       expect(new Map(counted.filter(([, count]) => count > 0))).toEqual(expected)

@@ -51,7 +51,7 @@ const FILES = {
 
 /** The use of one skill. */
 function usesOf(skill: string): () => Promise<PageUses> {
-  const skills = new Map([[skill, { loads: 12_345, reads: 1, last: '2026-06-15' }]])
+  const skills = new Map([[skill, { loads: 12_345, reads: 1, failures: 0, last: '2026-06-15' }]])
   return async () => ({
     days: 30,
     from: '2026-05-17',
@@ -79,7 +79,8 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     browser = await Browser.start()
     repository = await Repository.create()
     await repository.commit(FILES)
-    served = await serve(repository, { uses: usesOf('fx/release-notes') })
+    const rings = 'rings: [{ id: canary, anonymous: true }, { id: stable, min_age: 3d }]'
+    served = await serve(repository, { uses: usesOf('fx/release-notes'), config: [rings] })
     await repository.commit({
       'release-notes/SKILL.md': FILES['release-notes/SKILL.md'].replace('Group by', 'Sort by'),
       'new/SKILL.md': '---\nname: new\ndescription: New\n---\n',
@@ -101,6 +102,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     file: '/skills/fx/release-notes/scripts/log.sh',
     sources: '/sources',
     usage: '/usage?by=last',
+    rings: '/rings',
     changes: '/changes',
     difference: '/changes?from=1&to=2',
     problems: '/problems',

@@ -23,11 +23,11 @@ describe.skipIf(programs === undefined)('the counts of use of a hub of several p
     const alone = await used(other)
 
     for (const { rows, ofOneProcess } of sums) {
-      expect(rows).toContainEqual({ skill: 'team/alpha', lists: 0, loads: 4, reads: 0 })
+      expect(rows).toContainEqual({ skill: 'team/alpha', lists: 0, loads: 4, reads: 0, failures: 0 })
       expect(ofOneProcess).toBe(false)
     }
     expect(alone).toMatchObject({ ofOneProcess: true })
-    expect(alone.rows).toContainEqual({ skill: 'team/alpha', lists: 0, loads: 2, reads: 0 })
+    expect(alone.rows).toContainEqual({ skill: 'team/alpha', lists: 0, loads: 2, reads: 0, failures: 0 })
     expect((await other.command('usage')).stderr).toContain('these are the counts of one process of the hub')
   }, 120_000)
 })

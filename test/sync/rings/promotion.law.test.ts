@@ -3,8 +3,10 @@ import { expect, test } from 'vitest'
 import type { RingTrail } from '../../../src/sync/model/generation.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
+import { isFailureRise } from '../../../src/sync/rings/failure-rise.ts'
+import type { UseFigures } from '../../../src/sync/rings/failure-rise.ts'
 import { promoted } from '../../../src/sync/rings/promotion.ts'
-import type { RingRule } from '../../../src/sync/rings/promotion.ts'
+import type { PromotionStep, RingRule } from '../../../src/sync/rings/promotion.ts'
 import { MOST_STEPS, positionIn, trailAfterUpdate } from '../../../src/sync/rings/ring-trail.ts'
 import { lawRuns } from '../../support/law-runs.ts'
 
@@ -31,6 +33,37 @@ test('no ring goes back, takes what is too young, what is stopped, or what the r
       expect(fleet.servedIn('ring-0')).toBe(contentOf(happenings.at(-1)?.content ?? -1))
     }),
     { numRuns: lawRuns(2_000, 0.1) },
+  )
+})
+
+test('no ring takes content whose failures have risen over those of what it serves', async () => {
+  const figures = fc.array(
+    fc.nat(40).chain((uses) => fc.record({ uses: fc.constant(uses), failures: fc.nat(uses) })),
+    { minLength: 31, maxLength: 31 },
+  )
+  await fc.assert(
+    fc.asyncProperty(HAPPENINGS, RULES, figures, async (happenings, rules, known) => {
+      const of = (content: string | undefined): UseFigures | undefined => known[Number.parseInt(content ?? '', 16)]
+      const isRise = (from: string | undefined, to: string): boolean => isFailureRise(of(from), of(to), 0.05)
+      const fleet = new Fleet(rules, new Set(), isRise)
+      for (const happening of happenings) await fleet.happen(happening)
+      expect(fleet.servedIn('ring-0')).toBe(contentOf(happenings.at(-1)?.content ?? -1))
+    }),
+    { numRuns: lawRuns(500, 0.1) },
+  )
+})
+
+test('further uses that succeed never make a rise, and further failures never end one', () => {
+  const figures = fc.nat(100).chain((uses) => fc.record({ uses: fc.constant(uses), failures: fc.nat(uses) }))
+  fc.assert(
+    fc.property(fc.option(figures, { nil: undefined }), figures, fc.nat(50), (before, after, more) => {
+      const isRise = isFailureRise(before, after, 0.05)
+      const better = isFailureRise(before, { ...after, uses: after.uses + more }, 0.05)
+      const worse = { uses: after.uses + more, failures: after.failures + more }
+      expect(better && !isRise).toBe(false)
+      expect(isRise && !isFailureRise(before, worse, 0.05)).toBe(false)
+    }),
+    { numRuns: lawRuns(5_000, 0.1) },
   )
 })
 
@@ -72,6 +105,7 @@ class Fleet {
   trail: RingTrail | undefined
   readonly #rules: readonly RingRule[]
   readonly #bad: ReadonlySet<string>
+  readonly #isRise: (from: string | undefined, to: string) => boolean
   /** The content that each ring has served, each with the time from which it did. */
   readonly #served = new Map<string, Map<string, number>>()
   /** The number of the commit that each ring serves. */
@@ -80,8 +114,13 @@ class Fleet {
   #head: { snapshot: string; commit: ObjectId; content: string } | undefined
   #nowMs = Date.UTC(2026, 0, 1)
 
-  constructor(rules: readonly RingRule[], bad: ReadonlySet<string>) {
+  constructor(
+    rules: readonly RingRule[],
+    bad: ReadonlySet<string>,
+    isRise: (from: string | undefined, to: string) => boolean = () => false,
+  ) {
     this.#rules = rules
+    this.#isRise = isRise
     this.#bad = bad
   }
 
@@ -96,13 +135,17 @@ class Fleet {
     const before = new Map(this.#rules.map(({ id }) => [id, this.servedIn(id)]))
     const now = new Date(this.#nowMs)
     if (this.trail !== undefined) {
-      const isStopped = ({ step }: { readonly step: { readonly content: string } }) => this.#bad.has(step.content)
+      const isStopped = ({ step, from }: PromotionStep): boolean =>
+        this.#bad.has(step.content) || this.#isRise(from?.content, step.content)
       const { trail } = await promoted(this.trail, this.#rules, now, { isStopped, isAged: () => false })
       this.trail = trail
     }
     for (const [at, { id, minAgeMs }] of this.#rules.entries()) {
       const served = this.servedIn(id)
-      if (at > 0 && served !== undefined && served !== before.get(id)) this.#expectAllowed(at, served, minAgeMs)
+      if (at > 0 && served !== undefined && served !== before.get(id)) {
+        this.#expectAllowed(at, served, minAgeMs)
+        expect(this.#isRise(before.get(id), served)).toBe(false)
+      }
       this.#note(id, served)
     }
     expect(this.trail?.steps.length ?? 0).toBeLessThanOrEqual(MOST_STEPS)

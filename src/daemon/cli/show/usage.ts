@@ -27,8 +27,9 @@ export const usageCommand: Command = {
   summary: 'Show how often skills were listed, loaded and read',
   details: `
   The counts are of the answers to clients, by day in UTC, and are up to a minute old. A list shows all skills that its
-  client sees, and is counted once. A load has the instructions of a skill, a read has another file of it. The names of
-  clients are those that they give themselves. Nothing is sent anywhere.
+  client sees, and is counted once. A load has the instructions of a skill, a read has another file of it. A failure
+  should have been one of these, and its content or the store did not allow it. The names of clients are those that they
+  give themselves. Nothing is sent anywhere.
 `,
   examples: [
     'skillsyncd usage',
@@ -65,14 +66,14 @@ export const usageCommand: Command = {
 async function showRows(context: Context, config: Config, span: DaySpan, by: readonly Dimension[]): Promise<void> {
   const { found: rows, ...counted } = await readCounts(context, config, span, async (counts) => counts.rows(span, by))
   if (context.json) return printJson(context, { ...span, ...factsOf(config, counted), rows })
-  const heads = [...by, 'lists', 'loads', 'reads']
+  const heads = [...by, 'lists', 'loads', 'reads', 'failures']
   const cells = rows.map((row) => [...by.map((one) => cellOf(one, row)), ...numbersOf(row)])
   print(context, heads, cells)
   explain(context, config, counted, span, rows.length === 0 ? ['no use was counted in this time'] : [])
 }
 
-function numbersOf({ lists, loads, reads }: UsageRow): readonly string[] {
-  return [lists, loads, reads].map(String)
+function numbersOf({ lists, loads, reads, failures }: UsageRow): readonly string[] {
+  return [lists, loads, reads, failures].map(String)
 }
 
 async function showUnused(context: Context, config: Config, span: DaySpan): Promise<void> {

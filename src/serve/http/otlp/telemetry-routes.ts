@@ -46,7 +46,7 @@ interface TelemetryParts {
 
 /**
  * The receiver of logs in OTLP/HTTP (https://opentelemetry.io/docs/specs/otlp/#otlphttp), in JSON. It counts the skills that
- * Claude Code activates as loads, and drops everything else.
+ * Claude Code activates as loads, and those that it could not as failures, and drops everything else.
  */
 export function telemetryRoutes(parts: TelemetryParts): Routes {
   const receiver = new LogsReceiver(parts)
@@ -91,8 +91,10 @@ class LogsReceiver {
     for (const activation of logs.activations) {
       const found = await this.#skills.find(activation, view, principal?.packs)
       if (found === undefined) continue
-      const part = { source: found.source, path: found.skill.path, isDocument: true }
-      serving.use?.({ part, serving: { view }, client: TELEMETRY_CLIENT, principal: principal?.id })
+      const { source, skill } = found
+      const part = { source, path: skill.path, digest: skill.digest, isDocument: true }
+      const { isFailed } = activation
+      serving.use?.({ part, serving: { view }, client: TELEMETRY_CLIENT, principal: principal?.id, isFailed })
     }
     return sendJson(response, 200, exportResponse(logs))
   }
@@ -145,7 +147,7 @@ const TOO_MANY = `More than ${RATE.requests} exports a minute; raise OTEL_LOGS_E
 const NOT_JSON = 'Only application/json is read: set OTEL_EXPORTER_OTLP_PROTOCOL=http/json'
 const NOT_GZIP = 'The only content encoding that is read is gzip: set OTEL_EXPORTER_OTLP_COMPRESSION=gzip, or none'
 const BUSY = 'Too many exports at once'
-const NOT_TAKEN = `An export has ${MOST_RECORDS} records at most, and a skill_activated needs a skill.name`
+const NOT_TAKEN = `An export has ${MOST_RECORDS} records at most, and each of a skill needs its name`
 const NO_NAMES = 'Skills without a name are not counted: set OTEL_LOG_TOOL_DETAILS=1'
 
 interface Fault {

@@ -5,7 +5,7 @@ import { traceIds } from '../../../base/trace-context.ts'
 import type { TraceContext } from '../../../base/trace-context.ts'
 import type { AuditEvent } from '../../audit.ts'
 import { auditText, auditUri } from '../../audit.ts'
-import { UNWAITED, auditMessage, messageEndOf } from '../../mcp/core/audit-message.ts'
+import { UNWAITED, answeredErrorOf, auditMessage, messageEndOf } from '../../mcp/core/audit-message.ts'
 import type { End, Tell } from '../../mcp/core/audit-message.ts'
 import type { AnsweredMessage, Serving } from '../../mcp/core/methods.ts'
 import { clientNameIn } from '../../mcp/rpc/client-name.ts'
@@ -127,7 +127,8 @@ export class HttpAudit {
       const became = messageEndOf(end)
       // The response was built, but there was no room to send it.
       const isRefused = became === 'ok' && why !== undefined
-      if (answered !== undefined && became === 'ok' && !isRefused) use?.(answered)
+      if (answered !== undefined && why === undefined && !('refused' in end))
+        use?.({ ...answered, error: answeredErrorOf(end) })
       meter?.message(meteredMethod(method), isRefused ? 'refused' : became, this.#now() - beganMs)
     }
   }

@@ -3,7 +3,7 @@ import type { Audit, AuditEvent } from '../../audit.ts'
 import { auditText, auditUri } from '../../audit.ts'
 import { METERED_METHODS } from '../../meter.ts'
 import type { MessageEnd, MeteredMethod } from '../../meter.ts'
-import type { Serving } from './methods.ts'
+import type { AnsweredMessage, Serving } from './methods.ts'
 
 /** The parts of a client message that the audit needs. */
 interface Asking {
@@ -17,7 +17,7 @@ export type Asker = Pick<AuditEvent, 'principal' | 'address' | 'client' | 'trace
 /** Result of a message: a JSON-RPC response, or the reason why there is none. */
 export type End =
   | { readonly result: unknown }
-  | { readonly error: { readonly message: string } }
+  | { readonly error: { readonly code?: number; readonly message: string } }
   | { readonly refused: string }
 
 /** Reports the result of a message; calls after the first are ignored. */
@@ -27,6 +27,12 @@ export type Tell = (end: End) => void
 export function messageEndOf(end: End): MessageEnd {
   if ('refused' in end) return end.refused === UNWAITED ? 'left' : end.refused === FAULT ? 'error' : 'refused'
   return refusalIn(end) === undefined ? 'ok' : 'error'
+}
+
+/** The error of a message that was answered with one. */
+export function answeredErrorOf(end: End): AnsweredMessage['error'] {
+  if ('refused' in end || refusalIn(end) === undefined) return undefined
+  return { code: 'error' in end ? end.error.code : undefined }
 }
 
 /** The result of a message that was answered normally. */

@@ -48,7 +48,7 @@ export interface Serving {
   readonly view?: ViewName
 }
 
-/** Counts one answer. It is called once for each message or file whose answer is sent and is no error. */
+/** Counts one answer. It is called once for each message or file that is answered, also with an error. */
 export type CountUse = (answered: AnsweredMessage | AnsweredFile) => void
 
 /** A message that was answered, and the state that the answer was built from. */
@@ -60,13 +60,17 @@ export interface AnsweredMessage {
   readonly client: string | undefined
   /** The id of a token. */
   readonly principal: string | undefined
+  /** Present if the answer is an error: the code of JSON-RPC; without one for a tool, whose result has the error. */
+  readonly error?: { readonly code: number | undefined } | undefined
 }
 
-/** A file that a client without MCP got. */
+/** A file that a client without MCP requested. */
 export interface AnsweredFile extends Pick<AnsweredMessage, 'client' | 'principal'> {
   /** The skill of the file; `undefined` for the list of skills. */
   readonly part: SkillPart | undefined
   readonly serving: Pick<Serving, 'view'>
+  /** True if the file could not be read, or the client could not use the skill. */
+  readonly isFailed?: boolean
 }
 
 /** The serving state of each view. */

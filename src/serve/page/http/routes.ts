@@ -26,6 +26,7 @@ import { pendingView } from '../pending-view.ts'
 import { problemCount } from '../problem-entries.ts'
 import { problemsView, withheldView } from '../problems-view.ts'
 import { Readables } from '../render-file.ts'
+import { ringsView } from '../rings/rings-view.ts'
 import { fileView, skillView } from '../skill/skill-view.ts'
 import { troubleBanner, troubleCount } from '../source-trouble.ts'
 import { sourcesView } from '../sources-view.ts'
@@ -157,6 +158,7 @@ export class PageRoutes implements AsyncDisposable {
       isWhole,
       seesPending: isAdmitted,
       seesUse: isAdmitted,
+      seesRings: isAdmitted,
       packs,
       host,
       up,
@@ -211,6 +213,7 @@ export function pagesOf(title: string): Readonly<Record<string, Draw>> {
     '/connect': connectView,
     '/budget': budgetView,
     '/usage': usageOrNot,
+    '/rings': ringsOrNot,
   }
 }
 
@@ -218,6 +221,12 @@ export function pagesOf(title: string): Readonly<Record<string, Draw>> {
 async function usageOrNot(view: View): Promise<PageBody> {
   const { host, seesUse } = view
   return seesUse && host.uses !== undefined ? usageView(view, await host.uses()) : notFound(view)
+}
+
+/** Rings are shown to the same readers: the reasons of stops name skills and people. */
+function ringsOrNot(view: View): PageBody {
+  const { host, seesRings } = view
+  return seesRings && host.rings !== undefined ? ringsView(view, host.rings()) : notFound(view)
 }
 
 async function changesOrPending(view: View): Promise<PageBody> {

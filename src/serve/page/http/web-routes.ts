@@ -94,8 +94,8 @@ function wellKnownRoutes(serving: Serving, { now, holderOf }: Pick<Edge, 'now' |
   const endpoints = new ByView(serving, (view) => {
     const { registry, read } = servingFor(serving, view)
     const discovery = new Discovery({ registry, read, now }, WELL_KNOWN)
-    return new WellKnownEndpoint(discovery, read, (part, request, principal) =>
-      serving.use?.({ part, serving: { view }, client: productOf(request), principal: principal?.id }),
+    return new WellKnownEndpoint(discovery, read, (part, request, { principal, isFailed }) =>
+      serving.use?.({ part, serving: { view }, client: productOf(request), principal: principal?.id, isFailed }),
     )
   })
   const route: HttpRoute = {

@@ -21,11 +21,15 @@ interface Answerable extends Announced {
   readonly bytes: () => Promise<Uint8Array | UnreadContent>
 }
 
-/** Counts a file that a client got. */
-export type CountFile = (part: AnsweredFile['part'], request: IncomingMessage, principal: Principal | undefined) => void
+/** Counts a file that a client got, or that could not be read for it. */
+export type CountFile = (
+  part: AnsweredFile['part'],
+  request: IncomingMessage,
+  asker: { readonly principal: Principal | undefined; readonly isFailed: boolean },
+) => void
 
 function partOf({ source, skill }: InstallableSkill, isDocument: boolean): AnsweredFile['part'] {
-  return { source, path: skill.path, isDocument }
+  return { source, path: skill.path, digest: skill.digest, isDocument }
 }
 
 /** Serves skills as files to programs that know only HTTP. Each path is looked up as it is; none is joined. */
@@ -34,7 +38,7 @@ export class WellKnownEndpoint {
   readonly #read: ReadContent
   readonly #count: CountFile
 
-  /** `count` is called for each file that is sent. */
+  /** `count` is called for each file that is sent, or cannot be read. */
   constructor(discovery: Discovery, read: ReadContent, count: CountFile = () => {}) {
     this.#discovery = discovery
     this.#read = read
@@ -60,7 +64,8 @@ export class WellKnownEndpoint {
     if (isKnown(found, request.headers['if-none-match'])) return sendStatus(response, 304, head)
     const contentHead = { ...head, 'content-type': found.mimeType, 'content-length': String(found.size) }
     if (request.method === 'HEAD') return sendStatus(response, 200, contentHead)
-    if (await this.#send(found, contentHead, response)) this.#count(found.part, request, principal)
+    const end = await this.#send(found, contentHead, response)
+    if (end !== 'no-room') this.#count(found.part, request, { principal, isFailed: end === 'unread' })
   }
 
   async #find(below: string, signal: AbortSignal): Promise<Answerable | 'nothing' | UnreadContent> {
@@ -91,13 +96,17 @@ export class WellKnownEndpoint {
     return { sha256, size, mimeType: inertTypeOf(listed.name), part, bytes: () => bytesOf(listed, this.#read) }
   }
 
-  /** Returns true if the file was sent. */
-  async #send(found: Answerable, head: Readonly<Record<string, string>>, response: ServerResponse): Promise<boolean> {
+  async #send(
+    found: Answerable,
+    head: Readonly<Record<string, string>>,
+    response: ServerResponse,
+  ): Promise<'sent' | 'unread' | 'no-room'> {
     const bytes = hasRoom(response, found.size) ? await found.bytes() : 'no-room'
     if (bytes === 'no-room') sendBusy(response)
     else if (isUnread(bytes)) sendUnread(response, bytes)
     else sendPieces(response, { status: 200, headers: head, pieces: [bytes] })
-    return bytes !== 'no-room' && !isUnread(bytes)
+    if (bytes === 'no-room') return bytes
+    return isUnread(bytes) ? 'unread' : 'sent'
   }
 }
 

@@ -14,15 +14,15 @@ import type { View } from '../view.ts'
 export async function usageView(view: View, uses: PageUses): Promise<PageBody> {
   const rows = rowsOf(view, uses)
   const order = orderOf(view.params.get('by'))
-  const used = rows.filter(({ last }) => last !== undefined).toSorted(ORDERS[order])
-  const unused = rows.filter(({ last }) => last === undefined)
+  const used = rows.filter(({ last, failures }) => last !== undefined || failures > 0).toSorted(ORDERS[order])
+  const unused = rows.filter(({ last, failures }) => last === undefined && failures === 0)
   return {
     title: 'Use',
     content: html`<h1>Use</h1>
       <p class="lead">
-        How often clients were given a list that shows a skill, its instructions, and other files of it, in the last
-        ${uses.days} days. ${sinceText(uses)} The counts are a few minutes old, and say nothing of agents that read
-        skills from folders, a marketplace or a channel.
+        How often clients were given a list that shows a skill, its instructions, and other files of it, and how often
+        that failed, in the last ${uses.days} days. ${sinceText(uses)} The counts are a few minutes old, and say nothing
+        of agents that read skills from folders, a marketplace or a channel.
       </p>
       <section class="card" aria-labelledby="used">
         <h2 id="used">Used skills</h2>
@@ -42,6 +42,7 @@ interface UseRow {
   readonly lists: number
   readonly loads: number
   readonly reads: number
+  readonly failures: number
   /** The last day with a load or a read; `undefined` if there is none. */
   readonly last: string | undefined
 }
@@ -50,8 +51,8 @@ function rowsOf(view: View, uses: PageUses): UseRow[] {
   const listsOf = listCounter(view, uses)
   return view.catalog.listed.map((entry) => {
     const name = pathIdOf(entry)
-    const { loads = 0, reads = 0, last } = uses.skills.get(name) ?? {}
-    return { entry, name, lists: listsOf(entry.skill), loads, reads, last }
+    const { loads = 0, reads = 0, failures = 0, last } = uses.skills.get(name) ?? {}
+    return { entry, name, lists: listsOf(entry.skill), loads, reads, failures, last }
   })
 }
 
@@ -72,6 +73,7 @@ const ORDERS = {
   loads: (a: UseRow, b: UseRow) => b.loads - a.loads || b.reads - a.reads || compareNames(a, b),
   reads: (a: UseRow, b: UseRow) => b.reads - a.reads || b.loads - a.loads || compareNames(a, b),
   lists: (a: UseRow, b: UseRow) => b.lists - a.lists || b.loads - a.loads || compareNames(a, b),
+  failures: (a: UseRow, b: UseRow) => b.failures - a.failures || b.loads - a.loads || compareNames(a, b),
   last: (a: UseRow, b: UseRow) => compareTexts(b.last ?? '', a.last ?? '') || b.loads - a.loads || compareNames(a, b),
   skill: compareNames,
 } as const
@@ -99,6 +101,7 @@ const COLUMNS: readonly (readonly [Order, string])[] = [
   ['lists', 'Lists'],
   ['loads', 'Loads'],
   ['reads', 'Reads'],
+  ['failures', 'Failures'],
   ['last', 'Last used'],
 ]
 
@@ -125,14 +128,15 @@ function headOf(of: Order, text: string, isSorted: boolean): Html {
   return html`<th scope="col" ${side}${sorted}><a href="?by=${of}">${text}</a></th>`
 }
 
-const NUMBERS: ReadonlySet<Order> = new Set(['lists', 'loads', 'reads'])
+const NUMBERS: ReadonlySet<Order> = new Set(['lists', 'loads', 'reads', 'failures'])
 
-function rowHtml({ entry, name, lists, loads, reads, last }: UseRow, { up }: View): Html {
+function rowHtml({ entry, name, lists, loads, reads, failures, last }: UseRow, { up }: View): Html {
   return html`<tr>
     <th scope="row"><a href="${up}${skillAddress(entry)}">${isolateText(name)}</a></th>
     <td class="right">${lists}</td>
     <td class="right">${loads}</td>
     <td class="right">${reads}</td>
+    <td class="right">${failures}</td>
     <td>${last ?? ''}</td>
   </tr>`
 }

@@ -187,7 +187,7 @@ export interface PromotionRules {
   /** The sources that are promoted; by default, all. */
   readonly sources?: ReadonlySet<SourceId> | undefined
   /** Reason for which a ring must not take a snapshot now; `undefined` if it may. `from`: what the ring serves. */
-  readonly stopOf: (candidate: RingCandidate) => string | undefined
+  readonly stopOf: (candidate: RingCandidate) => string | undefined | Promise<string | undefined>
   /** True for a ring whose minimum age does not count now. */
   readonly isAged: (ring: string) => boolean
 }
@@ -220,7 +220,8 @@ export async function promoteRings(
     const isStopped = async ({ ring, step, from }: PromotionStep): Promise<boolean> => {
       const snapshot = await read(step)
       if (snapshot === undefined || !(await policy.admits(snapshot))) return true
-      return rules.stopOf({ source, ring, snapshot, from: from && (await read(from)) }) !== undefined
+      const candidate = { source, ring, snapshot, from: from && (await read(from)) }
+      return (await rules.stopOf(candidate)) !== undefined
     }
     const { trail, moves } = await promoted(before, policy.rings, rules.now, { ...rules, isStopped })
     promotions.push(...moves.map(({ ring, from, step }) => ({ source, ring, from: before.steps[from], to: step })))

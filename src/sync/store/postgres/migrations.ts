@@ -1,4 +1,4 @@
-import { COUNTS_OF_USE } from './usage-schema.ts'
+import { COUNTS_OF_USE, FAILED_USES } from './usage-schema.ts'
 
 // The schema, in the order in which it came to be. A text that a version has shipped never changes: a later one is added.
 
@@ -167,4 +167,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { text: TEXTS_THAT_ALL_CHANGE, compatible: 1 },
   { text: CONFIGURATIONS, compatible: 1 },
   { text: COUNTS_OF_USE, compatible: 1 },
+  { text: FAILED_USES, compatible: 1 },
 ]

@@ -26,3 +26,23 @@ export const COUNTS_OF_USE = `
   );
   CREATE INDEX use_batch_at ON skillsyncd.use_batch (at);
 `
+
+/**
+ * The failures among the uses, and the uses of each content of a skill. These are totals, one row for each state folder, so
+ * that a process can send them again.
+ */
+export const FAILED_USES = `
+  ALTER TABLE skillsyncd.use_of_day ADD COLUMN failures bigint NOT NULL DEFAULT 0;
+
+  CREATE TABLE skillsyncd.content_use (
+    key bytea NOT NULL,
+    folder uuid NOT NULL,
+    skill text NOT NULL,
+    content text NOT NULL,
+    uses bigint NOT NULL,
+    failures bigint NOT NULL,
+    day text NOT NULL,
+    PRIMARY KEY (key, folder)
+  );
+  CREATE INDEX content_use_day ON skillsyncd.content_use (day);
+`

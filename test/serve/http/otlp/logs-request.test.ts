@@ -17,9 +17,9 @@ test('a request has the names of the activated skills, and nothing else of its r
   expect(logsRequestIn(request)).toEqual({
     ...NOTHING,
     activations: [
-      { name: 'pdf', plugin: undefined, marketplace: undefined },
-      { name: 'letters', plugin: 'kit', marketplace: 'acme' },
-      { name: 'letters', plugin: 'kit', marketplace: 'acme' },
+      { isFailed: false, name: 'pdf', plugin: undefined, marketplace: undefined },
+      { isFailed: false, name: 'letters', plugin: 'kit', marketplace: 'acme' },
+      { isFailed: false, name: 'letters', plugin: 'kit', marketplace: 'acme' },
     ],
   })
 })
@@ -62,8 +62,14 @@ test('records over the limit are rejected, of whatever kind they are', () => {
   const other = Array.from({ length: MOST_RECORDS - 1 }, () => recordOf('api_request', {}))
   const [last, over] = [activationOf('pdf'), activationOf('pdf')]
 
-  expect(logsRequestIn(exportOf(...other, last))).toMatchObject({ activations: [{ name: 'pdf' }], rejected: 0 })
-  expect(logsRequestIn(exportOf(...other, last, over))).toMatchObject({ activations: [{ name: 'pdf' }], rejected: 1 })
+  expect(logsRequestIn(exportOf(...other, last))).toMatchObject({
+    activations: [{ isFailed: false, name: 'pdf' }],
+    rejected: 0,
+  })
+  expect(logsRequestIn(exportOf(...other, last, over))).toMatchObject({
+    activations: [{ isFailed: false, name: 'pdf' }],
+    rejected: 1,
+  })
 })
 
 test.each([

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { AnsweredFile, AnsweredMessage } from '../../../../src/serve/mcp/core/methods.ts'
 import { Scene, skill } from '../../../support/http/marketplace.ts'
-import { activationOf, exportOf, recordOf } from '../../../support/otlp.ts'
+import { activationOf, exportOf, failureOf, recordOf } from '../../../support/otlp.ts'
 
 const FILES = {
   'write-letter/SKILL.md': skill('write-letter'),
@@ -33,11 +33,11 @@ async function openHub({ isOn = true, now }: { isOn?: boolean; now?: () => numbe
     counted: () =>
       used.map((answered) => {
         if (!('part' in answered)) throw new Error('Counted as an answer of MCP')
-        const { part, serving, client, principal } = answered
+        const { part, serving, client, principal, isFailed } = answered
         expect(client).toBe('claude-code (telemetry)')
         expect(part?.isDocument).toBe(true)
         expect(principal).toMatch(/^token:/)
-        return `${serving.view} ${part?.source}/${part?.path}`
+        return `${serving.view} ${part?.source}/${part?.path}${isFailed === true ? ' failed' : ''}`
       }),
     async post(body: object | string | Buffer, token: string, headers: Readonly<Record<string, string>> = {}) {
       const response = await fetch(`${scene.origin}/v1/logs`, {
@@ -153,6 +153,35 @@ test('records that are not taken are named in the answer, and a missing name has
     },
   })
   expect(hub.counted()).toEqual([' fx/tidy'])
+})
+
+test('a call of the tool `Skill` without success is a failure of the skill that its parameters name', async () => {
+  await using hub = await openHub()
+  const token = await hub.scene.token(['telemetry'])
+  const of = (texts: Readonly<Record<string, string>>): object => failureOf('tidy', texts)
+
+  const answer = await hub.post(
+    exportOf(
+      failureOf('tidy'),
+      failureOf('writing:write-letter'),
+      failureOf('none'),
+      of({ success: 'true' }),
+      of({ tool_name: 'Bash' }),
+      of({ tool_parameters: '{' }),
+      of({ tool_parameters: '[]' }),
+      of({ tool_parameters: '['.repeat(2_000) }),
+      of({ tool_parameters: JSON.stringify({ skill_name: 7 }) }),
+      of({ tool_parameters: JSON.stringify({ skill_name: 'x'.repeat(300) }) }),
+      of({ tool_parameters: JSON.stringify({ skill_name: 'tidy', more: 'x'.repeat(5_000) }) }),
+    ),
+    token,
+  )
+  const nameless = recordOf('tool_result', { tool_name: 'Skill', success: 'false' })
+  const without = await hub.post(exportOf(nameless), token)
+
+  expect(answer.json).toMatchObject({ partialSuccess: { rejectedLogRecords: '6' } })
+  expect(without.json).toMatchObject({ partialSuccess: { rejectedLogRecords: '0' } })
+  expect(hub.counted()).toEqual([' fx/tidy failed', ' fx/write-letter failed'])
 })
 
 test('each token may export 600 times a minute', async () => {

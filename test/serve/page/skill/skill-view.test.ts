@@ -23,7 +23,7 @@ describe('the page of a skill of a repository at a git host', () => {
   })
 
   /** The page, as if the source had this address. */
-  const skills = new Map([['fx/pdf', { loads: 3, reads: 1, last: '2026-06-15' }]])
+  const skills = new Map([['fx/pdf', { loads: 3, reads: 1, failures: 0, last: '2026-06-15' }]])
   const uses = async (): Promise<PageUses> => ({ days: 30, from: '2026-05-17', since: null, skills, lists: [] })
 
   async function drawn(url: string, isWhole: boolean, metadata: JsonObject = {}, seesUse = false): Promise<string> {
@@ -34,6 +34,7 @@ describe('the page of a skill of a repository at a git host', () => {
       isWhole,
       seesPending: false,
       seesUse,
+      seesRings: false,
       packs: [],
       host: { ...page.host, isTokenRequired: false, uses },
       up: '../../../',

@@ -15,10 +15,10 @@ const USES: PageUses = {
   from: '2026-05-17',
   since: '2026-06-01',
   skills: new Map([
-    ['fx/a/one', { loads: 2, reads: 9, last: '2026-06-14' }],
-    ['fx/b/three', { loads: 5, reads: 0, last: '2026-06-10' }],
-    ['fx/gone', { loads: 7, reads: 7, last: '2026-06-15' }],
-    ['fx/secret/quiet', { loads: 7, reads: 7, last: '2026-06-15' }],
+    ['fx/a/one', { loads: 2, reads: 9, failures: 4, last: '2026-06-14' }],
+    ['fx/b/three', { loads: 5, reads: 0, failures: 0, last: '2026-06-10' }],
+    ['fx/gone', { loads: 7, reads: 7, failures: 0, last: '2026-06-15' }],
+    ['fx/secret/quiet', { loads: 7, reads: 7, failures: 0, last: '2026-06-15' }],
   ]),
   lists: [
     { packs: undefined, lists: 100 },
@@ -43,8 +43,8 @@ describe('the use of skills on the page', () => {
     const { text } = await page()
 
     expect(rowsIn(text)).toEqual([
-      ['fx/b/three', '100', '5', '0', '2026-06-10'],
-      ['fx/a/one', '123', '2', '9', '2026-06-14'],
+      ['fx/b/three', '100', '5', '0', '0', '2026-06-10'],
+      ['fx/a/one', '123', '2', '9', '4', '2026-06-14'],
     ])
     const [, unused = ''] = text.split('Unused skills')
     expect(Array.from(unused.matchAll(/<bdi>([^<]*)<\/bdi>/g), ([, name]) => name)).toEqual(['fx/a/two', 'fx/b/four'])
@@ -55,6 +55,7 @@ describe('the use of skills on the page', () => {
   test.each([
     ['loads', 'descending', 'fx/b/three'],
     ['reads', 'descending', 'fx/a/one'],
+    ['failures', 'descending', 'fx/a/one'],
     ['lists', 'descending', 'fx/a/one'],
     ['last', 'descending', 'fx/a/one'],
     ['skill', 'ascending', 'fx/a/one'],

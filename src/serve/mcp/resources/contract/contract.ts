@@ -130,7 +130,7 @@ export function mimeTypeOfContract(resource: ContractResource): string {
 export function partOfContract(resource: ContractResource): SkillPart | undefined {
   if (resource.kind === 'contract-index' || resource.kind === 'doc') return undefined
   const { source, skill } = resource.of.skill
-  return { source, path: skill.path, isDocument: resource.kind === 'contract-document' }
+  return { source, path: skill.path, digest: skill.digest, isDocument: resource.kind === 'contract-document' }
 }
 
 /** Returns the size of a stored resource. The size of a generated one is not known in advance. */

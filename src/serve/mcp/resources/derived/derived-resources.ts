@@ -73,7 +73,7 @@ export function mimeTypeOfSynthetic(synthetic: Synthetic): string {
 export function partOfSynthetic(synthetic: Synthetic): SkillPart | undefined {
   if (synthetic.kind === 'index') return undefined
   const { source, skill } = synthetic.kind === 'archive' ? synthetic.archive.skill : synthetic.skill
-  return { source, path: skill.path, isDocument: synthetic.kind === 'archive' }
+  return { source, path: skill.path, digest: skill.digest, isDocument: synthetic.kind === 'archive' }
 }
 
 /** Returns the list entry. It has no size, which would change with each change of a file. */

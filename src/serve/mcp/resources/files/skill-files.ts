@@ -145,7 +145,8 @@ class FileResource implements FamilyResource {
   get part(): SkillPart {
     const { documents, skill } = this.#file
     const [source = ''] = this.#file.folder.slice('skill://'.length).split('/', 1)
-    return { source, path: (documents?.skill ?? skill).path, isDocument: documents !== undefined }
+    const { path, digest } = documents?.skill ?? skill
+    return { source, path, digest, isDocument: documents !== undefined }
   }
 
   describe(): object {

@@ -58,6 +58,8 @@ export interface SkillPart {
   readonly source: string
   /** The true folder of the skill, relative to the source's root. */
   readonly path: string
+  /** The digest of the content of the skill; `undefined` if none of its files is known. */
+  readonly digest: string | undefined
   /** True if the resource has the instructions of the skill: its SKILL.md, or an archive. */
   readonly isDocument: boolean
 }
