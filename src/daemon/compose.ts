@@ -26,6 +26,7 @@ import { ServedCatalog } from './pull/served-catalog.ts'
 import { StoreContentReader } from './pull/store-content-reader.ts'
 import type { ReloadState } from './reload-state.ts'
 import { RingPromotions } from './rings/ring-promotions.ts'
+import { rosterOf } from './rings/ring-roster.ts'
 import { Scans } from './scan/scans.ts'
 import { ChannelWatches } from './schedule/channel-watches.ts'
 import { PullActivity } from './schedule/pull-activity.ts'
@@ -58,10 +59,12 @@ export function compose(loaded: LoadedParts) {
   const reader = new DocumentThread()
   const served = new ServedCatalog(loaded)
   const collections = new CollectionTimes(clock)
-  // What leaves this hub without a client has the content that every ring has.
+  // What leaves this hub without a client has the content that every ring has, but for the channels of rings.
   const ofOldest = { ...loaded, registry: loaded.views.oldest }
   const channels = new Channels({
     ...ofOldest,
+    roster: rosterOf(config),
+    registryOf: (ring) => loaded.views.inRing(ring),
     served: () => served.current.map(({ snapshot }) => snapshot),
     whyNot: () => whyIncomplete(ofOldest),
   })

@@ -190,6 +190,11 @@ export class Views {
     return this.#wholeOf(this.#laterRings.at(-1))
   }
 
+  /** The registry of everything in a ring. */
+  inRing(id: string): Registry {
+    return this.#wholeOf(id === this.#roster?.ids[0] ? undefined : id)
+  }
+
   get #laterRings(): readonly string[] {
     return this.#roster?.ids.slice(1) ?? []
   }

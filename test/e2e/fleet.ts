@@ -51,6 +51,11 @@ export class Machine implements AsyncDisposable {
     return this.#url
   }
 
+  /** The line of its configuration about its channel. */
+  get channel(): string {
+    return this.#rest[0] ?? ''
+  }
+
   /** The lines of a source that follows this machine. */
   get followed(): readonly string[] {
     return [`follow: { url: "${this.#url}", key: "${this.key}" }`, 'every: 1h']

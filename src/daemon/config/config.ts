@@ -120,11 +120,13 @@ export interface WitnessConfig extends Pick<HostConfig, 'ca' | 'proxy'> {
   readonly key: string
 }
 
-/** A folder with the channel of everything that is served, or of one pack. */
+/** A folder with one of the channels. */
 export interface ChannelFolder {
   /** Absolute. */
   readonly to: string
   readonly pack: string | undefined
+  /** `undefined` for the last ring. */
+  readonly ring: string | undefined
 }
 
 /** A branch of a git repository to which the marketplace is published. */

@@ -292,17 +292,19 @@ function publicationFaults(value: unknown): Fault[] {
   const hasMarketplace = isObject(serve) && isObject(serve['marketplace'])
   const hasChannel = isObject(value) && isObject(value['channel'])
   const packs = new Set(entriesOf(value, 'packs').map((pack) => (isObject(pack) ? pack['id'] : undefined)))
+  const rings = new Set(entriesOf(value, 'rings').map((one) => (isObject(one) ? one['id'] : undefined)))
   const first = new Map<string, number>()
   const faults: Fault[] = []
   for (const [index, entry] of entriesOf(value, 'publish').entries()) {
     if (!isObject(entry)) continue
-    const { git, to, branch = 'main', pack } = entry
+    const { git, to, branch = 'main', pack, ring } = entry
     const path = ['publish', index]
     if (to !== undefined) faults.push(...channelFolderFaults(entry, hasChannel, path))
     if (git !== undefined && !hasMarketplace)
       faults.push({ path, message: 'needs `serve.marketplace`, which is what is published' })
     if (pack !== undefined && !packs.has(pack))
       faults.push({ path: [...path, 'pack'], message: 'must be the id of a pack' })
+    if (ring !== undefined) faults.push(...ringOfFolderFaults(entry, rings, [...path, 'ring']))
     const place = typeof git === 'string' ? [normal(git), branch] : [to]
     const key = JSON.stringify(place)
     const earlier = first.get(key)
@@ -326,6 +328,17 @@ function channelFolderFaults(entry: object, hasChannel: boolean, path: KeyPath):
       message: 'goes with `git` alone: a folder has no host',
     })),
   ]
+}
+
+/** Finds the faults of the ring of a publication. A branch and a pack have the content of the last ring. */
+function ringOfFolderFaults(
+  { to, pack, ring }: { readonly to?: unknown; readonly pack?: unknown; readonly ring?: unknown },
+  rings: ReadonlySet<unknown>,
+  path: KeyPath,
+): Fault[] {
+  if (to === undefined) return [{ path, at: 'key', message: 'goes with `to` alone: a branch has the last ring' }]
+  if (pack !== undefined) return [{ path, at: 'key', message: 'does not go with `pack`: a pack has the last ring' }]
+  return rings.has(ring) ? [] : [{ path, message: 'must be the id of a ring' }]
 }
 
 /** The marketplace of one pack is named after both. */

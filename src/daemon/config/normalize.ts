@@ -93,8 +93,8 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     links: file.links?.map((entry) => keptFolderOf(entry, absolute)) ?? [],
     publications: (file.publish ?? []).flatMap((entry) => publicationOf(entry, file.defaults ?? [], absolute)),
     channel: file.channel && channelOf(file.channel, file.defaults ?? [], settling),
-    channelFolders: (file.publish ?? []).flatMap(({ to, pack }) =>
-      to === undefined ? [] : [{ to: absolute(to), pack }],
+    channelFolders: (file.publish ?? []).flatMap(({ to, pack, ring }) =>
+      to === undefined ? [] : [{ to: absolute(to), pack, ring: ring === file.rings?.at(-1)?.id ? undefined : ring }],
     ),
     hosts: (file.defaults ?? []).map((entry) => hostDefaultsOf(entry, absolute)),
     state,

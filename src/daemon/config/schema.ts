@@ -175,6 +175,7 @@ const PUBLICATION = z
       .describe('A folder: the channel is written to it, for any web server or for a disk to carry; needs `channel`.'),
     branch: branch().optional().describe('The branch, which is created if it does not exist. Default: main.'),
     pack: id().optional().describe('The skills of this pack only. Default: everything that is served.'),
+    ring: id().optional().describe('With `to`: the content of this ring. Default: the last one.'),
     auth: SHARED.auth,
     ca: SHARED.ca,
     proxy: SHARED.proxy,

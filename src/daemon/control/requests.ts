@@ -14,6 +14,7 @@ import { configText, idsOf } from '../config/config.ts'
 import type { Config, Mode } from '../config/config.ts'
 import type { Daemon } from '../daemon.ts'
 import { TOKEN } from '../http/tokens.ts'
+import { channelName, partOf } from '../publish/channel-names.ts'
 import { VERBS } from '../pull/decide.ts'
 import type { RollbackTarget } from '../pull/rollback.ts'
 import type { FetchedAmount } from '../schedule/pull-activity.ts'
@@ -162,8 +163,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     },
     async checkpoint(params) {
       checked(params)
-      const { pack } = parseParams(OF_CHANNEL, params)
-      const note = await daemon.channels.read(pack, CHECKPOINT_PATH)
+      const note = await daemon.channels.read(channelName(parseParams(OF_CHANNEL, params)), CHECKPOINT_PATH)
       return note === undefined ? null : Buffer.from(note).toString('utf8')
     },
     async candidate(params, _, signal) {
@@ -175,10 +175,10 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
     },
     async publish(params, _, signal) {
       checked(params)
-      const { to, git: url, branch, pack, dry } = parseParams(PUBLISH, params)
+      const { to, git: url, branch, pack, ring, dry } = parseParams(PUBLISH, params)
       if (to !== undefined) {
-        const { entries, objects, isNew } = await daemon.publishTo({ to, pack }, signal)
-        return [{ to, ...(pack !== undefined && { pack }), entries, objects, isNew }]
+        const { entries, objects, isNew } = await daemon.publishTo({ to, pack, ring }, signal)
+        return [{ to, ...partOf(channelName({ pack, ring })), entries, objects, isNew }]
       }
       const named = url === undefined ? undefined : { url, branch, pack }
       return daemon.publish({ named, isDry: dry }, signal)
@@ -296,7 +296,7 @@ function expectMode(mode: Mode | undefined, config: Config): void {
 /** The followers of one answer, of some 250 bytes each. */
 const MOST_SHOWN = 3_000
 
-const OF_CHANNEL = z.object({ pack: z.string().optional() })
+const OF_CHANNEL = z.object({ pack: z.string().optional(), ring: z.string().optional() })
 const MODE = z.object({ locked: z.boolean(), offline: z.boolean() })
 const REQUEST = z.object({ config: z.string(), mode: MODE.optional(), sources: z.array(z.string()).optional() })
 type Request = z.infer<typeof REQUEST>
@@ -338,6 +338,7 @@ const PUBLISH = z.object({
   git: z.string().optional(),
   branch: z.string().optional(),
   pack: z.string().optional(),
+  ring: z.string().optional(),
   dry: z.boolean(),
 })
 const PROMOTE = z.object({ ring: z.string().optional(), now: z.boolean() })

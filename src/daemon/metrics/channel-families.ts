@@ -16,6 +16,7 @@ export function channelFamilies(channels: readonly ChannelFigures[]): Family[] {
   const folders = channels.filter(({ status }) => status.to !== undefined)
   const labelsOf = (figures: ChannelFigures): Labels => ({
     pack: figures.status.pack,
+    ring: figures.status.ring,
     folder: figures.status.to === undefined ? undefined : String(folders.indexOf(figures) + 1),
   })
   const each = (valueOf: (figures: ChannelFigures) => number | undefined): Sample[] =>
@@ -27,7 +28,7 @@ export function channelFamilies(channels: readonly ChannelFigures[]): Family[] {
     {
       name: 'skillsyncd_channel_current',
       kind: 'gauge',
-      help: '1 if the channel has the served content, else 0; by the pack, and by the position of a folder among those in publish, from 1.',
+      help: '1 if the channel has the served content, else 0; by the pack or the ring, and by the position of a folder among those in publish, from 1.',
       samples: each(({ status }) => Number(status.isCurrent)),
     },
     {

@@ -3,6 +3,8 @@ import { SerialQueue } from '../../base/serial-queue.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { isPassing, SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
 import type { DaemonContext } from '../context.ts'
+import { partOf, partText } from './channel-names.ts'
+import type { ChannelName } from './channel-names.ts'
 import { HEARTBEAT_MS } from './channel-publisher.ts'
 import type { ChannelEnd, ChannelPublisher } from './channel-publisher.ts'
 import type { ChannelStatus, PublicationCondition } from './publication-status.ts'
@@ -13,13 +15,12 @@ export interface ChannelKeeperParts extends Pick<DaemonContext, 'clock' | 'log' 
   readonly channel: ChannelPublisher
   /** The reason why nothing may be published now; `undefined` if it may. */
   readonly whyNot: () => string | undefined
-  readonly catalog: () => Catalog
 }
 
 /** A channel that is kept up to date: without a folder, for the clients of this daemon. */
 export interface ChannelOutput {
   readonly to: string | undefined
-  readonly pack: string | undefined
+  readonly channel: ChannelName
 }
 
 /** Keeps one channel, in its log alone or in a folder too, at what is served. At most one attempt waits for its turn. */
@@ -42,12 +43,16 @@ export class ChannelKeeper implements AsyncDisposable {
     this.#parts = parts
   }
 
+  get channel(): ChannelName {
+    return this.#place.channel
+  }
+
   get status(): ChannelStatus {
-    const { to, pack } = this.#place
+    const { to, channel } = this.#place
     return {
       ...(to !== undefined && { to }),
-      ...(pack !== undefined && { pack }),
-      isCurrent: this.#condition === undefined && this.#published === this.#parts.catalog(),
+      ...partOf(channel),
+      isCurrent: this.#condition === undefined && this.#published === this.#parts.channel.catalog,
       ...(this.#newest !== undefined && { entries: this.#newest.entries }),
       ...(this.#condition !== undefined && { condition: this.#condition }),
     }
@@ -79,8 +84,8 @@ export class ChannelKeeper implements AsyncDisposable {
 
   /** Names it in the log. */
   get #name(): string {
-    const { to, pack } = this.#place
-    return to ?? (pack === undefined ? 'channel' : `channel of the pack ${pack}`)
+    const { to, channel } = this.#place
+    return to ?? (channel === undefined ? 'channel' : `channel of ${partText(partOf(channel))}`)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -89,10 +94,10 @@ export class ChannelKeeper implements AsyncDisposable {
   }
 
   async #attempt(): Promise<void> {
-    const { channel, catalog, whyNot } = this.#parts
+    const { channel, whyNot } = this.#parts
     const { leads } = channel
     // Folders belong to the leader of the hub. The first catalog begins the next attempt.
-    if (leads ? catalog().generation === 0 : this.#place.to !== undefined) return
+    if (leads ? channel.catalog.generation === 0 : this.#place.to !== undefined) return
     const why = leads ? whyNot() : undefined
     if (why !== undefined) return this.#failed(new SyncError('store-failed', `Cannot publish: ${why}`))
     try {

@@ -22,6 +22,8 @@ import type { Digest } from '../../sync/store/objects/object-store.ts'
 import type { LogNames } from '../../sync/store/postgres/shared-logs.ts'
 import type { DaemonContext } from '../context.ts'
 import { CatchUp } from './catch-up.ts'
+import { checkpointFileOf, logFileOf } from './channel-names.ts'
+import type { ChannelName } from './channel-names.ts'
 import { CosignedHead } from './cosigned-head.ts'
 import type { Quorum } from './cosigned-head.ts'
 import { ServedChannel } from './served-channel.ts'
@@ -29,11 +31,12 @@ import { publishes, SharedChannel } from './shared-channel.ts'
 
 /** The parts of the publisher of one channel. */
 export interface ChannelPublisherParts extends DaemonContext {
+  readonly channel: ChannelName
   /** The name of its log. */
   readonly origin: string
   readonly signers: () => Promise<readonly NoteSigner[]>
   readonly quorum: Quorum
-  /** The pack that it has; `undefined` for everything that is served. */
+  /** The pack that it has; `undefined` for all of its catalog. */
   readonly pack: Pack | undefined
   readonly catalog: () => Catalog
   /** Called with the recalls in force that so many entries of the log have, once they are served. */
@@ -85,9 +88,9 @@ export class ChannelPublisher {
   constructor(parts: ChannelPublisherParts) {
     this.#parts = parts
     this.#contents = new ChannelContents(parts.store.objects)
-    const { store, origin, quorum, log, pack, clock, shared, replica } = parts
+    const { store, origin, quorum, log, channel, clock, shared, replica } = parts
     const { objects, folder } = store
-    const file = checkpointFileOf(pack?.id)
+    const file = checkpointFileOf(channel)
     this.#head = new CosignedHead({ folder, file, origin, quorum, log, shared })
     this.#served = new ServedChannel({ clock, objects, isShared: shared !== undefined })
     this.#shared = shared && new SharedChannel({ shared, origin, objects, ...(replica && { replica }) })
@@ -115,6 +118,11 @@ export class ChannelPublisher {
   /** True if this process appends to the log; of several that share one, the leader alone does. */
   get leads(): boolean {
     return publishes(this.#parts)
+  }
+
+  /** The catalog that is to be published. */
+  get catalog(): Catalog {
+    return this.#parts.catalog()
   }
 
   /** The log and the document of its witnesses, as the database names them. */
@@ -364,8 +372,8 @@ export class ChannelPublisher {
 
   /** Reads the log, which must continue the one that this process has signed before. */
   async #readLog(): Promise<ChannelLog> {
-    const { store, pack } = this.#parts
-    const path = store.folder.at('logs', logFileOf(pack?.id))
+    const { store, channel } = this.#parts
+    const path = store.folder.at('logs', logFileOf(channel))
     const log = await ChannelLog.open(path)
     const signed = this.#served.current?.log
     if (signed === undefined || (await log.continues(signed))) return log
@@ -392,18 +400,3 @@ const MOST_KEPT = 64
 
 /** A folder is swept after so many entries. */
 const SWEPT_ENTRIES = 64
-
-/** The name of the file with the log of everything, or of a pack. */
-export function logFileOf(pack: string | undefined): string {
-  return `${logName(pack)}.jsonl`
-}
-
-/** The name of the file with the newest checkpoint of that log that enough witnesses have cosigned. */
-export function checkpointFileOf(pack: string | undefined): string {
-  return `${logName(pack)}.checkpoint`
-}
-
-/** The name of the files of the log. No id of a pack has a dot. */
-function logName(pack: string | undefined): string {
-  return pack === undefined ? 'channel' : `channel.${pack}`
-}

@@ -1,6 +1,6 @@
-import type { ChannelHost, CheckpointWatcher } from '../../serve/http/routes/channel-routes.ts'
+import type { ChannelHost, ChannelReader, CheckpointWatcher } from '../../serve/http/routes/channel-routes.ts'
+import type { RingRoster } from '../../serve/views.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import type { Pack } from '../../sync/catalog/pack.ts'
 import { objectsOf } from '../../sync/channel/channel-tree.ts'
 import { parseFollowerHeader, parseReport } from '../../sync/channel/follower-report.ts'
 import { parseSigner, parseVerifier, renamedSigner } from '../../sync/log/signed-note.ts'
@@ -16,6 +16,9 @@ import type { ChannelConfig, ChannelFolder, Config, WitnessConfig } from '../con
 import type { DaemonContext } from '../context.ts'
 import { Keyring } from '../credentials/keyring.ts'
 import { ChannelKeeper } from './channel-keeper.ts'
+import type { ChannelOutput } from './channel-keeper.ts'
+import { channelName, channelNames, originOf, partOf } from './channel-names.ts'
+import type { ChannelName } from './channel-names.ts'
 import { ChannelPublisher } from './channel-publisher.ts'
 import type { ChannelEnd } from './channel-publisher.ts'
 import type { Quorum } from './cosigned-head.ts'
@@ -26,22 +29,36 @@ import { epochOf, publishes } from './shared-channel.ts'
 /** The parts of the daemon that its channels need. */
 export interface ChannelsParts extends DaemonContext {
   readonly config: Config
-  readonly registry: { readonly catalog: Catalog; watch(watcher: () => void): Disposable }
+  /** Finds the registry of a ring. */
+  readonly registryOf: (ring: string) => ServedRegistry
+  /** `undefined` without rings. */
+  readonly roster: RingRoster | undefined
+  /** The registry of the last ring; without rings, that of everything. */
+  readonly registry: ServedRegistry
   /** Returns what is served of each source, also what is not published. */
   readonly served: () => readonly Snapshot[]
   /** The reason why nothing may be published now; `undefined` if it may. */
   readonly whyNot: () => string | undefined
 }
 
-/** The channels of this hub: that of everything, and one for each pack, each with a log of its own. */
+/** The catalog that is served now, with a callback for each later one. */
+export interface ServedRegistry {
+  readonly catalog: Catalog
+  watch(watcher: () => void): Disposable
+}
+
+/**
+ * The channels of this hub, each with a log of its own: that of everything in the last ring, one for each pack there, and
+ * one for each other ring.
+ */
 export class Channels implements ChannelHost, AsyncDisposable {
   readonly #parts: ChannelsParts
-  readonly #channels = new Map<string | undefined, ChannelPublisher>()
+  readonly #channels = new Map<ChannelName, ChannelPublisher>()
   /** Keep the logs up to date that clients ask this daemon for. */
   readonly #logs: readonly ChannelKeeper[]
   readonly #folders: readonly ChannelKeeper[]
   readonly #keyring: Keyring
-  #watching: Disposable | undefined
+  #watching: DisposableStack | undefined
   #reach: FollowerReach
   #isTakenOver = false
   #onReach: () => void = () => {}
@@ -56,13 +73,13 @@ export class Channels implements ChannelHost, AsyncDisposable {
     const { channel } = config
     this.#keyring = new Keyring({ ...parts, fetchMs: config.limits.fetch.totalMs })
     if (channel !== undefined)
-      for (const pack of [undefined, ...config.packs]) this.#channels.set(pack?.id, this.#publisherOf(channel, pack))
-    const keeping = { clock, log, redactor, whyNot, catalog: () => parts.registry.catalog }
+      for (const name of channelNames(config)) this.#channels.set(name, this.#publisherOf(channel, name))
+    const keeping = { clock, log, redactor, whyNot }
     this.#logs = [...this.#channels].map(
-      ([pack, one]) => new ChannelKeeper({ to: undefined, pack }, { ...keeping, channel: one }),
+      ([name, one]) => new ChannelKeeper({ to: undefined, channel: name }, { ...keeping, channel: one }),
     )
     this.#folders = config.channelFolders.map(
-      (folder) => new ChannelKeeper(folder, { ...keeping, channel: this.#channelOf(folder.pack) }),
+      (folder) => new ChannelKeeper(placeOf(folder), { ...keeping, channel: this.#channelOf(channelName(folder)) }),
     )
   }
 
@@ -71,8 +88,8 @@ export class Channels implements ChannelHost, AsyncDisposable {
     this.#reach = before.#reach
     this.#reach.onChange(this.#onReach)
     before.#isTakenOver = true
-    for (const [pack, channel] of this.#channels) {
-      const earlier = before.#channels.get(pack)
+    for (const [name, channel] of this.#channels) {
+      const earlier = before.#channels.get(name)
       if (earlier !== undefined) channel.takeOver(earlier)
     }
   }
@@ -81,7 +98,10 @@ export class Channels implements ChannelHost, AsyncDisposable {
   follow(): void {
     // An unreadable file of it is as none, and any other failure must end the process.
     void this.#reach.load()
-    this.#watching = this.#parts.registry.watch(() => this.#followAll())
+    this.#watching = new DisposableStack()
+    const keepers = Map.groupBy([...this.#logs, ...this.#folders], ({ channel }) => this.#registryOf(channel))
+    for (const [registry, fed] of keepers)
+      this.#watching.use(registry.watch(() => fed.forEach((keeper) => keeper.follow())))
     this.#followAll()
   }
 
@@ -124,7 +144,7 @@ export class Channels implements ChannelHost, AsyncDisposable {
     if (!publishes(this.#parts))
       throw new OperatorError('nothing-served', 'Cannot publish: another process leads the hub, and it alone publishes')
     const kept = this.#folders[this.#parts.config.channelFolders.findIndex((one) => isSame(one, folder))]
-    return kept === undefined ? this.#channelOf(folder.pack).publish(folder.to, signal) : kept.publish(signal)
+    return kept === undefined ? this.#channelOf(channelName(folder)).publish(folder.to, signal) : kept.publish(signal)
   }
 
   get status(): readonly ChannelStatus[] {
@@ -141,18 +161,24 @@ export class Channels implements ChannelHost, AsyncDisposable {
     return publishes(this.#parts) ? [...this.#logs, ...this.#folders] : this.#logs
   }
 
-  hasPack(pack: string): boolean {
-    return this.#channels.has(pack)
+  isOpenTo(channel: ChannelName, reader: ChannelReader | undefined): boolean {
+    if (!this.#channels.has(channel)) return false
+    const { pack, ring } = partOf(channel)
+    if (reader?.packs !== undefined) return pack !== undefined && reader.packs.has(pack)
+    if (ring === undefined) return true
+    const { ids = [], ringOf = () => '' } = this.#parts.roster ?? {}
+    // What a later ring has, that of the reader has had before.
+    return ids.indexOf(ring) >= ids.indexOf(ringOf(reader?.id))
   }
 
-  seen(pack: string | undefined, principal: string, text: string): void {
+  seen(channel: ChannelName, principal: string, text: string): void {
     const told = parseFollowerHeader(text)
-    if (told !== undefined) this.#reach.report({ pack, principal }, told)
+    if (told !== undefined) this.#reach.report({ channel, principal }, told)
   }
 
-  report(pack: string | undefined, principal: string, bytes: Uint8Array): boolean {
+  report(channel: ChannelName, principal: string, bytes: Uint8Array): boolean {
     const report = parseReport(bytes)
-    if (report !== undefined) this.#reach.report({ pack, principal }, report)
+    if (report !== undefined) this.#reach.report({ channel, principal }, report)
     return report !== undefined
   }
 
@@ -167,20 +193,20 @@ export class Channels implements ChannelHost, AsyncDisposable {
     return this.#reach
   }
 
-  async read(pack: string | undefined, path: string): Promise<Uint8Array | undefined> {
-    return this.#channels.get(pack)?.read(path)
+  async read(channel: ChannelName, path: string): Promise<Uint8Array | undefined> {
+    return this.#channels.get(channel)?.read(path)
   }
 
-  async reaches(pack: string | undefined, size: number): Promise<boolean> {
-    return (await this.#channels.get(pack)?.reaches(size)) === true
+  async reaches(channel: ChannelName, size: number): Promise<boolean> {
+    return (await this.#channels.get(channel)?.reaches(size)) === true
   }
 
-  isReady(pack: string | undefined): boolean {
-    return this.#channels.get(pack)?.isReady === true
+  isReady(channel: ChannelName): boolean {
+    return this.#channels.get(channel)?.isReady === true
   }
 
-  watch(pack: string | undefined, watcher: CheckpointWatcher): Disposable {
-    return this.#channelOf(pack).watch(watcher)
+  watch(channel: ChannelName, watcher: CheckpointWatcher): Disposable {
+    return this.#channelOf(channel).watch(watcher)
   }
 
   /**
@@ -203,22 +229,29 @@ export class Channels implements ChannelHost, AsyncDisposable {
     await Promise.all([...this.#logs, ...this.#folders].map((keeper) => keeper[Symbol.asyncDispose]()))
   }
 
-  #channelOf(pack: string | undefined): ChannelPublisher {
-    const channel = this.#channels.get(pack)
+  #channelOf(name: ChannelName): ChannelPublisher {
+    const channel = this.#channels.get(name)
     if (channel !== undefined) return channel
-    const why = this.#channels.size === 0 ? 'the configuration has no `channel`' : `no pack is called "${pack}"`
+    const { pack, ring } = partOf(name)
+    const unknown = ring === undefined ? `no pack is called "${pack}"` : `no ring before the last is called "${ring}"`
+    const why = this.#channels.size === 0 ? 'the configuration has no `channel`' : unknown
     throw new OperatorError('bad-request', `Cannot publish: ${why}`)
   }
 
-  #publisherOf(channel: ChannelConfig, pack: Pack | undefined): ChannelPublisher {
-    const { registry } = this.#parts
-    const origin = originOf(channel, pack?.id)
+  #publisherOf(channel: ChannelConfig, name: ChannelName): ChannelPublisher {
+    const origin = originOf(channel, name)
+    const pack = this.#parts.config.packs.find(({ id }) => id === partOf(name).pack)
     const signers = async (): Promise<readonly NoteSigner[]> =>
       (await channelSigners(channel, this.#parts)).map((signer) => renamedSigner(signer, origin))
     const quorum = this.#quorumOf(channel)
-    const onRecalls = (recalls: readonly string[], size: number): void => this.#reach.published(pack?.id, recalls, size)
-    const catalog = (): Catalog => registry.catalog
-    return new ChannelPublisher({ ...this.#parts, origin, signers, quorum, pack, catalog, onRecalls })
+    const onRecalls = (recalls: readonly string[], size: number): void => this.#reach.published(name, recalls, size)
+    const catalog = (): Catalog => this.#registryOf(name).catalog
+    return new ChannelPublisher({ ...this.#parts, channel: name, origin, signers, quorum, pack, catalog, onRecalls })
+  }
+
+  #registryOf(name: ChannelName): ServedRegistry {
+    const { ring } = partOf(name)
+    return ring === undefined ? this.#parts.registry : this.#parts.registryOf(ring)
   }
 
   #quorumOf({ witnesses, quorum }: ChannelConfig): Quorum {
@@ -239,11 +272,6 @@ export class Channels implements ChannelHost, AsyncDisposable {
   }
 }
 
-/** The name of the log of the whole channel, or of that of a pack. */
-export function originOf({ name }: ChannelConfig, pack: string | undefined): string {
-  return pack === undefined ? name : `${name}/${pack}`
-}
-
 /** Reads the private keys of the channel. */
 export async function channelSigners(
   { name, keys }: ChannelConfig,
@@ -262,6 +290,10 @@ export async function channelSigners(
   return signers
 }
 
+function placeOf(folder: ChannelFolder): ChannelOutput {
+  return { to: folder.to, channel: channelName(folder) }
+}
+
 function isSame(one: ChannelFolder, other: ChannelFolder): boolean {
-  return one.to === other.to && one.pack === other.pack
+  return one.to === other.to && channelName(one) === channelName(other)
 }

@@ -8,18 +8,19 @@ import type { FollowerReport, ReachCounts, RecallCounts } from '../../sync/recal
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import type { DaemonContext } from '../context.ts'
+import { channelName, partOf } from './channel-names.ts'
+import type { ChannelName } from './channel-names.ts'
 
 /** The client that reports: it can report for itself alone. */
 export interface Reporter {
-  /** The pack of the channel; `undefined` for the channel of everything. */
-  readonly pack: string | undefined
+  readonly channel: ChannelName
   /** The id of the principal; empty without tokens. */
   readonly principal: string
 }
 
 /** A follower of a channel of this hub, as it was seen last. */
 export interface FollowerRow {
-  readonly pack?: string | undefined
+  readonly channel?: ChannelName
   readonly principal: string
   readonly follower: string
   /** The entries of the log whose recalls it obeys. */
@@ -30,7 +31,7 @@ export interface FollowerRow {
 }
 
 /** One follower in the report of a recall. */
-export interface ReachRow extends Omit<FollowerRow, 'below'> {
+export interface ReachRow extends Omit<FollowerRow, 'below' | 'channel'>, ReturnType<typeof partOf> {
   readonly state: 'obeyed' | 'behind'
   /** Its own followers, and those below them. */
   readonly below: ReachCounts
@@ -72,29 +73,29 @@ export class FollowerReach implements AsyncDisposable {
 
   /** Takes the report of a follower. One that has no report keeps what it reported of its own followers. */
   report(
-    { pack, principal }: Reporter,
+    { channel, principal }: Reporter,
     { follower, size, below }: Omit<FollowerReport, 'below'> & Partial<FollowerReport>,
   ): void {
-    const key = keyOf(pack, principal, follower)
+    const key = keyOf(channel, principal, follower)
     const before = this.#rows.get(key)
     const seen = this.#parts.clock.now().toISOString()
     const known = below?.filter(isCount) ?? before?.below ?? []
     this.#drop(key)
-    this.#put(key, { pack, principal, follower, size, seen, below: known })
+    this.#put(key, { channel, principal, follower, size, seen, below: known })
     this.#makeRoom(principal)
     this.#save()
     if (before === undefined || before.size !== size || below !== undefined) this.#onChange()
   }
 
   /** Records that the log of a channel has these recalls, in so many entries. */
-  published(pack: string | undefined, recalls: readonly string[], size: number): void {
+  published(channel: ChannelName, recalls: readonly string[], size: number): void {
     for (const recall of recalls) {
-      const key = publishedKey(pack, recall)
+      const key = publishedKey(channel, recall)
       if (this.#published.has(key)) continue
       this.#published.set(key, size)
       this.#save()
     }
-    if (this.#published.size > MOST_PUBLISHED) this.#forgetEnded(pack, new Set(recalls))
+    if (this.#published.size > MOST_PUBLISHED) this.#forgetEnded(channel, new Set(recalls))
   }
 
   /** The followers of a recall, in a stable order. */
@@ -111,15 +112,16 @@ export class FollowerReach implements AsyncDisposable {
     return { obeyed, behind: rows.length - obeyed }
   }
 
-  #obeys({ pack, size }: FollowerRow, recall: string): boolean {
-    const needed = this.#published.get(publishedKey(pack, recall))
+  #obeys({ channel, size }: FollowerRow, recall: string): boolean {
+    const needed = this.#published.get(publishedKey(channel, recall))
     return needed !== undefined && size >= needed
   }
 
   #reachOf(row: FollowerRow, recall: string): ReachRow {
-    const { obeyed = 0, behind = 0, unreachable = 0 } = row.below.find((one) => one.recall === recall) ?? {}
+    const { channel, below, ...seen } = row
+    const { obeyed = 0, behind = 0, unreachable = 0 } = below.find((one) => one.recall === recall) ?? {}
     const state = this.#obeys(row, recall) ? 'obeyed' : 'behind'
-    return { ...row, state, below: { obeyed, behind, unreachable } }
+    return { ...partOf(channel), ...seen, state, below: { obeyed, behind, unreachable } }
   }
 
   /** True if any follower was ever seen. */
@@ -138,9 +140,9 @@ export class FollowerReach implements AsyncDisposable {
   }
 
   /** The hubs that are followed decide how many recalls begin and end. */
-  #forgetEnded(pack: string | undefined, inForce: ReadonlySet<string>): void {
-    const kept = new Set([...inForce].map((recall) => publishedKey(pack, recall)))
-    const ofChannel = publishedKey(pack, '')
+  #forgetEnded(channel: ChannelName, inForce: ReadonlySet<string>): void {
+    const kept = new Set([...inForce].map((recall) => publishedKey(channel, recall)))
+    const ofChannel = publishedKey(channel, '')
     for (const key of this.#published.keys()) if (key.endsWith(ofChannel) && !kept.has(key)) this.#published.delete(key)
   }
 
@@ -193,7 +195,7 @@ export class FollowerReach implements AsyncDisposable {
     const seen = [...this.#rows]
     for (const [key] of seen) this.#drop(key)
     const rows = stored?.rows.map(
-      ({ pack, ...row }) => [keyOf(pack, row.principal, row.follower), { ...row, pack }] as const,
+      ({ pack: channel, ...row }) => [keyOf(channel, row.principal, row.follower), { ...row, channel }] as const,
     )
     for (const [key, row] of new Map<string, FollowerRow>([...(rows ?? []), ...seen])) this.#put(key, row)
     for (const [key, size] of Object.entries(stored?.published ?? {})) this.#published.set(key, size)
@@ -211,7 +213,8 @@ export class FollowerReach implements AsyncDisposable {
       await this.load()
       await this.#parts.store.folder.expectRight()
       const published = Object.fromEntries(this.#published)
-      await writeWhole(this.#file, canonicalJson({ rows: [...this.#rows.values()], published }))
+      const rows = [...this.#rows.values()].map(storedRow)
+      await writeWhole(this.#file, canonicalJson({ rows, published }))
       this.#parts.log.recovery(EVENT, '')
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
@@ -263,6 +266,7 @@ const STORED = z.object({
   rows: z
     .array(
       z.object({
+        /** The name of the channel, of which earlier versions have the packs. */
         pack: z.string().exactOptional(),
         principal: z.string(),
         follower: z.string(),
@@ -275,14 +279,25 @@ const STORED = z.object({
   published: z.record(z.string(), COUNT),
 })
 
-function keyOf(pack: string | undefined, principal: string, follower: string): string {
-  return JSON.stringify([pack ?? '', principal, follower])
+function storedRow({
+  channel,
+  principal,
+  follower,
+  size,
+  seen,
+  below,
+}: FollowerRow): z.infer<typeof STORED>['rows'][0] {
+  return { ...(channel !== undefined && { pack: channel }), principal, follower, size, seen, below: [...below] }
 }
 
-function publishedKey(pack: string | undefined, recall: string): string {
-  return `${recall} ${pack ?? ''}`
+function keyOf(channel: ChannelName, principal: string, follower: string): string {
+  return JSON.stringify([channel ?? '', principal, follower])
 }
 
-function orderOf({ pack, principal, follower }: ReachRow): string {
-  return keyOf(pack, principal, follower)
+function publishedKey(channel: ChannelName, recall: string): string {
+  return `${recall} ${channel ?? ''}`
+}
+
+function orderOf({ pack, ring, principal, follower }: ReachRow): string {
+  return keyOf(channelName({ pack, ring }), principal, follower)
 }

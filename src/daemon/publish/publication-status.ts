@@ -32,6 +32,8 @@ export interface ChannelStatus {
   /** The folder that it is written to; absent for the one that clients ask this daemon for. */
   readonly to?: string
   readonly pack?: string
+  /** The ring that it has, if it is one before the last. */
+  readonly ring?: string
   /** True if it has what is served now. */
   readonly isCurrent: boolean
   /** The number of entries of its log, once this process has written it. */

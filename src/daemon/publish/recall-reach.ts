@@ -1,6 +1,7 @@
 import type { ReachCounts, RecallCounts } from '../../sync/recall/follower-report.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
+import { channelName, partOf } from './channel-names.ts'
 import { sumOfReach } from './follower-reach.ts'
 import type { FollowerReach, ReachRow } from './follower-reach.ts'
 
@@ -10,6 +11,7 @@ export interface UnreachablePlace {
   readonly kind: 'token' | 'folder' | 'branch'
   readonly place: string
   readonly pack?: string
+  readonly ring?: string
 }
 
 /** The report of a recall: the followers that obey, those that were not seen since, and what cannot be reached. */
@@ -65,7 +67,11 @@ function unreachablePlaces({ reach, config, tokens }: ReachSources): readonly Un
     config.channel === undefined ? [] : tokens.principalsWith('channel').filter((id) => !principals.has(id))
   return [
     ...silent.map((place) => ({ kind: 'token' as const, place })),
-    ...config.channelFolders.map(({ to, pack }) => ({ kind: 'folder' as const, place: to, ...(pack && { pack }) })),
+    ...config.channelFolders.map((folder) => ({
+      kind: 'folder' as const,
+      place: folder.to,
+      ...partOf(channelName(folder)),
+    })),
     ...config.publications.map(({ url, branch }) => ({ kind: 'branch' as const, place: `${url} ${branch}` })),
   ]
 }

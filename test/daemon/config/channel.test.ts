@@ -52,6 +52,16 @@ test('a channel has a name, and a key or several, which are read where they are 
   expect(parse(HUB).channel).toBeUndefined()
 })
 
+test('a folder has the channel of a ring, and for the last ring that of everything', () => {
+  const rings = 'rings: [{ id: canary }, { id: stable }]'
+  const { channelFolders } = parse(HUB, CHANNEL, rings, 'publish: [{ to: /a, ring: canary }, { to: /b, ring: stable }]')
+
+  expect(channelFolders).toEqual([
+    { to: '/a', pack: undefined, ring: 'canary' },
+    { to: '/b', pack: undefined, ring: undefined },
+  ])
+})
+
 test('a folder has the channel of everything or of one pack, beside branches with the marketplace', () => {
   const config = parse(
     HUB,
@@ -79,6 +89,9 @@ test.each([
   ['publish: [{ to: out, ca: ca.pem }]', 'publish[0].ca: goes with `git` alone'],
   ['publish: [{ to: out, proxy: none }]', 'publish[0].proxy: goes with `git` alone'],
   ['publish: [{ to: out, pack: none }]', 'publish[0].pack: must be the id of a pack'],
+  ['publish: [{ to: out, ring: none }]', 'publish[0].ring: must be the id of a ring'],
+  ['publish: [{ to: out, ring: none, pack: none }]', 'publish[0].ring: does not go with `pack`'],
+  ['publish: [{ git: "https://git.example.com/o.git", ring: none }]', 'publish[0].ring: goes with `to` alone'],
   ['publish: [{ to: out }, { to: out }]', 'publish[1]: has the folder of publish[0]; they must differ'],
 ])('%s is refused: %s', (line, message) => {
   expect(problems(HUB, CHANNEL, line).join('\n')).toContain(message)

@@ -128,7 +128,7 @@ const HONOURED = [
   'defaults',
   'defaults[].match',
   ...['', '[].agent', '[].to', '[].copy'].map((key) => `links${key}`),
-  ...['', '[].git', '[].to', '[].branch', '[].pack'].map((key) => `publish${key}`),
+  ...['', '[].git', '[].to', '[].branch', '[].pack', '[].ring'].map((key) => `publish${key}`),
   ...['', '.name', '.key', '.key.env', '.key.file', '.key.credential'].map((key) => `channel${key}`),
   ...['env', 'file', 'credential'].map((key) => `channel.key[].${key}`),
   ...['witnesses', 'witnesses[].url', 'witnesses[].key', 'quorum'].map((key) => `channel.${key}`),

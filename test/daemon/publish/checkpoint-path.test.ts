@@ -11,7 +11,7 @@ import { portOf } from '../../sync/upstream/front.ts'
 test('the checkpoint is where the channel has it: with its number of entries as its tag, and never from a cache', async () => {
   using streams = new EventStreams(HTTP_LIMITS)
   const host = {
-    hasPack: () => false,
+    isOpenTo: () => true,
     isReady: () => true,
     reaches: async (_pack: string | undefined, size: number) => size <= 3,
     read: async () => Buffer.from('skills.example.com/channel\n3\nroot\n'),

@@ -13,11 +13,11 @@ const [MOST_COUNTS, MOST_RECALLS] = [32_768, 1_024]
 test('the counts that one principal reports of its followers are bounded, and the newest are kept', async () => {
   await using scene = await Scene.open()
   const { reach } = scene
-  reach.report({ pack: undefined, principal: 'other' }, { follower: idOf(0, 32), size: 1, below: belowOf(1) })
+  reach.report({ channel: undefined, principal: 'other' }, { follower: idOf(0, 32), size: 1, below: belowOf(1) })
 
   for (let index = 1; index <= 100; index += 1)
     reach.report(
-      { pack: undefined, principal: 'one' },
+      { channel: undefined, principal: 'one' },
       { follower: idOf(index, 32), size: 1, below: belowOf(MOST_RECALLS) },
     )
 

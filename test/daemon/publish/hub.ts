@@ -148,6 +148,7 @@ export class Hub implements AsyncDisposable {
       log: createLog({ level: 'error', stream, format: 'json', journal: false, clock, redactor }),
       redactor,
       environment: processEnvironment(),
+      channel: pack?.id,
       origin,
       signers: async () => this.signers,
       quorum: this.quorum,

@@ -135,7 +135,7 @@ test('a proof is refused with another key of the same name', async () => {
 })
 
 test.each([
-  [['export', 'tidy'], 2, 'Skills and --pack go with --proof'],
+  [['export', 'tidy'], 2, 'Skills, --pack and --ring go with --proof'],
   [['export', '--proof', 'x', '--format', 'spdx'], 2, '--proof goes with none of --format'],
   [['export', '--proof', 'x', 'nothing'], 1, 'No skill is called "nothing"'],
   [['verify', '--key', 'x'], 2, '--key goes with --proof'],

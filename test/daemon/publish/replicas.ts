@@ -71,7 +71,7 @@ export class Turns implements AsyncDisposable {
     const streams = { streams: new EventStreams(HTTP_LIMITS), holderOf: () => NO_HOLDER }
     const routes = replicas.map(({ hub }) => {
       const host = {
-        hasPack: () => false,
+        isOpenTo: () => true,
         read: async (_pack: string | undefined, path: string) => hub.read(path),
         reaches: async (_pack: string | undefined, size: number) => hub.publisher.reaches(size),
         isReady: () => hub.publisher.isReady,

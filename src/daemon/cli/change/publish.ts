@@ -8,6 +8,7 @@ import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
 import type { AskWriter } from '../daemon-client.ts'
+import { channelRingNamed } from '../ring-option.ts'
 
 export const publish: Command = {
   name: 'publish',
@@ -39,13 +40,15 @@ export const publish: Command = {
     },
     branch: { type: 'string', value: 'NAME', help: 'with --git: the branch; main if nothing is configured' },
     pack: { type: 'string', value: 'PACK', help: 'with --git or --to: the skills of this pack alone', offers: 'packs' },
+    ring: { type: 'string', value: 'RING', help: 'with --to: the content of this ring; default: the last one' },
     'dry-run': { type: 'boolean', help: 'show what would be pushed, and push nothing' },
   },
   async run(context) {
-    const { git, to, branch, pack, 'dry-run': dry = false } = context.values
+    const { git, to, branch, pack, ring, 'dry-run': dry = false } = context.values
     if (typeof to === 'string') return publishTo(context, to)
     if (git === undefined && (branch !== undefined || pack !== undefined))
       throw new UsageError('--branch goes with --git, and --pack with --git or --to')
+    if (ring !== undefined) throw new UsageError('--ring goes with --to')
     const config = await configFor(context)
     const folders = git === undefined && dry !== true ? config.channelFolders : []
     // Without any, the daemon says what is missing.
@@ -62,7 +65,7 @@ export const publish: Command = {
 
 async function eachWritten(folders: Config['channelFolders'], ask: AskWriter): Promise<readonly Written[]> {
   const written: Written[] = []
-  for (const { to, pack } of folders) written.push(...WRITTEN.parse(await ask('publish', { to, pack, dry: false })))
+  for (const folder of folders) written.push(...WRITTEN.parse(await ask('publish', { ...folder, dry: false })))
   return written
 }
 
@@ -71,8 +74,9 @@ async function publishTo(context: Context, to: string): Promise<ExitStatus> {
   if (git !== undefined || branch !== undefined || dry === true)
     throw new UsageError('--to goes with none of --git, --branch and --dry-run')
   const config = await configFor(context)
+  const ring = channelRingNamed(context.values, config)
   const folder = resolve(to)
-  const answer = await withWriter(context, config, (ask) => ask('publish', { to: folder, pack, dry: false }))
+  const answer = await withWriter(context, config, (ask) => ask('publish', { to: folder, pack, ring, dry: false }))
   const [written] = WRITTEN.parse(answer)
   if (context.json) printJson(context, { channels: [written] })
   else printLines(context, [writtenLine(written)])
@@ -88,6 +92,7 @@ const WRITTEN = z.tuple([
   z.object({
     to: z.string(),
     pack: z.string().optional(),
+    ring: z.string().optional(),
     entries: z.number(),
     objects: z.number(),
     isNew: z.boolean(),

@@ -3,6 +3,8 @@ import { countOf } from '../../../base/text/plural.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
+import { channelName } from '../../publish/channel-names.ts'
+import type { PublishedPart } from '../../publish/channel-names.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Context, ExitStatus } from '../command.ts'
 import { printCsv } from '../csv.ts'
@@ -28,8 +30,8 @@ function linesOf({ recall, counts, total, followers, unreachable, process }: Rep
       printableLine(`  ${STATES[state]}  ${nameOf(at)}${follower.slice(0, 12)}, seen ${seen}${belowText(below)}`),
     ),
     ...moreThan(followers.length, counts.obeyed + counts.behind, 'follower'),
-    ...unreachable.map(({ kind, place, pack }) =>
-      printableLine(`  cannot be reached  ${kind} ${place}${pack === undefined ? '' : ` (pack ${pack})`}`),
+    ...unreachable.map(({ kind, place, ...part }) =>
+      printableLine(`  cannot be reached  ${[`${kind} ${place}`, ...partNote(part)].join(' ')}`),
     ),
     ...moreThan(unreachable.length, counts.unreachable, 'place'),
   ]
@@ -49,9 +51,14 @@ function countsText({ obeyed, behind, unreachable }: Counts): string {
   return `${obeyed} obeyed, ${behind} not seen since, ${unreachable} cannot be reached`
 }
 
-function nameOf({ pack, principal }: Pick<Follower, 'pack' | 'principal'>): string {
-  const who = principal === '' ? '' : `${principal} `
-  return pack === undefined ? who : `${who}(pack ${pack}) `
+function nameOf({ principal, ...part }: PublishedPart & Pick<Follower, 'principal'>): string {
+  return [...(principal === '' ? [] : [principal]), ...partNote(part)].map((word) => `${word} `).join('')
+}
+
+/** The channel, if it is not that of everything. */
+function partNote({ pack, ring }: PublishedPart): readonly string[] {
+  if (ring !== undefined) return [`(ring ${ring})`]
+  return pack === undefined ? [] : [`(pack ${pack})`]
 }
 
 function belowText(below: Counts): string {
@@ -63,25 +70,31 @@ const STATES = { obeyed: 'obeyed', behind: 'not seen since' } as const
 function recordsOf({ followers, unreachable }: Report): readonly (readonly string[])[] {
   const heads = ['state', 'kind', 'name', 'follower', 'entries', 'seen', ...BELOW.map((count) => `below_${count}`)]
   const records = [
-    ...followers.map(({ state, pack, principal, follower, size, seen, below }) => {
-      const name = pack === undefined ? principal : `${principal} ${pack}`
+    ...followers.map(({ state, principal, follower, size, seen, below, ...part }) => {
+      const name = withChannel(principal, part)
       return [state, 'follower', name, follower, `${size}`, seen, ...BELOW.map((count) => `${below[count]}`)]
     }),
-    ...unreachable.map(({ kind, place, pack }) => {
-      const name = pack === undefined ? place : `${place} ${pack}`
+    ...unreachable.map(({ kind, place, ...part }) => {
+      const name = withChannel(place, part)
       return ['unreachable', kind, name, '', '', '', ...BELOW.map(() => '')]
     }),
   ]
   return [heads, ...records.map((record) => record.map(printableLine))]
 }
 
+function withChannel(name: string, part: PublishedPart): string {
+  const channel = channelName(part)
+  return channel === undefined ? name : `${name} ${channel}`
+}
+
 const BELOW = ['obeyed', 'behind', 'unreachable'] as const
 
 const PROCESS = z.object({ id: z.string(), others: z.number() })
 const COUNTS = z.object({ obeyed: z.number(), behind: z.number(), unreachable: z.number() })
+const PART = { pack: z.string().optional(), ring: z.string().optional() }
 const FOLLOWER = z.object({
   state: z.enum(['obeyed', 'behind']),
-  pack: z.string().optional(),
+  ...PART,
   principal: z.string(),
   follower: z.string(),
   size: z.number(),
@@ -93,9 +106,7 @@ const REPORT = z.object({
   counts: COUNTS,
   total: COUNTS,
   followers: z.array(FOLLOWER),
-  unreachable: z.array(
-    z.object({ kind: z.enum(['token', 'folder', 'branch']), place: z.string(), pack: z.string().optional() }),
-  ),
+  unreachable: z.array(z.object({ kind: z.enum(['token', 'folder', 'branch']), place: z.string(), ...PART })),
   process: PROCESS.optional(),
 })
 

@@ -16,8 +16,9 @@ import { printableLine } from '../../base/log-line.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { ChannelConfig, Config } from '../../config/config.ts'
-import { checkpointFileOf, logFileOf } from '../../publish/channel-publisher.ts'
-import { channelSigners, originOf } from '../../publish/channels.ts'
+import { channelName, checkpointFileOf, logFileOf, originOf } from '../../publish/channel-names.ts'
+import type { ChannelName } from '../../publish/channel-names.ts'
+import { channelSigners } from '../../publish/channels.ts'
 import { readCosigned } from '../../publish/cosigned-head.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { readRows } from '../../status/skill-rows.ts'
@@ -25,10 +26,11 @@ import { configFor, printJson, printLines } from '../command.ts'
 import type { Context, ExitStatus } from '../command.ts'
 import { withWriter } from '../daemon-client.ts'
 import { packsNamed } from '../pack-option.ts'
+import { channelRingNamed } from '../ring-option.ts'
 
 /** Writes the proof of what a channel served to the file. */
 export async function exportProof(context: Context, proof: string): Promise<ExitStatus> {
-  const { format, generation, output, pack } = context.values
+  const { format, generation, output } = context.values
   if (format !== undefined || generation !== undefined || output !== undefined)
     throw new UsageError('--proof goes with none of --format, --generation and --output')
   if (proof === '') throw new UsageError('--proof names no file')
@@ -38,8 +40,8 @@ export async function exportProof(context: Context, proof: string): Promise<Exit
   const asked = context.operands.map((operand) => theOnly(rows, operand))
   const { entry, skills } =
     config.channel === undefined
-      ? await ofFollower(config, asked, pack, context)
-      : await ofHub(config.channel, { config, asked, pack }, context)
+      ? await ofFollower(config, asked, context)
+      : await ofHub(config.channel, config, asked, context)
   using store = await Store.openExisting(config.state)
   if (store === undefined) throw nothingServed('nothing has been pulled so far; try skillsyncd sync')
   const text = await proveServed(entry, skills, (digest) => expectObject(store.objects, digest)).catch(refused)
@@ -61,26 +63,23 @@ interface Provable {
   readonly skills: readonly SkillPlace[] | undefined
 }
 
-interface Asked {
-  readonly config: Config
-  readonly asked: readonly SkillPlace[]
-  readonly pack: unknown
-}
-
-async function ofHub(channel: ChannelConfig, { config, asked, pack }: Asked, context: Context): Promise<Provable> {
+async function ofHub(
+  channel: ChannelConfig,
+  config: Config,
+  asked: readonly SkillPlace[],
+  context: Context,
+): Promise<Provable> {
+  const { pack } = context.values
   const [named] = packsNamed(pack === undefined ? undefined : [pack], config) ?? []
-  return { entry: await newestEntry(channel, named, config.state, context), skills: skillsOf(asked) }
+  const name = channelName({ pack: named, ring: channelRingNamed(context.values, config) })
+  return { entry: await newestEntry(channel, name, config.state, context), skills: skillsOf(asked) }
 }
 
 /** The entry that is served of the one log that has the skills, each below the id of its source at the hub. */
-async function ofFollower(
-  config: Config,
-  asked: readonly SkillPlace[],
-  pack: unknown,
-  context: Context,
-): Promise<Provable> {
-  if (pack !== undefined)
-    throw new UsageError('--pack is for the channel of a hub, and the configuration has no `channel`')
+async function ofFollower(config: Config, asked: readonly SkillPlace[], context: Context): Promise<Provable> {
+  const odd = ['pack', 'ring'].find((option) => context.values[option] !== undefined)
+  if (odd !== undefined)
+    throw new UsageError(`--${odd} is for the channel of a hub, and the configuration has no \`channel\``)
   const channels = config.sources.flatMap(({ source }) => (source.kind === 'channel' ? [source] : []))
   const named = new Set(asked.map(({ source }) => source))
   const foreign = [...named].find((one) => !channels.some(({ id }) => id === one))
@@ -143,12 +142,12 @@ function skillsOf(asked: readonly SkillPlace[]): readonly SkillPlace[] | undefin
 
 async function newestEntry(
   channel: ChannelConfig,
-  pack: string | undefined,
+  name: ChannelName,
   state: string,
   context: Context,
 ): Promise<EntryProof> {
-  const origin = originOf(channel, pack)
-  const file = join(state, 'logs', logFileOf(pack))
+  const origin = originOf(channel, name)
+  const file = join(state, 'logs', logFileOf(name))
   const log = await ChannelLog.open(file)
   if (log.size === 0)
     throw nothingServed('the log of the channel has no entry yet; start the daemon, or skillsyncd publish')
@@ -157,7 +156,7 @@ async function newestEntry(
   const signers = (await channelSigners(channel, context)).map((signer) => renamedSigner(signer, origin))
   if (channel.witnesses.length === 0) return log.prove(log.size, await log.checkpoint(origin, signers))
   // An entry that still waits for cosignatures is served to no follower.
-  const cosigned = await readCosigned(join(state, 'logs', checkpointFileOf(pack)), origin, log)
+  const cosigned = await readCosigned(join(state, 'logs', checkpointFileOf(name)), origin, log)
   if (cosigned === undefined) throw nothingServed('no entry of the log has enough cosignatures yet')
   return log.prove(cosigned.size, cosigned.note)
 }

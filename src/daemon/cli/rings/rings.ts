@@ -5,6 +5,7 @@ import { printableLine } from '../../base/log-line.ts'
 import type { Config } from '../../config/config.ts'
 import { expectRings, request } from '../../control/requests.ts'
 import { Tokens } from '../../http/tokens.ts'
+import { channelAddressOf, channelOfRing, originOf } from '../../publish/channel-names.ts'
 import { memberships, principalNamed } from '../../rings/ring-roster.ts'
 import { storedRings } from '../../rings/stored-rings.ts'
 import type { RingStatus } from '../../status/ring-status.ts'
@@ -27,7 +28,7 @@ export const ringsCommand: Command = {
     const rings = await ringsNow(context, config)
     const [name] = context.operands
     if (name === undefined) await showAll(context, config, rings)
-    else showOne(context, config, { rings, name })
+    else await showOne(context, config, { rings, name })
     return 0
   },
 }
@@ -35,7 +36,7 @@ export const ringsCommand: Command = {
 async function showAll(context: Context, config: Config, rings: readonly RingStatus[]): Promise<void> {
   const of = memberships(config.rings)
   const withoutToken = of(undefined).ring
-  const tokens = await tokensOf(config)
+  const tokens = (await tokensOf(config)).map(({ name }) => name).toSorted()
   const shown = rings.map((ring) => ({
     ...ring,
     tokens: tokens.filter((name) => of(principalNamed(name)).ring === ring.id),
@@ -57,12 +58,13 @@ interface Shown {
   readonly name: string
 }
 
-function showOne(context: Context, config: Config, { rings, name }: Shown): void {
+async function showOne(context: Context, config: Config, { rings, name }: Shown): Promise<void> {
   const principal = principalNamed(name)
   const member = memberships(config.rings)(principal)
   const ring = rings.find(({ id }) => id === member.ring)
   const sources = ring?.sources ?? []
-  if (context.json) return printJson(context, { principal: name, ...member, sources })
+  const channel = await channelOf(config, principal, member.ring)
+  if (context.json) return printJson(context, { principal: name, ...member, sources, ...(channel && { channel }) })
   const now = systemClock.now()
   const has = sources.map((source) => sourceLine(source, now, paintFor(context)))
   printLines(context, [
@@ -71,7 +73,20 @@ function showOne(context: Context, config: Config, { rings, name }: Shown): void
       ? ['it has what the first ring has of each source']
       : ['it has of each source what the first ring has, but:']),
     ...has,
+    ...(channel === undefined ? [] : [`as a follower it reads ${channel.address}, the log ${channel.log}`]),
   ])
+}
+
+/** The channel of its ring; `undefined` without channels, or for a token that sees those of its packs alone. */
+async function channelOf(
+  config: Config,
+  principal: string,
+  ring: string,
+): Promise<{ readonly address: string; readonly log: string } | undefined> {
+  const ofPacks = (await tokensOf(config)).filter(({ packs }) => packs !== undefined)
+  if (config.channel === undefined || ofPacks.some(({ name }) => principal === principalNamed(name))) return undefined
+  const channel = channelOfRing(ring, config)
+  return { address: channelAddressOf(channel), log: originOf(config.channel, channel) }
 }
 
 function reasonText(member: Membership): string {
@@ -102,8 +117,8 @@ function isRings(result: unknown): result is readonly RingStatus[] {
   return Array.isArray(result)
 }
 
-async function tokensOf({ state }: Config): Promise<readonly string[]> {
+async function tokensOf({ state }: Config): Promise<NonNullable<Tokens['all']>> {
   const tokens = new Tokens(state, () => systemClock.now())
   await tokens.read()
-  return (tokens.all ?? []).map(({ name }) => name).toSorted()
+  return tokens.all ?? []
 }

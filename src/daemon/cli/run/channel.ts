@@ -8,7 +8,9 @@ import { whyNotOpened } from '../../base/disk-error-text.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { ChannelConfig } from '../../config/config.ts'
-import { channelSigners, originOf } from '../../publish/channels.ts'
+import { channelNames, originOf, partOf, partText } from '../../publish/channel-names.ts'
+import type { ChannelName } from '../../publish/channel-names.ts'
+import { channelSigners } from '../../publish/channels.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 
@@ -23,7 +25,8 @@ export const channel: Command = {
   With --witness it makes the key of a witness instead, for skillsyncd witness on another machine. Its name is the address
   of the witness without https://.
 
-  keys prints the public keys of the configured channel, and of that of each pack: followers have them as \`key\`.
+  keys prints the public keys of the channels: of that of everything, and of that of each pack and of each ring before
+  the last. Followers have them as \`key\`.
 `,
   examples: [
     'skillsyncd channel new-key skills.example.com/channel --out channel.key',
@@ -90,22 +93,21 @@ async function printKeys(context: Context): Promise<ExitStatus> {
       'bad-request',
       'The configuration has no `channel`; skillsyncd channel new-key makes a key and shows the lines',
     )
-  const keys = await publicKeysOf(config.channel, [undefined, ...config.packs.map(({ id }) => id)], context)
+  const keys = await publicKeysOf(config.channel, channelNames(config), context)
   if (context.json) printJson(context, { keys })
   else
     printLines(
       context,
-      keys.map(({ pack, key }) => `${key}  ${pack === undefined ? 'everything' : `the pack ${pack}`}`),
+      keys.map(({ key, ...part }) => `${key}  ${partText(part)}`),
     )
   return 0
 }
 
-/** The public keys of the channel of everything, or of that of a pack. Each has the name of the log that it signs. */
-async function publicKeysOf(channel: ChannelConfig, packs: readonly (string | undefined)[], context: Context) {
+/** The public keys of these channels. Each has the name of the log that it signs. */
+async function publicKeysOf(channel: ChannelConfig, names: readonly ChannelName[], context: Context) {
   const signers = await channelSigners(channel, context)
-  return packs.flatMap((pack) => {
-    const origin = originOf(channel, pack)
-    const of = pack === undefined ? {} : { pack }
-    return signers.map((signer) => Object.assign({ key: verifierText(renamedSigner(signer, origin)) }, of))
+  return names.flatMap((name) => {
+    const origin = originOf(channel, name)
+    return signers.map((signer) => Object.assign({ key: verifierText(renamedSigner(signer, origin)) }, partOf(name)))
   })
 }

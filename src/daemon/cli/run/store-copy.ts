@@ -6,8 +6,7 @@ import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
 import { processText, WriteRight } from '../../control/write-lock.ts'
-import { logFileOf } from '../../publish/channel-publisher.ts'
-import { originOf } from '../../publish/channels.ts'
+import { logFileOf, originOf } from '../../publish/channel-names.ts'
 import { sharedStoreOf } from '../../replicas/open-shared.ts'
 import type { CopiedState, StateCopy } from '../../replicas/state-copy.ts'
 import { configFor, printJson, printLines, progressOf } from '../command.ts'
@@ -89,27 +88,27 @@ async function whileWriting<Done>(
   }
 }
 
-/** A pack that is not configured now can come back, and must not begin another log of the same name. */
+/** A pack or a ring that is not configured now can come back, and must not begin another log of the same name. */
 function logsOf({ channel }: Config): StateCopy['logs'] {
   return {
     nameOf(file) {
-      const [, pack] = LOG_FILE.exec(file) ?? []
-      if (file !== logFileOf(pack)) return undefined
+      const [, part] = LOG_FILE.exec(file) ?? []
+      if (file !== logFileOf(part)) return undefined
       if (channel === undefined) throw nameless(`"${file}"`)
-      return originOf(channel, pack)
+      return originOf(channel, part)
     },
     fileOf(name) {
       if (channel === undefined) throw nameless(`"${name}"`)
-      const pack = name === channel.name ? undefined : name.slice(channel.name.length + 1)
-      const file = logFileOf(pack)
+      const part = name === channel.name ? undefined : name.slice(channel.name.length + 1)
+      const file = logFileOf(part)
       // The database could hold any name: none may lead elsewhere.
-      return name === originOf(channel, pack) && LOG_FILE.test(file) ? file : undefined
+      return name === originOf(channel, part) && LOG_FILE.test(file) ? file : undefined
     },
   }
 }
 
-/** The log of everything, or of a pack. No id of a pack has other characters. */
-const LOG_FILE = /^channel(?:\.([\w-]+))?\.jsonl$/
+/** The log of everything, of a pack or of a ring. No id of them has other characters. */
+const LOG_FILE = /^channel(?:\.((?:ring\.)?[\w-]+))?\.jsonl$/
 
 function nameless(log: string): SyncError {
   const message = `Cannot copy the log ${log}: the configuration has no channel, whose name tells the logs of channels apart; add it for the time of the copy`

@@ -48,12 +48,13 @@ export const exportBill: Command = {
     },
     proof: { type: 'string', value: 'FILE', help: 'write a proof to this file, and no SBOM', offers: 'files' },
     pack: { type: 'string', value: 'PACK', help: 'with --proof, on a hub: the channel of this pack', offers: 'packs' },
+    ring: { type: 'string', value: 'RING', help: 'with --proof, on a hub: the channel of this ring' },
   },
   async run(context) {
-    const { proof, pack } = context.values
+    const { proof, pack, ring } = context.values
     if (typeof proof === 'string') return (await import('../proof/export-proof.ts')).exportProof(context, proof)
-    if (context.operands.length > 0 || pack !== undefined)
-      throw new UsageError('Skills and --pack go with --proof; an SBOM has a whole generation')
+    if (context.operands.length > 0 || pack !== undefined || ring !== undefined)
+      throw new UsageError('Skills, --pack and --ring go with --proof; an SBOM has a whole generation')
     const load = formatOf(context)
     const number = numberOf(context)
     const file = outputOf(context)

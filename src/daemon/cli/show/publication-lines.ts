@@ -1,5 +1,6 @@
 import { agoText } from '../../../base/text/age-text.ts'
 import { printableLine } from '../../base/log-line.ts'
+import { channelAddressOf, channelName, partText } from '../../publish/channel-names.ts'
 import { needsOperator } from '../../publish/publication-status.ts'
 import type { ChannelStatus, PublicationStatus } from '../../publish/publication-status.ts'
 import type { FollowedHub } from '../../status/status.ts'
@@ -44,7 +45,8 @@ export function hubLines(hub: FollowedHub | undefined, paint: Paint): readonly s
   return [place, paint('red', printableLine(`! ${condition.code}: ${condition.message}`)), `  ${mendLine(condition)}`]
 }
 
-function channelPlace({ to, pack }: ChannelStatus): string {
-  if (to !== undefined) return pack === undefined ? `channel in ${to}` : `channel of the pack ${pack} in ${to}`
-  return pack === undefined ? 'channel at /channel/' : `channel of the pack ${pack} at /channels/${pack}/`
+function channelPlace(status: ChannelStatus): string {
+  const name = channelName(status)
+  const what = name === undefined ? 'channel' : `channel of ${partText(status)}`
+  return status.to === undefined ? `${what} at ${channelAddressOf(name)}` : `${what} in ${status.to}`
 }

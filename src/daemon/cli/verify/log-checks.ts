@@ -18,8 +18,9 @@ import { OperatorError } from '../../base/operator-error.ts'
 import { readBounded } from '../../base/plain-file.ts'
 import type { ChannelConfig, Config } from '../../config/config.ts'
 import { sourcesOf } from '../../control/requests.ts'
-import { logFileOf } from '../../publish/channel-publisher.ts'
-import { channelSigners, originOf } from '../../publish/channels.ts'
+import { channelName, channelNames, logFileOf, originOf, partOf } from '../../publish/channel-names.ts'
+import type { ChannelName } from '../../publish/channel-names.ts'
+import { channelSigners } from '../../publish/channels.ts'
 import { paintFor } from '../colors.ts'
 import { configFor, printJson, printLines, progressOf } from '../command.ts'
 import type { Context, ExitStatus } from '../command.ts'
@@ -33,6 +34,7 @@ interface CheckedLog {
   /** The source that follows it; absent for a log of this hub. */
   readonly source?: string
   readonly pack?: string
+  readonly ring?: string
   readonly log: string
   readonly entries: number
   readonly first?: string | undefined
@@ -82,8 +84,7 @@ export async function checkLogs(context: Context, against: string | undefined): 
         checks.push(await checkFollowed({ source: id, other: other?.note }, ask, (text) => progress.show(text)))
       if (own === undefined) return
       const signers = await channelSigners(own, context)
-      for (const pack of [undefined, ...config.packs.map(({ id }) => id)])
-        checks.push(await new OwnLog(config, own, signers, pack).check(ask))
+      for (const name of channelNames(config)) checks.push(await new OwnLog(config, own, signers, name).check(ask))
     })
   progress.show('')
   const logs = checks.flatMap((one) => one.logs)
@@ -160,25 +161,25 @@ class OwnLog {
   readonly #config: Config
   readonly #origin: string
   readonly #signers: readonly NoteSigner[]
-  readonly #pack: string | undefined
+  readonly #name: ChannelName
 
-  constructor(config: Config, channel: ChannelConfig, signers: readonly NoteSigner[], pack: string | undefined) {
+  constructor(config: Config, channel: ChannelConfig, signers: readonly NoteSigner[], name: ChannelName) {
     this.#config = config
-    this.#origin = originOf(channel, pack)
+    this.#origin = originOf(channel, name)
     this.#signers = signers.map((signer) => renamedSigner(signer, this.#origin))
-    this.#pack = pack
+    this.#name = name
   }
 
   async check(ask: AskWriter): Promise<Checked> {
-    const pack = this.#pack
+    const part = partOf(this.#name)
     try {
       // The log is read last: what was published is in it by then, also if the daemon publishes meanwhile.
-      const note = NOTE.parse(await ask('checkpoint', { pack }))
+      const note = NOTE.parse(await ask('checkpoint', part))
       const folders = await Promise.all(this.#folders().map(async (to) => [to, await noteIn(to)] as const))
-      const log = await ChannelLog.open(join(this.#config.state, 'logs', logFileOf(pack)))
+      const log = await ChannelLog.open(join(this.#config.state, 'logs', logFileOf(this.#name)))
       const [first] = log.since(0)
       const times = { first: first?.at, last: log.newest?.at }
-      const checked = { ...(pack !== undefined && { pack }), log: this.#origin, entries: log.size, ...times }
+      const checked = { ...part, log: this.#origin, entries: log.size, ...times }
       const diagnostics: VerifyDiagnostic[] = []
       if (note !== null) diagnostics.push(...(await this.#compare(note, log, 'the daemon')))
       for (const [to, published] of folders) diagnostics.push(...(await this.#compareFolder(to, published, log)))
@@ -206,7 +207,7 @@ class OwnLog {
   }
 
   #folders(): readonly string[] {
-    return this.#config.channelFolders.flatMap(({ to, pack }) => (pack === this.#pack ? [to] : []))
+    return this.#config.channelFolders.flatMap((folder) => (channelName(folder) === this.#name ? [folder.to] : []))
   }
 
   async #compareFolder(

@@ -11,27 +11,28 @@ import { readBody } from '../server/request-body.ts'
 import { sendError, sendNoStream, sendPieces, sendStatus } from '../server/response.ts'
 import { partAsked } from './byte-range.ts'
 
-/** The channels of this hub. */
+/** The identity of a follower, as far as it decides on its channels. */
+export type ChannelReader = Pick<Principal, 'id' | 'packs'>
+
+/** The channels of this hub, each by its name below /channels/; `undefined` is the one at /channel/. */
 export interface ChannelHost {
-  hasPack(pack: string): boolean
-  /**
-   * Returns the bytes at a path of the channel of everything, or of a pack, as it is now; `undefined` if there is
-   * nothing.
-   */
-  read(pack: string | undefined, path: string): Promise<Uint8Array | undefined>
+  /** True if there is such a channel, and this client may read it. `undefined`: a client without a token. */
+  isOpenTo(channel: string | undefined, reader: ChannelReader | undefined): boolean
+  /** Returns the bytes at a path of the channel as it is now; `undefined` if there is nothing. */
+  read(channel: string | undefined, path: string): Promise<Uint8Array | undefined>
   /**
    * Resolves with true when the channel has so many entries, or as many as there are; with false if that is not known
    * soon, since another process of the hub may have more.
    */
-  reaches(pack: string | undefined, size: number): Promise<boolean>
+  reaches(channel: string | undefined, size: number): Promise<boolean>
   /** False while the channel is not published yet: it exists, and cannot be read. */
-  isReady(pack: string | undefined): boolean
+  isReady(channel: string | undefined): boolean
   /** Records a follower, and how far it obeys, by the value of its header. Other text is ignored. */
-  seen(pack: string | undefined, principal: string, text: string): void
+  seen(channel: string | undefined, principal: string, text: string): void
   /** Takes the report of a follower. False if it is none. */
-  report(pack: string | undefined, principal: string, bytes: Uint8Array): boolean
+  report(channel: string | undefined, principal: string, bytes: Uint8Array): boolean
   /** Reports each new checkpoint of the channel until the returned value is disposed. */
-  watch(pack: string | undefined, watcher: CheckpointWatcher): Disposable
+  watch(channel: string | undefined, watcher: CheckpointWatcher): Disposable
 }
 
 /** Receives the checkpoints of a channel. */
@@ -55,8 +56,8 @@ export function channelRoutes(host: ChannelHost, streams: ChannelStreams, nothin
   const endpoint = new ChannelEndpoint(host, streams, nothingHere)
   const route = { scope: 'channel', methods: ['GET', 'HEAD', 'POST'], audit: 'refusals' } as const
   const ofAll: HttpRoute = { ...route, answer: (...asked) => endpoint.answerAll(...asked) }
-  const ofPack: HttpRoute = { ...route, answer: (...asked) => endpoint.answerPack(...asked) }
-  return { '/channel/**': ofAll, '/channels/**': ofPack }
+  const ofPart: HttpRoute = { ...route, answer: (...asked) => endpoint.answerPart(...asked) }
+  return { '/channel/**': ofAll, '/channels/**': ofPart }
 }
 
 class ChannelEndpoint {
@@ -70,33 +71,32 @@ class ChannelEndpoint {
     this.#nothingHere = nothingHere
   }
 
-  /** A token for packs sees their channels alone. */
   async answerAll(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
-    if (principal?.packs !== undefined) return this.#nothing(response)
-    return this.#answer(request, response, { pack: undefined, path: name, principal })
+    return this.#answer(request, response, { channel: undefined, path: name, principal })
   }
 
-  async answerPack(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
-    const [, pack = '', path = ''] = /^([^/]+)\/(.+)$/.exec(name) ?? []
-    if (!this.#host.hasPack(pack) || principal?.packs?.has(pack) === false) return this.#nothing(response)
-    return this.#answer(request, response, { pack, path, principal })
+  async answerPart(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
+    const [, channel = '', path = ''] = /^([^/]+)\/(.+)$/.exec(name) ?? []
+    return this.#answer(request, response, { channel, path, principal })
   }
 
   async #answer(
     request: IncomingMessage,
     response: ServerResponse,
-    { pack, path, principal }: { pack: string | undefined; path: string; principal: Principal | undefined },
+    { channel, path, principal }: { channel: string | undefined; path: string; principal: Principal | undefined },
   ): Promise<void> {
-    if (request.method === 'POST') return this.#takeReport(request, response, { pack, path, principal })
-    if (!this.#host.isReady(pack))
+    if (!this.#host.isOpenTo(channel, principal)) return this.#nothing(response)
+    if (request.method === 'POST') return this.#takeReport(request, response, { channel, path, principal })
+    if (!this.#host.isReady(channel))
       return sendError(response, { status: 503, code: -32000, message: NOT_YET, headers: { 'retry-after': '5' } })
-    if (path === EVENTS_PATH) return this.#follow(request, response, { pack, principal })
+    if (path === EVENTS_PATH) return this.#follow(request, response, { channel, principal })
     const condition = request.headers['if-none-match']
-    if (path === CHECKPOINT_PATH && !(await this.#host.reaches(pack, sizeIn(condition))))
+    if (path === CHECKPOINT_PATH && !(await this.#host.reaches(channel, sizeIn(condition))))
       return sendError(response, { status: 503, code: -32000, message: BEHIND, headers: { 'retry-after': '1' } })
     const follower = request.headers[FOLLOWER_HEADER]
-    if (path === CHECKPOINT_PATH && typeof follower === 'string') this.#host.seen(pack, principal?.id ?? '', follower)
-    const bytes = await this.#host.read(pack, path)
+    if (path === CHECKPOINT_PATH && typeof follower === 'string')
+      this.#host.seen(channel, principal?.id ?? '', follower)
+    const bytes = await this.#host.read(channel, path)
     if (bytes === undefined) return this.#nothing(response)
     const etag = path === CHECKPOINT_PATH ? checkpointTag(bytes) : knownEtagOf(bytes)
     const headers = {
@@ -124,7 +124,7 @@ class ChannelEndpoint {
   async #takeReport(
     request: IncomingMessage,
     response: ServerResponse,
-    { pack, path, principal }: { pack: string | undefined; path: string; principal: Principal | undefined },
+    { channel, path, principal }: { channel: string | undefined; path: string; principal: Principal | undefined },
   ): Promise<void> {
     if (path !== REPORT_PATH) return sendStatus(response, 405, { allow: 'GET, HEAD', 'content-length': '0' })
     const body = await readWhole(request, MOST_REPORT_BYTES)
@@ -134,7 +134,7 @@ class ChannelEndpoint {
         code: -32000,
         message: `A report has ${MOST_REPORT_BYTES} bytes at most`,
       })
-    if (!this.#host.report(pack, principal?.id ?? '', body))
+    if (!this.#host.report(channel, principal?.id ?? '', body))
       return sendError(response, { status: 400, code: -32000, message: 'The body is no report of a follower' })
     return sendStatus(response, 204, {})
   }
@@ -143,7 +143,7 @@ class ChannelEndpoint {
   #follow(
     request: IncomingMessage,
     response: ServerResponse,
-    { pack, principal }: { pack: string | undefined; principal: Principal | undefined },
+    { channel, principal }: { channel: string | undefined; principal: Principal | undefined },
   ): void {
     if (request.method === 'HEAD') return sendStatus(response, 200, { 'content-type': 'text/event-stream' })
     const { streams, holderOf } = this.#streams
@@ -152,12 +152,12 @@ class ChannelEndpoint {
     const holder = holderOf(request, principal)
     if (!streams.hasRoomFor(holder)) return sendNoStream(response)
     const stream = new EventStream(response, {}, streams.pendingBytes)
-    const watch = this.#host.watch(pack, {
+    const watch = this.#host.watch(channel, {
       onCheckpoint: (note) => stream.send(JSON.stringify({ checkpoint: checkpointTag(Buffer.from(note)) })),
       onEnd: () => stream.end(),
     })
     stream.onClose(() => watch[Symbol.dispose]())
-    streams.add(stream, () => {}, { holder, principal, view: pack ?? WHOLE })
+    streams.add(stream, () => {}, { holder, principal, view: channel ?? WHOLE })
   }
 
   #nothing(response: ServerResponse): void {
