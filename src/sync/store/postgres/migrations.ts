@@ -1,3 +1,4 @@
+import { REACH_OF_RECALLS } from './reach-schema.ts'
 import { COUNTS_OF_USE } from './usage-schema.ts'
 
 // The schema, in the order in which it came to be. A text that a version has shipped never changes: a later one is added.
@@ -167,4 +168,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { text: TEXTS_THAT_ALL_CHANGE, compatible: 1 },
   { text: CONFIGURATIONS, compatible: 1 },
   { text: COUNTS_OF_USE, compatible: 1 },
+  { text: REACH_OF_RECALLS, compatible: 1 },
 ]
