@@ -85,6 +85,10 @@ export async function startSeenOver(
     disable: async (path, disabled) => {
       await request(config, 'disable', { source: 'bench', path, disabled }, { signal: new AbortController().signal })
     },
+    recall: async (path) => {
+      const asked = { source: 'bench', path, reason: 'a measurement' }
+      await request(config, 'recall', asked, { signal: new AbortController().signal })
+    },
     kill: async () => ended(forked, 'SIGKILL'),
     [Symbol.asyncDispose]: () => ended(forked),
   }
@@ -95,6 +99,8 @@ export interface SeenDaemon extends RunningDaemon {
   readonly child: Child
   /** Takes a skill of its source out of service, or back. */
   disable(path: string, disabled: boolean): Promise<void>
+  /** Recalls a skill of its source. */
+  recall(path: string): Promise<void>
   /** Ends it without notice. */
   kill(): Promise<void>
 }

@@ -27,6 +27,9 @@ const first = new Follower(channel, new WirePlace(channelUrl))
 export interface Arrival {
   /** When the last one had all of it, in milliseconds since 1970. */
   readonly atMs: number
+  /** When the middle one had it, and the one at 99 %. */
+  readonly p50Ms: number
+  readonly p99Ms: number
   /** The average of one of them. */
   readonly requests: number
   readonly bytes: number
@@ -46,7 +49,7 @@ class Following {
   readonly place: WirePlace
   readonly #follower: SimulatedFollower
   #change = Promise.withResolvers<void>()
-  #expected = Infinity
+  #isThere = (): boolean => false
 
   constructor(url: string) {
     this.place = new WirePlace(url)
@@ -55,15 +58,19 @@ class Following {
 
   async pull(): Promise<void> {
     await this.#follower.pull(signal)
-    if (this.#follower.size >= this.#expected) this.#change.resolve()
+    if (this.#isThere()) this.#change.resolve()
   }
 
-  async next(): Promise<void> {
-    this.#expected = this.#follower.size + 1
+  async next(mark: string): Promise<void> {
+    const { size, recalls } = this.#follower
+    this.#isThere = mark === RECALL ? () => this.#follower.recalls > recalls : () => this.#follower.size > size
     this.#change = Promise.withResolvers()
     return this.#change.promise
   }
 }
+
+/** The mark of a change that is a recall. */
+const RECALL = 'recall'
 
 /** Follows the hub: pulls after each event of its stream. */
 class Listener implements Receiver {
@@ -84,8 +91,8 @@ class Listener implements Receiver {
     return opened.promise
   }
 
-  async next(): Promise<void> {
-    return this.#following.next()
+  async next(mark: string): Promise<void> {
+    return this.#following.next(mark)
   }
 
   [Symbol.dispose](): void {
@@ -113,8 +120,8 @@ class Poller implements Receiver {
     void this.#poll()
   }
 
-  async next(): Promise<void> {
-    return this.#following.next()
+  async next(mark: string): Promise<void> {
+    return this.#following.next(mark)
   }
 
   [Symbol.dispose](): void {
@@ -235,7 +242,10 @@ answerParent({
     const url = place === 'copy' ? copyUrl : channelUrl
     const places = Array.from({ length: Number(count) }, () => new WirePlace(url))
     await Promise.all(places.map(async (one) => new Follower(channel, one).pull(signal)))
-    const arrival = arrivalOf(places.map(({ traffic }) => traffic))
+    const arrival = arrivalOf(
+      places.map(({ traffic }) => traffic),
+      [nowMs()],
+    )
     for (const one of places) one.close()
     return arrival
   },
@@ -243,12 +253,30 @@ answerParent({
 
 async function arrivalAt(receivers: readonly Receiver[], mark: string): Promise<Arrival> {
   const traffic = receivers.map((one) => Object.assign(one.traffic, { requests: 0, bytes: 0 }))
-  await Promise.all(receivers.map(async (one) => one.next(mark)))
-  return arrivalOf(traffic)
+  const times = receivers.map(async (one) => {
+    await one.next(mark)
+    return nowMs()
+  })
+  return arrivalOf(traffic, await Promise.all(times))
 }
 
-function arrivalOf(traffic: readonly { readonly requests: number; readonly bytes: number }[]): Arrival {
+function arrivalOf(
+  traffic: readonly { readonly requests: number; readonly bytes: number }[],
+  times: readonly number[],
+): Arrival {
+  const sorted = times.toSorted((a, b) => a - b)
+  const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN
   const meanOf = (what: 'requests' | 'bytes'): number =>
     traffic.reduce((sum, one) => sum + one[what], 0) / traffic.length
-  return { atMs: performance.timeOrigin + performance.now(), requests: meanOf('requests'), bytes: meanOf('bytes') }
+  return {
+    atMs: at(1),
+    p50Ms: at(0.5),
+    p99Ms: at(0.99),
+    requests: meanOf('requests'),
+    bytes: meanOf('bytes'),
+  }
+}
+
+function nowMs(): number {
+  return performance.timeOrigin + performance.now()
 }

@@ -14,7 +14,7 @@ import type { Figure, Times } from './figure.ts'
 import type { Arrival } from './followers-process.ts'
 import type { Ground } from './ground.ts'
 import { cpuMsOf, peakKiBOf, residentKiBOf } from './process-use.ts'
-import { changed } from './skills.ts'
+import { changed, folderOf } from './skills.ts'
 import { startNginx } from './static-server.ts'
 import type { StaticServer } from './static-server.ts'
 import { runAlone } from './table.ts'
@@ -33,6 +33,7 @@ export async function measureFollowers(ground: Ground): Promise<Figure[]> {
   const resident = { 'resident before': before, ...(await fleet.measureChange(['followers'])) }
   const all = await rounds(quick ? 1 : 3, [
     ...[[], ...kinds].map((together) => async () => fleet.measureChange(together)),
+    async () => fleet.measureRecall(),
     ...(fleet.hasCopy ? ['hub', 'copy'] : ['hub']).map((place) => async () => fleet.measureFirst(place, firsts)),
   ])
   const figure = (names: readonly [string, string], unit: Figure['unit'] = 'ms') =>
@@ -47,6 +48,10 @@ export async function measureFollowers(ground: Ground): Promise<Figure[]> {
     figureOf('followers', [held], [`heap of ${followers}`, `heap of ${clients}`], undefined, 'KiB'),
     figure([`KiB of one of ${followers}`, `KiB of one of ${clients}`], 'KiB'),
     figure([`of one of ${followers}`, `of one of ${clients}`], 'requests'),
+    figure([`p50 of ${followers}, recall`, `p50 of ${followers}`]),
+    figure([`p99 of ${followers}, recall`, `p99 of ${followers}`]),
+    figure([`CPU of ${followers}, recall`, `CPU of ${followers}`]),
+    figure([`of one of ${followers}, recall`, `of one of ${followers}`], 'requests'),
     ...(fleet.hasCopy
       ? [
           figure([`last of ${pollers}, nginx`, `last of ${clients}`]),
@@ -71,6 +76,7 @@ class Fleet implements AsyncDisposable {
   readonly #receivers: Child
   readonly #opened: AsyncDisposableStack
   #changes = 0
+  #recalls = 0
 
   private constructor(
     count: number,
@@ -178,7 +184,7 @@ class Fleet implements AsyncDisposable {
   ): Times {
     const [kind, other] = kinds
     if (kind === undefined) return { 'CPU of none': used.cpuMs }
-    const { atMs = Number.NaN, requests = Number.NaN, bytes = Number.NaN } = arrivals[kind] ?? {}
+    const { atMs, p50Ms, p99Ms, requests, bytes } = arrivals[kind] ?? NO_ARRIVAL
     const receivers = `${this.#count} ${kind}`
     if (other !== undefined) return { [`last of ${receivers} beside ${other}`]: atMs - used.startMs }
     const common = {
@@ -192,7 +198,36 @@ class Fleet implements AsyncDisposable {
         [`last of ${receivers}, nginx`]: atMs - used.renamedMs,
         [`CPU of nginx of ${receivers}`]: used.copyMs,
       }
-    return { ...common, [`last of ${receivers}`]: atMs - used.startMs, [`peak of ${receivers}`]: used.peak }
+    return {
+      ...common,
+      [`last of ${receivers}`]: atMs - used.startMs,
+      [`p50 of ${receivers}`]: p50Ms - used.startMs,
+      [`p99 of ${receivers}`]: p99Ms - used.startMs,
+      [`peak of ${receivers}`]: used.peak,
+    }
+  }
+
+  /** One recall with all followers, until each obeys it and has reported that. */
+  async measureRecall(): Promise<Times> {
+    const receivers = `${this.#count} followers, recall`
+    await this.#receivers.tell('open', String(this.#count), 'followers')
+    const note = await published(this.#channel)
+    await this.#receivers.tell('expect', 'recall')
+    const before = await this.#hub.child.cpuMs()
+    const startMs = performance.timeOrigin + performance.now()
+    // The first one is that of the changes.
+    await this.#hub.recall(folderOf(this.#upstream.skills.documents[(this.#recalls += 1)]))
+    const arrivals = z.record(z.string(), ARRIVAL).parse(await this.#receivers.tell('arrived'))
+    await published(this.#channel, note)
+    const cpuMs = (await this.#hub.child.cpuMs()) - before
+    await this.#receivers.tell('close')
+    const { p50Ms, p99Ms, requests } = arrivals['followers'] ?? NO_ARRIVAL
+    return {
+      [`p50 of ${receivers}`]: p50Ms - startMs,
+      [`p99 of ${receivers}`]: p99Ms - startMs,
+      [`CPU of ${receivers}`]: cpuMs,
+      [`of one of ${receivers}`]: requests,
+    }
   }
 
   /** Followers that have nothing, all at once. */
@@ -217,7 +252,21 @@ class Fleet implements AsyncDisposable {
   }
 }
 
-const ARRIVAL = z.object({ atMs: z.number(), requests: z.number(), bytes: z.number() })
+const ARRIVAL = z.object({
+  atMs: z.number(),
+  p50Ms: z.number(),
+  p99Ms: z.number(),
+  requests: z.number(),
+  bytes: z.number(),
+})
+
+const NO_ARRIVAL: Arrival = {
+  atMs: Number.NaN,
+  p50Ms: Number.NaN,
+  p99Ms: Number.NaN,
+  requests: Number.NaN,
+  bytes: Number.NaN,
+}
 
 /** A channel at the hub, and the folder with its copy. */
 interface Channel {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { inParallel } from '../src/base/parallel.ts'
 import { parseEntry } from '../src/sync/channel/channel-entry.ts'
-import { walkChannel } from '../src/sync/channel/walk-channel.ts'
+import { reportText } from '../src/sync/channel/follower-report.ts'
+import { recallsAt, recallsOf, walkChannel } from '../src/sync/channel/walk-channel.ts'
 import { openCheckpoint } from '../src/sync/log/checkpoint.ts'
 import { followLog } from '../src/sync/log/follow-log.ts'
 import type { LogReader } from '../src/sync/log/follow-log.ts'
@@ -86,9 +87,22 @@ interface Followed {
   readonly etag: string | undefined
   readonly head: Digest | undefined
   readonly held: ReadonlySet<Digest>
+  readonly recalls: Recalls
 }
 
-const NOTHING: Followed = { edge: EMPTY_EDGE, etag: undefined, head: undefined, held: new Set() }
+/** The recalls that a follower obeys. */
+interface Recalls {
+  readonly list: Digest | undefined
+  readonly inForce: number
+}
+
+const NOTHING: Followed = {
+  edge: EMPTY_EDGE,
+  etag: undefined,
+  head: undefined,
+  held: new Set(),
+  recalls: { list: undefined, inForce: 0 },
+}
 
 /** Follows one channel as a real follower does, with the same requests. */
 export class SimulatedFollower {
@@ -99,6 +113,7 @@ export class SimulatedFollower {
   #edge: LogEdge
   #etag: string | undefined
   #head: Digest | undefined
+  #recalls: Recalls
 
   constructor(channel: FollowedChannel, place: ChannelPlace, followed: Followed = NOTHING) {
     this.#channel = channel
@@ -107,16 +122,22 @@ export class SimulatedFollower {
     this.#edge = followed.edge
     this.#etag = followed.etag
     this.#head = followed.head
+    this.#recalls = followed.recalls
   }
 
   /** The state that another follower begins with, as if it had followed as far. */
   get followed(): Followed {
-    return { edge: this.#edge, etag: this.#etag, head: this.#head, held: this.#objects.held }
+    return { edge: this.#edge, etag: this.#etag, head: this.#head, held: this.#objects.held, recalls: this.#recalls }
   }
 
   /** The number of entries of which all is verified and stored. */
   get size(): number {
     return this.#head === undefined ? 0 : this.#edge.size
+  }
+
+  /** The number of recalls that it obeys. */
+  get recalls(): number {
+    return this.#recalls.inForce
   }
 
   /** Throws if the channel, or an object of it, is not what was signed. */
@@ -145,6 +166,7 @@ export class SimulatedFollower {
     const objects = new ChannelObjects(this.#place, this.#objects)
     await objects.fetchChanges(from, size, signal)
     const read = (digests: readonly Digest[]) => objects.read(digests, MOST_BYTES, signal)
+    await this.#obey(await recallsOf(head, read), { size, read }, signal)
     const { levels, parts } = await this.#channel.planOf(this.#head, head, read)
     // Of the one that has made the plan, all of it is stored by now.
     for (const digests of levels) await this.#fetch(objects, digests, signal)
@@ -154,6 +176,18 @@ export class SimulatedFollower {
       files.map((file) => ({ digest: file.sha256, size: file.size, mostBytes: file.size })),
       signal,
     )
+  }
+
+  /** Reports to the hub if recalls are news, before it takes any content. */
+  async #obey(
+    list: Digest | undefined,
+    { size, read }: { readonly size: number; readonly read: Parameters<typeof recallsAt>[1] },
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (list === undefined || list === this.#recalls.list) return
+    const inForce = (await recallsAt(list, read)).filter(({ revoked }) => revoked === undefined).length
+    this.#recalls = { list, inForce }
+    await this.#place.report(reportText({ follower: this.#id, size, below: [] }), signal)
   }
 
   async #fetch(objects: ChannelObjects, digests: readonly Digest[], signal: AbortSignal): Promise<void> {

@@ -107,6 +107,11 @@ function summaryOf(skills: readonly (readonly File[])[]): string {
   )
 }
 
+/** The path of the skill with this SKILL.md. */
+export function folderOf(document = ''): string {
+  return document.slice(0, -'/SKILL.md'.length)
+}
+
 export function bytesOf(content: Content): number {
   return typeof content === 'string' || content instanceof Uint8Array ? content.length : JSON.stringify(content).length
 }

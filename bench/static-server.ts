@@ -38,7 +38,7 @@ function settings(folder: string, port: number, channel: string): string {
 ${process.getuid?.() === 0 ? 'user root;' : ''}
 events { worker_connections 8192; }
 http {
-  access_log off; sendfile on; tcp_nopush on; ${temporary.join(' ')}
+  access_log off; log_not_found off; sendfile on; tcp_nopush on; ${temporary.join(' ')}
   server {
     listen 127.0.0.1:${port};
     location /channel/ {

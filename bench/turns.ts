@@ -6,7 +6,7 @@ import { figureOf, rounds } from './figure.ts'
 import type { Figure, Times } from './figure.ts'
 import type { Ground } from './ground.ts'
 import { Client, ERAS, initializeOf, listenOf } from './serve-clients.ts'
-import { changed } from './skills.ts'
+import { changed, folderOf } from './skills.ts'
 import { runAlone } from './table.ts'
 import type { ServedSkills } from './upstream.ts'
 import { Streams, Wire, requestOf } from './wire.ts'
@@ -158,10 +158,6 @@ function turnIn(told: unknown): { readonly cpuMs: number; readonly wallMs: numbe
 function worstOf(measured: ReadonlyMap<string, number>): string {
   const worst = [...measured].toSorted(([, a], [, b]) => b - a).slice(0, 10)
   return worst.map(([what, ms]) => `${what} ${ms.toFixed(0)} ms`).join(', ')
-}
-
-function folderOf(document = ''): string {
-  return document.slice(0, -'/SKILL.md'.length)
 }
 
 /** Another text in each round: what was read before is not read again. */

@@ -1,4 +1,4 @@
-import { FOLLOWER_HEADER } from '../src/sync/recall/follower-report.ts'
+import { FOLLOWER_HEADER, REPORT_PATH } from '../src/sync/recall/follower-report.ts'
 import type { ChannelPlace, KnownCheckpoint, ServedCheckpoint } from '../src/sync/upstream/channel/channel-place.ts'
 import { Wire, requestOf } from './wire.ts'
 
@@ -27,8 +27,10 @@ export class WirePlace implements ChannelPlace {
     return { kind: 'checkpoint', note: body.toString(), etag: served }
   }
 
-  async report(): Promise<boolean> {
-    return true
+  async report(text: string): Promise<boolean> {
+    const headers = { 'content-type': 'application/json', ...AGENT }
+    const { status } = await this.#answered(requestOf(new URL(REPORT_PATH, this.#url).href, 'POST', headers, text))
+    return status === 204
   }
 
   async read(path: string, mostBytes: number): Promise<Uint8Array | undefined> {
@@ -46,7 +48,10 @@ export class WirePlace implements ChannelPlace {
   }
 
   async #get(path: string, known: Partial<KnownCheckpoint>): Promise<Answer> {
-    const request = pathRequest(new URL(path, this.#url).href, known)
+    return this.#answered(pathRequest(new URL(path, this.#url).href, known))
+  }
+
+  async #answered(request: Buffer): Promise<Answer> {
     const answer = await this.#exchange(request)
     this.traffic.requests += 1
     this.traffic.bytes += request.length + answer.length

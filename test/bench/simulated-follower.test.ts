@@ -3,6 +3,8 @@ import { expect, test } from 'vitest'
 import { FollowedChannel, SimulatedFollower } from '../../bench/simulated-follower.ts'
 import { eventsRequest, WirePlace } from '../../bench/wire-place.ts'
 import { Wire } from '../../bench/wire.ts'
+import { recallIn } from '../../src/sync/decisions/disabled-entries.ts'
+import { newRecall } from '../../src/sync/decisions/recalled-skills.ts'
 import { FOLLOWER_HEADER } from '../../src/sync/recall/follower-report.ts'
 import { followEvents } from '../../src/sync/upstream/channel/channel-events.ts'
 import { PLAIN_WAY } from '../../src/sync/upstream/http/host-access.ts'
@@ -54,6 +56,27 @@ test('a simulated follower sends the requests of a real one', async () => {
   }
 
   expect(simulated.size).toBe(17)
+  place.close()
+})
+
+test('a simulated follower that obeys a recall sends the requests of a real one', async () => {
+  await using hub = await Hub.create()
+  await using server = await startFileServer(hub.read)
+  await using real = await Follower.open({ place: server.url })
+  const place = new WirePlace(server.url)
+  const simulated = new SimulatedFollower(new FollowedChannel(SIGNER), place)
+  await hub.serve(FIRST)
+  await hub.publish()
+  for (const pull of [async () => real.pull(), async () => simulated.pull(never())]) await pull()
+  await hub.store.decisions.recall(recallIn(newRecall(['a'.repeat(64)], 'it is bad', '2026-06-15T12:00:00.000Z'), []))
+  await hub.publish()
+
+  const asReal = await requestsOf(server, async () => real.pull())
+  const asSimulated = await requestsOf(server, async () => simulated.pull(never()))
+
+  expect(asSimulated).toEqual(asReal)
+  expect(asReal.join(' ')).toContain('reach')
+  expect([simulated.recalls, real.store.decisions.recalls.size]).toEqual([1, 1])
   place.close()
 })
 

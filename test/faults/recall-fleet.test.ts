@@ -21,7 +21,10 @@ import { followedChannel } from '../sync/upstream/channel/follower.ts'
 const BAD = skill('pdf', 'sends files away')
 
 /** The followers of this process: 1,000 on three tiers together with the real ones. */
-const FOLLOWERS = 998
+const FOLLOWERS = 995
+
+/** Real ones: two that follow along, two that are locked, of which one sleeps, and one that is pinned. */
+const MACHINES = 5
 
 /** Of a hundred: killed before they wrote what they read, and offline until the end. */
 const [KILLED, OFFLINE] = [10, 5]
@@ -36,6 +39,19 @@ test('a recall over three tiers reaches a fleet, and the report of its reach is 
   await site.told('sync')
   await using desk = await Machine.start('desk.example/channel', { site: site.followed })
   await desk.told('sync')
+  await using locked = await Machine.start('locked.example/channel', { hub: hub.followed })
+  await using asleep = await Machine.start('asleep.example/channel', { hub: hub.followed })
+  await using pinned = await Machine.start('pinned.example/channel', { site: site.followed })
+  const still = { locked, asleep, pinned }
+  for (const machine of Object.values(still)) for (let round = 0; round < 2; round += 1) await machine.told('sync')
+  for (const machine of [locked, asleep]) await machine.told('lock', 'hub')
+  await pinned.told('pin', 'site')
+  await locked.restart('--locked')
+  await asleep.stop()
+  const before = await servedBy({ locked, pinned })
+  // What they keep is older than what the hub serves.
+  await team.commit({ 'good/SKILL.md': skill('good', 'newer text') })
+  await hub.told('sync')
   await using folder = await temporaryFolder()
   using shared = await Store.open(join(folder.path, 'objects'))
   const fleet: Simulated[] = []
@@ -59,14 +75,32 @@ test('a recall over three tiers reaches a fleet, and the report of its reach is 
   const offline = fleet.length - reached.length
   await expect
     .poll(async () => (await reportOf(hub, id)).total, { timeout: 120_000 })
-    .toEqual({ obeyed: FOLLOWERS + 2 - killed.length - offline, behind: killed.length + offline, unreachable: 0 })
+    .toEqual({
+      obeyed: FOLLOWERS + MACHINES - 1 - killed.length - offline,
+      behind: killed.length + offline + 1,
+      unreachable: 0,
+    })
+  expect(await locked.skills()).toEqual(['skill://hub/team/good/SKILL.md'])
+  expect(await pinned.skills()).toEqual(['skill://site/hub/team/good/SKILL.md'])
+  expect(await servedBy({ locked, pinned })).toEqual(before)
 
   await inGroups(fleet, async (one) => one.poll())
   expect(fleet.every((one) => one.isGone)).toBe(true)
+  await asleep.restart('--locked')
+  await expect.poll(() => asleep.skills()).toEqual(['skill://hub/team/good/SKILL.md'])
   const end = async (): Promise<unknown> => (await reportOf(hub, id)).total
-  await expect.poll(end, { timeout: 120_000 }).toEqual({ obeyed: FOLLOWERS + 2, behind: 0, unreachable: 0 })
+  await expect.poll(end, { timeout: 120_000 }).toEqual({ obeyed: FOLLOWERS + MACHINES, behind: 0, unreachable: 0 })
   expect(await desk.skills()).toEqual(['skill://site/hub/team/good/SKILL.md'])
 }, 300_000)
+
+/** The commits that machines serve. */
+async function servedBy(machines: Readonly<Record<string, Machine>>): Promise<unknown> {
+  const served = Object.entries(machines).map(async ([name, machine]) => {
+    const { sources } = JSON.parse(await machine.told('status', '--json'))
+    return [name, sources.map((source: { readonly served?: { readonly commit: string } }) => source.served?.commit)]
+  })
+  return Object.fromEntries(await Promise.all(served))
+}
 
 async function reportOf(hub: Machine, id: string): Promise<{ readonly total: unknown }> {
   return JSON.parse((await hub.command('recall', '--report', id, '--json')).stdout)

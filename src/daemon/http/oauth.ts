@@ -125,7 +125,9 @@ function bearerIn(payload: JWTPayload): readonly [claim: string, value: string] 
  */
 function idOf(issuer: string | undefined, claim: string, value: string): string {
   const hash = createHash('sha256').update(JSON.stringify([issuer, claim, value]))
-  return `oauth:${value.replaceAll(/\p{C}/gu, '?').slice(0, 100)}#${hash.digest('hex').slice(0, 32)}`
+  // The cut can split a character of two halves, of which no database takes one.
+  const text = value.replaceAll(/\p{C}/gu, '?').slice(0, 100).toWellFormed()
+  return `oauth:${text}#${hash.digest('hex').slice(0, 32)}`
 }
 
 /** `scope` as words (RFC 9068, 2.2.3); `scp`, as words or a list, from issuers before that RFC. */

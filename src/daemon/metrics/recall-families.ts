@@ -16,7 +16,7 @@ export function recallFamilies({ inForce, followers }: RecallFigures): Family[] 
     {
       name: 'skillsyncd_recall_followers',
       kind: 'gauge',
-      help: 'Followers of the channels of this process, by their state: obeyed if all recalls in force are, else behind.',
+      help: 'Followers of the channels of this hub, by their state: obeyed if all recalls in force are, else behind.',
       samples: Object.entries(followers).map(([state, value]) => ({ labels: { state }, value })),
     },
   ]

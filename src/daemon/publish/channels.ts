@@ -96,8 +96,7 @@ export class Channels implements ChannelHost, AsyncDisposable {
 
   /** Adds what is served now to the logs and the folders, and each catalog from now on. */
   follow(): void {
-    // An unreadable file of it is as none, and any other failure must end the process.
-    void this.#reach.load()
+    if (this.#channels.size > 0) this.#reach.follow()
     this.#watching = new DisposableStack()
     const keepers = Map.groupBy([...this.#logs, ...this.#folders], ({ channel }) => this.#registryOf(channel))
     for (const [registry, fed] of keepers)

@@ -8,26 +8,20 @@ import type { FollowerReport, ReachCounts, RecallCounts } from '../../sync/recal
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import type { DaemonContext } from '../context.ts'
-import { channelName, partOf } from './channel-names.ts'
+import { partOf } from './channel-names.ts'
 import type { ChannelName } from './channel-names.ts'
+import { FollowerRows, keyOfFollower, MOST_ROWS } from './follower-rows.ts'
+import type { FollowerRow } from './follower-rows.ts'
+import { MOST_PUBLISHED, ReachSharing } from './reach-sharing.ts'
+import type { KnownReach } from './reach-sharing.ts'
+import { keyOfPublished, SharedReach } from './shared-reach.ts'
+import type { PublishedAt, ReachStore } from './shared-reach.ts'
 
 /** The client that reports: it can report for itself alone. */
 export interface Reporter {
   readonly channel: ChannelName
   /** The id of the principal; empty without tokens. */
   readonly principal: string
-}
-
-/** A follower of a channel of this hub, as it was seen last. */
-export interface FollowerRow {
-  readonly channel?: ChannelName
-  readonly principal: string
-  readonly follower: string
-  /** The entries of the log whose recalls it obeys. */
-  readonly size: number
-  /** ISO 8601, UTC. */
-  readonly seen: string
-  readonly below: readonly RecallCounts[]
 }
 
 /** One follower in the report of a recall. */
@@ -37,27 +31,31 @@ export interface ReachRow extends Omit<FollowerRow, 'below' | 'channel'>, Return
   readonly below: ReachCounts
 }
 
-type ReachParts = Pick<DaemonContext, 'store' | 'clock' | 'log'>
+interface ReachParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
+  /** The database of a hub of several processes. */
+  readonly shared?: ReachStore | undefined
+}
 
 /**
- * The followers of the channels of this process, and how far they obey. They are bounded for each principal, and nothing
- * of them is proved: a token can report too much, for itself alone.
+ * The followers of the channels of this hub, and how far they obey. They are bounded for each principal, and nothing of
+ * them is proved: a token can report too much, for itself alone. The processes of a hub of several share what they know.
  */
 export class FollowerReach implements AsyncDisposable {
   readonly #parts: ReachParts
-  /** In the order in which they were seen. */
-  readonly #rows = new Map<string, FollowerRow>()
-  /** The numbers of rows and of counts below them that each principal has. */
-  readonly #shares = new Map<string, Share>()
-  /** The size of the log of a channel at which each recall was published first, by channel and id. */
-  readonly #published = new Map<string, number>()
-  readonly #over = new AbortController()
+  readonly #rows = new FollowerRows()
+  /** The recalls, with the size of the log of a channel at which each was published first. */
+  readonly #published = new Map<string, PublishedAt>()
+  readonly #sharing: ReachSharing | undefined
+  #over = new AbortController()
   #loading: Promise<void> | undefined
   #saving: Promise<void> | undefined
+  #isNewBelow = false
   #onChange: () => void = () => {}
 
   constructor(parts: ReachParts) {
     this.#parts = parts
+    const { shared } = parts
+    this.#sharing = shared && new ReachSharing(new SharedReach(shared), this.#known, parts)
   }
 
   /** Calls back after each change of what followers below report or obey. */
@@ -65,10 +63,21 @@ export class FollowerReach implements AsyncDisposable {
     this.#onChange = listener
   }
 
-  /** Reads what an earlier process has seen. An unreadable file is as none: followers report again. */
-  async load(): Promise<void> {
+  /**
+   * Takes what earlier processes have seen, and what the others of the hub see from now on. An unreadable file is as none:
+   * followers report again. One that was disposed can go on with that.
+   */
+  follow(): void {
+    if (this.#over.signal.aborted) this.#over = new AbortController()
     this.#loading ??= this.#load()
-    await this.#loading
+    // Any other failure to read it must end the process.
+    if (this.#sharing === undefined) void this.#loading
+    else this.#sharing.start(this.#loading)
+  }
+
+  /** True if the followers of all processes of the hub are known, as of a few seconds ago at most. */
+  get isWhole(): boolean {
+    return this.#sharing?.isWhole ?? true
   }
 
   /** Takes the report of a follower. One that has no report keeps what it reported of its own followers. */
@@ -76,23 +85,25 @@ export class FollowerReach implements AsyncDisposable {
     { channel, principal }: Reporter,
     { follower, size, below }: Omit<FollowerReport, 'below'> & Partial<FollowerReport>,
   ): void {
-    const key = keyOf(channel, principal, follower)
+    const key = keyOfFollower({ channel, principal, follower })
     const before = this.#rows.get(key)
     const seen = this.#parts.clock.now().toISOString()
     const known = below?.filter(isCount) ?? before?.below ?? []
-    this.#drop(key)
-    this.#put(key, { channel, principal, follower, size, seen, below: known })
-    this.#makeRoom(principal)
+    const isNews = before === undefined || before.size !== size || below !== undefined
+    this.#put({ channel, principal, follower, size, seen, below: known })
     this.#save()
-    if (before === undefined || before.size !== size || below !== undefined) this.#onChange()
+    this.#sharing?.note(key, { isNews, reported: below && seen })
+    if (isNews) this.#onChange()
   }
 
   /** Records that the log of a channel has these recalls, in so many entries. */
   published(channel: ChannelName, recalls: readonly string[], size: number): void {
     for (const recall of recalls) {
-      const key = publishedKey(channel, recall)
+      const published = { recall, channel, size }
+      const key = keyOfPublished(published)
       if (this.#published.has(key)) continue
-      this.#published.set(key, size)
+      this.#published.set(key, published)
+      this.#sharing?.notePublished(published)
       this.#save()
     }
     if (this.#published.size > MOST_PUBLISHED) this.#forgetEnded(channel, new Set(recalls))
@@ -100,9 +111,9 @@ export class FollowerReach implements AsyncDisposable {
 
   /** The followers of a recall, in a stable order. */
   followersOf(recall: string): readonly ReachRow[] {
-    return [...this.#rows.values()]
-      .map((row) => this.#reachOf(row, recall))
-      .toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
+    return [...this.#rows.entries()]
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, row]) => this.#reachOf(row, recall))
   }
 
   /** The followers that obey all of these recalls, and the others. */
@@ -113,8 +124,8 @@ export class FollowerReach implements AsyncDisposable {
   }
 
   #obeys({ channel, size }: FollowerRow, recall: string): boolean {
-    const needed = this.#published.get(publishedKey(channel, recall))
-    return needed !== undefined && size >= needed
+    const published = this.#published.get(keyOfPublished({ recall, channel }))
+    return published !== undefined && size >= published.size
   }
 
   #reachOf(row: FollowerRow, recall: string): ReachRow {
@@ -131,54 +142,57 @@ export class FollowerReach implements AsyncDisposable {
 
   /** Principals that have followers here. */
   get principals(): ReadonlySet<string> {
-    return new Set([...this.#rows.values()].map(({ principal }) => principal))
+    return new Set(this.#rows.principals)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sharing?.[Symbol.asyncDispose]()
     this.#over.abort()
     await this.#saving
   }
 
+  #put(row: FollowerRow): void {
+    if (this.#rows.put(row)) this.#sharing?.noteCrowded(row.principal)
+  }
+
+  get #known(): KnownReach {
+    return {
+      rows: this.#rows,
+      published: () => this.#published.values(),
+      take: (rows) => this.#take(rows),
+      takePublished: (published) => this.#takePublished(published),
+      onTaken: () => {
+        if (this.#isNewBelow) this.#onChange()
+        this.#isNewBelow = false
+      },
+    }
+  }
+
+  /** Takes what other processes have seen, and what this one has written. */
+  #take(rows: readonly FollowerRow[]): void {
+    for (const row of rows) {
+      const before = this.#rows.get(keyOfFollower(row))
+      this.#isNewBelow ||= before?.size !== row.size || canonicalJson(before.below) !== canonicalJson(row.below)
+      this.#put(row)
+    }
+    if (rows.length > 0) this.#save()
+  }
+
+  #takePublished(published: readonly PublishedAt[]): void {
+    for (const one of published) {
+      const key = keyOfPublished(one)
+      const before = this.#published.get(key)
+      if (before === undefined ? this.#published.size >= MOST_PUBLISHED : before.size <= one.size) continue
+      this.#published.set(key, one)
+      this.#isNewBelow = true
+      this.#save()
+    }
+  }
+
   /** The hubs that are followed decide how many recalls begin and end. */
   #forgetEnded(channel: ChannelName, inForce: ReadonlySet<string>): void {
-    const kept = new Set([...inForce].map((recall) => publishedKey(channel, recall)))
-    const ofChannel = publishedKey(channel, '')
-    for (const key of this.#published.keys()) if (key.endsWith(ofChannel) && !kept.has(key)) this.#published.delete(key)
-  }
-
-  #put(key: string, row: FollowerRow): void {
-    const share = this.#shares.get(row.principal) ?? { rows: 0, counts: 0 }
-    share.rows += 1
-    share.counts += row.below.length
-    this.#shares.set(row.principal, share)
-    this.#rows.set(key, row)
-  }
-
-  #drop(key: string): void {
-    const row = this.#rows.get(key)
-    const share = row && this.#shares.get(row.principal)
-    if (row === undefined || share === undefined) return
-    share.rows -= 1
-    share.counts -= row.below.length
-    if (share.rows === 0) this.#shares.delete(row.principal)
-    this.#rows.delete(key)
-  }
-
-  /** The oldest rows of the principal go, and the oldest counts: a follower that reports again has them again. */
-  #makeRoom(principal: string): void {
-    const share = this.#shares.get(principal)
-    if (share === undefined) return
-    for (const [key, row] of this.#rows) {
-      if (share.rows <= MOST_FOLLOWERS && share.counts <= MOST_COUNTS) break
-      if (row.principal !== principal) continue
-      if (share.rows > MOST_FOLLOWERS) this.#drop(key)
-      else {
-        share.counts -= row.below.length
-        this.#rows.set(key, { ...row, below: [] })
-      }
-    }
-    const [oldest] = this.#rows.keys()
-    if (this.#rows.size > MOST_ROWS && oldest !== undefined) this.#drop(oldest)
+    for (const [key, one] of this.#published)
+      if (one.channel === channel && !inForce.has(one.recall)) this.#published.delete(key)
   }
 
   get #file(): string {
@@ -191,14 +205,19 @@ export class FollowerReach implements AsyncDisposable {
       throw error
     })
     const stored = text === undefined ? undefined : STORED.safeParse(parseJson(text)).data
-    // What was seen meanwhile is newer.
-    const seen = [...this.#rows]
-    for (const [key] of seen) this.#drop(key)
-    const rows = stored?.rows.map(
-      ({ pack: channel, ...row }) => [keyOf(channel, row.principal, row.follower), { ...row, channel }] as const,
-    )
-    for (const [key, row] of new Map<string, FollowerRow>([...(rows ?? []), ...seen])) this.#put(key, row)
-    for (const [key, size] of Object.entries(stored?.published ?? {})) this.#published.set(key, size)
+    // What was seen meanwhile is newer, and so are its counts.
+    const seen = [...this.#rows.values()]
+    for (const { shared, pack: channel, ...rest } of stored?.rows ?? []) {
+      const row = { ...rest, channel }
+      this.#put(row)
+      const reported = row.below.length > 0 ? row.seen : undefined
+      if (shared !== true) this.#sharing?.note(keyOfFollower(row), { isNews: true, reported })
+    }
+    for (const row of seen) this.#put(row)
+    for (const [key, size] of Object.entries(stored?.published ?? {})) {
+      const [recall = '', channel = ''] = key.split(' ')
+      this.#published.set(key, { recall, channel: channel === '' ? undefined : channel, size })
+    }
   }
 
   /** Writes once for all that is reported within some seconds. */
@@ -210,16 +229,24 @@ export class FollowerReach implements AsyncDisposable {
     await this.#parts.clock.wait(SAVED_AFTER_MS, this.#over.signal).catch(ignoreAbort)
     this.#saving = undefined
     try {
-      await this.load()
+      this.#loading ??= this.#load()
+      await this.#loading
       await this.#parts.store.folder.expectRight()
-      const published = Object.fromEntries(this.#published)
-      const rows = [...this.#rows.values()].map(storedRow)
-      await writeWhole(this.#file, canonicalJson({ rows, published }))
+      await writeWhole(this.#file, this.#text)
       this.#parts.log.recovery(EVENT, '')
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       this.#parts.log.failure('warn', EVENT, { source: '', code: error.code, message: error.message })
     }
+  }
+
+  get #text(): string {
+    const sharing = this.#sharing
+    const rows = Array.from(this.#rows.entries(), ([key, row]) =>
+      storedRow(row, sharing !== undefined && !sharing.isUnshared(key)),
+    )
+    const published = Object.fromEntries(Array.from(this.#published, ([key, { size }]) => [key, size]))
+    return canonicalJson({ rows, published })
   }
 }
 
@@ -237,24 +264,7 @@ export function sumOfReach(counts: Iterable<ReachCounts>): ReachCounts {
 const EVENT = 'reach-not-written'
 const FILE = 'reach.rows'
 
-/** The most followers of one principal: one token can be that of a whole fleet. */
-const MOST_FOLLOWERS = 16_384
-
-/** The most counts of recalls that the followers of one principal have reported of those below them. */
-const MOST_COUNTS = 32_768
-
-/** The most recalls of which it is known when they were published. */
-const MOST_PUBLISHED = 65_536
-
-/** The most followers of all principals. */
-const MOST_ROWS = 65_536
-
 const SAVED_AFTER_MS = 5_000
-
-interface Share {
-  rows: number
-  counts: number
-}
 
 /** A recall that is missing counts as none. */
 function isCount({ obeyed, behind, unreachable }: RecallCounts): boolean {
@@ -268,6 +278,8 @@ const STORED = z.object({
       z.object({
         /** The name of the channel, of which earlier versions have the packs. */
         pack: z.string().exactOptional(),
+        /** True if the database has it. */
+        shared: z.boolean().exactOptional(),
         principal: z.string(),
         follower: z.string(),
         size: COUNT,
@@ -279,25 +291,8 @@ const STORED = z.object({
   published: z.record(z.string(), COUNT),
 })
 
-function storedRow({
-  channel,
-  principal,
-  follower,
-  size,
-  seen,
-  below,
-}: FollowerRow): z.infer<typeof STORED>['rows'][0] {
-  return { ...(channel !== undefined && { pack: channel }), principal, follower, size, seen, below: [...below] }
-}
-
-function keyOf(channel: ChannelName, principal: string, follower: string): string {
-  return JSON.stringify([channel ?? '', principal, follower])
-}
-
-function publishedKey(channel: ChannelName, recall: string): string {
-  return `${recall} ${channel ?? ''}`
-}
-
-function orderOf({ pack, ring, principal, follower }: ReachRow): string {
-  return keyOf(channelName({ pack, ring }), principal, follower)
+function storedRow({ channel, ...row }: FollowerRow, isShared: boolean): z.infer<typeof STORED>['rows'][0] {
+  const { principal, follower, size, seen, below } = row
+  const named = { principal, follower, size, seen, below: [...below] }
+  return { ...(channel !== undefined && { pack: channel }), ...(isShared && { shared: true }), ...named }
 }

@@ -21,22 +21,25 @@ export interface RecallReach {
   readonly total: ReachCounts
   readonly followers: readonly ReachRow[]
   readonly unreachable: readonly UnreachablePlace[]
-  /** In a hub of several processes: the one whose followers these are. */
+  /** In a hub of several processes whose database is away: the one that answers. The followers are those that it knows. */
   readonly process?: AnsweringProcess
 }
 
-/** The process of a hub that answers. It knows the followers that it has seen itself. */
+/** The process of a hub that answers. */
 export interface AnsweringProcess {
   readonly id: string
-  /** The number of the other processes that live. */
+  /** The number of the other processes that lived when the database could be used last. */
   readonly others: number
 }
 
-/** The process that answers; `undefined` if no other one lives. */
-export function answeringProcess({ replica }: Pick<DaemonContext, 'replica'>): AnsweringProcess | undefined {
-  const status = replica?.status
-  const others = status?.processes.filter(({ id, isLiving }) => isLiving && id !== status.id).length ?? 0
-  return status === undefined || others === 0 ? undefined : { id: status.id, others }
+/** The process that answers; `undefined` if it knows the followers of the whole hub. */
+export function answeringProcess(
+  replica: DaemonContext['replica'],
+  reach: FollowerReach,
+): AnsweringProcess | undefined {
+  if (replica === undefined || reach.isWhole) return undefined
+  const { id, processes } = replica.status
+  return { id, others: processes.filter((one) => one.isLiving && one.id !== id).length }
 }
 
 /** The parts that know the followers of this hub. */

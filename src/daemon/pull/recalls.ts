@@ -124,7 +124,7 @@ export class Recalls {
   /** The report of a recall. `id`: enough of its first digits. */
   reachOf(id: string): { readonly recall: RecallEnd['recall'] } & RecallReach {
     const recall = recallOf(id, this.#parts.store.decisions.recalls.values())
-    const process = answeringProcess(this.#parts)
+    const process = answeringProcess(this.#parts.replica, this.#parts.channels.reach)
     return { recall, ...recallReach(recall.id, this.#reachSources), ...(process && { process }) }
   }
 
@@ -149,7 +149,9 @@ export class Recalls {
 
   /** Has the hubs pulled soon, which sends them the reports of the followers here: once for all changes of some seconds. */
   reportSoon(pull: (source: SourceId) => void): void {
-    const { config } = this.#parts
+    const { config, replica } = this.#parts
+    // The process that leads knows the followers of all, and pulls for all.
+    if (replica?.isLeading === false) return
     const hubs = config.sources.filter(({ source }) => source.kind === 'channel')
     if (hubs.length === 0 || this.#isReporting || this.below().length === 0) return
     this.#isReporting = true

@@ -68,6 +68,14 @@ test('a token of the issuer that is meant for us stands for its subject, with th
   expect([...(principal?.scopes ?? [])].toSorted()).toEqual(['page', 'skills'])
 })
 
+test('the id of a principal is a text that every store takes, also if its name is cut within a character', async () => {
+  const token = await issuer.token({ aud: HERE, scope: 'skills', sub: `${'a'.repeat(99)}😀` })
+
+  const principal = await bearerOf(accepting(), token)
+
+  expect(principal?.id).toMatch(/^oauth:a{99}\uFFFD#/)
+})
+
 async function bearerOf(oauth: OAuthOptions, token: string): Promise<Principal | undefined> {
   const answer = await oauth.authenticate(token, HERE)
   return answer === 'unavailable' ? undefined : answer

@@ -15,9 +15,7 @@ describe.skipIf(programs === undefined)('a recall in a hub of several processes'
     await using hub = await Hub.create()
     await hub.repository.commit({ 'pdf/SKILL.md': skill('pdf', 'sends files away') })
     await using folder = await temporaryFolder()
-    const key = join(folder.path, 'channel.key')
-    await writeFile(key, signerText(SIGNER, Buffer.alloc(32, 1)), { mode: 0o600 })
-    const config = ['channel:', `  name: ${ORIGIN}`, `  key: { file: ${key} }`]
+    const config = await channelIn(folder.path)
     const one = await hub.start(['every: 1h'], config)
     await one.lists('pdf')
     const other = await hub.start(['every: 1h'], config)
@@ -33,26 +31,68 @@ describe.skipIf(programs === undefined)('a recall in a hub of several processes'
     expect(await served(other)).toEqual(GOOD)
     await expect.poll(async () => served(one), PATIENT).toEqual(GOOD)
     for (const machine of [first, second]) await expect.poll(() => machine.skills(), PATIENT).toEqual(inHub(GOOD))
-    for (const member of [one, other]) {
-      await expect.poll(async () => (await reachOf(member, id)).counts.obeyed, PATIENT).toBe(1)
-      const report = await reachOf(member, id)
-      const process = (await member.status()).replicas?.id
-      expect(report).toMatchObject({
-        counts: { behind: 0 },
-        followers: [{ state: 'obeyed' }],
-        process: { id: process, others: 1 },
-      })
-      expect((await member.command('recall', '--report', id)).stdout).toContain(
-        `the followers of process ${process?.slice(0, 8)}; run it at the other process too`,
-      )
-    }
+    for (const member of [one, other])
+      await expect
+        .poll(async () => reachOf(member, id), PATIENT)
+        .toMatchObject({
+          counts: { obeyed: 2, behind: 0 },
+          followers: [{ state: 'obeyed' }, { state: 'obeyed' }],
+        })
+    expect(await reachOf(one, id)).toEqual(await reachOf(other, id))
+    expect((await other.command('recall', '--report', id)).stdout).toMatch(/^[\da-f]+: 2 obeyed, 0 not seen since/)
 
     expect(await one.command('recall', '--revoke', id)).toMatchObject({ status: 0 })
 
     for (const member of [one, other]) await expect.poll(async () => served(member), PATIENT).toEqual(BOTH)
     for (const machine of [first, second]) await expect.poll(() => machine.skills(), PATIENT).toEqual(inHub(BOTH))
   }, 180_000)
+
+  test('has a report that outlives the process that a follower asked, and says when it is not that of the hub', async () => {
+    await using hub = await Hub.create()
+    await hub.repository.commit({ 'pdf/SKILL.md': skill('pdf', 'sends files away') })
+    await using folder = await temporaryFolder()
+    const config = await channelIn(folder.path)
+    const one = await hub.start(['every: 1h'], config)
+    await one.lists('pdf')
+    const other = await hub.start(['every: 1h'], config)
+    await other.lists('pdf')
+    await using first = await followerOf(one, 'first.example/channel')
+    await using second = await followerOf(other, 'second.example/channel')
+    for (const machine of [first, second]) await machine.told('sync')
+    const [id = ''] = (await one.command('recall', 'team/pdf', '--reason', 'sends files to a stranger')).stdout.split(
+      ':',
+    )
+    await expect.poll(async () => (await reachOf(one, id)).counts.obeyed, PATIENT).toBe(2)
+
+    // One is gone with its state folder, and a new process comes.
+    await other.program.kill()
+    const third = await hub.start(['every: 1h'], config)
+    await expect.poll(async () => (await reachOf(third, id)).counts, PATIENT).toMatchObject({ obeyed: 2, behind: 0 })
+    const known = await reachOf(third, id)
+
+    await hub.postgres.stop()
+    await expect.poll(async () => (await reachOf(third, id)).process, PATIENT).toBeDefined()
+    const away = await reachOf(third, id)
+    expect(away).toMatchObject({ counts: known.counts, followers: known.followers, process: {} })
+    expect((await third.command('recall', '--report', id)).stdout).toContain(
+      `the database is away: the followers that process ${away.process.id.slice(0, 8)} knows`,
+    )
+    await third.program.stop()
+    await third.start()
+    expect((await reachOf(third, id)).counts).toMatchObject({ obeyed: 2, behind: 0 })
+
+    await hub.postgres.start()
+    await expect.poll(async () => (await reachOf(third, id)).process, PATIENT).toBeUndefined()
+    expect(await reachOf(third, id)).toMatchObject({ counts: known.counts, followers: known.followers })
+  }, 180_000)
 })
+
+/** The configuration of a channel whose key is in this folder. */
+async function channelIn(folder: string): Promise<readonly string[]> {
+  const key = join(folder, 'channel.key')
+  await writeFile(key, signerText(SIGNER, Buffer.alloc(32, 1)), { mode: 0o600 })
+  return ['channel:', `  name: ${ORIGIN}`, `  key: { file: ${key} }`]
+}
 
 const GOOD = ['skill://team/alpha/SKILL.md']
 const BOTH = [...GOOD, 'skill://team/pdf/SKILL.md']

@@ -43,8 +43,11 @@ function moreThan(shown: number, all: number, noun: string): readonly string[] {
 }
 
 function processText({ id, others }: Process): string {
-  const rest = others === 1 ? 'the other process' : `the ${others} other processes`
-  return `the followers of process ${id.slice(0, 8)}; run it at ${rest} too`
+  const unknown =
+    others === 0
+      ? ''
+      : `; those of ${others === 1 ? 'the other process' : `the ${others} other processes`} can be missing`
+  return `the database is away: the followers that process ${id.slice(0, 8)} knows${unknown}`
 }
 
 function countsText({ obeyed, behind, unreachable }: Counts): string {

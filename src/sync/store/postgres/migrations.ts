@@ -1,3 +1,4 @@
+import { REACH_OF_RECALLS } from './reach-schema.ts'
 import { COUNTS_OF_USE, FAILED_USES } from './usage-schema.ts'
 
 // The schema, in the order in which it came to be. A text that a version has shipped never changes: a later one is added.
@@ -168,4 +169,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { text: CONFIGURATIONS, compatible: 1 },
   { text: COUNTS_OF_USE, compatible: 1 },
   { text: FAILED_USES, compatible: 1 },
+  { text: REACH_OF_RECALLS, compatible: 1 },
 ]
