@@ -109,7 +109,7 @@ export class ReachSharing implements AsyncDisposable {
     }
   }
 
-  /** What this process has seen is written first: what is read after it has the newest of each follower. */
+  /** Writes what this process has seen, then reads: so what is read has the newest of each follower. */
   async #exchange(): Promise<void> {
     if (this.#dueMs <= this.#parts.clock.monotonicMs() || this.#over.signal.aborted) await this.#write()
     const version = await this.#shared.version()
@@ -185,7 +185,7 @@ export class ReachSharing implements AsyncDisposable {
   }
 }
 
-/** What a database lacks of what this process knows. */
+/** The rows of this process that a database lacks. */
 class Lacking {
   readonly rows: Map<string, FollowerRow>
   readonly published: Map<string, PublishedAt>

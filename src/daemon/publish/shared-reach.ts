@@ -18,7 +18,7 @@ export interface ReachStore {
 /** A row that the database lacks. Ages are in milliseconds: the clocks of processes can differ. */
 export interface UnsharedRow extends Omit<FollowerRow, 'seen' | 'below'> {
   readonly age: number
-  /** What the follower reported of those below it, if that is new. */
+  /** The counts that the follower reported of those below it, if they are new. */
   readonly below?: readonly RecallCounts[]
   readonly belowAge?: number
 }
