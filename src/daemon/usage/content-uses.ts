@@ -11,7 +11,7 @@ export interface SkillContent {
 
 /** The uses of one content of a skill by all clients, and those of them that failed. */
 export interface ContentUse extends SkillContent {
-  /** Loads, reads and failures. */
+  /** Loads and failures. A use reads any number of files, so reads would hide its failure. */
   readonly uses: number
   readonly failures: number
 }
@@ -21,7 +21,7 @@ export class PendingContents {
   #rows = new Map<string, { -readonly [Key in keyof ContentUse]: ContentUse[Key] }>()
 
   add(use: CountedUse): void {
-    if (use.kind === 'list' || use.content === undefined) return
+    if (use.kind === 'list' || use.kind === 'read' || use.content === undefined) return
     const { skill, content } = use
     this.#add({ skill, content, uses: 1, failures: use.kind === 'failure' ? 1 : 0 })
   }

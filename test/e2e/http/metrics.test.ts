@@ -94,7 +94,7 @@ test('names and units keep the conventions, and /metrics has no foreign words bu
     expect(help.endsWith('.'), name).toBe(true)
   }
   expect(text.split('\n').length).toBeLessThan(500)
-  const withoutSkills = text.replaceAll(/^skillsyncd_skill_(?:loads|reads)_total\{skill="[^"]*"\} /gm, '')
+  const withoutSkills = text.replaceAll(/^skillsyncd_skill_(?:loads|reads|failures)_total\{skill="[^"]*"\} /gm, '')
   for (const secret of ['canary', 'alpha', 'http:', world.home.path]) expect(withoutSkills).not.toContain(secret)
 })
 

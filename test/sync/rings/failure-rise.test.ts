@@ -14,6 +14,7 @@ test.each<[string, UseFigures | undefined, UseFigures | undefined, boolean]>([
   ['the share that there was before', { uses: 100, failures: 50 }, { uses: 10, failures: 5 }, false],
   ['a greater share than before', { uses: 100, failures: 50 }, { uses: 10, failures: 6 }, true],
   ['a smaller share than before', { uses: 10, failures: 9 }, { uses: 10, failures: 3 }, false],
+  ['one failure of one use before', { uses: 1, failures: 1 }, { uses: 10, failures: 10 }, true],
   ['content before without a use', { uses: 0, failures: 0 }, { uses: 4, failures: 3 }, true],
 ])('%s', (_, before, after, isRise) => {
   expect(isFailureRise(before, after, MOST)).toBe(isRise)

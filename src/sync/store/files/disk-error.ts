@@ -37,9 +37,12 @@ export function isDatabaseError(
   return codes.length === 0 || codes.includes(error.errcode) || codes.includes(error.errcode & 0xff)
 }
 
-/** True for our error about a disk that cannot be written to at present: full, over quota, read-only, closed, failing. */
+/**
+ * True for our error about a disk of our own that cannot be written to at present: full, over quota, read-only, closed,
+ * failing. A source on a disk has other codes, whatever the cause.
+ */
 export function isUnwritable(error: unknown): error is SyncError {
-  if (!(error instanceof SyncError)) return false
+  if (!(error instanceof SyncError) || error.code !== 'store-failed') return false
   return isDiskError(error.cause, ...NO_WRITES) || isDatabaseError(error.cause, ...UNWRITABLE)
 }
 

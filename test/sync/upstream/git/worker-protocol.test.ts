@@ -1,19 +1,31 @@
 import { expect, test } from 'vitest'
 import { SyncError } from '../../../../src/sync/model/sync-error.ts'
+import type { SyncErrorCode } from '../../../../src/sync/model/sync-error.ts'
 import { isDatabaseError, isUnwritable } from '../../../../src/sync/store/files/disk-error.ts'
 import { errorOf, failureFrom } from '../../../../src/sync/upstream/git/worker-protocol.ts'
 
-test.each([
-  ['a full disk', Object.assign(new Error('write'), { code: 'ENOSPC', syscall: 'write' }), true],
-  ['a full database', Object.assign(new Error('full'), { errcode: 13 }), true],
-  ['a file that is absent', Object.assign(new Error('open'), { code: 'ENOENT', syscall: 'open' }), false],
-  ['none', undefined, false],
-])('an error of a thread with the cause "%s" is known on the other thread', (_, cause, isOfFullDisk) => {
-  const sent = structuredClone(failureFrom(new SyncError('store-failed', 'Cannot fetch', { cause })))
+test.each<[string, SyncErrorCode, Error | undefined, boolean]>([
+  ['a full disk', 'store-failed', Object.assign(new Error('write'), { code: 'ENOSPC', syscall: 'write' }), true],
+  ['a full database', 'store-failed', Object.assign(new Error('full'), { errcode: 13 }), true],
+  [
+    'a file that is absent',
+    'store-failed',
+    Object.assign(new Error('open'), { code: 'ENOENT', syscall: 'open' }),
+    false,
+  ],
+  ['none', 'store-failed', undefined, false],
+  [
+    'a closed source',
+    'source-unreachable',
+    Object.assign(new Error('open'), { code: 'EACCES', syscall: 'open' }),
+    false,
+  ],
+])('an error of a thread with the cause "%s" is known on the other thread', (_, code, cause, isOfFullDisk) => {
+  const sent = structuredClone(failureFrom(new SyncError(code, 'Cannot fetch', { cause })))
 
   const error = errorOf(sent)
 
-  expect(error).toMatchObject({ code: 'store-failed', message: 'Cannot fetch' })
+  expect(error).toMatchObject({ code, message: 'Cannot fetch' })
   expect(isUnwritable(error)).toBe(isOfFullDisk)
   expect(isDatabaseError(error.cause)).toBe(isDatabaseError(cause))
 })
