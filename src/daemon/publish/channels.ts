@@ -165,9 +165,9 @@ export class Channels implements ChannelHost, AsyncDisposable {
     const { pack, ring } = partOf(channel)
     if (reader?.packs !== undefined) return pack !== undefined && reader.packs.has(pack)
     if (ring === undefined) return true
-    const { ids = [], ringOf = () => '' } = this.#parts.roster ?? {}
+    const { roster } = this.#parts
     // What a later ring has, that of the reader has had before.
-    return ids.indexOf(ring) >= ids.indexOf(ringOf(reader?.id))
+    return roster !== undefined && roster.ids.indexOf(ring) >= roster.ids.indexOf(roster.ringOf(reader?.id))
   }
 
   seen(channel: ChannelName, principal: string, text: string): void {

@@ -1,5 +1,5 @@
 import { ignoreAbort } from '../../base/abort-error.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { SyncError, unlessSyncError } from '../../sync/model/sync-error.ts'
 import type { DaemonContext } from '../context.ts'
 import type { FollowerRow } from './follower-rows.ts'
 import { keyOfFollower } from './follower-rows.ts'
@@ -33,6 +33,10 @@ export class ReachSharing implements AsyncDisposable {
   readonly #published = new Map<string, PublishedAt>()
   /** The principals that have more followers than are kept. */
   readonly #crowded = new Set<string>()
+  /** True if this process has added recalls since it pruned. */
+  #hasNewPublished = false
+  /** The monotonic time at which it pruned last. */
+  #prunedMs = -Infinity
   /** The monotonic time from which what the database lacks is sent. */
   #dueMs = Infinity
   /** The version of the database that was taken; `undefined` before the first one. */
@@ -102,6 +106,7 @@ export class ReachSharing implements AsyncDisposable {
       await this.#exchange()
       this.#isWhole = true
       this.#parts.log.recovery(EVENT, '')
+      await this.#pruneIfDue()
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       this.#isWhole = false
@@ -114,10 +119,26 @@ export class ReachSharing implements AsyncDisposable {
     if (this.#dueMs <= this.#parts.clock.monotonicMs() || this.#over.signal.aborted) await this.#write()
     const version = await this.#shared.version()
     if (version !== this.#version) await this.#read(version)
-    if (this.#crowded.size === 0) return
+  }
+
+  /** Keeps the limits in the database too, at most once a minute: each process does so, and a large fleet is always new. */
+  async #pruneIfDue(): Promise<void> {
+    const nowMs = this.#parts.clock.monotonicMs()
+    if (!this.#isCrowded || nowMs < this.#prunedMs + PRUNED_AFTER_MS) return
+    this.#prunedMs = nowMs
     const crowded = [...this.#crowded]
-    await this.#shared.prune(crowded, MOST_PUBLISHED)
-    for (const principal of crowded) this.#crowded.delete(principal)
+    try {
+      await this.#shared.prune(crowded, MOST_PUBLISHED)
+      for (const principal of crowded) this.#crowded.delete(principal)
+      this.#hasNewPublished = false
+    } catch (error) {
+      // Another process that prunes at the same time can be in the way. What is beyond a limit waits for the next time.
+      unlessSyncError(error)
+    }
+  }
+
+  get #isCrowded(): boolean {
+    return this.#crowded.size > 0 || this.#hasNewPublished
   }
 
   async #write(): Promise<void> {
@@ -127,6 +148,7 @@ export class ReachSharing implements AsyncDisposable {
       while (this.#published.size > 0) {
         const some = this.#published.entries().take(AT_ONCE).toArray()
         await this.#shared.addPublished(some.map(([, published]) => published))
+        this.#hasNewPublished = true
         for (const [key] of some) this.#published.delete(key)
       }
     } catch (error) {
@@ -217,6 +239,7 @@ export const MOST_PUBLISHED = 65_536
 const AT_ONCE = 500
 
 const LOOK_MS = 1_000
+const PRUNED_AFTER_MS = 60_000
 
 /** The time of the last contact of a follower may be so old at the other processes. */
 const SEEN_AGAIN_MS = 30_000

@@ -21,7 +21,7 @@ export interface RecallReach {
   readonly total: ReachCounts
   readonly followers: readonly ReachRow[]
   readonly unreachable: readonly UnreachablePlace[]
-  /** In a hub of several processes whose database is away: the one that answers. The followers are those that it knows. */
+  /** In a hub of several processes whose database was not read yet, or cannot be: the one that answers, for those it knows. */
   readonly process?: AnsweringProcess
 }
 

@@ -136,7 +136,10 @@ const REMOVE_BATCHES = "DELETE FROM skillsyncd.use_batch WHERE at < clock_timest
 const LAST_USES = `
   SELECT skill, max(day) AS day FROM skillsyncd.use_of_day WHERE loads + reads > 0 AND day <= $1 GROUP BY skill`
 
-/** Totals only grow. Rows are locked in one order, since two processes of one folder write at once. */
+/**
+ * The greater total counts: a process that has forgotten a content among the oldest, and uses it again, adds nothing until
+ * it has counted more than before. Rows are locked in one order, since two processes of one folder write at once.
+ */
 const SET_CONTENTS = `
   INSERT INTO skillsyncd.content_use AS kept (key, folder, skill, content, uses, failures, day)
   SELECT decode(key, 'hex'), $1::uuid, skill, content, uses, failures, day

@@ -121,7 +121,7 @@ export function isSystemError(error: unknown): error is Error & { readonly code:
   return error instanceof Error && 'syscall' in error && 'code' in error
 }
 
-/** The cause of our error, if another thread has sent it as the code of the operating system. */
+/** An error that `isSystemError` accepts, with a code that another thread has sent. Its call is not known. */
 export function systemErrorWith(code: string): Error {
   return Object.assign(new Error(`A call of the operating system ended with ${code} on another thread`), {
     code,

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { createLog } from '../../../src/daemon/base/log.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { FollowerReach } from '../../../src/daemon/publish/follower-reach.ts'
+import { SharedReach } from '../../../src/daemon/publish/shared-reach.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { SharedStore } from '../../../src/sync/store/postgres/shared-store.ts'
 import { Store } from '../../../src/sync/store/store.ts'
@@ -130,6 +131,20 @@ describePostgres('the followers of a hub of several processes', (server) => {
     expect(idle).toEqual(['SELECT version FROM skillsyncd.reach_version'])
     const [seen, seenThere] = [one, other].map(({ reach }) => reach.followersOf(RECALL)[0]?.seen)
     expect(seen).toBe(seenThere)
+  })
+
+  test('forget the oldest recalls beyond the limit, with no crowd of followers too', async () => {
+    await using shared = SharedStore.at({ url: await server.createDatabase() })
+    const reach = new SharedReach(shared)
+    for (const number of [1, 2, 3])
+      await reach.addPublished([{ recall: idOf(number, 64), channel: undefined, size: 4 }])
+
+    await reach.prune([], 2)
+
+    const kept: string[] = []
+    for await (const page of reach.publishedBetween(0, await reach.version()))
+      kept.push(...page.map(({ recall }) => recall))
+    expect(kept).toEqual([idOf(2, 64), idOf(3, 64)])
   })
 })
 

@@ -47,7 +47,7 @@ function processText({ id, others }: Process): string {
     others === 0
       ? ''
       : `; those of ${others === 1 ? 'the other process' : `the ${others} other processes`} can be missing`
-  return `the database is away: the followers that process ${id.slice(0, 8)} knows${unknown}`
+  return `the database cannot be read: the followers that process ${id.slice(0, 8)} knows${unknown}`
 }
 
 function countsText({ obeyed, behind, unreachable }: Counts): string {

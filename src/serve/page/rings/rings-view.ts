@@ -48,7 +48,7 @@ function cardOf(ring: PageRing, at: number, now: Date): Html {
   </section>`
 }
 
-const COLUMNS = ['Source', 'Commit', 'Since', 'Then', 'Stopped by']
+const COLUMNS = ['Source', 'Commit', 'Since', 'Next', 'Stopped by']
 
 /** A table of all sources of a large hub would be megabytes. */
 const SHOWN_SOURCES = 200

@@ -26,11 +26,11 @@ export async function usageView(view: View, uses: PageUses): Promise<PageBody> {
       </p>
       <section class="card" aria-labelledby="used">
         <h2 id="used">Used skills</h2>
-        ${used.length === 0 ? html`<p>No client loaded or read a listed skill.</p>` : tableOf(used, order, view)}
+        ${used.length === 0 ? html`<p>No client used a listed skill.</p>` : tableOf(used, order, view)}
       </section>
       <section class="card" aria-labelledby="unused">
         <h2 id="unused">Unused skills</h2>
-        ${unused.length === 0 ? html`<p>Every listed skill was loaded or read.</p>` : unusedOf(unused, view)}
+        ${unused.length === 0 ? html`<p>Every listed skill was used.</p>` : unusedOf(unused, view)}
       </section>`,
   }
 }

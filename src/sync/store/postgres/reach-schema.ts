@@ -23,6 +23,7 @@ export const REACH_OF_RECALLS = `
     version bigint NOT NULL
   );
   CREATE INDEX follower_version ON skillsyncd.follower (version);
+  CREATE INDEX follower_seen ON skillsyncd.follower (seen);
 
   -- The sizes of the logs at which recalls were published first. The channel of everything has no name.
   CREATE TABLE skillsyncd.recall_published (
