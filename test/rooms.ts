@@ -893,7 +893,6 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/survey',
     'sync/store',
     'daemon/config',
-    'daemon/publish',
     'daemon/status',
     'daemon/control',
     'daemon/process',

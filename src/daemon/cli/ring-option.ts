@@ -1,7 +1,7 @@
 import { printableLine } from '../base/log-line.ts'
 import { UsageError } from '../base/usage-error.ts'
 import type { Config } from '../config/config.ts'
-import { channelOfRing, partOf } from '../publish/channel-names.ts'
+import { earlierRing } from '../config/rings.ts'
 
 /** The ring whose channel `--ring` names. `undefined` if the option is absent, or names the last ring. */
 export function channelRingNamed(
@@ -12,7 +12,7 @@ export function channelRingNamed(
   if (pack !== undefined)
     throw new UsageError('--ring does not go with --pack: a pack has the content of the last ring')
   const known = rings.map(({ id }) => id)
-  if (known.includes(ring)) return partOf(channelOfRing(ring, { rings })).ring
+  if (known.includes(ring)) return earlierRing(ring, rings)
   const there = known.length === 0 ? 'the configuration has none' : `there are ${known.join(', ')}`
   throw new UsageError(`--ring names a ring of the configuration; "${printableLine(ring)}" is none; ${there}`)
 }

@@ -45,7 +45,7 @@ import {
   oauthConfigOf,
   webConfigOf,
 } from './normalize-serve.ts'
-import { ringsOf } from './rings.ts'
+import { earlierRing, ringsOf } from './rings.ts'
 import { OF_HUB, OF_LOCK } from './schema-source.ts'
 import type { ConfigFile } from './schema.ts'
 
@@ -94,7 +94,7 @@ export function configOf(file: ConfigFile, fileName: string, environment: Enviro
     publications: (file.publish ?? []).flatMap((entry) => publicationOf(entry, file.defaults ?? [], absolute)),
     channel: file.channel && channelOf(file.channel, file.defaults ?? [], settling),
     channelFolders: (file.publish ?? []).flatMap(({ to, pack, ring }) =>
-      to === undefined ? [] : [{ to: absolute(to), pack, ring: ring === file.rings?.at(-1)?.id ? undefined : ring }],
+      to === undefined ? [] : [{ to: absolute(to), pack, ring: earlierRing(ring, file.rings ?? []) }],
     ),
     hosts: (file.defaults ?? []).map((entry) => hostDefaultsOf(entry, absolute)),
     state,

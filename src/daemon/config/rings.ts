@@ -38,6 +38,11 @@ export function ringsOf({ rings = [], groups = {} }: Pick<ConfigFile, 'rings' | 
 /** The default of `most_failures`. */
 const MOST_FAILURES = 0.05
 
+/** The ring, if it has a channel of its own. The last ring has none: its channel is that of everything. */
+export function earlierRing(ring: string | undefined, rings: readonly { readonly id: string }[]): string | undefined {
+  return ring === rings.at(-1)?.id ? undefined : ring
+}
+
 /** Finds the faults between rings: a principal that two of them name, shares over 100 %, an age of the first one. */
 export function ringFaults(value: unknown): Fault[] {
   const rings = isObject(value) && Array.isArray(value['rings']) ? value['rings'] : []

@@ -24,11 +24,6 @@ export function channelName({ pack, ring }: PublishedPart): ChannelName {
   return ring === undefined ? pack : `${OF_RING}${ring}`
 }
 
-/** The channel of a ring of the configuration. That of the last ring is the one of everything. */
-export function channelOfRing(ring: string, { rings }: { readonly rings: Ids }): ChannelName {
-  return ring === rings.at(-1)?.id ? undefined : channelName({ ring })
-}
-
 /** The part of a channel, without absent keys. */
 export function partOf(channel: ChannelName): { readonly pack?: string; readonly ring?: string } {
   if (channel === undefined) return {}

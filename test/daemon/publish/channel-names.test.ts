@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
+import { earlierRing } from '../../../src/daemon/config/rings.ts'
 import {
   channelAddressOf,
   channelName,
   channelNames,
-  channelOfRing,
   logFileOf,
   originOf,
   partOf,
@@ -14,7 +14,7 @@ const RINGS = [{ id: 'canary' }, { id: 'beta' }, { id: 'stable' }]
 
 test('each ring but the last has a channel, beside those of the packs', () => {
   expect(channelNames({ packs: [{ id: 'web' }], rings: RINGS })).toEqual([undefined, 'web', 'ring.canary', 'ring.beta'])
-  expect(channelOfRing('stable', { rings: RINGS })).toBe(undefined)
+  expect(RINGS.map(({ id }) => earlierRing(id, RINGS))).toEqual(['canary', 'beta', undefined])
 })
 
 test('a pack and a ring of one name have logs, files and addresses of their own', () => {

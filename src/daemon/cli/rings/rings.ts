@@ -3,9 +3,10 @@ import type { Membership } from '../../../sync/rings/membership.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { printableLine } from '../../base/log-line.ts'
 import type { Config } from '../../config/config.ts'
+import { earlierRing } from '../../config/rings.ts'
 import { expectRings, request } from '../../control/requests.ts'
 import { Tokens } from '../../http/tokens.ts'
-import { channelAddressOf, channelOfRing, originOf } from '../../publish/channel-names.ts'
+import { channelAddressOf, channelName, originOf } from '../../publish/channel-names.ts'
 import { memberships, principalNamed } from '../../rings/ring-roster.ts'
 import { storedRings } from '../../rings/stored-rings.ts'
 import type { RingStatus } from '../../status/ring-status.ts'
@@ -85,7 +86,7 @@ async function channelOf(
 ): Promise<{ readonly address: string; readonly log: string } | undefined> {
   const ofPacks = (await tokensOf(config)).filter(({ packs }) => packs !== undefined)
   if (config.channel === undefined || ofPacks.some(({ name }) => principal === principalNamed(name))) return undefined
-  const channel = channelOfRing(ring, config)
+  const channel = channelName({ ring: earlierRing(ring, config.rings) })
   return { address: channelAddressOf(channel), log: originOf(config.channel, channel) }
 }
 
