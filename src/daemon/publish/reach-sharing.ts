@@ -124,7 +124,8 @@ export class ReachSharing implements AsyncDisposable {
   /** Keeps the limits in the database too, at most once a minute: each process does so, and a large fleet is always new. */
   async #pruneIfDue(): Promise<void> {
     const nowMs = this.#parts.clock.monotonicMs()
-    if (!this.#isCrowded || nowMs < this.#prunedMs + PRUNED_AFTER_MS) return
+    const isDue = this.#crowded.size > 0 || this.#hasNewPublished
+    if (!isDue || nowMs < this.#prunedMs + PRUNED_AFTER_MS) return
     this.#prunedMs = nowMs
     const crowded = [...this.#crowded]
     try {
@@ -135,10 +136,6 @@ export class ReachSharing implements AsyncDisposable {
       // Another process that prunes at the same time can be in the way. What is beyond a limit waits for the next time.
       unlessSyncError(error)
     }
-  }
-
-  get #isCrowded(): boolean {
-    return this.#crowded.size > 0 || this.#hasNewPublished
   }
 
   async #write(): Promise<void> {

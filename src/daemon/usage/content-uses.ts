@@ -100,8 +100,8 @@ export class ContentUses {
     })
   }
 
-  /** The id of this database. One that replaces a damaged one has another. */
-  get id(): string {
+  /** Gives this database an id, once, and returns it. One that replaces a damaged one has another. */
+  ensureId(): string {
     return this.#run(() => {
       this.#database.prepare(NAME_ONCE).run(randomUUID())
       return String(this.#database.prepare('SELECT id FROM content_use_of').get()?.['id'])
@@ -109,13 +109,13 @@ export class ContentUses {
   }
 
   /** Rows with totals that the database of the hub may lack. */
-  unshared(): readonly DatedContentUse[] {
+  unsharedRows(): readonly DatedContentUse[] {
     const text = 'SELECT * FROM content_use WHERE unshared = 1 ORDER BY skill, content LIMIT ?'
     return this.#run(() => this.#database.prepare(text).all(MOST_AT_ONCE)).map(datedUseIn)
   }
 
   /** Notes that the database of the hub has these totals. One that has grown meanwhile stays unshared. */
-  shared(rows: readonly ContentUse[]): void {
+  noteShared(rows: readonly ContentUse[]): void {
     const done = this.#database.prepare(NOTE_SHARED)
     this.#run(() => rows.forEach(({ skill, content, uses, failures }) => done.run(skill, content, uses, failures)))
   }

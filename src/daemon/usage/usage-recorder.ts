@@ -183,12 +183,12 @@ export class UsageRecorder implements AsyncDisposable {
 
   /** Sends totals: those that arrive twice are counted once. */
   async #shareContents(shared: SharedUsage, contents: ContentUses): Promise<void> {
-    const { id } = contents
+    const id = contents.ensureId()
     let sent: number
     do {
-      const rows = contents.unshared()
+      const rows = contents.unsharedRows()
       if (rows.length > 0) await shared.addContents(id, rows)
-      contents.shared(rows)
+      contents.noteShared(rows)
       sent = rows.length
     } while (sent === MOST_AT_ONCE)
   }

@@ -28,7 +28,7 @@ test('a source that was never pulled has an empty record', async () => {
 test('a success is remembered with its time and what it saw, also by the next process', async () => {
   await using desk = await Desk.open()
 
-  await desk.report.outcome(TEAM, updated(), 12.4)
+  expect(await desk.report.outcome(TEAM, updated(), 12.4)).toBe(true)
 
   const { url } = TEAM
   const record = { url, lastAttempt: NOON, lastSuccess: NOON, revision: updated().revision, followed: FOLLOWED }
@@ -169,8 +169,9 @@ test('a record that cannot be written is told, and the outcome counts all the sa
   await rm(`${desk.store.folder.path}/sources`, { recursive: true })
   await writeFile(`${desk.store.folder.path}/sources`, '')
 
-  await desk.report.outcome(TEAM, updated(), 1)
+  const isRecorded = await desk.report.outcome(TEAM, updated(), 1)
 
+  expect(isRecorded).toBe(false)
   expect(desk.record()).toMatchObject({ lastSuccess: NOON })
   expect(desk.lines().map(({ event }) => event)).toEqual(['source-updated', 'record-not-written'])
 })

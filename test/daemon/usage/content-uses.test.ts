@@ -22,6 +22,14 @@ test('the uses of each content are added up, and outlive the process', async () 
   expect(await new LocalUsage(path).contentUses(wanted)).toEqual([useOf('c1', 10, 1), useOf('c2', 2, 2)])
 })
 
+test('a use that reads many files of a skill is one, so that no reads hide its failure', () => {
+  const pending = new PendingContents()
+
+  for (const kind of ['load', 'read', 'read', 'failure'] as const) pending.add({ kind, skill: 'fx/pdf', content: 'c1' })
+
+  expect(pending.take()).toEqual([useOf('c1', 2, 1)])
+})
+
 test(
   'contents are bounded in memory and on the disk, and those that were used last stay',
   { timeout: 60_000 },

@@ -12,14 +12,10 @@ import type { Member } from './replicas.ts'
 
 describe.skipIf(programs === undefined)('a recall in a hub of several processes', () => {
   test('is made and ended at any process, and obeyed at all of them and by the followers of each', async () => {
-    await using hub = await Hub.create()
-    await hub.repository.commit({ 'pdf/SKILL.md': skill('pdf', 'sends files away') })
     await using folder = await temporaryFolder()
     const config = await channelIn(folder.path)
-    const one = await hub.start(['every: 1h'], config)
-    await one.lists('pdf')
-    const other = await hub.start(['every: 1h'], config)
-    await other.lists('pdf')
+    await using hub = await Hub.create()
+    const [one, other] = await twoProcesses(hub, config)
     expect(await other.leads()).toBe(false)
     await using first = await followerOf(one, 'first.example/channel')
     await using second = await followerOf(other, 'second.example/channel')
@@ -50,14 +46,10 @@ describe.skipIf(programs === undefined)('a recall in a hub of several processes'
   }, 180_000)
 
   test('has a report that outlives the process that a follower asked, and says when it is not that of the hub', async () => {
-    await using hub = await Hub.create()
-    await hub.repository.commit({ 'pdf/SKILL.md': skill('pdf', 'sends files away') })
     await using folder = await temporaryFolder()
     const config = await channelIn(folder.path)
-    const one = await hub.start(['every: 1h'], config)
-    await one.lists('pdf')
-    const other = await hub.start(['every: 1h'], config)
-    await other.lists('pdf')
+    await using hub = await Hub.create()
+    const [one, other] = await twoProcesses(hub, config)
     await using first = await followerOf(one, 'first.example/channel')
     await using second = await followerOf(other, 'second.example/channel')
     for (const machine of [first, second]) await machine.told('sync')
@@ -88,6 +80,16 @@ describe.skipIf(programs === undefined)('a recall in a hub of several processes'
     expect(await reachOf(third, id)).toMatchObject({ counts: known.counts, followers: known.followers })
   }, 180_000)
 })
+
+/** Two processes that serve a skill; the first leads. */
+async function twoProcesses(hub: Hub, config: readonly string[]): Promise<[Member, Member]> {
+  await hub.repository.commit({ 'pdf/SKILL.md': skill('pdf', 'sends files away') })
+  const one = await hub.start(['every: 1h'], config)
+  await one.lists('pdf')
+  const other = await hub.start(['every: 1h'], config)
+  await other.lists('pdf')
+  return [one, other]
+}
 
 /** The configuration of a channel whose key is in this folder. */
 async function channelIn(folder: string): Promise<readonly string[]> {
