@@ -11,6 +11,7 @@ import { expect, test } from 'vitest'
 import { askDaemon } from '../../src/daemon/control/control-client.ts'
 import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { legacyHttp, modernHttp, stdio } from '../support/clients/peer.ts'
+import { freePort } from '../support/free-port.ts'
 import { Home, MAIN, Program } from '../support/process/program.ts'
 import { World, skill } from './world.ts'
 
@@ -313,12 +314,6 @@ test('a Node below the floor is told the floor, in one line, with exit status 2'
     `skillsyncd needs Node 24 or newer; this is ${old.version}. Install the LTS from https://nodejs.org or with your version manager (nvm install 24)\n`,
   )
 })
-
-async function freePort(): Promise<number> {
-  await using server = createServer()
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  return (server.address() as AddressInfo).port
-}
 
 /** The first on PATH that is too old; what npm put there is not looked at. */
 async function nodeBelowTheFloor(): Promise<{ readonly file: string; readonly version: string } | undefined> {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { openCheckpoint } from '../../src/sync/log/checkpoint.ts'
 import { parseVerifier } from '../../src/sync/log/signed-note.ts'
 import { originHash } from '../../src/sync/witness/cosigned-logs.ts'
+import { freePort } from '../support/free-port.ts'
 import { Home } from '../support/process/program.ts'
 import type { Program } from '../support/process/program.ts'
 
@@ -13,7 +14,8 @@ test('a hub that forks its log is caught by a witness, and a follower with a quo
   await using scene = await Scene.create()
   const { hub, follower } = scene
 
-  const first = hub.home.start('start')
+  const port = `${await freePort()}`
+  const first = hub.home.start('start', '--port', port)
   const url = await first.line()
   await published(first)
   await follower.follow(url, { quorum: 1 })
@@ -25,7 +27,6 @@ test('a hub that forks its log is caught by a witness, and a follower with a quo
   const fork = await scene.copyOfHub()
   await hub.write('of the second day')
   await fork.write('of the fork')
-  const port = new URL(url).port
   const second = hub.home.start('start', '--port', port)
   await second.line()
   await published(second)

@@ -7,6 +7,7 @@ import {
   ResourceUpdatedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { expect, test, vi } from 'vitest'
+import { freePort } from '../../support/free-port.ts'
 import { GitServer } from '../../support/git/git-server.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { Home } from '../../support/process/program.ts'
@@ -129,7 +130,7 @@ async function openSite(config: readonly string[] = []): Promise<Site> {
   await home.configure({ team: [`url: ${git.serve('team', repository)}`, 'every: 1h'] }, config)
   expect(await home.command('sync')).toMatchObject({ status: 0 })
   let daemon: Program | undefined
-  let port = '0'
+  const port = `${await freePort()}`
   const journal = join(home.state, 'sessions.journal')
   return {
     journal,
@@ -138,9 +139,7 @@ async function openSite(config: readonly string[] = []): Promise<Site> {
     },
     async start() {
       daemon = home.start('start', '--port', port)
-      const url = await daemon.line()
-      port = new URL(url).port
-      return url
+      return daemon.line()
     },
     async stop(signal) {
       await daemon!.stop(signal)
