@@ -10,7 +10,7 @@ import type { SyncEnd } from '../src/daemon/status/pull-result.ts'
 import { overseen } from './child.ts'
 import type { Child } from './child.ts'
 
-const { readConfig } = await import('../src/daemon/config/config.ts')
+const { readConfig } = await import('../src/daemon/config/load-config.ts')
 const { request } = await import('../src/daemon/control/requests.ts')
 const { SYNC_EVENT } = await import('../src/daemon/status/pull-result.ts')
 

@@ -6,7 +6,8 @@ import { parseArgs } from 'node:util'
 import { temporaryFolder } from '../test/support/temporary.ts'
 import './run-the-build.ts'
 
-const { idsOf, readConfig } = await import('../src/daemon/config/config.ts')
+const { idsOf } = await import('../src/daemon/config/config.ts')
+const { readConfig } = await import('../src/daemon/config/load-config.ts')
 const { admissionOf } = await import('../src/daemon/trust/serving-policy.ts')
 const { headingsOf, searchedOf } = await import('../src/daemon/search/search-documents.ts')
 const { hitsWithin, tokensIn } = await import('../src/serve/search/hits.ts')

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { parse as parseYaml, parseAllDocuments, stringify } from 'yaml'
-import { parseConfig } from '../../src/daemon/config/config.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
-import { CONFIG } from '../../src/daemon/config/schema.ts'
+import { parseConfig } from '../../src/daemon/config/load-config.ts'
+import { CONFIG } from '../../src/daemon/config/schema/schema.ts'
 import { blocks } from './snippets.ts'
 
 test('each block of YAML is a configuration that is accepted, or the file of another program', () => {

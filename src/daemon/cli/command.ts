@@ -13,10 +13,11 @@ import type { Redactor } from '../base/redactor.ts'
 import { UsageError } from '../base/usage-error.ts'
 import { FORMS, configOfSources, isForm } from '../config/command-line-config.ts'
 import type { SourceForm } from '../config/command-line-config.ts'
-import { ConfigError } from '../config/config-error.ts'
-import { readConfig, searchConfig, withPresentSources } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
+import { readConfig, searchConfig } from '../config/load-config.ts'
+import { withPresentSources } from '../config/present-sources.ts'
+import { ConfigError } from '../config/rules/config-error.ts'
 import { runningDaemons } from '../control/running-daemons.ts'
 
 /** One command of the command line. */

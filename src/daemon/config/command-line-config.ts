@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { comparePaths } from '../../sync/model/digest.ts'
-import { ConfigError } from './config-error.ts'
 import type { Config } from './config.ts'
-import { ruleFaults } from './cross-key-rules.ts'
 import type { Environment } from './environment.ts'
 import { READING } from './error-messages.ts'
 import { configOf } from './normalize.ts'
 import { processEnvironment } from './process-environment.ts'
-import { CONFIG } from './schema.ts'
+import { ConfigError } from './rules/config-error.ts'
+import { ruleFaults } from './rules/cross-key-rules.ts'
+import { CONFIG } from './schema/schema.ts'
 
 /**
  * The configuration of `start --source URL` and `mcp --skills-dir DIR`: it has no file, and derives ids from addresses

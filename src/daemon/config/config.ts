@@ -1,6 +1,3 @@
-import { access, readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { codeOf } from '../../base/error-code.ts'
 import type { Provider } from '../../serve/http/routes/webhook-proof.ts'
 import type { MarketplaceConfig } from '../../serve/marketplace/plugins.ts'
 import type { ArchiveFormat } from '../../serve/mcp/resources/derived/archive.ts'
@@ -11,31 +8,14 @@ import type { Pack } from '../../sync/catalog/pack.ts'
 import type { Requirement } from '../../sync/model/signers.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
-import { utf8 } from '../../sync/skill-md/frontmatter.ts'
-import { followedLockFile } from '../../sync/store/followed-lock.ts'
 import type { Retention } from '../../sync/store/garbage-collect.ts'
-import { readHubSources } from '../../sync/store/hub-sources.ts'
-import type { HubSourceIds } from '../../sync/store/hub-sources.ts'
-import { readLock } from '../../sync/store/lock-file.ts'
 import type { FetchLimits } from '../../sync/upstream/upstream.ts'
 import { AGENTS } from '../agents/agents.ts'
 import type { UserFolders } from '../agents/agents.ts'
-import type { HostAuth, ProgramValue, SecretReference, OAuthConfig, ProxyChoice } from './auth.ts'
-import { ConfigError, configErrorOf, keyText } from './config-error.ts'
-import type { ConfigCode, ConfigDiagnostic, Fault } from './config-error.ts'
-import { ruleFaults } from './cross-key-rules.ts'
+import type { HostAuth, OAuthConfig, ProgramValue, ProxyChoice, SecretReference } from './auth.ts'
 import type { Environment } from './environment.ts'
-import { READING, configFaultsOf } from './error-messages.ts'
 import type { GateConfig } from './gate.ts'
-import { configOf } from './normalize.ts'
-import { processEnvironment } from './process-environment.ts'
 import type { RingConfig } from './rings.ts'
-import { nameable, plainSchema } from './schema-json.ts'
-import type { SchemaNode } from './schema-json.ts'
-import { CONFIG } from './schema.ts'
-import { readYaml } from './yaml.ts'
-import type { YamlPosition } from './yaml.ts'
 
 /** The checked configuration, with every default filled in and every path absolute. */
 export interface Config {
@@ -170,39 +150,6 @@ export interface Mode {
   readonly locked: boolean
   /** `--offline`: no host is contacted. */
   readonly offline: boolean
-}
-
-/**
- * The configuration with the sources of the hub that is followed, as its state folder has them, or else its lock. With
- * `--locked` only the lock decides.
- */
-export async function withPresentSources(config: Config): Promise<Config> {
-  if (config.follow === undefined) return config
-  const known = config.mode.locked ? undefined : await readHubSources(config.state)
-  return withHubSources(config, known ?? { sources: await lockedIn(config), gone: [] })
-}
-
-/** The sources of the lock. A lock that cannot be read is reported where it is followed. */
-async function lockedIn({ lock, lockUse }: Config): Promise<readonly SourceId[]> {
-  if (lock === undefined || lockUse === 'ignore') return []
-  try {
-    return [...((await readLock(lock))?.sources.keys() ?? [])]
-  } catch (error) {
-    if (error instanceof SyncError) return []
-    throw error
-  }
-}
-
-/** The configuration with these sources of the hub that is followed. */
-export function withHubSources(config: Config, { sources: ids, gone }: HubSourceIds): Config {
-  const { follow } = config
-  if (follow?.source.kind !== 'channel') return config
-  const { source, ...rest } = follow
-  const sources = ids.map((id) => ({
-    ...rest,
-    source: { ...source, id, ...(gone.includes(id) && { isGone: true as const }) },
-  }))
-  return { ...config, sources }
 }
 
 /**
@@ -362,121 +309,6 @@ export interface HttpLimitsConfig {
   readonly streamBytes: number
   readonly sessions: number
   readonly sessionIdleMs: number
-}
-
-export interface ReadOptions {
-  /** `--config`; without it the usual places are searched. */
-  readonly file?: string | undefined
-  /** `--state`, which overrides the file. */
-  readonly state?: string | undefined
-}
-
-/** The configuration with this state folder, which has the lock if it is followed from a repository. */
-function inState(config: Config, state: string): Config {
-  return { ...config, state, ...(config.lockFrom !== undefined && { lock: followedLockFile(state) }) }
-}
-
-/** Finds, reads and checks the configuration. All faults are thrown as one `ConfigError`. */
-export async function readConfig(options: ReadOptions = {}, environment = processEnvironment()): Promise<Config> {
-  const file = await findConfig(options.file, environment)
-  const bytes = await readFile(file).catch((cause: unknown) => {
-    throw new ConfigError(`Cannot read the configuration "${file}": ${reasonOf(cause)}`, { cause })
-  })
-  const text = utf8(bytes)
-  if (text === undefined) throw new ConfigError(`Cannot read the configuration "${file}": it is not valid UTF-8`)
-  const config = parseConfig(text, file, environment)
-  if (Array.isArray(config)) throw configErrorOf(config)
-  return withPresentSources(options.state === undefined ? config : inState(config, resolve(options.state)))
-}
-
-/** The file to read: the named one, else the first that exists in the current folder, the user's and the system's. */
-export async function findConfig(explicit?: string, environment = processEnvironment()): Promise<string> {
-  const file = explicit === undefined ? await searchConfig(environment) : resolve(explicit)
-  if (file !== undefined) return file
-  const searched = configPlaces(environment)
-    .map((place) => `"${place}"`)
-    .join(', ')
-  throw new ConfigError(
-    `Cannot find a configuration: there is none at ${searched}; skillsyncd init URL writes one, --config FILE names one`,
-  )
-}
-
-/** The first configuration that exists in the current folder, the user's and the system's. `undefined` if none does. */
-export async function searchConfig(environment: Environment): Promise<string | undefined> {
-  for (const file of configPlaces(environment)) if (await exists(file)) return file
-  return undefined
-}
-
-function configPlaces(environment: Environment): readonly string[] {
-  return [join(process.cwd(), CONFIG_NAME), userConfigFile(environment), join('/etc/skillsyncd', CONFIG_NAME)]
-}
-
-/** The configuration of a user, whatever folder a command runs in. */
-export function userConfigFile({ configHome }: Environment): string {
-  return join(configHome, 'skillsyncd', CONFIG_NAME)
-}
-
-/** The name of a configuration that the search finds. */
-export const CONFIG_NAME = 'skillsyncd.yaml'
-
-/** A file that cannot be checked counts as present: reading it reports the reason, while skipping would hide it. */
-async function exists(file: string): Promise<boolean> {
-  try {
-    await access(file)
-    return true
-  } catch (error) {
-    return codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR'
-  }
-}
-
-function reasonOf(cause: unknown): string {
-  const code = codeOf(cause)
-  if (code === 'ENOENT') return 'no such file; try --source URL to start without one'
-  if (code === 'EACCES') return 'permission denied'
-  if (code === 'EISDIR') return 'it is a folder'
-  return code ?? 'it cannot be opened'
-}
-
-/**
- * Parses the configuration, or returns all faults in the order of the text. Never throws; no diagnostic repeats a value.
- * Relative paths are resolved from the folder of the file.
- */
-export function parseConfig(text: string, fileName: string, environment: Environment): Config | ConfigDiagnostic[] {
-  const yaml = readYaml(text.replace(/^\uFEFF/, ''))
-  if (!yaml.ok) return diagnosticsOf(withCode('syntax', yaml.faults), fileName, plainSchema())
-  const file = CONFIG.safeParse(yaml.value, READING)
-  const betweenKeys = [...yaml.faults, ...ruleFaults(yaml.value)]
-  if (file.success && betweenKeys.length === 0) return configOf(file.data, fileName, environment)
-  const schema = plainSchema()
-  const ofKeys = file.success ? [] : configFaultsOf(file.error.issues, schema)
-  const faults = [...withCode('value', ofKeys), ...withCode('conflict', betweenKeys)]
-  return diagnosticsOf(faults, fileName, schema, yaml.place)
-}
-
-/** A fault, with the code of the check that found it. */
-interface CodedFault extends Fault {
-  readonly code: ConfigCode
-}
-
-function withCode(code: ConfigCode, faults: readonly Fault[]): CodedFault[] {
-  return faults.map((fault) => ({ ...fault, code }))
-}
-
-/** Keeps one diagnostic per key: the first one names the fix, which often resolves the others as well. */
-function diagnosticsOf(
-  faults: readonly CodedFault[],
-  file: string,
-  schema: SchemaNode,
-  place?: YamlPosition,
-): ConfigDiagnostic[] {
-  const diagnostics = new Map<string, ConfigDiagnostic>()
-  for (const { path, at, code, message } of faults) {
-    const { line, column } = typeof at === 'object' ? at : (place?.(path, at ?? 'value') ?? { line: 1, column: 1 })
-    const slot = JSON.stringify([path, typeof at === 'object' ? at : ''])
-    const key = keyText(nameable(schema, path))
-    if (!diagnostics.has(slot)) diagnostics.set(slot, { code, file, line, column, key, message })
-  }
-  return [...diagnostics.values()].toSorted((a, b) => a.line - b.line || a.column - b.column)
 }
 
 /** The signatures that a source requires, and the files with the trusted signers; at least one file. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { closestTo } from '../../base/text/closest.ts'
-import type { Fault, KeyPath } from './config-error.ts'
+import type { Fault, KeyPath } from './rules/config-error.ts'
 import { keysAt, nameable } from './schema-json.ts'
 import type { SchemaNode } from './schema-json.ts'
 

@@ -3,7 +3,7 @@ import type { Schedule } from '../../sync/model/source.ts'
 import { SCANNER_PRESETS } from '../scanners/scanner-presets.ts'
 import type { ScannerName } from '../scanners/scanner-presets.ts'
 import type { FixedAccess, SecretReference } from './auth.ts'
-import type { ConfigFile } from './schema.ts'
+import type { ConfigFile } from './schema/schema.ts'
 
 /** The gate that is queried before each publish. */
 export interface GateConfig {

@@ -2,7 +2,7 @@ import type { MarketplaceConfig } from '../../serve/marketplace/plugins.ts'
 import type { WebConfig } from '../../serve/page/http/web-routes.ts'
 import type { OAuthConfig, PageClient, SecretReference } from './auth.ts'
 import type { FormsConfig, HttpListenAddress, ServeConfig } from './config.ts'
-import type { ConfigFile } from './schema.ts'
+import type { ConfigFile } from './schema/schema.ts'
 
 type ServeEntry = ConfigFile['serve']
 type PageClientEntry = NonNullable<NonNullable<ServeEntry['oauth']>['page']>

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { looksLikeSecret } from './config-error.ts'
-import type { KeyPath } from './config-error.ts'
-import { CONFIG } from './schema.ts'
-import { LATER } from './unsupported-keys.ts'
+import { looksLikeSecret } from './rules/config-error.ts'
+import type { KeyPath } from './rules/config-error.ts'
+import { LATER } from './rules/unsupported-keys.ts'
+import { CONFIG } from './schema/schema.ts'
 
 /** The JSON Schema of skillsyncd.yaml, for editors: the content of `config/skillsyncd.schema.json`. */
 export function schemaJson(): Readonly<Record<string, unknown>> {

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import type { ErrorCode, YAMLError, YAMLMap } from 'yaml'
-import type { Fault, KeyPath, Position } from './config-error.ts'
+import type { Fault, KeyPath, Position } from './rules/config-error.ts'
 
 /** A YAML text as plain data with the positions of keys and values, or the faults that make it unreadable. */
 export type YamlReading =

@@ -1,5 +1,5 @@
-import { bareHost } from '../../base/bare-host.ts'
 import type { Clock } from '../../base/clock.ts'
+import { bareHost } from '../../base/host-name.ts'
 import { CredentialRefused } from '../../sync/model/sync-error.ts'
 import type { GitHost } from '../../sync/upstream/git/objects/git-host.ts'
 import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'

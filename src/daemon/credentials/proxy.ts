@@ -1,12 +1,12 @@
 import { BlockList, isIP } from 'node:net'
-import { bareHost } from '../../base/bare-host.ts'
+import { bareHost } from '../../base/host-name.ts'
+import { isLoopbackUrl } from '../../base/host-name.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Proxy } from '../../sync/upstream/http/host-access.ts'
 import type { Redactor } from '../base/redactor.ts'
 import type { ProxyChoice } from '../config/auth.ts'
 import { basicOf, headersOf } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
-import { isLoopbackUrl } from '../config/loopback.ts'
 
 /** The proxy that leads to the address. A loopback host is reached through none that only a variable names. */
 export async function proxyTo(

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { isLoopback, isLoopbackUrl } from '../../base/host-name.ts'
 import { threadMs } from '../../base/thread-time.ts'
 import type { OAuthOptions } from '../../serve/http/access/protected-resource.ts'
 import type { ChannelHost } from '../../serve/http/routes/channel-routes.ts'
@@ -6,7 +7,6 @@ import type { HttpOptions } from '../../serve/http/server.ts'
 import type { MarketplaceHost } from '../../serve/marketplace/marketplaces.ts'
 import type { SharedPageSessions } from '../../serve/page/http/login-sessions.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
-import { isLoopback, isLoopbackUrl } from '../config/loopback.ts'
 import type { PageData } from './page-data.ts'
 import type { Tokens } from './tokens.ts'
 

@@ -4,11 +4,11 @@ import { z } from 'zod'
 import { abortable } from '../../base/abortable.ts'
 import type { Clock } from '../../base/clock.ts'
 import { codeOf } from '../../base/error-code.ts'
+import { isLoopbackUrl } from '../../base/host-name.ts'
 import { parseJson } from '../../base/json-value.ts'
 import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
 import { exchange } from '../../sync/upstream/http/http-exchange.ts'
 import { textWithin } from '../base/response-text.ts'
-import { isLoopbackUrl } from '../config/loopback.ts'
 
 /** The known keys of a token issuer. */
 export interface IssuerKeys {

@@ -1,6 +1,6 @@
+import { isLoopback } from '../../base/host-name.ts'
 import { UsageError } from '../base/usage-error.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
-import { isLoopback } from '../config/loopback.ts'
 
 /** The place of /metrics: beside MCP, at the address for operations, or nowhere. */
 export type MetricsPlace = 'beside' | 'operations' | undefined

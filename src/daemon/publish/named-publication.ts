@@ -1,7 +1,7 @@
+import { isLoopbackUrl } from '../../base/host-name.ts'
 import type { Config, HostConfig, Publication } from '../config/config.ts'
-import { withDefaults } from '../config/defaults.ts'
-import { isLoopbackUrl } from '../config/loopback.ts'
-import { branch as branchName, pushUrl } from '../config/scalars.ts'
+import { withDefaults } from '../config/rules/defaults.ts'
+import { branch as branchName, pushUrl } from '../config/schema/scalars.ts'
 
 /** A publication that a person names. What is not named is as in the configuration. */
 export interface NamedPublication {

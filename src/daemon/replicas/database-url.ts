@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { isLoopback } from '../config/loopback.ts'
+import { isLoopback } from '../../base/host-name.ts'
 
 /** Returns why an address of a database cannot be used; `undefined` if it can. The text has no part of the address. */
 export function refusalOfUrl(text: string): string | undefined {

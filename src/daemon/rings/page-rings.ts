@@ -1,5 +1,5 @@
 import type { PageRing, PageRingSource } from '../../serve/page/page-data.ts'
-import { durationText } from '../config/scalars.ts'
+import { durationText } from '../config/schema/scalars.ts'
 import type { RingStatus } from '../status/ring-status.ts'
 
 /** A source, and the commit that the first ring serves of it; `undefined` if it serves nothing. */

@@ -5,7 +5,7 @@ import type { Proof } from '../../sync/model/tree.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
 import { prove } from '../../sync/signatures/verify-signature.ts'
 import type { ConfiguredSource } from '../config/config.ts'
-import { durationText } from '../config/scalars.ts'
+import { durationText } from '../config/schema/scalars.ts'
 import { readTrust } from './trust.ts'
 
 /**

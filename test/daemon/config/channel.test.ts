@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { parseConfig, withHubSources } from '../../../src/daemon/config/config.ts'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import { parseConfig } from '../../../src/daemon/config/load-config.ts'
+import { withHubSources } from '../../../src/daemon/config/present-sources.ts'
 import { signerOf, verifierText } from '../../../src/sync/log/signed-note.ts'
 import { sourceId } from '../../sync/store/samples.ts'
 

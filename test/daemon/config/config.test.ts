@@ -5,9 +5,10 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { configOfSources } from '../../../src/daemon/config/command-line-config.ts'
-import { ConfigError, type ConfigDiagnostic } from '../../../src/daemon/config/config-error.ts'
-import { type Config, findConfig, parseConfig, readConfig } from '../../../src/daemon/config/config.ts'
+import { type Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import { findConfig, parseConfig, readConfig } from '../../../src/daemon/config/load-config.ts'
+import { ConfigError, type ConfigDiagnostic } from '../../../src/daemon/config/rules/config-error.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const ENVIRONMENT = environmentOf({}, '/home/ada')

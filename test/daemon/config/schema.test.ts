@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { LATER } from '../../../src/daemon/config/rules/unsupported-keys.ts'
 import { schemaJson } from '../../../src/daemon/config/schema-json.ts'
-import { LATER } from '../../../src/daemon/config/unsupported-keys.ts'
 
 const FILE = fileURLToPath(new URL('../../../config/skillsyncd.schema.json', import.meta.url))
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { parseConfig } from '../../../src/daemon/config/config.ts'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import { parseConfig } from '../../../src/daemon/config/load-config.ts'
 import { configDigest } from '../../../src/daemon/control/requests.ts'
 import { hubConfigDigest } from '../../../src/daemon/replicas/hub-config.ts'
 

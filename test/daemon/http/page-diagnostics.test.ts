@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { parseConfig } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import { parseConfig } from '../../../src/daemon/config/load-config.ts'
 import { pathDiagnosticsOf } from '../../../src/daemon/http/page-diagnostics.ts'
 import type { PathDiagnostics } from '../../../src/serve/page/page-data.ts'
 import { EMPTY_CATALOG } from '../../../src/sync/catalog/catalog.ts'

@@ -1,6 +1,6 @@
 import { agoText, dueText } from '../../../base/text/age-text.ts'
 import { printableLine } from '../../base/log-line.ts'
-import { durationText } from '../../config/scalars.ts'
+import { durationText } from '../../config/schema/scalars.ts'
 import type { RingSourceStatus, RingStatus } from '../../status/ring-status.ts'
 import type { Paint } from '../colors.ts'
 

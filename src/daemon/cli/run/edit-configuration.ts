@@ -1,9 +1,9 @@
 import { EditRefused } from '../../../base/settings/edit-refused.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { parseConfig } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
+import { parseConfig } from '../../config/load-config.ts'
 import { readForeign, writeForeign } from '../../enrollment/foreign-file.ts'
 
 /** A change of a configuration file as text. */

@@ -1,29 +1,25 @@
 import { z } from 'zod'
-import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive.ts'
-import { isObjectId } from '../../sync/model/revision.ts'
-import { isVersionRange } from '../../sync/model/tag-range.ts'
-import { HIDDEN_POLICIES } from '../../sync/skill-md/hidden-unicode.ts'
-import { isReplacement } from '../../sync/skill-md/lifecycle.ts'
-import { isSkillName } from '../../sync/skill-md/skill-name.ts'
+import { ARCHIVE_FORMATS } from '../../../serve/mcp/resources/derived/archive.ts'
+import { isVersionRange } from '../../../sync/model/tag-range.ts'
+import { isReplacement } from '../../../sync/skill-md/lifecycle.ts'
+import { isSkillName } from '../../../sync/skill-md/skill-name.ts'
 import {
   bytes,
   count,
-  cron,
   duration,
   folder,
   gitUrl,
   globs,
   id,
   line,
-  logKey,
   path,
   ref,
   serverUrl,
   skillUriScalar,
-  webUrl,
-  witnessKey,
 } from './scalars.ts'
-import { AUTH, oneOf, PROGRAM, PROXY_AUTH, SECRET } from './schema-access.ts'
+import { oneOf, PROGRAM } from './schema-access.ts'
+import { DIFFERENT_NAMES, FOLLOW, FOLLOW_KEYS, haveOneName, WITNESS_RULES } from './schema-follow.ts'
+import { SHARED, WEBHOOK } from './schema-shared.ts'
 
 // One entry of `sources`, including the keys of later versions: the name of a key never changes.
 
@@ -38,54 +34,6 @@ const TAG_RANGE = z.strictObject({
   prereleases: z.boolean().optional().describe('true: versions such as 2.0.0-rc.1 count too. Default: false.'),
 })
 
-const SIGNED = z
-  .strictObject({
-    require: z.enum(['commit', 'tag', 'both']).describe('The object that one of the signers must have signed.'),
-    allowed_signers: path().optional().describe('The keys of the signers, in the allowed-signers form of OpenSSH.'),
-    keyring: path().optional().describe('The OpenPGP keys of the signers, armored.'),
-    grace: duration()
-      .optional()
-      .describe(
-        'The time after the end of the validity of a key in which an earlier signed object may still appear for the first time. Default: unlimited.',
-      ),
-  })
-  .refine((value) => value.allowed_signers !== undefined || value.keyring !== undefined, {
-    error: 'needs `allowed_signers`, `keyring` or both',
-  })
-
-const POLICY = z.strictObject({
-  'hidden-unicode': z
-    .enum(HIDDEN_POLICIES)
-    .optional()
-    .describe(
-      'Invisible characters. note: serve the skill, with a finding. deceptive: withhold it for those that smuggle, reorder or conceal text (tags, bidirectional controls, terminal escapes), note the rest. withhold: withhold it for any. Default: deceptive.',
-    ),
-})
-
-const BRAKES = z.strictObject({
-  moved_tag: z
-    .enum(['hold', 'follow'])
-    .optional()
-    .describe('A tag that names another commit than before. Default: hold.'),
-  mass_deletion: z
-    .enum(['hold', 'follow'])
-    .optional()
-    .describe(
-      'A commit with no skill where there were some, or (not of a folder) with fewer than half and over five fewer. Default: hold.',
-    ),
-  older_commit: z
-    .enum(['hold', 'follow'])
-    .optional()
-    .describe('A branch that moves back to a commit before the served one. Default: hold.'),
-})
-
-const WEBHOOK = z.strictObject({
-  provider: z
-    .enum(['github', 'gitlab', 'gitea', 'forgejo', 'generic'])
-    .describe('The git host that defines the form of the requests.'),
-  secret: SECRET.describe('The place that the secret for the signatures of requests is read from.'),
-})
-
 const BUDGETS = z.strictObject({
   file_bytes: bytes()
     .optional()
@@ -98,113 +46,7 @@ const BUDGETS = z.strictObject({
   hourly_bytes: bytes().optional().describe('The bytes fetched from it in an hour. Default: 200MiB.'),
 })
 
-const PROXY = z.strictObject({
-  url: webUrl().describe('The address of the proxy.'),
-  auth: PROXY_AUTH.optional().describe('The credential for the proxy.'),
-})
-
-/** The keys of one source that `defaults` can also set, for all sources with a common address prefix. */
-export const SHARED = {
-  schedule: cron()
-    .optional()
-    .describe(
-      'The times to check for a new commit: a cron expression, in the time zone of the daemon. Or use `every`.',
-    ),
-  every: duration({ least: '1s', most: '365d' })
-    .optional()
-    .describe('The interval to check for a new commit, such as 30s, 5m or 1h. Default: 5m; 30s for a folder.'),
-  max_age: duration()
-    .optional()
-    .describe(
-      'The age of the last success above which a required source makes the daemon unready. Default: a day, or four times the interval between two checks.',
-    ),
-  auth: AUTH.optional().describe('The credential for the host. Secrets are named, never written.'),
-  signed: SIGNED.optional().describe('Serve only what one of these signers has signed.'),
-  policy: POLICY.optional().describe('The action for a skill that breaks a content rule.'),
-  brakes: BRAKES.optional().describe('The moves that wait for `skillsyncd approve`, and those that are followed.'),
-  marketplace: z
-    .boolean()
-    .optional()
-    .describe(
-      'Read the plugin marketplace of the repository as groups of skills, for `plugin` in packs. Default: false.',
-    ),
-  backend: z
-    .enum(['auto', 'embedded', 'system'])
-    .optional()
-    .describe(
-      'The git client: the built-in reader (embedded, not for ssh), or the git program (system). Default: auto, which chooses by the address.',
-    ),
-  ca: path().optional().describe('Certificates (PEM) to trust for this host besides those of the system.'),
-  proxy: z
-    .union([z.literal('none'), PROXY], { error: 'must be none, or { url: …, auth: … }' })
-    .optional()
-    .describe('The proxy for this host, or none. Default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY define.'),
-}
-
-/** The number of witnesses whose cosignatures are enough. */
-export const QUORUM = z
-  .int()
-  .min(1)
-  .max(16)
-  .describe('The number of witnesses whose cosignatures are enough. Default: the majority of them.')
-
-interface Witnessed {
-  readonly witnesses?: readonly (string | { readonly key: string })[] | undefined
-  readonly quorum?: number | undefined
-}
-
-/** The rules of witnesses, each for `refine`. */
-export const WITNESS_RULES = {
-  /** A quorum needs at least as many witnesses. */
-  enough: [
-    ({ witnesses = [], quorum = 0 }: Witnessed) => quorum <= witnesses.length,
-    { error: 'is above the number of `witnesses`', path: ['quorum'] },
-  ],
-  /** One key under two names would count as two witnesses: a cosignature does not cover the name. */
-  distinct: [
-    ({ witnesses = [] }: Witnessed) => {
-      const keys = witnesses.map((one) => (typeof one === 'string' ? one : one.key).split('+', 3)[2])
-      return new Set(keys).size === keys.length
-    },
-    { error: 'has the same key twice', path: ['witnesses'] },
-  ],
-} satisfies Readonly<Record<string, [(entry: Witnessed) => boolean, { error: string; path: string[] }]>>
-
-/** The keys of a log all have its name. */
-function haveOneName({ key }: { readonly key: string | readonly string[] }): boolean {
-  return new Set([key].flat().map((one) => one.split('+', 1)[0])).size <= 1
-}
-
-const DIFFERENT_NAMES = { error: 'has keys with different names; all keys of a channel have its name' }
-
-const FOLLOW_KEYS = {
-  url: serverUrl().optional().describe('The address of the channel: https://…/channel/ of a hub, or any web server.'),
-  path: path().optional().describe('A folder with the channel: on a disk that is shared, or that was carried here.'),
-  key: z
-    .union([logKey(), z.array(logKey()).min(1).max(8)], { error: 'must be a public key of the channel, or a list' })
-    .describe('The public key that the channel is signed with; during a change of keys, both.'),
-  max_age: duration({ least: '13h' })
-    .optional()
-    .describe(
-      'The age of the newest entry of its log above which the channel counts as stopped. A hub adds one each 12 hours. Default: any age.',
-    ),
-  witnesses: z
-    .array(witnessKey())
-    .min(1)
-    .max(16)
-    .optional()
-    .describe('The public keys of witnesses: a state of the log is taken only if `quorum` of them have cosigned it.'),
-  quorum: QUORUM.optional(),
-}
-
-const FOLLOW = z
-  .strictObject(FOLLOW_KEYS)
-  .refine(...oneOf('url', 'path'))
-  .refine(haveOneName, DIFFERENT_NAMES)
-  .refine(...WITNESS_RULES.enough)
-  .refine(...WITNESS_RULES.distinct)
-
-const WHERE = {
+const ORIGIN = {
   url: gitUrl()
     .optional()
     .describe('A git repository: https://…, http://…, ssh://…, git@host:path, or file:///… on this disk.'),
@@ -228,7 +70,8 @@ const WHERE = {
   ),
 }
 
-const SELECTION = {
+/** The keys that choose the skills of a source. */
+export const SELECTION = {
   ref: z
     .union([ref(), TAG_RANGE], { error: 'must be text (quote a number), or a tag range { range: …, prefix: … }' })
     .optional()
@@ -304,7 +147,8 @@ const LIFECYCLE = z
   })
   .refine((entry) => Object.keys(entry).length > 1, { error: 'says nothing: it has only `include`' })
 
-const FOLLOWING = {
+/** The keys of how a source is followed. */
+export const FOLLOWING = {
   enabled: z.boolean().default(true).describe('false: the source is neither polled nor served. Default: true.'),
   required: z
     .boolean()
@@ -362,7 +206,7 @@ const OF_MCP = {
 
 export const SOURCE = z.strictObject({
   id: id().describe('The name of the source and the first segment of its URIs: 1 to 64 of a-z, 0-9 and inner hyphens.'),
-  ...WHERE,
+  ...ORIGIN,
   ...SELECTION,
   ...SHARED,
   ...FOLLOWING,
@@ -385,36 +229,6 @@ export const HUB = z
   .refine(haveOneName, DIFFERENT_NAMES)
   .refine(...WITNESS_RULES.enough)
   .refine(...WITNESS_RULES.distinct)
-
-const LOCK_FROM = z.strictObject({
-  git: gitUrl().describe('The repository that has the lock: the addresses of `url` of a source.'),
-  ref: ref().optional().describe('The branch of the merges. Default: the default branch of the repository.'),
-  path: folder()
-    .refine((text) => text !== '', 'must name a file')
-    .default('skills.lock')
-    .describe('The file in the repository. Default: skills.lock.'),
-  accept: ref()
-    .refine(isObjectId, 'must be the full id of a commit')
-    .optional()
-    .describe('A commit whose lock is taken although it does not continue the one in force: its full id.'),
-  auth: SHARED.auth,
-  ca: SHARED.ca,
-  proxy: SHARED.proxy,
-  backend: SHARED.backend,
-  signed: SHARED.signed,
-  webhook: WEBHOOK.optional().describe('Accept notifications of the git host at /hooks/skills-lock.'),
-})
-
-/** The lock of another repository, which is followed in place of a file of this machine. */
-export const FOLLOWED_LOCK = z.strictObject({
-  from: LOCK_FROM.describe('The file of a git repository that is followed as the lock.'),
-  every: duration({ least: '1s', most: '365d' })
-    .optional()
-    .describe('The interval to check for a new commit. Default: 1m.'),
-})
-
-/** The other keys of the repository of a lock, of which no skill is read. */
-export const OF_LOCK = z.object({ id: id(), ...SELECTION, ...FOLLOWING }).parse({ id: 'skills-lock' })
 
 /** The other keys of a source of the hub. The hub chooses its id. */
 export const OF_HUB = z.object({ id: id(), ...SELECTION, ...FOLLOWING }).parse({ id: 'channel' })

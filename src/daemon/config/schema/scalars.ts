@@ -1,10 +1,10 @@
 import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { isKeyName, parseVerifier } from '../../sync/log/signed-note.ts'
-import { isSourceId } from '../../sync/model/source-id.ts'
-import { readUpstreamSkillUri } from '../../sync/model/upstream-uri.ts'
-import { cronTimeOf, isCronExpression, nextTimeMs } from '../base/cron-time.ts'
+import { isKeyName, parseVerifier } from '../../../sync/log/signed-note.ts'
+import { isSourceId } from '../../../sync/model/source-id.ts'
+import { readUpstreamSkillUri } from '../../../sync/model/upstream-uri.ts'
+import { cronTimeOf, isCronExpression, nextTimeMs } from '../../base/cron-time.ts'
 
 // The value types that keys share. Each validates itself, so that one pass finds every fault of a file.
 

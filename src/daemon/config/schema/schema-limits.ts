@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { SKILL_LIMITS } from '../../sync/model/skill.ts'
-import { FRONTMATTER_LIMITS } from '../../sync/skill-md/frontmatter.ts'
-import { RETENTION } from '../../sync/store/garbage-collect.ts'
-import { FETCH_LIMITS } from '../../sync/upstream/upstream.ts'
+import { SKILL_LIMITS } from '../../../sync/model/skill.ts'
+import { FRONTMATTER_LIMITS } from '../../../sync/skill-md/frontmatter.ts'
+import { RETENTION } from '../../../sync/store/garbage-collect.ts'
+import { FETCH_LIMITS } from '../../../sync/upstream/upstream.ts'
 import { bytes, shortestBytesText, count, duration, durationText } from './scalars.ts'
 
 // `limits` and `retention`: every limit of this program. Most defaults come from the module that enforces the limit.

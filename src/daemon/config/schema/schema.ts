@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { AGENTS } from '../agents/agents.ts'
-import { isKnownScanner, SCANNER_NAMES } from '../scanners/scanner-presets.ts'
+import { AGENTS } from '../../agents/agents.ts'
+import { isKnownScanner, SCANNER_NAMES } from '../../scanners/scanner-presets.ts'
 import {
   addressPrefix,
   branch,
@@ -20,9 +20,12 @@ import {
   witnessKey,
 } from './scalars.ts'
 import { GATE_AUTH, oneOf, PROGRAM, SECRET } from './schema-access.ts'
+import { QUORUM, WITNESS_RULES } from './schema-follow.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
+import { FOLLOWED_LOCK } from './schema-lock.ts'
 import { SERVE } from './schema-serve.ts'
-import { FOLLOWED_LOCK, HUB, QUORUM, SHARED, SOURCE, WITNESS_RULES } from './schema-source.ts'
+import { SHARED } from './schema-shared.ts'
+import { HUB, SOURCE } from './schema-source.ts'
 
 // Every key of skillsyncd.yaml, including those of later versions. `config/skillsyncd.schema.json` is generated from
 // this.

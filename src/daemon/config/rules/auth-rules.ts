@@ -1,9 +1,9 @@
-import { isObject } from '../../base/json-object.ts'
+import { isLoopbackUrl } from '../../../base/host-name.ts'
+import { isObject } from '../../../base/json-object.ts'
+import { isSshAddress } from '../schema/scalars.ts'
 import { keyText } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { normal, withDefaults } from './defaults.ts'
-import { isLoopbackUrl } from './loopback.ts'
-import { isSshAddress } from './scalars.ts'
 
 /** Finds the faults in how sources and publications are accessed, including the settings from `defaults`. */
 export function accessFaults(entries: readonly (readonly [unknown, KeyPath])[], defaults: readonly unknown[]): Fault[] {

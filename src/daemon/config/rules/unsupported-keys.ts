@@ -1,4 +1,4 @@
-import { isObject } from '../../base/json-object.ts'
+import { isObject } from '../../../base/json-object.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 
 /** A key of the schema that this version does not support, or not with every value. */

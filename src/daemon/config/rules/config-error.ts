@@ -1,4 +1,4 @@
-import type { Diagnostic } from '../../base/diagnostic.ts'
+import type { Diagnostic } from '../../../base/diagnostic.ts'
 
 /** One fault in a configuration, with its place. Never contains a value of the file. */
 export interface ConfigDiagnostic extends Diagnostic<ConfigCode>, Position {

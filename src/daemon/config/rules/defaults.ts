@@ -1,4 +1,4 @@
-import { isSshAddress } from './scalars.ts'
+import { isSshAddress } from '../schema/scalars.ts'
 
 /** An entry of `defaults`, or the part of one that exists in a file. */
 interface Defaults {

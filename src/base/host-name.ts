@@ -1,5 +1,9 @@
 import { isIP } from 'node:net'
-import { bareHost } from '../../base/bare-host.ts'
+
+/** The host name without the brackets that an IPv6 address has in a URL. */
+export function bareHost({ hostname }: URL): string {
+  return hostname.replaceAll(/^\[|\]$/g, '')
+}
 
 /** True if an address to listen on is reachable only from this machine. */
 export function isLoopback(host: string): boolean {

@@ -1,0 +1,193 @@
+import { isObject } from '../../../base/json-object.ts'
+import { isSshAddress } from '../schema/scalars.ts'
+import { hasMatch, timeFaults } from './auth-rules.ts'
+import { keyText } from './config-error.ts'
+import type { Fault, KeyPath } from './config-error.ts'
+import { withDefaults } from './defaults.ts'
+
+/** Finds the faults of one source: its kind, and keys that belong to another kind. */
+export function sourceFaults(source: unknown, path: KeyPath): Fault[] {
+  if (!isObject(source)) return []
+  const faults: Fault[] = []
+  const places = ['url', 'path', 'mcp', 'follow'].filter((key) => Object.hasOwn(source, key))
+  if (places.length === 0)
+    faults.push({
+      path,
+      message:
+        'needs `url`, the address of a git repository, `path`, a folder, `mcp`, a server, or `follow`, a channel',
+    })
+  if (places.length > 1) faults.push({ path, message: `has ${inWords(places)}; keep one of them` })
+  const isServer = Object.hasOwn(source, 'mcp')
+  if (isServer && source['unverifiable'] === 'serve' && source['approval'] !== 'none')
+    faults.push({ path: [...path, 'unverifiable'], message: UNAPPROVABLE })
+  if (source['strict'] === true && source['on_broken'] === 'keep')
+    faults.push({ path: [...path, 'on_broken'], message: 'is "keep" beside `strict: true`, which refuses the commit' })
+  const strays = places.length === 1 ? strayFaults(source, path) : []
+  return [...faults, ...timeFaults(source, path), ...strays, ...hostlessFaults(source, path)]
+}
+
+const UNAPPROVABLE =
+  'is "serve", which requires `approval: none`: an approval is for certain files, and these may differ at each read'
+
+/** Reports keys that belong to another kind of source. */
+function strayFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
+  const strays = STRAYS.filter(({ goesWith }) => !goesWith.some((place) => Object.hasOwn(source, place)))
+  return strays.flatMap(({ goesWith, keys }) =>
+    Object.entries(keys)
+      .filter(([key]) => Object.hasOwn(source, key))
+      .map(([key, why]): Fault => ({
+        path: [...path, key],
+        at: 'key',
+        message: `goes with ${inWords(goesWith)} alone: ${why}`,
+      })),
+  )
+}
+
+interface Stray {
+  readonly goesWith: readonly string[]
+  readonly keys: Readonly<Record<string, string>>
+}
+
+const OF_HUB = 'the hub of a channel has decided it'
+
+const STRAYS: readonly Stray[] = [
+  {
+    goesWith: ['url'],
+    keys: {
+      ref: 'only a repository has branches and tags',
+      signed: 'only a repository has signed commits',
+      webhook: 'a folder is watched, and a server is listened to',
+      backend: 'it chooses the git client',
+      fallback: 'only a repository can lose commits',
+      on_broken: 'only a repository has the commit of an earlier version',
+    },
+  },
+  {
+    goesWith: ['url', 'mcp', 'follow'],
+    keys: {
+      auth: 'a folder has no host',
+      ca: 'a folder has no host',
+      proxy: 'a folder has no host',
+    },
+  },
+  {
+    goesWith: ['path'],
+    keys: { links: 'a repository and a server have no folders of this disk beside them' },
+  },
+  {
+    goesWith: ['url', 'path'],
+    keys: {
+      root: 'a server and a channel have no folders',
+      lfs: 'a server and a channel have no git LFS pointers',
+      docs: 'a server and a channel have only skills',
+      marketplace: 'a server and a channel have only skills',
+    },
+  },
+  {
+    goesWith: ['url', 'path', 'mcp'],
+    keys: {
+      unlisted: OF_HUB,
+      names: OF_HUB,
+      nested: OF_HUB,
+      strict: OF_HUB,
+      contract: OF_HUB,
+      policy: OF_HUB,
+    },
+  },
+  {
+    goesWith: ['mcp'],
+    keys: {
+      approval: 'it is about skills of another server',
+      fetch: 'it is about skills of another server',
+      folders: 'it is about skills of another server',
+      budgets: 'it is about skills of another server',
+      unverifiable: 'it is about skills of another server',
+      packed: 'it is about skills of another server',
+      uris: 'it is about skills of another server',
+    },
+  },
+]
+
+/** A program is not reached over a network, and receives no credential. */
+export function hostlessFaults(source: Readonly<Record<string, unknown>>, path: KeyPath): Fault[] {
+  const message = whyHostless(source)
+  if (message === undefined) return []
+  return ['auth', 'ca', 'proxy']
+    .filter((key) => Object.hasOwn(source, key))
+    .map((key): Fault => ({ path: [...path, key], at: 'key', message }))
+}
+
+function whyHostless({ mcp, follow }: Readonly<Record<string, unknown>>): string | undefined {
+  if (isObject(mcp)) return 'is only for the address of a server: a program gets what it needs in its `env`'
+  if (isObject(follow) && Object.hasOwn(follow, 'path'))
+    return 'is only for the address of a channel: a folder has no host'
+  return undefined
+}
+
+/** `resource://docs/` names no source, so only one source can own it. A disabled source owns nothing. */
+export function docsOwners(sources: readonly unknown[]): Fault[] {
+  const isOwner = (source: unknown): boolean =>
+    isObject(source) && Object.hasOwn(source, 'docs') && source['enabled'] !== false
+  const owners = sources.flatMap((source, index) => (isOwner(source) ? [index] : []))
+  const [first = 0, ...others] = owners
+  const message = `cannot own resource://docs/ beside ${keyText(['sources', first, 'docs'])}; keep one of them`
+  return others.map((index) => ({ path: ['sources', index, 'docs'], at: 'key', message }))
+}
+
+/**
+ * Checks the preconditions of a fallback: the source's skills are locked, and the fallback is an enabled MCP server.
+ */
+export function fallbackFaults(sources: readonly unknown[]): Fault[] {
+  const servers = new Set(sources.filter(isServer).map(({ id }) => id))
+  return sources.flatMap((source, index): Fault[] => {
+    if (!isObject(source) || source['fallback'] === undefined || !Object.hasOwn(source, 'url')) return []
+    const path = ['sources', index, 'fallback']
+    if (!servers.has(source['fallback']))
+      return [{ path, message: 'must be the id of a source with `mcp` that is not disabled' }]
+    if (source['update'] !== 'locked')
+      return [{ path, at: 'key', message: 'requires `update: locked`: only locked content can be recognized' }]
+    return []
+  })
+}
+
+function isServer(source: unknown): source is Readonly<Record<string, unknown>> {
+  return isObject(source) && Object.hasOwn(source, 'mcp') && source['enabled'] !== false
+}
+
+/** Finds addresses that their `backend` cannot serve, whether the source or `defaults` sets it. */
+export function backendFaults(sources: readonly unknown[], defaults: readonly unknown[]): Fault[] {
+  const usable = defaults.filter(hasMatch)
+  return sources.flatMap((source, index): Fault[] => {
+    const url = isObject(source) ? source['url'] : undefined
+    if (!isObject(source) || typeof url !== 'string') return []
+    const { backend, proxy }: Said = withDefaults(source, url, usable)
+    const misuse = misuseOf(backend, url, proxy)
+    if (misuse === undefined) return []
+    const path = ['sources', index]
+    if (Object.hasOwn(source, 'backend')) return [{ path: [...path, 'backend'], message: misuse }]
+    return [{ path: [...path, 'url'], message: `is given a \`backend\` by \`defaults\` that ${misuse}` }]
+  })
+}
+
+interface Said {
+  readonly backend?: unknown
+  readonly proxy?: unknown
+}
+
+function misuseOf(backend: unknown, url: string, proxy: unknown): string | undefined {
+  if (backend === 'embedded' && isSshAddress(url)) {
+    return 'cannot be embedded for an ssh address, which only the git program can reach; use auto or system'
+  }
+  if (backend === 'system' && /^https?:/i.test(url) && isOwnHeader(proxy)) {
+    return 'cannot be system beside `proxy.auth.header`: the git program sends a proxy only a user name and a password'
+  }
+  return undefined
+}
+
+function isOwnHeader(proxy: unknown): boolean {
+  return isObject(proxy) && isObject(proxy['auth']) && Object.hasOwn(proxy['auth'], 'header')
+}
+
+function inWords(keys: readonly string[]): string {
+  return keys.map((key) => `\`${key}\``).join(' and ')
+}
