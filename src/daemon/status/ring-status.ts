@@ -12,6 +12,11 @@ export interface RingStatus {
   readonly id: string
   /** The time for which the ring before serves a commit until this one takes it. */
   readonly minAgeMs: number
+  /**
+   * The rise of the share of failed uses, from 0 to 1, above which the ring does not take the new content of a skill.
+   * Absent for the first ring, which takes each commit.
+   */
+  readonly mostFailures?: number
   /** The share of the principals that no ring names, from 0 to 1; that of the last ring is what the others leave. */
   readonly share: number
   readonly sources: readonly RingSourceStatus[]
@@ -59,9 +64,10 @@ export function ringStatuses(situation: RingSituation): readonly RingStatus[] {
   const { rings, contents, decisions } = situation
   const trails = [...contents.trails.values()].toSorted((a, b) => (a.source < b.source ? -1 : 1))
   const rest = Math.max(0, 1 - rings.slice(0, -1).reduce((sum, { share }) => sum + share, 0))
-  return rings.map(({ id, minAgeMs, share }, at) => ({
+  return rings.map(({ id, minAgeMs, mostFailures, share }, at) => ({
     id,
     minAgeMs,
+    ...(at > 0 && { mostFailures }),
     share: at === rings.length - 1 ? Math.round(rest * 10_000) / 10_000 : share,
     sources: [
       ...trails

@@ -16,10 +16,11 @@ export function linesOfRing(ring: RingStatus, at: number, now: Date, paint: Pain
   return [head, ...ring.sources.map((source) => sourceLine(source, now, paint))]
 }
 
-/** The share and the minimum age of a ring, in words. */
-function ringText({ share, minAgeMs }: Pick<RingStatus, 'share' | 'minAgeMs'>, at: number): string {
+/** The share of a ring, and what it asks of a commit, in words. */
+function ringText({ share, minAgeMs, mostFailures }: RingStatus, at: number): string {
   const age = at === 0 || minAgeMs === 0 ? 'no minimum age' : `minimum age ${durationText(minAgeMs)}`
-  return `${percentText(share)} of those that no ring names, ${age}`
+  const failures = mostFailures === undefined ? '' : `, most failures ${percentText(mostFailures)}`
+  return `${percentText(share)} of those that no ring names, ${age}${failures}`
 }
 
 /** A fraction as a percentage. */

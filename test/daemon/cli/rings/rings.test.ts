@@ -18,6 +18,7 @@ test('an operator promotes, holds and releases a ring, and sees who has what and
   await world.synced()
   await home.command('hold', 'team', '--ring', 'stable', '--reason', 'release week')
   const held = JSON.parse((await home.command('rings', '--json')).stdout)
+  const shown = await home.command('rings')
   const none = await home.command('promote', 'team', '--now')
   await home.command('unhold', 'team', '--ring', 'stable')
   const waiting = await home.command('rings', 'bob')
@@ -31,9 +32,13 @@ test('an operator promotes, holds and releases a ring, and sees who has what and
       id: 'stable',
       tokens: ['bob'],
       hasThoseWithoutToken: true,
+      mostFailures: 0.05,
       sources: [{ source: 'team', next: second, stopped: { code: 'ring-held', message: 'release week' } }],
     },
   ])
+  expect(held.rings[0]).not.toHaveProperty('mostFailures')
+  expect(shown.stdout).toMatch(/^ring canary \(.*no minimum age\).*$/m)
+  expect(shown.stdout).toMatch(/^ring stable \(.*minimum age 3d, most failures 5%\).*$/m)
   expect(none).toMatchObject({ status: 0, stdout: expect.stringContaining('nothing to promote') })
   expect(waiting.stdout).toMatch(/bob: ring stable, which has the rest.*\n.*\n {2}team: [0-9a-f]{12} since .* in /)
   expect(done.promotions).toMatchObject([{ source: 'team', ring: 'stable', commit: second }])
