@@ -7,6 +7,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import type { FollowerReport, ReachCounts, RecallCounts } from '../../sync/recall/follower-report.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import type { HubDatabase } from '../../sync/store/postgres/postgres-database.ts'
 import type { DaemonContext } from '../context.ts'
 import { partOf } from './channel-names.ts'
 import type { ChannelName } from './channel-names.ts'
@@ -15,7 +16,7 @@ import type { FollowerRow } from './follower-rows.ts'
 import { MOST_PUBLISHED, ReachSharing } from './reach-sharing.ts'
 import type { KnownReach } from './reach-sharing.ts'
 import { keyOfPublished, SharedReach } from './shared-reach.ts'
-import type { PublishedAt, ReachStore } from './shared-reach.ts'
+import type { PublishedAt } from './shared-reach.ts'
 
 /** The client that reports: it can report for itself alone. */
 export interface Reporter {
@@ -33,7 +34,7 @@ export interface ReachRow extends Omit<FollowerRow, 'below' | 'channel'>, Return
 
 interface ReachParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
   /** The database of a hub of several processes. */
-  readonly shared?: ReachStore | undefined
+  readonly shared?: HubDatabase | undefined
 }
 
 /**

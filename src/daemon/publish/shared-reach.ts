@@ -3,17 +3,10 @@ import type { QueryResultRow } from 'pg'
 import { z } from 'zod'
 import type { RecallCounts } from '../../sync/recall/follower-report.ts'
 import { timeIn } from '../../sync/store/postgres/leadership.ts'
-import type { PostgresDatabase } from '../../sync/store/postgres/postgres-database.ts'
+import type { HubDatabase, PostgresDatabase } from '../../sync/store/postgres/postgres-database.ts'
 import type { ChannelName } from './channel-names.ts'
 import { keyOfFollower, MOST_COUNTS, MOST_FOLLOWERS, MOST_ROWS } from './follower-rows.ts'
 import type { FollowerRow } from './follower-rows.ts'
-
-/** The parts of the database of a hub that the reach of recalls needs. */
-export interface ReachStore {
-  readonly database: Pick<PostgresDatabase, 'query'>
-  /** Connects, and brings the schema to this version. */
-  open(): Promise<unknown>
-}
 
 /** A row that the database lacks. Ages are in milliseconds: the clocks of processes can differ. */
 export interface UnsharedRow extends Omit<FollowerRow, 'seen' | 'below'> {
@@ -36,9 +29,9 @@ export function keyOfPublished({ recall, channel }: Pick<PublishedAt, 'recall' |
 
 /** The followers of all processes of a hub, in their database. Each call throws `store-failed` if that cannot be used. */
 export class SharedReach {
-  readonly #store: ReachStore
+  readonly #store: HubDatabase
 
-  constructor(store: ReachStore) {
+  constructor(store: HubDatabase) {
     this.#store = store
   }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { PostgresDatabase } from '../../sync/store/postgres/postgres-database.ts'
+import type { HubDatabase, PostgresDatabase } from '../../sync/store/postgres/postgres-database.ts'
 import { contentKeyText, contentUseIn } from './content-uses.ts'
 import type { ContentUse, DatedContentUse, SkillContent } from './content-uses.ts'
 import type { UsageReader } from './local-usage.ts'
@@ -10,18 +10,11 @@ import type { UsageLimits } from './usage-database.ts'
 import { countedDaysOf, rowOf } from './usage-report.ts'
 import type { CountedDays, DaySpan, Dimension, UsageRow } from './usage-report.ts'
 
-/** The parts of the database of a hub that the counts need. */
-export interface UsageStore {
-  readonly database: Pick<PostgresDatabase, 'query'>
-  /** Connects, and brings the schema to this version. */
-  open(): Promise<unknown>
-}
-
 /** The counts of all processes of a hub, in their database. Each call throws `store-failed` if that cannot be used. */
 export class SharedUsage implements UsageReader {
-  readonly #store: UsageStore
+  readonly #store: HubDatabase
 
-  constructor(store: UsageStore) {
+  constructor(store: HubDatabase) {
     this.#store = store
   }
 

@@ -5,6 +5,7 @@ import type { CountUse, Serving } from '../../serve/mcp/core/methods.ts'
 import { partsOfView, WHOLE } from '../../serve/views.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isCorruption } from '../../sync/store/objects/database.ts'
+import type { HubDatabase } from '../../sync/store/postgres/postgres-database.ts'
 import type { Log } from '../base/log.ts'
 import type { Config, UsageConfig } from '../config/config.ts'
 import { useIn } from './answered-use.ts'
@@ -14,7 +15,6 @@ import { LocalUsage } from './local-usage.ts'
 import type { UsageReader } from './local-usage.ts'
 import { RecentUses } from './recent-uses.ts'
 import { SharedUsage } from './shared-usage.ts'
-import type { UsageStore } from './shared-usage.ts'
 import { SkillTotals } from './skill-totals.ts'
 import { UsageCounts } from './usage-counts.ts'
 import { MOST_ROWS_OF_A_DAY, UsageDatabase, dayOf, usagePathIn } from './usage-database.ts'
@@ -25,7 +25,7 @@ export function usageRecorderOf(
   { usage, state }: Pick<Config, 'usage' | 'state'>,
   log: Log,
   clock: Clock,
-  shared?: UsageStore,
+  shared?: HubDatabase,
 ): UsageRecorder | undefined {
   return usage && new UsageRecorder(usagePathIn(state), usage, log, clock, shared && new SharedUsage(shared))
 }
@@ -33,7 +33,7 @@ export function usageRecorderOf(
 /** Reads the counts of all processes. `undefined` if the configuration turns them off. */
 export function usageReaderOf(
   { usage, state }: Pick<Config, 'usage' | 'state'>,
-  shared: UsageStore | undefined,
+  shared: HubDatabase | undefined,
 ): UsageReader | undefined {
   if (usage === undefined) return undefined
   return shared === undefined ? new LocalUsage(usagePathIn(state)) : new SharedUsage(shared)

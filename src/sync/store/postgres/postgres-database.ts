@@ -24,6 +24,13 @@ export interface DatabaseOptions {
   readonly connections?: number
 }
 
+/** The database that the processes of a hub share, for tables that are no part of the store. */
+export interface HubDatabase {
+  readonly database: Pick<PostgresDatabase, 'query'>
+  /** Connects, and brings the schema to this version. */
+  open(): Promise<unknown>
+}
+
 /** A PostgreSQL database with the schema of this program. No failure of it ends the process. */
 export class PostgresDatabase implements AsyncDisposable {
   readonly #pool: Pool
