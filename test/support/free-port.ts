@@ -10,10 +10,11 @@ export async function freePort(): Promise<number> {
   const first = FIRST + (Number(process.env['VITEST_POOL_ID'] ?? 0) % SHARES) * SHARE
   // From anywhere in the share: another run on this machine has the same one.
   let next = Math.floor(Math.random() * SHARE)
-  for (let tries = 0; tries < SHARE; tries += 1) {
+  for (let tries = 0; tries < 2 * SHARE; tries += 1) {
     next = (next + 1) % SHARE
     const port = first + next
-    if (given.has(port)) continue
+    // One that was given before is given again only if no other is left.
+    if (given.has(port) && tries < SHARE) continue
     given.add(port)
     if (await isFree(port)) return port
   }

@@ -1,8 +1,5 @@
 import { createHash, createSecretKey, generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import type { JWTPayload } from 'jose'
@@ -22,6 +19,7 @@ import type {
   SignedIn,
 } from '../../../src/serve/sign-in.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
+import { freePort } from '../../support/free-port.ts'
 import { TokenIssuer } from '../../support/http/issuer.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
@@ -240,11 +238,7 @@ test('an issuer that is overloaded or gone can be tried again later', async () =
   issuer.tokenAnswer = { status: 503, body: '' }
   const overloaded = await signedIn(signIn)
   issuer.tokenAnswer = undefined
-  const gone = createServer().listen(0, '127.0.0.1')
-  await once(gone, 'listening')
-  issuer.metadata = { token_endpoint: `http://127.0.0.1:${(gone.address() as AddressInfo).port}/token` }
-  gone.close()
-  await once(gone, 'close')
+  issuer.metadata = { token_endpoint: `http://127.0.0.1:${await freePort()}/token` }
 
   const unreached = await signedIn(signingIn())
 

@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { filesBelow } from '../../../../support/content/folder.ts'
+import { freePort } from '../../../../support/free-port.ts'
 import { ProxyServer } from '../../../../support/http/proxy-server.ts'
 import { processes } from '../../../../support/process/processes.ts'
 import { temporaryFolder } from '../../../../support/temporary.ts'
-import { portOf, startFront } from '../../front.ts'
+import { startFront } from '../../front.ts'
 import { blobsOf, reach, STEADY, workers } from '../../reached.ts'
 import { contentOf, failureOf, serve } from '../../served.ts'
 
@@ -111,11 +111,7 @@ test('more bytes than limits.repository.bytes are refused', async () => {
 })
 
 test('a host that nothing listens at is unreachable', async () => {
-  const closed = createServer()
-  await new Promise<void>((resolve) => void closed.listen(0, '127.0.0.1', resolve))
-  const port = portOf(closed)
-  await new Promise((resolve) => closed.close(resolve))
-  await using reached = await reach(`http://127.0.0.1:${port}/team.git`, { backend: 'system' })
+  await using reached = await reach(`http://127.0.0.1:${await freePort()}/team.git`, { backend: 'system' })
 
   const failure = await failureOf(reached.tree())
 

@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import type { SshAccess } from '../../../../../src/sync/upstream/git/objects/git-host.ts'
+import { freePort } from '../../../../support/free-port.ts'
 import { Repository } from '../../../../support/git/repository.ts'
 import { fingerprintOf, SshHost } from '../../../../support/git/ssh-host.ts'
 import { temporaryFolder } from '../../../../support/temporary.ts'
@@ -178,11 +179,7 @@ test('a name that does not resolve is a failure of names', async () => {
 })
 
 test('a port where nobody listens is unreachable', async () => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const port = portOf(server)
-  server.close()
-  await using reached = await reach(`ssh://git@127.0.0.1:${port}/r.git`)
+  await using reached = await reach(`ssh://git@127.0.0.1:${await freePort()}/r.git`)
 
   await expect(reached.upstream.resolve(STEADY)).rejects.toMatchObject({
     code: 'source-unreachable',
