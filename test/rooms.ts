@@ -934,6 +934,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'daemon/cli/rings': [
     'base',
     'base/text',
+    'sync/model',
     'sync/rings',
     'daemon/base',
     'sync/store',

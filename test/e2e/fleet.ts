@@ -37,13 +37,18 @@ export class Machine implements AsyncDisposable {
     rest: readonly string[] = [],
   ): Promise<Machine> {
     const home = await Home.create()
-    const file = join(home.path, 'config/skillsyncd/channel.key')
+    const file = keyFileIn(home)
     const made = await home.command('channel', 'new-key', name, '--out', file)
     const [key = ''] = made.stdout.split('\n')
     const channel = `channel: { name: ${name}, key: { file: ${file} } }`
     const machine = new Machine(home, sources, [channel, ...rest], key)
     await machine.restart()
     return machine
+  }
+
+  /** The file of its private key. */
+  get keyFile(): string {
+    return keyFileIn(this.home)
   }
 
   /** The address of its channel. */
@@ -98,4 +103,8 @@ export class Machine implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.home[Symbol.asyncDispose]()
   }
+}
+
+function keyFileIn({ path }: Home): string {
+  return join(path, 'config/skillsyncd/channel.key')
 }

@@ -3,20 +3,19 @@ import type { RingRoster } from '../../serve/views.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { objectsOf } from '../../sync/channel/channel-tree.ts'
 import { parseFollowerHeader, parseReport } from '../../sync/channel/follower-report.ts'
-import { parseSigner, parseVerifier, renamedSigner } from '../../sync/log/signed-note.ts'
+import { parseVerifier, renamedSigner } from '../../sync/log/signed-note.ts'
 import type { NoteSigner } from '../../sync/log/signed-note.ts'
 import { CHANNEL_REF } from '../../sync/model/revision.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Digest } from '../../sync/store/objects/object-store.ts'
 import type { RemoteWitness } from '../../sync/witness/remote-witness.ts'
 import { OperatorError } from '../base/operator-error.ts'
-import { readSecret, secretNameOf } from '../config/auth.ts'
 import type { ChannelConfig, ChannelFolder, Config, WitnessConfig } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import { Keyring } from '../credentials/keyring.ts'
 import { ChannelKeeper } from './channel-keeper.ts'
 import type { ChannelOutput } from './channel-keeper.ts'
+import { channelSigners } from './channel-keys.ts'
 import { channelName, channelNames, originOf, partOf } from './channel-names.ts'
 import type { ChannelName } from './channel-names.ts'
 import { ChannelPublisher } from './channel-publisher.ts'
@@ -269,24 +268,6 @@ export class Channels implements ChannelHost, AsyncDisposable {
     const source = { id: url, url, kind: 'witness' }
     return [{ url, key, way: this.#keyring.wayTo({ source, access: { kind: 'none' }, ca, proxy }) }]
   }
-}
-
-/** Reads the private keys of the channel. */
-export async function channelSigners(
-  { name, keys }: ChannelConfig,
-  { environment, redactor }: Pick<DaemonContext, 'environment' | 'redactor'>,
-): Promise<readonly NoteSigner[]> {
-  const signers: NoteSigner[] = []
-  for (const reference of keys) {
-    const signer = parseSigner((await readSecret(reference, environment, redactor)).trim())
-    if (signer?.name !== name)
-      throw new SyncError(
-        'credentials-rejected',
-        `Cannot use the ${secretNameOf(reference)}: it is no private key of the channel "${name}"; skillsyncd channel new-key makes one`,
-      )
-    signers.push(signer)
-  }
-  return signers
 }
 
 function placeOf(folder: ChannelFolder): ChannelOutput {

@@ -1,12 +1,15 @@
 import { systemClock } from '../../../base/clock.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { Membership } from '../../../sync/rings/membership.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { printableLine } from '../../base/log-line.ts'
-import type { Config } from '../../config/config.ts'
+import type { ChannelConfig, Config } from '../../config/config.ts'
 import { earlierRing } from '../../config/rings.ts'
 import { expectRings, request } from '../../control/requests.ts'
 import { Tokens } from '../../http/tokens.ts'
+import { channelSigners, publicKeysOf } from '../../publish/channel-keys.ts'
 import { channelAddressOf, channelName, originOf } from '../../publish/channel-names.ts'
+import type { ChannelName } from '../../publish/channel-names.ts'
 import { memberships, principalNamed } from '../../rings/ring-roster.ts'
 import { storedRings } from '../../rings/stored-rings.ts'
 import type { RingStatus } from '../../status/ring-status.ts'
@@ -64,7 +67,7 @@ async function showOne(context: Context, config: Config, { rings, name }: Shown)
   const member = memberships(config.rings)(principal)
   const ring = rings.find(({ id }) => id === member.ring)
   const sources = ring?.sources ?? []
-  const channel = await channelOf(config, principal, member.ring)
+  const channel = await channelOf(context, config, { principal, ring: member.ring })
   if (context.json) return printJson(context, { principal: name, ...member, sources, ...(channel && { channel }) })
   const now = systemClock.now()
   const has = sources.map((source) => sourceLine(source, now, paintFor(context)))
@@ -74,20 +77,51 @@ async function showOne(context: Context, config: Config, { rings, name }: Shown)
       ? ['it has what the first ring has of each source']
       : ['it has of each source what the first ring has, but:']),
     ...has,
-    ...(channel === undefined ? [] : [`as a follower it reads ${channel.address}, the log ${channel.log}`]),
+    ...(channel === undefined ? [] : channelLines(channel, config)),
   ])
+}
+
+interface RingChannel {
+  /** The path at the hub. */
+  readonly address: string
+  readonly log: string
+  /** The public keys that followers need; absent if this user cannot read the private ones. */
+  readonly keys?: readonly string[]
 }
 
 /** The channel of its ring; `undefined` without channels, or for a token that sees those of its packs alone. */
 async function channelOf(
+  context: Context,
   config: Config,
-  principal: string,
-  ring: string,
-): Promise<{ readonly address: string; readonly log: string } | undefined> {
+  { principal, ring }: { readonly principal: string; readonly ring: string },
+): Promise<RingChannel | undefined> {
   const ofPacks = (await tokensOf(config)).filter(({ packs }) => packs !== undefined)
   if (config.channel === undefined || ofPacks.some(({ name }) => principal === principalNamed(name))) return undefined
   const channel = channelName({ ring: earlierRing(ring, config.rings) })
-  return { address: channelAddressOf(channel), log: originOf(config.channel, channel) }
+  const keys = await keysOf(context, config.channel, channel)
+  const address = channelAddressOf(channel)
+  return { address, log: originOf(config.channel, channel), ...(keys !== undefined && { keys }) }
+}
+
+async function keysOf(
+  context: Context,
+  channel: ChannelConfig,
+  name: ChannelName,
+): Promise<readonly string[] | undefined> {
+  try {
+    return publicKeysOf(channel, name, await channelSigners(channel, context))
+  } catch (error) {
+    if (error instanceof SyncError) return undefined
+    throw error
+  }
+}
+
+/** The lines about the channel, with the entry for the configuration of the follower. */
+function channelLines({ address, log, keys }: RingChannel, { serve }: Config): readonly string[] {
+  const head = `as a follower it reads ${address}, the log ${log}`
+  if (keys === undefined) return [`${head}; skillsyncd channel keys prints its key`]
+  const url = `${serve.http.publicUrl?.replace(/\/$/, '') ?? 'https://…'}${address}`
+  return [`${head}:`, `    follow: { url: ${url}, key: ${keys.length === 1 ? keys[0] : `[${keys.join(', ')}]`} }`]
 }
 
 function reasonText(member: Membership): string {

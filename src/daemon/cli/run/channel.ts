@@ -3,14 +3,12 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { codeOf } from '../../../base/error-code.ts'
 import { shellWord } from '../../../base/text/shell-word.ts'
-import { isKeyName, renamedSigner, signerOf, signerText, verifierText } from '../../../sync/log/signed-note.ts'
+import { isKeyName, signerOf, signerText, verifierText } from '../../../sync/log/signed-note.ts'
 import { whyNotOpened } from '../../base/disk-error-text.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import type { ChannelConfig } from '../../config/config.ts'
-import { channelNames, originOf, partOf, partText } from '../../publish/channel-names.ts'
-import type { ChannelName } from '../../publish/channel-names.ts'
-import { channelSigners } from '../../publish/channels.ts'
+import { channelSigners, publicKeysOf } from '../../publish/channel-keys.ts'
+import { channelNames, partOf, partText } from '../../publish/channel-names.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 
@@ -88,12 +86,16 @@ function linesOfWitness(file: string, key: string): readonly string[] {
 
 async function printKeys(context: Context): Promise<ExitStatus> {
   const config = await configFor(context)
-  if (config.channel === undefined)
+  const { channel: log } = config
+  if (log === undefined)
     throw new OperatorError(
       'bad-request',
       'The configuration has no `channel`; skillsyncd channel new-key makes a key and shows the lines',
     )
-  const keys = await publicKeysOf(config.channel, channelNames(config), context)
+  const signers = await channelSigners(log, context)
+  const keys = channelNames(config).flatMap((name) =>
+    publicKeysOf(log, name, signers).map((key) => Object.assign({ key }, partOf(name))),
+  )
   if (context.json) printJson(context, { keys })
   else
     printLines(
@@ -101,13 +103,4 @@ async function printKeys(context: Context): Promise<ExitStatus> {
       keys.map(({ key, ...part }) => `${key}  ${partText(part)}`),
     )
   return 0
-}
-
-/** The public keys of these channels. Each has the name of the log that it signs. */
-async function publicKeysOf(channel: ChannelConfig, names: readonly ChannelName[], context: Context) {
-  const signers = await channelSigners(channel, context)
-  return names.flatMap((name) => {
-    const origin = originOf(channel, name)
-    return signers.map((signer) => Object.assign({ key: verifierText(renamedSigner(signer, origin)) }, partOf(name)))
-  })
 }

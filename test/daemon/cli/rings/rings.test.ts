@@ -1,3 +1,5 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { skill, World } from '../../../e2e/world.ts'
 
@@ -62,4 +64,22 @@ test('the first ring is not held, and rings that contradict each other are refus
   expect(await refusal('{ id: one }, { id: two }')).toMatch(/^0 /)
   expect(await home.command('hold', 'team', '--ring', 'one', '--reason', 'x')).toMatchObject({ status: 1 })
   expect(await home.command('hold', 'team', '--ring', 'two', '--reason', 'x'.repeat(501))).toMatchObject({ status: 2 })
+})
+
+test('the entry for a follower begins with the public address, and has both keys during a change of keys', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const files = ['new.key', 'old.key'].map((name) => join(home.path, name))
+  for (const file of files) await home.command('channel', 'new-key', 'skills.example.com/channel', '--out', file)
+  const keys = files.map((file) => `{ file: ${file} }`).join(', ')
+  const config = await readFile(home.configFile, 'utf8')
+  const served = config.replace('port: 0 }', 'port: 0, public_url: https://skills.example.com/ }')
+  const channel = `channel: { name: skills.example.com/channel, key: [${keys}] }`
+  await writeFile(home.configFile, [served, ...RINGS, channel, ''].join('\n'))
+
+  const { stdout } = await home.command('rings', 'ada')
+
+  const log = 'skills\\.example\\.com/channel/ring\\.canary\\+[0-9a-f]{8}\\+[\\w+/=]+'
+  const url = 'https://skills\\.example\\.com/channels/ring\\.canary/'
+  expect(stdout).toMatch(new RegExp(`^    follow: { url: ${url}, key: \\[${log}, ${log}\\] }$`, 'm'))
 })

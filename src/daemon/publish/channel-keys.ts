@@ -1,0 +1,36 @@
+import { parseSigner, renamedSigner, verifierText } from '../../sync/log/signed-note.ts'
+import type { NoteSigner } from '../../sync/log/signed-note.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { readSecret, secretNameOf } from '../config/auth.ts'
+import type { ChannelConfig } from '../config/config.ts'
+import type { DaemonContext } from '../context.ts'
+import { originOf } from './channel-names.ts'
+import type { ChannelName } from './channel-names.ts'
+
+/** Reads the private keys of the channel. One that cannot be read, or is none, is a `SyncError`. */
+export async function channelSigners(
+  { name, keys }: ChannelConfig,
+  { environment, redactor }: Pick<DaemonContext, 'environment' | 'redactor'>,
+): Promise<readonly NoteSigner[]> {
+  const signers: NoteSigner[] = []
+  for (const reference of keys) {
+    const signer = parseSigner((await readSecret(reference, environment, redactor)).trim())
+    if (signer?.name !== name)
+      throw new SyncError(
+        'credentials-rejected',
+        `Cannot use the ${secretNameOf(reference)}: it is no private key of the channel "${name}"; skillsyncd channel new-key makes one`,
+      )
+    signers.push(signer)
+  }
+  return signers
+}
+
+/** The public keys of one of the channels, as followers have them. Each has the name of the log that it signs. */
+export function publicKeysOf(
+  channel: ChannelConfig,
+  name: ChannelName,
+  signers: readonly NoteSigner[],
+): readonly string[] {
+  const origin = originOf(channel, name)
+  return signers.map((signer) => verifierText(renamedSigner(signer, origin)))
+}
