@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { eventsOf, hear, legacyHttp, modernHttp, stdio } from '../support/clients/peer.ts'
 import type { Heard, Peer } from '../support/clients/peer.ts'
+import { freePort } from '../support/free-port.ts'
 import { GitServer } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
 import { Home } from '../support/process/program.ts'
@@ -122,12 +123,14 @@ class Hub implements AsyncDisposable {
   readonly team: Repository
   readonly more: Repository
   readonly #git: GitServer
+  readonly #port: number
   #daemon: Program | undefined
   origin = ''
 
-  private constructor(home: Home, git: GitServer, team: Repository, more: Repository) {
+  private constructor(home: Home, git: GitServer, port: number, team: Repository, more: Repository) {
     this.home = home
     this.#git = git
+    this.#port = port
     this.team = team
     this.more = more
   }
@@ -137,7 +140,7 @@ class Hub implements AsyncDisposable {
     const [team, more] = [await Repository.create(), await Repository.create()]
     await team.commit({ 'alpha/SKILL.md': skill('alpha', 'first') })
     await more.commit({ 'beta/SKILL.md': skill('beta', 'first') })
-    const hub = new Hub(home, git, team, more)
+    const hub = new Hub(home, git, await freePort(), team, more)
     await hub.configure([CREW, OPS])
     expect(await home.command('sync')).toMatchObject({ status: 0 })
     return hub
@@ -159,9 +162,9 @@ class Hub implements AsyncDisposable {
     )
   }
 
-  /** At the address that it had, if it had one. */
+  /** At the same address each time. */
   async restart(): Promise<void> {
-    this.#daemon = this.home.start('start', '--port', this.origin === '' ? '0' : new URL(this.origin).port)
+    this.#daemon = this.home.start('start', '--port', `${this.#port}`)
     this.origin = new URL(await this.#daemon.line()).origin
   }
 

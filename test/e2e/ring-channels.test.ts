@@ -92,7 +92,7 @@ test('a token reads the channel of its ring and of later ones, and no other', as
   const key = await scene.keyOf('beta')
   expect(channel).toEqual({ address: '/channels/ring.beta/', log: 'hub.example/channel/ring.beta', keys: [key] })
   expect(await scene.hub.told('rings', 'bob')).toContain(
-    `    follow: { url: https://…/channels/ring.beta/, key: ${key} }\n`,
+    `    follow: { url: "https://…/channels/ring.beta/", key: "${key}", auth: { token: { env: HUB_TOKEN } } }\n`,
   )
   await rm(scene.hub.keyFile)
   expect(await scene.hub.told('rings', 'bob')).toContain('skillsyncd channel keys prints its key')

@@ -234,7 +234,7 @@ class Scene implements AsyncDisposable {
     const [home, hubHome] = [await Home.create(), await Home.create()]
     const key = await makeKey(home, 'witness.example.com', join(home.path, 'witness.key'), '--witness')
     const logKey = await makeKey(hubHome, NAME, join(hubHome.path, 'config/skillsyncd/channel.key'))
-    const witness = home.start(...commandIn(home, logKey, '127.0.0.1:0'))
+    const witness = home.start(...commandIn(home, logKey, `127.0.0.1:${await freePort()}`))
     const url = await witness.line()
     const hub = new HubHome(hubHome, logKey, [`  witnesses: [{ url: "${url}", key: "${key}" }]`, '  quorum: 1'])
     await hub.write('of the first day')

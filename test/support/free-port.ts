@@ -1,12 +1,23 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import type { Server } from 'node:net'
+import { codeOf } from '../../src/base/error-code.ts'
 
 /**
- * A port of the loopback address that no program listens on now. It stays free for the caller, who can leave it and come
- * back to it: the system gives none of this range to a program that names no port, other calls of this process give
- * another one, and so do those of the other workers of a run.
+ * A port of the loopback address that no program listens on now. The caller can leave it and come back to it: the system
+ * gives none of this range to a program that names no port, and neither does a later call in this process, nor one in
+ * another worker of a run.
  */
 export async function freePort(): Promise<number> {
+  const server = createServer()
+  const port = await listenOnFreePort(server)
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Has a server listen on such a port, which it can leave and come back to. */
+export async function listenOnFreePort(server: Server, host = '127.0.0.1'): Promise<number> {
   const first = FIRST + (Number(process.env['VITEST_POOL_ID'] ?? 0) % SHARES) * SHARE
   // From anywhere in the share: another run on this machine has the same one.
   let next = Math.floor(Math.random() * SHARE)
@@ -16,28 +27,22 @@ export async function freePort(): Promise<number> {
     // One that was given before is given again only if no other is left.
     if (given.has(port) && tries < SHARE) continue
     given.add(port)
-    if (await isFree(port)) return port
+    server.listen(port, host)
+    try {
+      await once(server, 'listening')
+      return port
+    } catch (error) {
+      if (codeOf(error) !== 'EADDRINUSE') throw error
+    }
   }
   throw new Error(`No port from ${first} to ${first + SHARE - 1} is free`)
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer()
-  server.listen(port, '127.0.0.1')
-  try {
-    await once(server, 'listening')
-  } catch {
-    return false
-  }
-  server.close()
-  await once(server, 'close')
-  return true
 }
 
 const given = new Set<number>()
 
 // Linux gives ports from 32,768 on, and other systems from 49,152 on, to programs that name none.
 const FIRST = 12_288
-const SHARES = 20
+/** More than a run has workers. */
+const SHARES = 40
 /** The ports that one worker of a run has for itself. */
-const SHARE = 1_024
+const SHARE = 512

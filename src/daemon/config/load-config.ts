@@ -18,6 +18,7 @@ import { CONFIG } from './schema/schema.ts'
 import { readYaml } from './yaml.ts'
 import type { YamlPosition } from './yaml.ts'
 
+/** The options of the command line that change what is read. */
 export interface ReadOptions {
   /** `--config`; without it the usual places are searched. */
   readonly file?: string | undefined

@@ -58,7 +58,7 @@ export function accessOf(auth: AuthEntry | undefined, absolute: Absolute): HostA
 
 const GITHUB_API = 'https://api.github.com'
 
-/** A credential that is read, and not made anew for each use. */
+/** A credential that is stored, not one that a program or an app makes. */
 export function fixedAccessOf(
   auth: (Pick<AuthEntry, 'basic' | 'header'> & Partial<Pick<AuthEntry, 'token' | 'username'>>) | undefined,
   absolute: Absolute,

@@ -1,6 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { bareHost } from '../../base/host-name.ts'
-import { isLoopbackUrl } from '../../base/host-name.ts'
+import { bareHost, isLoopbackUrl } from '../../base/host-name.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Proxy } from '../../sync/upstream/http/host-access.ts'
 import type { Redactor } from '../base/redactor.ts'

@@ -25,7 +25,7 @@ export async function channelSigners(
   return signers
 }
 
-/** The public keys of one of the channels, as followers have them. Each has the name of the log that it signs. */
+/** The public keys of one of the channels, in the form that followers configure. Each has the name of the log that it signs. */
 export function publicKeysOf(
   channel: ChannelConfig,
   name: ChannelName,

@@ -14,9 +14,9 @@ export interface RingStatus {
   readonly minAgeMs: number
   /**
    * The rise of the share of failed uses, from 0 to 1, above which the ring does not take the new content of a skill.
-   * Absent for the first ring, which takes each commit.
+   * `undefined` for the first ring, which takes each commit.
    */
-  readonly mostFailures?: number
+  readonly mostFailures: number | undefined
   /** The share of the principals that no ring names, from 0 to 1; that of the last ring is what the others leave. */
   readonly share: number
   readonly sources: readonly RingSourceStatus[]
@@ -67,7 +67,7 @@ export function ringStatuses(situation: RingSituation): readonly RingStatus[] {
   return rings.map(({ id, minAgeMs, mostFailures, share }, at) => ({
     id,
     minAgeMs,
-    ...(at > 0 && { mostFailures }),
+    mostFailures: at === 0 ? undefined : mostFailures,
     share: at === rings.length - 1 ? Math.round(rest * 10_000) / 10_000 : share,
     sources: [
       ...trails

@@ -9,6 +9,7 @@ import type { NoteSigner, NoteVerifier } from '../../../src/sync/log/signed-note
 import { openState } from '../../../src/sync/store/files/state-folder.ts'
 import { CosignedLogs } from '../../../src/sync/witness/cosigned-logs.ts'
 import { Witness } from '../../../src/sync/witness/witness.ts'
+import { freePort } from '../../support/free-port.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 /** The key of the witness of this number. */
@@ -23,17 +24,23 @@ export class WitnessPlace implements AsyncDisposable {
   readonly lines: string[] = []
   readonly #folder: { readonly path: string } & AsyncDisposable
   readonly #logKeys: readonly NoteVerifier[]
+  readonly #port: number
   #http: HttpListener | undefined
-  #port = 0
 
-  private constructor(folder: { readonly path: string } & AsyncDisposable, key: NoteSigner, logKeys: NoteVerifier[]) {
+  private constructor(
+    folder: { readonly path: string } & AsyncDisposable,
+    port: number,
+    key: NoteSigner,
+    logKeys: NoteVerifier[],
+  ) {
     this.#folder = folder
+    this.#port = port
     this.key = key
     this.#logKeys = logKeys
   }
 
   static async open(logKeys: NoteVerifier[], number = 1): Promise<WitnessPlace> {
-    const place = new WitnessPlace(await temporaryFolder(), witnessNumber(number), logKeys)
+    const place = new WitnessPlace(await temporaryFolder(), await freePort(), witnessNumber(number), logKeys)
     await place.start()
     return place
   }
@@ -61,7 +68,6 @@ export class WitnessPlace implements AsyncDisposable {
       redactor: new Redactor(),
     })
     this.#http = await serveWitness(witness, { host: '127.0.0.1', port: this.#port }, log)
-    this.#port = Number(new URL(this.#http.url).port)
   }
 
   async stop(): Promise<void> {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
-import { freePort } from '../free-port.ts'
+import { listenOnFreePort } from '../free-port.ts'
 import type { Identity } from '../http/certificates.ts'
 import { askBackend, passAnswer, type Answer, type Call } from './git-backend.ts'
 import type { Repository } from './repository.ts'
@@ -85,11 +85,7 @@ export class GitServer implements AsyncDisposable {
   /** Over TLS, if it is given an identity. */
   static async start(tls?: Identity, host = '127.0.0.1'): Promise<GitServer> {
     const server = tls === undefined ? createServer() : createTlsServer(tls)
-    const port = await freePort()
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen(port, host, resolve)
-    })
+    await listenOnFreePort(server, host)
     return new GitServer(server, tls === undefined ? 'http' : 'https', host)
   }
 

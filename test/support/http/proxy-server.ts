@@ -2,7 +2,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import { createServer as createTlsServer } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { freePort } from '../free-port.ts'
+import { listenOnFreePort } from '../free-port.ts'
 import type { Identity } from './certificates.ts'
 
 /** What the proxy was asked for: the authority of a CONNECT, or the whole address. */
@@ -39,11 +39,7 @@ export class ProxyServer implements AsyncDisposable {
 
   static async start(behind: string, tls?: Identity): Promise<ProxyServer> {
     const server = tls === undefined ? createServer() : createTlsServer(tls)
-    const port = await freePort()
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject)
-      server.listen(port, '127.0.0.1', resolve)
-    })
+    await listenOnFreePort(server)
     return new ProxyServer(server, behind, tls !== undefined)
   }
 

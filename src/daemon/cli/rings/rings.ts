@@ -23,7 +23,8 @@ export const ringsCommand: Command = {
   summary: 'Show who gets which commit, and why',
   operands: { text: '[PRINCIPAL]', most: 1, offers: [[]] },
   details: `
-  PRINCIPAL is the name of a token, or an id as the log and the audit have it. Without it: each ring, with its tokens.
+  PRINCIPAL is the name of a token, or an id as the log and the audit have it. If this hub has a channel, the entry of a
+  machine with that token follows, as its configuration needs it. Without PRINCIPAL: each ring, with its tokens.
 `,
   examples: ['skillsyncd rings', 'skillsyncd rings ci-1'],
   async run(context) {
@@ -85,7 +86,7 @@ interface RingChannel {
   /** The path at the hub. */
   readonly address: string
   readonly log: string
-  /** The public keys that followers need; absent if this user cannot read the private ones. */
+  /** The public keys that followers need; absent if the private ones cannot be read here. */
   readonly keys?: readonly string[]
 }
 
@@ -119,9 +120,19 @@ async function keysOf(
 /** The lines about the channel, with the entry for the configuration of the follower. */
 function channelLines({ address, log, keys }: RingChannel, { serve }: Config): readonly string[] {
   const head = `as a follower it reads ${address}, the log ${log}`
-  if (keys === undefined) return [`${head}; skillsyncd channel keys prints its key`]
+  if (keys === undefined)
+    return [`${head}; skillsyncd channel keys prints its key, for a user that can read the private one`]
   const url = `${serve.http.publicUrl?.replace(/\/$/, '') ?? 'https://…'}${address}`
-  return [`${head}:`, `    follow: { url: ${url}, key: ${keys.length === 1 ? keys[0] : `[${keys.join(', ')}]`} }`]
+  const key = keys.length === 1 ? quoted(keys[0]) : `[${keys.map(quoted).join(', ')}]`
+  return [
+    `${head}, with its token in the variable HUB_TOKEN:`,
+    `    follow: { url: ${quoted(url)}, key: ${key}, auth: { token: { env: HUB_TOKEN } } }`,
+  ]
+}
+
+/** JSON, which YAML reads as it is. */
+function quoted(text: string | undefined): string {
+  return JSON.stringify(text ?? '')
 }
 
 function reasonText(member: Membership): string {

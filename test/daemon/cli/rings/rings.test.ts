@@ -81,5 +81,5 @@ test('the entry for a follower begins with the public address, and has both keys
 
   const log = 'skills\\.example\\.com/channel/ring\\.canary\\+[0-9a-f]{8}\\+[\\w+/=]+'
   const url = 'https://skills\\.example\\.com/channels/ring\\.canary/'
-  expect(stdout).toMatch(new RegExp(`^    follow: { url: ${url}, key: \\[${log}, ${log}\\] }$`, 'm'))
+  expect(stdout).toMatch(new RegExp(`^    follow: { url: "${url}", key: \\["${log}", "${log}"\\], auth: `, 'm'))
 })

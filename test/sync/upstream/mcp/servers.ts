@@ -17,7 +17,7 @@ import { PLAIN_WAY, type HostAccess } from '../../../../src/sync/upstream/http/h
 import type { HttpAddress, McpLimits, ProgramAddress } from '../../../../src/sync/upstream/mcp/client/address.ts'
 import { MCP_LIMITS } from '../../../../src/sync/upstream/mcp/client/address.ts'
 import { McpConnection } from '../../../../src/sync/upstream/mcp/client/connection.ts'
-import { freePort } from '../../../support/free-port.ts'
+import { listenOnFreePort } from '../../../support/free-port.ts'
 
 /** A request as it came, and the answer that is still to be given. */
 export interface Heard {
@@ -167,7 +167,7 @@ export interface SessionOptions {
 
 /** A server over the SDK of the legacy era, with a session per client. */
 export async function sessionServer(options: SessionOptions = {}): Promise<Telling> {
-  const { port = await freePort(), answer, unknown = 404 } = options
+  const { port, answer, unknown = 404 } = options
   const methods: string[] = []
   const subscribed = new Set<string>()
   const servers: OldServer[] = []
@@ -204,8 +204,8 @@ export async function sessionServer(options: SessionOptions = {}): Promise<Telli
     await (known ?? (await open())).handleRequest(request, response, body)
   }
   const http = createServer((request, response) => void route(request, response))
-  http.listen(port, '127.0.0.1')
-  await once(http, 'listening')
+  if (port === undefined) await listenOnFreePort(http)
+  else await once(http.listen(port, '127.0.0.1'), 'listening')
   return {
     address: { kind: 'http', url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` },
     subscribed,

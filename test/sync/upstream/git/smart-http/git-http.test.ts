@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import { FLUSH, packet } from '../../../../../src/base/git/pkt-line.ts'
 import { SyncError } from '../../../../../src/sync/model/sync-error.ts'
 import { NOTHING_KNOWN } from '../../../../../src/sync/upstream/upstream.ts'
-import { portOf, startFront } from '../../front.ts'
+import { freePort } from '../../../../support/free-port.ts'
+import { startFront } from '../../front.ts'
 import { blobsOf, reach, STEADY, workers } from '../../reached.ts'
 import { ABSENT } from '../../sample.ts'
 import { contentOf, failureOf, serve } from '../../served.ts'
@@ -269,7 +269,7 @@ test('what the server says is passed on, without what would move a cursor', asyn
 })
 
 test('a port where nobody listens is unreachable', async () => {
-  await using reached = await reach(`http://127.0.0.1:${await closedPort()}/team.git`)
+  await using reached = await reach(`http://127.0.0.1:${await freePort()}/team.git`)
 
   const failure = await failureOf(reached.tree())
 
@@ -292,14 +292,6 @@ test('a host that does not speak TLS is told apart', async () => {
 
   expect(failure).toMatchObject({ code: 'tls-failed' })
 })
-
-async function closedPort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const port = portOf(server)
-  await new Promise<void>((resolve) => void server.close(() => resolve()))
-  return port
-}
 
 test.each([
   ['refs', 'sha1', `${ABSENT.sha256} refs/heads/main`],
