@@ -39,9 +39,11 @@ export class UnsharedCounts {
     )
   }
 
-  /** Removes the batch that was set aside: the database of the hub has it. */
-  arrived(): void {
-    runOnDatabase('write the counts of use', () => this.#database.exec('DELETE FROM use_sent'))
+  /** Removes the batch with this id: the database of the hub has it. Another one that was set aside since stays. */
+  arrived(id: string): void {
+    runOnDatabase('write the counts of use', () =>
+      this.#database.prepare('DELETE FROM use_sent WHERE batch = ?').run(id),
+    )
   }
 
   #setAside(): UsageBatch | undefined {

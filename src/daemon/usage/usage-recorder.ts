@@ -164,7 +164,7 @@ export class UsageRecorder implements AsyncDisposable {
     try {
       for (let batch = unshared.next(); batch !== undefined; batch = unshared.next()) {
         await this.#shared.add(batch, today)
-        unshared.arrived()
+        unshared.arrived(batch.id)
       }
       await this.#shareContents(this.#shared, contents)
       if (this.#sharedOn !== today) {

@@ -8,6 +8,7 @@ import { LocalUsage } from '../../../src/daemon/usage/local-usage.ts'
 import { SharedUsage } from '../../../src/daemon/usage/shared-usage.ts'
 import type { UsageBatch } from '../../../src/daemon/usage/unshared-counts.ts'
 import type { UsageCount } from '../../../src/daemon/usage/usage-counts.ts'
+import { UsageDatabase } from '../../../src/daemon/usage/usage-database.ts'
 import { UsageRecorder } from '../../../src/daemon/usage/usage-recorder.ts'
 import type { UsageRow } from '../../../src/daemon/usage/usage-report.ts'
 import type { AnsweredFile } from '../../../src/serve/mcp/core/methods.ts'
@@ -60,11 +61,29 @@ describePostgres('counts of a hub of several processes', (server) => {
     expect(place.logged()).toContain('usage-not-shared')
 
     // The process was killed after that, and another one continues in its state folder.
-    place.before = place.after = () => {}
-    await place.recorder()[Symbol.asyncDispose]()
+    const later = await hub.process(folders, place.path)
+    await later.recorder()[Symbol.asyncDispose]()
 
     const both = [await hub.shared.rows(SPAN, ['skill']), await new LocalUsage(place.path).rows(SPAN, ['skill'])]
     expect(both).toEqual([[row(2)], [row(2)]])
+  })
+
+  test('are not lost by a late answer for a batch that arrived before', async () => {
+    await using folder = await temporaryFolder()
+    const now = new Date('2026-06-15T12:00:00Z')
+    using database = UsageDatabase.open(join(folder.path, 'usage.db'), now, () => {}, true)
+    database.add([countOf({})], '2026-06-15')
+    const first = database.unshared?.next()
+    database.unshared?.arrived(first?.id ?? '')
+    database.add([countOf({ loads: 2 })], '2026-06-15')
+    const second = database.unshared?.next()
+
+    database.unshared?.arrived(first?.id ?? '')
+
+    expect(second).toMatchObject({ rows: [{ loads: 2 }] })
+    expect(database.unshared?.next()).toEqual(second)
+    database.unshared?.arrived(second?.id ?? '')
+    expect(database.unshared?.next()).toBeUndefined()
   })
 
   test('have the uses and failures of each content once, however often they are sent', async () => {
@@ -147,7 +166,8 @@ describePostgres('counts of a hub of several processes', (server) => {
     return {
       database,
       shared,
-      async process(folders: AsyncDisposableStack) {
+      /** `path`: the counts of an earlier process, which it continues. */
+      async process(folders: AsyncDisposableStack, path?: string) {
         const folder = folders.use(await temporaryFolder())
         const clock = new FakeClock()
         let logged = ''
@@ -161,7 +181,7 @@ describePostgres('counts of a hub of several processes', (server) => {
           redactor: new Redactor(),
         })
         const place = {
-          path: join(folder.path, 'usage', 'usage.db'),
+          path: path ?? join(folder.path, 'usage', 'usage.db'),
           clock,
           before: (_text: string) => {},
           after: (_text: string) => {},
