@@ -169,11 +169,11 @@ function scheduleOf({ schedule, every, path }: SourceEntry): Schedule {
   return { kind: 'every', periodMs: every ?? (path === undefined ? PERIOD_MS : FOLDER_PERIOD_MS) }
 }
 
-function webhookOf(entry: SourceEntry['webhook'], absolute: (path: string) => string): ConfiguredSource['webhook'] {
+function webhookOf(entry: SourceEntry['webhook'], absolute: Absolute): ConfiguredSource['webhook'] {
   return entry && { provider: entry.provider, secret: referenceOf(entry.secret, absolute) }
 }
 
-function signedOf(entry: SignedEntry | undefined, absolute: (path: string) => string): SignedBy | undefined {
+function signedOf(entry: SignedEntry | undefined, absolute: Absolute): SignedBy | undefined {
   if (entry === undefined) return undefined
   const { require, allowed_signers: signers, keyring, grace: graceMs } = entry
   return {

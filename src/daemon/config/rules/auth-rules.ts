@@ -4,6 +4,7 @@ import { isSshAddress } from '../schema/scalars.ts'
 import { keyText } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { normal, withDefaults } from './defaults.ts'
+import { valueAt } from './entries.ts'
 
 /** Finds the faults in how sources and publications are accessed, including the settings from `defaults`. */
 export function accessFaults(entries: readonly (readonly [unknown, KeyPath])[], defaults: readonly unknown[]): Fault[] {
@@ -132,7 +133,7 @@ function isOpen(url: URL): boolean {
 
 /** Finds the faults in `serve.oauth`. */
 export function oauthFaults(value: unknown): Fault[] {
-  const serve = isObject(value) ? value['serve'] : undefined
+  const serve = valueAt(value, 'serve')
   if (!isObject(serve) || !isObject(serve['oauth'])) return []
   return [...issuerFaults(serve['oauth']['issuer']), ...pageClientFaults(serve, serve['oauth'])]
 }

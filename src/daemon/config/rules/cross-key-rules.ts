@@ -2,7 +2,7 @@ import { isObject } from '../../../base/json-object.ts'
 import { accessFaults, authMisuse, oauthFaults, timeFaults } from './auth-rules.ts'
 import { keyText, looksLikeSecret } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
-import { entriesAt } from './entries.ts'
+import { entriesAt, valueAt } from './entries.ts'
 import { marketplaceFaults, pluginFaults } from './marketplace-rules.ts'
 import { publicationFaults } from './publication-rules.ts'
 import { ringFaults } from './ring-rules.ts'
@@ -30,7 +30,7 @@ export function ruleFaults(value: unknown): Fault[] {
     ...oauthFaults(value),
     ...marketplaceFaults(value),
     ...publicationFaults(value),
-    ...gateFaults(isObject(value) ? value['gate'] : undefined),
+    ...gateFaults(valueAt(value, 'gate')),
     ...accessFaults(reachedIn(value), entriesAt(value, 'defaults')),
     ...backendFaults(sources, entriesAt(value, 'defaults')),
     ...lockBackendFaults(value),
@@ -71,8 +71,7 @@ function lockFaults(value: unknown, sources: readonly unknown[]): Fault[] {
 
 /** The repository of the lock, as an entry with a host; `undefined` if there is none. */
 function lockOriginIn(value: unknown): object | undefined {
-  const lock = isObject(value) ? value['lock'] : undefined
-  const from = isObject(lock) ? lock['from'] : undefined
+  const from = valueAt(valueAt(value, 'lock'), 'from')
   return isObject(from) ? { ...from, url: from['git'] } : undefined
 }
 
@@ -88,7 +87,7 @@ function reachedIn(value: unknown): readonly (readonly [unknown, KeyPath])[] {
 function duplicateIds(entries: readonly unknown[], key: string): Fault[] {
   const first = new Map<string, number>()
   return entries.flatMap((entry, index): Fault[] => {
-    const id = isObject(entry) ? entry['id'] : undefined
+    const id = valueAt(entry, 'id')
     if (typeof id !== 'string') return []
     const earlier = first.get(id)
     if (earlier !== undefined) {
@@ -125,7 +124,7 @@ const OF_SCANNERS = ['rules', 'version_args', 'rescan'] as const
 
 /** Reports two listeners at the same address. The defaults repeat those of the schema. */
 function addressFaults(value: unknown): Fault[] {
-  const serve = isObject(value) ? value['serve'] : undefined
+  const serve = valueAt(value, 'serve')
   if (!isObject(serve) || !isObject(serve['operations'])) return []
   const { host = LOOPBACK, port } = serve['operations']
   const { host: httpHost = LOOPBACK, port: httpPort = 8741 } = isObject(serve['http']) ? serve['http'] : {}

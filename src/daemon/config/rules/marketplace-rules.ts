@@ -4,16 +4,14 @@ import { isReservedName, isServedPluginName, MOST_NAME } from '../../../serve/ma
 import { hasMatch } from './auth-rules.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { withDefaults } from './defaults.ts'
-import { entriesAt } from './entries.ts'
+import { entriesAt, idsAt, valueAt } from './entries.ts'
 
 /** Each plugin has one name that clients take, and each old name leads to a plugin that is served. */
 export function marketplaceFaults(value: unknown): Fault[] {
-  const serve = isObject(value) ? value['serve'] : undefined
-  const entry = isObject(serve) ? serve['marketplace'] : undefined
+  const entry = valueAt(valueAt(value, 'serve'), 'marketplace')
   if (!isObject(entry)) return []
   const path = ['serve', 'marketplace']
-  const ids = entriesAt(value, 'packs').map((pack) => (isObject(pack) ? pack['id'] : undefined))
-  const packs = ids.filter((id) => typeof id === 'string')
+  const packs = idsAt(value, 'packs')
   const { plugin = 'skills' } = entry
   const served = new Set([...packs, ...(typeof plugin === 'string' ? [plugin] : [])])
   return [

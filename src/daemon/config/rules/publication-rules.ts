@@ -2,15 +2,15 @@ import { isObject } from '../../../base/json-object.ts'
 import { keyText } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { normal } from './defaults.ts'
-import { entriesAt } from './entries.ts'
+import { entriesAt, idsAt, valueAt } from './entries.ts'
 
 /** Each publication has what it publishes, and a branch or a folder for itself: two would take turns on it for ever. */
 export function publicationFaults(value: unknown): Fault[] {
-  const serve = isObject(value) ? value['serve'] : undefined
-  const hasMarketplace = isObject(serve) && isObject(serve['marketplace'])
+  const serve = valueAt(value, 'serve')
+  const hasMarketplace = isObject(valueAt(serve, 'marketplace'))
   const hasChannel = isObject(value) && isObject(value['channel'])
-  const packs = new Set(entriesAt(value, 'packs').map((pack) => (isObject(pack) ? pack['id'] : undefined)))
-  const rings = new Set(entriesAt(value, 'rings').map((one) => (isObject(one) ? one['id'] : undefined)))
+  const packs = new Set<unknown>(idsAt(value, 'packs'))
+  const rings = new Set<unknown>(idsAt(value, 'rings'))
   const first = new Map<string, number>()
   const faults: Fault[] = []
   for (const [index, entry] of entriesAt(value, 'publish').entries()) {

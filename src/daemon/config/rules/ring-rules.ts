@@ -2,21 +2,21 @@ import { isObject } from '../../../base/json-object.ts'
 import { percentOf } from '../schema/scalars.ts'
 import { keyText } from './config-error.ts'
 import type { Fault } from './config-error.ts'
+import { entriesAt, valueAt } from './entries.ts'
 
 /** Finds the faults between rings: a principal that two of them name, shares over 100 %, an age of the first one. */
 export function ringFaults(value: unknown): Fault[] {
-  const rings = isObject(value) && Array.isArray(value['rings']) ? value['rings'] : []
-  const groups = isObject(value) && isObject(value['groups']) ? value['groups'] : {}
+  const rings = entriesAt(value, 'rings')
+  const named = valueAt(value, 'groups')
+  const groups = isObject(named) ? named : {}
   const last = rings.length - 1
-  const shares = rings.map((ring: unknown) => (isObject(ring) ? (percentOf(String(ring['share'])) ?? 0) : 0))
+  const shares = rings.map((ring) => (isObject(ring) ? (percentOf(String(ring['share'])) ?? 0) : 0))
   const sum = shares.reduce((total, share) => total + share, 0)
   return [
     ...(sum > 1 + ROUNDING
       ? [{ path: ['rings'], message: `has shares of ${Math.round(sum * 10_000) / 100}% together; 100% is the most` }]
       : []),
-    ...rings.flatMap((ring: unknown, index): Fault[] =>
-      isObject(ring) ? ringFaultsAt(ring, index, last, groups) : [],
-    ),
+    ...rings.flatMap((ring, index): Fault[] => (isObject(ring) ? ringFaultsAt(ring, index, last, groups) : [])),
     ...doubleFaults(rings, groups),
   ]
 }
