@@ -24,7 +24,7 @@ function membersIn({ id, principals, groups, share, isAnonymous }: RingConfig): 
   return { id, named, share, isAnonymous }
 }
 
-/** The id of the principal that a person names: that of a token by its name, without its digest. */
+/** The id of the principal that a person names: a whole id, or the name of a token, which then has no digest. */
 export function principalNamed(name: string): string {
   return name.includes(':') ? name : `token:${name}`
 }
@@ -33,7 +33,7 @@ export function principalNamed(name: string): string {
  * The principal of an id. A token that is made again under the same name is the same machine, so the digest in its id does
  * not count.
  */
-function ringPrincipalOf(id: string): RingPrincipal {
+export function ringPrincipalOf(id: string): RingPrincipal {
   const [, name] = /^token:([^#]+)(?:#[0-9a-f]{12})?$/.exec(id) ?? []
   if (name !== undefined) return { key: `token:${name}`, names: [id, `token:${name}`, name] }
   return { key: id, names: [id, id.replace(/#[0-9a-f]{32}$/, '')] }

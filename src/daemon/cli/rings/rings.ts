@@ -10,7 +10,7 @@ import { Tokens } from '../../http/tokens.ts'
 import { channelSigners, publicKeysOf } from '../../publish/channel-keys.ts'
 import { channelAddressOf, channelName, originOf } from '../../publish/channel-names.ts'
 import type { ChannelName } from '../../publish/channel-names.ts'
-import { memberships, principalNamed } from '../../rings/ring-roster.ts'
+import { memberships, principalNamed, ringPrincipalOf } from '../../rings/ring-roster.ts'
 import { storedRings } from '../../rings/stored-rings.ts'
 import type { RingStatus } from '../../status/ring-status.ts'
 import { paintFor } from '../colors.ts'
@@ -97,7 +97,8 @@ async function channelOf(
   { principal, ring }: { readonly principal: string; readonly ring: string },
 ): Promise<RingChannel | undefined> {
   const ofPacks = (await tokensOf(config)).filter(({ packs }) => packs !== undefined)
-  if (config.channel === undefined || ofPacks.some(({ name }) => principal === principalNamed(name))) return undefined
+  const { key } = ringPrincipalOf(principal)
+  if (config.channel === undefined || ofPacks.some(({ name }) => key === principalNamed(name))) return undefined
   const channel = channelName({ ring: earlierRing(ring, config.rings) })
   const keys = await keysOf(context, config.channel, channel)
   const address = channelAddressOf(channel)
@@ -123,16 +124,12 @@ function channelLines({ address, log, keys }: RingChannel, { serve }: Config): r
   if (keys === undefined)
     return [`${head}; skillsyncd channel keys prints its key, for a user that can read the private one`]
   const url = `${serve.http.publicUrl?.replace(/\/$/, '') ?? 'https://…'}${address}`
-  const key = keys.length === 1 ? quoted(keys[0]) : `[${keys.map(quoted).join(', ')}]`
+  // JSON, which YAML reads as it is.
+  const texts = keys.map((key) => JSON.stringify(key)).join(', ')
   return [
     `${head}, with its token in the variable HUB_TOKEN:`,
-    `    follow: { url: ${quoted(url)}, key: ${key}, auth: { token: { env: HUB_TOKEN } } }`,
+    `    follow: { url: ${JSON.stringify(url)}, key: ${keys.length === 1 ? texts : `[${texts}]`}, auth: { token: { env: HUB_TOKEN } } }`,
   ]
-}
-
-/** JSON, which YAML reads as it is. */
-function quoted(text: string | undefined): string {
-  return JSON.stringify(text ?? '')
 }
 
 function reasonText(member: Membership): string {

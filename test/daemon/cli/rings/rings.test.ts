@@ -83,3 +83,20 @@ test('the entry for a follower begins with the public address, and has both keys
   const url = 'https://skills\\.example\\.com/channels/ring\\.canary/'
   expect(stdout).toMatch(new RegExp(`^    follow: { url: "${url}", key: \\["${log}", "${log}"\\], auth: `, 'm'))
 })
+
+test('a token of packs has no entry for a follower, whether it is named or its id is given', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const file = join(home.path, 'channel.key')
+  await home.command('channel', 'new-key', 'hub.example/channel', '--out', file)
+  const channel = `channel: { name: hub.example/channel, key: { file: ${file} } }`
+  const config = await readFile(home.configFile, 'utf8')
+  const packs = 'packs: [{ id: crew, include: [{ source: team }] }]'
+  await writeFile(home.configFile, [config, ...RINGS, channel, packs, ''].join('\n'))
+  await home.command('token', 'add', 'ada', '--scope', 'channel', '--pack', 'crew')
+  const entry = async (name: string) => JSON.parse((await home.command('rings', name, '--json')).stdout).channel
+
+  expect(await entry('ada')).toBeUndefined()
+  expect(await entry(`token:ada#${'0'.repeat(12)}`)).toBeUndefined()
+  expect(await entry('bob')).toMatchObject({ address: '/channel/' })
+})
