@@ -11,7 +11,13 @@ export interface Front extends AsyncDisposable {
 export type Meddle = (request: IncomingMessage, response: ServerResponse) => boolean
 
 /** What to answer a POST with this body, in place of the git server; undefined to pass it on. */
-export type Replace = (body: Buffer) => Buffer | undefined
+export type Replace = (body: Buffer) => Buffer | Refusal | undefined
+
+/** An answer in one line of text. */
+export interface Refusal {
+  readonly status: number
+  readonly text: string
+}
 
 /** Changes what the git server answers. */
 export type Change = (answer: Buffer) => Buffer
@@ -46,6 +52,10 @@ async function passOn(
   const body = await buffer(request)
   const method = request.method ?? 'GET'
   const replaced = method === 'POST' ? replace(body) : undefined
+  if (replaced !== undefined && 'status' in replaced) {
+    response.writeHead(replaced.status, { 'content-type': 'text/plain; charset=utf-8' }).end(replaced.text)
+    return
+  }
   if (replaced !== undefined) {
     response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' }).end(replaced)
     return
@@ -73,3 +83,18 @@ function headersOf(request: IncomingMessage): Record<string, string> {
     names.flatMap((name) => (request.headers[name] ? [[name, String(request.headers[name])]] : [])),
   )
 }
+
+/** A front that speaks the old protocol alone, and refuses a fetch that does not name a capability which it demands. */
+export async function startOldHost(behind: string, version: 0 | 1 = 0): Promise<Front> {
+  return startFront(
+    behind,
+    (request) => {
+      delete request.headers['git-protocol']
+      if (version === 1) request.headers['git-protocol'] = 'version=1'
+      return false
+    },
+    (body) => (/^.{4}want \S+ (?:.* )?multi_ack(?:_detailed)?\b/.test(body.toString('latin1')) ? undefined : DEMAND),
+  )
+}
+
+const DEMAND = { status: 400, text: 'TF401022: The request must have either multi_ack or multi_ack_detailed\r\n' }

@@ -161,7 +161,15 @@ test('a fetch that is aborted takes its thread along', async () => {
 test('a thread that was given back is not ended by whoever had it', async () => {
   await using folder = await temporaryFolder()
   await using threads = new FetchThreads()
-  const server = { base: 'http://127.0.0.1:9/', version: 2, format: 'sha1', filters: true, refs: [] } as const
+  const server = {
+    base: 'http://127.0.0.1:9/',
+    version: 2,
+    format: 'sha1',
+    filters: true,
+    refs: [],
+    words: [],
+    isShallow: true,
+  } as const
   const place = { kind: 'remote', url: server.base, server } as const
   const fetch = new ObjectWorker(
     { place, scratch: folder.path, database: join(folder.path, 'blobs.db'), limits: FETCH_LIMITS },

@@ -105,4 +105,8 @@ export interface Server {
   readonly filters: boolean
   /** Version 1 lists all refs each time, asked or not. */
   readonly refs: readonly Ref[]
+  /** The capabilities that a request of version 1 names. */
+  readonly words: readonly string[]
+  /** It can leave out the history before a commit. */
+  readonly isShallow: boolean
 }

@@ -5,7 +5,7 @@ import type { GitService } from '../../http/http-failure.ts'
 import type { Server, Ref } from '../objects/ref-rules.ts'
 import type { GitHttp } from './git-http.ts'
 import { packets } from './pkt-line.ts'
-import { checkedRef } from './protocol.ts'
+import { askedWords, checkedRef } from './protocol.ts'
 
 /** Sends the first request to a server. A repository whose ids are neither SHA-1 nor SHA-256 is `unsupported`. */
 export async function discover(http: GitHttp, url: string): Promise<Server> {
@@ -17,9 +17,11 @@ export async function discover(http: GitHttp, url: string): Promise<Server> {
   }
   if (refs === undefined) {
     const features = capabilities.get('fetch')?.split(' ') ?? []
-    return { base: http.base, version: 2, format, filters: features.includes('filter'), refs: [] }
+    const filters = features.includes('filter')
+    return { base: http.base, version: 2, format, filters, refs: [], words: [], isShallow: true }
   }
-  const server = { base: http.base, version: 1, format, filters: false } as const
+  const able = { words: askedWords(capabilities), isShallow: capabilities.has('shallow') }
+  const server = { base: http.base, version: 1, format, filters: false, ...able } as const
   const listed = refsOf(refs, capabilities, server)
   // Before git 2.41 an empty repository advertises nothing, not even its capabilities.
   if (listed.length > 0 && !capabilities.has('side-band-64k')) {
@@ -46,11 +48,13 @@ export async function advertisementOf(http: GitHttp, url: string, service: GitSe
     if (typeof line !== 'string') lines.push(Buffer.from(line).toString('utf8').replace(/\n$/, ''))
   }
   // Bitbucket does not name the service in version 2.
-  const [first, ...rest] = lines[0] === `# service=${service}` ? lines.slice(1) : lines
+  const named = lines[0] === `# service=${service}` ? lines.slice(1) : lines
+  // Version 1 differs from version 0 in this line alone.
+  const [first, ...rest] = named[0] === 'version 1' ? named.slice(1) : named
   if (first === 'version 2') return { capabilities: new Map(rest.map(capabilityOf)), refs: undefined }
   if (first === undefined && lines.length > 0) return { capabilities: new Map(), refs: new Map() }
   const [firstRef, said, ...none] = first?.split('\0') ?? []
-  if (first === lines[0] || firstRef === undefined || said === undefined || none.length > 0) {
+  if (named === lines || firstRef === undefined || said === undefined || none.length > 0) {
     throw new SyncError('source-unreachable', `Cannot read the capabilities of "${url}"`)
   }
   const refs = [firstRef, ...rest].map((line) => halvesOf(line, ' '))

@@ -57,12 +57,21 @@ function ask(http: GitHttp, server: Server, command: string, lines: readonly str
   return post(http, server, [packet(command), ...format, DELIMITER, ...lines.map(packet), FLUSH])
 }
 
-function askVersion1(http: GitHttp, server: Server, { ids, depth }: PackRequest) {
-  const format = server.format === 'sha1' ? '' : ` object-format=${server.format}`
-  const asked = ` side-band-64k ofs-delta no-progress${format}`
-  const wants = ids.map((id, index) => `want ${id}${index === 0 ? asked : ''}\n`)
-  const bounds = depth === undefined ? [] : [`deepen ${depth}\n`]
-  return post(http, server, [...[...wants, ...bounds].map(packet), FLUSH, packet('done\n')])
+function askVersion1(http: GitHttp, server: Server, { ids, depth, have }: PackRequest) {
+  const asked = [...server.words, ...(server.format === 'sha1' ? [] : [`object-format=${server.format}`])]
+  const wants = ids.map((id, index) => `want ${id}${index === 0 ? ` ${asked.join(' ')}` : ''}\n`)
+  const bounds = depth === undefined || !server.isShallow ? [] : [`deepen ${depth}\n`]
+  const haves = have === undefined ? [] : [packet(`have ${have}\n`)]
+  return post(http, server, [...[...wants, ...bounds].map(packet), FLUSH, ...haves, packet('done\n')])
+}
+
+/**
+ * Returns the capabilities that a request of version 1 names: those of them that the server offers. Some servers refuse
+ * a request without one of the first two, which change nothing in an answer to a client that is done.
+ */
+export function askedWords(offered: ReadonlyMap<string, string>): readonly string[] {
+  const first = ['multi_ack_detailed', 'multi_ack'].filter((word) => offered.has(word)).slice(0, 1)
+  return [...first, ...['side-band-64k', 'ofs-delta', 'no-progress'].filter((word) => offered.has(word))]
 }
 
 async function* post(http: GitHttp, server: Server, body: readonly Uint8Array[]) {
@@ -91,7 +100,10 @@ interface ClaimedRef {
 }
 
 /** Validates a ref. If an id is not in the server's format, the whole answer is not a list of refs. */
-export function checkedRef({ name, id, target, peeled }: ClaimedRef, { base, format }: Omit<Server, 'refs'>): Ref {
+export function checkedRef(
+  { name, id, target, peeled }: ClaimedRef,
+  { base, format }: Pick<Server, 'base' | 'format'>,
+): Ref {
   if (name === '' || !isIdOf(format, id) || (peeled !== undefined && !isIdOf(format, peeled))) {
     throw new SyncError('source-unreachable', `Cannot list the refs of "${base}": the answer is not a list of refs`)
   }

@@ -57,12 +57,14 @@ export class RemoteObjects implements ObjectSource {
   }
 
   async open(revision: Revision, known: KnownTrees, way: HostAccess): Promise<void> {
-    const { format } = this.#place.server
+    const { format, version } = this.#place.server
     if (formatOf(revision.commit) !== format) {
       const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": its ids are ${format}`
       throw new SyncError('ref-not-found', message)
     }
-    const ids = [revision.commit, ...(revision.tag === undefined ? [] : [revision.tag])]
+    const { commit, tag } = revision
+    // A server of version 1 may serve only what a ref points to, and sends the commit of a tag with it.
+    const ids = version === 1 ? [tag ?? commit] : tag === undefined ? [commit] : [commit, tag]
     const wanted = { ids, depth: 1, filter: 'blob:none' } as const
     if (await this.#update(wanted, revision.commit, known, way)) return
     this.#snapshot = await this.#fetch(wanted, way).catch((cause: unknown) => {

@@ -12,7 +12,7 @@ import { resolves } from '../../contract-resolve.ts'
 import { stops } from '../../contract-stop.ts'
 import { takes } from '../../contract-take.ts'
 import { keepsTheUpstreamContract } from '../../contract.ts'
-import { startFront } from '../../front.ts'
+import { startOldHost } from '../../front.ts'
 import { ACCESS, BACKENDS, type Open, type Opened } from '../../reached.ts'
 
 const modern = await SshHost.start()
@@ -61,9 +61,13 @@ keepsTheUpstreamContract(
   { promises: [fetches, takes, lacks, relates] },
 )
 
-keepsTheUpstreamContract('over http, by the git program, from a server that speaks version 1 alone', overVersion1, {
-  promises: [resolves, fetches, takes, lacks, relates],
-})
+keepsTheUpstreamContract(
+  'over http, by the git program, from an old host that refuses a request without its capabilities',
+  overOldHost,
+  {
+    promises: [resolves, fetches, takes, lacks, relates],
+  },
+)
 
 // `openUpstream` leaves these two to the git program, which reads them as it does by choice.
 keepsTheUpstreamContract('on this disk, with ids of SHA-256', onDisk, {
@@ -82,12 +86,9 @@ keepsTheUpstreamContract(
   { promises: [resolves, fetches, takes, lacks] },
 )
 
-async function overVersion1(repository: Repository): Promise<Opened> {
+async function overOldHost(repository: Repository): Promise<Opened> {
   const server = await GitServer.start()
-  const front = await startFront(server.origin, (request) => {
-    delete request.headers['git-protocol']
-    return false
-  })
+  const front = await startOldHost(server.origin)
   const url = server.serve('team', repository).replace(server.origin, front.origin)
   BACKENDS.set(url, 'system')
   return {

@@ -7,8 +7,8 @@ import { resolves } from '../../contract-resolve.ts'
 import { stops } from '../../contract-stop.ts'
 import { takes } from '../../contract-take.ts'
 import { keepsTheUpstreamContract } from '../../contract.ts'
-import { startFront } from '../../front.ts'
-import type { Opened } from '../../reached.ts'
+import { startFront, startOldHost } from '../../front.ts'
+import type { Open, Opened } from '../../reached.ts'
 
 keepsTheUpstreamContract('over http', overHttp)
 
@@ -30,8 +30,16 @@ keepsTheUpstreamContract(
 )
 
 // Version 1 lists and requests in another way; what is in the pack is read by the same `PackReader` and `walkTrees`.
-keepsTheUpstreamContract('over http, from a server that speaks version 1 alone', overVersion1, {
-  promises: [resolves, fetches, takes, lacks, stops, relatesNothing],
+keepsTheUpstreamContract(
+  'over http, from an old host that refuses a request without its capabilities',
+  overOldHost(0),
+  {
+    promises: [resolves, fetches, takes, lacks, stops, relatesNothing],
+  },
+)
+
+keepsTheUpstreamContract('over http, from an old host of version 1 that says so', overOldHost(1), {
+  promises: [fetches],
 })
 
 keepsTheUpstreamContract('over http of version 1, to a repository whose ids are SHA-256', overVersion1, {
@@ -49,6 +57,20 @@ let names = 0
 /** A port is used again by chance, and what a server can do is remembered by its address. */
 function freshName(): string {
   return `team-${(names += 1)}`
+}
+
+function overOldHost(version: 0 | 1): Open {
+  return async (repository) => {
+    const server = await GitServer.start()
+    const front = await startOldHost(server.origin, version)
+    return {
+      url: server.serve(freshName(), repository).replace(server.origin, front.origin),
+      [Symbol.asyncDispose]: async () => {
+        await front[Symbol.asyncDispose]()
+        await server[Symbol.asyncDispose]()
+      },
+    }
+  }
 }
 
 async function overVersion1(repository: Repository): Promise<Opened> {
