@@ -6,6 +6,7 @@ import type { Agent } from '../agents/agents.ts'
 import { futurePath } from '../base/resolve-path.ts'
 import { pathOfKept } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
+import { ifHomeIsKnown } from '../config/environment.ts'
 import type { Environment } from '../config/environment.ts'
 import { sourcesWithFolders } from './fetched-skills.ts'
 import { planOf } from './folder-plan.ts'
@@ -109,7 +110,7 @@ export function isAsServed({ behind, gone, blocked }: FolderNow): boolean {
 /** The agents that are installed on this machine, judged by their folders. */
 export async function agentsHere(environment: Environment): Promise<readonly Agent[]> {
   const here = AGENTS.map(async (agent) => {
-    const home = agent.home?.(environment)
+    const home = ifHomeIsKnown(() => agent.home?.(environment))
     return home !== undefined && (await isFolder(home)) ? [agent] : []
   })
   return (await Promise.all(here)).flat()

@@ -1,13 +1,12 @@
-import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { ignoreAbort } from '../../base/abort-error.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { AuditEvent } from '../../serve/audit.ts'
 import type { Serving } from '../../serve/mcp/core/methods.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import type { Log } from '../base/log.ts'
 import type { AuditConfig, Config } from '../config/config.ts'
+import { userName } from '../config/process-environment.ts'
 import { AuditFiles } from './audit-files.ts'
 import type { AuditName } from './audit-files.ts'
 import { AuditRate } from './audit-rate.ts'
@@ -151,14 +150,4 @@ const FLUSH_MS = 500
 function asRefusal(error: unknown): SyncError {
   if (error instanceof SyncError && error.code === 'store-failed') return error
   throw error
-}
-
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch (error) {
-    if (!isDiskError(error)) throw error
-    // A user without an entry in the user database is recorded by its uid.
-    return String(process.getuid?.() ?? '')
-  }
 }

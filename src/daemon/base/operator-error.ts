@@ -24,6 +24,7 @@ const EXIT_STATUS = {
   'needs-restart': 2,
   'no-config': 1,
   'no-daemon': 1,
+  'no-home': 2,
   'nothing-served': 1,
   'nothing-to-decide': 1,
   'other-config': 2,

@@ -138,8 +138,7 @@ async function namedConfig({ values, environment, signal }: Context): Promise<Co
   const switches = Array.isArray(sources) ? '--source' : '--skills-dir'
   if (values['config'] !== undefined) throw new UsageError(`${switches} and --config exclude each other`)
   const named = { urls: textsOf(sources), folders: await skillsFoldersOf(textsOf(folders), environment) }
-  const config = configOfSources(named.urls, environment, named.folders, formsNamed(values['form']))
-  return state === undefined ? config : { ...config, state: resolve(state) }
+  return configOfSources(named.urls, environment, named.folders, formsNamed(values['form']), state && resolve(state))
 }
 
 /**
@@ -200,9 +199,9 @@ export function printLines({ streams, redactor }: Context, lines: readonly strin
 }
 
 /** Each folder once. The caller must give absolute paths, because the working directory of an MCP client is unknown. */
-async function skillsFoldersOf(paths: readonly string[], { home }: Environment): Promise<readonly string[]> {
+async function skillsFoldersOf(paths: readonly string[], environment: Environment): Promise<readonly string[]> {
   for (const path of paths) {
-    const meant = path.startsWith('~/') ? join(home, path.slice(2)) : resolve(path)
+    const meant = path.startsWith('~/') ? join(environment.home, path.slice(2)) : resolve(path)
     if (!isAbsolute(path)) {
       const mend = path === '' ? 'name the folder that holds your skills' : `write --skills-dir ${meant}`
       throw new UsageError(`--skills-dir wants an absolute path, not "${path}"; ${mend}`)

@@ -5,6 +5,7 @@ import type { SshAccess, SshPrivateKey } from '../../sync/upstream/git/objects/g
 import { whyNotOpened } from '../base/disk-error-text.ts'
 import { readBounded } from '../base/plain-file.ts'
 import type { Redactor } from '../base/redactor.ts'
+import { ifHomeIsKnown } from './environment.ts'
 import type { Environment } from './environment.ts'
 
 /** The authentication to the host of a source. It names secrets and never contains one. */
@@ -114,7 +115,7 @@ export function credentialOf(access: HostAuth): string | undefined {
 /** Returns a reader of the ssh credentials. The redactor receives each secret first; only ssh reads a key in a file. */
 export function sshAccessOf(access: HostAuth, environment: Environment, redactor: Redactor): () => Promise<SshAccess> {
   return async () => {
-    const known = join(environment.home, '.ssh', 'known_hosts')
+    const known = ifHomeIsKnown(() => join(environment.home, '.ssh', 'known_hosts')) ?? '/dev/null'
     const users = { knownHosts: known, systemHosts: true }
     if (access.kind !== 'ssh') {
       const agent = environment.variable('SSH_AUTH_SOCK')

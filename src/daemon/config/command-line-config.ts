@@ -21,6 +21,7 @@ export function configOfSources(
   environment: Environment = processEnvironment(),
   folders: readonly string[] = [],
   forms: readonly SourceForm[] = [],
+  named?: string,
 ): Config {
   const repositories = urls.map(addressOf).map((url) => [idFrom(url), { url }] as const)
   const wanted = [...repositories, ...folders.map((path) => [idOfFolder(path), { path, links: 'follow' }] as const)]
@@ -31,14 +32,8 @@ export function configOfSources(
   )
   const [fault] = [...(file.error?.issues ?? []), ...ruleFaults({ sources })]
   if (fault !== undefined || !file.success) throw new ConfigError(messageOf(fault, urls.length))
-  const config = configOf(file.data, 'unused', environment)
-  return {
-    ...config,
-    file: undefined,
-    lock: undefined,
-    lockFrom: undefined,
-    state: join(environment.state, 'adhoc', nameOf(sources, forms)),
-  }
+  const state = named ?? join(environment.state, 'adhoc', nameOf(sources, forms))
+  return { ...configOf(file.data, 'unused', environment, state), file: undefined, lock: undefined, lockFrom: undefined }
 }
 
 /** The additional forms in which sources of the command line can be served. */

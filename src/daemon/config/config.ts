@@ -13,6 +13,7 @@ import type { FetchLimits } from '../../sync/upstream/upstream.ts'
 import { AGENTS } from '../agents/agents.ts'
 import type { UserFolders } from '../agents/agents.ts'
 import type { HostAuth, OAuthConfig, ProgramValue, ProxyChoice, SecretReference } from './auth.ts'
+import { ifHomeIsKnown } from './environment.ts'
 import type { Environment } from './environment.ts'
 import type { GateConfig } from './gate.ts'
 import type { RingConfig } from './rings.ts'
@@ -189,7 +190,7 @@ export function repositoryOf({ source, access, ca, proxy }: ConfiguredSource): s
  * daemons of this user keep theirs.
  */
 export function ownFolders(config: Config, environment: Environment): readonly string[] {
-  return [config.state, environment.state]
+  return [config.state, ifHomeIsKnown(() => environment.state) ?? []].flat()
 }
 
 export interface ConfiguredSource extends HostConfig {

@@ -1,8 +1,14 @@
 import { isAbsolute, join } from 'node:path'
 import type { UserFolders } from '../agents/agents.ts'
+import { OperatorError } from '../base/operator-error.ts'
 
-/** The parts of the process environment that the daemon uses. Only `process-environment.ts` reads them. */
+/**
+ * The parts of the process environment that the daemon uses. Only `process-environment.ts` reads them. A folder below
+ * the home throws an `OperatorError` where no home is known, so that only a command that needs one fails.
+ */
 export interface Environment extends UserFolders {
+  /** The variable HOME of programs that this one starts; no variable where no home is known. */
+  readonly homeVariable: { readonly HOME?: string }
   /** The default state folder. */
   readonly state: string
   /** The user's folder for sockets, if there is one. */
@@ -34,21 +40,41 @@ export interface ManagerVariables {
   readonly sockets: readonly string[]
 }
 
-/** Reads the variables. A folder that is not absolute counts as unset, as the XDG specification requires. */
-export function environmentOf(variables: Variables, userHome: string, pid = process.pid): Environment {
+/**
+ * Reads the variables. A folder that is not absolute counts as unset, as the XDG specification requires. `userHome`: the
+ * home in the user database, `undefined` for a user without an entry there.
+ */
+export function environmentOf(variables: Variables, userHome: string | undefined, pid = process.pid): Environment {
   const folder = (name: string) => absolute(variables[name])
-  const home = folder('HOME') ?? userHome
+  const known = folder('HOME') ?? userHome
+  const below = (...names: readonly string[]): string => {
+    if (known === undefined) throw new OperatorError('no-home', NO_HOME)
+    return join(known, ...names)
+  }
   return {
-    home,
-    configHome: folder('XDG_CONFIG_HOME') ?? join(home, '.config'),
-    state: stateOf(variables, home),
+    get home() {
+      return below()
+    },
+    homeVariable: known === undefined ? {} : { HOME: known },
+    get configHome() {
+      return folder('XDG_CONFIG_HOME') ?? below('.config')
+    },
+    get state() {
+      return stateOf(variables, below)
+    },
     // The service's folder has priority: in the user's folder, only this part may be writable.
     runtime: absolute(variables['RUNTIME_DIRECTORY']?.split(':')[0]) ?? folder('XDG_RUNTIME_DIR'),
     credentials: folder('CREDENTIALS_DIRECTORY'),
     agents: {
-      claude: folder('CLAUDE_CONFIG_DIR') ?? join(home, '.claude'),
-      codex: folder('CODEX_HOME') ?? join(home, '.codex'),
-      gemini: join(folder('GEMINI_CLI_HOME') ?? home, '.gemini'),
+      get claude() {
+        return folder('CLAUDE_CONFIG_DIR') ?? below('.claude')
+      },
+      get codex() {
+        return folder('CODEX_HOME') ?? below('.codex')
+      },
+      get gemini() {
+        return join(folder('GEMINI_CLI_HOME') ?? below(), '.gemini')
+      },
     },
     path: variables['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
     colours: (variables['NO_COLOR'] ?? '') === '' && variables['TERM'] !== 'dumb',
@@ -57,6 +83,19 @@ export function environmentOf(variables: Variables, userHome: string, pid = proc
     variable: (name) => variables[name],
   }
 }
+
+/** The result of the function; `undefined` where it needs a home and none is known. */
+export function ifHomeIsKnown<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof OperatorError && error.code === 'no-home') return undefined
+    throw error
+  }
+}
+
+const NO_HOME =
+  'Cannot find the home folder: HOME is not an absolute path, and this user has no entry in the user database; set HOME, or name each folder with an option (--config, --state)'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
@@ -83,10 +122,9 @@ function countIn(text: string | undefined): number {
  * The service manager's folder has priority: it may be the only writable one. The variable can list several, separated
  * by colons.
  */
-function stateOf(variables: Variables, home: string): string {
+function stateOf(variables: Variables, below: (...names: readonly string[]) => string): string {
   const ofService = absolute(variables['STATE_DIRECTORY']?.split(':')[0])
-  const ofUser = absolute(variables['XDG_STATE_HOME']) ?? join(home, '.local', 'state')
-  return ofService ?? join(ofUser, 'skillsyncd')
+  return ofService ?? join(absolute(variables['XDG_STATE_HOME']) ?? below('.local', 'state'), 'skillsyncd')
 }
 
 function absolute(folder: string | undefined): string | undefined {

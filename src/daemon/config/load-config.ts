@@ -2,8 +2,8 @@ import { access, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { codeOf } from '../../base/error-code.ts'
 import { utf8 } from '../../sync/skill-md/frontmatter.ts'
-import { followedLockFile } from '../../sync/store/followed-lock.ts'
 import type { Config } from './config.ts'
+import { ifHomeIsKnown } from './environment.ts'
 import type { Environment } from './environment.ts'
 import { READING, configFaultsOf } from './error-messages.ts'
 import { configOf } from './normalize.ts'
@@ -34,14 +34,9 @@ export async function readConfig(options: ReadOptions = {}, environment = proces
   })
   const text = utf8(bytes)
   if (text === undefined) throw new ConfigError(`Cannot read the configuration "${file}": it is not valid UTF-8`)
-  const config = parseConfig(text, file, environment)
+  const config = parseConfig(text, file, environment, options.state && resolve(options.state))
   if (Array.isArray(config)) throw configErrorOf(config)
-  return withPresentSources(options.state === undefined ? config : inState(config, resolve(options.state)))
-}
-
-/** The configuration with this state folder, which has the lock if it is followed from a repository. */
-function inState(config: Config, state: string): Config {
-  return { ...config, state, ...(config.lockFrom !== undefined && { lock: followedLockFile(state) }) }
+  return withPresentSources(config)
 }
 
 /** The file to read: the named one, else the first that exists in the current folder, the user's and the system's. */
@@ -63,7 +58,8 @@ export async function searchConfig(environment: Environment): Promise<string | u
 }
 
 function configPlaces(environment: Environment): readonly string[] {
-  return [join(process.cwd(), CONFIG_NAME), userConfigFile(environment), join('/etc/skillsyncd', CONFIG_NAME)]
+  const ofUser = ifHomeIsKnown(() => userConfigFile(environment)) ?? []
+  return [join(process.cwd(), CONFIG_NAME), ofUser, join('/etc/skillsyncd', CONFIG_NAME)].flat()
 }
 
 /** The configuration of a user, whatever folder a command runs in. */
@@ -94,14 +90,19 @@ function reasonOf(cause: unknown): string {
 
 /**
  * Parses the configuration, or returns all faults in the order of the text. Never throws; no diagnostic repeats a value.
- * Relative paths are resolved from the folder of the file.
+ * Relative paths are resolved from the folder of the file. `state`: the state folder in place of the one in the text.
  */
-export function parseConfig(text: string, fileName: string, environment: Environment): Config | ConfigDiagnostic[] {
+export function parseConfig(
+  text: string,
+  fileName: string,
+  environment: Environment,
+  state?: string,
+): Config | ConfigDiagnostic[] {
   const yaml = readYaml(text.replace(/^\uFEFF/, ''))
   if (!yaml.ok) return diagnosticsOf(withCode('syntax', yaml.faults), fileName, plainSchema())
   const file = CONFIG.safeParse(yaml.value, READING)
   const betweenKeys = [...yaml.faults, ...ruleFaults(yaml.value)]
-  if (file.success && betweenKeys.length === 0) return configOf(file.data, fileName, environment)
+  if (file.success && betweenKeys.length === 0) return configOf(file.data, fileName, environment, state)
   const schema = plainSchema()
   const ofKeys = file.success ? [] : configFaultsOf(file.error.issues, schema)
   const faults = [...withCode('value', ofKeys), ...withCode('conflict', betweenKeys)]

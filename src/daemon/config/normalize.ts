@@ -26,9 +26,9 @@ import { OF_HUB } from './schema/schema-source.ts'
 import type { ConfigFile } from './schema/schema.ts'
 
 /** The configuration of a checked file: paths are absolute, access is resolved, and disabled sources are left out. */
-export function configOf(file: ConfigFile, fileName: string, environment: Environment): Config {
+export function configOf(file: ConfigFile, fileName: string, environment: Environment, ofOption?: string): Config {
   const absolute = (path: string) => absolutePath(path, dirname(fileName), environment)
-  const state = file.state === undefined ? environment.state : absolute(file.state)
+  const state = ofOption ?? (file.state === undefined ? environment.state : absolute(file.state))
   const settling = {
     absolute,
     access: (auth: AuthEntry | undefined) => fixedAccessOf(auth, absolute),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { homedir, userInfo } from 'node:os'
+import { userInfo } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { isSystemError } from '../../sync/model/sync-error.ts'
 import { environmentOf } from './environment.ts'
 import type { Environment } from './environment.ts'
 
@@ -9,13 +10,25 @@ export function processEnvironment(): Environment {
   return environmentOf(process.env, ownHome())
 }
 
-/**
- * `homedir` returns `HOME` as it is: with an empty or relative value, all paths below would depend on the current
- * folder.
- */
-function ownHome(): string {
-  const home = homedir()
-  return isAbsolute(home) ? home : userInfo().homedir
+/** The home in the user database; `undefined` for a user without an entry, as in a container with an arbitrary user id. */
+function ownHome(): string | undefined {
+  try {
+    const { homedir } = userInfo()
+    return isAbsolute(homedir) ? homedir : undefined
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    return undefined
+  }
+}
+
+/** The name of the user that runs this process; its number, if it has no entry in the user database. */
+export function userName(): string {
+  try {
+    return userInfo().username
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    return String(process.getuid?.() ?? '')
+  }
 }
 
 /**

@@ -9,7 +9,7 @@ export async function programVariables(
   environment: Environment,
   redactor: Redactor,
 ): Promise<Readonly<Record<string, string>>> {
-  const variables: Record<string, string> = { HOME: environment.home }
+  const variables: Record<string, string> = { ...environment.homeVariable }
   const path = environment.variable('PATH')
   if (path !== undefined) variables['PATH'] = path
   for (const [name, value] of Object.entries(values)) {

@@ -78,7 +78,10 @@ async function variablesOf(
   { env }: Pick<GateProgram, 'env'>,
   { environment, redactor }: Gate,
 ): Promise<Record<string, string>> {
-  const variables: Record<string, string> = { PATH: environment.variable('PATH') ?? USUAL_PATH, HOME: environment.home }
+  const variables: Record<string, string> = {
+    PATH: environment.variable('PATH') ?? USUAL_PATH,
+    ...environment.homeVariable,
+  }
   for (const [name, value] of Object.entries(env)) {
     variables[name] = value.kind === 'value' ? value.value : await readSecret(value, environment, redactor)
   }

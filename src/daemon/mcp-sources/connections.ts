@@ -116,8 +116,13 @@ export class McpConnections implements AsyncDisposable {
   #addressOf({ programEnv = {} }: ConfiguredSource, { place }: McpSource): McpAddress {
     if (place.kind === 'http') return place
     const { environment, redactor } = this.#parts
-    const { path, home } = environment
-    return { ...place, path, home, env: async () => programVariables(programEnv, environment, redactor) }
+    const { path, homeVariable } = environment
+    return {
+      ...place,
+      path,
+      home: homeVariable.HOME ?? '/',
+      env: async () => programVariables(programEnv, environment, redactor),
+    }
   }
 }
 

@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os'
 import { declarationOf } from '../../sync/decisions/approvals.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
@@ -7,6 +6,7 @@ import type { Current } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import type { Config } from '../config/config.ts'
+import { userName } from '../config/process-environment.ts'
 import type { DaemonContext } from '../context.ts'
 import type { McpSources } from './mcp-sources.ts'
 import { Additions } from './named-skills.ts'
@@ -76,7 +76,7 @@ export class McpDecisions {
         'nothing-to-decide',
         `Cannot approve "${id}/${path}": it changed since it was shown to you`,
       )
-    const approval = { declaration, at: clock.now().toISOString(), by: userInfo().username }
+    const approval = { declaration, at: clock.now().toISOString(), by: userName() }
     const isNew = await store.decisions.approve(id, path, approval)
     if (!isNew) return false
     served.serve()

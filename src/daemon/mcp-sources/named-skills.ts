@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os'
 import { pendingPaths } from '../../sync/decisions/approvals.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
@@ -17,6 +16,7 @@ import { expandTemplate, readTemplate } from '../../sync/upstream/mcp/template.t
 import { OperatorError } from '../base/operator-error.ts'
 import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
+import { userName } from '../config/process-environment.ts'
 import type { DaemonContext } from '../context.ts'
 import type { McpConnections } from './connections.ts'
 
@@ -83,7 +83,7 @@ export class Additions {
     const { entry, findings = [] } = await this.#serverOf(source).find(named, signal)
     if (entry === undefined) throw refusal(uri, findings.map(({ message }) => message).join('; '))
     const { store, clock, log, pull } = this.#parts
-    const naming = { at: clock.now().toISOString(), by: userInfo().username }
+    const naming = { at: clock.now().toISOString(), by: userName() }
     await store.decisions.name(id, uri, { ...naming, ...(named.isUnverified && { unverified: true }) })
     log.info('skill-named', { source: id, uri, unverified: named.isUnverified })
     await pull(id)
@@ -101,7 +101,7 @@ export class Additions {
       throw new OperatorError('unknown-skill', `Cannot read the files of "${id}/${path}": it is not there, or disabled`)
     const { uri } = skill.upstream
     const known = store.decisions.namings.get(id)?.get(uri)
-    const decided = { at: clock.now().toISOString(), by: userInfo().username, measured: true } as const
+    const decided = { at: clock.now().toISOString(), by: userName(), measured: true } as const
     await store.decisions.name(id, uri, { ...decided, ...(known?.unverified && { unverified: true }) })
     log.info('skill-measured', { source: id, uri })
     await pull(id)

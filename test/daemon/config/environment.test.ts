@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import { environmentOf, ifHomeIsKnown } from '../../../src/daemon/config/environment.ts'
 
 test('without a service manager there is nothing to tell, nothing to ping and no socket', () => {
   expect(environmentOf({}, '/home/ada').manager).toEqual({ notify: undefined, watchdogMs: undefined, sockets: [] })
@@ -45,4 +45,23 @@ test('the runtime folder of a service wins over that of its user', () => {
 
   expect(environmentOf(variables, '/').runtime).toBe('/run/user/7/skillsyncd')
   expect(environmentOf({ ...variables, RUNTIME_DIRECTORY: undefined }, '/').runtime).toBe('/run/user/7')
+})
+
+test('a folder below the home is refused only where it is asked for, and the message names HOME', () => {
+  const environment = environmentOf({ XDG_CONFIG_HOME: '/config', CODEX_HOME: '/codex' }, undefined)
+
+  expect(environment.configHome).toBe('/config')
+  expect(environment.agents.codex).toBe('/codex')
+  expect(environment.homeVariable).toEqual({})
+  expect(ifHomeIsKnown(() => environment.state)).toBeUndefined()
+  for (const read of [() => environment.home, () => environment.state, () => environment.agents.claude])
+    expect(read).toThrow(/HOME/)
+})
+
+test.each(['', 'relative', undefined])('with HOME %j the home is the one of the user database', (HOME) => {
+  expect(environmentOf({ HOME }, '/home/ada')).toMatchObject({ home: '/home/ada', homeVariable: { HOME: '/home/ada' } })
+})
+
+test('the state folder of a service needs no home', () => {
+  expect(environmentOf({ STATE_DIRECTORY: '/var/lib/skillsyncd' }, undefined).state).toBe('/var/lib/skillsyncd')
 })

@@ -6,6 +6,7 @@ import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { whyNotOpened } from '../../base/disk-error-text.ts'
 import { readSecret } from '../../config/auth.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
+import { ifHomeIsKnown } from '../../config/environment.ts'
 import { readAuthorities } from '../../credentials/ca-file.ts'
 import { readTrust } from '../../trust/trust.ts'
 import { verdicts } from './check.ts'
@@ -90,7 +91,8 @@ async function hostKeysChecked(
 ): Promise<CheckResult> {
   const { ok, fail } = verdicts('trust', source.id)
   const named = by.kind === 'ssh' ? by.knownHosts : undefined
-  const files = named === undefined ? [join(environment.home, '.ssh', 'known_hosts'), ...SYSTEM_HOSTS] : [named]
+  const ofUser = ifHomeIsKnown(() => join(environment.home, '.ssh', 'known_hosts')) ?? []
+  const files = named === undefined ? [ofUser, SYSTEM_HOSTS].flat() : [named]
   const readable = (await Promise.all(files.map(async (file) => ((await isReadable(file)) ? file : undefined)))).find(
     (file) => file !== undefined,
   )

@@ -137,7 +137,7 @@ async function readConfiguration(context: Context): Promise<{ readonly config: C
     if (!(error instanceof ConfigError)) throw error
     const { environment, values } = context
     const state = typeof values['state'] === 'string' ? values['state'] : environment.state
-    const config = { ...configOfSources([ANY], environment), sources: [], state: resolve(state) }
+    const config = { ...configOfSources([ANY], environment, [], [], resolve(state)), sources: [] }
     return { config, told: fail(error.message, 'Fix what the message names; sources are not checked until then') }
   }
 }

@@ -41,8 +41,7 @@ function gitChecks({ config, environment }: Ground): DoctorCheck[] {
   const onDisk = config.sources.filter(
     (configured) => configured.source.kind === 'git' && configured.source.backend === 'auto' && isOnDisk(configured),
   )
-  const { path, home } = environment
-  const call = { PATH: path, HOME: home, LC_ALL: 'C' }
+  const call = { PATH: environment.path, ...environment.homeVariable, LC_ALL: 'C' }
   const asksGit = { command: git, args: ['--version'], env: call }
   const overHttp = chosen.some(({ source }) => /^https?:/i.test(source.url))
   const chosenOnDisk = chosen.some(isOnDisk)
