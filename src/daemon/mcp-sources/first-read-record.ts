@@ -52,12 +52,13 @@ export class KnownReads {
     if (known.delete(key)) this.#isWritten = false
   }
 
-  /** Ends a check. Forgets the files that it did not request. */
-  async settle(): Promise<void> {
+  /** Ends a check. Forgets the files that it did not request, except for those that may still be there. */
+  async settle(mayBeThere: (key: string) => boolean): Promise<void> {
     const { files } = this.#parts
     const known = await this.#all()
-    const isPruned = [...known.keys()].some((key) => !this.#asked.has(key))
-    if (isPruned) this.#known = new Map([...known].filter(([key]) => this.#asked.has(key)))
+    const left = new Map([...known].filter(([key]) => this.#asked.has(key) || mayBeThere(key)))
+    const isPruned = left.size < known.size
+    if (isPruned) this.#known = left
     this.#asked = new Set()
     if (isPruned || !this.#isWritten) await files.setReads(this.#source.id, await this.#all())
     this.#isWritten = true

@@ -1,7 +1,9 @@
+import { foldersAbove } from '../../base/paths.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
 import type { ResourceContents } from '../../sync/upstream/mcp/contents.ts'
 import type { CachedFile, FileCache, UnreadFile } from '../../sync/upstream/mcp/file-cache.ts'
+import { pathOfUri } from '../../sync/upstream/mcp/listed-files.ts'
 import type { MeteredReads } from './budgeted-read.ts'
 import type { KnownReads } from './first-read-record.ts'
 import type { UpstreamTexts } from './hidden-text.ts'
@@ -44,8 +46,10 @@ export class FirstReads implements FileCache {
     return (await this.#parts.known.of(file.uri, file)) !== undefined
   }
 
-  async settle(): Promise<void> {
-    await this.#parts.known.settle()
+  async settle(unanswered: ReadonlySet<string>): Promise<void> {
+    await this.#parts.known.settle((uri) =>
+      [...foldersAbove(pathOfUri(uri) ?? '')].some((path) => unanswered.has(path)),
+    )
   }
 
   async #knownOf(file: UnreadFile): Promise<Pick<KnownRead, 'sha256' | 'size' | 'atMs'> | undefined> {

@@ -195,6 +195,11 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
     'An MCP server does not report which skills its `skills/list` leaves out',
     'let `dev.skillsyncd/omitted/list` through to that server, and raise the budgets of the source if it is over them',
   ),
+  'no-answer-for-entry': warningCode(
+    'spec',
+    'An MCP server gives no answer about a skill that it lists',
+    'have that server answer each request, or answer it with an error',
+  ),
   'size-unknown': warningCode(
     'spec',
     'An MCP server lists a file without its size',

@@ -18,9 +18,12 @@ import type { Listing } from '../upstream/upstream.ts'
 import type { Pull } from './pull-context.ts'
 
 /** Makes the snapshot of an MCP server's listing. Requests no file: the snapshot has what the server declares. */
-export async function surveyListing(listing: Listing, { source, current, io, signal }: Pull): Promise<Snapshot> {
+export async function surveyListing(listed: Listing, { source, current, io, signal }: Pull): Promise<Snapshot> {
   const rules = { selection: source, limits: io.limits }
   const earlier = current?.snapshot.url === source.url ? current.snapshot : undefined
+  const unanswered = unansweredIn(listed)
+  const stays = ({ path, digest }: UpstreamSkill): boolean => unanswered.has(path) && digest !== undefined
+  const listing = withEarlier((earlier?.skills ?? []).filter(isOfUpstream).filter(stays), listed)
   const entries = [...listing.entries, ...omittedBefore(earlier, listing)]
   const { skills, findings } = await declaredSkills(source.id, entries, rules, signal)
   const mismatches = await io.store.upstreams.mismatches(source.id)
@@ -29,7 +32,7 @@ export async function surveyListing(listing: Listing, { source, current, io, sig
   const checked: Skill[] = []
   for (const skill of skills) {
     const found = withMismatch(asListed(skill, listing), await mismatchIn(skill, mismatches, io, signal))
-    checked.push(withTexts(found, texts, source.hiddenUnicode))
+    checked.push(withTexts(withFinding(found, unanswered.get(skill.path)), texts, source.hiddenUnicode))
   }
   return {
     source: source.id,
@@ -101,11 +104,42 @@ function omittedBefore(earlier: Snapshot | undefined, { entries, findings }: Lis
   if (!findings.some(({ rule }) => rule === 'listing-incomplete')) return []
   const listed = new Set(entries.map((entry) => (isObject(entry) ? entry['uri'] : undefined)))
   const isOmitted = (skill: UpstreamSkill): boolean =>
-    skill.digest !== undefined &&
-    hasEntryFault(skill) &&
-    !listed.has(skill.upstream.uri) &&
-    !skill.findings.some(({ rule }) => rule === 'not-verifiable')
+    skill.digest !== undefined && hasEntryFault(skill) && !listed.has(skill.upstream.uri) && !isFirstRead(skill)
   return (earlier?.skills ?? []).filter(isOfUpstream).filter(isOmitted).map(entryOf)
+}
+
+/** The findings about skills for which the server gives no answer now, by their paths. */
+function unansweredIn({ findings }: Listing): ReadonlyMap<string, SkillDiagnostic> {
+  return new Map(findings.filter(({ rule }) => rule === 'no-answer-for-entry').map((one) => [one.path, one]))
+}
+
+/** The listing with the entries of earlier skills, as if the server had listed them again. */
+function withEarlier(earlier: readonly UpstreamSkill[], listing: Listing): Listing {
+  if (earlier.length === 0) return listing
+  const paths = new Set(earlier.map(({ path }) => path))
+  const read = earlier.filter(isFirstRead)
+  const urisOf = (skills: readonly UpstreamSkill[]): readonly string[] => skills.map(({ upstream }) => upstream.uri)
+  const archives = earlier.flatMap(({ upstream: { uri, archive } }) =>
+    archive === undefined ? [] : [[uri, archive] as const],
+  )
+  return {
+    ...listing,
+    entries: [...listing.entries, ...earlier.map(entryOf)],
+    findings: listing.findings.filter(({ rule, path }) => rule !== 'no-answer-for-entry' || !paths.has(path)),
+    firstRead: new Set([...listing.firstRead, ...urisOf(read)]),
+    dynamic: new Set([...listing.dynamic, ...urisOf(read.filter(({ standing }) => standing === 'unlisted'))]),
+    packed: new Map([...listing.packed, ...archives]),
+  }
+}
+
+function withFinding(skill: Skill, finding: SkillDiagnostic | undefined): Skill {
+  if (finding === undefined) return skill
+  const message = `${finding.message}; the skill stays as it was`
+  return { ...skill, findings: [...skill.findings, { ...finding, message }] }
+}
+
+function isFirstRead({ findings }: Skill): boolean {
+  return findings.some(({ rule }) => rule === 'not-verifiable')
 }
 
 /** The entry from which the skill was judged. */

@@ -74,6 +74,7 @@ export type SkillCode =
   | 'plugin-refused'
   | 'entry-refused'
   | 'listing-incomplete'
+  | 'no-answer-for-entry'
   | 'size-unknown'
   | 'not-verifiable'
   | 'content-mismatch'

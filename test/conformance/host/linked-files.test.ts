@@ -156,19 +156,21 @@ test('a server that is silent about files that it does not have costs one wait a
   expect(tried(au)).toEqual(['gone.md'])
   expect(await filesOf(mirror)).toEqual(['SKILL.md'])
   expect(mirror.source('au').condition).toBeUndefined()
+  expect(mirror.findings('au')).toEqual(['no-answer-for-entry acme/refunds/gone.md', 'not-verifiable acme/refunds'])
 })
 
-test('silence about a file that was there before is a failure, and what was served stays', async () => {
+test('silence about a file that was there before leaves its skill as it was, with a finding', async () => {
   await using au = await linking(`[it](${POLICY})`)
   const clock = new FakeClock()
   await using mirror = await Mirror.start({ au: `${of(au)}, every: 1h` }, { config: SOON, clock })
   au.on('resources/read', ({ uri }) => (uri === `${ROOT}/${POLICY}` ? 'silence' : undefined))
   await clock.advance(3_600_000)
 
-  const [outcome] = await mirror.pull()
+  await mirror.pull()
 
-  expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'source-unreachable' } })
+  expect(mirror.source('au').condition).toBeUndefined()
   expect(await filesOf(mirror)).toEqual(['SKILL.md', POLICY])
+  expect(mirror.findings('au')).toEqual(['not-verifiable acme/refunds', 'no-answer-for-entry acme/refunds'])
 })
 
 test('a file that the server has no more is a file of the skill no more', async () => {

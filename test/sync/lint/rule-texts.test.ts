@@ -474,6 +474,7 @@ const NEVER_HERE: ReadonlySet<LintCode> = new Set<LintCode>([
   // Of what other MCP servers list.
   'entry-refused',
   'listing-incomplete',
+  'no-answer-for-entry',
   'size-unknown',
   'not-verifiable',
   'content-mismatch',

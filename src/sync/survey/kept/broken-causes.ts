@@ -74,6 +74,7 @@ export const ON_BROKEN: Readonly<Record<SkillCode, BrokenEffect>> = {
   'archive-refused': 'beside',
   'entry-refused': 'beside',
   'listing-incomplete': 'beside',
+  'no-answer-for-entry': 'beside',
   'size-unknown': 'beside',
   'not-verifiable': 'beside',
   'content-mismatch': 'beside',

@@ -1,6 +1,7 @@
-import { inSlices } from '../../../base/cooperative.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import { addSizes } from './entry-sizes.ts'
+import { skillPathOf } from './listed-files.ts'
+import { madeInTurn } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { firstRead } from './unverified-skills.ts'
 
@@ -15,21 +16,14 @@ export async function wholeEntry(entry: unknown, looking: ListingContext): Promi
   return { ...(await firstRead({ uri, frontmatter, digest: undefined, said: '' }, looking)), isDynamic: true }
 }
 
-/**
- * Completes all entries of a list. The loop is sliced, because most entries need no request, and an await without I/O
- * does not yield to other work.
- */
+/** Completes all entries of a list. */
 export async function wholeEntries(
   entries: readonly unknown[],
   looking: ListingContext,
 ): Promise<readonly MadeEntry[]> {
-  const made: MadeEntry[] = []
-  await inSlices(
-    entries,
-    async (entry) => {
-      made.push(await wholeEntry(entry, looking))
-    },
-    looking.signal,
-  )
-  return made
+  return madeInTurn(entries, wholeEntry, pathOfEntry, looking)
+}
+
+function pathOfEntry(entry: unknown): string | undefined {
+  return isMapping(entry) && typeof entry['uri'] === 'string' ? skillPathOf(entry['uri']) : undefined
 }

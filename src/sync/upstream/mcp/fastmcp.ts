@@ -3,11 +3,12 @@ import { isSize, sha256In } from '../../model/declared-digest.ts'
 import type { SyncError } from '../../model/sync-error.ts'
 import { frontmatterBy } from '../../skill-md/document-reader.ts'
 import { withinDepth } from './client/depth-limit.ts'
+import { EntryUnanswered } from './client/entry-requests.ts'
 import { orSilence } from './client/rpc-errors.ts'
 import { contentsOf, jsonIn } from './contents.ts'
 import { fetchFile } from './fetch-file.ts'
 import { rootOf, skillPathOf, uriOfFile } from './listed-files.ts'
-import { entryFinding } from './listing-context.ts'
+import { entryFinding, madeInTurn } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { overLimits } from './unverified-skills.ts'
 
@@ -19,16 +20,21 @@ export async function byManifests(looking: ListingContext): Promise<readonly Mad
   const resources = await orSilence(looking.lists.resources(looking.rules.connectMs))
   if (resources instanceof Error) return resources
   const uris = new Set([...resources].map(({ uri }) => uri).filter((uri) => /^skill:\/\/.+\/SKILL\.md$/.test(uri)))
-  const made: MadeEntry[] = []
   let isFastMcp = false
-  for (const uri of uris) {
+  let silence: EntryUnanswered | undefined
+  const makeAt = async (uri: string, within: ListingContext): Promise<MadeEntry> => {
     const path = skillPathOf(uri)
-    if (path === undefined || !looking.rules.isWanted(path)) continue
-    const manifest = await manifestOf(uri, looking)
+    if (path === undefined || !looking.rules.isWanted(path)) return {}
+    const manifest = await manifestOf(uri, within).catch((error: unknown) => {
+      if (error instanceof EntryUnanswered) silence ??= error
+      throw error
+    })
     isFastMcp ||= manifest !== undefined
-    made.push(await madeOf(uri, path, manifest, looking))
+    return madeOf(uri, path, manifest, within)
   }
-  return isFastMcp ? made : undefined
+  const made = await madeInTurn([...uris], makeAt, skillPathOf, looking)
+  // Without any manifest it is unknown if the server has this form.
+  return isFastMcp ? made : silence
 }
 
 interface ManifestFile {
@@ -42,8 +48,8 @@ async function manifestOf(
   uri: string,
   looking: ListingContext,
 ): Promise<readonly ManifestFile[] | 'broken' | undefined> {
-  const { connection, budget, signal } = looking
-  const reply = await connection.request('resources/read', { uri: `${rootOf(uri)}/_manifest` }, signal)
+  const { entryRequests, budget, signal } = looking
+  const reply = await entryRequests.request('resources/read', { uri: `${rootOf(uri)}/_manifest` }, signal)
   if (!reply.ok) return undefined
   const document = contentsOf(reply.result, budget.bytes)
   const manifest = 'why' in document ? undefined : withinDepth(jsonIn(document.bytes))

@@ -1,5 +1,6 @@
 import { SyncError } from '../../model/sync-error.ts'
 import { Overlong } from './client/channel.ts'
+import { EntryUnanswered } from './client/entry-requests.ts'
 import { contentsOf } from './contents.ts'
 import type { ResourceContents, Unwanted } from './contents.ts'
 import type { ListingContext } from './listing-context.ts'
@@ -8,9 +9,9 @@ import type { ListingContext } from './listing-context.ts'
 export async function fetchFile(
   uri: string,
   mostBytes: number,
-  { connection, signal }: ListingContext,
+  { entryRequests, signal }: ListingContext,
 ): Promise<ResourceContents> {
-  const reply = await connection.request('resources/read', { uri }, signal).catch(unusableAnswer)
+  const reply = await entryRequests.request('resources/read', { uri }, signal).catch(unusableAnswer)
   if ('why' in reply) return reply
   if (reply.ok) return contentsOf(reply.result, mostBytes)
   return { why: `the server answers ${reply.code}, "${reply.message.slice(0, 200)}"`, came: 0 }
@@ -18,7 +19,8 @@ export async function fetchFile(
 
 /** A timeout or a lost connection says nothing about the file, and is rethrown. */
 function unusableAnswer(error: unknown): Unwanted {
-  if (error instanceof Overlong) return { why: error.message, came: error.came, isTooLarge: true }
-  if (error instanceof SyncError && error.code === 'unsupported') return { why: error.message, came: 0 }
+  const cause = error instanceof EntryUnanswered ? error.cause : undefined
+  if (cause instanceof Overlong) return { why: cause.message, came: cause.came, isTooLarge: true }
+  if (cause instanceof SyncError && cause.code === 'unsupported') return { why: cause.message, came: 0 }
   throw error
 }

@@ -29,6 +29,6 @@ export interface FileCache {
   read(file: UnreadFile, wants: 'bytes' | 'digest', fetch: () => Promise<ResourceContents>): Promise<CachedFile>
   /** True if an earlier listing has read the file, and the server's statements about it are unchanged. */
   isKnown(file: UnreadFile): Promise<boolean>
-  /** Ends a listing: removes what it did not request. */
-  settle(): Promise<void>
+  /** Ends a listing: removes what it did not request, except for files of the skills at these paths. */
+  settle(unanswered: ReadonlySet<string>): Promise<void>
 }

@@ -1,7 +1,9 @@
 import { isMapping } from '../../../base/json-value.ts'
 import { folderOf } from '../../../base/paths.ts'
 import { isSize } from '../../model/declared-digest.ts'
+import { SyncError } from '../../model/sync-error.ts'
 import { shownValue } from '../../skill-md/contract/contract-value.ts'
+import { costsOnly, EntryUnanswered } from './client/entry-requests.ts'
 import { isAbsence } from './client/rpc-errors.ts'
 import { ListedFiles, pathOfUri, rootOf, saidIn } from './listed-files.ts'
 import type { ListedFile } from './listed-files.ts'
@@ -30,16 +32,19 @@ export interface Strays {
 export class FileLists {
   readonly #enumerating: Enumerating
   readonly #listsFolders: boolean
+  readonly #folders: Enumerating
   #resources: Promise<ListedFiles> | undefined
 
-  constructor(enumerating: Enumerating, listsFolders: boolean) {
+  /** `folders`: the context for the folders of single skills. */
+  constructor(enumerating: Enumerating, listsFolders: boolean, folders = enumerating) {
     this.#enumerating = enumerating
     this.#listsFolders = listsFolders
+    this.#folders = folders
   }
 
   /** Lists the files of the skill whose SKILL.md has this URI. `most` limits only a walk through folders. */
   async of(uri: string, most: number): Promise<FileList> {
-    const walked = this.#listsFolders ? await this.#walk(uri, most) : undefined
+    const walked = this.#listsFolders ? await this.#walked(uri, most) : undefined
     if (walked !== undefined) return walked
     const skill = folderOfUri(uri)
     const files = (await this.resources()).below(skill ?? '')
@@ -61,13 +66,26 @@ export class FileLists {
     return new ListedFiles([])
   }
 
+  async #walked(uri: string, most: number): Promise<FileList | undefined> {
+    try {
+      return await costsOnly(uri, () => this.#walk(uri, most))
+    } catch (error) {
+      const cause = error instanceof EntryUnanswered ? error.cause : undefined
+      if (!(cause instanceof SyncError)) throw error
+      // The budgets are those of the whole listing.
+      if (cause.code === 'limit-exceeded') throw cause
+      if (cause.code !== 'content-refused') throw error
+      return { ok: false, why: cause.message }
+    }
+  }
+
   /** `undefined` if the server does not list the folder after all. */
   async #walk(uri: string, most: number): Promise<FileList | undefined> {
     const walk = new Walk(most)
     const folders: Folder[] = [{ uri: rootOf(uri), path: folderOfUri(uri) ?? '', depth: 0 }]
     for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
       const asked = { method: 'resources/directory/read', key: 'resources', params: { uri: folder.uri } }
-      const items = await allOf(asked, this.#enumerating)
+      const items = await allOf(asked, this.#folders)
       if ('ok' in items && !isAbsence(items)) throw enumerationRefusal(asked.method, items)
       if ('ok' in items) return folder.depth === 0 ? undefined : { ok: false, why: `"${folder.path}" is not listed` }
       folders.push(...walk.take(items, folder))

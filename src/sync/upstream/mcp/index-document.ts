@@ -6,6 +6,7 @@ import { isAbsence, orSilence } from './client/rpc-errors.ts'
 import { wholeEntry } from './complete-entry.ts'
 import { contentsOf, jsonIn } from './contents.ts'
 import { skillPathOf, saidIn } from './listed-files.ts'
+import { madeInTurn } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { enumerationRefusal, enumerationFault, over } from './pages.ts'
 import { firstRead } from './unverified-skills.ts'
@@ -22,11 +23,14 @@ const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
 export async function byIndex(looking: ListingContext): Promise<readonly MadeEntry[] | SyncError | undefined> {
   const items = await indexItems(looking)
   if (items === undefined || items instanceof Error) return items
-  const made: MadeEntry[] = []
   const entries = items.map(withinDepth)
   const taken = new Set(entries.flatMap((entry) => unpackedPathOf(entry) ?? []))
-  for (const entry of entries) made.push(await madeOf(entry, taken, looking))
-  return made
+  return madeInTurn(
+    entries,
+    (entry, within) => madeOf(entry, taken, within),
+    (entry) => unpackedPathOf(entry) ?? packedPathOf(entry),
+    looking,
+  )
 }
 
 /** Returns the entries of the index as received. Same results and errors as `byIndex`. */
@@ -93,6 +97,11 @@ async function madeOfParcel(
   if (path !== undefined && taken.has(path)) return {}
   if (path !== undefined) taken.add(path)
   return packedSkill(parcel, archives, looking)
+}
+
+function packedPathOf(item: unknown): string | undefined {
+  const parcel = isMapping(item) && isPacked(item) ? parcelIn(item) : undefined
+  return parcel && skillPathOf(packedUri(parcel))
 }
 
 function unpackedPathOf(item: unknown): string | undefined {

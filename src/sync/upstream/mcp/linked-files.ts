@@ -1,6 +1,6 @@
 import { isBelow } from '../../../base/paths.ts'
 import { DeclaredTree } from '../../model/listing-paths.ts'
-import { SyncError } from '../../model/sync-error.ts'
+import { EntryUnanswered } from './client/entry-requests.ts'
 import type { FileCache, UnreadFile } from './file-cache.ts'
 import { pathOfUri, skillPathOf, uriOfFile } from './listed-files.ts'
 import type { LookRules } from './look-rules.ts'
@@ -21,40 +21,47 @@ type Had = (file: UnreadFile) => Promise<boolean>
  */
 export class LinkedFiles {
   #left = MOST_IN_A_LOOK
-  /** The server left such a request unanswered. It may do so for every file that it lacks. */
-  #isMute = false
 
-  /** Reads the files that the SKILL.md at this URI links to below its folder, unless their paths conflict. */
-  async read(document: Uint8Array, uri: string, looking: LinkReading, read: Had): Promise<void> {
+  /**
+   * Reads the files that the SKILL.md at this URI links to below its folder, unless their paths conflict. Returns the
+   * first silence of the server: it may leave requests unanswered for every file that it lacks, so only files that an
+   * earlier listing has read are requested after it. Throws it if it is about such a file.
+   */
+  async read(document: Uint8Array, uri: string, looking: LinkReading, read: Had): Promise<EntryUnanswered | undefined> {
     const { rules, signal } = looking
     const paths = await rules.reader.linkedIn(document, signal)
+    let silence: EntryUnanswered | undefined
     const tree = new DeclaredTree()
     tree.add('SKILL.md')
     for (const path of paths.slice(0, rules.skill.files - 1)) {
       const file = fileAt(path, uri)
       if (file === undefined) continue
-      if (this.#left === 0) return
+      if (this.#left === 0) return silence
       this.#left -= 1
       // A missing file conflicts with no other.
-      if (tree.twinOf(path) === undefined && (await this.#isHad(file, read, looking))) tree.add(path)
+      if (tree.twinOf(path) !== undefined) continue
+      const had = await hadUnlessSilent(file, read, silence !== undefined, looking)
+      if (had === true) tree.add(path)
+      else if (had !== false) silence = had
     }
+    return silence
   }
+}
 
-  /**
-   * Reads the file; true if the server has it. An error that says nothing about the file counts only if an earlier
-   * listing has read the file. For any other file, the reason for its absence does not matter.
-   */
-  async #isHad(file: UnreadFile, read: Had, { fileCache, signal }: LinkReading): Promise<boolean> {
-    const isKnown = await fileCache.isKnown(file)
-    if (this.#isMute && !isKnown) return false
-    try {
-      return await read(file)
-    } catch (error) {
-      signal.throwIfAborted()
-      if (isKnown || !(error instanceof SyncError)) throw error
-      this.#isMute = true
-      return false
-    }
+/** Reads the file; true if the server had it. For a file that no earlier listing has read, silence is a result. */
+async function hadUnlessSilent(
+  file: UnreadFile,
+  read: Had,
+  isMute: boolean,
+  { fileCache }: LinkReading,
+): Promise<boolean | EntryUnanswered> {
+  const isKnown = await fileCache.isKnown(file)
+  if (isMute && !isKnown) return false
+  try {
+    return await read(file)
+  } catch (error) {
+    if (isKnown || !(error instanceof EntryUnanswered)) throw error
+    return error
   }
 }
 

@@ -1,5 +1,8 @@
 import type { SkillCode, SkillDiagnostic } from '../../skill-md/skill-diagnostic.ts'
 import type { UnpackedArchives } from './archives.ts'
+import type { McpConnection } from './client/connection.ts'
+import { EntryUnanswered, withoutWaiting } from './client/entry-requests.ts'
+import type { EntryRequests } from './client/entry-requests.ts'
 import type { FileCache } from './file-cache.ts'
 import type { FileLists } from './file-lists.ts'
 import type { LinkedFiles } from './linked-files.ts'
@@ -8,6 +11,8 @@ import type { Enumerating } from './pages.ts'
 
 /** The context of one listing of a server. */
 export interface ListingContext extends Enumerating {
+  readonly connection: McpConnection
+  readonly entryRequests: EntryRequests
   readonly rules: LookRules
   readonly fileCache: FileCache
   /** `undefined` if skills in archives are ignored. */
@@ -32,4 +37,32 @@ export interface MadeEntry {
 /** Returns a finding for a skill without an entry. */
 export function entryFinding(rule: SkillCode, path: string, message: string): Required<Pick<MadeEntry, 'findings'>> {
   return { findings: [{ rule, path, message }] }
+}
+
+/** Makes the entries of all items. An item for which the server gives no answer costs its own entry alone. */
+export async function madeInTurn<Item>(
+  items: readonly Item[],
+  made: (item: Item, looking: ListingContext) => Promise<MadeEntry>,
+  pathOf: (item: Item) => string | undefined,
+  looking: ListingContext,
+): Promise<readonly MadeEntry[]> {
+  const make = async (item: Item, signal: AbortSignal): Promise<MadeEntry> => {
+    try {
+      return await made(item, { ...looking, signal })
+    } catch (error) {
+      if (!(error instanceof EntryUnanswered)) throw error
+      return unansweredEntry(error, pathOf(item) ?? '', looking)
+    }
+  }
+  return withoutWaiting(items, make, looking.signal)
+}
+
+/** Returns the finding for what was not answered. The schedule asks again, whatever freshness the server declared. */
+export function unansweredEntry(
+  { message }: Pick<EntryUnanswered, 'message'>,
+  path: string,
+  { hints }: ListingContext,
+): Required<Pick<MadeEntry, 'findings'>> {
+  hints.hear('skills/list', {})
+  return entryFinding('no-answer-for-entry', path, message)
 }

@@ -3,10 +3,12 @@ import type { ListingForm } from '../../model/listing-form.ts'
 import type { Enumeration } from '../../model/server-listing.ts'
 import { declaresSkills } from './client/capabilities.ts'
 import { withinDepth } from './client/depth-limit.ts'
+import { EntryUnanswered } from './client/entry-requests.ts'
 import { METHOD_NOT_FOUND } from './client/message.ts'
 import { isAbsence } from './client/rpc-errors.ts'
 import { wholeEntry } from './complete-entry.ts'
-import { entryFinding } from './listing-context.ts'
+import { skillPathOf } from './listed-files.ts'
+import { entryFinding, madeInTurn } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 import type { NamedSkill } from './look-rules.ts'
 import { enumerationRefusal } from './pages.ts'
@@ -15,18 +17,19 @@ import { firstRead } from './unverified-skills.ts'
 /** Adds the skills that the operator named by URI and the server does not list. */
 export async function withNamed(listing: Enumeration, looking: ListingContext): Promise<Enumeration> {
   const listed = new Set(listing.entries.map((entry) => (isMapping(entry) ? entry['uri'] : undefined)))
-  const made: (MadeEntry & NamedSkill)[] = []
-  for (const named of looking.rules.named().filter(({ uri }) => !listed.has(uri)))
-    made.push({ ...named, ...(await namedSkill(named, listing.form, looking)) })
-  const entries = made.flatMap((one) => ('entry' in one ? [one.entry] : []))
-  const read = made.flatMap(({ uri, isFirstRead }) => (isFirstRead === true ? [uri] : []))
-  const dynamic = made.flatMap(({ uri, isDynamic }) => (isDynamic === true ? [uri] : []))
+  const wanted = looking.rules.named().filter(({ uri }) => !listed.has(uri))
+  const make = (named: NamedSkill, within: ListingContext): Promise<MadeEntry> =>
+    namedSkill(named, listing.form, within)
+  const found = await madeInTurn(wanted, make, ({ uri }) => skillPathOf(uri), looking)
+  const urisOf = (isChosen: (one: MadeEntry) => boolean | undefined): readonly string[] =>
+    wanted.flatMap(({ uri }, index) => (isChosen(found[index] ?? {}) === true ? [uri] : []))
+  const entries = found.flatMap((one) => ('entry' in one ? [one.entry] : []))
   return {
     form: listing.form === 'none' && entries.length > 0 ? 'uris' : listing.form,
     entries: [...listing.entries, ...entries],
-    findings: [...listing.findings, ...made.flatMap(({ findings = [] }) => findings)],
-    firstRead: new Set([...listing.firstRead, ...read]),
-    dynamic: new Set([...listing.dynamic, ...dynamic]),
+    findings: [...listing.findings, ...found.flatMap(({ findings = [] }) => findings)],
+    firstRead: new Set([...listing.firstRead, ...urisOf(({ isFirstRead }) => isFirstRead)]),
+    dynamic: new Set([...listing.dynamic, ...urisOf(({ isDynamic }) => isDynamic)]),
     packed: listing.packed,
   }
 }
@@ -48,10 +51,10 @@ export async function namedSkill(named: NamedSkill, form: ListingForm, looking: 
 
 /** `undefined` if the server has no such method. */
 async function byMethod(uri: string, looking: ListingContext): Promise<MadeEntry | undefined> {
-  const { connection, hints, rules, signal } = looking
-  const reply = await connection.request('skills/get', { uri }, signal, rules.connectMs)
+  const { entryRequests, hints, signal } = looking
+  const reply = await entryRequests.request('skills/get', { uri }, signal)
   if (!reply.ok && reply.code === METHOD_NOT_FOUND) return undefined
-  if (!reply.ok && !isAbsence(reply)) throw enumerationRefusal('skills/get', reply)
+  if (!reply.ok && !isAbsence(reply)) throw new EntryUnanswered(uri, enumerationRefusal('skills/get', reply))
   if (!reply.ok) return absent(uri, `the server answers ${reply.code}, "${reply.message.slice(0, 200)}"`)
   hints.hear('skills/get', reply.result)
   const skill = withinDepth(reply.result['skill'])

@@ -8,7 +8,7 @@ import type { RpcRefusal, Reply } from './client/message.ts'
 
 /** The context of an enumeration. */
 export interface Enumerating {
-  readonly connection: McpConnection
+  readonly connection: Pick<McpConnection, 'request'>
   readonly budget: ListingBudget
   readonly hints: CacheHints
   readonly signal: AbortSignal

@@ -14,6 +14,7 @@ import type { Watched, Waits } from './client/change-listener.ts'
 import { ChangeListener } from './client/change-listener.ts'
 import type { McpConnection } from './client/connection.ts'
 import { withinDepth } from './client/depth-limit.ts'
+import { EntryRequests } from './client/entry-requests.ts'
 import { isAbsence } from './client/rpc-errors.ts'
 import { wholeEntry } from './complete-entry.ts'
 import { completeVariable } from './completion.ts'
@@ -76,7 +77,8 @@ export class ServerLink implements McpServer {
     return this.#looking(signal, async (looking) => {
       const listing = await listingOf(looking, this.#form)
       this.#form = listing.form
-      await looking.fileCache.settle()
+      const unanswered = listing.findings.filter(({ rule }) => rule === 'no-answer-for-entry')
+      await looking.fileCache.settle(new Set(unanswered.map(({ path }) => path)))
       const { ttlMs, isPrivate } = looking.hints
       return { ...listing, ttlMs, isPrivate }
     })
@@ -140,9 +142,15 @@ export class ServerLink implements McpServer {
   async #looking<Result>(signal: AbortSignal, look: (looking: ListingContext) => Promise<Result>): Promise<Result> {
     const { budget, rules, fileCache, archives } = this.#options
     return this.#using(signal, async (connection) => {
+      const entryRequests = new EntryRequests({
+        connect: (until) => this.#connect(until),
+        isLost: (used) => this.#isLost(used),
+        connectMs: rules.connectMs,
+      })
       const enumerating = { connection, budget, hints: new CacheHints(), signal }
-      const lists = new FileLists(enumerating, declaresFolders(connection))
-      return look({ ...enumerating, rules, fileCache, archives, lists, links: new LinkedFiles() })
+      const folders = { ...enumerating, connection: entryRequests }
+      const lists = new FileLists(enumerating, declaresFolders(connection), folders)
+      return look({ ...enumerating, entryRequests, rules, fileCache, archives, lists, links: new LinkedFiles() })
     })
   }
 
@@ -152,12 +160,16 @@ export class ServerLink implements McpServer {
     try {
       return await use(connection)
     } catch (error) {
-      // The loss of a connection is reported one turn after the failure of the request over it.
-      await turn()
-      const isLost = this.#lost.has(connection) && error instanceof SyncError
+      const isLost = error instanceof SyncError && (await this.#isLost(connection))
       if (!isLost || signal.aborted) throw error
       return use(await this.#connect(signal))
     }
+  }
+
+  async #isLost(connection: McpConnection): Promise<boolean> {
+    // The loss of a connection is reported one turn after the failure of the request over it.
+    await turn()
+    return this.#lost.has(connection)
   }
 
   async #connect(signal: AbortSignal): Promise<McpConnection> {

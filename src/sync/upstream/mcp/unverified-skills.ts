@@ -8,8 +8,8 @@ import { fetchFile } from './fetch-file.ts'
 import type { CachedFile, UnreadFile } from './file-cache.ts'
 import type { Strays } from './file-lists.ts'
 import type { ListedFile } from './listed-files.ts'
-import { skillPathOf } from './listed-files.ts'
-import { entryFinding } from './listing-context.ts'
+import { pathOfUri, skillPathOf } from './listed-files.ts'
+import { entryFinding, unansweredEntry } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 
 /** An index entry of one of the first revisions. */
@@ -99,6 +99,7 @@ class FirstReading {
   /** `isLinked`: also request the files that the links of SKILL.md name. */
   async of(files: readonly ListedFile[], sha256: string | undefined, isLinked: boolean): Promise<MadeEntry> {
     const resources: Resource[] = []
+    const findings: SkillDiagnostic[] = []
     let frontmatter: JsonObject | undefined
     for (const file of files) {
       const { uri } = file
@@ -110,21 +111,28 @@ class FirstReading {
       if (document !== undefined && 'findings' in document) return document
       frontmatter ??= document?.frontmatter
       resources.push(this.#resource(uri, read))
-      if (isLinked && isDocument) resources.push(...(await this.#linkedFrom(read.bytes ?? new Uint8Array())))
+      if (!isLinked || !isDocument) continue
+      const linked = await this.#linkedFrom(read.bytes ?? new Uint8Array())
+      resources.push(...linked.found)
+      findings.push(...linked.findings)
     }
-    return { entry: { uri: this.#outline.uri, frontmatter, resources }, isFirstRead: true }
+    return { entry: { uri: this.#outline.uri, frontmatter, resources }, isFirstRead: true, findings }
   }
 
-  async #linkedFrom(document: Uint8Array): Promise<readonly Resource[]> {
+  async #linkedFrom(
+    document: Uint8Array,
+  ): Promise<{ readonly found: readonly Resource[] } & Required<Pick<MadeEntry, 'findings'>>> {
     const found: Resource[] = []
-    await this.#looking.links.read(document, this.#outline.uri, this.#looking, async (file) => {
+    const silence = await this.#looking.links.read(document, this.#outline.uri, this.#looking, async (file) => {
       // An empty file would still fit, but which file is empty is unknown before the request.
       if (this.#bytesLeft === 0) return false
       const read = await this.#read(file, false)
       if (read.ok) found.push(this.#resource(file.uri, read))
       return read.ok
     })
-    return found
+    if (silence === undefined) return { found, findings: [] }
+    const message = `${silence.message}; the skill is served without that file, and what else it links to was not asked for`
+    return { found, ...unansweredEntry({ message }, pathOfUri(silence.uri) ?? this.#path, this.#looking) }
   }
 
   #resource(uri: string, { sha256, size }: Extract<CachedFile, { ok: true }>): Resource {

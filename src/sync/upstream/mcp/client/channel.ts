@@ -7,6 +7,8 @@ export interface Channel extends AsyncDisposable {
   readonly name: string
   /** True if each request has its own stream, and closing that stream cancels the request. */
   readonly isByRequest: boolean
+  /** True if an answer has begun and no other can come before its end. */
+  readonly isAmid: boolean
   /** Sets the listener. Called once, before anything is sent. */
   hear(ears: ChannelListener): void
   /** Rejects with a `SyncError` if the message could not be sent, or if the channel knows that no answer will come. */
@@ -34,6 +36,8 @@ export interface ServerStream {
 export interface ChannelListener {
   /** Receives a message, not yet validated. */
   heard(message: unknown): void
+  /** Called if a part of an answer came; `undefined` if the channel does not know to which request. */
+  came(id: unknown): void
   /** Called if a request will not be answered, with the reason. */
   failed(id: unknown, why: SyncError): void
   /** Called if the channel is lost: no more messages will come. */
@@ -54,5 +58,15 @@ export class Overlong extends SyncError {
 export class Unanswered extends SyncError {
   constructor(message: string, options: { code?: SyncErrorCode; cause?: unknown; retryAfterMs?: number } = {}) {
     super(options.code ?? 'source-unreachable', message, options)
+  }
+}
+
+/** No answer came, or no whole one, within this time. */
+export class AnswerLate extends Unanswered {
+  readonly ms: number
+
+  constructor(message: string, ms: number) {
+    super(message)
+    this.ms = ms
   }
 }

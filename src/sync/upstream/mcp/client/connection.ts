@@ -45,9 +45,10 @@ export class McpConnection implements AsyncDisposable {
     method: string,
     params: JsonObject,
     signal: AbortSignal,
-    timeoutMs = this.#options.limits.requestMs,
+    totalMs = this.#options.limits.requestMs,
+    firstMs = totalMs,
   ): Promise<Reply> {
-    const reply = await this.#dialogue.ask(method, params, timeoutMs, signal)
+    const reply = await this.#dialogue.ask(method, params, { firstMs, totalMs }, signal)
     if (reply.ok)
       expectComplete(reply.result, `Cannot use the answer of "${this.#dialogue.channel.name}" to "${method}"`)
     return reply

@@ -29,7 +29,7 @@ export async function discoverServer(
 ): Promise<Greeting | 'older' | 'mute'> {
   dialogue.wrap(envelope(version))
   try {
-    const reply = await dialogue.ask('server/discover', {}, limits.connectMs, signal)
+    const reply = await dialogue.ask('server/discover', {}, { totalMs: limits.connectMs }, signal)
     const greeting = reply.ok
       ? greetingIn(reply.result, dialogue.channel.name)
       : refusalIn(reply, dialogue.channel.name)
@@ -56,7 +56,7 @@ export async function initialize(
     clientInfo: { name: NAME, version: ours },
   }
   const what = `Cannot open a session with "${dialogue.channel.name}"`
-  const reply = await dialogue.ask('initialize', params, timeoutMs, signal)
+  const reply = await dialogue.ask('initialize', params, { totalMs: timeoutMs }, signal)
   if (!reply.ok) throw new SyncError('unsupported', `${what}: it answers ${printableReply(reply)}`)
   const offered = reply.result['protocolVersion']
   if (typeof offered !== 'string' || !SUPPORTED_PROTOCOL_VERSIONS.includes(offered)) {

@@ -9,6 +9,7 @@ import type { Outgoing } from './message.ts'
 export class HttpChannel implements Channel {
   readonly name: string
   readonly isByRequest = true
+  readonly isAmid = false
   readonly #fetch: HttpFetch
   readonly #transport: StreamableHTTPClientTransport
 

@@ -135,6 +135,7 @@ export class HttpFetch {
       if (!isLasting(call)) patience.expect(idleMs)
       for await (const chunk of answer.body) {
         if (!isLasting(call)) patience.expect(idleMs)
+        if (call.id !== undefined) this.#listener?.came(call.id)
         weight.add(chunk)
         if (weight.total > answerBytes)
           throw new Overlong(`${this.#what}: an answer is over ${answerBytes} bytes`, weight.bytes)

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../../base/json-value.ts'
 import { isMapping } from '../../../../base/json-value.ts'
 import type { SyncError } from '../../../model/sync-error.ts'
-import { Unanswered, type Channel } from './channel.ts'
+import { AnswerLate, Unanswered, type Channel } from './channel.ts'
 import {
   METHOD_NOT_FOUND,
   readMessage,
@@ -28,6 +28,8 @@ export class Dialogue implements AsyncDisposable {
   readonly ended: Promise<void>
   readonly #end = Promise.withResolvers<void>()
   readonly #waiting = new Map<unknown, PromiseWithResolvers<Reply>>()
+  /** Called by request when the first part of its answer comes. */
+  readonly #onFirst = new Map<unknown, () => void>()
   readonly #listeners = new Set<(notice: Notification) => void>()
   #envelope: JsonObject | undefined
   #lost: SyncError | undefined
@@ -40,6 +42,7 @@ export class Dialogue implements AsyncDisposable {
     this.ended = this.#end.promise
     channel.hear({
       heard: (raw) => this.#heard(readMessage(raw)),
+      came: (id) => this.#came(id),
       failed: (id, why) => this.#waiting.get(id)?.reject(why),
       lost: (why) => this.#close(why),
     })
@@ -51,21 +54,31 @@ export class Dialogue implements AsyncDisposable {
   }
 
   /**
-   * Sends a request and waits for its answer until the timeout. Rejects with a `SyncError`, or with the reason of the
-   * signal.
+   * Sends a request and waits for the first part of its answer, and for all of it, until the timeouts. Rejects with a
+   * `SyncError`, or with the reason of the signal.
    */
-  async ask(method: string, params: JsonObject, timeoutMs: number, signal: AbortSignal): Promise<Reply> {
+  async ask(
+    method: string,
+    params: JsonObject,
+    { totalMs, firstMs = totalMs }: Patience,
+    signal: AbortSignal,
+  ): Promise<Reply> {
     signal.throwIfAborted()
     const before = this.#silence
     const begun = this.begin(method, params)
     const leave = () => begun.takeBack(signal.reason)
-    const late = `Cannot reach "${this.channel.name}": no answer to "${method}" within ${timeoutMs} ms`
-    const timer = setTimeout(() => this.#giveUp(begun, before, late), timeoutMs)
+    const late = (ms: number): AnswerLate =>
+      new AnswerLate(`Cannot reach "${this.channel.name}": no answer to "${method}" within ${ms} ms`, ms)
+    const first = setTimeout(() => this.#giveUp(begun, before, late(firstMs)), firstMs)
+    const total = setTimeout(() => this.#giveUp(begun, before, late(totalMs)), totalMs)
+    this.#onFirst.set(begun.id, () => clearTimeout(first))
     signal.addEventListener('abort', leave, { once: true })
     try {
       return await begun.answer
     } finally {
-      clearTimeout(timer)
+      clearTimeout(first)
+      clearTimeout(total)
+      this.#onFirst.delete(begun.id)
       signal.removeEventListener('abort', leave)
     }
   }
@@ -113,13 +126,15 @@ export class Dialogue implements AsyncDisposable {
    * Gives up a request after its timeout. A program may fail to answer single methods. A program that has stopped
    * answering at all must be restarted.
    */
-  #giveUp(begun: Begun, before: Silence, late: string): void {
-    begun.takeBack(new Unanswered(late))
+  #giveUp(begun: Begun, before: Silence, late: AnswerLate): void {
+    begun.takeBack(late)
+    // The rest of an answer that does not end holds up all others.
+    if (this.channel.isAmid) return this.#close(new Unanswered(late.message))
     if (before.words !== this.#silence.words) return
     // Concurrent requests that time out together count as one silence.
     const length = Math.max(this.#silence.length, before.length + 1)
     this.#silence = { ...before, length }
-    if (length >= MOST_UNHEARD && !this.channel.isByRequest) this.#close(new Unanswered(late))
+    if (length >= MOST_UNHEARD && !this.channel.isByRequest) this.#close(new Unanswered(late.message))
   }
 
   #takeBack(id: number, method: string, why: unknown): void {
@@ -135,6 +150,10 @@ export class Dialogue implements AsyncDisposable {
   #wrap(params: JsonObject): JsonObject {
     if (this.#envelope === undefined) return params
     return { ...params, _meta: { ...this.#envelope, ...(isMapping(params['_meta']) && params['_meta']) } }
+  }
+
+  #came(id: unknown): void {
+    for (const [asked, onFirst] of this.#onFirst) if (id === undefined || id === asked) onFirst()
   }
 
   #heard(message: Incoming | undefined): void {
@@ -170,6 +189,12 @@ export class Dialogue implements AsyncDisposable {
     this.#listeners.clear()
     this.#end.resolve()
   }
+}
+
+/** The timeouts for a whole answer, and for its first part. */
+interface Patience {
+  readonly totalMs: number
+  readonly firstMs?: number
 }
 
 /** The channel bounds messages that are sent without waiting. */

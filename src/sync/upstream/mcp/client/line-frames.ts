@@ -19,6 +19,11 @@ export class LineFrames {
     this.#over = over
   }
 
+  /** True if the start of a line came, and not its end. */
+  get isAmid(): boolean {
+    return this.#size > 0
+  }
+
   push(bytes: Buffer): void {
     let from = 0
     for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE, from)) {

@@ -13,6 +13,7 @@ export class ProgramChannel implements Channel {
   readonly isByRequest = false
   readonly #group: ChildGroup
   readonly #limit: number
+  #frames: LineFrames | undefined
   #ended: Promise<void> = Promise.resolve()
 
   private constructor(name: string, group: ChildGroup, limit: number) {
@@ -29,6 +30,10 @@ export class ProgramChannel implements Channel {
     return new ProgramChannel(command, group, limits.answerBytes)
   }
 
+  get isAmid(): boolean {
+    return this.#frames?.isAmid === true
+  }
+
   hear(ears: ChannelListener): void {
     const frames = new LineFrames(
       this.#limit,
@@ -36,7 +41,11 @@ export class ProgramChannel implements Channel {
       (line) => ears.heard(parseJson(line)),
       (start, end, came) => this.#refuse(idAtRim(start, end), came, ears),
     )
-    this.#group.child.stdout.on('data', (bytes: Buffer) => frames.push(bytes))
+    this.#frames = frames
+    this.#group.child.stdout.on('data', (bytes: Buffer) => {
+      frames.push(bytes)
+      if (frames.isAmid) ears.came(undefined)
+    })
     // A child process that outlives the program may keep its output open.
     this.#group.child.once('exit', () => void setTimeout(() => this.#group.letGo(), LAST_WORDS_MS).unref())
     this.#ended = this.#group.ended.then(

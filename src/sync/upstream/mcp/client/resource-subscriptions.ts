@@ -49,7 +49,7 @@ export async function subscribeToResources(
  * have answered the stream request with the same 404 as a server without streams.
  */
 async function probe(dialogue: Dialogue, requestMs: number, signal: AbortSignal): Promise<void> {
-  await dialogue.ask('ping', {}, requestMs, signal).catch((error: unknown) => {
+  await dialogue.ask('ping', {}, { totalMs: requestMs }, signal).catch((error: unknown) => {
     if (!(error instanceof SyncError)) throw error
   })
 }
@@ -107,7 +107,7 @@ class Subscribed implements Watch {
   /** True if the server accepts; `undefined` if it does not answer. */
   async #ask(method: string, uri: string, signal: AbortSignal): Promise<boolean | undefined> {
     try {
-      return (await this.#dialogue.ask(method, { uri }, this.#bounds.requestMs, signal)).ok
+      return (await this.#dialogue.ask(method, { uri }, { totalMs: this.#bounds.requestMs }, signal)).ok
     } catch (error) {
       if (error instanceof SyncError) return undefined
       throw error
