@@ -68,8 +68,8 @@ test('an approval that a restart came after is heeded by the next pull', async (
   expect(outcome).toMatchObject({ kind: 'updated', revision: { commit: first } })
 })
 
-test('what was approved is served although the branch moved on since, and what it moved on to waits', async () => {
-  await using desk = await reviewed()
+test.each([true, false])('what was approved is served although the branch moved on, filters: %s', async (filters) => {
+  await using desk = await reviewed(filters)
   const second = await desk.repository.commit(skills('two'))
   await desk.sync()
   await desk.decide('approve', second)
@@ -106,6 +106,25 @@ test('the first commit that was approved is served although the branch moved on 
     drift: { error: { code: 'awaiting-approval' } },
   })
   expect(desk.names()).toEqual(['one'])
+})
+
+test('an approved commit whose relation the host does not show is not served, and not said to be left out', async () => {
+  await using desk = await reviewed()
+  const second = await desk.repository.commit(skills('two'))
+  await desk.sync()
+  await desk.decide('approve', second)
+  await desk.repository.commit(skills('three'))
+  desk.git.before = async ({ body }) => {
+    const isHistory = body.includes('filter tree:0')
+    desk.git.fault = isHistory ? { kind: 'status', status: 500 } : { kind: 'none' }
+  }
+
+  const outcome = await desk.sync()
+
+  expect(outcome).toMatchObject({ kind: 'held', reason: { code: 'awaiting-approval' } })
+  expect(messageOf(outcome)).toContain(
+    `the approved commit is not served, ${second}: the host does not show if refs/heads/main leads to it`,
+  )
 })
 
 test('what was approved and then taken out of the branch is not served, and the hold says so', async () => {
@@ -193,8 +212,9 @@ test('a commit that was rolled back from is not served again for want of an appr
 })
 
 /** A desk with `update: review`, whose first commit is approved and served. */
-async function reviewed(): Promise<Desk> {
+async function reviewed(filters = true): Promise<Desk> {
   const desk = await Desk.open(['update: review'])
+  await desk.repository.git('config', 'uploadpack.allowFilter', String(filters))
   const first = await desk.repository.commit(skills('one'))
   await desk.start()
   await desk.sync()

@@ -3,6 +3,7 @@ import { holdReasonOf } from '../model/outcome.ts'
 import type { Outcome, Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
+import type { Relation } from '../upstream/upstream.ts'
 import { moveHold } from './judge-move.ts'
 import type { ResolvedPull, RevisionPull, Take } from './pull-context.ts'
 import { withDrift } from './repair-served.ts'
@@ -17,7 +18,8 @@ export async function takeApproved(pull: ResolvedPull, held: Waiting, take: Take
   const approved = approvedApart(pull)
   if (approved === undefined) return held
   try {
-    if (!(await isBelow(pull, approved))) return notTaken(held, approved, `${found.ref} does not lead to it`)
+    const relation = await relationTo(pull, approved)
+    if (relation !== 'descends') return notTaken(held, approved, WHY_NOT[relation](found.ref))
     return withSeen(await takeBelow(pull, approved, take), found)
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
@@ -34,13 +36,19 @@ function approvedApart({ current, orders, revision: found }: ResolvedPull): Revi
   return { asked: found.asked, ref: found.ref, commit: approved.commit }
 }
 
-/** True if the branch leads from the approved commit to the one that was found. */
-async function isBelow(
+const WHY_NOT: Readonly<Record<Exclude<Relation, 'descends'> | 'tag', (ref: string) => string>> = {
+  rewritten: (ref) => `${ref} does not lead to it`,
+  unknown: (ref) => `the host does not show if ${ref} leads to it`,
+  tag: (ref) => `${ref} is no branch, and is at another commit now`,
+}
+
+/** Returns the relation of the commit that was found to the approved one; a tag has none. */
+async function relationTo(
   { orders, revision: found, upstream, signal }: RevisionPull,
   { commit }: Revision,
-): Promise<boolean> {
-  if (orders.decision.approved?.tag !== undefined || !found.ref.startsWith('refs/heads/')) return false
-  return (await upstream.relation(commit, found.commit, signal)) === 'descends'
+): Promise<Relation | 'tag'> {
+  if (orders.decision.approved?.tag !== undefined || !found.ref.startsWith('refs/heads/')) return 'tag'
+  return upstream.relation(commit, found.commit, signal)
 }
 
 /** Takes the approved revision, with the reason why the newer one is not served. */

@@ -85,7 +85,7 @@ function expectTagOf([object, type]: readonly Field[], commit: Uint8Array): void
 /** The date of the object, beside the name of its committer or tagger. */
 function secondsOf(fields: readonly Field[], name: 'committer' | 'tagger'): number {
   const person = fields.find((field) => field.name === name)?.text ?? ''
-  const seconds = Number(/^[^\n]*> ([0-9]{1,11}) [+-][0-9]{4}\n$/.exec(person)?.[1])
+  const seconds = Number(/^[^\n]*> *([0-9]{1,11}) +[+-][0-9]+\n$/.exec(person)?.[1])
   // In git, 0 is no date, and it would judge by the clock.
   if (!(seconds > 0)) throw new Unproven(`has no readable date of its ${name}`)
   return seconds

@@ -50,6 +50,24 @@ export function refuses(open: Open, objectFormat: ObjectFormat): void {
     expect(tree.list(tree.root).map(({ name }) => name)).toEqual(names)
   })
 
+  test('modes that old importers wrote are read as git reads them', async () => {
+    await using repository = await Repository.create({ objectFormat })
+    const id = await repository.blob('x')
+    const inner = await repository.rawTree([{ mode: '0100755', name: 'run', id }])
+    const modes = { a: '0100644', b: '100664', c: '00100775', d: '0120000' }
+    const files = Object.entries(modes).map(([name, mode]) => ({ mode, name, id }))
+    const folders = ['040000', '0040000'].map((mode, at) => ({ mode, name: `f${at}`, id: inner }))
+    await repository.commitTree(await repository.rawTree([...files, ...folders]))
+    await using opened = await open(repository)
+    await using reached = await reach(opened.url)
+
+    await using tree = await reached.tree()
+
+    const listed = await repository.git('ls-tree', '-r', '-z', 'main')
+    expect(linesOf(tree)).toEqual(listed.split('\0').filter((line) => line !== ''))
+    expect(linesOf(tree)).toHaveLength(6)
+  })
+
   test('a name that is not UTF-8, or too long, makes its entry unusable, and what lies below is not taken', async () => {
     await using repository = await Repository.create()
     const id = await repository.blob('x')

@@ -163,24 +163,6 @@ export function relatesAnyHistory(open: Open, objectFormat: ObjectFormat): void 
   })
 }
 
-/** Of an upstream that cannot have commits without all that they hold. */
-export function relatesNothing(open: Open, objectFormat: ObjectFormat): void {
-  test('whether a branch was rewritten is unknown, however it moved', async () => {
-    await using repository = await Repository.create({ objectFormat })
-    const from = await repository.commit({ a: '1' })
-    const to = await grow(repository, 2)
-    await using opened = await open(repository)
-    await using reached = await reach(opened.url)
-
-    const said = [
-      await reached.upstream.relation(objectId(from), objectId(to), STEADY),
-      await reached.upstream.relation(objectId(to), objectId(from), STEADY),
-    ]
-
-    expect(said).toEqual(['unknown', 'unknown'])
-  })
-}
-
 /** Puts so many commits on a branch, which they begin if there is none yet. Returns the last. */
 async function grow(repository: Repository, count: number, ref = 'refs/heads/main', word = 'grown'): Promise<string> {
   return repository.commits(

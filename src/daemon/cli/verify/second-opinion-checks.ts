@@ -14,6 +14,7 @@ const OPINION = z.discriminatedUnion('kind', [
     files: z.number(),
     differences: z.array(z.object({ skill: z.string().optional(), path: z.string(), message: z.string() })),
     more: z.number(),
+    unread: z.array(z.string()).optional(),
   }),
   z.object({ kind: z.literal('not-compared'), why: z.string() }),
 ])
@@ -41,23 +42,27 @@ export async function compareFiles(
 }
 
 function diagnosticsOf(source: SourceId, opinion: Opinion): ComparedFiles {
-  if (opinion.kind === 'not-compared') {
-    const message = `could not be compared once more by isomorphic-git: ${opinion.why}; ${INSTEAD}`
-    return { diagnostics: [verifyNote('not-compared', message, { source })] }
-  }
-  const { files, differences, more } = opinion
-  const diagnostics = differences.map(({ skill, path, message }) =>
-    verifyError('second-opinion-differs', `${message}; ${mendOf(source, skill)}`, {
-      source,
-      path,
-      ...(skill !== undefined && { skill }),
-    }),
-  )
+  if (opinion.kind === 'not-compared') return { diagnostics: [notCompared(source, opinion.why)] }
+  const { files, differences, more, unread = [] } = opinion
+  const diagnostics = [
+    ...differences.map(({ skill, path, message }) =>
+      verifyError('second-opinion-differs', `${message}; ${mendOf(source, skill)}`, {
+        source,
+        path,
+        ...(skill !== undefined && { skill }),
+      }),
+    ),
+    ...unread.map((why) => notCompared(source, why)),
+  ]
   const rest = `${countOf(more, 'more file')} of what is served differ`
   return {
     files,
     diagnostics: more === 0 ? diagnostics : [...diagnostics, verifyError('second-opinion-differs', rest, { source })],
   }
+}
+
+function notCompared(source: SourceId, why: string): VerifyDiagnostic {
+  return verifyNote('not-compared', `not compared once more by isomorphic-git: ${why}; ${INSTEAD}`, { source })
 }
 
 /** The checks that were made without a second opinion. */

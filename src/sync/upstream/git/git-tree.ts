@@ -56,8 +56,6 @@ export async function relate(
   reach: GitReach,
   signal: AbortSignal,
 ): Promise<Relation> {
-  // A server without filters would send all contents of the commits.
-  if (place.kind === 'remote' && !place.server.filters) return 'unknown'
   const limits = { ...reach.limits, totalMs: Math.min(reach.limits.totalMs, HISTORY_LIMITS.ms) }
   await using fetch = await openFetch(place, { ...reach, limits })
   const within = fetch.within(signal)

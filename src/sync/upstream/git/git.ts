@@ -76,8 +76,9 @@ export class GitUpstream implements TreeUpstream {
       return await relate(await this.#transport.locate(signal), { from, to }, this.#reach, signal)
     } catch (cause) {
       signal.throwIfAborted()
-      if (cause instanceof SyncError) return 'unknown'
-      throw cause
+      if (!(cause instanceof SyncError)) throw cause
+      this.#transport.forget()
+      return 'unknown'
     }
   }
 }

@@ -67,13 +67,16 @@ export function parentsOf(commit: Uint8Array): readonly ObjectId[] {
   return parents
 }
 
-/** Returns the committer date in seconds since 1970; `undefined` if there is none. */
+/**
+ * Returns the committer date in seconds since 1970; `undefined` if there is none. Old importers wrote time zones of
+ * three digits, and left out the space before the date.
+ */
 export function committedSeconds(commit: Uint8Array): number | undefined {
   const text = Buffer.from(commit.buffer, commit.byteOffset, Math.min(commit.byteLength, HEADER_BYTES)).toString(
     'latin1',
   )
   const headers = text.split('\n\n', 1)[0] ?? ''
-  const seconds = /^committer [^\n]*> ([0-9]{1,11}) [+-][0-9]{4}$/m.exec(headers)?.[1]
+  const seconds = /^committer [^\n]*> *([0-9]{1,19}) +[+-][0-9]+$/m.exec(headers)?.[1]
   return seconds === undefined ? undefined : Number(seconds)
 }
 

@@ -120,7 +120,8 @@ const USUAL_KINDS: ReadonlyMap<string, TreeEntry['kind']> = new Map([
 ])
 
 function kindOfBits(mode: string): TreeEntry['kind'] | undefined {
-  if (!/^[0-7]{5,6}$/.test(mode)) return undefined
+  // git reads the number: old importers wrote zeros before it.
+  if (!/^0*[0-7]{5,6}$/.test(mode)) return undefined
   const bits = Number.parseInt(mode, 8)
   switch (bits & 0o170000) {
     case 0o100000:

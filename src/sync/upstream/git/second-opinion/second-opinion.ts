@@ -43,6 +43,8 @@ interface Compared {
   /** The first differences; `more` counts the others. */
   readonly differences: readonly Difference[]
   readonly more: number
+  /** The first parts that isomorphic-git cannot read, although git does; their files are not compared. */
+  readonly unread?: readonly string[]
 }
 
 /** The commit cannot be read that way, which says nothing about what is served. */

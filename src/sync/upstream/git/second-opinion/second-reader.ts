@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { Errors, readBlob, readCommit, readTree, type FsClient, type TreeEntry } from 'isomorphic-git'
+import { Errors, readBlob, readCommit, readObject, readTree, type FsClient, type TreeEntry } from 'isomorphic-git'
 import { joinPath } from '../../../../base/paths.ts'
 import type { ObjectId } from '../../../model/revision.ts'
 import { isLfsPointer } from '../../../skill-md/lfs.ts'
@@ -20,7 +20,9 @@ export async function compareClaims(
   place: 'remote' | 'disk',
 ): Promise<SecondOpinion> {
   const files = new CommitFiles(objects, commit)
-  if (!(await files.isThere())) {
+  const unread = await files.unreadCommit()
+  if (unread instanceof Unreadable) return { kind: 'not-compared', why: unread.message }
+  if (unread !== undefined) {
     // A host without the commit refuses the request before this point.
     if (place === 'disk') return { kind: 'not-compared', why: `the repository no longer has ${commit}` }
     const message = `the host was asked for ${commit} and sent something else`
@@ -35,6 +37,7 @@ class Comparison {
   readonly #commit: CommitFiles
   readonly #from: string
   readonly #differences: Difference[] = []
+  readonly #unread = new Set<string>()
   #files = 0
   #more = 0
 
@@ -44,16 +47,19 @@ class Comparison {
   }
 
   get opinion(): SecondOpinion {
-    return { kind: 'compared', files: this.#files, differences: this.#differences, more: this.#more }
+    const compared = { kind: 'compared', files: this.#files, differences: this.#differences, more: this.#more } as const
+    return this.#unread.size === 0 ? compared : { ...compared, unread: [...this.#unread].slice(0, MOST_DIFFERENCES) }
   }
 
   async add({ skill, folder, files, lacksPointers }: ServedClaim): Promise<void> {
     const about = skill === undefined ? {} : { skill }
     const claimed = new Set<string>()
     for (const file of files) {
-      this.#files += 1
       claimed.add(file.path)
-      this.#note(await this.#unlessLacking(() => this.#judge(joinPath(folder, file.path), file)), file.path, about)
+      const found = await this.#unlessLacking(() => this.#judge(joinPath(folder, file.path), file))
+      if (found === UNREAD) continue
+      this.#files += 1
+      this.#note(found, file.path, about)
     }
     // Docs are only the Markdown files of a folder; a skill is every file in it.
     if (skill === undefined) return
@@ -67,7 +73,7 @@ class Comparison {
   async #allIn(folder: string): Promise<readonly string[]> {
     const all = await this.#unlessLacking(() => this.#commit.filesBelow(folder))
     // A missing tree on the way is reported with the files above.
-    return typeof all === 'string' ? [] : all
+    return typeof all === 'object' ? all : []
   }
 
   async #isPointer(path: string): Promise<boolean> {
@@ -90,13 +96,14 @@ class Comparison {
     return `it is ${isExecutable ? '' : 'not '}executable in the commit, and ${executable ? '' : 'not '}as it is served`
   }
 
-  async #unlessLacking<Found>(look: () => Promise<Found>): Promise<Found | string> {
+  async #unlessLacking<Found>(look: () => Promise<Found>): Promise<Found | string | typeof UNREAD> {
     try {
       return await look()
     } catch (error) {
       if (error instanceof Lacking) return `the commit names the object ${error.id}, and ${this.#from} does not have it`
-      if (error instanceof Errors.InternalError) return `isomorphic-git cannot read it: ${error.message}`
-      throw error
+      if (!(error instanceof Unreadable)) throw error
+      this.#unread.add(error.message)
+      return UNREAD
     }
   }
 
@@ -112,6 +119,12 @@ const MOST_DIFFERENCES = 100
 
 const EXECUTABLE = '100755'
 const LINK = '120000'
+
+/** The result of a look at something that isomorphic-git cannot read. */
+const UNREAD = Symbol('unread')
+
+/** An object in a form that git takes and isomorphic-git does not, whose bytes have its id. */
+class Unreadable extends Error {}
 
 /** The commit names an object that does not exist. */
 class Lacking extends Error {
@@ -134,12 +147,13 @@ class CommitFiles {
     this.#commit = commit
   }
 
-  async isThere(): Promise<boolean> {
+  /** Returns why the commit cannot be compared; `undefined` if it can. */
+  async unreadCommit(): Promise<Lacking | Unreadable | undefined> {
     try {
-      await readCommit({ ...this.#objects, oid: this.#commit })
-      return true
+      await this.#had(this.#commit, () => readCommit({ ...this.#objects, oid: this.#commit }))
+      return undefined
     } catch (error) {
-      if (error instanceof Errors.NotFoundError) return false
+      if (error instanceof Lacking || error instanceof Unreadable) return error
       throw error
     }
   }
@@ -194,9 +208,18 @@ class CommitFiles {
   }
 
   async #had<Found>(oid: string, read: () => Promise<Found>): Promise<Found> {
-    return read().catch((error: unknown) => {
-      throw error instanceof Errors.NotFoundError ? new Lacking(oid) : error
+    return read().catch(async (error: unknown) => {
+      if (error instanceof Errors.NotFoundError) throw new Lacking(oid)
+      throw (await this.#isWhole(oid)) ? new Unreadable(`the second reader cannot read the object ${oid}`) : error
     })
+  }
+
+  /** True if the object that could not be read has the bytes of its id: then its form is odd, and nothing is damaged. */
+  async #isWhole(oid: string): Promise<boolean> {
+    const read = await readObject({ ...this.#objects, oid, format: 'content' }).catch(() => undefined)
+    if (read?.format !== 'content') return false
+    const header = Buffer.from(`${read.type} ${read.object.length}\0`)
+    return hash('sha1', Buffer.concat([header, read.object])) === oid
   }
 }
 

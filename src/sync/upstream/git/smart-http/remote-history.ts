@@ -17,8 +17,9 @@ export interface Allowance {
 type FetchPack = (wanted: PackRequest, found: ObjectSink, allowance: Allowance) => Promise<PackReader>
 
 /**
- * Returns the relation of two commits of a repository over http(s), from packs of commits only. The server leaves out
- * the history of `from`, so without a rewrite the first pack has exactly the commits in between.
+ * Returns the relation of two commits of a repository over http(s), from packs of commits; a server without filters
+ * sends their contents too, within the same limits. The server leaves out the history of `from`, so without a rewrite
+ * the first pack has exactly the commits in between.
  */
 export async function askRelation(from: ObjectId, to: ObjectId, fetch: FetchPack): Promise<Relation> {
   const { bytes, commits, commitBytes } = HISTORY_LIMITS
@@ -27,8 +28,16 @@ export async function askRelation(from: ObjectId, to: ObjectId, fetch: FetchPack
     pack: { objects: commits, objectBytes: commitBytes },
   }
   const history = new History()
+  let filter: Pick<PackRequest, 'filter'> = { filter: 'tree:0' }
   const learn = async (wanted: PackRequest): Promise<Relation> => {
-    using _ = await fetch({ ...wanted, filter: 'tree:0' }, history.found, allowance)
+    try {
+      using _ = await fetch({ ...wanted, ...filter }, history.found, allowance)
+    } catch (cause) {
+      // A server can refuse this filter alone, or may have had filters when its capabilities were remembered.
+      if (!(cause instanceof ServerRefusal && cause.said.includes('filter')) || filter.filter === undefined) throw cause
+      filter = {}
+      return learn(wanted)
+    }
     return relationIn(history.parents, from, to)
   }
   for (const depth of DEPTHS) {

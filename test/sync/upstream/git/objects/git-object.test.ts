@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { objectIdOf } from '../../../../../src/sync/upstream/git/objects/git-object.ts'
+import { committedSeconds, objectIdOf } from '../../../../../src/sync/upstream/git/objects/git-object.ts'
 import { hashOf } from '../../sample.ts'
 
 test.each(['sha1', 'sha256'] as const)('the id of an object is the hash of git, whatever its size (%s)', (format) => {
@@ -10,4 +10,18 @@ test.each(['sha1', 'sha256'] as const)('the id of an object is the hash of git, 
     for (const type of ['commit', 'blob'] as const)
       expect(objectIdOf({ type, bytes }, format)).toBe(hashOf(type, bytes, format))
   }
+})
+
+test.each([
+  ['A <a@b.c> 1700000000 +0100', 1_700_000_000],
+  ['A <a@b.c> 1700000000 -700', 1_700_000_000],
+  ['A <a@b.c>1700000000 +0000', 1_700_000_000],
+  ['A <a>b@c> 1700000000 +051800', 1_700_000_000],
+  ['A <a@b.c>', undefined],
+  ['A <a@b.c> 1700000000', undefined],
+  ['A 1700000000 +0000', undefined],
+])('the date of a commit by %j is what git reads', (person, expected) => {
+  const commit = `tree ${'0'.repeat(40)}\nauthor A <a@b.c> 1 +0000\ncommitter ${person}\n\ncommitter A <a@b.c> 2 +0000\n`
+
+  expect(committedSeconds(Buffer.from(commit))).toBe(expected)
 })

@@ -1,10 +1,16 @@
 import { hash } from 'node:crypto'
 import fs from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { deflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { secondOpinion } from '../../../../../src/sync/upstream/git/second-opinion/second-opinion.ts'
 import type { ServedClaim, ClaimedFile } from '../../../../../src/sync/upstream/git/second-opinion/second-opinion.ts'
 import { compareClaims } from '../../../../../src/sync/upstream/git/second-opinion/second-reader.ts'
+import { GitServer } from '../../../../support/git/git-server.ts'
 import { Repository } from '../../../../support/git/repository.ts'
-import { objectId } from '../../reached.ts'
+import { linesOf, objectId, reach, STEADY } from '../../reached.ts'
 
 test('files as the commit has them are no difference', async () => {
   expect(await differencesOf([file('run.sh', { executable: true }), file('notes.md')])).toEqual([])
@@ -46,11 +52,61 @@ test('a served file that the commit does not have differs', async () => {
   ])
 })
 
+const GOOD = 'A <a@b.c> 1700000000 +0000'
+
+test.each([
+  ['a time zone of three digits', { person: 'A <a@b.c> 1700000000 -700' }],
+  ['no time', { person: 'A <a@b.c>' }],
+  ['no space before the time', { person: 'A <a@b.c>1700000000 +0000' }],
+  ['no address', { person: 'A 1700000000 +0000' }],
+  ['a file mode of group', { mode: '100664' }],
+  ['a file mode with a zero before it', { mode: '0100644' }],
+])('an object that git takes and the second reader does not, with %s, is not compared', async (_, odd) => {
+  const { person = GOOD, mode = '100644' } = odd as { person?: string; mode?: string }
+  await using repository = await Repository.create()
+  const id = await repository.blob(TEXT)
+  const folder = (name: string, tree: string) => repository.rawTree([{ mode: '40000', name, id: tree }])
+  const tree = await folder('alpha', await repository.rawTree([{ mode, name: 'notes.md', id }]))
+  const people = `author ${person}\ncommitter ${person}\n`
+  const commit = objectId(await repository.object('commit', `tree ${tree}\n${people}\nodd\n`))
+  await repository.setRef('refs/heads/main', commit)
+  await using server = await GitServer.start()
+  await using reached = await reach(server.serve('team', repository))
+  const asked = { revision: { asked: undefined, ref: 'refs/heads/main', commit }, claims: [NOTES] }
+
+  await using taken = await reached.tree()
+  const opinions = [
+    await secondOpinion(pathToFileURL(repository.folder).href, asked, reached.reach, STEADY),
+    await secondOpinion(`${server.origin}/team.git`, asked, reached.reach, STEADY),
+  ]
+
+  expect(linesOf(taken)).toEqual([`100644 blob ${id}\talpha/notes.md`])
+  for (const opinion of opinions) {
+    const unread = opinion.kind === 'compared' ? opinion.unread?.[0] : opinion.why
+    expect(unread).toMatch(/^the second reader cannot read the object [0-9a-f]{40}$/)
+    if (opinion.kind === 'compared') expect(opinion).toMatchObject({ files: 0, differences: [], more: 0 })
+  }
+})
+
+test('an object that cannot be read and is damaged is no odd form: the comparison fails', async () => {
+  await using repository = await Repository.create()
+  const commit = objectId(await repository.commit({ 'alpha/notes.md': TEXT }))
+  const tree = await repository.git('rev-parse', 'main:alpha')
+  const place = join(repository.folder, 'objects', tree.slice(0, 2), tree.slice(2))
+  await rm(place)
+  await writeFile(place, deflateSync('tree 3\0odd'))
+  const objects = { fs, gitdir: repository.folder, cache: {} }
+
+  await expect(compareClaims(objects, commit, [NOTES], 'disk')).rejects.toThrow(/SHA check failed|internal error/i)
+})
+
 const TEXT = 'text'
 
 function file(path: string, { executable = false } = {}): ClaimedFile {
   return { path, executable, blob: objectId('1'.repeat(40)), size: TEXT.length, sha256: hash('sha256', TEXT) }
 }
+
+const NOTES: ServedClaim = { skill: 'alpha', folder: 'alpha', files: [file('notes.md')] }
 
 /** The differences between a commit, which has an executable and a plain file in one skill, and the files that are claimed of it. */
 async function differencesOf(files: ServedClaim['files']): Promise<unknown> {

@@ -2,7 +2,7 @@ import { GitServer } from '../../../../support/git/git-server.ts'
 import type { Repository } from '../../../../support/git/repository.ts'
 import { fetches } from '../../contract-fetch.ts'
 import { lacks, refuses } from '../../contract-refuse.ts'
-import { relates, relatesNothing } from '../../contract-relation.ts'
+import { relates } from '../../contract-relation.ts'
 import { resolves } from '../../contract-resolve.ts'
 import { stops } from '../../contract-stop.ts'
 import { takes } from '../../contract-take.ts'
@@ -19,14 +19,14 @@ keepsTheUpstreamContract('over http, to a repository whose ids are SHA-256', ove
   promises: [resolves, fetches, takes, refuses, lacks, relates],
 })
 
-// The first listing is the same, and the trees come in a pack as ever: the files are in it too, and no history is asked.
+// The first listing is the same, and the trees come in a pack as ever: the files are in it too, and in a history.
 keepsTheUpstreamContract(
   'over http, from a server that cannot leave out file contents',
   async (repository) => {
     await repository.git('config', 'uploadpack.allowFilter', 'false')
     return overHttp(repository)
   },
-  { promises: [fetches, takes, lacks, stops, relatesNothing] },
+  { promises: [fetches, takes, lacks, stops, relates] },
 )
 
 // Version 1 lists and requests in another way; what is in the pack is read by the same `PackReader` and `walkTrees`.
@@ -34,7 +34,7 @@ keepsTheUpstreamContract(
   'over http, from an old host that refuses a request without its capabilities',
   overOldHost(0),
   {
-    promises: [resolves, fetches, takes, lacks, stops, relatesNothing],
+    promises: [resolves, fetches, takes, lacks, stops, relates],
   },
 )
 
@@ -44,7 +44,7 @@ keepsTheUpstreamContract('over http, from an old host of version 1 that says so'
 
 keepsTheUpstreamContract('over http of version 1, to a repository whose ids are SHA-256', overVersion1, {
   objectFormat: 'sha256',
-  promises: [resolves, fetches, takes, lacks, relatesNothing],
+  promises: [resolves, fetches, takes, lacks, relates],
 })
 
 async function overHttp(repository: Repository): Promise<Opened> {

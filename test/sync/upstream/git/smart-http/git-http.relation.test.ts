@@ -34,25 +34,41 @@ test('no request asks for more than a bounded number of commits, whatever the an
   ])
 })
 
-test('a server that cannot leave out what commits hold is not asked for any', async () => {
+test('a server that cannot leave out what commits hold is asked without a filter, for what is new', async () => {
   await using served = await serve()
   await served.repository.git('config', 'uploadpack.allowFilter', 'false')
   const [from, to] = await moved(served, 2)
+  await served.reached.upstream.resolve(STEADY)
+  const before = served.server.requests.length
 
   const relation = await served.reached.upstream.relation(from, to, STEADY)
 
-  expect(relation).toBe('unknown')
-  expect(served.server.requests.map(({ method, url }) => `${method} ${url}`)).toEqual([
-    'GET /team.git/info/refs?service=git-upload-pack',
-  ])
+  expect(relation).toBe('descends')
+  expect(linesSince(served, before)).toEqual([[`want ${to}`, 'deepen 64', `have ${from}`]])
 })
 
-test('a server that leaves out file contents but no trees makes it unknown', async () => {
+test('a server that leaves out file contents but no trees is asked once more, without a filter', async () => {
   await using served = await serve()
   await served.repository.git('config', 'uploadpackfilter.tree.allow', 'false')
   const [from, to] = await moved(served, 2)
+  await served.reached.upstream.resolve(STEADY)
+  const before = served.server.requests.length
+
+  expect(await served.reached.upstream.relation(from, to, STEADY)).toBe('descends')
+  expect(linesSince(served, before)).toEqual([
+    [`want ${to}`, 'deepen 64', 'filter tree:0', `have ${from}`],
+    [`want ${to}`, 'deepen 64', `have ${from}`],
+  ])
+})
+
+test('a server whose filters were turned off since it was asked is asked without one the next time', async () => {
+  await using served = await serve()
+  await served.reached.upstream.resolve(STEADY)
+  await served.repository.git('config', 'uploadpack.allowFilter', 'false')
+  const [from, to] = await moved(served, 2)
 
   expect(await served.reached.upstream.relation(from, to, STEADY)).toBe('unknown')
+  expect(await served.reached.upstream.relation(from, to, STEADY)).toBe('descends')
 })
 
 test.each<Fault>([
