@@ -15,6 +15,7 @@ export default mergeConfig(
         'test/sync/catalog/{catalog-update,changes}.test.ts',
         'test/sync/store/{crash,migration/migrate-state,backup/backup,checkouts/crash}.test.ts',
         'test/sync/upstream/archive/unpack.law.test.ts',
+        'test/sync/upstream/folder/passed-over.law.test.ts',
         'test/sync/upstream/git/second-opinion/second-opinion.test.ts',
         'test/sync/survey/survey.law.test.ts',
         'test/sync/pull/last-good.law.test.ts',

@@ -211,6 +211,16 @@ describe('skillsyncd validate', () => {
     ])
   })
 
+  test('says of a folder whose skills are ignored which line does it', async () => {
+    await using home = await homeWith({ '.gitignore': 'pdf/', 'pdf/SKILL.md': '' })
+
+    const { status, stderr } = await home.run('validate', 'skills')
+
+    expect(status).toBe(2)
+    expect(stderr).toContain('or below that counts; "pdf/SKILL.md": The skill is not served')
+    expect(stderr).toContain('its SKILL.md is ignored by line 1 of ".gitignore" ("pdf/")')
+  })
+
   test('reads no configuration, and makes no state folder', async () => {
     await using home = await homeWith(SKILLS)
     await writeFile(join(home.path, 'skillsyncd.yaml'), 'no configuration')

@@ -3,7 +3,7 @@ import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { comparePaths } from '../../sync/model/digest.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
-import { isPassedOver } from '../../sync/upstream/folder/folder-walk.ts'
+import { isLeftByPrograms } from '../../sync/upstream/folder/left-by-programs.ts'
 import { whyNotUsed } from './disk-error-text.ts'
 import { UsageError } from './usage-error.ts'
 
@@ -64,7 +64,7 @@ async function foldersBelow(root: string, named: string, signal: AbortSignal): P
 }
 
 function isLookedInto(entry: Dirent): boolean {
-  return entry.isDirectory() && !isPassedOver(entry.name)
+  return entry.isDirectory() && !isLeftByPrograms(entry.name, true)
 }
 
 async function entriesOf(folder: string): Promise<Dirent[] | string> {

@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { watch, type FSWatcher } from 'chokidar'
 import { codeOf } from '../../base/error-code.ts'
-import { isPassedOver } from '../../sync/upstream/folder/folder-walk.ts'
+import { isLeftByPrograms } from '../../sync/upstream/folder/left-by-programs.ts'
 import { undefinedIfAway } from '../../sync/upstream/folder/open-folder.ts'
 
 export interface TreeWatchOptions {
@@ -41,7 +41,7 @@ export class TreeWatch implements AsyncDisposable {
     this.#first = marksOf(root)
     this.#watcher = watch(root, {
       // One watch per folder: it also reports the files in it, which are far more numerous.
-      ignored: (at, stats) => this.#isIgnored(at) || stats?.isDirectory() === false,
+      ignored: (at, stats) => this.#isIgnored(at, stats?.isDirectory() === true) || stats?.isDirectory() === false,
       followSymlinks: false,
       ignorePermissionErrors: true,
     })
@@ -90,9 +90,9 @@ export class TreeWatch implements AsyncDisposable {
   }
 
   /** The root that the operator named is watched whatever its name is. */
-  #isIgnored(path: string): boolean {
+  #isIgnored(path: string, isFolder: boolean): boolean {
     const { root, apart } = this.#options
-    return path !== root && (isPassedOver(basename(path)) || apart.has(path))
+    return path !== root && (isLeftByPrograms(basename(path), isFolder) || apart.has(path))
   }
 
   #heard(event: string, name: string | null | undefined, details: unknown): void {
@@ -103,7 +103,7 @@ export class TreeWatch implements AsyncDisposable {
     // An event of the folder itself is reported as if the folder were inside itself. It rejects only with an error that
     // must end the process.
     if (folder === root && name === basename(root)) void this.#heardOfRoot(kind)
-    if (this.#isIgnored(path)) return
+    if (this.#isIgnored(path, false)) return
     if (kind === 'moved') this.#onMove(path)
     onEvent(path, kind)
   }
@@ -116,7 +116,10 @@ export class TreeWatch implements AsyncDisposable {
     const coming: Coming = { isTold: false }
     this.#coming.set(path, coming)
     // It rejects only with an error that must end the process.
-    void isFolder(path).then((is) => !is && this.#coming.get(path) === coming && this.#coming.delete(path))
+    void isFolder(path).then((is) => {
+      const isWatched = is && !this.#isIgnored(path, true)
+      return !isWatched && this.#coming.get(path) === coming && this.#coming.delete(path)
+    })
   }
 
   /** Reports nothing if the event was about an entry in the root with the same name as the root. */

@@ -179,6 +179,11 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
     'The skill could not be read, and stays as it was',
     'make the file or folder that the message names readable',
   ),
+  'skill-ignored': warningCode(
+    'skillsyncd',
+    'A folder source has a SKILL.md that an ignore file of git covers',
+    'change the line that the message names, or take the folder back in with a later line that begins with "!"',
+  ),
   'kept-version': warningCode(
     'skillsyncd',
     'The newest version of the skill is broken, and an earlier one is served',

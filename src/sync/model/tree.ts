@@ -36,8 +36,8 @@ export interface Proof {
 /**
  * One line of a tree object. A name in git is raw bytes: an entry whose name is not UTF-8, or over
  * `FetchLimits.segmentBytes`, is unusable, and has the printable part of its name. Content below it is not fetched.
- * `unread`, only in a plain folder: a folder that is not entered, a link outside of skills, or an entry too deep or
- * with too long a path; `take` gives the reason.
+ * `unread`, only in a plain folder: a folder that is not entered, a link outside of skills, an ignored SKILL.md, or an
+ * entry too deep or with too long a path; `take` gives the reason.
  */
 export interface TreeEntry {
   readonly name: string
@@ -70,9 +70,12 @@ export interface RefusedBlob {
   /**
    * `too-large`: over `FetchLimits.blobBytes`. `absent`: the repository names it and does not have it. In a plain
    * folder, `forbidden`: no permission to read it; `unreadable`: the disk fails to read it; `changing`: it does not
-   * stop changing; `too-far`: over `FetchLimits.depth` or `pathBytes`; `special`: a socket, a pipe or a device.
+   * stop changing; `too-far`: over `FetchLimits.depth` or `pathBytes`; `special`: a socket, a pipe or a device;
+   * `ignored`: a SKILL.md that an ignore file covers.
    */
-  readonly reason: 'too-large' | 'absent' | 'forbidden' | 'unreadable' | 'changing' | 'too-far' | 'special'
+  readonly reason: 'too-large' | 'absent' | 'forbidden' | 'unreadable' | 'changing' | 'too-far' | 'special' | 'ignored'
+  /** For `ignored`: the line that covers it, as text for messages. */
+  readonly by?: string
   /** For `too-large`, if the header has it. */
   readonly size?: number
 }

@@ -64,6 +64,7 @@ export type SkillCode =
   | 'path-collision'
   | 'path-refused'
   | 'not-read'
+  | 'skill-ignored'
   | 'kept-version'
   | 'archive-refused'
   | 'contract-violated'

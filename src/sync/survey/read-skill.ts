@@ -255,7 +255,7 @@ export function twinOf(path: string, met: Map<string, string>): string | undefin
 /** The finding for a file whose content is unavailable. `most` describes the limit that a file can exceed. */
 export function contentRefusal(
   path: string,
-  { reason, size }: Omit<RefusedBlob, 'kind'>,
+  { reason, size, by }: Omit<RefusedBlob, 'kind'>,
   most: string,
 ): SkillDiagnostic {
   switch (reason) {
@@ -273,6 +273,12 @@ export function contentRefusal(
       return finding('path-refused', path, 'It is not a file, but a socket, a pipe or a device')
     case 'too-large':
       return finding('limit-bytes', path, `The file alone has ${size ?? 'more'} bytes, over ${most}`)
+    case 'ignored':
+      return finding(
+        'skill-ignored',
+        path,
+        `The skill is not served: its SKILL.md is ignored by ${by ?? 'an ignore file'}`,
+      )
     default:
       return reason satisfies never
   }

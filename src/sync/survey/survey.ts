@@ -320,6 +320,7 @@ const WHY_REFUSED: Readonly<Record<RefusedBlob['reason'], string>> = {
   changing: 'it changes each time it is read',
   'too-far': 'it exceeds limits.repository.depth or limits.repository.path_bytes',
   special: 'it is not a file',
+  ignored: 'an ignore file covers it',
 }
 
 function blobsOf(candidate: ResolvedCandidate): ObjectId[] {

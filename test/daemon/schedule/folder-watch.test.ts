@@ -1,4 +1,4 @@
-import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
@@ -157,6 +157,23 @@ test('what is written beside the skills is told nobody, until it may be a skill'
   await scene.nudged()
 
   expect(scene.nudges - before).toBe(1)
+})
+
+test('what programs leave in a skill is not asked about, and leaves the watch sure', async () => {
+  await using scene = await Scene.of({ 'a/SKILL.md': 'a' })
+  await scene.said('folder-watched')
+  await scene.nudged()
+
+  await symlink('ada@desk.1:1700000000', join(scene.folder, 'a/.#SKILL.md'))
+  for (const name of ['.SKILL.md.swp', '4913', 'SKILL.md~', '#SKILL.md#', '.DS_Store', '.~lock.a.ods#'])
+    await writeFile(join(scene.folder, 'a', name), 'text that was never saved')
+  await mkdir(join(scene.folder, 'a/.venv'))
+  await writeFile(join(scene.folder, 'a/.venv/pyvenv.cfg'), '')
+  await writeFile(join(scene.folder, 'a/SKILL.md'), 'saved')
+  await scene.nudged()
+
+  expect(new Set(scene.asked)).toEqual(new Set(['a/SKILL.md']))
+  expect(scene.isSure).toBe(true)
 })
 
 test('a folder that cannot be watched is tried again after ten minutes and not before', async () => {

@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
-import { isPassedOver } from '../../../sync/upstream/folder/folder-walk.ts'
+import { isLeftByPrograms } from '../../../sync/upstream/folder/left-by-programs.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { UsageError } from '../../base/usage-error.ts'
 
@@ -53,7 +53,7 @@ async function rootAt(folder: string, shown: string): Promise<Root> {
 function covers(outer: Root, inner: Root): boolean {
   const way = relative(outer.real, inner.real)
   if (isAbsolute(way)) return false
-  return !way.split(sep).some((segment) => segment === '..' || isPassedOver(segment))
+  return !way.split(sep).some((segment) => segment === '..' || isLeftByPrograms(segment, true))
 }
 
 /** The folder at the path, or the folder of the skill that contains the file; `undefined` if no skill contains it. */

@@ -1,4 +1,5 @@
 import { countOf } from '../../../base/text/plural.ts'
+import { printablePath } from '../../../base/text/printable.ts'
 import { readOfficially } from '../../../serve/official-reader.ts'
 import { budgetLines } from '../../../sync/budget/budget-text.ts'
 import { PRESENT_CLIENTS } from '../../../sync/budget/client-rules.ts'
@@ -112,7 +113,9 @@ async function validateRoot(root: Root, asked: Asked, { blobs }: Workspace, sign
   // A check that validates nothing would pass forever.
   if (validation.skills.length === 0) {
     const isLinked = validation.diagnostics.some(({ code }) => code === 'link-refused')
-    const why = isLinked ? '; links that lead out of it are not followed, name what they lead to' : ''
+    const linked = isLinked ? '; links that lead out of it are not followed, name what they lead to' : ''
+    const ignored = validation.diagnostics.find(({ code }) => code === 'skill-ignored')
+    const why = ignored === undefined ? linked : ` that counts; ${printablePath(ignored.path)}: ${ignored.message}`
     throw new UsageError(`There is no SKILL.md in "${root.shown === '' ? '.' : root.shown}" or below${why}`)
   }
   return validation

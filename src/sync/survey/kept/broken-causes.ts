@@ -66,6 +66,7 @@ export const ON_BROKEN: Readonly<Record<SkillCode, BrokenEffect>> = {
   'not-read': 'beside',
   'kept-version': 'beside',
   // They are about no skill.
+  'skill-ignored': 'beside',
   'docs-missing': 'beside',
   'marketplace-unread': 'beside',
   'marketplace-differs': 'beside',

@@ -47,6 +47,11 @@ export function legiblePath(path: string): string {
   return Buffer.from(path, 'latin1').toString('utf8')
 }
 
+/** Encodes a path as raw bytes in Latin-1. */
+export function rawPath(path: string): string {
+  return Buffer.from(path).toString('latin1')
+}
+
 /** Errors of the whole process or the whole disk: no descriptors or memory left, or the disk is gone. */
 const OF_ALL: ReadonlySet<string> = new Set([
   'EMFILE',

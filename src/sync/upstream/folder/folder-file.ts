@@ -97,7 +97,8 @@ async function readBelow(
   return readAll(folder, name, { path, stat })
 }
 
-async function readAll(
+/** Reads a regular file in one consistent state, which its stat describes. `path`: for the error. */
+export async function readAll(
   folder: OpenFolder,
   name: string,
   { path, stat }: { readonly path: string; readonly stat: BigIntStats },

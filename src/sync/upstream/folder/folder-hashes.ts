@@ -34,10 +34,10 @@ export class FolderHashes {
     this.#listing ??= { ended: Promise.withResolvers(), asked: 0 }
   }
 
-  /** Sets the choice of the current read among the listed paths. */
-  choose(choice: FolderFilter): void {
+  /** Sets the choice of the current read among the listed paths, and the rule of those that were not listed. */
+  choose(choice: FolderFilter, isPassedOver?: (path: string) => boolean): void {
     this.#choice = choice
-    this.#isOfUse = relevanceOf(choice)
+    this.#isOfUse = relevanceOf(choice, isPassedOver)
     this.end()
   }
 

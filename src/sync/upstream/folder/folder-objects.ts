@@ -22,8 +22,8 @@ export interface FolderObjects {
   readonly blobs: ReadonlyMap<ObjectId, BlobPlace>
 }
 
-/** A file by its raw path from the folder; or its bytes, or the text of a link. */
-export type BlobPlace = { readonly path: string } | { readonly bytes: Buffer }
+/** A file by its raw path from the folder; or its bytes, or the text of a link; or the line that ignores it. */
+export type BlobPlace = { readonly path: string } | { readonly bytes: Buffer } | { readonly ignoredBy: string }
 
 /** The input for the objects. */
 export interface ChosenFolder {
@@ -58,7 +58,7 @@ export const NO_CONTENT: ReadonlyMap<ObjectId, RefusedBlob['reason']> = new Map(
   ]),
 )
 
-function withoutContent(reason: RefusedBlob['reason'] | 'unnamed'): ObjectId {
+function withoutContent(reason: string): ObjectId {
   const id = createHash('sha256').update(`no content: ${reason}`).digest('hex')
   if (!isObjectId(id)) throw new TypeError(`"${id}" is not an object id`)
   return id
@@ -123,6 +123,11 @@ class Hasher {
         return { mode: '40000', name, id: withoutContent('unnamed') }
       case 'special':
         return { mode: '100644', name, id: withoutContent(entry.kind) }
+      case 'ignored': {
+        const id = withoutContent(`ignored by ${entry.by}`)
+        this.blobs.set(id, { ignoredBy: entry.by })
+        return { mode: '40000', name, id }
+      }
       case 'unread': {
         const isFile = !entry.isFolder && (isWhole || this.#chosen.choice.files.has(path))
         return { mode: isFile ? '100644' : '40000', name, id: withoutContent(entry.reason) }
@@ -177,6 +182,8 @@ class Hasher {
       case 'link':
       case 'unnamed':
         return true
+      case 'ignored':
+        return !isWhole && choice.files.has(path)
       case 'file':
       case 'special':
         return isWhole || choice.files.has(path)

@@ -1,5 +1,5 @@
-import { foldersAbove, folderOf, joinPath } from '../../../base/paths.ts'
-import type { FolderEntry, ListedFolder, ListedLink } from './folder-walk.ts'
+import { baseName, foldersAbove, folderOf, joinPath } from '../../../base/paths.ts'
+import { isDocument, type FolderEntry, type ListedFolder, type ListedLink } from './folder-walk.ts'
 
 /** The relevant parts of a folder: paths from its top, both raw bytes as Latin-1. */
 export interface FolderSelection {
@@ -28,10 +28,10 @@ export function chooseWanted(top: ListedFolder, { root, docs }: FolderSelection)
   const whole = new Set<string>()
   const files = new Set<string>()
   const below = places.folderAt(root)
-  if (below !== undefined) addSkills(below, root, whole)
+  if (below !== undefined) addSkills(below, root, { whole, files })
   if (docs !== undefined && places.folderAt(docs) !== undefined) whole.add(docs)
   const noted = new Set(unreadIn(top, ''))
-  const kept = new Set([root, ...foldersAbove(root), ...(docs === undefined ? [] : [docs, ...foldersAbove(docs)])])
+  const kept = new Set(namedPathsOf({ root, docs }))
   for (const { path, link } of linksIn(top, '')) {
     noted.add(path)
     const target = places.follow(path, link, noted)
@@ -43,14 +43,20 @@ export function chooseWanted(top: ListedFolder, { root, docs }: FolderSelection)
   return { whole, files, kept, noted }
 }
 
-function addSkills(folder: ListedFolder, path: string, whole: Set<string>): void {
+/** Returns the paths that the selection names, and those above them. */
+export function namedPathsOf({ root, docs }: FolderSelection): ReadonlySet<string> {
+  return new Set([root, ...foldersAbove(root), ...(docs === undefined ? [] : [docs, ...foldersAbove(docs)])])
+}
+
+function addSkills(folder: ListedFolder, path: string, wanted: Readonly<Record<'whole' | 'files', Set<string>>>): void {
   if (hasDocument(folder)) {
-    whole.add(path)
+    wanted.whole.add(path)
     return
   }
   for (const [name, entry] of folder.entries) {
     const at = joinPath(path, name)
-    if (entry.kind === 'folder') addSkills(entry, at, whole)
+    if (entry.kind === 'ignored') wanted.files.add(at)
+    if (entry.kind === 'folder') addSkills(entry, at, wanted)
   }
 }
 
@@ -64,17 +70,20 @@ function isFileLike(entry: FolderEntry): boolean {
 
 /**
  * Returns a test for raw paths. It is true if a change at the path could alter the choice or the chosen content. A new
- * SKILL.md matters anywhere.
+ * SKILL.md and an ignore file matter anywhere, and what is passed over nowhere.
  */
-export function relevanceOf({ whole, files, kept, noted }: FolderFilter): (path: string) => boolean {
+export function relevanceOf(
+  { whole, files, kept, noted }: FolderFilter,
+  isPassedOver: (path: string) => boolean = () => false,
+): (path: string) => boolean {
   const chosen = [...whole, ...files, ...kept, ...noted]
   const paths = new Set([...chosen, ...chosen.flatMap((path) => Array.from(foldersAbove(path)))])
-  return (path) => isDocument(path) || paths.has(path) || [...foldersAbove(path)].some((folder) => whole.has(folder))
+  const isIn = (path: string): boolean => paths.has(path) || [...foldersAbove(path)].some((at) => whole.has(at))
+  return (path) => isDocument(path) || isIgnoreFile(path) || (isIn(path) && !isPassedOver(path))
 }
 
-/** True for any case, because a misspelled name is reported. */
-function isDocument(path: string): boolean {
-  return /(?:^|\/)skill\.md$/i.test(path)
+function isIgnoreFile(path: string): boolean {
+  return baseName(path) === '.gitignore'
 }
 
 function* unreadIn(folder: ListedFolder, path: string): Generator<string> {

@@ -20,14 +20,15 @@ import { plainCommit } from '../git/objects/synthetic-commit.ts'
 import { parseTree } from '../git/objects/tree-object.ts'
 import type { FetchLimits } from '../upstream.ts'
 import { realPlacesBelow } from './excluded-paths.ts'
-import { FolderChanged, legiblePath, readFault } from './folder-error.ts'
+import { FolderChanged, legiblePath, rawPath, readFault } from './folder-error.ts'
 import { readFile } from './folder-file.ts'
 import type { FolderHashes } from './folder-hashes.ts'
 import { followedLinks } from './folder-links.ts'
 import { NO_CONTENT, treeObjectsOf, type FolderObjects } from './folder-objects.ts'
-import { chooseWanted } from './folder-selection.ts'
+import { chooseWanted, namedPathsOf } from './folder-selection.ts'
 import { walkFolder } from './folder-walk.ts'
 import { type FollowedLinks, diskCodeOf, isGone, OpenFolder } from './open-folder.ts'
+import { PassedOver } from './passed-over.ts'
 import { FolderRest, type RestClock } from './write-settle.ts'
 
 /** The parameters of reading a folder. */
@@ -54,8 +55,8 @@ export interface FolderReading {
 
 /**
  * Reads a folder as if it were committed now: git objects with SHA-256 ids, and a commit without parents and metadata.
- * So the same content always has the same id. Files outside skills are excluded, and so are `.git`, `node_modules` and
- * empty folders. An unreadable entry has only its name, and is refused when it is taken. `path` is absolute.
+ * So the same content always has the same id. Files outside skills are excluded, and so are empty folders and what
+ * `PassedOver` says. An unreadable entry has only its name, and is refused when it is taken. `path` is absolute.
  */
 export async function readFolder(path: string, reading: FolderReading, signal: AbortSignal): Promise<FolderTree> {
   try {
@@ -95,15 +96,17 @@ async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Pr
     follows ? followedLinks(at, apart, reading.limits.files) : Promise.resolve(undefined),
   )
   await using folder = opened
-  const passedOver = new Set((await realPlacesBelow(real, apart)).map((place) => raw(relative(real, place))))
-  const listed = await walkFolder(folder, { ...reading, passedOver, followed }, signal)
-  const choice = chooseWanted(listed, { root: raw(root), docs: docs === undefined ? undefined : raw(docs) })
+  const below = new Set((await realPlacesBelow(real, apart)).map((place) => rawPath(relative(real, place))))
+  const selection = { root: rawPath(root), docs: docs === undefined ? undefined : rawPath(docs) }
+  const passedOver = await PassedOver.of(real, namedPathsOf(selection), followed)
+  const listed = await walkFolder(folder, { ...reading, apart: below, passedOver, followed }, signal)
+  const choice = chooseWanted(listed, selection)
   if (reading.isFirstAttempt && reading.rest !== undefined && hashes?.wouldLose(choice) === true) {
     // Many editors delete the old file before they write the new one, and a branch switch deletes folders.
     await reading.rest.pause(signal)
     throw new FolderChanged()
   }
-  hashes?.choose(choice)
+  hashes?.choose(choice, (at) => passedOver.covers(at))
   const objects = await treeObjectsOf(folder, { ...reading, listed, choice, hashes }, signal)
   const { bytes: commit, id } = plainCommit(objects.root, 'The content of a folder')
   return new FolderTree({ asked: undefined, ref: FOLDER_REF, commit: id }, { commit }, objects, {
@@ -143,10 +146,6 @@ function changeError(path: string, { message }: FolderChanged): SyncError {
   return new SyncError('source-unreachable', `Cannot read "${path}": ${what} changes while it is read`)
 }
 
-function raw(path: string): string {
-  return Buffer.from(path).toString('latin1')
-}
-
 interface Origin {
   readonly path: string
   readonly followed: FollowedLinks | undefined
@@ -180,7 +179,7 @@ export class FolderTree implements Tree {
     const entries = parseTree(bytes, 'sha256', this.#origin.reading.limits.segmentBytes)
     return entries.map((entry) => {
       const { name, kind, id } = entry
-      return kind === 'folder' && NO_CONTENT.has(id) ? { name, kind: 'unread', id } : entry
+      return kind === 'folder' && !this.#objects.trees.has(id) ? { name, kind: 'unread', id } : entry
     })
   }
 
@@ -202,6 +201,7 @@ export class FolderTree implements Tree {
     if (reason !== undefined) return { kind: 'refused', reason }
     const place = this.#objects.blobs.get(id)
     if (place === undefined) return { kind: 'refused', reason: 'absent' }
+    if ('ignoredBy' in place) return { kind: 'refused', reason: 'ignored', by: place.ignoredBy }
     const bytes = 'bytes' in place ? place.bytes : await this.#read(place.path, id)
     const hidden = hiddenInFile(bytes)
     return {

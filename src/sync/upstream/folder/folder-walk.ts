@@ -2,14 +2,17 @@ import { isUtf8 } from 'node:buffer'
 import type { Dirent } from 'node:fs'
 import { printablePath } from '../../../base/text/printable.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import { isDotGit, pathTo } from '../git/objects/tree-object.ts'
+import { pathTo } from '../git/objects/tree-object.ts'
 import { namedLimit } from '../upstream.ts'
 import type { FetchLimits } from '../upstream.ts'
 import { folderErrorAt, legiblePath, readFault, type PlaceFault } from './folder-error.ts'
+import { isLeftByPrograms } from './left-by-programs.ts'
 import type { FollowedLinks, OpenFolder } from './open-folder.ts'
+import { undefinedIfAway } from './open-folder.ts'
+import type { PassedOver } from './passed-over.ts'
 
 /** An entry of a folder. Names are raw bytes, written as Latin-1. */
-export type FolderEntry = ListedFolder | WalkedFile | ListedLink | Unopened | UnreadEntry
+export type FolderEntry = ListedFolder | WalkedFile | ListedLink | Unopened | UnreadEntry | IgnoredDocument
 
 export interface ListedFolder {
   readonly kind: 'folder'
@@ -38,10 +41,19 @@ export interface UnreadEntry {
   readonly reason: PlaceFault | 'too-far'
 }
 
+/** A SKILL.md that an ignore file covers. It is kept for the finding alone. */
+export interface IgnoredDocument {
+  readonly kind: 'ignored'
+  /** The line that covers it, as text for messages. */
+  readonly by: string
+}
+
 export interface Walking {
   readonly limits: Pick<FetchLimits, 'files' | 'depth' | 'segmentBytes'>
   /** Raw paths of folders to skip. */
-  readonly passedOver: ReadonlySet<string>
+  readonly apart: ReadonlySet<string>
+  /** The rule of what is no part of the folder. */
+  readonly passedOver: PassedOver
   /** Links directly in the folder that are walked as their target folders. */
   readonly followed?: FollowedLinks | undefined
   /** True if a change during the read is reported for that place instead of causing a new attempt. */
@@ -59,49 +71,79 @@ export function isUsable(name: string, { segmentBytes }: Pick<FetchLimits, 'segm
 }
 
 class Walk {
+  readonly #walking: Walking
   readonly #limits: Walking['limits']
-  readonly #passedOver: ReadonlySet<string>
-  readonly #followed: FollowedLinks | undefined
-  readonly #isLastAttempt: boolean
   readonly #signal: AbortSignal
   #count = 0
 
-  constructor({ limits, passedOver, followed, isLastAttempt }: Walking, signal: AbortSignal) {
-    this.#limits = limits
-    this.#followed = followed
-    this.#passedOver = passedOver
-    this.#isLastAttempt = isLastAttempt
+  constructor(walking: Walking, signal: AbortSignal) {
+    this.#walking = walking
+    this.#limits = walking.limits
     this.#signal = signal
   }
 
   async list(folder: OpenFolder, path: string, depth: number): Promise<ListedFolder> {
-    const found = await this.#namesIn(folder, path)
+    await this.#walking.passedOver.enter(folder, path)
+    const { found, ignored } = await this.#namesIn(folder, path)
     const entries = new Map<string, FolderEntry>()
     // Sorted, because the order of a disk is arbitrary, and the same folder must fail in the same way.
-    for (const [name, dirent] of [...found].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const [name, dirent] of sorted(found)) {
       this.#signal.throwIfAborted()
       entries.set(name, await this.#look(folder, pathTo(path, name), dirent, depth))
+    }
+    for (const [name, { dirent, by }] of sorted(ignored)) {
+      const search = { by, left: MOST_SEARCHED }
+      const entry = await this.#documentsIn(folder, pathTo(path, name), dirent, search)
+      if (entry !== undefined && search.left >= 0) entries.set(name, entry)
     }
     return { kind: 'folder', entries }
   }
 
-  async #namesIn(folder: OpenFolder, path: string): Promise<Map<string, Dirent>> {
+  async #namesIn(folder: OpenFolder, path: string): Promise<NamesIn> {
     const found = new Map<string, Dirent>()
+    const ignored = new Map<string, { readonly dirent: Dirent; readonly by: string }>()
     for await (const dirent of await folder.entries()) {
-      if (isPassedOver(legiblePath(dirent.name)) || this.#passedOver.has(pathTo(path, dirent.name))) continue
+      const at = pathTo(path, dirent.name)
+      if (this.#walking.apart.has(at)) continue
       this.#signal.throwIfAborted()
+      const reason = this.#walking.passedOver.reasonOf(at, dirent.isDirectory())
+      const isSought = reason?.kind === 'ignored' && (dirent.isDirectory() || isDocument(dirent.name))
+      if (reason !== undefined && !isSought) continue
       this.#count += 1
       // Checked before the next entry is read: a folder can hold millions.
       if (this.#count > this.#limits.files) throw this.#tooMany(path)
-      found.set(dirent.name, dirent)
+      if (reason?.kind === 'ignored') ignored.set(dirent.name, { dirent, by: reason.by })
+      else found.set(dirent.name, dirent)
     }
-    return found
+    return { found, ignored }
+  }
+
+  /** Searches an ignored entry for SKILL.md, so that no skill disappears without a word. */
+  async #documentsIn(
+    folder: OpenFolder,
+    path: string,
+    dirent: Dirent,
+    search: { readonly by: string; left: number },
+  ): Promise<FolderEntry | undefined> {
+    this.#signal.throwIfAborted()
+    search.left -= 1
+    if (!dirent.isDirectory()) return isDocument(dirent.name) ? { kind: 'ignored', by: search.by } : undefined
+    if (search.left < 0 || isLeftByPrograms(dirent.name, true) || !isUsable(dirent.name, this.#limits)) return undefined
+    const entries = new Map<string, FolderEntry>()
+    await using below = await folder.folder(dirent.name).catch(undefinedIfAway)
+    if (below === undefined) return undefined
+    for await (const inner of await below.entries()) {
+      const entry = await this.#documentsIn(below, pathTo(path, inner.name), inner, search)
+      if (entry !== undefined) entries.set(inner.name, entry)
+      if (search.left < 0) break
+    }
+    return entries.size === 0 ? undefined : { kind: 'folder', entries }
   }
 
   async #look(folder: OpenFolder, path: string, dirent: Dirent, depth: number): Promise<FolderEntry> {
     const { name } = dirent
     if (dirent.isFile()) return FILE
-    const isFollowed = depth === 0 && this.#followed?.has(name) === true
+    const isFollowed = depth === 0 && this.#walking.followed?.has(name) === true
     if (dirent.isSymbolicLink() && !isFollowed) return this.#link(folder, name, path)
     if (!dirent.isDirectory() && !isFollowed) return { kind: 'special' }
     return isUsable(name, this.#limits) ? this.#enter(folder, name, path, depth) : { kind: 'unnamed' }
@@ -111,7 +153,7 @@ class Walk {
     try {
       return { kind: 'link', text: await folder.link(name) }
     } catch (cause) {
-      return { kind: 'unread', isFolder: false, reason: folderErrorAt(path, cause, this.#isLastAttempt) }
+      return { kind: 'unread', isFolder: false, reason: folderErrorAt(path, cause, this.#walking.isLastAttempt) }
     }
   }
 
@@ -121,7 +163,7 @@ class Walk {
       await using below = await folder.folder(name)
       return await this.list(below, path, depth + 1)
     } catch (cause) {
-      return { kind: 'unread', isFolder: true, reason: folderErrorAt(path, cause, this.#isLastAttempt) }
+      return { kind: 'unread', isFolder: true, reason: folderErrorAt(path, cause, this.#walking.isLastAttempt) }
     }
   }
 
@@ -131,12 +173,22 @@ class Walk {
   }
 }
 
-/**
- * True for the folders of git and package managers: they are large and contain no skills of this source. A name that
- * some file system treats as `.git` could not be in a commit either.
- */
-export function isPassedOver(name: string): boolean {
-  return name === 'node_modules' || isDotGit(name)
+interface NamesIn {
+  readonly found: ReadonlyMap<string, Dirent>
+  /** Ignored folders, and an ignored SKILL.md. */
+  readonly ignored: ReadonlyMap<string, { readonly dirent: Dirent; readonly by: string }>
 }
+
+function sorted<Value>(entries: ReadonlyMap<string, Value>): readonly (readonly [string, Value])[] {
+  return [...entries].toSorted(([a], [b]) => (a < b ? -1 : 1))
+}
+
+/** True for any case, because a misspelled name is reported. */
+export function isDocument(path: string): boolean {
+  return /(?:^|\/)skill\.md$/i.test(path)
+}
+
+/** An ignored folder with more entries is not searched: such a folder is the output of a build. */
+const MOST_SEARCHED = 10_000
 
 const FILE: WalkedFile = { kind: 'file' }
