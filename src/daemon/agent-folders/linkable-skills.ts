@@ -1,7 +1,10 @@
+import { printablePath } from '../../base/text/printable.ts'
 import type { CatalogSkill, FolderSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { folderSkillsIn } from '../../sync/catalog/folder-skills.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
+import type { Skill } from '../../sync/model/skill.ts'
+import { nameProblem } from '../../sync/skill-md/skill-path.ts'
 import type { FetchedSkills } from './fetched-skills.ts'
 import type { LinkedSkill } from './link-record.ts'
 
@@ -11,12 +14,24 @@ export type Linkable = CatalogSkill | FolderSkill
 /**
  * The skills that can be linked: the listed ones, and the tools-only ones by the names of their folders. A skill of
  * another MCP server only if its source has `folders` and all of its files are here: an agent that opens a folder fetches
- * and compares nothing.
+ * and compares nothing. Each source refuses names that a disk must not have; they are refused here again, because an
+ * earlier version may have stored them.
  */
 export function linkableIn(catalog: Catalog, fetched: FetchedSkills): readonly Linkable[] {
   return [...catalog.listed, ...folderSkillsIn(catalog)].filter(
-    ({ skill }) => !isOfUpstream(skill) || (fetched.has(skill) && fetched.get(skill) === undefined),
+    ({ skill }) =>
+      (!isOfUpstream(skill) || (fetched.has(skill) && fetched.get(skill) === undefined)) &&
+      refusedNameIn(skill) === undefined,
   )
+}
+
+/** The reason why a file of the skill is written to no disk; `undefined` if there is none. */
+export function refusedNameIn({ files }: Skill): string | undefined {
+  for (const { path } of files) {
+    const problem = nameProblem(path)
+    if (problem !== undefined) return `its file ${printablePath(path)} ${problem}`
+  }
+  return undefined
 }
 
 /** Finds the skills that linked names stand for in one catalog. */

@@ -4,6 +4,7 @@ import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { FetchedSkills } from './fetched-skills.ts'
+import { refusedNameIn } from './linkable-skills.ts'
 import type { Linkable } from './linkable-skills.ts'
 
 /** A known skill that is put into no folder. */
@@ -43,7 +44,7 @@ export function leftOutOf(
         // The catalog leaves out both in the same way.
         if (pending.has(skill)) return { source, path, name, why: 'it waits for skillsyncd approve' }
         const isDisabled = disabled.get(source)?.has(path) === true
-        const lack = isDisabled ? undefined : fetched.get(skill)
+        const lack = isDisabled ? undefined : (fetched.get(skill) ?? refusedNameIn(skill))
         return { source, path, name, why: lack ?? whyLeftOut(skill, isDisabled) }
       }),
   )

@@ -10,7 +10,7 @@ import { packedIn } from '../../sync/catalog/pack.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import { comparePaths } from '../../sync/model/digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import { unportableReason } from './portable-path.ts'
+import { unportableReason } from '../../sync/skill-md/skill-path.ts'
 
 /** The operator's configuration of the plugin marketplace. */
 export interface MarketplaceConfig {

@@ -10,9 +10,10 @@ import type { ChannelSkills } from '../model/snapshot.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { SkillCode } from '../skill-md/skill-diagnostic.ts'
+import { FORM_LIMITS, formProblem } from '../skill-md/skill-path.ts'
 import { textOf } from '../store/objects/json-object.ts'
 import type { Digest } from '../store/objects/object-store.ts'
-import { isDigest, pathProblem } from '../store/skills/stored-path.ts'
+import { isDigest } from '../store/skills/stored-path.ts'
 
 // The JSON of the objects of a channel. Another machine wrote it: each field is checked, and one that is not known here is
 // dropped, so that a later version can add some.
@@ -49,11 +50,9 @@ const CODE = z.custom<SkillCode>((value) => typeof value === 'string' && isSkill
 const FRONTMATTER = z.custom<JsonObject>(isMapping)
 
 const TEXT = z.string().max(4_096)
-const PATH = z.string().refine((path) => pathProblem(path, FORM_LIMITS) === undefined)
+/** The form alone: a name that this machine refuses withholds one skill, and not the entry. */
+const PATH = z.string().refine((path) => formProblem(path, FORM_LIMITS) === undefined)
 const COUNT = z.int().nonnegative()
-
-/** Limits of the form alone, above those that any hub can configure: the limits of the follower count. */
-const FORM_LIMITS = { segmentBytes: 4_096, pathBytes: 16_384, depth: 1_024 }
 
 const FINDING = z.object({ rule: CODE, path: z.string().max(16_384), message: TEXT })
 

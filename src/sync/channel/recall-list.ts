@@ -5,16 +5,14 @@ import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { MOST_CONTENTS, MOST_PUBLISHED_PLACES, MOST_REASON, MOST_RECALLS, recallIdOf } from '../recall/recall.ts'
 import type { PublishedRecall } from '../recall/recall.ts'
+import { FORM_LIMITS, formProblem } from '../skill-md/skill-path.ts'
 import { putJson, textOf } from '../store/objects/json-object.ts'
 import type { Digest, ObjectStore } from '../store/objects/object-store.ts'
-import { isDigest, pathProblem } from '../store/skills/stored-path.ts'
+import { isDigest } from '../store/skills/stored-path.ts'
 
 const DIGEST = z.string().refine(isDigest)
 const TIME = z.string().refine(isTime)
-const PATH = z.string().refine((path) => path === '' || pathProblem(path, FORM_LIMITS) === undefined)
-
-/** As for the paths of skills: the limits of the form alone. */
-const FORM_LIMITS = { segmentBytes: 4_096, pathBytes: 16_384, depth: 1_024 }
+const PATH = z.string().refine((path) => path === '' || formProblem(path, FORM_LIMITS) === undefined)
 
 const PLACE = z.object({
   source: z.custom<SourceId>((value) => typeof value === 'string' && isSourceId(value)),

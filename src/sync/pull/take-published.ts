@@ -4,14 +4,16 @@ import { comparePaths, digestOf } from '../model/digest.ts'
 import { CHANNEL_REF } from '../model/revision.ts'
 import { othersThan } from '../model/skill-delta.ts'
 import { withheldSkill } from '../model/skill.ts'
-import type { Skill } from '../model/skill.ts'
+import type { Skill, SkillFile } from '../model/skill.ts'
 import type { ChannelSkills, HubSource, Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { Source } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
+import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { storedIn, storedSkill } from '../store/skills/stored-path.ts'
 import { READ_HERE } from '../survey/document-reading.ts'
+import { judgeDeclared } from '../survey/listing-hidden-text.ts'
 import { judgeDocument } from '../survey/read-document.ts'
 import type { ReadDocument } from '../survey/read-document.ts'
 import { rulesOf } from '../survey/survey-rules.ts'
@@ -23,8 +25,8 @@ import type { RevisionPull } from './pull-context.ts'
 /**
  * Makes the snapshot of another hub's channel: the skills as that hub has surveyed them, each below the id of its source,
  * or those of one source at their own paths.
- * They are not judged anew, but each new one must be what it declares: its digest that of its files, its frontmatter that
- * of its SKILL.md.
+ * Each new one must be what it declares: its digest that of its files, its frontmatter that of its SKILL.md. Of its
+ * findings, those of invisible characters are made anew, and the others are the word of the hub.
  */
 export async function takePublished(upstream: PublishedUpstream, pull: RevisionPull): Promise<Snapshot> {
   const { source, current, revision, signal } = pull
@@ -39,8 +41,8 @@ export async function takePublished(upstream: PublishedUpstream, pull: RevisionP
   const lists = listsOf(sources, known, current?.snapshot, folderOf)
   const declared = [...lists.values()].flat().toSorted((a, b) => comparePaths(a.path, b.path))
   expectDistinct(declared)
-  const refused = await withheldHere(othersThan(current?.snapshot.skills ?? [], declared), pull)
-  const judged = (skill: Skill): Skill => refused.get(skill) ?? skill
+  const anew = await judgedHere(othersThan(current?.snapshot.skills ?? [], declared), pull)
+  const judged = (skill: Skill): Skill => anew.get(skill) ?? skill
   const skills = declared.map(judged)
   const snapshot: Snapshot = {
     source: source.id,
@@ -56,7 +58,7 @@ export async function takePublished(upstream: PublishedUpstream, pull: RevisionP
     // The revision is proved by the log of the channel, and not by a commit.
     proof: { commit: '' },
   }
-  LISTS.set(snapshot, new Map([...lists].map(([key, list]) => [key, refused.size === 0 ? list : list.map(judged)])))
+  LISTS.set(snapshot, new Map([...lists].map(([key, list]) => [key, anew.size === 0 ? list : list.map(judged)])))
   return snapshot
 }
 
@@ -138,19 +140,17 @@ function expectDistinct(skills: readonly Skill[]): void {
 }
 
 /**
- * Throws `content-refused` for a skill that is not what it declares. Returns those that this machine withholds by its own
- * limits or its own survey, by what the hub has: the hub may be of another version. All files must be in the store.
+ * Throws `content-refused` for a skill that is not what it declares. Returns those that this machine withholds or notes by
+ * its own limits or its own survey, by what the hub has: the hub may be of another version, or lie. All files must be in
+ * the store.
  */
-async function withheldHere(
-  skills: readonly Skill[],
-  { io, signal }: RevisionPull,
-): Promise<ReadonlyMap<Skill, Skill>> {
+async function judgedHere(skills: readonly Skill[], { io, signal }: RevisionPull): Promise<ReadonlyMap<Skill, Skill>> {
   const { store, limits, reader = READ_HERE } = io
   const offered = skills.filter(({ standing }) => standing !== 'withheld')
   for (const { path, digest, files } of offered)
     if (digest !== digestOf(files)) throw refusal(path, 'its digest is not that of its files')
   await store.skills.expectWhole(storedIn({ skills }))
-  const refused = new Map<Skill, Skill>()
+  const anew = new Map<Skill, Skill>()
   for (const skill of offered) {
     signal.throwIfAborted()
     const document = skill.files.find(({ path }) => path === 'SKILL.md')
@@ -164,9 +164,36 @@ async function withheldHere(
     const size = skill.files.reduce((sum, file) => sum + file.size, 0)
     if (size !== skill.size) throw refusal(skill.path, `its files have ${size} bytes, and ${skill.size} are declared`)
     const finding = objection(skill, judged, limits.skill.files)
-    if (finding !== undefined) refused.set(skill, withheldSkill(skill, finding))
+    if (finding !== undefined) {
+      anew.set(skill, withheldSkill(skill, finding))
+      continue
+    }
+    const searched = await searchedHere(skill, async (file) =>
+      reader.hiddenIn(file.path, file === document ? bytes : await store.skills.read(storedSkill(skill), file), signal),
+    )
+    if (searched !== skill) anew.set(skill, searched)
   }
-  return refused
+  return anew
+}
+
+/** The skill with what this machine finds of invisible characters; the same object if the hub has found the same. */
+async function searchedHere(
+  skill: Skill,
+  hiddenIn: (file: SkillFile) => Promise<HiddenText | undefined>,
+): Promise<Skill> {
+  const files: SkillFile[] = []
+  for (const file of skill.files) {
+    const { hidden: _declared, ...rest } = file
+    const hidden = await hiddenIn(file)
+    files.push(hidden === undefined ? rest : { ...rest, hidden })
+  }
+  const { isWithheld, findings } = judgeDeclared({ ...skill, files }, 'deceptive')
+  const declared = skill.findings.filter(({ rule }) => rule === 'hidden-unicode')
+  const others = skill.findings.filter(({ rule }) => rule !== 'hidden-unicode')
+  const isKnown = isDeepStrictEqual(new Set(findings), new Set(declared)) && isDeepStrictEqual(files, skill.files)
+  const found = isKnown ? skill : { ...skill, files, findings: [...others, ...findings] }
+  const [first] = findings
+  return isWithheld && first !== undefined ? withheldSkill({ ...found, findings: others }, first) : found
 }
 
 /** The finding for which this machine does not serve a skill that is what it declares; `undefined` if it does. */

@@ -5,18 +5,16 @@ import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { isSourceId } from '../model/source-id.ts'
 import { Damaged } from '../model/sync-error.ts'
+import { FORM_LIMITS, formProblem, nameProblem } from '../skill-md/skill-path.ts'
 import type { Digest } from './objects/object-store.ts'
-import { isDigest, pathProblem } from './skills/stored-path.ts'
+import { isDigest } from './skills/stored-path.ts'
 
 // Another process wrote what is copied, perhaps with rights on the database alone. What could lead outside the store, or
 // end a process, is refused here; all else is as it was written.
 
 const DIGEST = z.string().refine(isDigest)
 const COUNT = z.int().nonnegative()
-
-/** Limits of the form alone, above those that a hub can configure. */
-const FORM_LIMITS = { segmentBytes: 4_096, pathBytes: 16_384, depth: 1_024 }
-const PATH = z.string().refine((path) => pathProblem(path, FORM_LIMITS) === undefined)
+const PATH = z.string().refine((path) => (formProblem(path, FORM_LIMITS) ?? nameProblem(path)) === undefined)
 
 const FILE = z.looseObject({ path: PATH, executable: z.boolean(), size: COUNT, sha256: DIGEST })
 const CONTENT = { files: z.array(FILE), size: COUNT, digest: DIGEST.optional() }

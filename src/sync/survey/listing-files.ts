@@ -7,6 +7,7 @@ import type { SkillFile } from '../model/skill.ts'
 import { pathOf, plainUpstreamUri, readUpstreamUri } from '../model/upstream-uri.ts'
 import { shownValue } from '../skill-md/contract/contract-value.ts'
 import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
+import { nameProblem } from '../skill-md/skill-path.ts'
 import type { SurveyLimits } from './read-skill.ts'
 
 /** The files that an entry declares, or the first reason why the skill cannot be served whole. */
@@ -78,6 +79,8 @@ class DeclaredSet {
     if (size === undefined)
       return this.#finding('size-unknown', `The server does not declare the size of "${path}", so it cannot be listed`)
     if (!isSize(size)) return this.#refusal(`The size of "${path}" is ${shownValue(size)}, and no number of bytes`)
+    const problem = nameProblem(joinPath(this.#skill, path))
+    if (problem !== undefined) return this.#finding('path-refused', `The path "${path}" ${problem}`)
     if (this.#met.has(uri)) return this.#refusal(`The file ${shownValue(uri)} is listed twice`)
     const twin = this.#tree.add(path)
     if (twin !== undefined)

@@ -10,6 +10,7 @@ import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
 import { hiddenIn } from '../skill-md/hidden-unicode.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
+import { nameProblem } from '../skill-md/skill-path.ts'
 import { checkContract, contractFindings } from './check-contract.ts'
 import type { Cut } from './find-skills.ts'
 import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-diagnostics.ts'
@@ -194,8 +195,8 @@ function refusalOf(candidate: ResolvedCandidate, reading: Reading): SkillDiagnos
     if (content.isLfsPointer && reading.policy.lfs !== 'pointers') {
       return lfsDiagnostic(at(path))
     }
-    if (at(path).includes('\\'))
-      return finding('path-refused', at(path), 'The path holds a backslash, which no URI may carry')
+    const problem = nameProblem(at(path))
+    if (problem !== undefined) return finding('path-refused', at(path), `The path ${problem}`)
     const twin = twinOf(path, folded)
     if (twin !== undefined) {
       return finding('path-collision', at(path), `The path meets "${twin}" where case or Unicode form does not count`)

@@ -10,7 +10,7 @@ import type { KnownTrees } from '../upstream/upstream.ts'
 import type { SurveyLimits } from './read-skill.ts'
 
 /** Increased if a tree would be judged otherwise than before: earlier surveys then no longer count. */
-const SURVEY_VERSION = 13
+const SURVEY_VERSION = 14
 
 /** Likewise of marketplaces, for the sources that have theirs read. */
 const MARKETPLACE_VERSION = 1

@@ -6,6 +6,8 @@ import type { Snapshot } from '../../model/snapshot.ts'
 import type { SourceId } from '../../model/source-id.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { isSkillName } from '../../skill-md/skill-name.ts'
+import { formProblem, gitFolderProblem } from '../../skill-md/skill-path.ts'
+import type { PathLimits } from '../../skill-md/skill-path.ts'
 
 /** A skill version or docs folder in the store. Its checkout is `checkouts/<digest>/<folderName>/…`. */
 export interface StoredSkill {
@@ -31,16 +33,6 @@ export function folderNameOf(skill: Skill): string {
   return skill.name !== undefined && isSkillName(skill.name) ? skill.name : 'skill'
 }
 
-/** Limits for a path inside a skill. */
-export interface PathLimits {
-  readonly segmentBytes: number
-  readonly pathBytes: number
-  readonly depth: number
-}
-
-/** The default limits. */
-export const PATH_LIMITS: PathLimits = { segmentBytes: 200, pathBytes: 1024, depth: 64 }
-
 /** True for a SHA-256 in lowercase hex, the only form in names below the state folder. */
 export function isDigest(text: string): boolean {
   return DIGEST.test(text)
@@ -63,7 +55,7 @@ export function checkStorable(skill: StoredSkill, limits: PathLimits): void {
 export function checkPath(skill: StoredSkill, path: string, limits: PathLimits): void {
   if (!isDigest(skill.digest)) throw refusal(skill, 'its digest is not a SHA-256')
   if (!isFolderName(skill)) throw refusal(skill, `its folder would be named ${JSON.stringify(skill.folderName)}`)
-  const problem = pathProblem(path, limits)
+  const problem = formProblem(path, limits) ?? gitFolderProblem(path)
   if (problem !== undefined) throw refusal(skill, `the path ${JSON.stringify(path.slice(0, 200))} ${problem}`)
 }
 
@@ -79,22 +71,6 @@ export function checkDigest(skill: StoredSkill): void {
   const digest = digestOf(skill.files)
   if (digest === skill.digest) return
   throw new SyncError('store-failed', `Cannot keep the ${calledOf(skill)}: the digest of its files is "${digest}"`)
-}
-
-/** The reason why no file of a skill can have this path; `undefined` if one can. */
-export function pathProblem(path: string, limits: PathLimits): string | undefined {
-  if (!path.isWellFormed()) return 'is not valid Unicode'
-  if (path.includes('\0')) return 'holds a NUL'
-  const segments = path.split('/')
-  if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
-    return 'has a segment that is empty, "." or ".."'
-  }
-  if (segments.length > limits.depth) return `is deeper than ${limits.depth} segments`
-  if (Buffer.byteLength(path) > limits.pathBytes) return `is longer than ${limits.pathBytes} bytes`
-  if (segments.some((segment) => Buffer.byteLength(segment) > limits.segmentBytes)) {
-    return `has a segment longer than ${limits.segmentBytes} bytes`
-  }
-  return undefined
 }
 
 /** On a file system that folds case, the second of two such files would overwrite the first. */

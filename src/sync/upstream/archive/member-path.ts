@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { nameProblem } from '../../skill-md/skill-path.ts'
 import { badMember } from './archive-error.ts'
 
 export type MemberKind = 'file' | 'folder'
@@ -51,5 +52,5 @@ function badPathReason(path: string, { depth, pathBytes, segmentBytes }: MemberP
   if (segments.some((segment) => Buffer.byteLength(segment) > segmentBytes)) {
     return `has a segment over ${segmentBytes} bytes in its name`
   }
-  return undefined
+  return nameProblem(path)
 }

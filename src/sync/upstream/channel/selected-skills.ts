@@ -5,7 +5,7 @@ import { withheldSkill } from '../../model/skill.ts'
 import type { Skill } from '../../model/skill.ts'
 import type { ChannelSkills } from '../../model/snapshot.ts'
 import type { ChannelSource } from '../../model/source.ts'
-import { pathProblem } from '../../store/skills/stored-path.ts'
+import { nameProblem, pathProblem } from '../../skill-md/skill-path.ts'
 import { namedLimit } from '../upstream.ts'
 import type { FetchLimits } from '../upstream.ts'
 
@@ -37,11 +37,18 @@ function withinLimits(skill: Skill, limits: FetchLimits): Skill {
     const message = `Its files have ${bytes} bytes, over ${namedLimit('blobBytes', limits)}`
     return withheldSkill(skill, { rule: 'limit-bytes', path: skill.path, message })
   }
-  for (const { path } of skill.files) {
-    const problem = pathProblem(path, limits)
-    if (problem === undefined) continue
+  const refused = (path: string, problem: string | undefined): Skill | undefined => {
+    if (problem === undefined) return undefined
     const message = `The path ${printablePath(path)} ${problem}`
     return withheldSkill(skill, { rule: 'path-refused', path: skill.path, message })
+  }
+  for (const place of [skill.path, skill.servedPath ?? '']) {
+    const withheld = refused(place, nameProblem(place))
+    if (withheld !== undefined) return withheld
+  }
+  for (const { path } of skill.files) {
+    const withheld = refused(path, pathProblem(path, limits))
+    if (withheld !== undefined) return withheld
   }
   return skill
 }

@@ -1,4 +1,4 @@
-import { isDotGit } from '../git/objects/tree-object.ts'
+import { isDotGit } from '../../skill-md/skill-path.ts'
 import { parseIgnorePatterns } from './ignore-patterns.ts'
 
 /**

@@ -3,6 +3,7 @@ import { printablePath } from '../../../../base/text/printable.ts'
 import { isObjectId, type ObjectFormat } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { TreeEntry } from '../../../model/tree.ts'
+import { isDotGit } from '../../../skill-md/skill-path.ts'
 import { ID_BYTES } from './git-object.ts'
 
 /**
@@ -96,17 +97,6 @@ const UNUSABLE_SHOWN = 60
 function hexOf(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
 }
-
-/**
- * True if some file system treats the name as `.git`: case, an 8.3 alias, a stream, trailing dots, ignored characters.
- */
-export function isDotGit(name: string): boolean {
-  const plain = name.replaceAll(IGNORED_BY_HFS, '')
-  return /^(?:\.git|git~1)[ .]*(?::.*)?$/is.test(plain)
-}
-
-/** The characters that HFS+ leaves out of names. */
-export const IGNORED_BY_HFS = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
 
 function kindOf(mode: string): TreeEntry['kind'] | undefined {
   return USUAL_KINDS.get(mode) ?? kindOfBits(mode)
