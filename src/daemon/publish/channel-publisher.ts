@@ -1,6 +1,6 @@
 import { stepByStep } from '../../base/cooperative.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
-import type { CheckpointWatcher } from '../../serve/http/routes/channel-routes.ts'
+import type { ChannelObject, CheckpointWatcher } from '../../serve/http/routes/channel-routes.ts'
 import { packingCatalog } from '../../sync/catalog/catalog-packs.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { packedIn } from '../../sync/catalog/pack.ts'
@@ -158,11 +158,20 @@ export class ChannelPublisher {
 
   /** Returns the bytes at a path of the channel as it is now; `undefined` if there is nothing. */
   async read(path: string): Promise<Uint8Array | undefined> {
-    const found = await this.#served.read(path)
+    return this.#caughtUp(path, async () => this.#served.read(path))
+  }
+
+  /** Returns the object at a path, without its bytes; `undefined` if there is none, or another file. */
+  async objectAt(path: string): Promise<ChannelObject | undefined> {
+    return this.#caughtUp(path, async () => this.#served.objectAt(path))
+  }
+
+  async #caughtUp<Found>(path: string, find: () => Promise<Found | undefined>): Promise<Found | undefined> {
+    const found = await find()
     if (found !== undefined || this.#shared === undefined || !this.#served.isBeyond(path)) return found
     // Another process of the hub may serve a newer entry already.
     await this.#catchUp.caughtUp()
-    return this.#served.read(path)
+    return find()
   }
 
   /** False until the first publication of this process. */

@@ -1,4 +1,9 @@
-import type { ChannelHost, ChannelReader, CheckpointWatcher } from '../../serve/http/routes/channel-routes.ts'
+import type {
+  ChannelHost,
+  ChannelObject,
+  ChannelReader,
+  CheckpointWatcher,
+} from '../../serve/http/routes/channel-routes.ts'
 import type { RingRoster } from '../../serve/views.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { objectsOf } from '../../sync/channel/channel-tree.ts'
@@ -189,6 +194,10 @@ export class Channels implements ChannelHost, AsyncDisposable {
   /** The followers of the channels, and how far they obey. */
   get reach(): FollowerReach {
     return this.#reach
+  }
+
+  async objectAt(channel: ChannelName, path: string): Promise<ChannelObject | undefined> {
+    return this.#channels.get(channel)?.objectAt(path)
   }
 
   async read(channel: ChannelName, path: string): Promise<Uint8Array | undefined> {

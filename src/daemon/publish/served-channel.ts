@@ -1,5 +1,5 @@
 import { ignoreAbort } from '../../base/abort-error.ts'
-import type { CheckpointWatcher } from '../../serve/http/routes/channel-routes.ts'
+import type { ChannelObject, CheckpointWatcher } from '../../serve/http/routes/channel-routes.ts'
 import type { KeptChannel } from '../../sync/channel/channel-contents.ts'
 import { CHECKPOINT_PATH, readChannelPath } from '../../sync/channel/channel-entry.ts'
 import type { ChannelEntry } from '../../sync/channel/channel-entry.ts'
@@ -104,6 +104,14 @@ export class ServedChannel {
       default:
         return asked satisfies never
     }
+  }
+
+  /** Returns the size and the digest of the object at a path, from its row alone; `undefined` for all other paths. */
+  async objectAt(path: string): Promise<ChannelObject | undefined> {
+    const asked = readChannelPath(path)
+    if (asked?.kind !== 'object' || this.#current?.named.has(asked.digest) !== true) return undefined
+    const size = await this.#parts.objects.sizeOf(asked.digest)
+    return size === undefined ? undefined : { size, sha256: asked.digest }
   }
 
   /** True if the served state does not have the path, and a later one may. */

@@ -290,7 +290,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       ...(webhooks !== undefined && hookRoutes(webhooks)),
       ...(metrics !== undefined && metricsRoutes(metrics)),
       ...pages?.routes,
-      ...(marketplace !== undefined && marketplaceRoutes(heard.marketplaces, NOTHING_HERE)),
+      ...(marketplace !== undefined && marketplaceRoutes(heard.marketplaces, holderOf, NOTHING_HERE)),
       ...(channels !== undefined && channelRoutes(channels, { streams, holderOf }, NOTHING_HERE)),
       ...(options.telemetry === true &&
         telemetryRoutes({ serving, marketplace: marketplace?.config, limits: heard.telemetry, holderOf })),

@@ -9,9 +9,11 @@ import type { Marketplaces, MarketplaceScope, ServedMarketplace } from '../../ma
 import { ContentUnavailable } from '../../marketplace/read-whole.ts'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
+import { HolderTurns } from '../server/holder-turns.ts'
 import type { HttpRoute, ReceivedRequest, Routes } from '../server/listener.ts'
 import { readBody } from '../server/request-body.ts'
 import { sendError, sendPieces } from '../server/response.ts'
+import type { ShareHolderOf } from '../server/share-holder.ts'
 import { StreamedResponse } from '../server/streamed-response.ts'
 import { readCommand, readUploadRequest } from './fetch-request.ts'
 import type { GitCommand } from './fetch-request.ts'
@@ -22,8 +24,8 @@ import type { ProtocolVersion } from './upload-pack.ts'
  * The routes of a git remote that can be cloned and fetched (gitprotocol-http, the smart protocol). `nothingHere` is
  * the message of a 404: a pack that the caller does not see is as one that does not exist.
  */
-export function marketplaceRoutes(marketplaces: Marketplaces, nothingHere: string): Routes {
-  const endpoint = new GitEndpoint(marketplaces, nothingHere)
+export function marketplaceRoutes(marketplaces: Marketplaces, holderOf: ShareHolderOf, nothingHere: string): Routes {
+  const endpoint = new GitEndpoint(marketplaces, holderOf, nothingHere)
   const route = { scope: 'marketplace', audit: 'all' } as const
   const ofAll: HttpRoute = { ...route, answer: (...asked) => endpoint.answerAll(...asked) }
   const ofPack: HttpRoute = { ...route, answer: (...asked) => endpoint.answerPack(...asked) }
@@ -32,10 +34,13 @@ export function marketplaceRoutes(marketplaces: Marketplaces, nothingHere: strin
 
 class GitEndpoint {
   readonly #marketplaces: Marketplaces
+  readonly #holderOf: ShareHolderOf
+  readonly #turns = new HolderTurns()
   readonly #nothingHere: string
 
-  constructor(marketplaces: Marketplaces, nothingHere: string) {
+  constructor(marketplaces: Marketplaces, holderOf: ShareHolderOf, nothingHere: string) {
     this.#marketplaces = marketplaces
+    this.#holderOf = holderOf
     this.#nothingHere = nothingHere
   }
 
@@ -63,7 +68,10 @@ class GitEndpoint {
       if (method === 'GET' && below === 'info/refs' && service === SERVICE)
         return response.advertise((await this.#marketplaces.serve(scope)).revision, versionOf(request))
       if (method !== 'POST' || below !== SERVICE) return response.refuse(404, this.#nothingHere)
-      const asked = await readAsked(request)
+      const packed = await bodyOf(request)
+      // The bodies of many requests at once would otherwise be in memory unpacked, faster than they are read.
+      const holder = this.#holderOf(request, response.principal)
+      const asked = await this.#turns.next(holder, async () => readAsked(request, await packed.bytes()))
       // The body may have taken long: what is served then counts, and whether the token is still valid.
       if (response.isOver) return response.refuse(401, 'The token is not valid')
       const now = async (): Promise<ServedMarketplace> => this.#marketplaces.serve(scope)
@@ -84,8 +92,7 @@ const SERVICE = 'git-upload-pack'
 /** A command, with the version that it is answered in. */
 type Asked = GitCommand & { readonly version: ProtocolVersion }
 
-async function readAsked(request: IncomingMessage): Promise<Asked> {
-  const body = await bodyOf(request)
+function readAsked(request: IncomingMessage, body: Buffer): Asked {
   const version = versionOf(request)
   if (version === 2) return { ...readCommand(body), version }
   return { name: 'fetch', fetch: readUploadRequest(body), version }
@@ -96,12 +103,21 @@ function versionOf({ headers }: IncomingMessage): ProtocolVersion {
   return asked.includes('version=2') ? 2 : 0
 }
 
-/** Reads the body, which git compresses when it is long. Throws `RefusedBody`. */
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+/** A body as it arrived. `bytes` unpacks it. */
+interface ArrivedBody {
+  readonly bytes: () => Promise<Buffer>
+}
+
+/** Reads the body, which git compresses when it is long. Throws `RefusedBody`, and so does `bytes`. */
+async function bodyOf(request: IncomingMessage): Promise<ArrivedBody> {
   const chunks: Buffer[] = []
   if (!(await readBody(request, MOST_BODY, (bytes) => chunks.push(bytes)))) throw new RefusedBody(413, TOO_LARGE)
   const bytes = Buffer.concat(chunks)
-  if (request.headers['content-encoding'] !== 'gzip') return bytes
+  if (request.headers['content-encoding'] !== 'gzip') return { bytes: async () => bytes }
+  return { bytes: async () => unpack(bytes) }
+}
+
+async function unpack(bytes: Buffer): Promise<Buffer> {
   return unzipped(bytes, { maxOutputLength: MOST_BODY }).catch((cause: unknown) => {
     const isLarge = codeOf(cause) === 'ERR_BUFFER_TOO_LARGE'
     throw isLarge ? new RefusedBody(413, TOO_LARGE) : new RefusedBody(400, 'The request cannot be unpacked')
@@ -110,8 +126,8 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 
 const unzipped = promisify(gunzip)
 
-/** Room for 80,000 haves. A client that has more than that in common with nothing here is refused. */
-const MOST_BODY = 2 ** 22
+/** Room for 20,000 haves. A client that has more than that in common with nothing here is refused. */
+const MOST_BODY = 2 ** 20
 
 const TOO_LARGE = 'The request is too large'
 
@@ -133,6 +149,10 @@ class GitResponse {
   constructor(response: ServerResponse, principal: Principal | undefined) {
     this.#response = response
     this.#principal = principal
+  }
+
+  get principal(): Principal | undefined {
+    return this.#principal
   }
 
   /** True if the token of the caller has expired or was revoked. */

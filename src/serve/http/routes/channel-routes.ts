@@ -8,7 +8,7 @@ import { EventStream, refusalOfStream } from '../server/event-stream.ts'
 import type { EventStreams } from '../server/event-stream.ts'
 import type { HttpRoute, ReceivedRequest, Routes } from '../server/listener.ts'
 import { readBody } from '../server/request-body.ts'
-import { sendError, sendNoStream, sendPieces, sendStatus } from '../server/response.ts'
+import { hasRoom, sendBusy, sendError, sendNoStream, sendPieces, sendStatus } from '../server/response.ts'
 import { partAsked } from './byte-range.ts'
 
 /** The identity of a follower, as far as it decides on its channels. */
@@ -18,6 +18,8 @@ export type ChannelReader = Pick<Principal, 'id' | 'packs'>
 export interface ChannelHost {
   /** True if there is such a channel, and this client may read it. `undefined`: a client without a token. */
   isOpenTo(channel: string | undefined, reader: ChannelReader | undefined): boolean
+  /** Returns the object at a path of the channel as it is now, without its bytes; `undefined` if it has to be read. */
+  objectAt?(channel: string | undefined, path: string): Promise<ChannelObject | undefined>
   /** Returns the bytes at a path of the channel as it is now; `undefined` if there is nothing. */
   read(channel: string | undefined, path: string): Promise<Uint8Array | undefined>
   /**
@@ -33,6 +35,12 @@ export interface ChannelHost {
   report(channel: string | undefined, principal: string, bytes: Uint8Array): boolean
   /** Reports each new checkpoint of the channel until the returned value is disposed. */
   watch(channel: string | undefined, watcher: CheckpointWatcher): Disposable
+}
+
+/** An object of a channel: its size and its SHA-256 in hex, as the path has it. */
+export interface ChannelObject {
+  readonly size: number
+  readonly sha256: string
 }
 
 /** Receives the checkpoints of a channel. */
@@ -96,9 +104,12 @@ class ChannelEndpoint {
     const follower = request.headers[FOLLOWER_HEADER]
     if (path === CHECKPOINT_PATH && typeof follower === 'string')
       this.#host.seen(channel, principal?.id ?? '', follower)
-    const bytes = await this.#host.read(channel, path)
-    if (bytes === undefined) return this.#nothing(response)
-    const etag = path === CHECKPOINT_PATH ? checkpointTag(bytes) : knownEtagOf(bytes)
+    // An object can be large, and is read only for an answer that has bytes of it.
+    const object = await this.#host.objectAt?.(channel, path)
+    const read = object === undefined ? await this.#host.read(channel, path) : undefined
+    if (object === undefined && read === undefined) return this.#nothing(response)
+    const size = object?.size ?? read?.length ?? 0
+    const etag = object === undefined ? etagAt(path, read ?? EMPTY) : etagOf(Buffer.from(object.sha256, 'hex'))
     const headers = {
       'content-type': 'application/octet-stream',
       etag,
@@ -108,11 +119,16 @@ class ChannelEndpoint {
     // A weak comparison, as RFC 9110 (13.1.2) asks for: a proxy that compresses marks the tag as weak.
     if (isAmong(condition, etag)) return sendStatus(response, 304, headers)
     // A range is defined for GET alone.
-    const part = request.method === 'GET' ? partAsked(request.headers, bytes.length, etag) : 'whole'
+    const part = request.method === 'GET' ? partAsked(request.headers, size, etag) : 'whole'
+    if (part === 'none') return sendStatus(response, 416, { 'content-range': `bytes */${size}` })
+    if (request.method === 'HEAD') return sendStatus(response, 200, { ...headers, 'content-length': String(size) })
+    // The whole object is read, since a part of it proves nothing: there must be room for it.
+    if (!hasRoom(response, size)) return sendBusy(response)
+    const bytes = read ?? (await this.#host.read(channel, path))
+    if (bytes === undefined) return this.#nothing(response)
     if (part === 'whole') return sendPieces(response, { status: 200, headers, pieces: [bytes] })
-    if (part === 'none') return sendStatus(response, 416, { 'content-range': `bytes */${bytes.length}` })
     const { start, end } = part
-    const range = { 'content-range': `bytes ${start}-${end - 1}/${bytes.length}` }
+    const range = { 'content-range': `bytes ${start}-${end - 1}/${size}` }
     return sendPieces(response, {
       status: 206,
       headers: { ...headers, ...range },
@@ -184,11 +200,14 @@ const EVENTS_PATH = 'events'
 /** The host returns the same value again for what many followers ask for. */
 const ETAGS = new WeakMap<Uint8Array, string>()
 
-function knownEtagOf(bytes: Uint8Array): string {
-  const etag = ETAGS.get(bytes) ?? etagOf(bytes)
+function etagAt(path: string, bytes: Uint8Array): string {
+  if (path === CHECKPOINT_PATH) return checkpointTag(bytes)
+  const etag = ETAGS.get(bytes) ?? etagOf(hash('sha256', bytes, 'buffer'))
   ETAGS.set(bytes, etag)
   return etag
 }
+
+const EMPTY = new Uint8Array()
 
 /** With the number of entries, so that a process of a hub sees from it that another one has served a newer checkpoint. */
 function checkpointTag(note: Uint8Array): string {
@@ -202,8 +221,8 @@ function sizeIn(condition: string | undefined): number {
   return Math.max(0, ...sizes)
 }
 
-function etagOf(bytes: Uint8Array): string {
-  return `"${hash('sha256', bytes, 'base64url')}"`
+function etagOf(sha256: Buffer): string {
+  return `"${sha256.toString('base64url')}"`
 }
 
 /** Everything but the checkpoint is what it is for ever. What depends on the caller must not be cached for others. */

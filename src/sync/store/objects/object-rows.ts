@@ -14,6 +14,7 @@ export class ObjectRows {
   readonly #get: StatementSync
   readonly #getPiece: StatementSync
   readonly #find: StatementSync
+  readonly #sizeOf: StatementSync
   readonly #discard: StatementSync
 
   /** `run` runs all work on the database, and converts its errors. */
@@ -27,6 +28,7 @@ export class ObjectRows {
     this.#putPiece = database.prepare('INSERT INTO piece (object, at, bytes) VALUES (?, ?, ?)')
     this.#get = database.prepare('SELECT id, size, bytes FROM object WHERE digest = ?')
     this.#getPiece = database.prepare('SELECT bytes FROM piece WHERE object = ? AND at = ?')
+    this.#sizeOf = database.prepare('SELECT size FROM object WHERE digest = ?')
     this.#find = database.prepare('SELECT 1 FROM object WHERE digest = ?')
     this.#discard = database.prepare('DELETE FROM object WHERE digest = ?')
   }
@@ -55,6 +57,12 @@ export class ObjectRows {
       inReadTransaction(this.#database, () => this.#foundWhole(digest)),
     )
     return whole?.bytes()
+  }
+
+  /** Returns the size that the row of an object has; `undefined` if there is none. */
+  sizeOf(digest: Digest): number | undefined {
+    const row = this.#run(`find the object "${digest}"`, () => this.#sizeOf.get(blobOf(digest)))
+    return row === undefined ? undefined : Number(row['size'])
   }
 
   #foundWhole(digest: Digest): FoundObject | undefined {

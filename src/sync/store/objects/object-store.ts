@@ -16,6 +16,8 @@ export interface ObjectStore extends Disposable {
   labelled(label: string): Promise<readonly Digest[]>
   /** Returns the bytes; `undefined` if there is no such object. Throws `Damaged` if they do not have this digest. */
   get(digest: Digest): Promise<Uint8Array | undefined>
+  /** Returns the number of its bytes, which are not read; `undefined` if there is no such object. */
+  sizeOf(digest: Digest): Promise<number | undefined>
   /** Returns the bytes of these objects, in any order. Throws `Damaged` if one is not there, or is damaged. */
   each(digests: Iterable<Digest>): AsyncIterable<Uint8Array>
   /** Returns those of the digests that have no object. */

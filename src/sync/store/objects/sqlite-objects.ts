@@ -142,6 +142,10 @@ export class SqliteObjects implements ObjectStore {
     }
   }
 
+  async sizeOf(digest: Digest): Promise<number | undefined> {
+    return this.#connection.rows.sizeOf(digest)
+  }
+
   async *each(digests: Iterable<Digest>): AsyncGenerator<Uint8Array> {
     for (const digest of digests) {
       const bytes = await this.get(digest)

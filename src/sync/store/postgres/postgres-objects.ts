@@ -83,6 +83,10 @@ export class PostgresObjects implements ObjectStore {
     return row === undefined ? undefined : verified(digest, row['bytes'])
   }
 
+  async sizeOf(digest: Digest): Promise<number | undefined> {
+    return (await this.#sizesOf([digest])).get(digest)
+  }
+
   async *each(digests: Iterable<Digest>): AsyncGenerator<Uint8Array> {
     for (const slice of slices(new Set(digests))) {
       await this.#hold(slice)
