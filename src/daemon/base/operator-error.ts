@@ -52,10 +52,13 @@ const EXIT_STATUS = {
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
   readonly code: OperatorErrorCode
+  /** The next step, if the message has none. */
+  readonly fix: string | undefined
 
-  constructor(code: OperatorErrorCode, message: string, options: { cause?: unknown } = {}) {
+  constructor(code: OperatorErrorCode, message: string, options: { cause?: unknown; fix?: string | undefined } = {}) {
     super(message, options)
     this.code = code
+    this.fix = options.fix
   }
 
   get exitStatus(): 1 | 2 {

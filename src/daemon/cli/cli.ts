@@ -127,11 +127,15 @@ function failureOf(thrown: unknown): Failure | undefined {
   if (isAbortError(error)) return { text: 'stopped', status: 1, code: undefined }
   if (error instanceof SyncError) {
     const { code } = error
-    return { text: `${printableLine(error.message)}\n  ${mendOf(code)}`, status: 1, code }
+    return { text: failureText(error.message, mendOf(error)), status: 1, code }
   }
   if (error instanceof OperatorError)
-    return { text: printableLine(error.message), status: error.exitStatus, code: error.code }
+    return { text: failureText(error.message, error.fix), status: error.exitStatus, code: error.code }
   return undefined
+}
+
+function failureText(message: string, fix: string | undefined): string {
+  return fix === undefined ? printableLine(message) : `${printableLine(message)}\n  ${printableLine(fix)}`
 }
 
 /** The parts of `process` that the CLI uses to stop, and to report a failure in its own words. */

@@ -28,7 +28,7 @@ interface Taken {
 /** The likely cause of a failure, first from what came over the wire, then from the client's error. */
 export function causeOf(step: string, error: unknown, { fetch, hasToken }: Taken): FailureCause {
   const { failure, refusal } = fetch
-  if (failure !== undefined) return { message: failure.message, mend: mendOf(failure.code) }
+  if (failure !== undefined) return { message: failure.message, mend: mendOf(failure) }
   if (error instanceof DigestMismatch) return { message: error.message, mend: REWRITTEN }
   const told = refusal && refusalCause(refusal, hasToken)
   if (told !== undefined) return told

@@ -83,11 +83,11 @@ function readReply(line: string, onEvent: (event: unknown) => void): ControlAnsw
 }
 
 function toldError(error: unknown): OperatorError {
-  const { code, message } = isObject(error) ? error : {}
+  const { code, message, fix } = isObject(error) ? error : {}
   const known = operatorErrorCodeOf(String(code))
   // The daemon may be of a newer version: its code still tells the operator more than ours.
   const said = known === code ? String(message) : `${String(message)} (${String(code)})`
-  return new OperatorError(known, said)
+  return new OperatorError(known, said, typeof fix === 'string' ? { fix } : {})
 }
 
 /** The connection fails this way if the socket is gone, or was left by a process that has ended. */

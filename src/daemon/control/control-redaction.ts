@@ -1,6 +1,7 @@
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import type { Redactor } from '../base/redactor.ts'
+import { cleanError } from '../pull/pull-context.ts'
 import type { ControlHandler, ControlHandlers } from './control.ts'
 
 /** The handlers, with secrets removed from all results, events and error messages. */
@@ -16,8 +17,11 @@ function redactHandler(handler: ControlHandler, redactor: Redactor): ControlHand
     try {
       return redactor.cleanAll(await handler(params, (event) => send(redactor.cleanAll(event)), signal))
     } catch (error) {
-      if (error instanceof OperatorError) throw new OperatorError(error.code, redactor.clean(error.message))
-      if (error instanceof SyncError) throw new SyncError(error.code, redactor.clean(error.message))
+      if (error instanceof OperatorError)
+        throw new OperatorError(error.code, redactor.clean(error.message), {
+          fix: error.fix && redactor.clean(error.fix),
+        })
+      if (error instanceof SyncError) throw cleanError(error, redactor)
       throw error
     }
   }

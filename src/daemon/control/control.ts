@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { isAbortError } from '../../base/abort-error.ts'
 import { codeOf } from '../../base/error-code.ts'
-import { SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
+import { mendOf, SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { answers } from './control-client.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
@@ -151,8 +151,10 @@ function send(socket: Socket, message: unknown): void {
   if (socket.writableLength > BACKLOG_BYTES) socket.destroy()
 }
 
-function fail(socket: Socket, { code, message }: OperatorError | SyncError): void {
-  send(socket, { error: { code, message: message.slice(0, MESSAGE_CHARACTERS) } })
+function fail(socket: Socket, error: OperatorError | SyncError): void {
+  const { code, message } = error
+  const fix = error instanceof SyncError ? mendOf(error) : error.fix
+  send(socket, { error: { code, message: message.slice(0, MESSAGE_CHARACTERS), fix } })
   socket.destroySoon()
 }
 

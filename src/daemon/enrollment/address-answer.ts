@@ -36,7 +36,7 @@ export async function answerOfAddress(question: AddressQuestion): Promise<Addres
     return { isGood: true, message: `${url} answers git${token === undefined ? '' : ', with the token of ~/.netrc'}` }
   } catch (error) {
     if (error instanceof OperatorError) return { isGood: false, message: error.message, mend: 'Mend ~/.netrc' }
-    if (error instanceof SyncError) return { isGood: false, message: error.message, mend: mendOf(error.code) }
+    if (error instanceof SyncError) return { isGood: false, message: error.message, mend: mendOf(error) }
     throw error
   }
 }
@@ -81,10 +81,11 @@ async function failureFor(
 const MOST_MS = 10_000
 
 /** The remedies for this address; the general ones are for sources. */
-function mendFor({ code, message }: SyncError, token: string | undefined): string {
+function mendFor(failure: SyncError, token: string | undefined): string {
+  const { code, message } = failure
   if (code === 'repository-not-found')
     return 'Give the daemon serve.marketplace, or the address of the hub with --url; a proxy has to keep the path'
-  if (code !== 'credentials-rejected') return mendOf(code)
+  if (code !== 'credentials-rejected') return mendOf(failure)
   if (token === undefined)
     return 'Make a token with skillsyncd token add NAME --scope marketplace, and give it with --token-file'
   return / 403 /.test(message)

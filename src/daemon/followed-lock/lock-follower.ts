@@ -9,7 +9,7 @@ import type { FollowedLock, LockProblem, TakenLock } from '../../sync/store/foll
 import type { TreeUpstream } from '../../sync/upstream/upstream.ts'
 import type { LockOrigin } from '../config/config.ts'
 import type { Keyring } from '../credentials/keyring.ts'
-import { newPullContext } from '../pull/pull-context.ts'
+import { cleanProblem, newPullContext } from '../pull/pull-context.ts'
 import type { ReachingParts } from '../pull/pull-context.ts'
 import { Bell } from '../replicas/bell.ts'
 import { hostOf } from '../schedule/host-backoff.ts'
@@ -180,10 +180,10 @@ export class LockFollower implements AsyncDisposable {
     if (!isKnown) await writeLockOrigin(store.folder, this.#known).catch(unlessSyncError)
   }
 
-  #problemOf({ code, message }: SyncError, before: LockProblem | undefined): LockProblem {
+  #problemOf(error: SyncError, before: LockProblem | undefined): LockProblem {
     const { clock, redactor } = this.#parts
-    const since = before?.code === code ? before.since : clock.now().toISOString()
-    return { code, message: redactor.clean(message), since }
+    const since = before?.code === error.code ? before.since : clock.now().toISOString()
+    return { ...cleanProblem(error, redactor), since }
   }
 }
 

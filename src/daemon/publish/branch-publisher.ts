@@ -210,12 +210,13 @@ export class BranchPublisher implements AsyncDisposable {
   }
 
   #failed(
-    { code, message, retryAfterMs }: SyncError,
+    error: SyncError,
     { isDry, tree }: { readonly isDry: boolean; readonly tree: string | undefined },
   ): PublicationEnd {
     const { log, clock, hosts, published, redactor, isKept } = this.#parts
+    const { code, message, retryAfterMs } = error
     if (retryAfterMs !== undefined) hosts.close(this.#host, retryAfterMs)
-    const mend = publicationMend(code)
+    const mend = redactor.clean(publicationMend(error))
     // What is cut before it is cleaned may have the beginning of a secret.
     const said = printable(redactor.clean(message), MOST_SAID)
     const end = { ...publicationKeys(this.#publication), kind: 'failed', code, message: said, mend } as const

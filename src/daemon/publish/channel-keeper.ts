@@ -128,12 +128,13 @@ export class ChannelKeeper implements AsyncDisposable {
     this.#tryAgainAfter(Math.max(Date.parse(at) + HEARTBEAT_MS - clock.now().getTime(), FIRST_BACKOFF_MS))
   }
 
-  #failed({ code, message }: SyncError): void {
+  #failed(error: SyncError): void {
     const { log, clock, redactor } = this.#parts
+    const { code, message } = error
     const said = redactor.clean(message)
     log.failure('warn', EVENT, { source: '', publication: this.#name, code, message: said }, said)
     const since = this.#condition?.since ?? clock.now().toISOString()
-    this.#condition = { code, message: said, mend: channelMend(code), since }
+    this.#condition = { code, message: said, mend: redactor.clean(channelMend(error)), since }
     this.#failures += 1
     const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1))
     // A key that cannot be read may be in the middle of a change.

@@ -1,4 +1,4 @@
-import { isPassing, type SyncErrorCode } from '../../sync/model/sync-error.ts'
+import { isPassing, type Problem, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { Publication } from '../config/config.ts'
 
 /** The state of a publication, in the shape of `status --json`. Times are ISO 8601, UTC. */
@@ -67,13 +67,14 @@ export function publicationKeys({
 }
 
 /** The next step for the operator of a publication. */
-export function publicationMend(code: SyncErrorCode): string {
-  return MENDS[code] ?? (isPassing(code) ? 'It is retried with growing delay' : 'The message names the cause')
+export function publicationMend({ code, fix }: Problem): string {
+  return fix ?? MENDS[code] ?? (isPassing(code) ? 'It is retried with growing delay' : 'The message names the cause')
 }
 
 /** The next step for the operator of a channel. */
-export function channelMend(code: SyncErrorCode): string {
-  return isPassing(code) ? 'It is retried with growing delay' : 'The message names the cause; it is retried each hour'
+export function channelMend({ code, fix }: Problem): string {
+  const again = isPassing(code) ? 'It is retried with growing delay' : 'It is retried each hour'
+  return `${again}; ${fix ?? 'the message names the cause'}`
 }
 
 const MENDS: Partial<Readonly<Record<SyncErrorCode, string>>> = {

@@ -18,7 +18,7 @@ import type { HostBackoff } from '../schedule/host-backoff.ts'
 import type { Condition, FollowedHub } from '../status/status.ts'
 import type { KnownLock } from '../trust/known-lock.ts'
 import { isBound } from '../trust/lock-rules.ts'
-import { followedWith } from './pull-context.ts'
+import { cleanProblem, followedWith } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 
@@ -121,9 +121,9 @@ export class HubSources implements AsyncDisposable {
         this.#condition = undefined
       } catch (error) {
         if (!(error instanceof SyncError)) throw error
-        const { code } = error
-        const message = redactor.clean(error.message)
-        this.#condition = { code, message, mend: mendOf(code) }
+        const problem = cleanProblem(error, redactor)
+        const { code, message } = problem
+        this.#condition = { ...problem, mend: mendOf(problem) }
         log.failure('warn', EVENT, { source: '', code, message })
       }
       await clock.wait(Math.min(FIRST_PAUSE_MS * 2 ** attempts, LONGEST_PAUSE_MS), signal)

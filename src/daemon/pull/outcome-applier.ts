@@ -1,12 +1,11 @@
 import { outdatedIn } from '../../sync/decisions/approvals.ts'
 import { isAbout, withoutCandidate, withoutApproval } from '../../sync/decisions/decisions.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
-import { holdReasonOf } from '../../sync/model/outcome.ts'
 import type { Outcome, Updated, Waiting } from '../../sync/model/outcome.ts'
 import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
-import { SyncError, type SyncErrorCode } from '../../sync/model/sync-error.ts'
+import { plainProblemOf, SyncError, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../context.ts'
 import { refusalOf } from '../trust/serving-policy.ts'
@@ -59,7 +58,7 @@ export class OutcomeApplier {
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       if (outcome.kind === 'updated' && error.code === 'budget-exceeded')
-        return { kind: 'held', revision: outcome.revision, reason: holdReasonOf(error) }
+        return { kind: 'held', revision: outcome.revision, reason: plainProblemOf(error) }
       // A disk failure must not hide what the operator has to know of the source.
       const saysMore = outcome.kind === 'held' || (outcome.kind === 'failed' && outcome.withdraw !== true)
       return saysMore ? outcome : { kind: 'failed', error }

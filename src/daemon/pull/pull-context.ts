@@ -1,6 +1,6 @@
 import type { RecalledSkill } from '../../sync/decisions/recalled-skills.ts'
 import type { HoldReason, Outcome } from '../../sync/model/outcome.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { plainProblemOf, type Problem, SyncError } from '../../sync/model/sync-error.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
 import type { RecallCounts } from '../../sync/recall/follower-report.ts'
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
@@ -115,22 +115,24 @@ export function cleanOutcome(outcome: Outcome, redactor: Redactor): Outcome {
     case 'failed':
       return { ...outcome, error: cleanError(outcome.error, redactor) }
     case 'held':
-      return { ...outcome, reason: cleanedReason(outcome.reason, redactor) }
+      return { ...outcome, reason: cleanProblem(outcome.reason, redactor) }
     case 'unchanged':
     case 'updated': {
       const { drift } = outcome
-      return drift ? { ...outcome, drift: { ...drift, error: cleanedReason(drift.error, redactor) } } : outcome
+      return drift ? { ...outcome, drift: { ...drift, error: cleanProblem(drift.error, redactor) } } : outcome
     }
     default:
       return outcome satisfies never
   }
 }
 
-function cleanedReason({ code, message }: HoldReason, redactor: Redactor): HoldReason {
-  return { code, message: redactor.clean(message) }
+/** The problem without secrets: its message and its fix may quote what the other side sent. */
+export function cleanProblem(problem: Problem, redactor: Redactor): HoldReason {
+  const [message, fix] = [redactor.clean(problem.message), problem.fix && redactor.clean(problem.fix)]
+  return plainProblemOf({ code: problem.code, message, fix, place: problem.place })
 }
 
-export function cleanError({ code, message, cause, retryAfterMs }: SyncError, redactor: Redactor): SyncError {
-  const options = { cause, ...(retryAfterMs !== undefined && { retryAfterMs }) }
-  return new SyncError(code, redactor.clean(message), options)
+export function cleanError(error: SyncError, redactor: Redactor): SyncError {
+  const { code, message, ...remedy } = cleanProblem(error, redactor)
+  return new SyncError(code, message, { cause: error.cause, retryAfterMs: error.retryAfterMs, ...remedy })
 }

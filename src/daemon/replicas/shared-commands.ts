@@ -3,7 +3,7 @@ import { isAbortError } from '../../base/abort-error.ts'
 import { abortable } from '../../base/abortable.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { isSyncErrorCode, SyncError, unwrapSuppressed, unlessSyncError } from '../../sync/model/sync-error.ts'
+import { problemIn, plainProblemOf, SyncError, unwrapSuppressed, unlessSyncError } from '../../sync/model/sync-error.ts'
 import { DatabaseFailure } from '../../sync/store/postgres/database-failure.ts'
 import { notify } from '../../sync/store/postgres/notify.ts'
 import type { PostgresDatabase } from '../../sync/store/postgres/postgres-database.ts'
@@ -96,12 +96,11 @@ export class SharedCommands {
       const error = unwrapSuppressed(thrown)
       // This daemon was replaced, or leads no more: the next one begins anew.
       if (isAbortError(error) || error instanceof NoLonger) return await this.#giveBack(id, epoch)
-      const isExpected = error instanceof SyncError || error instanceof OperatorError
-      const { code, message } = isExpected ? error : UNEXPECTED
-      this.#unsent.set(id, { epoch, text: answerText({ events, error: { code, message } }) })
+      const told = toldOf(error)
+      this.#unsent.set(id, { epoch, text: answerText({ events, error: told ?? UNEXPECTED }) })
       // The next leader must not run into it too.
-      if (!isExpected) await this.#sendAll().catch(unlessSyncError)
-      if (!isExpected) throw error
+      if (told === undefined) await this.#sendAll().catch(unlessSyncError)
+      if (told === undefined) throw error
     } finally {
       this.#running.delete(id)
     }
@@ -154,6 +153,11 @@ const UNEXPECTED = { code: 'internal', message: 'The process that leads failed i
 /** As much as one line of the control socket. */
 const MOST_CHARACTERS = 2 ** 20
 
+function toldOf(error: unknown): object | undefined {
+  if (error instanceof SyncError) return plainProblemOf(error)
+  return error instanceof OperatorError ? { code: error.code, message: error.message, fix: error.fix } : undefined
+}
+
 function answerText(answer: object): string {
   const text = JSON.stringify(answer)
   if (text.length <= MOST_CHARACTERS) return text
@@ -165,8 +169,8 @@ function takeAnswer(answer: unknown, send: (event: unknown) => void): unknown {
   const { events, error, result } = isObject(answer) ? answer : {}
   if (Array.isArray(events)) for (const event of events) send(event)
   if (error === undefined) return result
-  const { code, message } = isObject(error) ? error : {}
-  const name = String(code)
-  if (isSyncErrorCode(name)) throw new SyncError(name, String(message))
-  throw new OperatorError(operatorErrorCodeOf(name), String(message))
+  const problem = problemIn(error)
+  if (problem !== undefined) throw new SyncError(problem.code, problem.message, problem)
+  const { code, message, fix } = isObject(error) ? error : {}
+  throw new OperatorError(operatorErrorCodeOf(String(code)), String(message), typeof fix === 'string' ? { fix } : {})
 }

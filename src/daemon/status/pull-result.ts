@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { identityOf } from '../../sync/decisions/decisions.ts'
-import { holdReasonOf } from '../../sync/model/outcome.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { tallyOf } from '../../sync/model/snapshot.ts'
-import { mendOf } from '../../sync/model/sync-error.ts'
+import { mendOf, plainProblemOf } from '../../sync/model/sync-error.ts'
 import type { LockStanding } from '../trust/lock-rules.ts'
 
 const TALLY = z.object({
@@ -62,7 +61,7 @@ export interface Beside {
 export function syncEndOf(source: string, outcome: Outcome, { pending, served, lock }: Beside): SyncEnd {
   switch (outcome.kind) {
     case 'failed':
-      return { source, outcome: 'failed', lock, ...toldOf(source, holdReasonOf(outcome.error)) }
+      return { source, outcome: 'failed', lock, ...toldOf(source, plainProblemOf(outcome.error)) }
     case 'held': {
       const { revision, reason } = outcome
       return { source, outcome: 'held', ...placeOf(revision), lock, ...toldOf(source, reason, revision) }
@@ -111,6 +110,6 @@ function toldOf(
   waiting?: Revision,
 ): Pick<SyncEnd, 'code' | 'message' | 'mend'> {
   if (error === undefined) return {}
-  const mend = mendOf(error.code, waiting && { source, ...identityOf(waiting) })
+  const mend = mendOf(error, waiting && { source, ...identityOf(waiting) })
   return { code: error.code, message: error.message, mend }
 }

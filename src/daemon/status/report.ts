@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
 import { identityOf } from '../../sync/decisions/decisions.ts'
-import { holdReasonOf } from '../../sync/model/outcome.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'
 import type { Moved } from '../../sync/model/skill-delta.ts'
@@ -8,7 +7,7 @@ import type { Skill } from '../../sync/model/skill.ts'
 import { tallyOf } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
-import { SyncError, isByChoice, mendOf } from '../../sync/model/sync-error.ts'
+import { SyncError, isByChoice, mendOf, plainProblemOf } from '../../sync/model/sync-error.ts'
 import { followedIn } from '../../sync/pull/followed-ref.ts'
 import { recordAt } from '../../sync/store/source-records.ts'
 import type { SourceRecord, SourceRecords } from '../../sync/store/source-records.ts'
@@ -203,7 +202,7 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
   const looked = { ...previous, lastAttempt: now }
   switch (outcome.kind) {
     case 'failed':
-      return { ...looked, condition: conditionOf(holdReasonOf(outcome.error)) }
+      return { ...looked, condition: conditionOf(plainProblemOf(outcome.error)) }
     case 'held':
       if (outcome.revision === undefined) return { ...previous, condition: conditionOf(outcome.reason) }
       return { ...looked, lastSuccess: now, condition: conditionOf(outcome.reason), revision: outcome.revision }
@@ -235,7 +234,7 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
 }
 
 function conditionOf(error: HoldReason | undefined): SourceRecord['condition'] {
-  return error && { code: error.code, message: error.message }
+  return error && plainProblemOf(error)
 }
 
 function movedText({ added, removed, changed }: Moved): string {
@@ -243,9 +242,9 @@ function movedText({ added, removed, changed }: Moved): string {
 }
 
 /** The mend for a revision that waits; for everything else, the code has one. */
-function mendFor({ id }: Pick<Source, 'id'>, { code }: HoldReason, waiting: Revision | undefined) {
-  if (waiting === undefined || isByChoice(code)) return {}
-  return { mend: mendOf(code, { source: id, ...identityOf(waiting) }) }
+function mendFor({ id }: Pick<Source, 'id'>, reason: HoldReason, waiting: Revision | undefined) {
+  if (waiting === undefined || isByChoice(reason.code)) return {}
+  return { mend: mendOf(reason, { source: id, ...identityOf(waiting) }) }
 }
 
 function toldOf({ code, message, cause }: SyncError) {

@@ -360,7 +360,7 @@ export function statusOf(input: StatusInput): Status {
     notices: input.notices.map(({ code, message }) => ({ change: code, message })),
     ...(replicas !== undefined && { replicas }),
     ...(readOnly !== undefined && {
-      readOnly: { code: readOnly.code, message: readOnly.message, mend: mendOf(readOnly.code) },
+      readOnly: { code: readOnly.code, message: readOnly.message, mend: mendOf(readOnly) },
     }),
     ...(startedAt !== undefined && {
       daemon: { pid: process.pid, startedAt: startedAt.toISOString(), ...config.mode },
@@ -471,7 +471,7 @@ function conditionOf(
 ): Condition {
   const credential = condition.code === 'credentials-rejected' ? credentialsOf(configured) : undefined
   const { id: source } = configured.source
-  const mend = mendOf(condition.code, seen && { source, ...identityOf(seen) })
+  const mend = mendOf(condition, seen && { source, ...identityOf(seen) })
   return { ...condition, mend, ...(credential !== undefined && { credential }) }
 }
 

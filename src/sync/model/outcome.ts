@@ -2,7 +2,7 @@ import type { HeldSnapshot } from './generation.ts'
 import type { Revision } from './revision.ts'
 import type { Moved } from './skill-delta.ts'
 import type { Snapshot } from './snapshot.ts'
-import type { SyncError, SyncErrorCode } from './sync-error.ts'
+import type { Problem, SyncError } from './sync-error.ts'
 import type { TrackedRef } from './tracked-ref.ts'
 
 /** The result of a pull. */
@@ -49,16 +49,9 @@ export interface Updated {
 }
 
 /** The reason why a pull holds its candidate, or serves another revision than the newest. */
-export interface HoldReason {
-  readonly code: SyncErrorCode
-  readonly message: string
+export interface HoldReason extends Problem {
   /** An error is no reason: JSON and spreads lose its message. */
   readonly name?: never
-}
-
-/** The parts of an error that a hold or a drift keeps: a value that JSON preserves. */
-export function holdReasonOf({ code, message }: SyncError): HoldReason {
-  return { code, message }
 }
 
 /** The ref moved, and what was served is served on: until a person decides, or because one did. */

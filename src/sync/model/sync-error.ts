@@ -1,53 +1,188 @@
+import { isObject } from '../../base/json-object.ts'
+
+/** The event that ends a failure: time alone, the operator's work, a decision on what waits, or the end of a choice. */
+type FailureEnd = 'itself' | 'person' | 'decision' | 'choice'
+
+/** The facts that hold for each error with one code. */
+interface CodeRule {
+  readonly ends: FailureEnd
+  /** The next step for the operator, unless the error has its own. SOURCE and ID stand for what the error is about. */
+  readonly fix: string
+}
+
+const LOOK = 'Review it with skillsyncd diff served upstream --only SOURCE'
+const APPROVE = 'skillsyncd approve SOURCE ID'
+const DECIDE = `${APPROVE} or skillsyncd reject SOURCE ID`
+
 /** All failures of reaching, checking or storing a source. The code is the contract; messages are for people. */
-export type SyncErrorCode =
-  | 'source-unreachable'
-  | 'dns-failed'
-  | 'tls-failed'
-  | 'rate-limited'
-  | 'credentials-rejected'
-  | 'repository-not-found'
-  | 'ref-not-found'
-  | 'ref-ambiguous'
-  | 'tag-moved'
-  | 'history-rewritten'
-  | 'mass-deletion'
-  | 'budget-exceeded'
-  | 'default-branch-moved'
-  | 'disabled-returns'
-  | 'awaiting-approval'
-  | 'paused'
-  | 'pinned'
-  | 'rolled-back'
-  | 'rejected'
-  | 'revision-unverified'
-  | 'lock-mismatch'
-  | 'skill-recalled'
-  | 'not-stored'
-  | 'content-refused'
-  | 'push-refused'
-  | 'log-unsigned'
-  | 'log-rolled-back'
-  | 'log-forked'
-  | 'log-stale'
-  | 'log-unwitnessed'
-  | 'limit-exceeded'
-  | 'git-missing'
-  | 'unsupported'
-  | 'store-failed'
-  | 'no-state-folder'
-  | 'socket-failed'
-  | 'folder-unsafe'
+export const SYNC_ERROR_RULES = {
+  'source-unreachable': {
+    ends: 'itself',
+    fix: 'Check the address and the network; a running daemon tries again by itself',
+  },
+  'dns-failed': { ends: 'itself', fix: 'Check the host name in the address, and the resolver of this machine' },
+  'tls-failed': {
+    ends: 'itself',
+    fix: 'Check the certificate of the host and the clock of this machine; over ssh, the host key and the known hosts',
+  },
+  'rate-limited': { ends: 'itself', fix: 'Wait as long as the host requests; a running daemon does so by itself' },
+  'log-stale': { ends: 'itself', fix: 'Check that the hub still publishes; `max_age` is the age that is allowed' },
+  'log-unwitnessed': {
+    ends: 'itself',
+    fix: 'Ask the operator of the hub if its witnesses answer, and compare `witnesses` with the keys that the hub has; a running daemon tries again by itself',
+  },
+  'store-failed': {
+    ends: 'itself',
+    fix: 'Check the space and the permissions of the folder or the file that the message names',
+  },
+  'socket-failed': {
+    ends: 'itself',
+    fix: 'Set XDG_RUNTIME_DIR to a folder of this user alone, or unset it: the daemon then makes a folder of its own below TMPDIR',
+  },
+  // A host locks the account after repeated failed logins.
+  'credentials-rejected': {
+    ends: 'person',
+    fix: 'Check that the credential named in `auth` is present, valid and may read the repository',
+  },
+  'repository-not-found': {
+    ends: 'person',
+    fix: 'Check the address, or the folder; a private repository without a credential looks the same',
+  },
+  'protocol-not-spoken': {
+    ends: 'person',
+    fix: 'Check that the address is that of a git repository; an MCP server is named with `mcp` in place of `url`',
+  },
+  'root-not-found': {
+    ends: 'person',
+    fix: 'Set `root` of the source to a folder that is there, or remove it to read the whole repository',
+  },
+  'ref-not-found': { ends: 'person', fix: 'Check `ref`; the branch or tag may have been renamed or deleted' },
+  'ref-ambiguous': { ends: 'person', fix: 'Write the full name: refs/heads/… for the branch, refs/tags/… for the tag' },
+  'revision-unverified': {
+    ends: 'person',
+    fix: 'Check who signed the commit or the tag, and the files that `signed` names',
+  },
+  'lock-mismatch': {
+    ends: 'person',
+    fix: 'skillsyncd verify lists each difference; skillsyncd lock adds what is missing, update moves what is there',
+  },
+  'skill-recalled': {
+    ends: 'person',
+    fix: 'Remove it from the lock: skillsyncd update SOURCE, once its source lacks it or `exclude` leaves it out; skillsyncd recall has the reason',
+  },
+  'not-stored': {
+    ends: 'person',
+    fix: 'Run skillsyncd sync once with neither --offline nor --frozen, or copy the state folder of a machine that has it',
+  },
+  'content-refused': { ends: 'person', fix: 'The message names what is never served; it is to be corrected upstream' },
+  'push-refused': {
+    ends: 'person',
+    fix: 'Let this account push in the rules of the branch, or publish to another branch',
+  },
+  'log-unsigned': {
+    ends: 'person',
+    fix: 'Check the address, and that `key` has the public key that the hub prints with skillsyncd channel keys',
+  },
+  'log-rolled-back': {
+    ends: 'person',
+    fix: 'Nothing newer is lost here: ask the operator of the hub if the log was restored from a backup; a new log has a new name, and a new key for `follow`',
+  },
+  'log-forked': {
+    ends: 'person',
+    fix: 'Keep what is served and ask the operator of the hub: the log was replaced, or shows other entries to others; compare the checkpoints',
+  },
+  'limit-exceeded': {
+    ends: 'person',
+    fix: 'Serve less of the source: narrow `include`, or remove what the message names upstream',
+  },
+  'git-missing': { ends: 'person', fix: 'Install the program that the message names, or use an http(s) address' },
+  unsupported: { ends: 'person', fix: 'The message names what this version cannot do with the source' },
+  'no-state-folder': {
+    ends: 'person',
+    fix: 'Mount its disk, or restore the whole folder from a backup; or move away what is left of it and start the daemon, which fetches everything again; or name another folder with `state` or --state',
+  },
+  'folder-unsafe': {
+    ends: 'person',
+    fix: 'Another user could change what is served: do as the message says, or name another folder with `state`',
+  },
+  'tag-moved': {
+    ends: 'decision',
+    fix: `${LOOK}, then ${DECIDE}; where the lock is followed, skillsyncd update SOURCE`,
+  },
+  'history-rewritten': {
+    ends: 'decision',
+    fix: `${LOOK}, then ${DECIDE}; where the lock is followed, skillsyncd update SOURCE`,
+  },
+  'mass-deletion': { ends: 'decision', fix: `${LOOK}; if the deletion is meant, ${APPROVE}` },
+  'budget-exceeded': { ends: 'decision', fix: `${LOOK}, then ${APPROVE}; or raise \`budget\` of the pack` },
+  'default-branch-moved': { ends: 'decision', fix: `${LOOK}; name the branch that is meant in \`ref\`, or ${APPROVE}` },
+  'disabled-returns': {
+    ends: 'decision',
+    fix: `${LOOK}, then ${DECIDE}; skillsyncd enable lets the skill itself be served again`,
+  },
+  'awaiting-approval': { ends: 'decision', fix: `${LOOK}, then ${DECIDE}` },
+  paused: { ends: 'choice', fix: 'skillsyncd resume ends the pause' },
+  pinned: { ends: 'choice', fix: 'skillsyncd resume lets it follow its ref again' },
+  'rolled-back': {
+    ends: 'choice',
+    fix: 'skillsyncd resume lets it follow its ref again; without --hold the next commit is served without a decision',
+  },
+  rejected: {
+    ends: 'choice',
+    fix: `Nothing to do: the next commit is considered again; ${APPROVE} approves this one after all`,
+  },
+} as const satisfies Readonly<Record<string, CodeRule>>
+
+export type SyncErrorCode = keyof typeof SYNC_ERROR_RULES
+
+/** The remedy of one error, where that of its code would be wrong. */
+export interface Remedy {
+  /** The next step for the operator. */
+  readonly fix?: string | undefined
+  /** The key, file, entry or folder that the next step concerns. */
+  readonly place?: string | undefined
+}
+
+/** A failure as plain data: the part of an error that JSON, the store and other processes keep. */
+export interface Problem extends Remedy {
+  readonly code: SyncErrorCode
+  readonly message: string
+}
+
+export function plainProblemOf({ code, message, fix, place }: Problem): Problem {
+  return { code, message, ...(fix !== undefined && { fix }), ...(place !== undefined && { place }) }
+}
+
+/** The problem in a value that was stored or received; `undefined` if it is none. */
+export function problemIn(value: unknown): Problem | undefined {
+  const { code, message, fix, place } = isObject(value) ? value : {}
+  if (typeof code !== 'string' || !isSyncErrorCode(code) || typeof message !== 'string') return undefined
+  return plainProblemOf({ code, message, fix: textIn(fix), place: textIn(place) })
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+export interface SyncErrorOptions extends Remedy {
+  readonly cause?: unknown
+  readonly retryAfterMs?: number | undefined
+}
 
 /** An expected failure of the sync side. A foreign error is converted to it where it enters, and only there. */
-export class SyncError extends Error {
+export class SyncError extends Error implements Problem {
   override readonly name = 'SyncError'
   readonly code: SyncErrorCode
+  readonly fix: string | undefined
+  readonly place: string | undefined
   /** The delay that the other side requested, in milliseconds. Only with `rate-limited` and `source-unreachable`. */
   readonly retryAfterMs: number | undefined
 
-  constructor(code: SyncErrorCode, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
+  constructor(code: SyncErrorCode, message: string, options: SyncErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
+    this.fix = options.fix
+    this.place = options.place
     this.retryAfterMs = options.retryAfterMs
   }
 }
@@ -57,8 +192,8 @@ export class SyncError extends Error {
  * `SyncError`, which says nothing about the stored content.
  */
 export class Damaged extends SyncError {
-  constructor(message: string) {
-    super('store-failed', message)
+  constructor(message: string, remedy: Remedy = {}) {
+    super('store-failed', message, remedy)
   }
 }
 
@@ -75,8 +210,8 @@ export function undefinedIfDamaged(error: unknown): undefined {
 
 /** The host itself refused the credential that it got: the provider must not issue the same one again. */
 export class CredentialRefused extends SyncError {
-  constructor(message: string) {
-    super('credentials-rejected', message)
+  constructor(message: string, options: SyncErrorOptions = {}) {
+    super('credentials-rejected', message, options)
   }
 }
 
@@ -145,38 +280,25 @@ export interface ErrorSubject {
 }
 
 /**
- * The next step for the operator, one sentence per code. Status and the command line show it under the error. With a
- * subject, its commands can be pasted: they name exactly what waits, by the tag object if there is one, since that
- * names the commit too.
+ * The next step for the operator: that of the error, or of its code. Status and the command line show it under the
+ * error. With a subject, its commands can be pasted: they name exactly what waits, by the tag object if there is one,
+ * since that names the commit too.
  */
-export function mendOf(code: SyncErrorCode, about?: ErrorSubject): string {
-  if (about === undefined) return MENDS[code]
-  return MENDS[code].replaceAll('SOURCE', about.source).replaceAll(/\bID\b/g, about.tag ?? about.commit)
+export function mendOf({ code, fix }: Pick<Problem, 'code' | 'fix'>, about?: ErrorSubject): string {
+  if (fix !== undefined) return fix
+  const general = SYNC_ERROR_RULES[code].fix
+  if (about === undefined) return general
+  return general.replaceAll('SOURCE', about.source).replaceAll(/\bID\b/g, about.tag ?? about.commit)
 }
 
 /** True if the operator chose this state: there is nothing to fix. */
 export function isByChoice(code: SyncErrorCode): boolean {
-  return code === 'paused' || code === 'pinned' || code === 'rolled-back' || code === 'rejected'
+  return SYNC_ERROR_RULES[code].ends === 'choice'
 }
 
 /** True if the revision upstream waits until the operator approves or rejects it. */
 export function isAwaitingDecision(code: SyncErrorCode): boolean {
-  return AWAITING_DECISION.has(code)
-}
-
-const AWAITING_DECISION: ReadonlySet<SyncErrorCode> = new Set([
-  'tag-moved',
-  'history-rewritten',
-  'default-branch-moved',
-  'mass-deletion',
-  'budget-exceeded',
-  'disabled-returns',
-  'awaiting-approval',
-])
-
-/** The only check of the format, for codes that a version of skillsyncd stored. */
-export function isSyncErrorCode(text: string): text is SyncErrorCode {
-  return Object.hasOwn(MENDS, text)
+  return SYNC_ERROR_RULES[code].ends === 'decision'
 }
 
 /**
@@ -184,102 +306,10 @@ export function isSyncErrorCode(text: string): text is SyncErrorCode {
  * the regular checks.
  */
 export function isPassing(code: SyncErrorCode): boolean {
-  return PASSING[code]
+  return SYNC_ERROR_RULES[code].ends === 'itself'
 }
 
-const PASSING: Readonly<Record<SyncErrorCode, boolean>> = {
-  'source-unreachable': true,
-  'dns-failed': true,
-  'tls-failed': true,
-  'rate-limited': true,
-  // A host locks the account after repeated failed logins.
-  'credentials-rejected': false,
-  'repository-not-found': false,
-  'ref-not-found': false,
-  'ref-ambiguous': false,
-  'tag-moved': false,
-  'history-rewritten': false,
-  'mass-deletion': false,
-  'budget-exceeded': false,
-  'revision-unverified': false,
-  'lock-mismatch': false,
-  'skill-recalled': false,
-  'not-stored': false,
-  'content-refused': false,
-  'push-refused': false,
-  'log-unsigned': false,
-  'log-rolled-back': false,
-  'log-forked': false,
-  'log-stale': true,
-  'log-unwitnessed': true,
-  'limit-exceeded': false,
-  'git-missing': false,
-  unsupported: false,
-  'default-branch-moved': false,
-  'disabled-returns': false,
-  'awaiting-approval': false,
-  paused: false,
-  pinned: false,
-  'rolled-back': false,
-  rejected: false,
-  'store-failed': true,
-  'no-state-folder': false,
-  'socket-failed': true,
-  'folder-unsafe': false,
-}
-
-const LOOK = 'Review it with skillsyncd diff served upstream --only SOURCE'
-const APPROVE = 'skillsyncd approve SOURCE ID'
-const DECIDE = `${APPROVE} or skillsyncd reject SOURCE ID`
-
-const MENDS: Readonly<Record<SyncErrorCode, string>> = {
-  'source-unreachable': 'It is retried with growing delay; if it stays, check the address and the network',
-  'dns-failed': 'Check the host name in the address, and the resolver of this machine',
-  'tls-failed':
-    'Check the certificate of the host and the clock of this machine; over ssh, the host key and the known hosts',
-  'rate-limited': 'Nothing to do: the host requested a pause, and the daemon waits',
-  'credentials-rejected': 'Check that the credential named in `auth` is present, valid and may read the repository',
-  'repository-not-found': 'Check the address, or the folder; a private repository without a credential looks the same',
-  'ref-not-found': 'Check `ref`; the branch or tag may have been renamed or deleted',
-  'ref-ambiguous': 'Write the full name: refs/heads/… for the branch, refs/tags/… for the tag',
-  'tag-moved': `${LOOK}, then ${DECIDE}; where the lock is followed, skillsyncd update SOURCE`,
-  'history-rewritten': `${LOOK}, then ${DECIDE}; where the lock is followed, skillsyncd update SOURCE`,
-  'mass-deletion': `${LOOK}; if the deletion is meant, ${APPROVE}`,
-  'budget-exceeded': `${LOOK}, then ${APPROVE}; or raise \`budget\` of the pack`,
-  'default-branch-moved': `${LOOK}; name the branch that is meant in \`ref\`, or ${APPROVE}`,
-  'disabled-returns': `${LOOK}, then ${DECIDE}; skillsyncd enable lets the skill itself be served again`,
-  'awaiting-approval': `${LOOK}, then ${DECIDE}`,
-  paused: 'skillsyncd resume ends the pause',
-  pinned: 'skillsyncd resume lets it follow its ref again',
-  'rolled-back':
-    'skillsyncd resume lets it follow its ref again; without --hold the next commit is served without a decision',
-  rejected: `Nothing to do: the next commit is considered again; ${APPROVE} approves this one after all`,
-  'revision-unverified': 'Check who signed the commit or the tag, and the files that `signed` names',
-  'lock-mismatch':
-    'skillsyncd verify lists each difference; skillsyncd lock adds what is missing, update moves what is there',
-  'skill-recalled':
-    'Remove it from the lock: skillsyncd update SOURCE, once its source lacks it or `exclude` leaves it out; skillsyncd recall has the reason',
-  'not-stored':
-    'Run skillsyncd sync once with neither --offline nor --frozen, or copy the state folder of a machine that has it',
-  'content-refused': 'The repository contains something that is never served; the message names it',
-  'push-refused': 'Let this account push in the rules of the branch, or publish to another branch',
-  'log-unsigned':
-    'Check the address, and that `key` has the public key that the hub prints with skillsyncd channel keys',
-  'log-rolled-back':
-    'Nothing newer is lost here: ask the operator of the hub if the log was restored from a backup; a new log has a new name, and a new key for `follow`',
-  'log-forked':
-    'Keep what is served and ask the operator of the hub: the log was replaced, or shows other entries to others; compare the checkpoints',
-  'log-stale': 'Check that the hub still publishes; `max_age` is the age that is allowed',
-  'log-unwitnessed':
-    'It is retried with growing delay; ask the operator of the hub if its witnesses answer, and compare `witnesses` with the keys that the hub has',
-  'limit-exceeded': 'Raise the limit that the message names, or narrow `root` and `include`',
-  'git-missing': 'Install the program that the message names, or use an http(s) address',
-  unsupported: 'The message names what this version cannot do with the source',
-  'store-failed': 'Check the space and the permissions of the state folder',
-  'no-state-folder':
-    'Mount its disk, or restore the whole folder from a backup; or move away what is left of it and start the daemon, which fetches everything again; or name another folder with `state` or --state',
-  'socket-failed':
-    'Set XDG_RUNTIME_DIR to a folder of this user alone, or unset it: the daemon then makes a folder of its own below TMPDIR',
-  'folder-unsafe':
-    'Another user could change what is served: do as the message says, or name another folder with `state`',
+/** The only check of the format, for codes that a version of skillsyncd stored. */
+export function isSyncErrorCode(text: string): text is SyncErrorCode {
+  return Object.hasOwn(SYNC_ERROR_RULES, text)
 }

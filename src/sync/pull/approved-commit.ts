@@ -1,8 +1,7 @@
 import { isAbout } from '../decisions/decisions.ts'
-import { holdReasonOf } from '../model/outcome.ts'
 import type { Outcome, Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { plainProblemOf, SyncError } from '../model/sync-error.ts'
 import type { Relation } from '../upstream/upstream.ts'
 import { moveHold } from './judge-move.ts'
 import type { ResolvedPull, RevisionPull, Take } from './pull-context.ts'
@@ -55,7 +54,7 @@ async function relationTo(
 async function takeBelow(pull: RevisionPull, approved: Revision, take: Take): Promise<Outcome> {
   const outcome = await take({ ...pull, revision: approved })
   const hold = await moveHold(pull, { served: approved, followed: approved })
-  return hold === undefined ? outcome : withDrift(outcome, { error: holdReasonOf(hold), newest: pull.revision })
+  return hold === undefined ? outcome : withDrift(outcome, { error: plainProblemOf(hold), newest: pull.revision })
 }
 
 function notTaken({ reason, ...held }: Waiting, { commit }: Revision, why: string): Waiting {

@@ -1,7 +1,7 @@
 import { isWanted } from '../decisions/decisions.ts'
-import { holdReasonOf } from '../model/outcome.ts'
 import type { Updated, Waiting } from '../model/outcome.ts'
 import { movedBetween } from '../model/skill-delta.ts'
+import { plainProblemOf } from '../model/sync-error.ts'
 import type { SurveyedPull } from './pull-context.ts'
 
 /** Runs the operator's own check on a snapshot, and stores the snapshot so that it can be served. */
@@ -15,7 +15,7 @@ export async function judgeByGate(pull: SurveyedPull): Promise<Waiting | undefin
   const { revision } = snapshot
   const veto = await io.gate?.(snapshot, current?.snapshot, signal)
   if (veto?.code === 'awaiting-approval' && !isWanted(orders.decision, revision))
-    return { kind: 'held', revision, reason: holdReasonOf(veto) }
+    return { kind: 'held', revision, reason: plainProblemOf(veto) }
   if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
   return undefined
 }

@@ -1,7 +1,7 @@
 import { isWanted } from '../decisions/decisions.ts'
-import { holdReasonOf } from '../model/outcome.ts'
 import type { Waiting } from '../model/outcome.ts'
 import { isSameRevision } from '../model/revision.ts'
+import { plainProblemOf } from '../model/sync-error.ts'
 import type { SyncError } from '../model/sync-error.ts'
 import { followedBefore } from './followed-ref.ts'
 import { holdOnMove } from './move-policy.ts'
@@ -13,7 +13,7 @@ export async function judgeMove(pull: ResolvedPull): Promise<Waiting | undefined
   const { current, revision } = pull
   const before = { served: current?.snapshot.revision, followed: followedBefore(pull)?.revision }
   const hold = await moveHold(pull, before)
-  return hold ? { kind: 'held', revision, reason: holdReasonOf(hold) } : heldBefore(pull)
+  return hold ? { kind: 'held', revision, reason: plainProblemOf(hold) } : heldBefore(pull)
 }
 
 /** The reason not to follow the ref to the revision of the pull, from what is served and followed. */

@@ -1,7 +1,6 @@
-import { holdReasonOf } from '../model/outcome.ts'
 import type { Drift, Outcome, Updated, Waiting } from '../model/outcome.ts'
 import { isSameRevision } from '../model/revision.ts'
-import { SyncError, type SyncErrorCode } from '../model/sync-error.ts'
+import { plainProblemOf, SyncError, type SyncErrorCode } from '../model/sync-error.ts'
 import { isByRules } from '../survey/survey-rules.ts'
 import { followedBefore } from './followed-ref.ts'
 import { rulesFor } from './pull-context.ts'
@@ -30,7 +29,9 @@ async function newestOrRepaired(pull: ResolvedPull, take: Take): Promise<Outcome
   } catch (error) {
     // These errors are caused by the commit or its signatures; any other failure would affect the served one as well.
     const isOfCommit = error instanceof SyncError && OF_THE_COMMIT.has(error.code)
-    const repaired = isOfCommit ? await repairedInstead(pull, { error: holdReasonOf(error), newest }, take) : undefined
+    const repaired = isOfCommit
+      ? await repairedInstead(pull, { error: plainProblemOf(error), newest }, take)
+      : undefined
     if (repaired === undefined) throw error
     return repaired
   }

@@ -2,13 +2,12 @@ import { isWanted } from '../decisions/decisions.ts'
 import { followEntries } from '../decisions/disabled-entries.ts'
 import { MOST_PLACES } from '../decisions/disabled-skills.ts'
 import type { OutOfService } from '../decisions/out-of-service.ts'
-import { holdReasonOf } from '../model/outcome.ts'
 import type { Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { proofOf } from '../model/snapshot.ts'
 import type { Source } from '../model/source.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { plainProblemOf, SyncError } from '../model/sync-error.ts'
 import type { TrackedRef } from '../model/tracked-ref.ts'
 import { committedSeconds, parentsOf } from '../upstream/git/objects/git-object.ts'
 import type { Relation } from '../upstream/upstream.ts'
@@ -29,7 +28,7 @@ export async function judgeSnapshot(pull: OpenPull & SurveyedPull): Promise<Wait
     disabledReturns(io.store.decisions.outOfService, snapshot) ??
     io.budget?.(snapshot) ??
     (rewritten === false ? undefined : await wentBack(pull))
-  return hold && { kind: 'held', revision, reason: holdReasonOf(hold) }
+  return hold && { kind: 'held', revision, reason: plainProblemOf(hold) }
 }
 
 /**

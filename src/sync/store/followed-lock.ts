@@ -4,7 +4,7 @@ import { canonicalJson, isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
 import { isObjectId, type ObjectId } from '../model/revision.ts'
-import { isSyncErrorCode, SyncError, type SyncErrorCode } from '../model/sync-error.ts'
+import { problemIn, SyncError, type Problem } from '../model/sync-error.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
 
@@ -45,9 +45,7 @@ export interface TakenLock {
 }
 
 /** The reason why a newer commit is not in force. */
-export interface LockProblem {
-  readonly code: SyncErrorCode
-  readonly message: string
+export interface LockProblem extends Problem {
   readonly since: string
 }
 
@@ -63,7 +61,7 @@ export async function readFollowedLock(state: string): Promise<FollowedLock> {
 
 function parseRecord(value: unknown): FollowedLock | undefined {
   if (!isObject(value)) return undefined
-  const [taken, problem] = [takenIn(value['taken']), problemIn(value['problem'])]
+  const [taken, problem] = [takenIn(value['taken']), lockProblemIn(value['problem'])]
   if (taken === undefined && value['taken'] !== undefined) return undefined
   return { ...(taken && { taken }), ...(problem && { problem }) }
 }
@@ -86,10 +84,7 @@ function takenIn(value: unknown): TakenLock | undefined {
   return typeof commit === 'string' && isObjectId(commit) ? { origin, commit, ref, at } : undefined
 }
 
-function problemIn(value: unknown): LockProblem | undefined {
-  if (!isObject(value)) return undefined
-  const { code, message, since } = value
-  if (typeof code !== 'string' || !isSyncErrorCode(code) || typeof message !== 'string' || !isTime(since))
-    return undefined
-  return { code, message, since }
+function lockProblemIn(value: unknown): LockProblem | undefined {
+  const [problem, since] = [problemIn(value), isObject(value) ? value['since'] : undefined]
+  return problem && isTime(since) ? { ...problem, since } : undefined
 }

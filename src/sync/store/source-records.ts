@@ -5,7 +5,7 @@ import { parseJson } from '../../base/json-value.ts'
 import { isObjectId, type AskedRef, type Revision } from '../model/revision.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { Source } from '../model/source.ts'
-import { isSyncErrorCode, type SyncErrorCode } from '../model/sync-error.ts'
+import { problemIn, type Problem } from '../model/sync-error.ts'
 import type { TrackedRef } from '../model/tracked-ref.ts'
 import { isDiskError } from './files/disk-error.ts'
 import type { StateFolder } from './files/state-folder.ts'
@@ -20,7 +20,7 @@ export interface SourceRecord {
   readonly lastAttempt: string | undefined
   readonly lastSuccess: string | undefined
   /** The current failure; `undefined` while all is well. */
-  readonly condition: { readonly code: SyncErrorCode; readonly message: string } | undefined
+  readonly condition: Problem | undefined
   /** The revision at the last answer of the source, taken or not. */
   readonly revision: Revision | undefined
   /** The address that the host redirected to at the last check, if it differs. */
@@ -88,9 +88,10 @@ function parseRecord(text: string): SourceRecord | undefined {
   const { url, movedTo, lastAttempt, lastSuccess, condition, revision, followed } = value
   if (!isAbsentOr(isText)(url) || !isAbsentOr(isText)(movedTo)) return undefined
   if (!isAbsentOr(isTime)(lastAttempt) || !isAbsentOr(isTime)(lastSuccess)) return undefined
-  if (!isAbsentOr(isCondition)(condition) || !isAbsentOr(isRevision)(revision)) return undefined
+  const problem = problemIn(condition)
+  if ((condition !== undefined && problem === undefined) || !isAbsentOr(isRevision)(revision)) return undefined
   const at = { url, ...(movedTo !== undefined && { movedTo }) }
-  return { ...at, lastAttempt, lastSuccess, condition, revision, ...(isFollowed(followed) && { followed }) }
+  return { ...at, lastAttempt, lastSuccess, condition: problem, revision, ...(isFollowed(followed) && { followed }) }
 }
 
 function isAbsentOr<Kind>(is: (value: unknown) => value is Kind): (value: unknown) => value is Kind | undefined {
@@ -99,12 +100,6 @@ function isAbsentOr<Kind>(is: (value: unknown) => value is Kind): (value: unknow
 
 function isText(value: unknown): value is string {
   return typeof value === 'string'
-}
-
-function isCondition(value: unknown): value is NonNullable<SourceRecord['condition']> {
-  if (!isObject(value)) return false
-  const { code, message } = value
-  return typeof code === 'string' && isSyncErrorCode(code) && typeof message === 'string'
 }
 
 function isFollowed(value: unknown): value is TrackedRef {

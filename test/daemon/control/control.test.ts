@@ -11,7 +11,7 @@ import { OperatorError } from '../../../src/daemon/base/operator-error.ts'
 import { askDaemon, type ControlAnswer } from '../../../src/daemon/control/control-client.ts'
 import { isFresh, socketPathOf } from '../../../src/daemon/control/control-path.ts'
 import { serveControl, type ControlHandlers } from '../../../src/daemon/control/control.ts'
-import { SyncError } from '../../../src/sync/model/sync-error.ts'
+import { mendOf, SyncError } from '../../../src/sync/model/sync-error.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 test('a method is asked for with its parameters and answers with its result', async () => {
@@ -49,13 +49,17 @@ test('nobody listens where there is no socket, and where one was left by a proce
 test('an expected failure is told with its code', async () => {
   await using daemon = await running({
     sync: () => Promise.reject(new SyncError('dns-failed', 'Cannot reach "team": no such host')),
-    reload: () => Promise.reject(new OperatorError('bad-config', 'Cannot read the configuration')),
+    reload: () => Promise.reject(new OperatorError('bad-config', 'Cannot read the configuration', { fix: 'Read it' })),
   })
 
   await expect(ask(daemon.path, 'sync')).rejects.toThrow(
-    new OperatorError('dns-failed', 'Cannot reach "team": no such host'),
+    new OperatorError('dns-failed', 'Cannot reach "team": no such host', { fix: mendOf({ code: 'dns-failed' }) }),
   )
-  await expect(ask(daemon.path, 'reload')).rejects.toMatchObject({ name: 'OperatorError', code: 'bad-config' })
+  await expect(ask(daemon.path, 'reload')).rejects.toMatchObject({
+    name: 'OperatorError',
+    code: 'bad-config',
+    fix: 'Read it',
+  })
 })
 
 test('a method that there is not is refused, one that every object has included', async () => {

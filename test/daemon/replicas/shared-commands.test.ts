@@ -27,8 +27,8 @@ describePostgres('a request that the leader of a hub answers', (server) => {
   })
 
   test.for([
-    new SyncError('content-refused', 'Cannot serve: it is not in the lock'),
-    new OperatorError('unknown-commit', 'There is no such commit'),
+    new SyncError('content-refused', 'Cannot serve: it is not in the lock', { fix: 'Lock it', place: 'lock' }),
+    new OperatorError('unknown-commit', 'There is no such commit', { fix: 'Name another' }),
   ])('a failure is that of the leader: $message', async (failure) => {
     await using members = await Members.of(server)
     const [, other] = await members.pair({
@@ -40,7 +40,7 @@ describePostgres('a request that the leader of a hub answers', (server) => {
     const refused = other.hub.ask('rollback', {}, () => {}, NEVER)
 
     await expect(refused).rejects.toThrow(failure.constructor)
-    await expect(refused).rejects.toMatchObject({ code: failure.code, message: failure.message })
+    await expect(refused).rejects.toMatchObject({ code: failure.code, message: failure.message, fix: failure.fix })
   })
 
   test('what a leader has not answered when it ends, the next one answers', async () => {

@@ -62,5 +62,5 @@ test.each(['a'.repeat(39), 'a'.repeat(41), 'A'.repeat(40), 'g'.repeat(40), `${'a
 
 test('no word that every object knows is an error code', () => {
   expect(['constructor', 'toString', '__proto__', ''].filter(isSyncErrorCode)).toEqual([])
-  expect(mendOf('store-failed')).not.toBe('')
+  expect(mendOf({ code: 'store-failed' })).not.toBe('')
 })

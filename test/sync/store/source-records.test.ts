@@ -13,7 +13,7 @@ const RECORD: SourceRecord = {
   url: 'https://git.example.com/skills.git',
   lastAttempt: '2026-01-02T03:04:05.006Z',
   lastSuccess: undefined,
-  condition: { code: 'rate-limited', message: 'Cannot reach "team": asked to wait' },
+  condition: { code: 'rate-limited', message: 'Cannot reach "team": asked to wait', fix: 'Wait', place: 'url' },
   revision: snapshotOf().revision,
 }
 

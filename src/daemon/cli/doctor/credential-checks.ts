@@ -35,7 +35,7 @@ async function secretChecked(secret: NamedSecret, { environment, redactor }: Gro
     else await readSecret(reference, environment, redactor, use === 'line' ? 'line' : 'lines')
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    return [fail(`${error.message}, ${needed}`, reference.kind === 'env' ? OF_VARIABLE : mendOf(error.code))]
+    return [fail(`${error.message}, ${needed}`, reference.kind === 'env' ? OF_VARIABLE : mendOf(error))]
   }
   const mode = reference.kind === 'file' ? (await stat(reference.path)).mode & 0o777 : 0
   const readers = `it can be read, ${needed}`

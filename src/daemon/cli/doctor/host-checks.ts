@@ -113,7 +113,7 @@ async function httpChecked(
     ]
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    return [fail(`${error.message}, for ${whoseText(whose)}`, mendOf(error.code))]
+    return [fail(`${error.message}, for ${whoseText(whose)}`, mendOf(error))]
   }
 }
 
@@ -146,7 +146,7 @@ async function sshChecked(
   } catch (cause) {
     if (signal.aborted) throw cause
     const error = connectionFailure(cause, `Cannot reach "${name}"`)
-    return [fail(`${error.message}, for ${whoseText(whose)}`, mendOf(error.code))]
+    return [fail(`${error.message}, for ${whoseText(whose)}`, mendOf(error))]
   }
 }
 

@@ -53,7 +53,7 @@ function noAnswer({ name, subject }: DoctorCheck): CheckResult {
 
 function failedCheck({ name, subject }: DoctorCheck, error: unknown): CheckResult {
   const { fail } = verdicts(name, subject)
-  if (error instanceof SyncError) return fail(error.message, mendOf(error.code))
+  if (error instanceof SyncError) return fail(error.message, mendOf(error))
   const why = error instanceof Error ? error.message : String(error)
   return fail(`this check failed to run: ${why}`, 'The message names the cause')
 }

@@ -45,7 +45,7 @@ export async function secondOpinions(
       return all
     })
   } catch (error) {
-    if (error instanceof SyncError) return ids.map((id) => verdicts(CHECK, id).fail(error.message, mendOf(error.code)))
+    if (error instanceof SyncError) return ids.map((id) => verdicts(CHECK, id).fail(error.message, mendOf(error)))
     if (!(error instanceof OperatorError)) throw error
     return ids.map((id) => verdicts(CHECK, id).fail(error.message, 'The message names the cause'))
   }

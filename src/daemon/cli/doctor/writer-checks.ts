@@ -54,7 +54,7 @@ async function whyNoSocketIn(folder: string): Promise<string | undefined> {
   }
 }
 
-const SOCKET_MEND = mendOf('socket-failed')
+const SOCKET_MEND = mendOf({ code: 'socket-failed' })
 
 async function lockChecked({ whole, environment, clock }: Ground, signal: AbortSignal): Promise<CheckResult[]> {
   const { ok, fail, warn } = verdicts('lock')

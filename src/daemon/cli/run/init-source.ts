@@ -49,8 +49,8 @@ function githubAddress(text: string): string {
 }
 
 /** The failure of a first read, with its remedy. */
-export function failureLines({ code, message }: SyncError): string[] {
-  return [`${printableLine(message)} (${code})`, `  ${mendOf(code)}`]
+export function failureLines(error: SyncError): string[] {
+  return [`${printableLine(error.message)} (${error.code})`, `  ${mendOf(error)}`]
 }
 
 function configOf(place: StartingSource['place'], { environment }: Looking): Config | string {

@@ -2,9 +2,11 @@ import type { ObjectId, Revision } from '../../model/revision.ts'
 import {
   CredentialRefused,
   isSystemError,
+  plainProblemOf,
+  type Problem,
   SyncError,
   systemErrorWith,
-  type SyncErrorCode,
+  type SyncErrorOptions,
 } from '../../model/sync-error.ts'
 import type { TakenBlob } from '../../model/tree.ts'
 import { databaseErrorWith, resultCodeOf } from '../../store/objects/database.ts'
@@ -64,9 +66,7 @@ export interface OpenedTree {
 }
 
 /** A `SyncError` as plain data, because a transfer between threads would reduce it to a plain Error. */
-export interface WorkerFailure {
-  readonly code: SyncErrorCode
-  readonly message: string
+export interface WorkerFailure extends Problem {
   readonly retryAfterMs: number | undefined
   /** The result code of SQLite, if that is the cause: the main thread recognises a damaged database by it. */
   readonly databaseCode: number | undefined
@@ -77,9 +77,9 @@ export interface WorkerFailure {
 }
 
 export function failureFrom(error: SyncError): WorkerFailure {
-  const { code, message, retryAfterMs, cause } = error
+  const { retryAfterMs, cause } = error
   const systemCode = isSystemError(cause) ? String(cause.code) : undefined
-  return { code, message, retryAfterMs, databaseCode: resultCodeOf(error), systemCode, kind: kindOf(error) }
+  return { ...plainProblemOf(error), retryAfterMs, databaseCode: resultCodeOf(error), systemCode, kind: kindOf(error) }
 }
 
 function kindOf(error: SyncError): WorkerFailure['kind'] {
@@ -91,7 +91,7 @@ export function errorOf(failure: WorkerFailure): SyncError {
   const { code, message, kind } = failure
   switch (kind) {
     case 'credential-refused':
-      return new CredentialRefused(message)
+      return new CredentialRefused(message, optionsOf(failure))
     case 'program-ended':
       return new ProgramEnded()
     case 'plain':
@@ -101,12 +101,11 @@ export function errorOf(failure: WorkerFailure): SyncError {
   }
 }
 
-function optionsOf({ retryAfterMs, databaseCode, systemCode }: WorkerFailure): {
-  cause?: unknown
-  retryAfterMs?: number
-} {
+function optionsOf({ retryAfterMs, databaseCode, systemCode, fix, place }: WorkerFailure): SyncErrorOptions {
   return {
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    retryAfterMs,
+    fix,
+    place,
     ...(databaseCode !== undefined && { cause: databaseErrorWith(databaseCode) }),
     ...(systemCode !== undefined && { cause: systemErrorWith(systemCode) }),
   }

@@ -27,7 +27,7 @@ test('a check that breaks is told as what it is, and hides no other', async () =
   const found = await examine([failing, WELL, broken], new FakeClock(), NEVER)
 
   expect(found).toMatchObject([
-    { check: 'lock', state: 'fail', message: 'Cannot read the lock', mend: mendOf('store-failed') },
+    { check: 'lock', state: 'fail', message: 'Cannot read the lock', mend: mendOf({ code: 'store-failed' }) },
     { check: 'node', state: 'ok' },
     { check: 'disk', subject: '/state', state: 'fail', message: expect.stringContaining('surprise') },
   ])

@@ -45,8 +45,8 @@ test('what is wrong is told with its mend, once for each kind of it, in whole wo
 
   const text = lines.join('\n').replaceAll(/\n {4,}(?!→)/g, ' ')
   expect(lines.filter((line) => /^[!~] /.test(line)).map((line) => line[0])).toEqual(['!', '~', '~'])
-  expect(text).toContain(`→ ${mendOf('mass-deletion')}`)
-  expect(text.split(mendOf('dns-failed'))).toHaveLength(2)
+  expect(text).toContain(`→ ${mendOf({ code: 'mass-deletion' })}`)
+  expect(text.split(mendOf({ code: 'dns-failed' }))).toHaveLength(2)
   expect(text).toContain(message('a'))
   expect(text).not.toContain(message('b'))
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80)
@@ -104,7 +104,7 @@ test.each([
 })
 
 function condition(code: SyncErrorCode, about: string): NonNullable<SourceStatus['condition']> {
-  return { code, message: message(about), mend: mendOf(code) }
+  return { code, message: message(about), mend: mendOf({ code }) }
 }
 
 function message(about: string): string {

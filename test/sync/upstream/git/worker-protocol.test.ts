@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SyncError } from '../../../../src/sync/model/sync-error.ts'
+import { CredentialRefused, SyncError } from '../../../../src/sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../../src/sync/model/sync-error.ts'
 import { isDatabaseError, isUnwritable } from '../../../../src/sync/store/files/disk-error.ts'
 import { errorOf, failureFrom } from '../../../../src/sync/upstream/git/worker-protocol.ts'
@@ -28,4 +28,12 @@ test.each<[string, SyncErrorCode, Error | undefined, boolean]>([
   expect(error).toMatchObject({ code, message: 'Cannot fetch' })
   expect(isUnwritable(error)).toBe(isOfFullDisk)
   expect(isDatabaseError(error.cause)).toBe(isDatabaseError(cause))
+})
+
+test.each([SyncError, CredentialRefused])('the remedy of an error of a thread is known on the other thread', (kind) => {
+  const remedy = { fix: 'Set `root`', place: 'root' }
+  const error =
+    kind === SyncError ? new SyncError('root-not-found', 'Cannot', remedy) : new CredentialRefused('Cannot', remedy)
+
+  expect(errorOf(structuredClone(failureFrom(error)))).toMatchObject(remedy)
 })
