@@ -31,19 +31,25 @@ export function documentReading(bytes: Uint8Array, limits: FrontmatterLimits): D
 export const SEARCHED_BYTES = 2 ** 18
 
 /**
- * The paths below its folder that the links of a SKILL.md name, each once, in the order of the text. Only the first
- * paths in the first bytes. Excludes folders and SKILL.md itself. Never throws.
+ * The paths below its folder that a SKILL.md names, each once: those of its links, then those in its text and code that
+ * begin with a usual folder. Only the first paths in the first bytes. Excludes folders and SKILL.md itself. Never throws.
  */
 export function linkedPathsIn(bytes: Uint8Array): readonly string[] {
   const { text, bodyStart } = documentParts(bytes.subarray(0, SEARCHED_BYTES))
   const paths = new Set<string>()
-  for (const { target } of linksIn(text, bodyStart)) {
-    const path = insideOf(target)
-    if (path !== undefined) paths.add(path)
-    if (paths.size === MOST) break
+  const add = (path: string | undefined): void => {
+    if (path !== undefined && paths.size < MOST) paths.add(path)
+  }
+  for (const { target } of linksIn(text, bodyStart)) add(insideOf(target))
+  for (const [, named = ''] of text.slice(bodyStart).matchAll(NAMED_IN_TEXT)) {
+    const path = insideOf(named.replace(/\.+$/, ''))
+    if (/^(?:scripts|references|assets)\//.test(path ?? '')) add(path)
   }
   return [...paths]
 }
+
+/** Paths that begin with a usual folder of a skill (Agent Skills, optional directories). Scripts are often named so only. */
+const NAMED_IN_TEXT = /(?<=^|[\s`"'=])(?:\.\/)?((?:scripts|references|assets)\/[\w./-]{1,200})(?=$|[\s`"'),;:\]])/gm
 
 /** A skill that links to more files has a list of them elsewhere. */
 const MOST = 64

@@ -78,6 +78,24 @@ test('what stands in code is no link', async () => {
   expect(await filesOf(mirror)).toEqual(['SKILL.md'])
 })
 
+test.each<[string, string, readonly string[]]>([
+  ['inline code', 'Run `scripts/x.py` first', ['scripts/x.py']],
+  ['the middle of inline code', 'Run `python ./scripts/x.py --all`.', ['scripts/x.py']],
+  ['a fenced block', '```bash\npython scripts/x.py references/a.md\n```', ['scripts/x.py', 'references/a.md']],
+  ['an indented block', 'Text\n\n    cat assets/a/b.txt', ['assets/a/b.txt']],
+  ['code and a link', '[it](references/a.md) `references/a.md`', ['references/a.md']],
+  ['code, with a place that leads out', '`scripts/../../other/a.py` `references/../b.md`', []],
+  ['code, with a placeholder', '`references/{name}.md` `scripts/*.py` `scripts/<name>`', []],
+  ['code, as a folder', '`scripts/` `references`', []],
+  ['code, below another folder', '`my/scripts/x.py` `/scripts/x.py` `~/scripts/x.py` `https://a/scripts/x.py`', []],
+])('of files that SKILL.md names in %s, those below the usual folders are asked for', async (_, text, paths) => {
+  await using au = await linking(text)
+
+  await using _mirror = await Mirror.start({ au: of(au) })
+
+  expect(tried(au)).toEqual(paths)
+})
+
 test.each([
   ['a list of resources', {}, 'resources/list'],
   ['its folder', { directoryRead: true }, 'resources/directory/read'],
