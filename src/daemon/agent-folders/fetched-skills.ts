@@ -1,4 +1,5 @@
 import type { Catalog } from '../../sync/catalog/catalog.ts'
+import { undeclaredFiles, undeclaredText } from '../../sync/model/declared-digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, UpstreamSkill } from '../../sync/model/skill.ts'
 import type { McpSource } from '../../sync/model/source.ts'
@@ -74,8 +75,8 @@ async function findingsOf(
 
 /** The reason why the skill can never be put into a folder as it is declared. */
 function unfitReason(skill: UpstreamSkill, { store }: FetchedGround): string | undefined {
-  if (skill.findings.some(({ rule }) => rule === 'not-verifiable'))
-    return 'its server declares no digests, so nothing proves what its files are'
+  const undeclared = undeclaredText(undeclaredFiles(skill).length, skill.files.length)
+  if (undeclared !== undefined) return `${undeclared}, so nothing proves what its files are`
   const reason = unportableReason(skill)
   if (reason !== undefined) return `${reason}, so a folder could have other content`
   try {

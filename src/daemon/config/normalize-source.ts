@@ -122,7 +122,10 @@ function mcpOf(entry: SourceEntry, mcp: NonNullable<SourceEntry['mcp']>, absolut
     budgets: budgetsOf(entry.budgets),
     packed: entry.packed ?? 'ignore',
     unverifiable: entry.unverifiable ?? 'withhold',
-    uris: entry.uris ?? [],
+    uris: (entry.uris ?? []).map((named) => {
+      if (typeof named === 'string') return { uri: named, isUnverified: false }
+      return { uri: named.uri, isUnverified: named.unverified === true }
+    }),
   }
 }
 

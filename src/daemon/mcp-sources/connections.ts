@@ -1,13 +1,13 @@
 import { VERSION } from '../../serve/version.ts'
 import type { Naming } from '../../sync/model/named-uris.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { McpSource } from '../../sync/model/source.ts'
+import type { McpSource, NamedSkill } from '../../sync/model/source.ts'
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
 import { selector } from '../../sync/survey/survey-rules.ts'
 import { MCP_LIMITS } from '../../sync/upstream/mcp/client/address.ts'
 import type { McpAddress } from '../../sync/upstream/mcp/client/address.ts'
 import { McpConnection } from '../../sync/upstream/mcp/client/connection.ts'
-import type { LookRules, NamedSkill } from '../../sync/upstream/mcp/look-rules.ts'
+import type { LookRules } from '../../sync/upstream/mcp/look-rules.ts'
 import { ServerLink } from '../../sync/upstream/mcp/server-connection.ts'
 import type { McpServer } from '../../sync/upstream/mcp/server.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
@@ -104,9 +104,9 @@ export class McpConnections implements AsyncDisposable {
   /** The skills named by the configuration and by later decisions. */
   #namedOf(source: McpSource): readonly NamedSkill[] {
     const decided = this.#decidedOf(source)
-    const more = [...decided].map(([uri, { unverified }]) => ({ uri, isUnverified: unverified === true }))
-    const plain = source.uris.filter((uri) => !decided.has(uri)).map((uri) => ({ uri, isUnverified: false }))
-    return [...plain, ...more]
+    const named = new Map(source.uris.map(({ uri, isUnverified }) => [uri, isUnverified]))
+    for (const [uri, { unverified }] of decided) named.set(uri, unverified === true || named.get(uri) === true)
+    return [...named].map(([uri, isUnverified]) => ({ uri, isUnverified }))
   }
 
   #decidedOf({ id }: McpSource): ReadonlyMap<string, Naming> {

@@ -3,13 +3,12 @@ import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { Current } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { McpSource } from '../../sync/model/source.ts'
+import type { McpSource, NamedSkill } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { readUpstreamSkillUri } from '../../sync/model/upstream-uri.ts'
 import { shownValue } from '../../sync/skill-md/contract/contract-value.ts'
 import { selector } from '../../sync/survey/survey-rules.ts'
 import type { Completed, Completing } from '../../sync/upstream/mcp/completion.ts'
-import type { NamedSkill } from '../../sync/upstream/mcp/look-rules.ts'
 import type { McpServer } from '../../sync/upstream/mcp/server.ts'
 import type { SkillSpaces } from '../../sync/upstream/mcp/skill-templates.ts'
 import { expandTemplate, readTemplate } from '../../sync/upstream/mcp/template.ts'
@@ -113,7 +112,7 @@ export class Additions {
     const { store, log, pull } = this.#parts
     const isNew = await store.decisions.name(id, uri, undefined)
     if (!isNew) {
-      const why = source.uris.includes(uri) ? 'the configuration names it' : 'no operator added it'
+      const why = source.uris.some((named) => named.uri === uri) ? 'the configuration names it' : 'no operator added it'
       throw new OperatorError('nothing-to-decide', `Cannot remove ${shownValue(uri)} from "${id}": ${why}`)
     }
     log.info('skill-unnamed', { source: id, uri })

@@ -1,4 +1,5 @@
 import { countOf } from '../../base/text/plural.ts'
+import { undeclaredFiles, undeclaredText } from '../../sync/model/declared-digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -9,6 +10,8 @@ export interface Verified {
   readonly of: number
   /** The number of files without a declared digest, which cannot be verified. */
   readonly undeclared: number
+  /** The only file with a declared digest, if the server declares the digest of that file alone. */
+  readonly only?: 'SKILL.md'
 }
 
 /** By source: the digests of the files in the store. */
@@ -19,24 +22,36 @@ export type KeptDigests = ReadonlyMap<SourceId, ReadonlySet<string>>
  * on each read. `undefined` for a skill that is not from another server, or has no known files.
  */
 export function verifiedOf(skill: Skill, kept: ReadonlySet<string> = new Set()): Verified | undefined {
-  const { files, findings } = skill
+  const { files, upstream } = skill
   if (!isOfUpstream(skill) || files.length === 0) return undefined
   const of = files.length
-  if (findings.some(({ rule }) => rule === 'not-verifiable')) return { files: 0, of, undeclared: of }
-  return { files: files.filter(({ sha256 }) => kept.has(sha256)).length, of, undeclared: 0 }
+  const undeclared = undeclaredFiles(skill)
+  const declared = files.filter((file) => !undeclared.includes(file))
+  const only = upstream?.declares
+  const counts = { of, undeclared: undeclared.length, ...(only !== undefined && { only }) }
+  return { files: declared.filter(({ sha256 }) => kept.has(sha256)).length, ...counts }
 }
 
 /** The counts of several skills together; `undefined` if there are none. */
 export function verifiedOfAll(skills: readonly Skill[], kept?: ReadonlySet<string>): Verified | undefined {
   const parts = skills.flatMap((skill) => verifiedOf(skill, kept) ?? [])
-  if (parts.length === 0) return undefined
-  const sum = (key: keyof Verified): number => parts.reduce((total, part) => total + part[key], 0)
+  if (parts.length < 2) return parts[0]
+  const sum = (key: 'files' | 'of' | 'undeclared'): number => parts.reduce((total, part) => total + part[key], 0)
   return { files: sum('files'), of: sum('of'), undeclared: sum('undeclared') }
 }
 
-export function verifiedText({ files, of, undeclared }: Verified): string {
-  if (undeclared === of) return `nothing of ${countOf(of, 'file')}: the server declares no digests`
-  const none = undeclared === 0 ? '' : `; of ${undeclared} it declares none`
-  if (files === of) return `all ${countOf(of, 'file')}: fetched, with the digests that the server declares`
-  return `${files} of ${countOf(of, 'file')}: fetched, with the digests that the server declares${none}`
+/** The counts of files that have declared digests, and a statement about the others. */
+export function verifiedText(verified: Verified): string {
+  const { files, of, undeclared, only } = verified
+  const rest = undeclaredText(undeclared, of)
+  if (undeclared === of) return `nothing of ${countOf(of, 'file')}: ${rest}`
+  const counted = files === of && only === undefined ? `all ${countOf(of, 'file')}` : verifiedCount(verified)
+  const digests = only === undefined ? 'the digests' : 'the digest'
+  return `${counted}: fetched, with ${digests} that the server declares${rest === undefined ? '' : `; ${rest}`}`
+}
+
+/** The counts alone: of the files that have declared digests, or of all if none has one. */
+export function verifiedCount({ files, of, undeclared, only }: Verified): string {
+  if (only !== undefined) return `${files} of 1 (${only})`
+  return `${files} of ${countOf(undeclared === of ? of : of - undeclared, 'file')}`
 }

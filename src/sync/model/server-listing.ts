@@ -17,6 +17,8 @@ export interface Enumeration {
   readonly findings: readonly SkillDiagnostic[]
   /** The URIs of entries without declared digests: their files count as they were at the first read. */
   readonly firstRead: ReadonlySet<string>
+  /** The URIs of those of them whose SKILL.md has the digest that the server declares for it alone. */
+  readonly proved: ReadonlySet<string>
   /** The URIs of those of them that the server calls dynamic. */
   readonly dynamic: ReadonlySet<string>
   /** By the URIs of entries whose files came in an archive, and are asked for in no other way: that of the archive. */

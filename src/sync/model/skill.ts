@@ -67,6 +67,8 @@ export interface UpstreamNames {
    * The URI of the archive that they came in: the client requests the archive, since the server has none of the files.
    */
   readonly archive?: string
+  /** `SKILL.md`: the server declares the digest of that file alone, and need not list other files. */
+  readonly declares?: 'SKILL.md'
   /**
    * True if the skill is withheld only because of a text that was read after it was declared. A lock has it as
    * declared.

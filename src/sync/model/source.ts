@@ -38,7 +38,7 @@ export interface McpSource extends FollowedSource {
   /** `serve`: skills whose files the server calls dynamic are taken too. */
   readonly unverifiable: 'withhold' | 'serve'
   /** Skills that the server does not list. */
-  readonly uris: readonly string[]
+  readonly uris: readonly NamedSkill[]
 }
 
 /** The channel of another hub: its skills as they are there, proved by its log. */
@@ -69,6 +69,13 @@ export function isGoneAtHub(source: Source): boolean {
 export type McpPlace =
   | { readonly kind: 'http'; readonly url: string }
   | { readonly kind: 'program'; readonly command: string; readonly args: readonly string[] }
+
+/** A skill that the operator named by the URI of its SKILL.md. */
+export interface NamedSkill {
+  readonly uri: string
+  /** True if it may be read from a server without `skills/get`, and accepted with its content at that time. */
+  readonly isUnverified: boolean
+}
 
 /** Limits on the work that one MCP server can cause. */
 export interface Budgets {

@@ -1,4 +1,5 @@
 import { isObject } from '../../base/json-object.ts'
+import { undeclaredText } from '../model/declared-digest.ts'
 import { EXECUTABLES, isOfUpstream } from '../model/skill.ts'
 import type { UpstreamSkill, Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
@@ -59,21 +60,27 @@ function firstListed(findings: readonly SkillDiagnostic[]): readonly SkillDiagno
 const MOST_TOLD = 32
 
 /** Adds the origin of the skill's files. */
-function asListed(skill: Skill, { firstRead, dynamic, packed }: Listing): Skill {
+function asListed(skill: Skill, { firstRead, proved, dynamic, packed }: Listing): Skill {
   const { upstream, standing } = skill
   if (upstream === undefined) return skill
   const { uri } = upstream
   const archive = packed.get(uri)
   // A skill that may differ at each read is in no list: a client must request it by URI.
   const isHidden = standing === 'served' && dynamic.has(uri)
-  const named = archive === undefined ? skill : { ...skill, upstream: { ...upstream, archive } }
+  const declares = proved.has(uri) ? ({ declares: 'SKILL.md' } as const) : {}
+  const named = { ...skill, upstream: { ...upstream, ...(archive !== undefined && { archive }), ...declares } }
   return withNote(isHidden ? { ...named, standing: 'unlisted' } : named, firstRead)
 }
 
-/** The server guarantees nothing about the files of such a skill: they are what the first read returned. */
+/** The server guarantees nothing about most files of such a skill: they are what the first read returned. */
 function withNote(skill: Skill, firstRead: ReadonlySet<string>): Skill {
-  if (!firstRead.has(skill.upstream?.uri ?? '')) return skill
-  const message = 'The server gives no digests of its files: they are pinned as they were when they were first read'
+  const { files, upstream } = skill
+  const isProved = upstream?.declares !== undefined
+  if (!firstRead.has(upstream?.uri ?? '') || (isProved && files.length === 1)) return skill
+  const said = isProved
+    ? `SKILL.md has the digest that the server declares; ${undeclaredText(files.length - 1, files.length)}`
+    : 'The server gives no digests of its files'
+  const message = `${said}: they are pinned as they were when they were first read`
   return { ...skill, findings: [...skill.findings, { rule: 'not-verifiable', path: skill.path, message }] }
 }
 
@@ -127,6 +134,7 @@ function withEarlier(earlier: readonly UpstreamSkill[], listing: Listing): Listi
     entries: [...listing.entries, ...earlier.map(entryOf)],
     findings: listing.findings.filter(({ rule, path }) => rule !== 'no-answer-for-entry' || !paths.has(path)),
     firstRead: new Set([...listing.firstRead, ...urisOf(read)]),
+    proved: new Set([...listing.proved, ...urisOf(read.filter(({ upstream }) => upstream.declares !== undefined))]),
     dynamic: new Set([...listing.dynamic, ...urisOf(read.filter(({ standing }) => standing === 'unlisted'))]),
     packed: new Map([...listing.packed, ...archives]),
   }
@@ -138,8 +146,8 @@ function withFinding(skill: Skill, finding: SkillDiagnostic | undefined): Skill 
   return { ...skill, findings: [...skill.findings, { ...finding, message }] }
 }
 
-function isFirstRead({ findings }: Skill): boolean {
-  return findings.some(({ rule }) => rule === 'not-verifiable')
+function isFirstRead({ findings, upstream }: Skill): boolean {
+  return upstream?.declares !== undefined || findings.some(({ rule }) => rule === 'not-verifiable')
 }
 
 /** The entry from which the skill was judged. */

@@ -60,7 +60,8 @@ const HONOURED = [
     (key) => `sources[].budgets${key}`,
   ),
   ...['.stored_bytes', '.hourly_bytes'].map((key) => `sources[].budgets${key}`),
-  ...['approval', 'fallback', 'fetch', 'folders', 'packed', 'unverifiable', 'uris'].map((key) => `sources[].${key}`),
+  ...['approval', 'fallback', 'fetch', 'folders', 'packed', 'unverifiable'].map((key) => `sources[].${key}`),
+  ...['', '[].uri', '[].unverified'].map((key) => `sources[].uris${key}`),
   ...[
     '',
     '.command',

@@ -1,4 +1,5 @@
 import { countOf } from '../../../base/text/plural.ts'
+import { undeclaredText } from '../../../sync/model/declared-digest.ts'
 import { isOfUpstream } from '../../../sync/model/skill.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { printableLine } from '../../base/log-line.ts'
@@ -111,8 +112,7 @@ async function mirrorOne(row: SkillRow, config: Config, ask: AskWriter): Promise
 /** The counts after so many files were fetched or found, and verified. */
 function verifiedAfter(before: Verified | undefined, count: number): { readonly verified?: Verified } {
   if (before === undefined) return {}
-  const { of, undeclared } = before
-  return { verified: { files: undeclared === 0 ? Math.max(before.files, count) : 0, of, undeclared } }
+  return { verified: { ...before, files: Math.min(Math.max(before.files, count), before.of - before.undeclared) } }
 }
 
 const WITHHELD = 'it is withheld; skillsyncd show has the reason'
@@ -130,8 +130,10 @@ async function prepareRow(row: SkillRow, config: Config, ask: AskWriter): Promis
 
 function checkedText(verified: Verified | undefined): string {
   if (verified === undefined) return ''
-  if (verified.undeclared > 0) return '; they cannot be verified: the server declares no digests'
-  return '; each has the digest that the server declares'
+  const { of, undeclared, only = 'each' } = verified
+  const rest = undeclaredText(undeclared, of)
+  if (undeclared === of) return `; they cannot be verified: ${rest}`
+  return `; ${only} has the digest that the server declares${rest === undefined ? '' : `; ${rest}`}`
 }
 
 function print(context: Context, mirrored: readonly Mirrored[]): void {

@@ -1,9 +1,9 @@
-import { countOf } from '../../../base/text/plural.ts'
 import { catalogText } from '../../../serve/mcp/tools/catalog-text.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
 import { outWord } from '../../status/decision-text.ts'
 import { readOffered, readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
+import { verifiedCount } from '../../status/verified-files.ts'
 import { printRows } from '../columns.ts'
 import { configFor, printJson } from '../command.ts'
 import type { Command } from '../command.ts'
@@ -75,7 +75,7 @@ function stateCell({
     ...(kept === undefined ? [] : ['earlier version']),
     ...(lifecycle?.deprecated === undefined ? [] : ['deprecated']),
     ...(places.length > 1 ? ['copy'] : []),
-    ...(verified === undefined ? [] : [`${verified.files} of ${countOf(verified.of, 'file')} checked`]),
+    ...(verified === undefined ? [] : [`${verifiedCount(verified)} checked`]),
   ]
   return words.join(', ')
 }

@@ -1,5 +1,6 @@
 import { CHANNEL_REF, FOLDER_REF, LISTING_REF } from '../../../sync/model/revision.ts'
 import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
+import type { SkillDiagnostic } from '../../../sync/skill-md/skill-diagnostic.ts'
 import { readFollowedLock } from '../../../sync/store/followed-lock.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
@@ -13,7 +14,7 @@ import { agreeWithDaemon } from '../../control/requests.ts'
 import { scanTexts } from '../../gate/scan-text.ts'
 import { decisionTexts, disabledText, keptText, pendingText, stateText } from '../../status/decision-text.ts'
 import { lockOriginStatusOf, lockOriginText } from '../../status/lock-text.ts'
-import { theOnly } from '../../status/named-skill.ts'
+import { theOnly, theOnlyIfAny } from '../../status/named-skill.ts'
 import { provenanceOf } from '../../status/provenance.ts'
 import type { LockSide, LockedAs, Provenance } from '../../status/provenance.ts'
 import { readRows } from '../../status/skill-rows.ts'
@@ -43,11 +44,41 @@ export const why: Command = {
     const config = await configFor(context)
     const mode = await agreeWithDaemon(config, context.signal)
     const running = mode === undefined ? config : { ...config, mode }
-    const provenance = await provenanceFor(theOnly(await readRows(config), asked), running)
+    const row = theOnlyIfAny(await readRows(config), asked)
+    const leftOut = row === undefined ? await findingsAbout(asked, config) : []
+    if (leftOut.length > 0) {
+      if (context.json) printJson(context, { findings: leftOut })
+      else printLines(context, leftOut.map(leftOutLine))
+      return 0
+    }
+    const provenance = await provenanceFor(row ?? theOnly([], asked), running)
     if (context.json) printJson(context, provenance)
     else printLines(context, linesOf(provenance))
     return 0
   },
+}
+
+interface LeftOut extends SkillDiagnostic {
+  readonly source: string
+}
+
+/** Findings about what was asked for, of sources in which it is no skill: an entry that was left out, or a refused URI. */
+async function findingsAbout(asked: string, config: Config): Promise<readonly LeftOut[]> {
+  using store = await Store.openExisting(config.state)
+  if (store === undefined) return []
+  const { snapshots } = await currentCatalog(store, idsOf(config), admissionOf(config))
+  const wanted = asked.replace(/^skill:\/\//, '').replace(/\/SKILL\.md$/, '')
+  return snapshots.flatMap(({ source, findings }) =>
+    findings.flatMap((finding) => {
+      const { path, message } = finding
+      const isMeant = path !== '' && (wanted === path || wanted === `${source}/${path}`)
+      return isMeant || message.includes(`"${asked}"`) ? [{ source, ...finding }] : []
+    }),
+  )
+}
+
+function leftOutLine({ source, path, rule, message }: LeftOut): string {
+  return printableLine(`${source}${path === '' ? '' : `/${path}`}: not a skill here; ${rule}: ${message}`)
 }
 
 async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance> {

@@ -175,6 +175,16 @@ export const FOLLOWING = {
     .describe('The id of an mcp source that has the locked skills, in case this repository loses their commit.'),
 }
 
+const NAMED_URI = z.strictObject({
+  uri: skillUriScalar().describe('The URI of the SKILL.md.'),
+  unverified: z
+    .boolean()
+    .optional()
+    .describe(
+      'true: a server of an older revision declares no files of it; its SKILL.md and the files beside it are trusted as they are read. Default: false.',
+    ),
+})
+
 const OF_MCP = {
   approval: z
     .enum(['required', 'none'])
@@ -201,7 +211,10 @@ const OF_MCP = {
     .enum(['ignore', 'read'])
     .optional()
     .describe('mcp: skills that an older server offers only as archives. Default: ignore.'),
-  uris: z.array(skillUriScalar()).optional().describe('mcp: skills that the server does not list, by their URIs.'),
+  uris: z
+    .array(z.union([skillUriScalar(), NAMED_URI]))
+    .optional()
+    .describe('mcp: skills that the server does not list, by their URIs.'),
 }
 
 export const SOURCE = z.strictObject({

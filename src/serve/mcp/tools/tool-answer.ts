@@ -190,8 +190,8 @@ function restOf({ id, skill }: Offered, { path }: SkillDocument): string {
 }
 
 /** True if the list of files is complete. Another server may have named only some of its files. */
-function isEnumerated({ findings }: Skill): boolean {
-  return !findings.some(({ rule }) => rule === 'not-verifiable')
+function isEnumerated({ findings, upstream }: Skill): boolean {
+  return upstream?.declares === undefined && !findings.some(({ rule }) => rule === 'not-verifiable')
 }
 
 const NOT_ENUMERATED = 'The server that publishes it lists no other files of it, and need not list all that it has.'

@@ -27,6 +27,8 @@ export interface MadeEntry {
   readonly entry?: unknown
   /** True if the server does not declare the digests: the files are those that were read. */
   readonly isFirstRead?: boolean
+  /** True if SKILL.md has the digest that the server declares for it alone. */
+  readonly isDocumentProved?: boolean
   /** True if the server declares that its files may differ at each read. */
   readonly isDynamic?: boolean
   /** The URI of the archive that contained all of its files. */

@@ -64,12 +64,13 @@ function listingIn(form: ListingForm, made: readonly MadeEntry[]): Enumeration {
   const findings = made.flatMap((one) => one.findings ?? [])
   const urisOf = (chosen: readonly MadeEntry[]): ReadonlySet<string> => new Set(chosen.flatMap(uriIn))
   const firstRead = urisOf(made.filter(({ isFirstRead }) => isFirstRead === true))
+  const proved = urisOf(made.filter(({ isDocumentProved }) => isDocumentProved === true))
   const dynamic = urisOf(made.filter(({ isDynamic }) => isDynamic === true))
   const packed = made.flatMap(({ entry, archive }): [string, string][] => {
     const [uri] = uriIn({ entry })
     return archive !== undefined && uri !== undefined ? [[uri, archive]] : []
   })
-  return { form, entries, findings, firstRead, dynamic, packed: new Map(packed) }
+  return { form, entries, findings, firstRead, proved, dynamic, packed: new Map(packed) }
 }
 
 function uriIn({ entry }: MadeEntry): readonly string[] {

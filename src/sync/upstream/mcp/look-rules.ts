@@ -1,4 +1,5 @@
 import type { SkillLimits } from '../../model/skill.ts'
+import type { NamedSkill } from '../../model/source.ts'
 import type { DocumentReader } from '../../skill-md/document-reader.ts'
 import type { FrontmatterLimits } from '../../skill-md/frontmatter.ts'
 
@@ -21,11 +22,4 @@ export interface LookRules {
   readonly takesDynamic: boolean
   /** Reports an oddity without consequences. */
   readonly onOddity: (message: string) => void
-}
-
-/** A skill that the operator named by the URI of its SKILL.md. */
-export interface NamedSkill {
-  readonly uri: string
-  /** True if it may be read from a server without `skills/get`, and accepted with its content at that time. */
-  readonly isUnverified: boolean
 }

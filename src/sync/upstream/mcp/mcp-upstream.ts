@@ -54,7 +54,7 @@ export class McpUpstream implements ListingUpstream {
   async #look(signal: AbortSignal): Promise<Listing> {
     const listing = await this.#server.list(signal)
     this.#onListing?.(listing)
-    const { form, findings, firstRead, dynamic, packed, isPrivate } = listing
+    const { form, findings, firstRead, proved, dynamic, packed, isPrivate } = listing
     const written: { readonly entry: unknown; readonly text: string }[] = []
     const write = (entry: unknown): void => void written.push({ entry, text: JSON.stringify(entry) })
     await inSlices(listing.entries, write, signal)
@@ -62,7 +62,8 @@ export class McpUpstream implements ListingUpstream {
     const inOrder = written.toSorted((a, b) => (a.text < b.text ? -1 : 1))
     const entries = inOrder.map(({ entry }) => entry)
     const archives = [...packed].map(([uri, archive]) => `${uri} ${archive}`)
-    const read = [firstRead, dynamic].map((uris) => [...uris].toSorted())
+    // Without such skills the digest is that of earlier versions, which a lock may have.
+    const read = [firstRead, dynamic, ...(proved.size > 0 ? [proved] : [])].map((uris) => [...uris].toSorted())
     const learnt = JSON.stringify([form, findings, ...read, archives.toSorted(), isPrivate])
     const root = await digestOf([...inOrder.map(({ text }) => text), learnt], signal)
     const { bytes, id } = plainCommit(root, 'The listing of an MCP server')

@@ -1,6 +1,7 @@
 import { isMapping } from '../../../base/json-value.ts'
 import type { ListingForm } from '../../model/listing-form.ts'
 import type { Enumeration } from '../../model/server-listing.ts'
+import type { NamedSkill } from '../../model/source.ts'
 import { declaresSkills } from './client/capabilities.ts'
 import { withinDepth } from './client/depth-limit.ts'
 import { EntryUnanswered } from './client/entry-requests.ts'
@@ -10,7 +11,6 @@ import { wholeEntry } from './complete-entry.ts'
 import { skillPathOf } from './listed-files.ts'
 import { entryFinding, madeInTurn } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
-import type { NamedSkill } from './look-rules.ts'
 import { enumerationRefusal } from './pages.ts'
 import { firstRead } from './unverified-skills.ts'
 
@@ -29,6 +29,7 @@ export async function withNamed(listing: Enumeration, looking: ListingContext): 
     entries: [...listing.entries, ...entries],
     findings: [...listing.findings, ...found.flatMap(({ findings = [] }) => findings)],
     firstRead: new Set([...listing.firstRead, ...urisOf(({ isFirstRead }) => isFirstRead)]),
+    proved: listing.proved,
     dynamic: new Set([...listing.dynamic, ...urisOf(({ isDynamic }) => isDynamic)]),
     packed: listing.packed,
   }
@@ -44,8 +45,8 @@ export async function namedSkill(named: NamedSkill, form: ListingForm, looking: 
   if (isUnverified) return firstRead({ uri, frontmatter: undefined, digest: undefined, said: '' }, looking)
   return entryFinding(
     'entry-refused',
-    '',
-    `"${uri}" cannot be verified: the server has no skills/get, the only method that declares its files; --unverified accepts what the server sends`,
+    skillPathOf(uri) ?? '',
+    `"${uri}" cannot be verified: the server has no skills/get, the only method that declares its files; skillsyncd mcp-source add-uri --unverified accepts what the server sends, and so does { uri: "${uri}", unverified: true } in \`uris\``,
   )
 }
 
@@ -63,5 +64,5 @@ async function byMethod(uri: string, looking: ListingContext): Promise<MadeEntry
 }
 
 function absent(uri: string, why: string): MadeEntry {
-  return entryFinding('entry-refused', '', `"${uri}" is not there: ${why}`)
+  return entryFinding('entry-refused', skillPathOf(uri) ?? '', `"${uri}" is not there: ${why}`)
 }

@@ -1,10 +1,10 @@
 import type { TraceContext } from '../../../base/trace-context.ts'
 import type { ServerListing } from '../../model/server-listing.ts'
+import type { NamedSkill } from '../../model/source.ts'
 import type { Watched } from './client/change-listener.ts'
 import type { Completed, Completing } from './completion.ts'
 import type { ResourceContents } from './contents.ts'
 import type { MadeEntry } from './listing-context.ts'
-import type { NamedSkill } from './look-rules.ts'
 import type { SkillSpaces } from './skill-templates.ts'
 
 /** An MCP server that publishes skills, for the lifetime of its configuration. Every failure is a `SyncError`. */

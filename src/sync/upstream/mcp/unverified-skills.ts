@@ -116,7 +116,8 @@ class FirstReading {
       resources.push(...linked.found)
       findings.push(...linked.findings)
     }
-    return { entry: { uri: this.#outline.uri, frontmatter, resources }, isFirstRead: true, findings }
+    const entry = { uri: this.#outline.uri, frontmatter, resources }
+    return { entry, isFirstRead: true, isDocumentProved: sha256 !== undefined, findings }
   }
 
   async #linkedFrom(
