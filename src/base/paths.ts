@@ -41,6 +41,28 @@ export function* foldersAbove(path: string): Generator<string> {
 }
 
 /**
+ * The folder that holds most of the files, for messages; `undefined` if none is in a folder. Its folders are named in
+ * its place where one of them holds nearly all, up to one whose name says enough.
+ */
+export function fullestFolder(
+  paths: Iterable<string>,
+): { readonly folder: string; readonly files: number } | undefined {
+  const counts = new Map<string, number>()
+  for (const path of paths)
+    for (const folder of foldersAbove(path)) if (folder !== '') counts.set(folder, (counts.get(folder) ?? 0) + 1)
+  const fullestIn = (above: string): readonly [string, number] | undefined =>
+    [...counts].filter(([folder]) => folderOf(folder) === above).toSorted(([, a], [, b]) => b - a)[0]
+  let found = fullestIn('')
+  for (let next = found; next !== undefined && found !== undefined && next[1] * 10 >= found[1] * 9;) {
+    found = next
+    next = SAYS_ENOUGH.test(baseName(next[0])) ? undefined : fullestIn(next[0])
+  }
+  return found && { folder: found[0], files: found[1] }
+}
+
+const SAYS_ENOUGH = /^(?:\..*|node_modules|venv|vendor|dist|build|target)$/
+
+/**
  * The path as a file system sees it that folds case and Unicode forms. Two paths with equal results cannot both exist
  * there.
  */

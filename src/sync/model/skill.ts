@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../base/json-value.ts'
+import { fullestFolder } from '../../base/paths.ts'
 import type { Contract } from '../skill-md/contract/contract.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import type { LifecycleEdit } from '../skill-md/lifecycle.ts'
@@ -152,3 +153,12 @@ export interface SkillLimits {
  * withheld, never trimmed.
  */
 export const SKILL_LIMITS: SkillLimits = { files: 512, bytes: 16_777_216 }
+
+/** The number of files that are too many, as text, with the folder that holds most of them. `count`: if it is known apart. */
+export function tooManyFiles(paths: readonly string[], most: number, count = String(paths.length)): string {
+  const fullest = fullestFolder(paths)
+  const where = fullest && `; ${fullest.files} of them are in ${JSON.stringify(fullest.folder.slice(0, SHOWN_LENGTH))}`
+  return `${count} files, over the limit of ${most}${where ?? ''}`
+}
+
+const SHOWN_LENGTH = 300

@@ -1,3 +1,4 @@
+import { isObject } from '../../base/json-object.ts'
 import { folderOf, joinPath } from '../../base/paths.ts'
 import { decodedSegment, holdsForbidden } from './skill-uri.ts'
 import type { SkillFile, UpstreamSkill } from './skill.ts'
@@ -97,4 +98,11 @@ export function upstreamUriOf({ path, upstream }: UpstreamSkill, file: Pick<Skil
 
 function refusal(why: string): UpstreamUri {
   return { ok: false, why }
+}
+
+/** The paths of listed files from the folder of a SKILL.md, as they are written; for messages. */
+export function pathsBeside(document: string, files: readonly unknown[]): readonly string[] {
+  const folder = `${folderOf(document)}/`
+  const uris = files.flatMap((file) => (isObject(file) && typeof file['uri'] === 'string' ? [file['uri']] : []))
+  return uris.filter((uri) => uri.startsWith(folder)).map((uri) => uri.slice(folder.length))
 }

@@ -43,9 +43,9 @@ export interface SkillCandidate {
   readonly cut?: Cut
 }
 
-/** The number of files in a folder that has too much. `isAll`: the count is complete. */
+/** The files in a folder that has too much. `isAll`: they are complete. */
 export interface Cut {
-  readonly files: number
+  readonly paths: readonly string[]
   readonly isAll: boolean
 }
 
@@ -215,27 +215,28 @@ export class Gatherer {
     const isWhole = this.#gather(folder, '', content)
     const { files, links, submodules, unusable } = content
     const taken = { path, document, files, links, submodules, unusable }
-    return isWhole ? taken : { ...taken, cut: this.#countedIn(folder, room, files.length) }
+    return isWhole ? taken : { ...taken, cut: this.#countedIn(folder, room, files) }
   }
 
   /**
-   * Counts files for the number in a finding, and checks a limited number of entries. `least` is the number already
-   * taken.
+   * Lists files for the number in a finding, and checks a limited number of entries. `least`: those already taken.
    */
-  #countedIn(folder: ObjectId, room: number, least: number): Cut {
+  #countedIn(folder: ObjectId, room: number, least: readonly FoundFile[]): Cut {
     const most = Math.min(room, this.#leftToCount)
-    let [files, left] = [0, most]
-    const count = (entries: readonly TreeEntry[]): boolean =>
-      entries.every(({ kind, id }) => {
+    let left = most
+    const paths: string[] = []
+    const count = (entries: readonly TreeEntry[], above: string): boolean =>
+      entries.every(({ kind, id, name }) => {
         left -= 1
         if (left < 0) return false
-        if (kind === 'folder') return count(this.#tree.list(id))
-        if (FILE_KINDS.has(kind)) files += 1
+        const path = joinPath(above, name)
+        if (kind === 'folder') return count(this.#tree.list(id), path)
+        if (FILE_KINDS.has(kind)) paths.push(path)
         return true
       })
-    const isAll = count(this.#tree.list(folder))
+    const isAll = count(this.#tree.list(folder), '')
     this.#leftToCount -= most - Math.max(0, left)
-    return { files: Math.max(files, least), isAll }
+    return { paths: paths.length < least.length ? least.map(({ path }) => path) : paths, isAll }
   }
 
   /** False if there was more than there is room for. */

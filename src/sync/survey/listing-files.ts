@@ -3,8 +3,9 @@ import { joinPath } from '../../base/paths.ts'
 import { isSize, sha256In } from '../model/declared-digest.ts'
 import { inPathOrder } from '../model/digest.ts'
 import { DeclaredTree } from '../model/listing-paths.ts'
+import { tooManyFiles } from '../model/skill.ts'
 import type { SkillFile } from '../model/skill.ts'
-import { pathOf, plainUpstreamUri, readUpstreamUri } from '../model/upstream-uri.ts'
+import { pathOf, pathsBeside, plainUpstreamUri, readUpstreamUri } from '../model/upstream-uri.ts'
 import { shownValue } from '../skill-md/contract/contract-value.ts'
 import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
 import { nameProblem } from '../skill-md/skill-path.ts'
@@ -33,8 +34,10 @@ export function fileSetOf(
       'The server declares the files as dynamic, so they cannot be verified; see `unverifiable` in docs/sources.md',
     )
   if (!Array.isArray(resources)) return refused('entry-refused', 'The entry has no list of its files')
-  if (resources.length > limits.files)
-    return refused('limit-files', `The skill has ${resources.length} files, over the limit of ${limits.files}`)
+  if (resources.length > limits.files) {
+    const count = tooManyFiles(pathsBeside(uri, resources), limits.files, String(resources.length))
+    return refused('limit-files', `The skill has ${count}`)
+  }
   const set = new DeclaredSet(path)
   for (const resource of resources) {
     const finding = set.add(resource)

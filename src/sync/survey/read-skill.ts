@@ -1,6 +1,7 @@
 import { foldedPath, foldersAbove, joinPath } from '../../base/paths.ts'
 import { digestOf, inPathOrder } from '../model/digest.ts'
 import type { ObjectId } from '../model/revision.ts'
+import { tooManyFiles } from '../model/skill.ts'
 import type { Skill, SkillFile, SkillLimits, Standing } from '../model/skill.ts'
 import type { Selection } from '../model/source.ts'
 import type { RefusedBlob } from '../model/tree.ts'
@@ -167,9 +168,9 @@ function readFiles(candidate: ResolvedCandidate, reading: Reading): Part<Pick<Sk
 /** A message with the number of files, if there are more than `most`. */
 function tooManyIn({ cut, files }: ResolvedCandidate, most: number): string | undefined {
   if (cut === undefined && files.length <= most) return undefined
-  const { files: count, isAll } = cut ?? { files: files.length, isAll: true }
-  if (count <= most) return `The skill has more folders and links than are read for the limit of ${most} files`
-  return `The skill has ${count}${isAll ? '' : ' or more'} files, over the limit of ${most}`
+  const { paths, isAll } = cut ?? { paths: files.map(({ path }) => path), isAll: true }
+  if (paths.length <= most) return `The skill has more folders and links than are read for the limit of ${most} files`
+  return `The skill has ${tooManyFiles(paths, most, isAll ? undefined : `${paths.length} or more`)}`
 }
 
 function skillFile(file: ResolvedFile, reading: Reading): SkillFile[] {

@@ -352,12 +352,12 @@ describe('the files of a skill', () => {
 
     expect([at.standing, at.files.length]).toEqual(['served', 512])
     expect([over.standing, over.files.length, noted(over.findings)]).toEqual(['withheld', 0, ['limit-files pdf']])
-    expect(over.findings[0]?.message).toBe('The skill has 513 files, over the limit of 512')
+    expect(over.findings[0]?.message).toBe('The skill has 513 files, over the limit of 512; 511 of them are in "f"')
   })
 
   test.each([
-    ['all of them', 700, 1, '702 files'],
-    ['as far as they were counted', 9_000, 1, '8207 or more files'],
+    ['all of them', 700, 1, '702 files, over the limit of 512; 700 of them are in "f"'],
+    ['as far as they were counted', 9_000, 1, '8207 or more files, over the limit of 512; 8206 of them are in "f"'],
     ['or what there is in their place', 1, 9_000, 'more folders and links than are read'],
   ])('that are too many are told with how many there are: %s', async (_, files, folders, told) => {
     const each = (count: number, pathOf: (index: number) => string) =>

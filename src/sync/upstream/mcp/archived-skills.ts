@@ -1,5 +1,6 @@
 import { isMapping } from '../../../base/json-value.ts'
 import { sha256In } from '../../model/declared-digest.ts'
+import { tooManyFiles } from '../../model/skill.ts'
 import type { SkillLimits } from '../../model/skill.ts'
 import type { SkillCode } from '../../skill-md/skill-diagnostic.ts'
 import { archiveFormOf, unpack, UNPACK_LIMITS } from '../archive/unpack.ts'
@@ -124,7 +125,13 @@ async function openArchive(
 
 function overLimits({ files, bytes }: Extract<Unpacked, { ok: true }>, most: SkillLimits): Unusable | undefined {
   if (files.length > most.files)
-    return refusal('limit-files', `it holds ${files.length} files, over the limit of ${most.files}`)
+    return refusal(
+      'limit-files',
+      `it holds ${tooManyFiles(
+        files.map(({ path }) => path),
+        most.files,
+      )}`,
+    )
   if (bytes > most.bytes)
     return refusal('limit-bytes', `its files hold ${bytes} bytes, over the limit of ${most.bytes}`)
   return undefined

@@ -70,7 +70,12 @@ async function madeOf(
 ): Promise<MadeEntry> {
   if (files === undefined) return entryFinding('entry-refused', path, 'The server has no manifest of the skill')
   if (files === 'broken') return entryFinding('entry-refused', path, 'The manifest of the skill is invalid')
-  const over = overLimits(files, path, looking)
+  const over = overLimits(
+    files,
+    files.map((file) => file.path),
+    path,
+    looking,
+  )
   if (over !== undefined) return over
   const document = files.find((file) => file.path === 'SKILL.md')
   const sha256 = sha256In(document?.hash)

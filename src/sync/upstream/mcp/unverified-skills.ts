@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject } from '../../../base/json-value.ts'
 import { sha256In } from '../../model/declared-digest.ts'
+import { tooManyFiles } from '../../model/skill.ts'
+import { pathsBeside } from '../../model/upstream-uri.ts'
 import { frontmatterBy } from '../../skill-md/document-reader.ts'
 import { frontmatterOf } from '../../skill-md/frontmatter.ts'
 import type { SkillDiagnostic } from '../../skill-md/skill-diagnostic.ts'
@@ -43,7 +45,7 @@ export async function firstRead(outline: Outline, looking: ListingContext): Prom
   // A list of all resources may lack the files of a skill: servers need not list them.
   const isLinked = !list.isWhole && files.length === 1
   const reading = new FirstReading(outline, path, looking)
-  const made = overLimits(files, path, looking) ?? (await reading.of(files, sha256, isLinked))
+  const made = overLimits(files, pathsBeside(uri, files), path, looking) ?? (await reading.of(files, sha256, isLinked))
   if (list.strays.count === 0) return made
   const finding: SkillDiagnostic = { rule: 'entry-refused', path, message: messageOf(list.strays) }
   return { ...made, findings: [...(made.findings ?? []), finding] }
@@ -56,15 +58,19 @@ function messageOf({ first, count }: Strays): string {
   return `${count} listed in its folders are elsewhere and are not read: ${first.join(', ')}${more}`
 }
 
-/** Returns a refusal if there are too many files, or if their declared sizes are too large; then none is read. */
+/**
+ * Returns a refusal if there are too many files, or if their declared sizes are too large; then none is read. `paths`:
+ * those of the files, for the message.
+ */
 export function overLimits(
   files: readonly { readonly size?: number | undefined }[],
+  paths: readonly string[],
   path: string,
   { rules }: ListingContext,
 ): MadeEntry | undefined {
   const { files: mostFiles, bytes: mostBytes } = rules.skill
   if (files.length > mostFiles)
-    return entryFinding('limit-files', path, `The skill has ${files.length} files, over the limit of ${mostFiles}`)
+    return entryFinding('limit-files', path, `The skill has ${tooManyFiles(paths, mostFiles, String(files.length))}`)
   const bytes = files.reduce((sum, { size }) => sum + (size ?? 0), 0)
   if (bytes <= mostBytes) return undefined
   return entryFinding('limit-bytes', path, `The files hold ${bytes} bytes, over the limit of ${mostBytes}`)
