@@ -1,11 +1,11 @@
 import { constants } from 'node:fs'
-import { access, mkdir } from 'node:fs/promises'
+import { access, mkdir, readlink, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { systemClock } from '../../base/clock.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { removeAll } from '../../sync/store/files/atomic.ts'
-import { isDiskError } from '../../sync/store/files/disk-error.ts'
+import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { makeFolders } from '../../sync/store/files/make-folders.ts'
 import { storedSkill } from '../../sync/store/skills/stored-path.ts'
 import { whyNotUsed } from '../base/disk-error-text.ts'
@@ -192,7 +192,21 @@ const NOTHING_WRITTEN: RecordedPuts = { skills: [], clashes: [] }
 async function whyUnwritable(folder: string): Promise<string | undefined> {
   const [outermost] = await missingAbove(folder)
   const there = outermost === undefined ? folder : dirname(outermost)
-  return access(there, constants.W_OK).then(() => undefined, whyNot)
+  return (await whyNoFolder(there)) ?? access(there, constants.W_OK).then(() => undefined, whyNot)
+}
+
+/** The reason why what is at a path is no folder. It names the path: the agent's may be a link, or below one. */
+async function whyNoFolder(path: string): Promise<string | undefined> {
+  const [kind, target] = await Promise.all([unlessAbsent(stat(path)), readlink(path).catch(undefinedIfNoLink)])
+  if (kind?.isDirectory() === true) return undefined
+  const mend = 'make that folder, or remove what is there'
+  if (target === undefined) return `"${path}" is not a folder; ${mend}`
+  const what = kind === undefined ? 'where there is nothing' : 'which is not a folder'
+  return `"${path}" is a link to "${target}", ${what}; ${mend}`
+}
+
+function undefinedIfNoLink(error: unknown): undefined {
+  if (!isDiskError(error)) throw error
 }
 
 /** True if the record says of the folder what this plan says; entries are not compared. */

@@ -30,7 +30,7 @@ export function linesOf({ folder, uses, done, cautions, ofUpstream }: FolderEnd)
   const moved = done.filter(({ end }) => end !== 'kept')
   const lines = [
     `${uses.map(folderUseText).join(', ')}: ${folder}`,
-    ...moved.map((one) => `  ${lineOf(one)}`),
+    ...together(moved).map((line) => `  ${line}`),
     ...(kept > 0 ? [`  = ${countOf(kept, 'skill')} as before`] : []),
     ...(done.length === 0 && cautions.length === 0 ? ['  nothing to install, and nothing that skillsyncd made'] : []),
     ...(ofUpstream > 0
@@ -41,6 +41,24 @@ export function linesOf({ folder, uses, done, cautions, ofUpstream }: FolderEnd)
     ...cautions.map((caution) => `  - ${caution}`),
   ]
   return lines.map(printableLine)
+}
+
+/** The lines. Skills that failed for one reason have one: where the folder is none, all of them do. */
+function together(done: readonly Done[]): readonly string[] {
+  return done.flatMap((one) => {
+    if (one.end !== 'failed') return lineOf(one)
+    const alike = done.filter(({ end, why }) => end === 'failed' && why === one.why)
+    if (alike[0] !== one) return []
+    const names = alike.slice(0, MOST_NAMED).map(nameOf).join(', ')
+    const more = alike.length > MOST_NAMED ? ` and ${alike.length - MOST_NAMED} more` : ''
+    return `! ${names}${more} failed: ${one.why}`
+  })
+}
+
+const MOST_NAMED = 8
+
+function nameOf({ name, skill }: Done): string {
+  return skill === undefined ? name : `${name} (${skill.source}/${skill.skill.path})`
 }
 
 /** The line for a skill that is in none of the folders, with the reason. */
@@ -56,22 +74,23 @@ export function folderUseText(use: Use): string {
   return project === undefined ? agent : `${agent} in ${project}`
 }
 
-function lineOf({ name, end, isRenewed, skill, linked, why }: Done): string {
-  const of = skill === undefined ? '' : ` (${skill.source}/${skill.skill.path})`
+function lineOf(done: Done): string {
+  const { end, isRenewed, skill, linked, why } = done
+  const name = nameOf(done)
   switch (end) {
     case 'kept':
-      return `= ${name}${of}`
+      return `= ${name}`
     case 'linked':
     case 'copied':
-      return `${isRenewed === true ? '~' : '+'} ${name}${of} ${end}${isRenewed === true ? ' again' : ''}`
+      return `${isRenewed === true ? '~' : '+'} ${name} ${end}${isRenewed === true ? ' again' : ''}`
     case 'removed':
-      return `- ${name}${linked === undefined ? '' : ` (${placeText(linked)})`} removed`
+      return `- ${done.name}${linked === undefined ? '' : ` (${placeText(linked)})`} removed`
     case 'left':
-      return `! ${name}${of} left alone: ${why}${skill === undefined ? '' : '; move that away, or disable the skill'}`
+      return `! ${name} left alone: ${why}${skill === undefined ? '' : '; move that away, or disable the skill'}`
     case 'clash':
-      return `! ${name}${of} is not linked: ${linked === undefined ? 'another' : placeText(linked)} has the name; disable that and link every agent again to have this one`
+      return `! ${name} is not linked: ${linked === undefined ? 'another' : placeText(linked)} has the name; disable that and link every agent again to have this one`
     case 'failed':
-      return `! ${name}${of} failed: ${why}`
+      return `! ${name} failed: ${why}`
     default:
       return end satisfies never
   }
