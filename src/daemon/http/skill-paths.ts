@@ -28,7 +28,8 @@ export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefin
       if (isBound(lock.standingOf(source, store.decisions.of(id)))) return undefined
       // The folder's content was refused or held, or its state is unknown: it is not what is served.
       if ((await store.records.read(id))?.condition !== undefined) return undefined
-      return authoredDocument(source, skill, config.limits.skill.bytes).catch(undefinedIfUnreadable)
+      const reading = { mostBytes: config.limits.skill.bytes, apart: [config.state] }
+      return authoredDocument(source, skill, reading).catch(undefinedIfUnreadable)
     },
   }
 }

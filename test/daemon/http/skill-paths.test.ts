@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Config } from '../../../src/daemon/config/config.ts'
@@ -20,6 +20,17 @@ test('of a folder the path in it is told, with what lies there now', async () =>
   const present = await desk.disk()?.present(LOCAL, skill)
 
   expect(present).toEqual({ path: join(desk.skills, skill.path, 'SKILL.md'), bytes: Buffer.from('live') })
+})
+
+test('of a skill behind a link the path in the folder is told', async () => {
+  await using desk = await Desk.open()
+  await rename(join(desk.skills, skill.path), join(desk.skills, '../elsewhere'))
+  await symlink('../elsewhere', join(desk.skills, skill.path))
+
+  const present = await desk.disk(['links: follow'])?.present(LOCAL, skill)
+
+  expect(present).toEqual({ path: join(desk.skills, skill.path, 'SKILL.md'), bytes: Buffer.from('live') })
+  expect(await desk.disk()?.present(LOCAL, skill)).toBeUndefined()
 })
 
 test('of a repository there is no such path, and the stored version is told', async () => {

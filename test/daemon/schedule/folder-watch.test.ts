@@ -1,4 +1,4 @@
-import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, mkdir, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
@@ -176,6 +176,63 @@ test('what programs leave in a skill is not asked about, and leaves the watch su
   expect(scene.isSure).toBe(true)
 })
 
+const ELSEWHERE = { 'a/SKILL.md': 'a', 'other/SKILL.md': 'other', 'v2/SKILL.md': 'v2' }
+
+test('an edit behind links is told by each of their names', async () => {
+  await using scene = await Scene.following({ a: '../elsewhere/a', b: '../elsewhere/a', c: 'a' })
+  await scene.sureOf(['a', 'b', 'c'])
+
+  await writeFile(join(scene.folder, '../elsewhere/a/SKILL.md'), 'edited')
+  await scene.nudged()
+
+  expect(scene.asked).toEqual(expect.arrayContaining(['a/SKILL.md', 'b/SKILL.md', 'c/SKILL.md']))
+})
+
+test.each<[string, (folder: string, elsewhere: string) => Promise<unknown>]>([
+  ['leads to another skill since', (folder) => retarget(join(folder, 'link'), '../elsewhere/other')],
+  [
+    'leads to a skill that was made again',
+    async (_, elsewhere) => {
+      await rename(join(elsewhere, 'a'), join(elsewhere, 'old'))
+      await fillFolder(join(elsewhere, 'a'), { 'SKILL.md': 'again' })
+    },
+  ],
+  ['leads there over a link that leads elsewhere since', (_, elsewhere) => retarget(join(elsewhere, 'current'), 'v2')],
+  ['led nowhere before', (_, elsewhere) => fillFolder(join(elsewhere, 'later'), { 'SKILL.md': 'later' })],
+  ['came later', (folder) => symlink('../elsewhere/v2', join(folder, 'new'))],
+])('what a link leads to is watched, if it %s', async (_, change) => {
+  await using scene = await Scene.following({
+    link: '../elsewhere/a',
+    way: '../elsewhere/current',
+    late: '../elsewhere/later',
+  })
+  await scene.sureOf(['link', 'way'])
+  const names = ['link', 'way', 'late', 'new']
+  const targetsOf = async () => Promise.all(names.map((name) => realpath(join(scene.folder, name)).catch(() => '')))
+  const before = await targetsOf()
+
+  await change(scene.folder, join(scene.folder, '../elsewhere'))
+  const after = await targetsOf()
+  const changed = names.filter((_name, at) => before[at] !== after[at])
+  const watched = changed.length === 0 ? ['link'] : changed
+  await scene.sureOf(watched)
+
+  expect(scene.asked).toContain(`${watched.at(-1)}/SKILL.md`)
+})
+
+test('links that dangle, go in circles or lead to files leave the watch sure', async () => {
+  await using scene = await Scene.following({ a: '../elsewhere/none', b: 'b', c: '../elsewhere/a/SKILL.md', d: '..' })
+  await scene.said('folder-watched')
+  await scene.nudged()
+
+  expect(scene.isSure).toBe(true)
+})
+
+async function retarget(link: string, target: string): Promise<void> {
+  await rm(link)
+  await symlink(target, link)
+}
+
 test('a folder that cannot be watched is tried again after ten minutes and not before', async () => {
   const clock = new FakeClock()
   await using scene = await Scene.of({ 'b/x': '', 'c/x': '' }, 2, 'desk', clock)
@@ -220,7 +277,13 @@ class Scene implements AsyncDisposable {
   readonly #watch: FolderWatch
   readonly #waits = new Set<() => void>()
 
-  private constructor(path: string, temporary: AsyncDisposable, mostFolders: number | undefined, clock: Clock) {
+  private constructor(
+    path: string,
+    temporary: AsyncDisposable,
+    mostFolders: number | undefined,
+    clock: Clock,
+    links: DirectorySource['links'] = 'inside',
+  ) {
     this.folder = path
     this.#temporary = temporary
     const stream = new PassThrough()
@@ -240,21 +303,24 @@ class Scene implements AsyncDisposable {
       this.nudges += 1
       this.#wake()
     }
-    this.#watch = new FolderWatch(sourceAt(path), {
-      clock,
-      log,
-      nudge,
-      onNews: () => {
-        this.news += 1
+    this.#watch = new FolderWatch(
+      { ...sourceAt(path), links },
+      {
+        clock,
+        log,
+        nudge,
+        onNews: () => {
+          this.news += 1
+        },
+        apart: [join(path, 'apart')],
+        isOfUse: async (_, at) => {
+          this.asked.push(at)
+          this.#wake()
+          return at === '' || at === 'a' || at.startsWith('a/') || at.endsWith('SKILL.md')
+        },
+        ...(mostFolders !== undefined && { mostFolders }),
       },
-      apart: [join(path, 'apart')],
-      isOfUse: async (_, at) => {
-        this.asked.push(at)
-        this.#wake()
-        return at === '' || at === 'a' || at.startsWith('a/') || at.endsWith('SKILL.md')
-      },
-      ...(mostFolders !== undefined && { mostFolders }),
-    })
+    )
   }
 
   static async of(
@@ -267,6 +333,27 @@ class Scene implements AsyncDisposable {
     const path = join(temporary.path, name)
     await fillFolder(path, files)
     return new Scene(path, temporary, mostFolders, clock)
+  }
+
+  /** A folder with these links that follows them. */
+  static async following(links: Readonly<Record<string, string>>): Promise<Scene> {
+    const temporary = await temporaryFolder()
+    await fillFolder(join(temporary.path, 'elsewhere'), { ...ELSEWHERE, current: { link: 'a' } })
+    const path = join(temporary.path, 'desk')
+    await fillFolder(path, Object.fromEntries(Object.entries(links).map(([name, link]) => [name, { link }])))
+    return new Scene(path, temporary, undefined, systemClock, 'follow')
+  }
+
+  /** Resolves when an edit of each SKILL.md behind these links is heard. */
+  async sureOf(names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      this.asked.length = 0
+      const isHeard = async (): Promise<boolean> => {
+        await appendFile(join(this.folder, name, 'SKILL.md'), '.')
+        return this.asked.includes(`${name}/SKILL.md`)
+      }
+      await expect.poll(isHeard).toBe(true)
+    }
   }
 
   get isSure(): boolean {

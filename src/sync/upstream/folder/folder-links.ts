@@ -8,8 +8,7 @@ import { undefinedIfAway } from './open-folder.ts'
  * them. A link to or into an excluded place does not count. `folder` is real; at most `most` entries are read.
  */
 export async function followedLinks(folder: string, apart: readonly string[], most: number): Promise<FollowedLinks> {
-  const owner = (await stat(folder).catch(undefinedIfAway))?.uid
-  const closed = await realPathsOf([folder, ...apart])
+  const targetOf = await targetRule(folder, apart)
   const followed = new Map<string, Buffer>()
   let count = 0
   for await (const entry of await opendir(folder, { encoding: 'latin1', bufferSize: 256 })) {
@@ -17,10 +16,32 @@ export async function followedLinks(folder: string, apart: readonly string[], mo
     // The walk afterwards refuses such a folder.
     if (count > most) break
     if (!entry.isSymbolicLink()) continue
-    const target = await skillFolderAt(raw(folder, entry.name), owner)
-    if (target !== undefined && !closed.some((place) => isAt(place, target))) followed.set(entry.name, target)
+    const target = await targetOf(entry.name)
+    if (target !== undefined) followed.set(entry.name, target)
   }
   return followed
+}
+
+/** Returns the target of one link directly in a folder, by the rule of `followedLinks`. `name` is raw. */
+export async function followedTarget(
+  folder: string,
+  name: string,
+  apart: readonly string[],
+): Promise<string | undefined> {
+  const targetOf = await targetRule(folder, apart)
+  return (await targetOf(name))?.toString()
+}
+
+async function targetRule(
+  folder: string,
+  apart: readonly string[],
+): Promise<(name: string) => Promise<Buffer | undefined>> {
+  const owner = (await stat(folder).catch(undefinedIfAway))?.uid
+  const closed = await realPathsOf([folder, ...apart])
+  return async (name) => {
+    const target = await skillFolderAt(raw(folder, name), owner)
+    return target === undefined || closed.some((place) => isAt(place, target)) ? undefined : target
+  }
 }
 
 async function realPathsOf(places: readonly string[]): Promise<readonly string[]> {

@@ -1,12 +1,13 @@
 import { realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { isBelow } from '../../../base/paths.ts'
+import { isBelow, joinPath } from '../../../base/paths.ts'
 import type { Skill, SkillFile } from '../../model/skill.ts'
 import type { DirectorySource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { pacedDigest } from '../git/objects/paced-hash.ts'
-import { FolderChanged } from './folder-error.ts'
+import { FolderChanged, rawPath } from './folder-error.ts'
 import { readFile } from './folder-file.ts'
+import { followedTarget } from './folder-links.ts'
 import { diskCodeOf, isForbidden, isGone, OpenFolder } from './open-folder.ts'
 
 /** The present SKILL.md in the author's folder, which may be newer than the served one. */
@@ -19,17 +20,20 @@ export interface AuthoredDocument {
 /**
  * Reads the SKILL.md of a skill from the author's folder. `differs` if another file of the skill is not as served.
  * `undefined` if SKILL.md is gone, is no regular file, exceeds `mostBytes`, or leads out of the folder; then only the
- * served one exists.
+ * served one exists. A link that the source follows leads to a folder of its own; `apart`: same as in `FolderReading`.
  */
 export async function authoredDocument(
-  source: Pick<DirectorySource, 'path' | 'root'>,
+  source: Pick<DirectorySource, 'path' | 'root' | 'links'>,
   skill: Pick<Skill, 'path' | 'files'>,
-  mostBytes: number,
+  { mostBytes, apart }: { readonly mostBytes: number; readonly apart: readonly string[] },
 ): Promise<AuthoredDocument | 'differs' | undefined> {
   const folder = join(source.path, source.root, skill.path)
   const path = join(folder, 'SKILL.md')
   try {
-    await using place = await Place.open(source.path)
+    const [name = ''] = joinPath(source.root, skill.path).split('/', 1)
+    const isFollowed = source.links === 'follow' && name !== ''
+    const target = isFollowed ? await followedTarget(await realpath(source.path), rawPath(name), apart) : undefined
+    await using place = await Place.open(target ?? source.path)
     const bytes = await place.read(path, mostBytes)
     if (bytes === undefined) return undefined
     for (const file of skill.files) {
