@@ -20,6 +20,7 @@ export default mergeConfig(
         'test/sync/survey/survey.law.test.ts',
         'test/sync/pull/last-good.law.test.ts',
         'test/sync/folder.law.test.ts',
+        'test/sync/skill-md/authored-forms.law.test.ts',
         'test/sync/rings/promotion.law.test.ts',
       ],
       // A process of its own for each of hundreds of kills.

@@ -3,9 +3,9 @@ import type { JsonValue } from '../../src/base/json-value.ts'
 import { renderMarkdown } from '../../src/serve/page/markdown.ts'
 import { writtenOf } from '../../src/sync/lint/document-positions.ts'
 import { linksIn } from '../../src/sync/lint/markdown/markdown-links.ts'
-import { oddityOf } from '../../src/sync/lint/yaml-oddities.ts'
 import { frontmatterText } from '../../src/sync/skill-md/frontmatter-text.ts'
 import { readFrontmatter, readFrontmatterAsMeant } from '../../src/sync/skill-md/frontmatter.ts'
+import { oddityOf } from '../../src/sync/skill-md/yaml-fault.ts'
 import { linkedPathsIn } from '../../src/sync/survey/document-reading.ts'
 import { documentParts, unrenderedIn } from '../../src/sync/survey/unrendered-text.ts'
 import { marketplaceOf } from '../sync/marketplace/literal-tree.ts'
@@ -16,7 +16,7 @@ import type { Target } from './target.ts'
 export const DOCUMENTS = {
   frontmatter: async (bytes) => {
     const written = writtenOf(bytes, LIMITS)
-    if (written.yaml !== undefined) oddityOf(written.yaml)
+    if (written.yaml !== undefined) oddityOf(written.yaml.document)
     expect(written.bodyStart <= written.text.length, 'the body begins after the end of the text')
     const strict = readFrontmatter(bytes, LIMITS)
     const reading = readFrontmatterAsMeant(bytes, LIMITS)

@@ -19,7 +19,6 @@ export type AuthorCode =
   | 'yaml-ambiguous'
   | 'yaml-number'
   | 'yaml-merge-key'
-  | 'yaml-comment'
   | 'yaml-tag'
   | 'yaml-subset'
   | 'description-no-when'

@@ -35,7 +35,7 @@ export function judge(
 ): LintDiagnostic[] {
   const diagnostics = [
     ...surveyDiagnostics(skill, notJudgedHere(skill, findings)),
-    ...encodingDiagnostics(skill),
+    ...(findings.some(({ rule }) => rule === 'encoding-invalid') ? [] : encodingDiagnostics(skill)),
     ...contractLintDiagnostics(skill, contract),
     ...topFolderDiagnostics(skill),
     ...fieldDiagnostics(skill, contract || hasBlock(skill)),
@@ -53,10 +53,7 @@ const NOWHERE = new Elsewhere([])
 
 /** Drops findings of the survey that the rules here report in more detail, with data that the survey does not need. */
 function notJudgedHere(skill: Authored, findings: readonly SkillDiagnostic[]): SkillDiagnostic[] {
-  return findings.filter(({ rule }) => {
-    if (rule === 'encoding-invalid') return skill.document?.fault === undefined
-    return !hasBlock(skill) || !rule.startsWith('contract-')
-  })
+  return hasBlock(skill) ? findings.filter(({ rule }) => !rule.startsWith('contract-')) : [...findings]
 }
 
 /** Sorts by path and place. */
@@ -69,7 +66,7 @@ export function inOrder(diagnostics: readonly LintDiagnostic[]): LintDiagnostic[
   )
 }
 
-/** Checks that the whole SKILL.md is UTF-8: a survey decodes only the frontmatter. */
+/** Checks that the rest of SKILL.md is UTF-8: a survey decodes only the frontmatter. */
 function encodingDiagnostics({ path, documentName, document }: Authored): LintDiagnostic[] {
   if (document?.fault === undefined) return []
   const { lines, fault } = document

@@ -100,11 +100,6 @@ const YAML: Descriptions<Extract<AuthorCode, `yaml-${string}`>> = {
     'The official MCP client supports only a part of YAML: it cannot read the frontmatter, or reads it differently',
     'write the value on one line, in quotes where needed, or as a plain block',
   ),
-  'yaml-comment': warningCode(
-    'skillsyncd',
-    'The text after " #" is a comment, not a part of the value',
-    'quote the text',
-  ),
 }
 
 const TEXT: Descriptions<Extract<AuthorCode, 'description-no-when' | 'description-short' | `body-${string}`>> = {

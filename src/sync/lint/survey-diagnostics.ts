@@ -1,9 +1,11 @@
 import { isMapping } from '../../base/json-value.ts'
 import { joinPath, relativeTo } from '../../base/paths.ts'
+import { cutLinesOf, remarksOn } from '../skill-md/frontmatter-remarks.ts'
 import { MOST_COUNTED, codePointNames } from '../skill-md/hidden-unicode.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import { subjectOf } from '../skill-md/skill-diagnostic.ts'
 import type { FrontmatterPath, SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import { oddityOf } from '../skill-md/yaml-fault.ts'
 import { unrenderedIn } from '../survey/unrendered-text.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
@@ -11,7 +13,6 @@ import type { PositionedDocument } from './document-positions.ts'
 import type { Authored } from './lint-input.ts'
 import { Lines, START } from './position.ts'
 import type { TextPosition } from './position.ts'
-import { oddityOf } from './yaml-oddities.ts'
 
 /** The survey's findings for the skill, each at the place that it is about. */
 export function surveyDiagnostics(skill: Authored, findings: readonly SkillDiagnostic[]): LintDiagnostic[] {
@@ -75,7 +76,10 @@ function placeIn(document: PositionedDocument, finding: SkillDiagnostic): TextPo
       return invalidPlace(document)
     case 'contract-violated':
     case 'contract-noted':
+    case 'yaml-comment':
       return positionOf(document, fieldOf(finding), 'value')
+    case 'encoding-invalid':
+      return document.lines.at(document.fault?.offset ?? 0)
     default:
       return START
   }
@@ -103,7 +107,7 @@ function metadataDiagnostics({ path, documentName, document, frontmatter }: Auth
 function invalidPlace({ yaml, lines }: PositionedDocument): TextPosition {
   if (yaml === undefined) return START
   const [problem] = [...yaml.document.errors, ...yaml.document.warnings]
-  return lines.at(yaml.start + (problem?.pos[0] ?? oddityOf(yaml)?.offset ?? 0))
+  return lines.at(yaml.start + (problem?.pos[0] ?? oddityOf(yaml.document)?.offset ?? 0))
 }
 
 /** One diagnostic for each known run of hidden characters, if the finding is about the text of a file. */
@@ -149,7 +153,8 @@ function unrenderedDiagnostics(skill: Authored): LintDiagnostic[] {
   const { text, lines, yaml, bodyStart } = document
   const path = joinPath(skill.path, skill.documentName)
   const parts = { text, bodyStart, yaml: yaml && { start: yaml.start, end: yaml.start + yaml.text.length } }
-  return unrenderedIn(parts).map(({ what, offset, characters }) => {
+  const remarks = yaml && remarksOn(yaml.document, yaml.text)
+  return unrenderedIn(parts, cutLinesOf(remarks)).map(({ what, offset, characters }) => {
     const message = `The ${what} of ${characters} characters is shown on no rendered page, and a model reads it`
     return { code: 'unrendered-text', path, place: lines.at(offset), message }
   })

@@ -1,7 +1,6 @@
 import { isMap, isScalar, isSeq } from 'yaml'
 import type { Scalar, YAMLMap, YAMLSeq } from 'yaml'
 import { joinPath } from '../../base/paths.ts'
-import type { FrontmatterPath } from '../skill-md/skill-diagnostic.ts'
 import type { AuthorCode, LintDiagnostic } from './diagnostic.ts'
 import type { Authored } from './lint-input.ts'
 
@@ -15,7 +14,7 @@ export function yamlValueDiagnostics(skill: Authored): LintDiagnostic[] {
   if (document === undefined || yaml === undefined || yaml.document.errors.length > 0) return []
   const path = joinPath(skill.path, skill.documentName)
   const diagnostics: LintDiagnostic[] = []
-  for (const met of nodesIn(yaml.document.contents, 'value', [])) {
+  for (const met of nodesIn(yaml.document.contents, 'value', 0)) {
     const { node } = met
     // A tag that is not a core tag makes the frontmatter invalid anyway, with everything that contains it.
     const fault =
@@ -29,18 +28,17 @@ export function yamlValueDiagnostics(skill: Authored): LintDiagnostic[] {
 interface Met {
   readonly node: Scalar | YAMLMap | YAMLSeq
   readonly role: 'key' | 'value'
-  readonly key: FrontmatterPath
 }
 
-function* nodesIn(node: unknown, role: Met['role'], key: FrontmatterPath): Generator<Met> {
+function* nodesIn(node: unknown, role: Met['role'], depth: number): Generator<Met> {
   // The reader stops long before this depth, and its refusal is judged elsewhere.
-  if (key.length > DEEPEST) return
-  if (isScalar(node) || isSeq(node) || isMap(node)) yield { node, role, key }
-  if (isSeq(node)) for (const [index, item] of node.items.entries()) yield* nodesIn(item, 'value', [...key, index])
+  if (depth > DEEPEST) return
+  if (isScalar(node) || isSeq(node) || isMap(node)) yield { node, role }
+  if (isSeq(node)) for (const item of node.items) yield* nodesIn(item, 'value', depth + 1)
   if (!isMap(node)) return
   for (const pair of node.items) {
-    if (isScalar(pair.key)) yield { node: pair.key, role: 'key', key }
-    yield* nodesIn(pair.value, 'value', [...key, isScalar(pair.key) ? String(pair.key.value) : '?'])
+    if (isScalar(pair.key)) yield { node: pair.key, role: 'key' }
+    yield* nodesIn(pair.value, 'value', depth + 1)
   }
 }
 
@@ -58,7 +56,7 @@ function tagFault(tag: string): Fault {
 
 const CORE = 'tag:yaml.org,2002:'
 
-function faultOf({ node, role, key }: Met): Fault | undefined {
+function faultOf({ node, role }: Met): Fault | undefined {
   if (!isScalar(node)) return undefined
   const { source, type, value } = node
   if (type !== 'PLAIN' || source === undefined) return undefined
@@ -70,16 +68,9 @@ function faultOf({ node, role, key }: Met): Fault | undefined {
     const what = role === 'key' ? `The key ${source}` : source
     return { code: 'yaml-ambiguous', message: `${what} is ${reading}; ${quoted}` }
   }
-  if (role === 'key') return undefined
-  if (typeof value === 'number' && Number.isFinite(value) && String(value) !== source)
-    return { code: 'yaml-number', message: `${source} is read as the number ${value}; ${quoted}` }
-  const [field] = key
-  if (typeof field !== 'string' || !PROSE.has(field) || key.length > 1 || typeof node.comment !== 'string')
+  if (role === 'key' || typeof value !== 'number' || !Number.isFinite(value) || String(value) === source)
     return undefined
-  return {
-    code: 'yaml-comment',
-    message: `The ${field} ends before "#${shorten(node.comment)}", which is read as a comment; quote it as a whole`,
-  }
+  return { code: 'yaml-number', message: `${source} is read as the number ${value}; ${quoted}` }
 }
 
 /** In JSON every key is text. In YAML a key has the type that it looks like. */
@@ -94,13 +85,6 @@ const KEYS: readonly { readonly form: RegExp; readonly kind: string }[] = [
   { form: /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/, kind: 'a number' },
   { form: /^(?:0x[0-9a-fA-F]+|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/, kind: 'a number' },
 ]
-
-/** Fields of prose, in which no author intends a comment. */
-const PROSE: ReadonlySet<string> = new Set(['description', 'when_to_use', 'compatibility'])
-
-function shorten(text: string): string {
-  return text.length <= 40 ? text : `${text.slice(0, 40).toWellFormed()}…`
-}
 
 /** The two readings of a plain scalar; `undefined` if readers agree. */
 function ambiguous(source: string): string | undefined {

@@ -55,7 +55,7 @@ const FRONTMATTER: Descriptions<
   ),
   'frontmatter-unquoted': errorCode(
     'spec',
-    'A text without quotes contains ": ", which YAML reads as a mapping',
+    'A text without quotes is not valid YAML, as with ": " in it, or with "[", "*" or "@" at its beginning',
     'put the text in quotes',
   ),
   'frontmatter-too-large': errorCode(
@@ -93,6 +93,11 @@ const FRONTMATTER: Descriptions<
 }
 
 const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
+  'yaml-comment': warningCode(
+    'skillsyncd',
+    'The text after " #" is a comment, not a part of the value',
+    'quote the text',
+  ),
   'encoding-invalid': errorCode('spec', 'SKILL.md is not UTF-8', 'save the file as UTF-8'),
   'nested-skill': warningCode('skillsyncd', 'The skill is inside another skill', 'move it beside the other'),
   'metadata-not-text': errorCode(

@@ -1,9 +1,17 @@
-import { Composer, isScalar, Lexer, Parser, visit, YAMLParseError } from 'yaml'
-import type { CST, Document, ErrorCode } from 'yaml'
+import { Buffer, isUtf8 } from 'node:buffer'
+import { Composer, isMap, isScalar, Lexer, Parser, visit, YAMLParseError } from 'yaml'
+import type { CST, Document } from 'yaml'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
+import { closingFault, openingFault } from './frontmatter-fences.ts'
+import { FIRST_LINE } from './frontmatter-fields.ts'
+import type { FieldPlace } from './frontmatter-fields.ts'
+import { remarksOn } from './frontmatter-remarks.ts'
+import type { Remark, Remarks } from './frontmatter-remarks.ts'
 import { plainMapping } from './plain-mapping.ts'
 import type { SkillCode } from './skill-diagnostic.ts'
 import { quoteFields } from './unquoted-text.ts'
+import { explainFault, fieldFault, oddityOf, placeOf, yamlFault } from './yaml-fault.ts'
+import type { FaultIn } from './yaml-fault.ts'
 
 /** The frontmatter of a SKILL.md, or why it cannot be read. */
 export type FrontmatterReading =
@@ -13,12 +21,14 @@ export type FrontmatterReading =
       readonly bodyStart: number
       /** The frontmatter is not valid YAML, but becomes valid with quotes around the text of some fields. */
       readonly unquoted?: Unquoted
+      /** Fields that people take for something else than YAML does. Absent if there are none. */
+      readonly remarks?: readonly Remark[]
     }
   | Refusal
 
 /** The fields that were read without their quotes, and the refusal of a strict YAML reader. */
 export interface Unquoted {
-  readonly fields: readonly string[]
+  readonly fields: readonly FieldPlace[]
   readonly refusal: Refusal
 }
 
@@ -39,8 +49,8 @@ export const FRONTMATTER_LIMITS: FrontmatterLimits = { bytes: 65_536, depth: 32 
 export function readFrontmatter(bytes: Uint8Array, limits: FrontmatterLimits): FrontmatterReading {
   const block = textOfBlock(bytes, limits)
   if (!block.ok) return block
-  const { json } = readYaml(block.text, limits)
-  return json.ok ? { ok: true, frontmatter: json.json, bodyStart: block.bodyStart } : json
+  const { json, remarks } = readYaml(block.text, limits)
+  return json.ok ? { ok: true, frontmatter: json.json, bodyStart: block.bodyStart, ...remarks } : json
 }
 
 /**
@@ -51,12 +61,13 @@ export function readFrontmatterAsMeant(bytes: Uint8Array, limits: FrontmatterLim
   const block = textOfBlock(bytes, limits)
   if (!block.ok) return block
   const { bodyStart } = block
-  const { json, isYaml } = readYaml(block.text, limits)
-  if (json.ok) return { ok: true, frontmatter: json.json, bodyStart }
-  const mended = isYaml ? undefined : quoteFields(block.text)
-  const meant = mended && readYaml(mended.yaml, limits).json
-  if (mended === undefined || meant?.ok !== true) return json
-  return { ok: true, frontmatter: meant.json, bodyStart, unquoted: { fields: mended.fields, refusal: json } }
+  const { json, isYaml, remarks } = readYaml(block.text, limits)
+  if (json.ok) return { ok: true, frontmatter: json.json, bodyStart, ...remarks }
+  const mended = isYaml ? undefined : quoteFields(block.text, faultsIn(block.text, limits))
+  const meant = mended && readYaml(mended.yaml, limits)
+  if (mended === undefined || meant?.json.ok !== true) return json
+  const unquoted = { fields: mended.fields, refusal: json }
+  return { ok: true, frontmatter: meant.json.json, bodyStart, unquoted, ...meant.remarks }
 }
 
 type TextBlock = { readonly ok: true; readonly text: string; readonly bodyStart: number } | Refusal
@@ -65,12 +76,26 @@ function textOfBlock(bytes: Uint8Array, limits: FrontmatterLimits): TextBlock {
   const block = frontmatterBlock(bytes, limits.bytes)
   if (!block.ok) return block
   const text = utf8(block.yaml)
-  if (text === undefined) return refusal('encoding-invalid', 'The file is not valid UTF-8')
+  if (text === undefined) {
+    const line =
+      FIRST_LINE +
+      Buffer.from(block.yaml)
+        .toString('latin1')
+        .split('\n')
+        .findIndex((each) => !isUtf8(Buffer.from(each, 'latin1')))
+    return refusal('encoding-invalid', `The file is not valid UTF-8 at line ${line}; save it as UTF-8`)
+  }
   return { ok: true, text, bodyStart: block.bodyStart }
 }
 
-/** `isYaml` is false if the text is not YAML. */
-function readYaml(text: string, limits: FrontmatterLimits): { readonly json: Json; readonly isYaml: boolean } {
+interface YamlReading {
+  readonly json: Json
+  /** False if the text is not YAML. */
+  readonly isYaml: boolean
+  readonly remarks?: Remarks | undefined
+}
+
+function readYaml(text: string, limits: FrontmatterLimits): YamlReading {
   const plain = plainMapping(text)
   if (plain !== undefined)
     return {
@@ -83,18 +108,23 @@ function readYaml(text: string, limits: FrontmatterLimits): { readonly json: Jso
   const parsed = parseYaml(text, limits)
   if (!parsed.ok) return { json: parsed, isYaml: true }
   const { document } = parsed
-  const problem = document.errors[0] ?? document.warnings[0]
-  if (problem === undefined) return { json: boundSize(toJson(document, limits.depth), limits), isYaml: true }
-  const why = PLAINLY[problem.code] ?? problem.message
-  const json = refusal('frontmatter-invalid', `The frontmatter is not valid YAML: ${why}`)
-  return { json, isYaml: document.errors.length === 0 }
+  const fault = yamlFault(document, text)
+  if (fault === undefined)
+    return {
+      json: boundSize(toJson(document, text, limits.depth), limits),
+      isYaml: isMap(document.contents),
+      remarks: remarksOn(document, text),
+    }
+  const why = explainFault(text, fault, faultsIn(text, limits))
+  return { json: refusal('frontmatter-invalid', `The frontmatter is not valid YAML: ${why}`), isYaml: false }
 }
 
-/** The most common faults, in words that require no knowledge of the YAML reader. */
-const PLAINLY: Readonly<Partial<Record<ErrorCode, string>>> = {
-  BLOCK_AS_IMPLICIT_KEY: 'a value holds ": " and is not quoted, so it is read as a mapping',
-  MULTIPLE_DOCS: 'a second document begins in it',
-  TAB_AS_INDENT: 'a tab is used where spaces are required',
+/** Finds the faults of single fields. An alias is none if its anchor is anywhere in the whole text. */
+function faultsIn(whole: string, limits: FrontmatterLimits): FaultIn {
+  return (yaml) => {
+    const parsed = parseYaml(yaml, limits)
+    return parsed.ok ? fieldFault(parsed.document, whole) : undefined
+  }
 }
 
 /** Checks a frontmatter that came as JSON by the same rules, and sorts its keys. */
@@ -242,10 +272,8 @@ export function frontmatterBlock(bytes: Uint8Array, maxBytes: number): Frontmatt
   const start = hasByteOrderMark(bytes) ? 3 : 0
   const opening = lineAt(bytes, start)
   if (!isFence(bytes, start, opening.end)) {
-    return refusal(
-      'frontmatter-missing',
-      'The file does not begin with a line "---"; put name and description between two of them',
-    )
+    const { rule, message } = openingFault(bytes)
+    return refusal(rule, message)
   }
   for (let at = opening.next; at < bytes.length;) {
     if (at - opening.next > maxBytes) {
@@ -255,7 +283,7 @@ export function frontmatterBlock(bytes: Uint8Array, maxBytes: number): Frontmatt
     if (isFence(bytes, at, line.end)) return { ok: true, yaml: bytes.subarray(opening.next, at), bodyStart: line.next }
     at = line.next
   }
-  return refusal('frontmatter-unterminated', 'The frontmatter has no last line "---"')
+  return refusal('frontmatter-unterminated', closingFault(bytes.subarray(opening.next)))
 }
 
 function hasByteOrderMark(bytes: Uint8Array): boolean {
@@ -290,12 +318,14 @@ function noJson(why: string): Refusal {
   return refusal('frontmatter-invalid', `The frontmatter cannot be written as JSON: ${why}`)
 }
 
-function toJson(document: Document.Parsed, depth: number): Json {
-  return asJson(() => {
+function toJson(document: Document.Parsed, text: string, depth: number): Json {
+  const json = asJson(() => {
     checkKeys(document)
     // Aliases are refused entirely: written out as JSON, a few bytes of them become gigabytes.
     return document.toJS({ maxAliasCount: 0 })
   }, depth)
+  const odd = json.ok ? undefined : oddityOf(document)
+  return json.ok || odd === undefined ? json : refusal(json.rule, `${json.message} (${placeOf(text, odd.offset)})`)
 }
 
 function asJson(made: () => unknown, depth: number): Json {
@@ -316,7 +346,7 @@ function checkKeys(document: Document.Parsed): void {
   visit(document, {
     Map(_, { items }) {
       const keys = new Set(items.map(({ key }) => (isScalar(key) ? key.value : key)))
-      if (keys.size < items.length) throw new RangeError('it has a key twice')
+      if (keys.size < items.length) throw new RangeError('it has a key twice; remove one')
     },
   })
 }

@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer'
+import { wideEncodingOf } from './frontmatter-fences.ts'
 
 /** Characters of a text that people do not see but a model reads. */
 export interface HiddenText {
@@ -30,19 +31,37 @@ export interface HiddenRun {
 
 /** The hidden characters of a SKILL.md. It is searched even if it contains a NUL, since a model gets it as text. */
 export function hiddenInDocument(bytes: Uint8Array): HiddenText | undefined {
-  return hiddenIn(LENIENT_UTF8.decode(bytes))
+  const wide = wideEncodingOf(bytes)
+  // No reader of text takes UTF-32, and all of its NULs would count.
+  if (wide === 'utf-32') return undefined
+  return hiddenIn((wide === undefined ? LENIENT_UTF8 : new TextDecoder(wide, { ignoreBOM: true })).decode(bytes))
 }
 
 /**
  * The hidden characters of a text file; `undefined` if there are none. A file that is not UTF-8 counts as text by git's
- * rule, no NUL near its start, so that a single wrong byte hides nothing. The same rule holds for an ASCII file.
+ * rule, no NUL near its start, so that a single wrong byte hides nothing. The same rule holds for an ASCII file. If much
+ * of it is not UTF-8, its controls and private characters are those of a binary, and only the others count.
  */
 export function hiddenInFile(bytes: Uint8Array): HiddenText | undefined {
   const isPlainText = isAscii(bytes)
   if ((isPlainText || !isUtf8(bytes)) && bytes.subarray(0, BYTES_LOOKED_AT_BY_GIT).includes(0)) return undefined
-  if (!isPlainText) return hiddenInDocument(bytes)
+  if (!isPlainText) {
+    const text = LENIENT_UTF8.decode(bytes)
+    return hiddenIn(isUtf8(bytes) || !isMostlyNoise(text) ? text : text.replace(NOISE, STAND_IN))
+  }
   return hiddenIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1'))
 }
+
+/** True if a tenth of a leniently decoded text is no text. */
+function isMostlyNoise(text: string): boolean {
+  const sample = text.slice(0, BYTES_LOOKED_AT_BY_GIT)
+  return (sample.match(NOISE)?.length ?? 0) * 10 >= sample.length
+}
+
+const STAND_IN = '\uFFFD'
+
+// oxlint-disable-next-line no-control-regex -- the pattern matches control characters
+const NOISE = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\ue000-\uf8ff\ufffd]/g
 
 /** The hidden characters of a text. */
 export function hiddenIn(text: string): HiddenText | undefined {

@@ -39,6 +39,7 @@ export type SkillCode =
   | 'frontmatter-invalid'
   | 'frontmatter-unquoted'
   | 'frontmatter-too-large'
+  | 'yaml-comment'
   | 'encoding-invalid'
   | 'name-missing'
   | 'name-invalid'

@@ -25,6 +25,15 @@ export const CLAUDE_CODE_FIELDS = [
   'shell',
 ] as const
 
+/** The fields of prose, of which an author means every character. */
+export const PROSE_FIELDS: ReadonlySet<string> = new Set([
+  'description',
+  'when_to_use',
+  'license',
+  'compatibility',
+  'argument-hint',
+])
+
 /** The maximum length of a description in characters, by the Agent Skills specification. */
 export const DESCRIPTION_CHARACTERS = 1024
 

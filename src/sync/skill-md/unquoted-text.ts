@@ -1,33 +1,49 @@
-/** A frontmatter in which quotes were added to text fields that YAML refuses without them. */
+import { FIRST_LINE, fieldsIn, isIndentedField } from './frontmatter-fields.ts'
+import type { FieldLines, FieldPlace } from './frontmatter-fields.ts'
+import { PROSE_FIELDS } from './standard-fields.ts'
+import { isUnclosed } from './yaml-fault.ts'
+import type { FaultIn } from './yaml-fault.ts'
+
+/** A frontmatter in which quotes were added to texts that YAML refuses without them. */
 export interface Quoted {
   readonly yaml: string
-  /** The fields, in their order in the text. */
-  readonly fields: readonly string[]
+  /** In their order in the text. */
+  readonly fields: readonly FieldPlace[]
 }
 
 /**
- * Quotes the top-level text fields of a frontmatter whose plain text contains the start of a mapping (`description: Use
- * when: …`): only the text up to the end of the line can be meant. Each line is judged alone, and a line that is valid
- * YAML stays. `undefined` if there is no such field.
+ * Quotes the text of each top-level field that YAML refuses by itself, as agents that read line by line take it
+ * (`description: Use when: …`, `argument-hint: [a] [b]`): up to the end of the line, and for prose of the indented lines
+ * below. Each field is judged alone, and one that is valid YAML stays. The lines keep their numbers. `undefined` if
+ * there is no such field.
  */
-export function quoteFields(yaml: string): Quoted | undefined {
-  const fields: string[] = []
-  const lines = yaml.split('\n').map((line) => {
-    const found = unquotedIn(line)
-    if (found === undefined) return line
-    fields.push(found.field)
-    return `${found.field}: ${JSON.stringify(found.text)}`
-  })
-  return fields.length === 0 ? undefined : { yaml: lines.join('\n'), fields }
+export function quoteFields(yaml: string, faultIn: FaultIn): Quoted | undefined {
+  const all = fieldsIn(yaml)
+  if (all.length > MOST_FIELDS) return undefined
+  const found = all.filter((each) => isMeantAsText(each, faultIn))
+  if (found.length === 0) return undefined
+  const lines = yaml.split('\n')
+  for (const { line, key, first, below, yaml: own } of found) {
+    const text = [first, ...below.map((each) => each.trim())].join(' ')
+    const count = own.split('\n').length
+    const blank = Array.from({ length: count - 1 }, () => '')
+    lines.splice(line - FIRST_LINE, count, `${key} ${JSON.stringify(text)}`, ...blank)
+  }
+  return { yaml: lines.join('\n'), fields: found.map(({ field = '', line }) => ({ field, line })) }
 }
 
-/** Matches a line whose plain text contains a colon before a blank or the end, ahead of any comment. */
-function unquotedIn(line: string): { readonly field: string; readonly text: string } | undefined {
-  const [, field, rest] = LINE.exec(line) ?? []
-  if (field === undefined || rest === undefined || rest.includes('\r')) return undefined
-  const [plain = ''] = rest.split(/[ \t]#/, 1)
-  return /:(?:[ \t]|$)/.test(plain) ? { field, text: rest.trimEnd() } : undefined
+/** Each is parsed by itself. No public skill has a fifth of them. */
+export const MOST_FIELDS = 64
+
+function isMeantAsText(lines: FieldLines, faultIn: FaultIn): boolean {
+  const { field, first, below, yaml } = lines
+  if (field === undefined || first === '' || first.includes('\r')) return false
+  const isText = below.length === 0 || (PROSE_FIELDS.has(field) && !/^[|>]/.test(first) && below.every(isProse))
+  if (!isText) return false
+  const fault = faultIn(yaml)
+  return fault !== undefined && fault.code !== 'BAD_DQ_ESCAPE' && !isUnclosed(yaml, fault)
 }
 
-/** A text field, a blank, and a character that begins no other form of YAML. */
-const LINE = /^(description|license|compatibility|when_to_use):[ \t]+([^\s\-?:,[\]{}#&*!|>'"%@`].*?)\r?$/s
+function isProse(line: string): boolean {
+  return /^[ \t]+[^\s#][^\r]*$/.test(line) && !isIndentedField(line)
+}

@@ -1,5 +1,6 @@
 import { linksIn } from '../lint/markdown/markdown-links.ts'
 import type { DocumentReader, DocumentReading } from '../skill-md/document-reader.ts'
+import { cutLinesOf } from '../skill-md/frontmatter-remarks.ts'
 import { readFrontmatterAsMeant } from '../skill-md/frontmatter.ts'
 import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
 import { hiddenInDocument } from '../skill-md/hidden-unicode.ts'
@@ -18,9 +19,10 @@ export const READ_HERE: DocumentReader = {
 /** Reads a SKILL.md, whatever its bytes are. Never throws. */
 export function documentReading(bytes: Uint8Array, limits: FrontmatterLimits): DocumentReading {
   const parts = documentParts(bytes.subarray(0, SEARCHED_BYTES))
+  const frontmatter = readFrontmatterAsMeant(bytes, limits)
   return {
-    frontmatter: readFrontmatterAsMeant(bytes, limits),
-    unrendered: unrenderedIn(parts),
+    frontmatter,
+    unrendered: unrenderedIn(parts, frontmatter.ok ? cutLinesOf(frontmatter) : []),
     lookAlikes: lookAlikesIn(parts.text),
     unsearched: Math.max(0, bytes.length - SEARCHED_BYTES),
     hidden: bytes.includes(0) ? hiddenInDocument(bytes) : undefined,

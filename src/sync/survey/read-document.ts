@@ -1,13 +1,15 @@
-import type { JsonObject } from '../../base/json-value.ts'
+import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import type { Skill, Standing } from '../model/skill.ts'
 import { worstStanding } from '../model/worst-standing.ts'
 import { shownValue } from '../skill-md/contract/contract-value.ts'
 import type { DocumentReading } from '../skill-md/document-reader.ts'
-import { entryFaults } from '../skill-md/entry-faults.ts'
+import { entryFaults, kindOf } from '../skill-md/entry-faults.ts'
+import type { Remark } from '../skill-md/frontmatter-remarks.ts'
 import type { Unquoted } from '../skill-md/frontmatter.ts'
 import type { Unrendered } from '../skill-md/hidden-markdown.ts'
 import { describeLookAlikes, lookAlikesIn } from '../skill-md/look-alikes.ts'
 import type { LookAlikes } from '../skill-md/look-alikes.ts'
+import { diagnosticAbout } from '../skill-md/skill-diagnostic.ts'
 import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
 import { isSkillName } from '../skill-md/skill-name.ts'
 import { DESCRIPTION_CHARACTERS } from '../skill-md/standard-fields.ts'
@@ -33,13 +35,14 @@ export function judgeDocument(path: string, document: DocumentReading): ReadDocu
   const { frontmatter: read } = document
   const ofText = textFindings(path, document)
   if (!read.ok) return unreadDocument(path, read, ofText)
-  const { findings, ...judged } = judgedFields(path, read.frontmatter)
+  const { findings, ...judged } = judgedFields(path, read.frontmatter, read.remarks)
   // Lenient reading must not lose a skill that was offered without it.
   if (read.unquoted !== undefined && judged.standing === 'withheld')
     return unreadDocument(path, read.unquoted.refusal, ofText)
   // The search of the text already found values that are written literally.
   const ofValues = ofText.some(isOfLetters) ? findings.filter((one) => !isOfLetters(one)) : findings
-  return { ...judged, findings: [...unquotedFindings(path, read.unquoted), ...ofValues, ...ofText] }
+  const ofYaml = [...unquotedFindings(path, read.unquoted), ...cutFindings(path, read.remarks)]
+  return { ...judged, findings: [...ofYaml, ...ofValues, ...ofText] }
 }
 
 function unreadDocument(path: string, { rule, message }: Unread, ofText: readonly SkillDiagnostic[]): ReadDocument {
@@ -51,9 +54,9 @@ type Unread = Unquoted['refusal']
 
 function unquotedFindings(path: string, unquoted: Unquoted | undefined): readonly SkillDiagnostic[] {
   if (unquoted === undefined) return []
-  const { fields } = unquoted
-  const [verb, it] = fields.length === 1 ? ['holds', 'it is'] : ['hold', 'they are']
-  const message = `${fields.join(' and ')} ${verb} ": " without quotes, which is not valid YAML; ${it} read as text up to the end of the line. Clients that read YAML refuse the skill, so skills/list leaves it out: quote the text`
+  const named = unquoted.fields.map(({ field, line }) => `${field}, line ${line}`).join('; ')
+  const [values, are, put] = unquoted.fields.length === 1 ? ['The value', 'is', 'it'] : ['The values', 'are', 'each']
+  const message = `${values} of ${named}, ${are} not valid YAML without quotes, and ${are} read as text up to the end of the line. Clients that read YAML refuse the skill, so skills/list leaves it out: put ${put} in quotes`
   return [finding('frontmatter-unquoted', path, message)]
 }
 
@@ -61,10 +64,27 @@ function isOfLetters({ rule }: SkillDiagnostic): boolean {
   return rule === 'look-alike-letters'
 }
 
-/** Judges the values of a frontmatter, regardless of the text after it. */
-export function judgedFields(path: string, frontmatter: JsonObject): ReadDocument {
-  const name = nameOf(path, frontmatter)
-  const description = descriptionOf(path, frontmatter)
+/** Each is a note: the rest of the text is missing from what clients list. */
+function cutFindings(path: string, remarks: readonly Remark[] = []): readonly SkillDiagnostic[] {
+  return remarks.flatMap(({ field, cut }) => {
+    if (cut === undefined) return []
+    const place = `line ${cut.line}, column ${cut.column}`
+    const message = `The ${field} ends before ${shownValue(`#${cut.comment}`)} at ${place}, which is read as a comment; put the whole text in quotes`
+    return [diagnosticAbout({ kind: 'field', keys: [field] }, finding('yaml-comment', path, message))]
+  })
+}
+
+/**
+ * Judges the values of a frontmatter, regardless of the text after it. The lines of remarks are named in the findings
+ * about their fields.
+ */
+export function judgedFields(path: string, frontmatter: JsonObject, remarks: readonly Remark[] = []): ReadDocument {
+  const lineOf = (field: string): string => {
+    const line = remarks.find((remark) => remark.field === field)?.line
+    return line === undefined ? '' : `, line ${line},`
+  }
+  const name = nameOf(path, frontmatter, lineOf('name'))
+  const description = descriptionOf(path, frontmatter, lineOf('description'))
   return {
     standing: worstStanding([name.standing, description.standing]),
     fields: { name: name.value, description: description.value, frontmatter },
@@ -83,17 +103,20 @@ interface Field {
   readonly findings: readonly SkillDiagnostic[]
 }
 
-function nameOf(path: string, frontmatter: JsonObject): Field {
+function nameOf(path: string, frontmatter: JsonObject, line: string): Field {
   const name = frontmatter['name']
   if (name === undefined || name === null) {
     return {
       standing: 'tools',
       value: undefined,
-      findings: [finding('name-missing', path, 'The frontmatter has no name')],
+      findings: [finding('name-missing', path, absence('name', name, line) ?? 'The frontmatter has no name')],
     }
   }
   if (typeof name === 'string' && isSkillName(name)) return { standing: 'served', value: name, findings: [] }
-  const message = `The name ${shownValue(name)} fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them`
+  const message =
+    typeof name === 'string'
+      ? `The name ${shownValue(name)} fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them`
+      : `The name${line} is ${kindOf(name)}, not text: put it in quotes, as 1 to 64 of a-z, 0-9 and single hyphens between them`
   return {
     standing: 'tools',
     value: typeof name === 'string' ? name : undefined,
@@ -101,10 +124,22 @@ function nameOf(path: string, frontmatter: JsonObject): Field {
   }
 }
 
-function descriptionOf(path: string, frontmatter: JsonObject): Field {
+/** The reason why a field has no value although there is a line for it. */
+function absence(field: string, value: JsonValue | undefined, line: string): string | undefined {
+  if (line === '') return undefined
+  return value === undefined
+    ? `The ${field}${line} has no space behind its colon; write "${field}: …"`
+    : `The ${field}${line} is empty; write its text behind the colon`
+}
+
+function descriptionOf(path: string, frontmatter: JsonObject, line: string): Field {
   const description = frontmatter['description']
   if (typeof description !== 'string' || description.trim() === '') {
-    const message = 'The frontmatter has no description; an agent chooses a skill by it'
+    const isAbsent = description === undefined || description === null || typeof description === 'string'
+    const message = isAbsent
+      ? (absence('description', description, line) ??
+        'The frontmatter has no description; an agent chooses a skill by it')
+      : `The description${line} is ${kindOf(description)}, not text; put the whole of it in quotes`
     return { standing: 'withheld', value: undefined, findings: [finding('description-missing', path, message)] }
   }
   // A block scalar ends with a line break that is not part of the author's text.

@@ -7,6 +7,7 @@ import { inlinesIn } from '../lint/markdown/markdown-inline.ts'
 import type { MarkdownSpan } from '../lint/markdown/markdown-inline.ts'
 import { definitionsIn, labelOf } from '../lint/markdown/markdown-links.ts'
 import { tableIn } from '../lint/markdown/markdown-table.ts'
+import { FIRST_LINE } from '../skill-md/frontmatter-fields.ts'
 import { frontmatterBlock } from '../skill-md/frontmatter.ts'
 import { isTelling } from '../skill-md/hidden-markdown.ts'
 import type { Unrendered, UnrenderedKind } from '../skill-md/hidden-markdown.ts'
@@ -31,11 +32,11 @@ export function documentParts(bytes: Uint8Array): DocumentParts {
 
 /**
  * Finds text that no rendered page shows and that is long enough to instruct a model. Takes linear time for any text,
- * since it runs in a process with waiting clients.
+ * since it runs in a process with waiting clients. The comment at the end of a cut line is not searched.
  */
-export function unrenderedIn({ text, yaml, bodyStart }: DocumentParts): Unrendered[] {
+export function unrenderedIn({ text, yaml, bodyStart }: DocumentParts, cutLines: readonly number[] = []): Unrendered[] {
   const search = new Search(text)
-  if (yaml !== undefined) search.readYaml(yaml)
+  if (yaml !== undefined) search.readYaml(yaml, cutLines)
   for (const block of blocksIn(text, bodyStart)) search.read(block)
   return withLines(search.found(), text)
 }
@@ -54,9 +55,15 @@ class Search {
     this.#text = text
   }
 
-  readYaml({ start, end }: Span): void {
-    for (const comment of yamlComments(this.#text.slice(start, end)))
-      this.#add(pieceOf('comment in the frontmatter', start + comment.start, comment.text))
+  readYaml({ start, end }: Span, cutLines: readonly number[]): void {
+    const yaml = this.#text.slice(start, end)
+    for (const comment of yamlComments(yaml)) {
+      const line = cutLines.length === 0 ? 0 : FIRST_LINE + yaml.slice(0, comment.start).split('\n').length - 1
+      const text = cutLines.includes(line)
+        ? comment.text.slice(comment.text.indexOf('\n') + 1 || Infinity)
+        : comment.text
+      this.#add(pieceOf('comment in the frontmatter', start + comment.start, text))
+    }
   }
 
   read({ kind, lines }: MarkdownBlock): void {

@@ -33,8 +33,8 @@ const EXAMPLES: readonly Example[] = [
   { rule: 'frontmatter-unterminated', bad: '---\nname: a\n', at: ['a/SKILL.md:1:1'], good: sound('a') },
   {
     rule: 'frontmatter-invalid',
-    bad: skillMd(['name: a', 'description: Use when: it fails: so', '  and more: of it']),
-    at: ['a/SKILL.md:3:14'],
+    bad: skillMd(['name: a', 'description: Use when it fails', 'metadata:', '  author: me: myself']),
+    at: ['a/SKILL.md:5:11'],
     good: skillMd(['name: a', 'description: "Use when: it fails: so, and only then"']),
   },
   {
@@ -470,6 +470,8 @@ const NEVER_HERE: ReadonlySet<LintCode> = new Set<LintCode>([
   'marketplace-differs',
   'plugin-refused',
   'not-read',
+  // Of a folder in which git ignores a skill.
+  'skill-ignored',
   'kept-version',
   // Of what other MCP servers list.
   'entry-refused',

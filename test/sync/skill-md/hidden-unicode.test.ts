@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   describeHidden,
   hiddenIn,
+  hiddenInDocument,
   hiddenInFile,
   splitAtHidden,
   withDeceitEscaped,
@@ -146,6 +147,24 @@ describe('a file', () => {
 
   test('is looked into although it holds a NUL, if it is UTF-8', () => {
     expect(hiddenInFile(Buffer.from('\0\u200B'))).toMatchObject({ count: 2, runs: [{ length: 2 }] })
+  })
+
+  test('of bytes that are not UTF-8 is a binary, of which only what no binary has by chance counts', () => {
+    const binary = Buffer.from(Array.from({ length: 300 }, (_, at) => ((at * 89 + 7) % 255) + 1))
+    const smuggling = Buffer.concat([binary, Buffer.from('\u{E0041}\u200B')])
+    const latin = Buffer.from(`${'plain '.repeat(20)}caf\u00E9 \u001B[8m`, 'latin1')
+
+    expect(hiddenInFile(binary)).toBeUndefined()
+    expect(hiddenInFile(smuggling)).toMatchObject({ count: 2, deceit: 'smuggled' })
+    expect(hiddenInFile(latin)).toMatchObject({ count: 1, deceit: 'disguised' })
+  })
+
+  test.each(['utf16le', 'utf-16be'])('that is a SKILL.md in %s is searched as the text that it is', (encoding) => {
+    const little = Buffer.from('---\nname: a\u{E0041}\n---\n', 'utf16le')
+    const bytes = encoding === 'utf16le' ? little : little.swap16()
+
+    expect(hiddenInDocument(bytes)).toMatchObject({ count: 1, runs: [{ line: 2, column: 8 }] })
+    expect(hiddenInDocument(bytes.subarray(0, 24))).toBeUndefined()
   })
 
   test('that is binary is nobody’s text', () => {

@@ -23,7 +23,8 @@ describe('a text without quotes that YAML takes for a mapping', () => {
     const reading = meant(document('name: a', line))
 
     expect(reading).toMatchObject({ ok: true, frontmatter: { name: 'a', description } })
-    expect(reading).toMatchObject({ unquoted: { fields: ['description'], refusal: strict(document('name: a', line)) } })
+    const fields = [{ field: 'description', line: 3 }]
+    expect(reading).toMatchObject({ unquoted: { fields, refusal: strict(document('name: a', line)) } })
   })
 
   test('is one of the fields of text, each by itself', () => {
@@ -38,23 +39,94 @@ describe('a text without quotes that YAML takes for a mapping', () => {
         compatibility: 'needs: git',
         when_to_use: 'when: asked',
       },
-      unquoted: { fields: ['license', 'compatibility', 'when_to_use'] },
+      unquoted: {
+        fields: [
+          { field: 'license', line: 4 },
+          { field: 'compatibility', line: 5 },
+          { field: 'when_to_use', line: 6 },
+        ],
+      },
     })
   })
 
   test.each([
-    ['a field of another kind', ['metadata: a: b']],
-    ['a name', ['name: a: b']],
     ['a field that is not at the top', ['metadata:', '  description: a: b']],
-    ['a text over several lines', ['description: Use when: foo', '  and more']],
+    ['a text with an empty line in it', ['description: Use when: foo', '', '  and more']],
+    ['a text with a comment in it', ['description: Use when: foo', '  # and', '  more']],
+    ['a value that is no prose, over several lines', ['metadata: a: b', '  c: d']],
+    ['a line that is no field', ['description: a: b', 'and more', 'license: MIT']],
+    ['a wrong escape in quotes', [String.raw`description: "C:\x"`]],
     ['a text in quotes that are not closed', ['description: "a: b']],
     ['a list', ['description: [a: b']],
     ['a field that stands twice', ['description: a: b', 'description: c']],
     ['a frontmatter with another fault', ['description: a: b', 'license: [']],
-    ['an alias', ['description: a: b', 'license: *x']],
+    ['an alias with its anchor', ['description: a: b', 'x: &x 1', 'license: *x']],
   ])('is nothing else: %s', (_, lines) => {
     expect(meant(document(...lines))).toEqual(strict(document(...lines)))
     expect(meant(document(...lines))).toMatchObject({ ok: false })
+  })
+
+  test.each([
+    'argument-hint: [a] [b]',
+    'argument-hint: [a] - b',
+    'argument-hint: "a" or "b"',
+    'argument-hint: a: b',
+    'argument-hint: *',
+    'allowed-tools: *',
+    'allowed-tools: Bash(git: *)',
+    'globs: **/*.ts',
+    'metadata: a: b',
+    'name: a: b',
+    'description: [Beta] Use it',
+    'description: @team asks',
+    'description: `code` runs',
+    'description: *always* use it',
+    'description: "now" or later',
+    "description: 'now' or later",
+    'description: %d tokens',
+    'description: !important Use it',
+    'description: !!! Use it',
+    'description: {{ name }} is asked for',
+    'description: {{name}}',
+    'description: - Use it',
+    'description: ? asked',
+    'description: > Use it',
+    'description: | Use it',
+    'description: >- Use it',
+    'description: , or',
+    'description: ] or',
+    'description: } or',
+    'description: & more',
+    'description: "a"# b',
+  ])('is the whole of a line: %s', (line) => {
+    const at = line.indexOf(':')
+
+    const reading = meant(document('license: MIT', line))
+
+    expect(reading).toMatchObject({
+      ok: true,
+      frontmatter: { license: 'MIT', [line.slice(0, at)]: line.slice(at + 2) },
+    })
+    expect(reading).toMatchObject({ unquoted: { fields: [{ field: line.slice(0, at), line: 3 }] } })
+  })
+
+  test('is that of a known field without the space after its colon', () => {
+    expect(meant(document('name:a', 'description:Use it'))).toMatchObject({
+      frontmatter: { name: 'a', description: 'Use it' },
+    })
+    expect(meant(document('name: a', 'https://example.com'))).toMatchObject({ ok: false })
+  })
+
+  test.each([
+    [['description: Posts', '  Use when: asked'], 'Posts Use when: asked'],
+    [['description: Use when: asked', '  or told  '], 'Use when: asked or told'],
+    [['description: [Beta] Posts', '\tUse when: asked', ''], '[Beta] Posts Use when: asked'],
+    [['description: "a" or', '    b # c'], '"a" or b # c'],
+  ])('goes on in the indented lines below: %j', (lines, description) => {
+    const reading = meant(document(...lines, 'license: a: b'))
+
+    expect(reading).toMatchObject({ ok: true, frontmatter: { description, license: 'a: b' } })
+    expect(reading).toMatchObject({ unquoted: { fields: [{ line: 2 }, { line: 2 + lines.length }] } })
   })
 
   test('is within the limits of every frontmatter', () => {

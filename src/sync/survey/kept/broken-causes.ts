@@ -53,6 +53,7 @@ export const ON_BROKEN: Readonly<Record<SkillCode, BrokenEffect>> = {
   'nested-skill': 'never',
   // Notes: the version is served with them.
   'frontmatter-unquoted': 'beside',
+  'yaml-comment': 'beside',
   'description-padded': 'beside',
   'metadata-not-text': 'beside',
   'compatibility-invalid': 'beside',
