@@ -206,7 +206,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
     'let `dev.skillsyncd/omitted/list` through to that server, and raise the budgets of the source if it is over them',
   ),
   'no-answer-for-entry': warningCode(
-    'spec',
+    'skillsyncd',
     'An MCP server gives no answer about a skill that it lists',
     'have that server answer each request, or answer it with an error',
   ),
