@@ -15,6 +15,7 @@ import type { RecalledSkill } from '../../sync/decisions/recalled-skills.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import { askedText, isObjectId } from '../../sync/model/revision.ts'
 import type { Revision } from '../../sync/model/revision.ts'
+import type { Offers } from '../../sync/model/server-listing.ts'
 import type { Signers } from '../../sync/model/signers.ts'
 import { strayLinks, tallyOf } from '../../sync/model/snapshot.ts'
 import type { Snapshot, Tally } from '../../sync/model/snapshot.ts'
@@ -190,6 +191,8 @@ export interface SourceStatus {
   readonly form?: ListingForm
   /** For an MCP server: true if it declares its listing private to the holder of the credential. */
   readonly isPrivate?: true
+  /** For an MCP server: what it offers and is not taken. */
+  readonly offers?: Offers
   /**
    * For an MCP server, from the process that answers: the bytes of its files fetched in the last hour, and
    * `budgets.hourly_bytes`.
@@ -403,6 +406,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     pending: firstOf(pending),
     mismatched: firstOf(mismatched),
     ...(snapshot?.form !== undefined && { form: snapshot.form }),
+    ...(snapshot?.offers !== undefined && { offers: snapshot.offers }),
     ...(snapshot?.isPrivate === true && { isPrivate: true as const }),
     ...(source.kind === 'mcp' &&
       input.fetchedFrom !== undefined && {

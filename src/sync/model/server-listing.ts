@@ -8,6 +8,14 @@ export interface ServerListing extends Enumeration {
   readonly isPrivate: boolean
 }
 
+/** The numbers of items that a server offers and a listing does not take. */
+export interface Offers {
+  /** URI templates of skills, which `resolve` fills in. */
+  readonly templates: number
+  /** Skills that are offered only as archives, while these are ignored. */
+  readonly archives: number
+}
+
 /** The enumerated entries, and the form that they come from. */
 export interface Enumeration {
   readonly form: ListingForm
@@ -23,4 +31,6 @@ export interface Enumeration {
   readonly dynamic: ReadonlySet<string>
   /** By the URIs of entries whose files came in an archive, and are asked for in no other way: that of the archive. */
   readonly packed: ReadonlyMap<string, string>
+  /** `undefined` if there is nothing else. */
+  readonly offers: Offers | undefined
 }

@@ -5,6 +5,7 @@ import type { Docs, DocsFolder } from './docs-folder.ts'
 import type { HeldSnapshot } from './generation.ts'
 import type { ListingForm } from './listing-form.ts'
 import type { ObjectId, Revision } from './revision.ts'
+import type { Offers } from './server-listing.ts'
 import type { Signers } from './signers.ts'
 import type { Skill } from './skill.ts'
 import type { SourceId } from './source-id.ts'
@@ -35,6 +36,8 @@ export interface Snapshot {
   readonly form?: ListingForm
   /** For an MCP server: it declares its listing as private to us, by the credential that we send. */
   readonly isPrivate?: true
+  /** For an MCP server: what it offers and is not taken. */
+  readonly offers?: Offers
   /** For the channel of another hub: the proof of what it has. */
   readonly published?: PublishedBy
   /**

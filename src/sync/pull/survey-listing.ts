@@ -29,7 +29,7 @@ export async function surveyListing(listed: Listing, { source, current, io, sign
   const { skills, findings } = await declaredSkills(source.id, entries, rules, signal)
   const mismatches = await io.store.upstreams.mismatches(source.id)
   const texts = await io.store.upstreams.texts(source.id)
-  const { revision, root, proof, form, isPrivate } = listing
+  const { revision, root, proof, form, isPrivate, offers } = listing
   const checked: Skill[] = []
   for (const skill of skills) {
     const found = withMismatch(asListed(skill, listing), await mismatchIn(skill, mismatches, io, signal))
@@ -45,6 +45,7 @@ export async function surveyListing(listed: Listing, { source, current, io, sign
     findings: [...findings, ...firstListed(listing.findings)],
     form,
     ...(isPrivate && { isPrivate: true as const }),
+    ...(offers !== undefined && { offers }),
     folders: {},
     proof: { commit: Buffer.from(proof.commit).toString('base64') },
   }

@@ -33,14 +33,17 @@ export async function secondOpinions(
   const verifying = await verifyingOf(config, store, { named: new Set(ids), show }, signal)
   const stored: VerifyDiagnostic[] = []
   for await (const diagnostic of filesAreWhole(verifying)) if (diagnostic.severity === 'error') stored.push(diagnostic)
+  const isServer = (id: SourceId): boolean =>
+    config.sources.some(({ source }) => source.id === id && source.kind === 'mcp')
   const served = new Set<string>(verifying.snapshots.map(({ source }) => source))
   try {
     return await withWriter(async (ask) => {
       const all: CheckResult[] = []
       for (const id of ids) {
         signal.throwIfAborted()
-        show(`isomorphic-git fetches ${id}`)
-        all.push(...(served.has(id) ? await checkSource(id, stored, ask) : [notServed(id)]))
+        if (!isServer(id)) show(`isomorphic-git fetches ${id}`)
+        if (isServer(id)) all.push(verdicts(CHECK, id).ok('an MCP server has no repository to compare'))
+        else all.push(...(served.has(id) ? await checkSource(id, stored, ask) : [notServed(id)]))
       }
       return all
     })

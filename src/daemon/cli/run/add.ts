@@ -4,6 +4,7 @@ import { withItems } from '../../../base/settings/yaml-edit.ts'
 import type { YamlItem } from '../../../base/settings/yaml-edit.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
+import { idFrom } from '../../config/command-line-config.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { seenText } from '../../config/init-template.ts'
@@ -25,10 +26,17 @@ export const add: Command = {
   a repository or of a plain folder. Each is fetched first, as init does. The entries come to the end of sources;
   every other byte of the file stays.
 
+  With --mcp, each URL is the address of another MCP server that publishes skills; it is contacted at the first pull. A
+  server that is a program is an entry to write: mcp: { command: acme-skills, args: [--stdio] }.
+
   With --from-marketplace, add the sources that the plugins in the repository of a source suggest, each at its commit if
   the marketplace names one: those of the named plugins, or all.
 `,
-  examples: ['skillsyncd add obra/superpowers', 'skillsyncd add ~/my-skills --id mine'],
+  examples: [
+    'skillsyncd add obra/superpowers',
+    'skillsyncd add --mcp https://skills.example.com/mcp',
+    'skillsyncd add ~/my-skills --id mine',
+  ],
   options: {
     id: { type: 'string', value: 'ID', help: 'the id of the source; default: the name of the repository' },
     'from-marketplace': {
@@ -37,6 +45,7 @@ export const add: Command = {
       help: 'add the sources that the marketplace of this source suggests',
       offers: 'sources',
     },
+    mcp: { type: 'boolean', help: 'the addresses are those of MCP servers' },
     offline: { type: 'boolean', help: 'add the addresses without fetching anything' },
   },
   async run(context) {
@@ -83,18 +92,29 @@ async function itemsAt(
   if (texts.length === 0)
     throw new UsageError('"add" wants an address: skillsyncd add https://git.example.com/team/skills')
   if (id !== undefined && texts.length > 1) throw new UsageError('--id goes with one address')
-  const found = await probeAll(texts, context)
   const taken = idsOf(config)
   if (typeof id === 'string' && taken.some((one) => one === id))
     throw new UsageError(`There is a source "${id}" already; give another --id`)
   const ids = new FreeIds('', taken)
+  const idOf = (proposed: string): string => (typeof id === 'string' ? id : ids.idFor(proposed))
+  if (context.values['mcp'] === true)
+    return texts.map((url) => {
+      const value = { id: idOf(idFrom(URL.parse(url)?.hostname ?? url)), mcp: url }
+      expectNew(value, config)
+      return { value, comment: `an MCP server; its skills wait for skillsyncd approve ${value.id}/` }
+    })
+  const found = await probeAll(texts, context)
   return found?.map((one) => {
-    const value = entryOf(typeof id === 'string' ? id : ids.idFor(sourceIdFor(one.place)), one)
-    const there = sourceAt(value, config)
-    if (there !== undefined)
-      throw new UsageError(`"${there}" has this address already; skillsyncd sync ${there} pulls it`)
+    const value = entryOf(idOf(sourceIdFor(one.place)), one)
+    expectNew(value, config)
     return one.seen === undefined ? { value } : { value, comment: seenText(one.seen) }
   })
+}
+
+function expectNew(value: JsonObject, config: Config): void {
+  const there = sourceAt(value, config)
+  if (there !== undefined)
+    throw new UsageError(`"${there}" has this address already; skillsyncd sync ${there} pulls it`)
 }
 
 function entryOf(id: string, { place, seen }: FoundSource): JsonObject & { readonly id: string } {
@@ -111,8 +131,8 @@ function isConfigured(entry: JsonObject, config: Config): boolean {
 }
 
 /** The source that has this address and root, if there is one. */
-function sourceAt({ url, path, root = '' }: JsonObject, { sources }: Config): string | undefined {
-  const address = typeof path === 'string' ? pathToFileURL(path).href : url
+function sourceAt({ url, mcp, path, root = '' }: JsonObject, { sources }: Config): string | undefined {
+  const address = typeof path === 'string' ? pathToFileURL(path).href : (url ?? mcp)
   return sources.find(({ source }) => source.root === root && source.url === address)?.source.id
 }
 

@@ -24,6 +24,8 @@ export const init: Command = {
   URL is the address of a git repository, owner/repo on GitHub, or the path of a repository or of a plain folder. Each
   is fetched first, to find its default branch and its skills. Without URL, init asks for the addresses on a terminal.
 
+  Another MCP server is added afterwards, with skillsyncd add --mcp URL, or as an entry with mcp: URL in the file.
+
   The file has no secret: for a private repository, name the credential in the file under auth.
 `,
   examples: ['skillsyncd init anthropics/skills', 'skillsyncd init --here https://git.example.com/team/skills.git'],

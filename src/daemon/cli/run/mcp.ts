@@ -9,6 +9,7 @@ import { auditLogOf, withAudit, withRequestLog } from '../../audit/audit-log.ts'
 import type { Log } from '../../base/log.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import type { Config } from '../../config/config.ts'
+import { ConfigMissing } from '../../config/load-config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { HeldByOther } from '../../control/write-lock.ts'
 import type { Follower } from '../../process/follower.ts'
@@ -57,7 +58,12 @@ export const mcp: Command = {
     },
   },
   async run(context) {
-    const config = await configFor(context)
+    const config = await configFor(context).catch((error: unknown) => {
+      if (!(error instanceof ConfigMissing)) throw error
+      throw new ConfigMissing(
+        `${error.message}; skillsyncd mcp --skills-dir /path/of/skills serves a folder without one`,
+      )
+    })
     if (config.postgres !== undefined) throw new UsageError(NOT_FOR_HUBS)
     const packs = packsNamed(context.values['pack'], config)
     await expectLock(config)

@@ -43,6 +43,7 @@ function sourceLines(source: SourceStatus, { now, all }: BlockLook): string[] {
     ...pendingLines(source),
     ...unservedLines(source),
     ...mismatchLines(source),
+    ...offerLines(source),
     ...marketplaceLines(source),
     ...verifiedLines(source),
     ...fetchedLines(source),
@@ -112,6 +113,16 @@ const FORM_TEXTS: Readonly<Record<Exclude<ListingForm, 'skills/list'>, string>> 
   fastmcp: 'its resources, as FastMCP does',
   uris: 'only the URIs in the configuration',
   none: 'nothing: it lists skills in no known form',
+}
+
+/** Items of an MCP server that wait for a command or a key. */
+function offerLines({ id, offers }: SourceStatus): string[] {
+  if (offers === undefined) return []
+  const { templates, archives } = offers
+  return [
+    ...(templates === 0 ? [] : [`  offers ${countOf(templates, 'template')}: skillsyncd mcp-source templates ${id}`]),
+    ...(archives === 0 ? [] : [`  offers ${countOf(archives, 'skill')} only as archives: packed: read takes them`]),
+  ]
 }
 
 /** One token counts as one client; over stdio it is the user of the system. */
@@ -222,13 +233,15 @@ function lockLines({ lock }: SourceStatus): string[] {
 
 const WHERE = { git: 'upstream', directory: 'the folder', mcp: 'the server', channel: 'the channel' } as const
 
-function findingLines({ findings }: SourceStatus, all: boolean): string[] {
+function findingLines({ findings, pending }: SourceStatus, all: boolean): string[] {
   const isUrgent = ({ standing, rule }: SourceDiagnostic): boolean =>
     rule === 'kept-version' || (standing !== 'served' && standing !== 'link')
   const shown = all ? findings : findings.filter(isUrgent).slice(0, SHOWN_FINDINGS)
-  const lines = shown.map(
-    ({ standing, rule, path, message }) => `  - ${standing} ${rule} ${printableLine(path)}: ${printableLine(message)}`,
-  )
+  const waiting = new Set(pending.paths)
+  const lines = shown.map(({ standing, rule, path, message }) => {
+    const word = standing === 'served' && waiting.has(path) ? 'waiting' : standing
+    return `  - ${word} ${rule} ${printableLine(path)}: ${printableLine(message)}`
+  })
   const left = findings.length - shown.length
   return left > 0 ? [...lines, `  ${left} more findings; --findings shows them`] : lines
 }

@@ -30,7 +30,10 @@ export function gitFailureOf(answer: Asked, what: string, sentCredentials: boole
   const expected = `application/x-${answer.service ?? 'git-upload-pack'}-${answer.method === 'GET' ? 'advertisement' : 'result'}`
   const type = (answer.header('content-type') ?? '').split(';')[0]?.trim()
   if (type === expected) return undefined
-  return new SyncError('unsupported', `${what}: it does not speak git's smart HTTP protocol`)
+  return new SyncError(
+    'unsupported',
+    `${what}: it does not speak git's smart HTTP protocol; if it is an MCP server, write \`mcp:\` in place of \`url:\`, as skillsyncd add --mcp does`,
+  )
 }
 
 /** Returns the failure for a status other than the expected one. */

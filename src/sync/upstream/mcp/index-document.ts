@@ -66,7 +66,7 @@ async function madeOf(item: unknown, taken: Set<string>, looking: ListingContext
   if (isPacked(item)) return madeOfParcel(item, taken, looking)
   const { type, uri, url, name, description, frontmatter, resources, digest } = item
   // The first revisions require a client to skip unknown types.
-  if (!isKnown(type)) return {}
+  if (!isKnown(type)) return type === 'mcp-resource-template' ? { offer: 'templates' } : {}
   if (typeof uri === 'string' && (resources !== undefined || url === undefined))
     return wholeEntry({ uri, frontmatter, resources: resources ?? 'dynamic' }, looking)
   if (typeof url === 'string')
@@ -90,7 +90,7 @@ async function madeOfParcel(
   looking: ListingContext,
 ): Promise<MadeEntry> {
   const { archives } = looking
-  if (archives === undefined) return {}
+  if (archives === undefined) return { offer: 'archives' }
   const parcel = parcelIn(item)
   if (parcel === undefined) return unusable()
   const path = skillPathOf(packedUri(parcel))

@@ -1,3 +1,4 @@
+import type { Offers } from '../../model/server-listing.ts'
 import type { SkillCode, SkillDiagnostic } from '../../skill-md/skill-diagnostic.ts'
 import type { UnpackedArchives } from './archives.ts'
 import type { McpConnection } from './client/connection.ts'
@@ -34,6 +35,8 @@ export interface MadeEntry {
   /** The URI of the archive that contained all of its files. */
   readonly archive?: string
   readonly findings?: readonly SkillDiagnostic[]
+  /** The kind of an item that is no entry, because the operator takes such items by a command or a key. */
+  readonly offer?: keyof Offers
 }
 
 /** Returns a finding for a skill without an entry. */

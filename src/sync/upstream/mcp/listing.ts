@@ -1,6 +1,6 @@
 import { isMapping } from '../../../base/json-value.ts'
 import type { ListingForm } from '../../model/listing-form.ts'
-import type { Enumeration } from '../../model/server-listing.ts'
+import type { Enumeration, Offers } from '../../model/server-listing.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { OMITTED_LIST } from '../../skill-md/entry-faults.ts'
 import { declaresOmitted, declaresSkills } from './client/capabilities.ts'
@@ -13,6 +13,7 @@ import { entryFinding } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { withNamed } from './named-skills.ts'
 import { allOf, enumerationRefusal, SpentBudget } from './pages.ts'
+import { listedTemplates } from './skill-templates.ts'
 
 /**
  * Lists the skills of a server, by the newest form that answers; `known` is the form that answered last. If none
@@ -29,7 +30,7 @@ export async function listingOf(looking: ListingContext, known: ListingForm | un
     } else if (found !== undefined) return withNamed(listingIn(form, found), looking)
   }
   if (failure !== undefined) throw failure
-  return withNamed(listingIn('none', []), looking)
+  return withNamed(listingIn('none', await templatesAlone(looking)), looking)
 }
 
 interface Form {
@@ -70,7 +71,25 @@ function listingIn(form: ListingForm, made: readonly MadeEntry[]): Enumeration {
     const [uri] = uriIn({ entry })
     return archive !== undefined && uri !== undefined ? [[uri, archive]] : []
   })
-  return { form, entries, findings, firstRead, proved, dynamic, packed: new Map(packed) }
+  return { form, entries, findings, firstRead, proved, dynamic, packed: new Map(packed), offers: offersIn(made) }
+}
+
+function offersIn(made: readonly MadeEntry[]): Offers | undefined {
+  const countOf = (kind: keyof Offers): number => made.filter(({ offer }) => offer === kind).length
+  const offers = { templates: countOf('templates'), archives: countOf('archives') }
+  return offers.templates + offers.archives > 0 ? offers : undefined
+}
+
+/** The templates of a server that lists no skills. A failure costs nothing: they are only counted. */
+async function templatesAlone(looking: ListingContext): Promise<readonly MadeEntry[]> {
+  try {
+    const templates = await listedTemplates(looking)
+    return templates.map(() => ({ offer: 'templates' as const }))
+  } catch (error) {
+    looking.signal.throwIfAborted()
+    if (!(error instanceof SyncError)) throw error
+    return []
+  }
 }
 
 function uriIn({ entry }: MadeEntry): readonly string[] {

@@ -54,7 +54,7 @@ export class McpUpstream implements ListingUpstream {
   async #look(signal: AbortSignal): Promise<Listing> {
     const listing = await this.#server.list(signal)
     this.#onListing?.(listing)
-    const { form, findings, firstRead, proved, dynamic, packed, isPrivate } = listing
+    const { form, findings, firstRead, proved, dynamic, packed, offers, isPrivate } = listing
     const written: { readonly entry: unknown; readonly text: string }[] = []
     const write = (entry: unknown): void => void written.push({ entry, text: JSON.stringify(entry) })
     await inSlices(listing.entries, write, signal)
@@ -64,7 +64,14 @@ export class McpUpstream implements ListingUpstream {
     const archives = [...packed].map(([uri, archive]) => `${uri} ${archive}`)
     // Without such skills the digest is that of earlier versions, which a lock may have.
     const read = [firstRead, dynamic, ...(proved.size > 0 ? [proved] : [])].map((uris) => [...uris].toSorted())
-    const learnt = JSON.stringify([form, findings, ...read, archives.toSorted(), isPrivate])
+    const learnt = JSON.stringify([
+      form,
+      findings,
+      ...read,
+      archives.toSorted(),
+      isPrivate,
+      ...(offers ? [offers] : []),
+    ])
     const root = await digestOf([...inOrder.map(({ text }) => text), learnt], signal)
     const { bytes, id } = plainCommit(root, 'The listing of an MCP server')
     const revision = { asked: undefined, ref: LISTING_REF, commit: id }

@@ -32,6 +32,7 @@ export async function withNamed(listing: Enumeration, looking: ListingContext): 
     proved: listing.proved,
     dynamic: new Set([...listing.dynamic, ...urisOf(({ isDynamic }) => isDynamic)]),
     packed: listing.packed,
+    offers: listing.offers,
   }
 }
 

@@ -51,7 +51,7 @@ interface Offered {
 }
 
 /** Returns only the templates of skills; others lead to arbitrary resources. */
-async function listedTemplates(looking: ListingContext): Promise<readonly Offered[]> {
+export async function listedTemplates(looking: ListingContext): Promise<readonly Offered[]> {
   const asked = { method: 'resources/templates/list', key: 'resourceTemplates', firstMs: looking.rules.connectMs }
   const items = await orSilence(allOf(asked, looking))
   // Some servers answer an unknown method in a way that clients cannot receive.
