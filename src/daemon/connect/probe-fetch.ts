@@ -104,7 +104,10 @@ export class ProbeFetch {
   async *#bounded(answer: HttpAnswer): AsyncGenerator<Uint8Array> {
     for await (const chunk of answer.body) {
       this.#left -= chunk.length
-      if (this.#left < 0) throw new SyncError('limit-exceeded', `The answers are over ${MOST_BYTES} bytes`)
+      if (this.#left < 0)
+        throw new SyncError('limit-exceeded', `The answers are over ${MOST_BYTES} bytes`, {
+          fix: 'Check that the address is that of a server of skillsyncd',
+        })
       yield chunk
     }
   }

@@ -4,7 +4,7 @@ import type { Skill, Standing } from '../../sync/model/skill.ts'
 import type { Current } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource, NamedSkill } from '../../sync/model/source.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { offlineError } from '../../sync/model/sync-error.ts'
 import { readUpstreamSkillUri } from '../../sync/model/upstream-uri.ts'
 import { shownValue } from '../../sync/skill-md/contract/contract-value.ts'
 import { selector } from '../../sync/survey/survey-rules.ts'
@@ -138,7 +138,7 @@ export class Additions {
   #serverOf(source: McpSource): McpServer {
     const { config, servers } = this.#parts
     if (!config.mode.offline) return servers.at(configuredIn(config, source.id), source)
-    throw new SyncError('source-unreachable', `Cannot contact "${source.id}": --offline forbids network access`)
+    throw offlineError(`Cannot contact "${source.id}":`)
   }
 }
 

@@ -8,7 +8,7 @@ import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { offlineError, SyncError } from '../../sync/model/sync-error.ts'
 import { upstreamUriOf } from '../../sync/model/upstream-uri.ts'
 import { frontmatterBy } from '../../sync/skill-md/document-reader.ts'
 import type { DocumentReader } from '../../sync/skill-md/document-reader.ts'
@@ -307,8 +307,7 @@ function notGiven({ path, upstream }: UpstreamSkill, why: string): SyncError {
 }
 
 function notReadBefore({ path }: SkillFile): SyncError {
-  const message = `Cannot read "${path}": it was not read before, and --offline forbids network access`
-  return new SyncError('source-unreachable', message)
+  return offlineError(`Cannot read "${path}": it was not read before, and`)
 }
 
 /** The maximum of JSON characters for one byte of text, and the allowance for what surrounds the text. */

@@ -71,7 +71,9 @@ export async function publishTree(
     }
     refused = { tip, why: end.why }
   }
-  throw new SyncError('source-unreachable', `Cannot publish: the branch moved on ${MOST_ATTEMPTS} times meanwhile`)
+  throw new SyncError('source-unreachable', `Cannot publish: the branch moved on ${MOST_ATTEMPTS} times meanwhile`, {
+    fix: 'Publish again; something else pushes to this branch',
+  })
 }
 
 /** Another program that pushes all the time must not keep this one busy: it is tried again later. */

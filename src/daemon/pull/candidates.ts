@@ -6,7 +6,7 @@ import { isSameRevision } from '../../sync/model/revision.ts'
 import type { Snapshot, Current } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isAway, type Source } from '../../sync/model/source.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { offlineError, SyncError } from '../../sync/model/sync-error.ts'
 import { fetchSnapshot } from '../../sync/pull/fetch-snapshot.ts'
 import type { Pull, PullContext } from '../../sync/pull/pull-context.ts'
 import { secondLook } from '../../sync/pull/second-opinion.ts'
@@ -209,8 +209,7 @@ export class Candidates {
   ): Promise<Seen> {
     const configured = configuredIn(this.#config, id)
     const { source } = configured
-    if (this.#config.mode.offline && isAway(source))
-      throw new SyncError('source-unreachable', `Cannot fetch "${id}": --offline forbids network access`)
+    if (this.#config.mode.offline && isAway(source)) throw offlineError(`Cannot fetch "${id}":`)
     const io = this.#contextOf(configured)
     const current = this.#parts.served.currentOf(id)
     const one: Pull = { source, current, orders: { decision: UNDECIDED, offline: false }, io, signal }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ignoreAbort, isAbortError } from '../../base/abort-error.ts'
 import { SerialQueue } from '../../base/serial-queue.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { mendOf, SyncError } from '../../sync/model/sync-error.ts'
+import { offlineError, mendOf, SyncError } from '../../sync/model/sync-error.ts'
 import { offeredCount } from '../../sync/pull/followed-ref.ts'
 import { isMassDeletion } from '../../sync/pull/snapshot-policy.ts'
 import { readHubSources } from '../../sync/store/hub-sources.ts'
@@ -134,8 +134,7 @@ export class HubSources implements AsyncDisposable {
     const { config, store, keyring, hosts } = this.#parts
     const { source } = follow
     if (source.kind !== 'channel') throw new TypeError('A hub is followed by its channel')
-    if (config.mode.offline && source.place.kind === 'http')
-      throw new SyncError('source-unreachable', `Cannot follow "${source.url}": --offline forbids network access`)
+    if (config.mode.offline && source.place.kind === 'http') throw offlineError(`Cannot follow "${source.url}":`)
     const followed = followedWith(this.#parts)
     const upstream = new ChannelUpstream(source, { limits: config.limits.fetch, way: keyring.wayTo(follow), followed })
     using _lease = store.objects.lease()

@@ -102,7 +102,7 @@ function gateOf(
     const what = `${next.revision.commit} of "${next.source}"`
     return verdict.kind === 'hold'
       ? new SyncError('awaiting-approval', `Cannot serve without approval: the gate holds ${what}: ${verdict.reason}`)
-      : new SyncError('content-refused', `Cannot serve ${what}: the gate refuses it: ${verdict.reason}`)
+      : new SyncError('content-refused', `Cannot serve ${what}: the gate refuses it: ${verdict.reason}`, { fix: GATE })
   }
 }
 
@@ -136,3 +136,5 @@ export function cleanError(error: SyncError, redactor: Redactor): SyncError {
   const { code, message, ...remedy } = cleanProblem(error, redactor)
   return new SyncError(code, message, { cause: error.cause, retryAfterMs: error.retryAfterMs, ...remedy })
 }
+
+const GATE = 'Have what the gate names corrected upstream, or change `gate`'

@@ -165,7 +165,12 @@ export class RingPromotions implements AsyncDisposable {
     if (held !== undefined) return held
     const { config, report } = this.#parts
     const { condition } = report.recordOf(configuredIn(config, source).source)
-    if (condition !== undefined && (isAwaitingDecision(condition.code) || condition.code === 'content-refused'))
+    if (
+      condition !== undefined &&
+      (isAwaitingDecision(condition.code) ||
+        condition.code === 'content-refused' ||
+        condition.code === 'root-not-found')
+    )
       return { source, ring, code: condition.code, message: condition.message }
     const disabled = this.#disabledIn(candidate)
     if (disabled === undefined) return this.#failuresIn(candidate)

@@ -71,5 +71,5 @@ const OWN_MENDS: Partial<Record<SyncErrorCode, string>> = {
   'history-rewritten':
     'Compare the two commits; restore the branch, or set `accept` below `lock.from` to the full id of the new one, and skillsyncd reload',
   'lock-mismatch': 'Correct the file in its repository; until then the earlier lock is in force',
-  'limit-exceeded': 'Raise the limit that the message names, or lock fewer skills',
+  'limit-exceeded': 'Lock fewer skills',
 }

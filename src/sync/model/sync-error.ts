@@ -23,7 +23,7 @@ export const SYNC_ERROR_RULES = {
   'dns-failed': { ends: 'itself', fix: 'Check the host name in the address, and the resolver of this machine' },
   'tls-failed': {
     ends: 'itself',
-    fix: 'Check the certificate of the host and the clock of this machine; over ssh, the host key and the known hosts',
+    fix: 'Check the certificate of the host and the clock of this machine; name an authority of your own in `ca`, or in NODE_EXTRA_CA_CERTS; over ssh, check the host key and the known hosts',
   },
   'rate-limited': { ends: 'itself', fix: 'Wait as long as the host requests; a running daemon does so by itself' },
   'log-stale': { ends: 'itself', fix: 'Check that the hub still publishes; `max_age` is the age that is allowed' },
@@ -33,7 +33,7 @@ export const SYNC_ERROR_RULES = {
   },
   'store-failed': {
     ends: 'itself',
-    fix: 'Check the space and the permissions of the folder or the file that the message names',
+    fix: 'The message has the cause; skillsyncd doctor checks the state folder, its space and its permissions',
   },
   'socket-failed': {
     ends: 'itself',
@@ -42,7 +42,7 @@ export const SYNC_ERROR_RULES = {
   // A host locks the account after repeated failed logins.
   'credentials-rejected': {
     ends: 'person',
-    fix: 'Check that the credential named in `auth` is present, valid and may read the repository',
+    fix: 'Check that the credential named in `auth` is present, valid and may read the source',
   },
   'repository-not-found': {
     ends: 'person',
@@ -93,7 +93,7 @@ export const SYNC_ERROR_RULES = {
   },
   'limit-exceeded': {
     ends: 'person',
-    fix: 'Serve less of the source: narrow `include`, or remove what the message names upstream',
+    fix: 'This limit is fixed: narrow `include` of the source, or have less of it upstream',
   },
   'git-missing': { ends: 'person', fix: 'Install the program that the message names, or use an http(s) address' },
   unsupported: { ends: 'person', fix: 'The message names what this version cannot do with the source' },
@@ -179,12 +179,57 @@ export class SyncError extends Error implements Problem {
   readonly retryAfterMs: number | undefined
 
   constructor(code: SyncErrorCode, message: string, options: SyncErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    const errno = errnoIn(code, options.cause)
+    const isTold = errno === undefined || message.includes(errno)
+    super(isTold ? message : `${message}: ${errno}`, options.cause === undefined ? undefined : { cause: options.cause })
+    const limit = code === 'limit-exceeded' ? LIMIT_KEY.exec(message)?.[0] : undefined
     this.code = code
-    this.fix = options.fix
-    this.place = options.place
+    this.fix = options.fix ?? (errno && diskFix(errno)) ?? (limit && `Raise \`${limit}\`, or serve less of the source`)
+    this.place = options.place ?? limit
     this.retryAfterMs = options.retryAfterMs
   }
+}
+
+/** The keys of the configuration that are limits. */
+const LIMIT_KEY = /\b(?:limits|budgets)(?:\.[a-z]\w*)+/
+
+/** The word of the operating system for a file that it refused. Connections have codes of their own. */
+function errnoIn(code: SyncErrorCode, cause: unknown): string | undefined {
+  if (code !== 'store-failed' && code !== 'source-unreachable') return undefined
+  if (!isSystemError(cause) || cause.syscall === 'connect' || typeof cause.code !== 'string') return undefined
+  return /^E[A-Z0-9]+$/.test(cause.code) ? cause.code : undefined
+}
+
+/** The next step after a refusal of the operating system; `undefined` for one that has no cause of its own. */
+export function diskFix(errno: string): string | undefined {
+  return DISK_FIXES.get(errno)
+}
+
+const FULL = 'Free space and inodes on the disk of the place that the message names: df -h and df -i show both'
+const DENIED = 'Give the user that runs skillsyncd the permission on that place, or run the command as its owner'
+const OTHER_KIND = 'Something else is at that place: move it away, or name another place'
+const TOO_MANY_OPEN = 'Raise the limit of open files: LimitNOFILE= of the service, or ulimit -n'
+const DISK_FAULT = 'Check the disk: the log of the kernel (dmesg) has its faults'
+
+const DISK_FIXES: ReadonlyMap<string, string> = new Map([
+  ['ENOSPC', FULL],
+  ['EDQUOT', FULL],
+  ['EACCES', DENIED],
+  ['EPERM', DENIED],
+  ['EROFS', 'Mount the disk of that place writable, or name a place on another disk'],
+  ['ENOENT', 'Make what is missing at that place, or name another place'],
+  ['ENOTDIR', OTHER_KIND],
+  ['EISDIR', OTHER_KIND],
+  ['EMFILE', TOO_MANY_OPEN],
+  ['ENFILE', TOO_MANY_OPEN],
+  ['EIO', DISK_FAULT],
+  ['ESTALE', DISK_FAULT],
+])
+
+/** The refusal of a request to the network. `attempt` begins the message. */
+export function offlineError(attempt: string): SyncError {
+  const fix = 'Run it without --offline'
+  return new SyncError('source-unreachable', `${attempt} --offline forbids network access`, { fix })
 }
 
 /**
@@ -192,8 +237,8 @@ export class SyncError extends Error implements Problem {
  * `SyncError`, which says nothing about the stored content.
  */
 export class Damaged extends SyncError {
-  constructor(message: string, remedy: Remedy = {}) {
-    super('store-failed', message, remedy)
+  constructor(message: string) {
+    super('store-failed', message, { fix: 'skillsyncd verify lists what is damaged; skillsyncd sync fetches it again' })
   }
 }
 
@@ -252,7 +297,7 @@ function isExpected(error: unknown): error is Error {
 }
 
 /** True if the error comes from the operating system. */
-export function isSystemError(error: unknown): error is Error & { readonly code: unknown } {
+export function isSystemError(error: unknown): error is Error & { readonly code: unknown; readonly syscall: unknown } {
   return error instanceof Error && 'syscall' in error && 'code' in error
 }
 

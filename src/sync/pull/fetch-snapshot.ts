@@ -166,7 +166,7 @@ function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void
   const named = invalid.slice(0, MOST_NAMED).map((skill) => `"${skill.path}": ${invalidReason(skill)}`)
   const more = invalid.length > MOST_NAMED ? `; and ${invalid.length - MOST_NAMED} more` : ''
   const message = `Cannot serve the commit: ${count} invalid and the source is strict; ${named.join('; ')}${more}`
-  throw new SyncError('content-refused', message)
+  throw new SyncError('content-refused', message, { fix: STRICT, place: 'strict' })
 }
 
 /** True for a skill that is offered although a part of it is faulty. */
@@ -185,3 +185,5 @@ function invalidReason({ findings }: Skill): string {
   const more = reasons.length > MOST_REASONS ? `, and ${reasons.length - MOST_REASONS} more` : ''
   return `${reasons.slice(0, MOST_REASONS).join(', ')}${more}`
 }
+
+const STRICT = 'Have the skills corrected upstream, where skillsyncd validate lists each fault; or set `strict: false`'

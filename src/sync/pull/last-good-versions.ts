@@ -163,4 +163,4 @@ function goodVersion(skill: Skill, { revision, since }: Wanted): GoodVersion {
 }
 
 /** The failures that concern only the earlier commit. */
-const LOST: ReadonlySet<string> = new Set(['ref-not-found', 'content-refused', 'revision-unverified'])
+const LOST: ReadonlySet<string> = new Set(['ref-not-found', 'root-not-found', 'content-refused', 'revision-unverified'])

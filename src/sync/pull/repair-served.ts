@@ -37,7 +37,12 @@ async function newestOrRepaired(pull: ResolvedPull, take: Take): Promise<Outcome
   }
 }
 
-const OF_THE_COMMIT: ReadonlySet<SyncErrorCode> = new Set(['content-refused', 'limit-exceeded', 'revision-unverified'])
+const OF_THE_COMMIT: ReadonlySet<SyncErrorCode> = new Set([
+  'content-refused',
+  'root-not-found',
+  'limit-exceeded',
+  'revision-unverified',
+])
 
 /** Takes the served revision again if necessary, with the reason why it is not the newest. */
 async function repairedInstead(pull: ResolvedPull, drift: Drift, take: Take): Promise<Outcome | undefined> {

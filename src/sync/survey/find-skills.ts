@@ -1,6 +1,7 @@
 import { sorting } from '../../base/cooperative.ts'
 import type { Steps } from '../../base/cooperative.ts'
 import { folderOf, foldersAbove, joinPath } from '../../base/paths.ts'
+import { printablePath } from '../../base/text/printable.ts'
 import { comparePaths } from '../model/digest.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Skill } from '../model/skill.ts'
@@ -179,18 +180,45 @@ function* byFolder<Item>(items: readonly Item[], pathOf: (item: Item) => string)
   return inside
 }
 
+function rootNotFound(
+  tree: Tree,
+  root: string,
+  entry: TreeEntry | undefined,
+  beside: readonly TreeEntry[],
+  name: string,
+): SyncError {
+  const alike = beside.find((other) => other.name.toLowerCase() === name.toLowerCase())?.name
+  const unlike = alike === undefined ? `commit ${tree.revision.commit} has none` : `it has "${alike}"`
+  const why = entry === undefined ? unlike : `"${name}" is ${entry.kind === 'link' ? 'a link' : 'not a folder'}`
+  const folders = [...skillFolders(tree, tree.root, '')].map((folder) => printablePath(folder))
+  const names = folders.slice(0, MOST_ROOTS).join(', ')
+  const to = folders.length === 0 ? 'a folder that is there' : `a folder that has skills, such as ${names}`
+  const fix = `Set \`root\` of the source to ${to}, or remove it to read everything`
+  return new SyncError('root-not-found', `Cannot find the folder "${root}": ${why}`, { fix, place: 'root' })
+}
+
+const MOST_ROOTS = 3
+
+/** The folders in which folders of skills are. */
+function skillFolders(tree: Tree, id: ObjectId, path: string): ReadonlySet<string> {
+  const found = new Set<string>()
+  const folders = tree.list(id).filter((entry) => entry.kind === 'folder')
+  for (const folder of folders) {
+    if (skillDocumentIn(tree.list(folder.id)) !== undefined) found.add(path)
+    else for (const below of skillFolders(tree, folder.id, joinPath(path, folder.name))) found.add(below)
+    if (found.size > MOST_ROOTS) break
+  }
+  found.delete('')
+  return found
+}
+
 function rootFolder(tree: Tree, root: string): ObjectId {
   let id = tree.root
   for (const name of root === '' ? [] : root.split('/')) {
     const entry = tree.list(id).find((candidate) => candidate.name === name)
     if (entry?.kind === 'unread')
       throw new SyncError('source-unreachable', `Cannot read the folder "${root}": it cannot be read`)
-    if (entry?.kind !== 'folder') {
-      throw new SyncError(
-        'content-refused',
-        `Cannot find the folder "${root}": commit ${tree.revision.commit} has none`,
-      )
-    }
+    if (entry?.kind !== 'folder') throw rootNotFound(tree, root, entry, tree.list(id), name)
     id = entry.id
   }
   return id

@@ -1,46 +1,69 @@
 import { expect, test } from 'vitest'
-import { NotSigned, SyncError, unwrapSuppressed } from '../../../src/sync/model/sync-error.ts'
+import { Damaged, mendOf, offlineError, SyncError, systemErrorWith } from '../../../src/sync/model/sync-error.ts'
+import type { SyncErrorCode } from '../../../src/sync/model/sync-error.ts'
+import { databaseFailure } from '../../../src/sync/store/objects/database.ts'
 
-test('where the disposal fails too, the error of the work counts, and both of its causes are kept', async () => {
-  const [cause, later] = [new Error('the line is down'), new SyncError('store-failed', 'Cannot remove "x": EROFS')]
-  const first = new SyncError('source-unreachable', 'Cannot reach "team"', { cause })
+test.each<[SyncErrorCode, string, RegExp]>([
+  ['store-failed', 'ENOSPC', /df -i/],
+  ['store-failed', 'EDQUOT', /df -i/],
+  ['store-failed', 'EROFS', /writable/],
+  ['store-failed', 'EACCES', /permission/],
+  ['store-failed', 'EPERM', /permission/],
+  ['store-failed', 'ENOENT', /missing/],
+  ['store-failed', 'ENOTDIR', /Something else/],
+  ['store-failed', 'EMFILE', /ulimit -n/],
+  ['store-failed', 'EIO', /dmesg/],
+  ['source-unreachable', 'EACCES', /permission/],
+  ['source-unreachable', 'ENFILE', /ulimit -n/],
+])('%s has the word %s of the system, and a fix for it', (code, errno, fix) => {
+  const error = new SyncError(code, 'Cannot make a folder in "/x"', { cause: systemErrorWith(errno) })
+  const told = new SyncError(code, `Cannot make it: ${errno}`, { cause: systemErrorWith(errno) })
 
-  const error = unwrapSuppressed(await thrown(first, later))
-
-  expect(error).toBe(first)
-  expect(first.cause).toMatchObject({
-    errors: [cause, later],
-    message: 'the line is down; then Cannot remove "x": EROFS',
-  })
+  expect(error.message).toBe(`Cannot make a folder in "/x": ${errno}`)
+  expect(told.message).toBe(`Cannot make it: ${errno}`)
+  expect(mendOf(error)).toMatch(fix)
 })
 
-test('an error without a cause has why the disposal failed for one, and stays of its kind', async () => {
-  const later = Object.assign(new Error('EIO: i/o error, close'), { code: 'EIO', syscall: 'close' })
+test('a connection that the system refused has the fix of the network', () => {
+  const cause = Object.assign(new Error('connect'), { code: 'EACCES', syscall: 'connect' })
 
-  const error = unwrapSuppressed(await thrown(new NotSigned('none of those signed it'), later))
+  const error = new SyncError('source-unreachable', 'Cannot reach "x": the connection failed (EACCES)', { cause })
 
-  expect(error).toBeInstanceOf(NotSigned)
-  expect(error).toMatchObject({ cause: later })
+  expect(mendOf(error)).toBe(mendOf({ code: 'source-unreachable' }))
 })
 
-test('who was stopped is told of that, whatever the disposal said', async () => {
-  const abort = new DOMException('The process was asked to stop', 'AbortError')
+test('an error with a fix of its own keeps it', () => {
+  const error = new SyncError('store-failed', 'Cannot', { cause: systemErrorWith('ENOSPC'), fix: 'Do this' })
 
-  expect(unwrapSuppressed(await thrown(abort, new SyncError('store-failed', 'Cannot remove "x": EROFS')))).toBe(abort)
+  expect(mendOf(error)).toBe('Do this')
 })
 
-test('a fault of the program stays one, in the work and in the disposal', async () => {
-  const ours = new SyncError('store-failed', 'Cannot write "x": EIO')
-  const ends = [await thrown(new TypeError('a fault'), ours), await thrown(ours, new TypeError('a fault'))]
+test('a limit of the configuration is named in the fix, and one that is fixed is not', () => {
+  const named = new SyncError('limit-exceeded', 'Cannot take it: over limits.repository.path_bytes (1024)')
 
-  expect(ends.map(unwrapSuppressed)).toEqual(ends)
+  expect(mendOf(named)).toContain('Raise `limits.repository.path_bytes`')
+  expect(named.place).toBe('limits.repository.path_bytes')
+  expect(mendOf(new SyncError('limit-exceeded', 'Cannot take it: over 3 parents'))).not.toContain('Raise')
 })
 
-async function thrown(first: unknown, later: unknown): Promise<unknown> {
-  try {
-    await using _held = { [Symbol.asyncDispose]: async () => Promise.reject(later) }
-    throw first
-  } catch (error) {
-    return error
-  }
-}
+test('an error of an offline request, and one of damaged content, have their own fix', () => {
+  expect(mendOf(offlineError('Cannot fetch "x":'))).toContain('--offline')
+  expect(mendOf(new Damaged('Cannot read it'))).toContain('skillsyncd verify')
+})
+
+test.each([
+  [13, /df -h/],
+  [8, /writable/],
+  [266, /dmesg/],
+])('the fix for result %i of SQLite is that of its cause', (errcode, fix) => {
+  const cause = Object.assign(new Error('database or disk'), { code: 'ERR_SQLITE_ERROR', errcode })
+
+  expect(mendOf(databaseFailure('write', cause))).toMatch(fix)
+})
+
+test.each(['source-unreachable', 'store-failed', 'limit-exceeded', 'rate-limited'] as const)(
+  'the general fix of %s promises no retry to a command that makes none',
+  (code) => {
+    expect(mendOf({ code })).not.toMatch(/is retried|limit that the message names/)
+  },
+)

@@ -212,9 +212,16 @@ describe('the selection', () => {
   test.each(['nowhere', 'pdf/SKILL.md', 'pdf/ref.md/x', 'PDF'])(
     'refuses the root %j, which is no folder',
     async (root) => {
-      await expect(surveyed(PDF, { root })).rejects.toMatchObject({ code: 'content-refused' })
+      await expect(surveyed(PDF, { root })).rejects.toMatchObject({ code: 'root-not-found', place: 'root' })
     },
   )
+
+  test('names the folders of skills that are there if the root is not', async () => {
+    await expect(surveyed({ 'x/skills/a/SKILL.md': skillText('a') }, { root: 'x/Skills' })).rejects.toMatchObject({
+      message: 'Cannot find the folder "x/Skills": it has "skills"',
+      fix: expect.stringContaining('"x/skills"'),
+    })
+  })
 })
 
 describe('one broken skill', () => {

@@ -29,7 +29,7 @@ export async function approveSkills(context: Context): Promise<ExitStatus> {
   const isMeant =
     id === now || (id === undefined && (await isYes(context, `Approve ${countOf(waiting.length, 'skill')}?`)))
   if (!isMeant && id === undefined)
-    throw new UsageError(`"approve" needs the id of what it approves: ${lineFor(targets, now)}`)
+    throw new UsageError(`Nothing is approved without a yes or the id: ${lineFor(targets, now)}`)
   if (!isMeant) {
     const changed = `the current declaration is not the one that was shown as ${id}`
     throw new OperatorError(

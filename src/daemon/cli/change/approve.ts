@@ -100,7 +100,7 @@ async function approveRevision(context: Context): Promise<ExitStatus> {
   const waiting = await showWaiting(context, config, source)
   // This process does not hold the lock while a person reads.
   if (!(await isYes(context, `Approve ${revisionText(waiting)}?`)))
-    throw new UsageError(`"approve" needs the id of what it approves: ${lineFor(source, waiting)}`)
+    throw new UsageError(`Nothing is approved without a yes or the id: ${lineFor(source, waiting)}`)
   return withWriter(context, config, async (ask) => approveExactly(context, source, waiting, ask))
 }
 

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { SyncError } from '../../model/sync-error.ts'
+import { diskFix, SyncError } from '../../model/sync-error.ts'
 import { cannot, isDatabaseError, isDiskError } from '../files/disk-error.ts'
 
 /**
@@ -60,7 +60,19 @@ export function runOnDatabase<Done>(attempt: string, work: () => Done): Done {
 /** The error for an attempt that SQLite, or the system below it, has refused. */
 export function databaseFailure(attempt: string, cause: Error): SyncError {
   const why = isDatabaseError(cause, ...UNSHARED) ? UNSHARED_TEXT : cause.message
-  return new SyncError('store-failed', `Cannot ${attempt}: ${why}`, { cause })
+  const errno = SYSTEM_CODES.find(([primary]) => isOfKind(cause, primary))?.[1]
+  return new SyncError('store-failed', `Cannot ${attempt}: ${why}`, { cause, fix: errno && diskFix(errno) })
+}
+
+/** The primary result codes of SQLite that have a cause in the disk, with the nearest word of the system. */
+const SYSTEM_CODES = [
+  [8, 'EROFS'],
+  [10, 'EIO'],
+  [13, 'ENOSPC'],
+] as const
+
+function isOfKind(cause: Error, primary: number): boolean {
+  return 'errcode' in cause && typeof cause.errcode === 'number' && (cause.errcode & 0xff) === primary
 }
 
 /** SQLITE_IOERR_SHMMAP, and those of locks: SQLITE_PROTOCOL, SQLITE_IOERR_RDLOCK, SQLITE_IOERR_LOCK. */

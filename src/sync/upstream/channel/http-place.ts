@@ -109,7 +109,9 @@ export class HttpPlace implements ChannelPlace {
       }
       if (isWebPage(answer))
         // Usually a portal or a proxy that wants the user to sign in, instead of the host behind it.
-        throw new SyncError('source-unreachable', `${what}: the answer is a web page, not a part of a channel`)
+        throw new SyncError('protocol-not-spoken', `${what}: the answer is a web page, not a part of a channel`, {
+          fix: 'Check that the address is that of a channel, and open it in a browser: a proxy may want a sign-in',
+        })
       if (answer.status !== 200) throw statusFailure(answer, what, Object.keys(access.headers).length > 0)
       return { bytes: await this.#read(answer, path, mostBytes, watch), etag: answer.header('etag') }
     } catch (cause) {

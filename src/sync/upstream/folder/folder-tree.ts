@@ -134,16 +134,24 @@ async function openAt(path: string, followedIn: (real: string) => Promise<Follow
     const code = diskCodeOf(cause)
     if (code === undefined) throw cause
     if (code === 'ENOTDIR')
-      throw new SyncError('repository-not-found', `Cannot read "${path}": it is not a folder`, { cause })
+      throw new SyncError('repository-not-found', `Cannot read "${path}": it is not a folder`, {
+        cause,
+        fix: NO_FOLDER,
+      })
     if (isGone(cause))
-      throw new SyncError('repository-not-found', `Cannot read "${path}": there is no such folder`, { cause })
+      throw new SyncError('repository-not-found', `Cannot read "${path}": there is no such folder`, {
+        cause,
+        fix: NO_FOLDER,
+      })
     throw new SyncError('source-unreachable', `Cannot read "${path}": ${code}`, { cause })
   }
 }
 
 function changeError(path: string, { message }: FolderChanged): SyncError {
   const what = message === '' ? 'it' : printablePath(legiblePath(message))
-  return new SyncError('source-unreachable', `Cannot read "${path}": ${what} changes while it is read`)
+  return new SyncError('source-unreachable', `Cannot read "${path}": ${what} changes while it is read`, {
+    fix: CHANGING,
+  })
 }
 
 interface Origin {
@@ -226,3 +234,6 @@ export class FolderTree implements Tree {
     }
   }
 }
+
+const NO_FOLDER = 'Check the path of the folder, and that its disk is mounted'
+const CHANGING = 'Wait until nothing writes there; a running daemon reads it again by itself'

@@ -62,7 +62,9 @@ export class DiskObjects implements ObjectSource {
     } catch (cause) {
       throw this.#failure(id, cause)
     }
-    throw new SyncError('content-refused', `Cannot read ${id} of "${this.#folder}": the object is another`)
+    throw new SyncError('content-refused', `Cannot read ${id} of "${this.#folder}": the object is another`, {
+      fix: FSCK,
+    })
   }
 
   #looseObject(id: ObjectId, mostBytes: number): GitObject | LargeObject | undefined {
@@ -78,6 +80,11 @@ export class DiskObjects implements ObjectSource {
     if (isOfDisk && code !== undefined)
       return new SyncError('source-unreachable', `Cannot read ${id} of "${this.#folder}": ${code}`, { cause })
     if (!(cause instanceof Malformed) && code?.startsWith('Z_') !== true) throw cause
-    return new SyncError('content-refused', `Cannot read ${id} of "${this.#folder}": the object is damaged`, { cause })
+    return new SyncError('content-refused', `Cannot read ${id} of "${this.#folder}": the object is damaged`, {
+      cause,
+      fix: FSCK,
+    })
   }
 }
+
+const FSCK = 'git fsck in the repository lists what is damaged; restore it from another clone'

@@ -63,7 +63,9 @@ async function refsOf(refs: DiskRefs, pattern: string): Promise<readonly Ref[]> 
 export async function repositoryAt(path: string): Promise<string> {
   const folder = await folderOf(path)
   if (folder !== undefined) return folder
-  throw new SyncError('repository-not-found', `Cannot read "${path}": there is no git repository`)
+  throw new SyncError('repository-not-found', `Cannot read "${path}": there is no git repository`, {
+    fix: NO_REPOSITORY,
+  })
 }
 
 async function readable<T>(folder: string, what: () => Promise<T>): Promise<T> {
@@ -115,3 +117,5 @@ async function unlessAbsent<Value>(looking: Promise<Value>, path: string): Promi
     throw new SyncError('source-unreachable', `Cannot read "${path}": ${String(code)}`, { cause })
   })
 }
+
+const NO_REPOSITORY = 'Check the path; a folder without git is named with `path` in place of `url`'

@@ -133,7 +133,7 @@ test.each(['au/refunds', 'au/'])(
       /^au\/refunds: 2 files, digest [0-9a-f]{64}\n {2}d\n {2}skillsyncd preview au\/refunds shows/,
     )
     expect(approve).toBe(`skillsyncd approve ${target} ${id}`)
-    expect(shown.stderr).toBe(`skillsyncd: "approve" needs the id of what it approves: ${approve}\n`)
+    expect(shown.stderr).toBe(`skillsyncd: Nothing is approved without a yes or the id: ${approve}\n`)
     expect(late.stderr).toContain(`the current declaration is not the one that was shown as ${id}`)
     expect(kept.stdout).toMatch(/ waits for approval/)
   },

@@ -64,7 +64,7 @@ test('approve without an id shows what waits and its difference from what is ser
   ])
     expect(shown.stdout).toMatch(text)
   for (const { stderr } of [shown, json])
-    expect(stderr).toBe(`skillsyncd: "approve" needs the id of what it approves: skillsyncd approve team ${commit}\n`)
+    expect(stderr).toBe(`skillsyncd: Nothing is approved without a yes or the id: skillsyncd approve team ${commit}\n`)
   expect(JSON.parse(json.stdout)).toMatchObject({
     source: 'team',
     waiting: { ref: 'refs/heads/main', commit, code: 'awaiting-approval', author: expect.any(String) },

@@ -76,7 +76,8 @@ export function revisionOf(asked: AskedRef, ref: Ref): Revision {
 /** Creates the error for a missing ref. `isEmpty`: the repository has no branch and no tag at all. */
 export function refNotFound(asked: AskedRef, source: string, listing: readonly Ref[], isEmpty: boolean): SyncError {
   const what = asked === undefined ? `the default branch of "${source}"` : `"${askedText(asked)}" of "${source}"`
-  return new SyncError('ref-not-found', `Cannot resolve ${what}: ${noRefReason(asked, listing, isEmpty)}`)
+  const fix = isEmpty ? 'Push a first commit to the repository' : undefined
+  return new SyncError('ref-not-found', `Cannot resolve ${what}: ${noRefReason(asked, listing, isEmpty)}`, { fix })
 }
 
 function noRefReason(asked: AskedRef, listing: readonly Ref[], isEmpty: boolean): string {
