@@ -81,7 +81,10 @@ export function massDeletion(source: Source, earlier: TrackedRef | undefined, ne
   const isFree = source.kind === 'directory' && after > 0
   if (isFree || !isMassDeletion(before, after)) return undefined
   const message = `Cannot follow: of the ${before} skills of "${source.id}" at ${revisionText(earlier.revision)} ${revisionText(next.revision)} has ${after}`
-  return new SyncError('mass-deletion', message)
+  // No file is gone: a line of an ignore file is the cause.
+  const ignored = next.findings.find(({ rule }) => rule === 'skill-ignored')
+  const cause = ignored === undefined ? '' : `; ${JSON.stringify(ignored.path)}: ${ignored.message}`
+  return new SyncError('mass-deletion', `${message}${cause}`)
 }
 
 /** True if no skill is left of some, or fewer than half and over five fewer. */

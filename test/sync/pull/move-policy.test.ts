@@ -151,6 +151,16 @@ test('of a folder most may go at once, and the last one waits: a disk that is no
   expect(massDeletion(folder, followedIn(snapshot(A, 2)), snapshot(B, 0))?.code).toBe('mass-deletion')
 })
 
+test('where an ignore file is the cause that no skill is left, the hold names its line', () => {
+  const folder: Source = { ...source(undefined), kind: 'directory', path: '/srv/skills', links: 'inside' }
+  const message = 'The skill is not served: its SKILL.md is ignored by line 1 of ".gitignore" ("pdf/")'
+  const ignored = { ...snapshot(B, 0), findings: [{ rule: 'skill-ignored' as const, path: 'pdf/SKILL.md', message }] }
+
+  const hold = massDeletion(folder, followedIn(snapshot(A, 1)), ignored)
+
+  expect(hold?.message).toMatch(/has 0; "pdf\/SKILL\.md": The skill is not served: its SKILL\.md is ignored by line 1/)
+})
+
 function snapshot(commit: ObjectId, count: number): Snapshot {
   const skills = Array.from({ length: count }, (_, index) => ({
     path: `s${index}`,
