@@ -28,7 +28,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'sync/signatures': ['sync/model'],
   'sync/store/files': ['base', 'sync/model'],
   'sync/upstream/port': ['sync/model'],
-  'sync/upstream/http': ['base', 'sync/model'],
+  'sync/upstream/http': ['base', 'base/text', 'sync/model'],
   'sync/witness': ['base', 'sync/log', 'sync/model', 'sync/store/files', 'sync/upstream/http'],
   'sync/upstream/git/objects': [
     'base',

@@ -154,10 +154,6 @@ function refusalOf(answer: HttpAnswer, what: string): SyncError | undefined {
   if (status === 201) return undefined
   const why = REFUSALS[status]
   if (why !== undefined) return new SyncError('credentials-rejected', `${what}: the API answers ${status}, ${why}`)
-  const isSpent = answer.header('x-ratelimit-remaining') === '0' && answer.header('retry-after') === undefined
-  if ((status === 403 || status === 429) && isSpent) {
-    return new SyncError('rate-limited', `${what}: the API answers ${status} and requests a pause`)
-  }
   const failure = failureOf(answer, what, true)
   // The request was about the app, so it says nothing about the repository.
   if (failure !== undefined && failure.code !== 'repository-not-found') return failure

@@ -3,6 +3,7 @@ import { SerialQueue } from '../../base/serial-queue.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { isAway } from '../../sync/model/source.ts'
 import { SyncError, unlessSyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
+import { lookPast } from '../../sync/pull/lagging-replica.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
 import { readFollowedLock, writeFollowedLock, writeLockOrigin } from '../../sync/store/followed-lock.ts'
 import type { FollowedLock, LockProblem, TakenLock } from '../../sync/store/followed-lock.ts'
@@ -140,8 +141,10 @@ export class LockFollower implements AsyncDisposable {
     await using workspace = await store.workspace(signal)
     try {
       const upstream = this.#upstreamOf(origin, context, workspace)
-      const revision = await upstream.resolve(signal)
       const key = keyOf(origin)
+      const seen = await upstream.resolve(signal)
+      const looking = { current: undefined, upstream, signal, ...(context.wait && { wait: context.wait }) }
+      const revision = taken?.origin === key ? await lookPast(seen, taken.commit, looking) : seen
       const isSame = taken?.origin === key && taken.commit === revision.commit
       if (!isSame)
         await expectContinued(origin, taken?.origin === key ? taken : undefined, { upstream, revision, signal })

@@ -67,7 +67,8 @@ export function newPullContext(
   const followed = followedWith(parts)
   const reach = { limits: config.limits.fetch, way: keyring.wayTo(configured), programs, followed, ...extra }
   const open = openerOf(reach, parts)
-  return { store, open, limits: config.limits, reader, ...(gate && { gate }), ...(prove && { prove }) }
+  const wait: PullContext['wait'] = (ms, signal) => clock.wait(ms, signal)
+  return { store, open, limits: config.limits, reader, wait, ...(gate && { gate }), ...(prove && { prove }) }
 }
 
 /** Opens any source. What this program keeps for itself is part of no folder. */

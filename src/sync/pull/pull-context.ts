@@ -27,6 +27,8 @@ export interface PullContext {
   /** Opens the upstream of a source, for one pull. */
   readonly open: (source: Source, workspace: Workspace) => Upstream
   readonly limits: { readonly disk: { readonly bytes: number } } & SurveyLimits
+  /** Waits between two looks at a ref; absent to look once. */
+  readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
   /** Called as soon as a fetch is certain, before the commit is known. */
   readonly onFetchExpected?: () => void
   /** Reads each SKILL.md; undefined to read it on this thread. */

@@ -8,6 +8,7 @@ import { SyncError } from '../model/sync-error.ts'
 import { isByEarlierVersion, isByRules } from '../survey/survey-rules.ts'
 import { proveAgain, signerUpdate, withSigners } from './check-signers.ts'
 import { gateAndStore } from './gate-and-store.ts'
+import { lookPast } from './lagging-replica.ts'
 import { fetchLocked } from './locked-commit.ts'
 import { revisionText } from './move-policy.ts'
 import { rulesFor } from './pull-context.ts'
@@ -134,9 +135,13 @@ async function unchangedWithDrift(pull: LockedPull): Promise<Outcome> {
   const { source, io, signal } = pull
   await using workspace = await io.store.workspace(signal)
   const upstream = io.open(source, workspace)
-  const revision = await upstream.resolve(signal)
-  const drift = await driftTo({ ...pull, upstream }, revision)
-  return { kind: 'unchanged', revision, ...(drift !== undefined && { drift }) }
+  const opened = { ...pull, upstream }
+  const seen = await upstream.resolve(signal)
+  const apart = await driftTo(opened, seen)
+  const { wait } = io
+  const revision = apart && (await lookPast(seen, pull.entry.revision.commit, { ...opened, ...(wait && { wait }) }))
+  const drift = revision === undefined || revision === seen ? apart : await driftTo(opened, revision)
+  return { kind: 'unchanged', revision: revision ?? seen, ...(drift !== undefined && { drift }) }
 }
 
 /** The difference of upstream from the lock; `undefined` if commits on top of the locked one explain it. */

@@ -8,10 +8,10 @@ import { signatureFailure } from './check-signers.ts'
 import { fetchSnapshot } from './fetch-snapshot.ts'
 import { judgeByGate, storeSnapshot } from './gate-and-store.ts'
 import { judgeMove } from './judge-move.ts'
-import type { OpenPull, Pull, RevisionPull } from './pull-context.ts'
+import { followPatiently } from './lagging-replica.ts'
+import type { OpenPull, Pull, ResolvedPull, RevisionPull } from './pull-context.ts'
 import { pullLocked } from './pull-locked.ts'
 import { repairWhileHeld, takeOrRepair } from './repair-served.ts'
-import { resolveRevision } from './resolve.ts'
 import { isRewritten, judgeSnapshot } from './snapshot-policy.ts'
 import { stopIfUnchanged } from './unchanged.ts'
 
@@ -46,12 +46,15 @@ async function takeRevision(pull: Pull): Promise<Outcome> {
  * and a commit that the operator approved is taken although the branch has moved on from it.
  */
 async function followRef(opened: OpenPull): Promise<Outcome> {
-  const pull = await resolveRevision(opened)
+  const { pull, outcome } = await followPatiently(opened, followResolved)
+  return outcome.kind === 'held' ? takeApproved(pull, outcome, take) : outcome
+}
+
+async function followResolved(pull: ResolvedPull): Promise<Outcome> {
   const unchanged = await stopIfUnchanged(pull)
   if (unchanged !== undefined) return unchanged
   const hold = await judgeMove(pull)
-  const outcome = hold === undefined ? await takeOrRepair(pull, take) : await repairWhileHeld(pull, hold, take)
-  return outcome.kind === 'held' ? takeApproved(pull, outcome, take) : outcome
+  return hold === undefined ? takeOrRepair(pull, take) : repairWhileHeld(pull, hold, take)
 }
 
 /** Takes one revision in this order, whatever chose it. The fetch verifies signatures before the survey. */

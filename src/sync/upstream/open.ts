@@ -3,6 +3,7 @@ import { ChannelUpstream } from './channel/channel-upstream.ts'
 import type { ChannelLook, ChannelReach } from './channel/channel-upstream.ts'
 import { DirectoryUpstream } from './folder/directory.ts'
 import type { FolderReach } from './folder/directory.ts'
+import { EitherUpstream } from './git/either-upstream.ts'
 import { FileTransport } from './git/file-transport.ts'
 import type { GitReach } from './git/git-reach.ts'
 import { GitUpstream } from './git/git.ts'
@@ -29,7 +30,7 @@ export function openUpstream(source: Source, reach: Reach): Upstream
 export function openUpstream(source: Source, reach: Reach): Upstream {
   switch (source.kind) {
     case 'git':
-      return new GitUpstream(source, reach, sharing(transportTo(source, reach), reach))
+      return gitUpstream(source, reach)
     case 'directory':
       return new DirectoryUpstream(source, reach)
     case 'mcp':
@@ -39,6 +40,15 @@ export function openUpstream(source: Source, reach: Reach): Upstream {
     default:
       return source satisfies never
   }
+}
+
+function gitUpstream(source: GitSource, reach: Reach): TreeUpstream {
+  const { url, backend } = source
+  const own = new GitUpstream(source, reach, sharing(transportTo(source, reach), reach))
+  if (!/^https?:/i.test(url) || (backend !== 'auto' && backend !== 'embedded')) return own
+  // The shared listing is that of our own reader.
+  const program = new GitUpstream(source, reach, new ProgramTransport({ kind: 'http', url }, reach))
+  return new EitherUpstream(url, own, backend === 'auto' ? program : undefined)
 }
 
 /** Shares between pulls what the sources of one address each ask for: the refs of a repository, the log of a channel. */

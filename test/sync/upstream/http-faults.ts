@@ -83,7 +83,7 @@ function faultsOf(on: RequestKind): readonly [string, Fault, Record<string, unkn
     ['500', status(500), { code: 'source-unreachable' }],
     ['503', status(503, { 'retry-after': '5' }), { code: 'source-unreachable', retryAfterMs: 5000 }],
     ['a web page', status(200, { 'content-type': 'text/html; charset=utf-8' }), { code: 'source-unreachable' }],
-    ['some text', status(200, { 'content-type': 'text/plain' }), { code: 'unsupported' }],
+    ['some text', status(200, { 'content-type': 'text/plain' }), { code: 'protocol-not-spoken' }],
     ['a web page as git', status(200, GIT_TYPES[on]), { code: 'source-unreachable' }],
     ['no answer', { kind: 'hang-before' }, { code: 'source-unreachable' }],
     ['half an answer', { kind: 'hang', at: 30 }, { code: 'source-unreachable' }],

@@ -1,8 +1,11 @@
+import { printable } from '../../../base/text/printable.ts'
 import { CredentialRefused, SyncError } from '../../model/sync-error.ts'
 
 /** The parts of an answer that identify a failure. */
 export interface Head {
   readonly status: number
+  /** The start of the body, if the answer is known to be a failure. */
+  readonly text?: string
   header(name: string): string | undefined
 }
 
@@ -16,6 +19,10 @@ export type GitService = 'git-upload-pack' | 'git-receive-pack'
 
 /** Returns the failure of a git host's answer, by its status and headers; `undefined` for a usable answer. */
 export function failureOf(answer: Head, what: string, sentCredentials: boolean): SyncError | undefined {
+  if (isSignInPage(answer)) {
+    const message = `${what}: the host answers with a page to sign in ${toWhat(sentCredentials)}`
+    return new SyncError('credentials-rejected', message)
+  }
   if (isWebPage(answer)) {
     // Usually a portal or a proxy that wants the user to sign in, instead of the host behind it.
     return new SyncError('source-unreachable', `${what}: the answer is a web page, not one of git`)
@@ -26,35 +33,56 @@ export function failureOf(answer: Head, what: string, sentCredentials: boolean):
 /** Like `failureOf`, for an answer that must be in git's own protocol. */
 export function gitFailureOf(answer: Asked, what: string, sentCredentials: boolean): SyncError | undefined {
   const failure = failureOf(answer, what, sentCredentials)
-  if (failure !== undefined) return failure
+  if (failure !== undefined) {
+    const isRefusal = failure.code === 'source-unreachable' && isRefusing(answer.status)
+    return isRefusal ? new SyncError('protocol-not-spoken', failure.message, { fix: REFUSED }) : failure
+  }
   const expected = `application/x-${answer.service ?? 'git-upload-pack'}-${answer.method === 'GET' ? 'advertisement' : 'result'}`
   const type = (answer.header('content-type') ?? '').split(';')[0]?.trim()
   if (type === expected) return undefined
-  return new SyncError(
-    'unsupported',
-    `${what}: it does not speak git's smart HTTP protocol; if it is an MCP server, write \`mcp:\` in place of \`url:\`, as skillsyncd add --mcp does`,
-  )
+  const hint = 'if it is an MCP server, write `mcp:` in place of `url:`, as skillsyncd add --mcp does'
+  const spoken = `${what}: it does not speak git's smart HTTP protocol${saidIn(answer)}; ${hint}`
+  return new SyncError('protocol-not-spoken', spoken)
 }
+
+const REFUSED = 'Ask the operator of the host, or set `backend: system` if git clone reads the address'
+
+/** True for a status by which the host refuses the request as such: the same request will be refused again. */
+function isRefusing(status: number): boolean {
+  return (status >= 400 && status < 500 && !PASSING.has(status)) || status === 501 || status === 505
+}
+
+/** The statuses from 400 to 499 that say nothing about the request. */
+const PASSING: ReadonlySet<number> = new Set([407, 408, 421, 423, 425])
 
 /** Returns the failure for a status other than the expected one. */
 export function statusFailure(answer: Head, what: string, sentCredentials: boolean): SyncError {
   const { status } = answer
-  const retryAfterMs = retryAfterOf(answer)
-  const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
-  if (status === 429 || (status === 403 && retryAfterMs !== undefined)) {
-    return new SyncError('rate-limited', `${what}: the host answers ${status} and requests a pause`, wait)
+  const pause = pauseIn(answer)
+  const said = saidIn(answer)
+  if (status === 429 || (status === 403 && pause !== undefined)) {
+    return new SyncError('rate-limited', `${what}: the host answers ${status} and requests a pause${said}`, pause)
   }
   if (status === 401 || status === 403) {
-    const message = `${what}: the host answers ${status} ${toWhat(sentCredentials)}`
+    const message = `${what}: the host answers ${status} ${toWhat(sentCredentials)}${said}`
     // A 403 concerns the permissions of the credential, not its validity.
     const isRefused = status === 401 && sentCredentials
     return isRefused ? new CredentialRefused(message) : new SyncError('credentials-rejected', message)
   }
   if (status === 404 || status === 410) {
-    return new SyncError('repository-not-found', `${what}: the host answers ${status}`)
+    return new SyncError('repository-not-found', `${what}: the host answers ${status}${said}`)
   }
-  return new SyncError('source-unreachable', `${what}: the host answers ${status}`, wait)
+  return new SyncError('source-unreachable', `${what}: the host answers ${status}${said}`, pause)
 }
+
+/** Returns the first line of a failed answer as a part of a message; nothing of a web page. */
+function saidIn({ text = '' }: Head): string {
+  const json = /^\s*\{/.test(text) ? /"message"\s*:\s*"([^"\\]*)"/.exec(text)?.[1] : undefined
+  const line = (json ?? text).split(/[\r\n]+/).find((one) => one.trim() !== '') ?? ''
+  return line === '' || /^\s*</.test(text) ? '' : `: it says "${printable(line.trim().slice(0, SAID_CHARACTERS))}"`
+}
+
+const SAID_CHARACTERS = 200
 
 /** Returns the failure for a proxy's refusal. The proxy answers before the host is contacted. */
 export function proxyRefusal(status: number, what: string, sentCredentials: boolean): SyncError {
@@ -91,6 +119,72 @@ export function isWebPage(answer: Head): boolean {
   const isFound = answer.status === 200 || answer.status === 203
   return isFound && (answer.header('content-type') ?? '').toLowerCase().startsWith('text/html')
 }
+
+/** True for a page to sign in, which some hosts send in place of a 401. */
+export function isSignInPage(answer: Head): boolean {
+  return (
+    answer.status === 203 || (isWebPage(answer) && /<input[^>]*\btype\s*=\s*["']?password\b/i.test(answer.text ?? ''))
+  )
+}
+
+/**
+ * True if a redirect leads to a page to sign in, by the words of such addresses. That of git's own service leads to its
+ * listing of refs.
+ */
+export function isSignInAddress(next: URL, asked: URL): boolean {
+  const names = [...next.searchParams.keys()].join(' ')
+  return (
+    !next.pathname.endsWith('/info/refs') &&
+    SIGN_IN.test(`${next.host}${next.pathname} ${names}`) &&
+    !SIGN_IN.test(asked.href)
+  )
+}
+
+const SIGN_IN =
+  /log[-_]?[io]n|sign[-_]?in|(?<![a-z])(?:sso|saml2?|oauth2?|openid|authorize|authenticate|auth|adfs|idp|cas)(?![a-z])|return_?(?:to|url)|redirect_uri|relaystate/i
+
+/**
+ * Returns the pause that a host requests: by a delay, by the end of a window whose requests are spent, or in words.
+ * `undefined` if it requests none.
+ */
+function pauseIn(answer: Head): { readonly retryAfterMs?: number } | undefined {
+  const after = retryAfterOf(answer)
+  if (after !== undefined) return { retryAfterMs: after }
+  const [remaining, reset] = [REMAINING, RESET].map((names) => firstOf(answer, names))
+  const [, left] = /(?:^|[\s;,])(?:r|remaining)\s*=\s*(\d+)/i.exec(answer.header('ratelimit') ?? '') ?? []
+  const [, until] = /(?:^|[\s;,])(?:t|reset)\s*=\s*(\d+)/i.exec(answer.header('ratelimit') ?? '') ?? []
+  const isSpent = Number(remaining ?? left ?? 1) <= 0
+  const isWindow = isSpent || answer.status === 429
+  const waitMs = isWindow ? untilReset(reset ?? until, answer.header('date')) : undefined
+  if (waitMs !== undefined) return { retryAfterMs: waitMs }
+  // The largest host asks for a minute at least in this case.
+  if (/rate limit|too many requests|abuse detection/i.test(answer.text ?? '')) return { retryAfterMs: 60_000 }
+  return isSpent ? {} : undefined
+}
+
+const REMAINING = ['x-ratelimit-remaining', 'ratelimit-remaining', 'x-rate-limit-remaining']
+const RESET = ['x-ratelimit-reset', 'ratelimit-reset', 'x-rate-limit-reset']
+
+/** The headers by which a host requests a pause. */
+export const PAUSE_HEADERS: readonly string[] = ['retry-after', 'date', 'ratelimit', ...REMAINING, ...RESET]
+
+function firstOf(answer: Head, names: readonly string[]): string | undefined {
+  return names.map((name) => answer.header(name)).find((value) => value !== undefined)
+}
+
+/** Parses the end of a window: seconds from now, or a time in seconds or milliseconds, on the host's own clock. */
+function untilReset(reset: string | undefined, date: string | undefined): number | undefined {
+  if (reset === undefined || !/^\d{1,16}(?:\.\d{1,9})?$/.test(reset)) return undefined
+  const value = Number(reset)
+  if (value < FIRST_TIME) return Math.min(value * 1000, LONGEST_PAUSE_MS)
+  const waitMs = (value < FIRST_TIME * 1000 ? value * 1000 : value) - Date.parse(date ?? '')
+  return waitMs > 0 ? Math.min(waitMs, LONGEST_PAUSE_MS) : undefined
+}
+
+/** A number of seconds below this is no time since 1970, but a delay. */
+const FIRST_TIME = 1_000_000_000
+/** A host that names a time of another year has a wrong clock, or counts in another unit. */
+const LONGEST_PAUSE_MS = 86_400_000
 
 /** Parses seconds or a date. The date is relative to the host's own clock, which may differ from ours. */
 function retryAfterOf(answer: Head): number | undefined {

@@ -1,4 +1,6 @@
+import { printable } from '../../../base/text/printable.ts'
 import { SyncError } from '../../model/sync-error.ts'
+import { isSignInAddress } from './http-failure.ts'
 import type { Head } from './http-failure.ts'
 
 /** The maximum number of consecutive redirects. */
@@ -14,14 +16,24 @@ export function isRedirect({ status }: Head): boolean {
  * target.
  */
 export function redirectOf(answer: Head, method: string, asked: URL, url: string): URL {
-  if (method !== 'GET') throw refusedRedirect(answer, url, `it answers a ${method}`)
   const next = URL.parse(answer.header('location') ?? '', asked.href)
+  if (next !== null && isSignInAddress(next, asked)) throw signInRedirect(answer, next, `Cannot reach "${url}"`)
+  if (method !== 'GET') throw refusedRedirect(answer, url, `it answers a ${method}`)
   if (next === null) throw refusedRedirect(answer, url, 'it names no address')
   if (next.origin !== asked.origin) throw refusedRedirect(answer, url, `it leads to "${next.origin}"`)
   // They would be sent instead of the source's credential.
   next.username = ''
   next.password = ''
   return next
+}
+
+/** Creates the error for a redirect to a page to sign in: a credential is missing, or is not enough. */
+export function signInRedirect({ status }: Head, { origin, pathname }: URL, what: string): SyncError {
+  const page = printable(`${origin}${pathname}`.slice(0, 200))
+  return new SyncError(
+    'credentials-rejected',
+    `${what}: its redirect (${status}) leads to a page to sign in, "${page}"`,
+  )
 }
 
 /** A redirect that is not followed. */

@@ -1,3 +1,4 @@
+import { PAUSE_HEADERS } from './http-failure.ts'
 import type { Head } from './http-failure.ts'
 
 /** One request of git with the head of its answer. */
@@ -64,6 +65,6 @@ export class HttpTrace {
 /** Each line starts with the time and the place in git's source, so a host cannot start a line. */
 const LINE = /^\S+ \S+ +(=>|<=) (?:Send|Recv) header: ([^\r]*)\r?$/
 
-const HEADERS: ReadonlySet<string> = new Set(['content-type', 'date', 'location', 'retry-after'])
+const HEADERS: ReadonlySet<string> = new Set(['content-type', 'location', ...PAUSE_HEADERS])
 
 const LINE_CHARACTERS = 65_536

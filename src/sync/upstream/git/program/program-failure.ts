@@ -54,7 +54,11 @@ function answerFailure(run: FailedRun): SyncError | undefined {
 
 function failureIn(answer: Traced, { headers, route: { proxy } }: HostAccess, run: FailedRun): SyncError | undefined {
   const isOfProxy = answer.method === 'CONNECT' || (proxy !== undefined && answer.status === 407)
-  if (!isOfProxy) return gitFailureOf(answer, run.what, Object.keys(headers).length > 0)
+  if (!isOfProxy) {
+    // git prints the text of a refusal, line by line.
+    const text = [...run.stderr.matchAll(/^remote: (.*)$/gm)].map(([, line]) => line).join('\n')
+    return gitFailureOf({ ...answer, text }, run.what, Object.keys(headers).length > 0)
+  }
   if (answer.status === 200) return undefined
   return proxyRefusal(answer.status, throughProxy(run), Object.keys(proxy?.headers ?? {}).length > 0)
 }

@@ -70,12 +70,11 @@ export class GitHttp {
       const answer = await this.#ask(method, call, watch)
       watch.heard()
       const { service = 'git-upload-pack' } = call
-      const failure = gitFailureOf(
-        { ...answer, method, service },
-        what,
-        Object.keys(this.#allowance.way.headers).length > 0,
-      )
-      if (failure !== undefined) throw failure
+      const head = { ...answer, method, service }
+      const sentCredentials = Object.keys(this.#allowance.way.headers).length > 0
+      const failure = gitFailureOf(head, what, sentCredentials)
+      if (failure !== undefined)
+        throw gitFailureOf({ ...head, text: await startOf(answer) }, what, sentCredentials) ?? failure
       return { body: guardAnswer(this.#read(answer, watch), what) }
     } catch (cause) {
       watch.stop()
@@ -133,6 +132,23 @@ export class GitHttp {
     }
   }
 }
+
+/** Returns the start of a body; what came of it if it fails. */
+async function startOf({ body }: HttpAnswer): Promise<string> {
+  let bytes: Uint8Array = Buffer.alloc(0)
+  try {
+    for await (const chunk of body) {
+      bytes = Buffer.concat([bytes, chunk])
+      if (bytes.length >= START_BYTES) break
+    }
+  } catch {
+    // The status says enough.
+  }
+  return Buffer.from(bytes.subarray(0, START_BYTES)).toString('utf8')
+}
+
+/** A page to sign in has its fields behind styles and scripts. */
+const START_BYTES = 2 ** 16
 
 /** Each piece that the host takes counts as a sign of it. */
 function watched({ byteLength, pieces }: StreamedBody, watch: HttpWatch): StreamedBody {

@@ -2,7 +2,8 @@ import { ReadableStream } from 'node:stream/web'
 import { parseJson } from '../../../../base/json-value.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { HttpAnswer } from '../../http/http-exchange.ts'
-import { isWebPage } from '../../http/http-failure.ts'
+import { isSignInAddress, isSignInPage, isWebPage } from '../../http/http-failure.ts'
+import { signInRedirect } from '../../http/http-redirect.ts'
 import { readMessage } from './message.ts'
 
 /** Converts the answer for the SDK. The caller has bounded the body; some statuses allow none. */
@@ -25,6 +26,7 @@ export function unreadable(answer: HttpAnswer, what: string): SyncError | undefi
   if (encoding.toLowerCase() !== 'identity') {
     return new SyncError('source-unreachable', `${what}: it answers in an encoding that was not asked for`)
   }
+  if (isSignInPage(answer)) return new SyncError('credentials-rejected', `${what}: it answers with a page to sign in`)
   if (isWebPage(answer)) {
     // Usually a portal or a proxy that wants the user to sign in, instead of the server behind it.
     return new SyncError('source-unreachable', `${what}: the address answers with a web page, not an MCP server`)
@@ -40,6 +42,7 @@ export function refusedRedirect(answer: HttpAnswer, method: string, what: string
   const refused = (why: string) =>
     new SyncError('source-unreachable', `${what}: its redirect (${status}) is refused, ${why}`)
   if (next === null) return refused('it names no address')
+  if (isSignInAddress(next, new URL(url))) return signInRedirect(answer, next, what)
   if (next.origin !== new URL(url).origin) return refused(`it leads to "${next.origin}"`)
   if (method !== 'GET' && status !== 307 && status !== 308) return refused(`it answers a ${method}`)
   return undefined

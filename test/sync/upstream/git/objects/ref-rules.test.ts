@@ -79,7 +79,10 @@ test('a short name is a branch or a tag, and a full name only itself', () => {
 
 test('what is not found is told from a repository that is empty', () => {
   expect(refNotFound('x', 'team', [], false).message).toBe('Cannot resolve "x" of "team": no such ref')
-  expect(refNotFound(undefined, 'team', [], true).message).toContain('the repository has no commits')
+  const empty = refNotFound(undefined, 'team', [], true)
+
+  expect(empty.message).toContain('the repository has no commits')
+  expect(empty.fix).toContain('Push a first commit')
   expect(refNotFound(undefined, 'team', [], false).message).toContain('its HEAD points to no branch')
 })
 

@@ -1,0 +1,78 @@
+import type { Outcome } from '../model/outcome.ts'
+import { isSameRevision, type ObjectId, type Revision } from '../model/revision.ts'
+import { proofOf } from '../model/snapshot.ts'
+import { isByChoice } from '../model/sync-error.ts'
+import { parentsOf } from '../upstream/git/objects/git-object.ts'
+import { followedBefore } from './followed-ref.ts'
+import type { OpenPull, PullContext, ResolvedPull } from './pull-context.ts'
+import { resolveRevision } from './resolve.ts'
+
+/**
+ * Follows a ref, and looks at it again while a branch seems to have gone back to an earlier commit: replicas of a host
+ * lag behind each other. After three more looks the branch has gone back.
+ */
+export async function followPatiently(
+  opened: OpenPull,
+  follow: (pull: ResolvedPull) => Promise<Outcome>,
+): Promise<{ readonly pull: ResolvedPull; readonly outcome: Outcome }> {
+  let pull = await resolveRevision(opened)
+  let outcome = await follow(pull)
+  for (let look = 0; look < LOOKS && (await isHeldBack(pull, outcome)); look += 1) {
+    await opened.io.wait?.(LOOK_MS, opened.signal)
+    const next = await resolveRevision(opened)
+    if (isSameRevision(next.revision, pull.revision)) continue
+    pull = next
+    outcome = await follow(pull)
+  }
+  return { pull, outcome }
+}
+
+const LOOKS = 3
+/** The pause before each further look. */
+export const LOOK_MS = 2_000
+
+/** True for a new hold of a branch at a commit that comes before the served, the followed or the waiting one. */
+async function isHeldBack(pull: ResolvedPull, outcome: Outcome): Promise<boolean> {
+  const { current, orders, revision: found, isSeen, io } = pull
+  if (io.wait === undefined || outcome.kind !== 'held' || !isSeen || isByChoice(outcome.reason.code)) return false
+  const waiting = orders.waiting?.revision
+  if (waiting !== undefined && isSameRevision(waiting, found)) return false
+  const before = [waiting, current?.snapshot.revision, followedBefore(pull)?.revision].filter(
+    (one) => one !== undefined && one.ref === found.ref,
+  )
+  for (const commit of new Set(before.map((one) => one?.commit)))
+    if (commit !== undefined && (await comesBefore(found, commit, pull))) return true
+  return false
+}
+
+/**
+ * Looks at a branch again while it is at a commit before this one, where it was. Returns the revision of the last look.
+ */
+export async function lookPast(
+  found: Revision,
+  commit: ObjectId,
+  pull: Pick<OpenPull, 'current' | 'upstream' | 'signal'> & Pick<PullContext, 'wait'>,
+): Promise<Revision> {
+  let revision = found
+  for (
+    let look = 0;
+    look < LOOKS && pull.wait !== undefined && (await comesBefore(revision, commit, pull));
+    look += 1
+  ) {
+    await pull.wait(LOOK_MS, pull.signal)
+    revision = await pull.upstream.resolve(pull.signal)
+  }
+  return revision
+}
+
+/** True if a branch is at a commit before another one that it was at. */
+async function comesBefore(
+  found: Revision,
+  commit: ObjectId,
+  { current, upstream, signal }: Pick<OpenPull, 'current' | 'upstream' | 'signal'>,
+): Promise<boolean> {
+  if (found.commit === commit || !found.ref.startsWith('refs/heads/')) return false
+  const served = current?.snapshot
+  if (served?.revision.commit === commit && parentsOf(proofOf(served).commit).includes(found.commit)) return true
+  return (await upstream.relation(found.commit, commit, signal)) === 'descends'
+}
