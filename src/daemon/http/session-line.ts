@@ -31,7 +31,7 @@ export function recordIn(line: string, now: Date): SessionRecord | undefined {
   const { data } = parsed
   switch (data.kind) {
     case 'opened': {
-      const { usedAt, subscriptions, principal, address, told, view, client, ...rest } = data
+      const { usedAt, subscriptions, principal, address, told, view, client, revision, ...rest } = data
       return {
         ...rest,
         idleMs: idleSince(usedAt, now),
@@ -41,6 +41,7 @@ export function recordIn(line: string, now: Date): SessionRecord | undefined {
         ...(told !== undefined && { told }),
         ...(view !== undefined && { view }),
         ...(client !== undefined && { client }),
+        ...(revision !== undefined && { revision }),
       }
     }
     case 'used':
@@ -93,6 +94,7 @@ const LINE = z.discriminatedUnion('kind', [
     address: z.string().optional(),
     view: z.string().min(1).optional(),
     client: z.string().max(MOST_NAME).optional(),
+    revision: z.iso.date().optional(),
     subscriptions: z.array(z.union([z.string(), PAIR])),
     told: MARK.optional(),
   }),

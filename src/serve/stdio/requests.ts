@@ -4,7 +4,7 @@ import { isObject } from '../../base/json-object.ts'
 import { ANSWERED } from '../mcp/core/audit-message.ts'
 import type { Tell } from '../mcp/core/audit-message.ts'
 import type { Era } from '../mcp/rpc/caller.ts'
-import { withEraCode } from '../mcp/rpc/error-codes.ts'
+import { inRevision, negotiatedIn } from '../mcp/rpc/revision.ts'
 import { cancelledBy, idleListenOf } from './listen.ts'
 
 interface Waiting {
@@ -24,6 +24,8 @@ export class StdioRequests {
   /** The requests without an answer. An acknowledged listen request is not among them: it has what it waited for. */
   readonly #unanswered = new Set<RequestId>()
   readonly #settling = new Set<() => void>()
+  /** The negotiated revision; `undefined` before `initialize`, and in the modern era. */
+  #revision: string | undefined
   #last = 0
 
   constructor(tellOf: (request: JSONRPCRequest) => Tell) {
@@ -49,9 +51,11 @@ export class StdioRequests {
     waiting.tell(message)
     this.#end(message.id)
     const { id, method } = waiting
-    if ('error' in message) return withEraCode({ ...message, id }, era, method)
+    if (method === 'initialize') this.#revision = negotiatedIn(message)
+    const asker = { era, revision: this.#revision }
+    if ('error' in message) return inRevision({ ...message, id }, asker, method)
     const meta = listenIn(message.result) === undefined ? {} : { _meta: under(id, message.result) }
-    return { ...message, id, result: { ...message.result, ...meta } }
+    return inRevision({ ...message, id, result: { ...message.result, ...meta } }, asker, method)
   }
 
   /** True if any request waits for its response. */

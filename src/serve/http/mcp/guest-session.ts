@@ -22,6 +22,8 @@ export class GuestSession implements Subscriptions {
   readonly holder: ShareHolder
   /** The process that opened the session knows the name of the client. */
   readonly client = undefined
+  /** That process also knows the negotiated revision. */
+  readonly revision = undefined
   readonly #tools: GuestTools
   #subscribed: number
   #writing: Promise<void> | undefined

@@ -10,6 +10,7 @@ import type { Core } from '../../mcp/core/scoped-server.ts'
 import { partsOpenTo } from '../../mcp/events/list-kinds.ts'
 import type { Caller } from '../../mcp/rpc/caller.ts'
 import { clientNameIn } from '../../mcp/rpc/client-name.ts'
+import { negotiatedIn, revisionOf } from '../../mcp/rpc/revision.ts'
 import { INVALID_PARAMS, RpcError } from '../../mcp/rpc/rpc-error.ts'
 import { traceIn } from '../../mcp/rpc/trace.ts'
 import { isOver } from '../../principal.ts'
@@ -172,6 +173,7 @@ export class LegacyEdge {
         this.#serve(message, request, { session, principal, signal }),
       )
       session.client = clientNameIn(message.params)
+      session.revision = negotiatedIn(answer)
       if ('result' in answer) session.keep()
       await session.written
       isOpen = 'result' in answer && !signal.aborted
@@ -213,6 +215,7 @@ export class LegacyEdge {
     const holder = this.#parts.batches.holderOf(request, principal)
     return {
       era: 'legacy',
+      revision: revisionOf(session.revision, request.headers['mcp-protocol-version']),
       subscriptions: session,
       holder,
       turn: () => turns.goOn(holder, () => signal),

@@ -43,6 +43,8 @@ export interface KeptSession {
   readonly view?: ViewName
   /** The name that the client gave itself. `undefined`: it gave none, or an older version wrote the session. */
   readonly client?: string
+  /** The negotiated revision. `undefined`: an older version wrote the session, or several processes share it. */
+  readonly revision?: string
   /** Milliseconds since the last use, exact to a tenth of the idle limit. */
   readonly idleMs: number
   /** The subscribed URIs in the client's spelling, each with its canonical form. */
@@ -183,18 +185,20 @@ interface Standing {
   readonly address?: ShareHolder
   readonly view?: ViewName
   readonly client?: string
+  readonly revision?: string
   idleMs: number
   readonly subscriptions: Map<string, string>
   told: Mark | undefined
 }
 
 function standingOf(record: SessionRecord & { kind: 'opened' }): Standing {
-  const { principalId, address, view, client, idleMs, subscriptions, told } = record
+  const { principalId, address, view, client, revision, idleMs, subscriptions, told } = record
   return {
     ...(principalId !== undefined && { principalId }),
     ...(address !== undefined && { address }),
     ...(view !== undefined && { view }),
     ...(client !== undefined && { client }),
+    ...(revision !== undefined && { revision }),
     idleMs,
     subscriptions: new Map(subscriptions),
     told,

@@ -43,6 +43,8 @@ export class Session implements Subscriber, Subscriptions {
   readonly view: ViewName
   /** The name that the client gave itself in `initialize`; `undefined` if it gave none, or if that is not known any more. */
   client: string | undefined
+  /** The negotiated revision; `undefined` if that is not known any more. */
+  revision: string | undefined
   readonly #tools: SessionTools
   #hub: SessionHub
   readonly #subscribed = new Map<string, string>()
@@ -107,9 +109,10 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   /** Continues a session from its stored state. */
-  restore({ subscriptions, told, client }: KeptSession): void {
+  restore({ subscriptions, told, client, revision }: KeptSession): void {
     this.#isKept = true
     this.client = client
+    this.revision = revision
     for (const [asked, canonical] of subscriptions) {
       this.#subscribed.set(asked, canonical)
       this.#hub.subscribe(this, asked, canonical)
@@ -208,12 +211,13 @@ export class Session implements Subscriber, Subscriptions {
 
   /** Returns the complete state of the session as a log record. */
   record(idleMs: number): SessionRecord {
-    const { key, principalId, view, client } = this
+    const { key, principalId, view, client, revision } = this
     return {
       kind: 'opened',
       key,
       ...(view !== WHOLE && { view }),
       ...(client !== undefined && { client }),
+      ...(revision !== undefined && { revision }),
       idleMs,
       subscriptions: this.#subscribed,
       ...(principalId === undefined ? this.#address !== undefined && { address: this.#address } : { principalId }),

@@ -10,7 +10,7 @@ import type {
   Transport,
 } from '@modelcontextprotocol/server'
 import type { Caller, Era } from '../rpc/caller.ts'
-import { withEraCode } from '../rpc/error-codes.ts'
+import { inRevision } from '../rpc/revision.ts'
 import { MODERN_REVISION } from './sdk-server.ts'
 
 /** The response to one request. */
@@ -62,7 +62,7 @@ class Requests {
     if (waiting === undefined || message.id === undefined) return
     this.#waiting.delete(message.id)
     const response = { ...message, id: waiting.request.id }
-    waiting.answer(withEraCode(response, waiting.caller.era, waiting.request.method))
+    waiting.answer(inRevision(response, waiting.caller, waiting.request.method))
   }
 }
 

@@ -16,6 +16,8 @@ export interface CacheHint {
 /** The properties of the caller that a response may depend on. */
 export interface Caller {
   readonly era: Era
+  /** The revision whose forms a 2025-era session receives; `undefined`: the newest of its era. */
+  readonly revision?: string | undefined
   /** `undefined` if any client that can connect may read everything: over stdio, and on loopback without tokens. */
   readonly principal?: Principal
   /** The holder that its places count for. `undefined` over stdio, which has one client. No response depends on it. */
