@@ -22,7 +22,7 @@ export class GuestSession implements Subscriptions {
   readonly holder: ShareHolder
   /** The process that opened the session knows the name of the client. */
   readonly client = undefined
-  /** That process also knows the negotiated revision. */
+  /** The negotiated revision, which only that process knows. */
   readonly revision = undefined
   readonly #tools: GuestTools
   #subscribed: number

@@ -9,7 +9,7 @@ const ASSUMED = '2025-03-26'
  * Returns the revision whose forms a session receives: the older of the negotiated revision and that of the header of
  * the request, because a proxy between the two may have changed either. Revisions are dates.
  */
-export function revisionOf(negotiated: string | undefined, header: string | string[] | undefined): string {
+export function servedRevision(negotiated: string | undefined, header: string | string[] | undefined): string {
   const known = [negotiated, header].filter((revision) => typeof revision === 'string')
   return known.toSorted()[0] ?? ASSUMED
 }
