@@ -194,13 +194,14 @@ test('five hundred streams that were opened and closed leave nothing behind', as
 test('a session has one stream at a time, and each message is on it once', async () => {
   await using session = await legacyHttp(scene.served.url)
   const uri = scene.uri('pdf-processing', 'crlf.md')
-  const heard = await session.subscribe([uri, marker()])
+  const first = await session.subscribe([uri, marker()])
 
-  const second = await openStream(scene.served, session.session)
+  const response = await openStream(scene.served, session.session)
+  const heard = hear(eventsOf(response), async () => {})
+  await expect(first.next(() => false)).rejects.toThrow('The stream ended; it brought []')
   await change('pdf-processing/crlf.md')
   await change(MARKER)
 
-  expect(second.status).toBe(409)
   expect(await heardBeforeMarker(heard)).toEqual([`updated ${uri}`])
 })
 

@@ -10,7 +10,7 @@ import type { Core } from '../../mcp/core/scoped-server.ts'
 import { partsOpenTo } from '../../mcp/events/list-kinds.ts'
 import type { Caller } from '../../mcp/rpc/caller.ts'
 import { clientNameIn } from '../../mcp/rpc/client-name.ts'
-import { negotiatedIn, revisionOf } from '../../mcp/rpc/revision.ts'
+import { negotiatedIn, servedRevision } from '../../mcp/rpc/revision.ts'
 import { INVALID_PARAMS, RpcError } from '../../mcp/rpc/rpc-error.ts'
 import { traceIn } from '../../mcp/rpc/trace.ts'
 import { isOver } from '../../principal.ts'
@@ -115,8 +115,9 @@ export class LegacyEdge {
       return sendError(response, { status: 406, code: -32000, message: 'The client must accept text/event-stream' })
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) return sendError(response, { status: 400, code: -32000, message: refusal })
-    if (session instanceof Session && session.isListening)
-      return sendError(response, { status: 409, code: -32000, message: 'The session has a stream already' })
+    // The stream before may be dead without a sign of it here: a hop on the way can keep its connection open.
+    const replaced = session instanceof Session ? session.leaveStream() : undefined
+    if (replaced !== undefined) this.#parts.streams.end(replaced)
     const holder = this.#parts.batches.holderOf(request, principal)
     if (!this.#parts.streams.hasRoomFor(holder)) return sendNoStream(response)
     // Another request for its stream, at another process, has taken it away again.
@@ -215,7 +216,7 @@ export class LegacyEdge {
     const holder = this.#parts.batches.holderOf(request, principal)
     return {
       era: 'legacy',
-      revision: revisionOf(session.revision, request.headers['mcp-protocol-version']),
+      revision: servedRevision(session.revision, request.headers['mcp-protocol-version']),
       subscriptions: session,
       holder,
       turn: () => turns.goOn(holder, () => signal),

@@ -123,6 +123,14 @@ export class Session implements Subscriber, Subscriptions {
     this.#isAhead = this.#tools.log.elsewhere !== undefined && this.#tools.past.isBehind(told)
   }
 
+  /** Leaves the stream to the caller, without the messages that its client has not read; those wait for the next one. */
+  leaveStream(): EventStream | undefined {
+    const stream = this.#stream
+    this.#stream = undefined
+    for (const json of stream?.takeUnsent() ?? []) this.#miss(json)
+    return stream
+  }
+
   /** Sends messages to this stream from now on. A session has one stream at a time. */
   listenOn(stream: EventStream, open: ReadonlySet<ListPart>): void {
     this.#stream = stream

@@ -72,6 +72,14 @@ export class EventStream implements Disposable {
     return this.#pending ?? []
   }
 
+  /** Returns the messages not sent, and forgets them. */
+  takeUnsent(): readonly string[] {
+    const unsent = [...this.unsent]
+    this.#pending = undefined
+    this.#pendingBytes = 0
+    return unsent
+  }
+
   /**
    * Sends a comment: it keeps proxies from closing an idle stream, and detects a dead peer. Call it regularly, also
    * after `end`: a client that reads nothing between three calls in a row is disconnected.
@@ -224,12 +232,12 @@ export class EventStreams implements Disposable {
 
   [Symbol.dispose](): void {
     for (const timer of this.#timers) clearInterval(timer)
-    for (const stream of this.#open.keys()) this.#end(stream)
+    for (const stream of this.#open.keys()) this.end(stream)
   }
 
   /** Ends the streams of tokens that have expired or were revoked. */
   endThoseOver(): void {
-    for (const [stream, { principal }] of this.#open) if (isOver(principal)) this.#end(stream)
+    for (const [stream, { principal }] of this.#open) if (isOver(principal)) this.end(stream)
   }
 
   /** True if any stream listens in the view. */
@@ -239,7 +247,7 @@ export class EventStreams implements Disposable {
   }
 
   endThoseIn(view: ViewName): void {
-    for (const [stream, opened] of this.#open) if (opened.view === view) this.#end(stream)
+    for (const [stream, opened] of this.#open) if (opened.view === view) this.end(stream)
   }
 
   /**
@@ -248,17 +256,18 @@ export class EventStreams implements Disposable {
    */
   endThoseWith(packs: ReadonlySet<string>): void {
     for (const [stream, { principal }] of this.#open) {
-      if ([...(principal?.packs ?? [])].some((id) => packs.has(id))) this.#end(stream)
+      if ([...(principal?.packs ?? [])].some((id) => packs.has(id))) this.end(stream)
     }
   }
 
   /** Ends the streams of principals whose ring has changed: such a stream still listens to the old view. */
   endThoseInOtherRings(ringOf: (principal: string | undefined) => string | undefined): void {
     for (const [stream, { principal, view }] of this.#open)
-      if (view !== undefined && partsOfView(view).ring !== ringOf(principal?.id)) this.#end(stream)
+      if (view !== undefined && partsOfView(view).ring !== ringOf(principal?.id)) this.end(stream)
   }
 
-  #end(stream: EventStream): void {
+  /** Ends a stream. It takes no place any more, whenever its client has read the rest. */
+  end(stream: EventStream): void {
     this.#open.get(stream)?.farewell()
     this.#forget(stream)
     this.#ending.add(stream)
@@ -267,7 +276,7 @@ export class EventStreams implements Disposable {
   }
 
   #endFirstOf(holder: ShareHolder): void {
-    for (const stream of this.#shares.placesOf(holder)) return this.#end(stream)
+    for (const stream of this.#shares.placesOf(holder)) return this.end(stream)
   }
 
   #forget(stream: EventStream): void {
