@@ -80,6 +80,8 @@ export interface HttpRoute {
   readonly audit?: 'all' | 'refusals'
   /** The address of the page, relative to this one, for a person who opens this one in a browser. */
   readonly page?: string
+  /** True for a page whose links would break if its address ended in a slash. */
+  readonly hasRelativeLinks?: true
   readonly answer: (request: IncomingMessage, response: ServerResponse, asked: ReceivedRequest) => Promise<void>
 }
 
@@ -242,8 +244,17 @@ function routeOf(routes: Routes, path: string): Found {
   if (name !== '' && folder !== '/' && Object.hasOwn(routes, folder))
     return { route: routes[folder], name, key: folder }
   const tree = Object.keys(routes).find((key) => key.endsWith('/**') && path.startsWith(key.slice(0, -2)))
-  if (tree === undefined) return { route: undefined, name, key: '' }
-  return { route: routes[tree], name: path.slice(tree.length - 2), key: tree }
+  if (tree !== undefined) return { route: routes[tree], name: path.slice(tree.length - 2), key: tree }
+  return (name === '' ? withoutSlash(routes, path.slice(0, -1)) : undefined) ?? { route: undefined, name, key: '' }
+}
+
+/** Finds the route of a path whose slash at the end was taken off: clients and proxies add one to an address. */
+function withoutSlash(routes: Routes, path: string): Found | undefined {
+  if (path === '' || path.endsWith('/')) return undefined
+  const found = routeOf(routes, path)
+  const { route } = found
+  if (route === undefined || route.hasRelativeLinks === true) return undefined
+  return route.page === undefined ? found : { ...found, route: { ...route, page: `../${route.page}` } }
 }
 
 interface Found {

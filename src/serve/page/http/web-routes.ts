@@ -60,7 +60,7 @@ function pageRoutes(page: PageRoutes, title: string): Routes {
   const sent = { audit: 'all', methods: ['POST'] } as const
   const drawn = Object.entries(pagesOf(title)).map(([path, draw]): [string, HttpRoute] => [
     path,
-    { ...shown, answer: (request, response) => page.show(request, response, draw) },
+    { ...shown, hasRelativeLinks: true, answer: (request, response) => page.show(request, response, draw) },
   ])
   return {
     ...Object.fromEntries(drawn),
@@ -105,7 +105,7 @@ function wellKnownRoutes(serving: Serving, { now, holderOf }: Pick<Edge, 'now' |
     answer: async (request, response, { name, principal }) => {
       const view = viewOf(serving, principal, principal?.packs, holderOf(request, principal))
       if (view === undefined) return sendCrowded(response)
-      return endpoints.of(view).answer(name, request, response, principal)
+      return endpoints.of(view).answer(name.replace(/\/$/, ''), request, response, principal)
     },
   }
   return { [`${WELL_KNOWN}**`]: route }
