@@ -2,7 +2,7 @@ import { stepByStep } from '../../../base/cooperative.ts'
 import type { Steps } from '../../../base/cooperative.ts'
 import { DerivedCache } from '../../../base/memo.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { readSkillUri } from '../../../sync/model/skill-uri.ts'
+import { readSkillUri, uriOf } from '../../../sync/model/skill-uri.ts'
 import { isUnread, unreadReason } from '../../content.ts'
 import type { ReadContent } from '../../content.ts'
 import type { Caller } from '../rpc/caller.ts'
@@ -119,17 +119,19 @@ function* listing(catalog: Catalog, { families }: Forms): Steps<readonly FamilyR
 /**
  * Returns the listed URIs that a client may mean by a URI without the source or without folders above the skill.
  * Servers without sources have such URIs: `skill://pdf/SKILL.md`. The result is in catalog order; it is empty if the
- * URI is malformed.
+ * URI is malformed. An archive of a skill stands for its SKILL.md.
  */
 export function nearUris({ listed, files }: Catalog, raw: string): readonly string[] {
   const uri = readSkillUri(raw)
   if (!uri.ok || uri.trailingSlash) return []
-  const ways = splitsOf(uri.canonical.slice('skill://'.length))
+  const ways = splitsOf(uri.canonical.slice('skill://'.length).replace(ARCHIVE, '/SKILL.md'))
   const near = new Set<string>()
-  for (const { root } of listed) {
+  for (const { root, source, skill: of } of listed) {
+    // Links of its author use the folder, which may have another name.
+    const places = of.path === of.servedPath ? [root] : [root, uriOf(source, of.path)]
     for (const { skill, file } of ways) {
       const meant = `${root}/${file}`
-      if (root.endsWith(`/${skill}`) && files.get(meant) !== undefined) near.add(meant)
+      if (places.some((place) => place.endsWith(`/${skill}`)) && files.get(meant) !== undefined) near.add(meant)
     }
     if (near.size >= MOST_NEAR) break
   }
@@ -137,6 +139,9 @@ export function nearUris({ listed, files }: Catalog, raw: string): readonly stri
 }
 
 const MOST_NEAR = 8
+
+/** An archive of a skill in older forms; a name has no dot. */
+const ARCHIVE = /\.(?:tar\.gz|tgz|zip)$/
 
 /** Returns each way to split a path into the end of a skill's path and the path of a file in it. */
 function splitsOf(path: string): readonly { readonly skill: string; readonly file: string }[] {

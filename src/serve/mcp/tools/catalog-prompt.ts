@@ -4,7 +4,7 @@ import type { Registry } from '../../registry.ts'
 import type { Method, Methods, Surface } from '../core/methods.ts'
 import type { Params } from '../rpc/params.ts'
 import { textingCatalog } from './catalog-text.ts'
-import { before, COMPLETE, noValues, promptIn } from './prompts.ts'
+import { before, COMPLETE, noValues, promptIn, SKILLS_CATALOG } from './prompts.ts'
 
 /**
  * The prompt `skills-catalog`, in addition to the known prompts: the skills as text, for hosts that put it into the
@@ -26,12 +26,6 @@ export function catalogPrompt(registry: Registry): Surface {
     }),
   }
 }
-
-export const SKILLS_CATALOG = {
-  name: 'skills-catalog',
-  title: 'The skills that there are',
-  description: 'Name, description and source of each skill that is available, to be put before a model',
-} as const
 
 /** Estimates the size of the response to `prompts/get`. */
 export function bytesOfPrompt(catalog: Catalog, { name }: Params): number {

@@ -4,6 +4,7 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { offeringSteps } from '../../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
+import { MEANING_OF_MARK } from './untrusted.ts'
 
 /**
  * Returns the skills that models may see, as text for a prompt. Empty if there are none, because a model gets no empty
@@ -21,7 +22,8 @@ export function* textingCatalog(catalog: Catalog): Steps<string> {
 
 function* catalogTexting(skills: readonly Offered[]): Steps<string> {
   if (skills.length === 0) return ''
-  const lines = [PREAMBLE, '', '<available_skills>']
+  const isMarked = skills.some(({ skill }) => skill.upstream !== undefined)
+  const lines = [PREAMBLE, ...(isMarked ? [MEANING_OF_MARK] : []), '', '<available_skills>']
   for (const skill of skills) {
     lines.push(entryOf(skill))
     yield

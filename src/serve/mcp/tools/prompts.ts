@@ -29,6 +29,12 @@ export const INIT_SKILLS = {
   description: 'Background on skills and how to work with them; it informs and starts nothing',
 } as const
 
+export const SKILLS_CATALOG = {
+  name: 'skills-catalog',
+  title: 'The skills that there are',
+  description: 'Name, description and source of each skill that is available, to be put before a model',
+} as const
+
 function withPromptCompletion(known: Methods): Methods {
   const complete = known[COMPLETE]
   if (complete === undefined) return {}
@@ -80,5 +86,5 @@ export function promptIn({ ref }: Params): { readonly name: unknown } | undefine
 function unknownPrompt(name: unknown): Error {
   const asked =
     typeof name === 'string' ? `${JSON.stringify(name.slice(0, 100))} is not a prompt` : '`name` is required'
-  return invalidParams(`The prompt here is "${INIT_SKILLS.name}"; ${asked}`)
+  return invalidParams(`The prompts here are "${INIT_SKILLS.name}" and "${SKILLS_CATALOG.name}"; ${asked}`)
 }

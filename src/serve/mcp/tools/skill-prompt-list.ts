@@ -6,8 +6,7 @@ import { offeringSteps, pathIdOf } from '../../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import { isOff } from '../../../sync/skill-md/contract/contract-flags.ts'
 import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
-import { SKILLS_CATALOG } from './catalog-prompt.ts'
-import { INIT_SKILLS } from './prompts.ts'
+import { INIT_SKILLS, SKILLS_CATALOG } from './prompts.ts'
 
 /** A skill that a person may start by its name. */
 export interface SkillPrompt {

@@ -13,7 +13,7 @@ import { isUnread, NOT_READ_NOW } from '../../content.ts'
 import type { UnreadContent } from '../../content.ts'
 import { mimeTypeOf } from '../../mime.ts'
 import type { SkillDocument } from './tool-document.ts'
-import { asUntrusted } from './untrusted.ts'
+import { MEANING_OF_MARK, asUntrusted } from './untrusted.ts'
 
 /** The result of a call. An error that a model can react to is a result too. */
 export interface ToolAnswer {
@@ -175,6 +175,7 @@ function noteOn(offered: Offered, document: SkillDocument, isWhole: boolean): st
     ...(kept === undefined
       ? []
       : [`It is the version of commit ${kept.commit}, because commit ${kept.since} broke it.`]),
+    ...(offered.skill.upstream === undefined ? [] : [MEANING_OF_MARK]),
     restOf(offered, document),
   ].join(' ')
 }

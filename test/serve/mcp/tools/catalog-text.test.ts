@@ -55,6 +55,10 @@ test('of a skill of another MCP server that is said', () => {
   const text = textOf(catalogWith({ tools: [{ ...made, skill: { ...made.skill, upstream } }] }))
 
   expect(elements(text)).toMatchObject([{ source: 'mcp-server: tools' }])
+  expect(text).toMatch(
+    /^[^]*Text between <untrusted-skill-content-…> [^]*comes from another server[^]*<available_skills>/,
+  )
+  expect(textOf(catalogWith({ tools: [made] }))).not.toContain('untrusted-skill-content')
 })
 
 /** What stands in each `<skill>`, by element. */

@@ -27,6 +27,11 @@ export interface ContractOptions extends ContractListing {
   readonly contract: ContractForm | undefined
 }
 
+const OTHER_SCHEME: FoundResource = {
+  kind: 'nothing',
+  why: 'its scheme is neither "skill" nor "resource", in lower case',
+}
+
 /** The `resource://` family, for callers with the scope `contract`. */
 export class ContractResources implements ResourceFamily {
   readonly scope = 'contract'
@@ -43,7 +48,8 @@ export class ContractResources implements ResourceFamily {
   }
 
   find(catalog: Catalog, asked: string): FoundResource | undefined {
-    if (!isContractUri(asked)) return undefined
+    if (!isContractUri(asked))
+      return this.#form === undefined || asked.startsWith('skill://') ? undefined : OTHER_SCHEME
     if (this.#form === undefined) return { kind: 'nothing', why: NO_CONTRACT }
     const family = this.#form.of(catalog)
     const found = contractAt(family, asked)

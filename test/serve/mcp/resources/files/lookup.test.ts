@@ -18,6 +18,7 @@ beforeAll(async () => {
     'pdf/in/SKILL.md': skillText('in'),
     'pdf/bad/SKILL.md': '# none',
     'clash/SKILL.md': skillText('pdf'),
+    'drafts/SKILL.md': skillText('letters'),
     'hidden/SKILL.md': skillText('hidden'),
     'broken/SKILL.md': '---\nname: broken\n---\n',
     'README.md': 'in no skill',
@@ -40,8 +41,8 @@ describe('a URI', () => {
     ['skill://team/pdf/notes', 'folder a b.md,a%20b.md'],
     ['skill://team/pdf/notes/', 'folder a b.md,a%20b.md'],
     ['skill://team/hidden', 'folder SKILL.md'],
-    ['skill://team', 'folder pdf'],
-    ['skill://team/', 'folder pdf'],
+    ['skill://team', 'folder letters,pdf'],
+    ['skill://team/', 'folder letters,pdf'],
   ])('%s stands for one thing', (raw, expected) => {
     expect(found(raw)).toBe(expected)
   })
@@ -51,6 +52,10 @@ describe('a URI', () => {
     ['skill://pdf/notes/a%20b.md', ['skill://team/pdf/notes/a%20b.md']],
     ['skill://in/SKILL.md', ['skill://team/pdf/in/SKILL.md']],
     ['skill://pdf/in/SKILL.md', ['skill://team/pdf/in/SKILL.md']],
+    ['skill://pdf.tar.gz', ['skill://team/pdf/SKILL.md']],
+    ['skill://team/pdf.zip', ['skill://team/pdf/SKILL.md']],
+    ['skill://drafts/SKILL.md', ['skill://team/letters/SKILL.md']],
+    ['skill://nothing.tar.gz', []],
     ['skill://pdf/none.md', []],
     ['skill://pdf', []],
     ['skill://hidden/SKILL.md', []],
