@@ -34,23 +34,31 @@ export function webhookProofOf(
       // Versions from before Forgejo had its own header send only the Gitea header.
       return signedBody(secret, '', header('x-forgejo-signature') || header('x-gitea-signature'))
     case 'generic':
-      return signedBody(secret, 'sha256=', header('x-skillsyncd-signature'))
+      return secret.startsWith(BASIC)
+        ? basicCredentials(secret, header)
+        : signedBody(secret, 'sha256=', anySignature(header))
     case 'gitlab':
       // The form of the secret decides, not the request: a sender must not be able to choose the weaker proof.
       return secret.startsWith(SIGNING_TOKEN) ? signedMessage(secret, header, now) : plainToken(secret, header)
   }
 }
 
-/** HMAC-SHA-256 of the body, in hex. */
+/** HMAC-SHA-256 of the body, in hex of either case. */
 function signedBody(secret: string, prefix: string, given: string): WebhookProof {
   const hmac = createHmac('sha256', secret)
   return {
     take: (bytes) => hmac.update(bytes),
     delivery: () => {
       const signature = hmac.digest('hex')
-      return areEqual(given, prefix + signature) ? signature : undefined
+      return areEqual(given.toLowerCase(), prefix + signature) ? signature : undefined
     },
   }
+}
+
+/** Returns the signature of a program, or of a host without a provider of its own, in the form `sha256=HEX`. */
+function anySignature(header: Header): string {
+  const bare = header('x-gogs-signature')
+  return header('x-skillsyncd-signature') || header('x-hub-signature') || (bare && `sha256=${bare}`)
 }
 
 type Header = (name: string) => string
@@ -84,9 +92,22 @@ function signedMessage(secret: string, header: Header, now: Date): WebhookProof 
 
 /** The secret itself as proof. It does not cover the body, so an id from another header must distinguish deliveries. */
 function plainToken(secret: string, header: Header): WebhookProof {
-  const body = createHash('sha256')
-  const isKnown = areEqual(header('x-gitlab-token'), secret)
   const id = header('idempotency-key') || header('x-gitlab-event-uuid')
+  return unsignedBody(areEqual(header('x-gitlab-token'), secret), id)
+}
+
+/** Prefix of a secret that is a user name and a password: `basic:USER:PASSWORD`. */
+const BASIC = 'basic:'
+
+/** Credentials as proof, for hosts that sign nothing. The form of the secret decides, as for GitLab. */
+function basicCredentials(secret: string, header: Header): WebhookProof {
+  const given = header('authorization').replace(/^basic +/i, '')
+  const isKnown = areEqual(given, Buffer.from(secret.slice(BASIC.length)).toString('base64'))
+  return unsignedBody(isKnown && secret.length > BASIC.length, '')
+}
+
+function unsignedBody(isKnown: boolean, id: string): WebhookProof {
+  const body = createHash('sha256')
   return {
     take: (bytes) => body.update(bytes),
     delivery: () => {

@@ -152,7 +152,7 @@ async function openScene(): Promise<Real & AsyncDisposable> {
   })
   for (const uri of URIS) await post('resources/subscribe', { uri })
   const stops: AbortController[] = []
-  return {
+  const real: Real & AsyncDisposable = {
     heard: undefined,
     streams: () => http.counts().streams,
     async open() {
@@ -160,7 +160,7 @@ async function openScene(): Promise<Real & AsyncDisposable> {
       stops.push(stop)
       const asked = { accept: 'text/event-stream', 'mcp-session-id': session }
       const response = await fetch(url, { headers: asked, signal: stop.signal })
-      this.heard = hear(eventsOf(response), async () => stop.abort())
+      real.heard = hear(eventsOf(response), async () => stop.abort())
     },
     async cut() {
       stops.at(-1)?.abort()
@@ -175,6 +175,7 @@ async function openScene(): Promise<Real & AsyncDisposable> {
       await http[Symbol.asyncDispose]()
     },
   }
+  return real
 }
 
 function catalogOf(versions: readonly number[], number: number): Catalog {

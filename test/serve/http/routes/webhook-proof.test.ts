@@ -39,6 +39,11 @@ const GENUINE: readonly Signed[] = [
   { ...RFC_4231, provider: 'forgejo', headers: { 'x-forgejo-signature': RFC_4231.digest } },
   { ...RFC_4231, provider: 'forgejo', headers: { 'x-gitea-signature': RFC_4231.digest } },
   { ...GITHUB, provider: 'generic', headers: { 'x-skillsyncd-signature': `sha256=${GITHUB.digest}` } },
+  { ...GITHUB, provider: 'generic', headers: { 'x-hub-signature': `sha256=${GITHUB.digest}` } },
+  { ...GITHUB, provider: 'generic', headers: { 'x-gogs-signature': GITHUB.digest } },
+  { ...GITHUB, provider: 'generic', headers: { 'x-skillsyncd-signature': `SHA256=${GITHUB.digest.toUpperCase()}` } },
+  { ...GITHUB, provider: 'github', headers: { 'x-hub-signature-256': `sha256=${GITHUB.digest.toUpperCase()}` } },
+  { ...RFC_4231, provider: 'gitea', headers: { 'x-gitea-signature': RFC_4231.digest.toUpperCase() } },
   { ...STANDARD, provider: 'gitlab' },
   { provider: 'gitlab', secret: 'plain', body: '{}', headers: { 'x-gitlab-token': 'plain', 'idempotency-key': 'a' } },
 ]
@@ -171,3 +176,38 @@ function deliveryOf(signed: Signed, pieces?: readonly Uint8Array[], now = SIGNED
   for (const piece of pieces ?? [Buffer.from(signed.body)]) proof.take(piece)
   return proof.delivery()
 }
+
+test.each([
+  ['Basic ' + Buffer.from('hook:pass:word').toString('base64'), true],
+  ['basic ' + Buffer.from('hook:pass:word').toString('base64'), true],
+  ['Basic ' + Buffer.from('hook:pass').toString('base64'), false],
+  ['Basic ' + Buffer.from('basic:hook:pass:word').toString('base64'), false],
+  ['Bearer basic:hook:pass:word', false],
+  [undefined, false],
+])('of a secret that is credentials, the authorization %s is a proof: %s', (authorization, isProof) => {
+  const signed = {
+    provider: 'generic',
+    secret: 'basic:hook:pass:word',
+    body: '{}',
+    headers: { authorization },
+  } as const
+
+  expect(deliveryOf(signed) !== undefined).toBe(isProof)
+})
+
+test.each([
+  ['a digest of another kind', { 'x-hub-signature': `sha1=${GITHUB.digest.slice(0, 40)}` }, GITHUB.secret],
+  [
+    'credentials where the secret signs',
+    { authorization: `Basic ${Buffer.from(GITHUB.secret).toString('base64')}` },
+    GITHUB.secret,
+  ],
+  [
+    'a signature where the secret is credentials',
+    { 'x-hub-signature': `sha256=${GITHUB.digest}` },
+    `basic:${GITHUB.secret}`,
+  ],
+  ['empty credentials', { authorization: 'Basic ' }, 'basic:'],
+])('%s are no proof to generic', (_, headers, secret) => {
+  expect(deliveryOf({ provider: 'generic', secret, body: GITHUB.body, headers })).toBeUndefined()
+})

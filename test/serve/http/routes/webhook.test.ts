@@ -130,7 +130,7 @@ test.each([
   '/mcp',
   '/hooks',
   '/hooks/',
-  '/hooks/team/',
+  '/hooks/team//',
   '/hooks/team/more',
   '//hooks/team',
   '/hooks/../hooks/team',
