@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { OPEN_TO_ALL } from '../../../../src/serve/http/access/access.ts'
 import { serveHttp } from '../../../../src/serve/http/server.ts'
@@ -91,7 +91,7 @@ test('however its streams end or are replaced, a session is told of each later c
     fc.nat(1).map((file) => new Publishes(file)),
   ]
 
-  await fc.assert(
+  const holds = fc.assert(
     fc.asyncProperty(fc.commands(commands, { maxCommands: 12 }), async (drawn) => {
       await using scene = await openScene()
       const model: Model = { stream: 'none', missed: new Set(), expected: [] }
@@ -102,6 +102,8 @@ test('however its streams end or are replaced, a session is told of each later c
     }),
     { numRuns: lawRuns(400, 0.1) },
   )
+
+  await expect(holds).resolves.toBeUndefined()
 })
 
 async function openScene(): Promise<Real & AsyncDisposable> {
