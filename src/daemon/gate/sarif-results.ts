@@ -29,6 +29,7 @@ export function sarifResultsIn(text: string): readonly ScanResult[] {
   const log = parseJson(text)
   const runs = isObject(log) && log['version'] === '2.1.0' ? objectsIn(log['runs']) : []
   if (runs.length === 0) throw new NotScanned('its output is not a SARIF 2.1.0 log with a run')
+  if (isObject(log) && isFilled(log['inlineExternalProperties'])) throw new NotScanned(ELSEWHERE)
   return runs.flatMap(resultsOf)
 }
 
@@ -41,34 +42,63 @@ function resultsOf(run: Json): readonly ScanResult[] {
   // A run without results was not executed (3.14.23).
   if (!Array.isArray(run['results'])) throw new NotScanned(`${tool} reports no results, not even an empty list`)
   if (!run['results'].every(isObject)) throw new NotScanned(`${tool} reports results that are none`)
-  const rules = new Rules(scanner)
+  const external = objectIn(run['externalPropertyFileReferences'])
+  if (PARTS.some((part) => isFilled(external?.[part]))) throw new NotScanned(ELSEWHERE)
+  if (objectsIn(run['invocations']).some((one) => isFaulty(one['exitCode'], run['results'])))
+    throw new NotScanned(`${tool} reports the exit code of a failure`)
+  const rules = new Rules(scanner, objectsIn(run['invocations']))
   return objectsIn(run['results'])
-    .filter((result) => KINDS.has(result['kind'] ?? 'fail') && result['baselineState'] !== 'absent')
+    .filter((result) => !HARMLESS.has(result['kind']) && result['baselineState'] !== 'absent')
     .filter((result) => !isSuppressed(result))
     .map((result) => {
       const { id, rule } = rules.of(result)
       const { file, line } = placeOf(result, run)
-      return { tool, rule: id, level: levelOf(result, rule), message: messageOf(result, rule), file, line }
+      return {
+        tool,
+        rule: id,
+        level: levelOf(result, rules.levelOf(id, rule)),
+        message: messageOf(result, rule),
+        file,
+        line,
+      }
     })
+}
+
+const ELSEWHERE = 'its output has a part of the results in another place, which is not read'
+
+/** The parts of a run that decide what is found (3.15). */
+const PARTS = ['results', 'invocations', 'driver', 'extensions', 'policies']
+
+function isFilled(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== null
+}
+
+/** True for an exit code that no finding explains: scanners end with 1 if they have found something. */
+function isFaulty(exitCode: unknown, results: unknown): boolean {
+  const isUsual = exitCode === undefined || exitCode === 0
+  return !isUsual && (exitCode !== 1 || listIn(results).length === 0)
 }
 
 /** True if the scan ended early, or left something out because of an error: an author can cause that (3.20). */
 function hasFailed(invocation: Json): boolean {
   const { executionSuccessful, toolExecutionNotifications, toolConfigurationNotifications } = invocation
+  if (ENDINGS.some((ending) => isFilled(invocation[ending]))) return true
   const notifications = [...objectsIn(toolExecutionNotifications), ...objectsIn(toolConfigurationNotifications)]
   return executionSuccessful === false || notifications.some(({ level }) => level === 'error')
 }
 
-/** The kinds of results that report a problem, or a place that a person has to judge (3.27.9). */
-const KINDS: ReadonlySet<unknown> = new Set(['fail', 'review', 'open'])
+/** The end of a scanner by a signal, or before it began (3.20). */
+const ENDINGS = ['exitSignalName', 'exitSignalNumber', 'processStartFailureMessage']
+
+/** The kinds of results that report no problem, and no place that a person has to judge (3.27.9). */
+const HARMLESS: ReadonlySet<unknown> = new Set(['pass', 'notApplicable', 'informational'])
 
 /** A result that a person has to judge has the level `none` by the standard: here it counts as a warning. */
-function levelOf(result: Json, rule: Json | undefined): SarifLevel {
-  const { kind, level } = result
+function levelOf({ kind, level }: Json, ofRule: SarifLevel): SarifLevel {
   if (kind === 'review' || kind === 'open') return 'warning'
-  // A level that the standard does not know must not pass for less than it is.
-  if (level !== undefined && levelIn(level) === undefined) return 'error'
-  return levelIn(level) ?? levelIn(objectIn(rule?.['defaultConfiguration'])?.['level']) ?? 'warning'
+  // What the standard does not know must not pass for less than it is.
+  if (kind !== undefined && kind !== 'fail') return 'error'
+  return level === undefined ? ofRule : (levelIn(level) ?? 'error')
 }
 
 /** The descriptions of the rules of a scanner and of its extensions. */
@@ -76,8 +106,10 @@ class Rules {
   readonly #driver: readonly unknown[]
   readonly #extensions: readonly (readonly unknown[])[]
   readonly #byId: ReadonlyMap<unknown, Json>
+  readonly #overrides: readonly Json[]
 
-  constructor(tool: Json | undefined) {
+  constructor(tool: Json | undefined, invocations: readonly Json[]) {
+    this.#overrides = invocations.flatMap((one) => objectsIn(one['ruleConfigurationOverrides']))
     this.#driver = listIn(objectIn(tool?.['driver'])?.['rules'])
     this.#extensions = listIn(tool?.['extensions']).map((extension) => listIn(objectIn(extension)?.['rules']))
     const all = [...this.#extensions, this.#driver].flat().filter(isObject)
@@ -93,6 +125,33 @@ class Rules {
     const index = named?.['index'] ?? result['ruleIndex']
     const rule = (typeof index === 'number' ? objectIn(rules?.[index]) : undefined) ?? this.#named(id)
     return { id: id ?? textIn(rule?.['id']) ?? 'a rule without a name', rule }
+  }
+
+  /**
+   * The level of results that have none of their own: the highest of the rule and of what the scan had it changed to
+   * (3.20.5). An override that names no rule counts for all.
+   */
+  levelOf(id: string, rule: Json | undefined): SarifLevel {
+    const own = [
+      rule?.['defaultConfiguration'],
+      ...this.#overrides.filter((one) => this.#isOf(one, id, rule)).map(configurationOf),
+    ]
+    const levels = own.flatMap((one) => {
+      const level = objectIn(one)?.['level']
+      return level === undefined ? [] : [levelIn(level) ?? 'error']
+    })
+    return levels.toSorted((a, b) => SARIF_LEVELS.indexOf(a) - SARIF_LEVELS.indexOf(b))[0] ?? 'warning'
+  }
+
+  #isOf({ descriptor }: Json, id: string, rule: Json | undefined): boolean {
+    const { rule: named, id: ofOverride } = this.of({ rule: descriptor })
+    if (named !== undefined) return named === rule
+    return (
+      !isObject(descriptor) ||
+      textIn(descriptor['id']) === undefined ||
+      id === ofOverride ||
+      id.startsWith(`${ofOverride}/`)
+    )
   }
 
   /** The id of a result can have parts after that of its rule (3.27.5). */
@@ -128,6 +187,10 @@ function placeOf(result: Json, run: Json): Pick<ScanResult, 'file' | 'line'> {
     file: textIn(artifact?.['uri']) ?? textIn(listed?.['uri']),
     line: Number.isSafeInteger(line) ? Number(line) : undefined,
   }
+}
+
+function configurationOf({ configuration }: Json): unknown {
+  return configuration
 }
 
 function levelIn(value: unknown): SarifLevel | undefined {

@@ -1,6 +1,6 @@
 import { atOnce, type Steps } from '../../base/cooperative.ts'
 import { baseName } from '../../base/paths.ts'
-import type { Skill } from '../model/skill.ts'
+import type { Skill, SkillFile } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { disabledIn, findingDisabled, keyOf, type DisabledMatch, type DisabledMatches } from './disabled-matches.ts'
@@ -145,7 +145,7 @@ function withMet(now: FollowedEntries, skill: Skill, { snapshot, matches }: Arou
   const match = matches.get(skill.path)
   const entry = match && entryOf(match, now.out)
   if (match === undefined || entry === undefined || match.by === 'holds' || match.by === 'scan') return now
-  const place = placeIn(snapshot, skill, ownSourceOf(match, snapshot))
+  const place = placeIn(snapshot, skill, matches, ownSourceOf(match, snapshot))
   const after = withPlace(entry, place, snapshot, matches)
   if (after === entry) return now
   if (after.places.length > MOST_PLACES) return { ...now, full: now.full ?? match }
@@ -187,11 +187,16 @@ export function recallIn(recall: RecalledSkill, snapshots: readonly Snapshot[]):
   return out.recalls.get(recall.id) ?? recall
 }
 
-function placeOf(source: SourceId, { path, servedPath, name, contract, files, ...skill }: Skill): DisabledPlace {
+function placeOf(
+  source: SourceId,
+  { path, servedPath, name, contract, ...skill }: Skill,
+  isAlone = false,
+): DisabledPlace {
   const called = name ?? baseName(path)
-  const file = files.find((one) => one.path === 'SKILL.md')
-  // A file such as an empty one does not identify a skill: other skills have the same.
-  const canBeSkill = skill.standing !== 'withheld' || (name !== undefined && skill.description !== undefined)
+  const file = documentOf(skill)
+  // A file such as an empty one does not identify a skill: other skills have the same. A broken one does in its source,
+  // if no other skill has it: the author could otherwise break the skill, move it, and mend it at its new place.
+  const canBeSkill = skill.standing !== 'withheld' || isAlone || (name !== undefined && skill.description !== undefined)
   return {
     source,
     path,
@@ -206,9 +211,25 @@ function placeOf(source: SourceId, { path, servedPath, name, contract, files, ..
  * Drops the name and the id in a source other than the entry's own: they do not identify the skill there, since its
  * neighbors have their own.
  */
-function placeIn({ source }: Snapshot, skill: Skill, own: SourceId | undefined): DisabledPlace {
-  const { name: _name, id: _id, ...rest } = placeOf(source, skill)
-  return source === own ? placeOf(source, skill) : rest
+function placeIn(
+  { source, skills }: Snapshot,
+  skill: Skill,
+  matched: Pick<ReadonlySet<string>, 'has'>,
+  own: SourceId | undefined,
+): DisabledPlace {
+  const file = documentOf(skill)
+  const isAlone =
+    skill.standing === 'withheld' &&
+    file !== undefined &&
+    file.size > 0 &&
+    !skills.some((one) => !matched.has(one.path) && documentOf(one)?.sha256 === file.sha256)
+  const place = placeOf(source, skill, isAlone)
+  const { name: _name, id: _id, ...rest } = place
+  return source === own ? place : rest
+}
+
+function documentOf({ files }: Pick<Skill, 'files'>): SkillFile | undefined {
+  return files.find(({ path }) => path === 'SKILL.md')
 }
 
 function isAt(a: DisabledPlace, b: DisabledPlace): boolean {

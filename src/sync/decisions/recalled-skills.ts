@@ -106,8 +106,7 @@ export function withList(
     const via = revoked === undefined ? [...others, log].toSorted() : others
     const entry: RecalledSkill = {
       ...recall,
-      by: recall.by ?? log,
-      ...(recall.reason === undefined && known?.reason !== undefined && { reason: known.reason }),
+      ...toldOf(recall, known, log),
       isOwn: false,
       via,
       places: withPlaces(
@@ -124,6 +123,22 @@ export function withList(
   return after
 }
 
+/**
+ * The origin and the reason of a recall. The log in which it was first counts, and then the one that was read first: each
+ * log can list the recalls of all others, with other words.
+ */
+function toldOf(recall: Recall, known: RecalledSkill | undefined, log: string): Pick<Recall, 'by' | 'reason'> {
+  const by = recall.by ?? log
+  const isKnown = known !== undefined && known.via.some((one) => one !== log)
+  const isHearsay = isKnown && !(known.by !== undefined && known.via.includes(known.by))
+  if (isKnown && !(isHearsay && by === log)) return { by: known.by ?? by, ...reasonOf(known) }
+  return { by, ...reasonOf(recall.reason === undefined ? known : recall) }
+}
+
+function reasonOf(recall: Recall | undefined): Pick<Recall, 'reason'> {
+  return recall?.reason === undefined ? {} : { reason: recall.reason }
+}
+
 const TOO_MANY = `over ${MOST_RECALLS} of its recalls would be in force here; end some where they were made`
 
 function placeHere({ source, path, servedPath, name }: PublishedPlace, below: SourceId | undefined): DisabledPlace {
@@ -138,7 +153,27 @@ function placeHere({ source, path, servedPath, name }: PublishedPlace, below: So
 
 function withPlaces(before: readonly DisabledPlace[], more: readonly DisabledPlace[]): readonly DisabledPlace[] {
   const added = more.filter((place) => !before.some((one) => isCovered(place, one)))
-  return added.length === 0 ? before : [...before, ...added].slice(0, MOST_PLACES)
+  const places = [...before, ...added]
+  for (let over = added.length > 0; over;) {
+    const { count, oldest } = fullest(places)
+    over = oldest > 0 && (count > MOST_TOLD || places.length > MOST_PLACES)
+    if (over) places.splice(oldest, 1)
+  }
+  return added.length === 0 ? before : places
+}
+
+/** The places of one source that lists add to a recall. Others, and those that are found here, need room as well. */
+const MOST_TOLD = MOST_PLACES / 4
+
+/**
+ * The source with the most places, as their number and the index of its oldest one but for the first of all: a hub names
+ * places in its own sources alone, and keeps no other hub from naming its own.
+ */
+function fullest(places: readonly DisabledPlace[]): { readonly count: number; readonly oldest: number } {
+  const counts = new Map<SourceId, number>()
+  for (const { source } of places) counts.set(source, (counts.get(source) ?? 0) + 1)
+  const count = Math.max(...counts.values())
+  return { count, oldest: places.findIndex(({ source }, index) => index > 0 && counts.get(source) === count) }
 }
 
 function isCovered(place: DisabledPlace, by: DisabledPlace): boolean {
@@ -157,15 +192,31 @@ export function publishedRecalls(
   log: string,
   mayName?: (place: DisabledPlace) => boolean,
 ): readonly PublishedRecall[] {
-  // Those of this hub go first, and those that ended last.
-  const ranked = inOrder(recalls).toSorted((a, b) => rankOf(a) - rankOf(b))
-  const published = new Map(ranked.slice(0, MOST_RECALLS).map((recall) => [recall.id, recall]))
+  const published = new Map<string, RecalledSkill>()
+  for (const recall of ranked(recalls)) if (published.size < MOST_RECALLS) published.set(recall.id, recall)
   return inOrder(published).map((recall) => publishedRecall(recall, log, mayName))
 }
 
-function rankOf({ isOwn, revoked }: RecalledSkill): number {
-  if (revoked !== undefined) return 2
-  return isOwn ? 0 : 1
+/**
+ * Those of this hub first, and those that ended last. The logs of other hubs take turns in between, with the newest of
+ * each: none keeps those of another out of the list. Some come twice.
+ */
+function* ranked(recalls: RecalledSkills): Generator<RecalledSkill> {
+  const newest = inOrder(recalls).toReversed()
+  const active = newest.filter(({ revoked }) => revoked === undefined)
+  yield* active.filter(({ isOwn }) => isOwn)
+  const byLog = new Map<string, RecalledSkill[]>()
+  for (const recall of active) for (const one of recall.via) append(byLog, one, recall)
+  for (let turn = 0; turn < MOST_RECALLS; turn += 1)
+    for (const list of byLog.values()) yield* list.slice(turn, turn + 1)
+  yield* active
+  yield* newest
+}
+
+function append(lists: Map<string, RecalledSkill[]>, key: string, recall: RecalledSkill): void {
+  const list = lists.get(key)
+  if (list === undefined) lists.set(key, [recall])
+  else list.push(recall)
 }
 
 function publishedRecall(

@@ -145,9 +145,59 @@ test('a hub with as many recalls as it may have keeps neither this hub nor anoth
   expect(published.map(({ id }) => id)).toContain(own.id)
 })
 
-function told(text: string, edit: Partial<PublishedRecall> = {}): PublishedRecall {
+test('a hub that lies about the recalls of another one keeps them neither from followers nor from their places', () => {
+  const [good, liar] = [
+    { log: LOG, below: HUB },
+    { log: 'liar.example/channel', below: OWN },
+  ]
+  const place = { source: TEAM, path: 'pdf', servedPath: 'pdf', name: 'pdf' }
+  const real = told('bad', { places: [place], reason: 'it deletes files' })
+  const flood = Array.from({ length: MOST_RECALLS - 1 }, (_, index) =>
+    told(`flood ${index}`, {}, '1970-01-01T00:00:00.000Z'),
+  )
+  const lies = Array.from({ length: 20 }, (_, list) =>
+    told('bad', {
+      by: LOG,
+      reason: 'a mistake',
+      places: Array.from({ length: 16 }, (__, at) => ({ source: TEAM, path: `lie-${list}-${at}` })),
+    }),
+  )
+  const heard = (before: RecalledSkills): RecalledSkills =>
+    lies.reduce((known, lie) => withList(known, [lie, ...flood], liar), before)
+
+  for (const recalls of [
+    withList(heard(NO_RECALLS), [real], good),
+    heard(withList(NO_RECALLS, [real], good)),
+    heard(withList(heard(NO_RECALLS), [real], good)),
+  ]) {
+    const out = { ...NOTHING_OUT, recalls }
+    expect(pathsOut(snapshot(HUB, at('team/pdf', 'older')), out)).toEqual(['team/pdf'])
+    expect(publishedRecalls(recalls, 'mine.example/channel').map(({ id }) => id)).toContain(real.id)
+    // A place that is found here later is remembered as well.
+    const found = followEntries(out, [snapshot(TEAM, at('x/pdf', 'bad'))])
+    expect(found.full).toBeUndefined()
+    expect(pathsOut(snapshot(TEAM, at('x/pdf', 'edited')), found.out)).toEqual(['x/pdf'])
+  }
+})
+
+test('the reason of a recall is that of the hub that says to have made it', () => {
+  const real = told('bad', { reason: 'it deletes files' })
+  const lie = told('bad', { by: LOG, reason: 'a mistake' })
+  const [good, liar] = [
+    { log: LOG, below: HUB },
+    { log: 'liar.example/channel', below: OWN },
+  ]
+  const first = withList(withList(NO_RECALLS, [lie], liar), [real], good)
+  const last = withList(withList(NO_RECALLS, [real], good), [lie], liar)
+  const changed = withList(last, [{ ...lie, by: liar.log }], liar)
+
+  for (const recalls of [first, last, changed])
+    expect(recalls.get(real.id)).toMatchObject({ by: LOG, reason: 'it deletes files' })
+})
+
+function told(text: string, edit: Partial<PublishedRecall> = {}, made = AT): PublishedRecall {
   const contents = [digestOf(text)]
-  return { id: recallIdOf({ at: AT, contents }), at: AT, contents, reason: 'bad', places: [], ...edit }
+  return { id: recallIdOf({ at: made, contents }), at: made, contents, reason: 'bad', places: [], ...edit }
 }
 
 function outOf(recall: RecalledSkill): OutOfService {
