@@ -28,8 +28,14 @@ function linesOf(before: string, member: JsonMember): readonly string[] {
   const name = member.path.join(' → ')
   if ('item' in member) return [`+${name}: ${JSON.stringify(member.item)}`]
   const old = valueAt(parseJsonc(before), member.path)
-  const removed = old === undefined ? [] : [`-${name}: ${JSON.stringify(old)}`]
+  const removed = old === undefined ? [] : [`-${name}: ${JSON.stringify(old, withoutPaths)}`]
   return [...removed, `+${name}: ${JSON.stringify(member.value)}`]
+}
+
+/** An earlier address is shown without what follows its host: it can have a token, and the output is in logs. */
+function withoutPaths(_key: string, value: JsonValue): JsonValue {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  return url === null || url.host === '' ? value : `${url.protocol}//${url.host}/…`
 }
 
 function valueAt(root: JsoncNode | undefined, path: readonly string[]): JsonValue | undefined {

@@ -114,7 +114,7 @@ export class ProbeFetch {
 }
 
 /** The limit for all fetched bytes together; listings of thousands of skills are large. */
-const MOST_BYTES = 2 ** 28
+const MOST_BYTES = 2 ** 25
 /** Room for a JSON-RPC error, which the clients parse from a refusal. */
 const REFUSAL_BYTES = 2 ** 16
 const SHOWN_CHARACTERS = 4_096

@@ -31,4 +31,7 @@ const LEAST_CHARACTERS = {
   attribute: 80,
   'image text': 150,
   cells: 40,
+  'text behind white space': 20,
+  element: 40,
+  'styled text': 40,
 } as const

@@ -43,6 +43,8 @@ export function hiddenInDocument(bytes: Uint8Array): HiddenText | undefined {
  * of it is not UTF-8, its controls and private characters are those of a binary, and only the others count.
  */
 export function hiddenInFile(bytes: Uint8Array): HiddenText | undefined {
+  // UTF-16 has NULs. Without its mark, by which editors and models go, it may be any binary.
+  if ((bytes[0] ?? 0) + (bytes[1] ?? 0) === 0x1fd && wideEncodingOf(bytes) !== undefined) return hiddenInDocument(bytes)
   const isPlainText = isAscii(bytes)
   if ((isPlainText || !isUtf8(bytes)) && bytes.subarray(0, BYTES_LOOKED_AT_BY_GIT).includes(0)) return undefined
   if (!isPlainText) {

@@ -12,6 +12,7 @@ import { frontmatterBlock } from '../skill-md/frontmatter.ts'
 import { isTelling } from '../skill-md/hidden-markdown.ts'
 import type { Unrendered, UnrenderedKind } from '../skill-md/hidden-markdown.ts'
 import { yamlComments } from '../skill-md/yaml-comments.ts'
+import { hiddenByLayout, withoutCode } from './hiding-layout.ts'
 
 /** A SKILL.md as text, with the places of its YAML and its Markdown. */
 export interface DocumentParts {
@@ -37,7 +38,12 @@ export function documentParts(bytes: Uint8Array): DocumentParts {
 export function unrenderedIn({ text, yaml, bodyStart }: DocumentParts, cutLines: readonly number[] = []): Unrendered[] {
   const search = new Search(text)
   if (yaml !== undefined) search.readYaml(yaml, cutLines)
-  for (const block of blocksIn(text, bodyStart)) search.read(block)
+  const code: Span[] = []
+  for (const block of blocksIn(text, bodyStart)) {
+    search.read(block)
+    if (block.kind === 'code' || block.kind === 'info') code.push(...block.lines)
+  }
+  for (const piece of hiddenByLayout(withoutCode(text, bodyStart, code))) search.add(piece)
   return withLines(search.found(), text)
 }
 
@@ -62,16 +68,16 @@ class Search {
       const text = cutLines.includes(line)
         ? comment.text.slice(comment.text.indexOf('\n') + 1 || Infinity)
         : comment.text
-      this.#add(pieceOf('comment in the frontmatter', start + comment.start, text))
+      this.add(pieceOf('comment in the frontmatter', start + comment.start, text))
     }
   }
 
   read({ kind, lines }: MarkdownBlock): void {
     if (kind === 'code' || (kind === 'prose' && !this.#hasMark(lines))) return
     const content = new MarkdownContent(this.#text, lines)
-    if (kind === 'info') this.#add(pieceIn(content, 'info string', { start: 0, end: content.text.length }))
+    if (kind === 'info') this.add(pieceIn(content, 'info string', { start: 0, end: content.text.length }))
     else if (kind === 'html')
-      for (const { what, ...span } of hiddenInHtml(content.text)) this.#add(pieceIn(content, what, span))
+      for (const { what, ...span } of hiddenInHtml(content.text)) this.add(pieceIn(content, what, span))
     else this.#readProse(content)
   }
 
@@ -87,7 +93,7 @@ class Search {
     return [...this.#found, ...unused].toSorted((a, b) => a.offset - b.offset)
   }
 
-  #add(piece: Piece | undefined): void {
+  add(piece: Piece | undefined): void {
     if (piece !== undefined) this.#found.push(piece)
   }
 
@@ -97,7 +103,7 @@ class Search {
       const piece = pieceIn(content, 'definition', span)
       const isTold = title !== undefined && isTelling('title', title.end - title.start)
       // The first definition of a label counts, and nothing uses another one.
-      if (isTold || this.#named.has(label)) this.#add(piece)
+      if (isTold || this.#named.has(label)) this.add(piece)
       else this.#named.set(label, piece)
     }
     const footnote = FOOTNOTE.exec(content.text.slice(end))?.groups?.['label']
@@ -114,14 +120,14 @@ class Search {
       for (const cell of cells) this.#readInline(content, cell)
       const [first, last] = [cells[table?.columns ?? 0], cells.at(-1)]
       if (first !== undefined && last !== undefined)
-        this.#add(pieceIn(content, 'cells', { start: first.start, end: last.end }))
+        this.add(pieceIn(content, 'cells', { start: first.start, end: last.end }))
     }
   }
 
   #readInline(content: MarkdownContent, { start, end }: Span): void {
     for (const inline of inlinesIn(content.text.slice(0, end), start)) {
       if (inline.kind === 'label') this.#used.add(labelOf(inline.text))
-      else if (inline.kind !== 'target' && inline.kind !== 'code') this.#add(inlinePiece(content, inline))
+      else if (inline.kind !== 'target' && inline.kind !== 'code') this.add(inlinePiece(content, inline))
     }
   }
 }

@@ -53,6 +53,18 @@ test('a change is shown with its old value, and without any other setting', () =
   ])
 })
 
+test('an earlier address is shown without what may be a token in it', () => {
+  const old = { url: 'https://me:tok-1@hub.example/tok-2/marketplace.git?key=tok-3', source: 'git' }
+  const text = JSON.stringify({ marketplace: old })
+
+  const { shown } = withMembers(text, [{ path: ['marketplace'], value: { url: 'https://hub.example/x' } }])
+
+  expect(shown).toEqual([
+    '-marketplace: {"url":"https://hub.example/…","source":"git"}',
+    '+marketplace: {"url":"https://hub.example/x"}',
+  ])
+})
+
 test('an item is appended to its array once', () => {
   const text = '{\n  "chat.plugins.marketplaces": [\n    "https://other/x.git",\n  ]\n}\n'
   const after = text.replace('x.git",\n', 'x.git",\n    "https://hub/marketplace.git"\n')

@@ -38,16 +38,16 @@ test.each([
   expect(sarifResultsIn(logOf({ results, invocations })).map((one) => one.level)).toEqual([level])
 })
 
-test.each<readonly [string, object, object?]>([
-  ['results in another file', { externalPropertyFileReferences: { results: [{ location: { uri: 'x' } }] } }],
-  ['invocations in another file', { externalPropertyFileReferences: { invocations: [{}] } }],
-  ['rules in another file', { externalPropertyFileReferences: { driver: { location: { uri: 'x' } } } }],
+test.each<readonly [what: string, run: object, log: object]>([
+  ['results in another file', { externalPropertyFileReferences: { results: [{ location: { uri: 'x' } }] } }, {}],
+  ['invocations in another file', { externalPropertyFileReferences: { invocations: [{}] } }, {}],
+  ['rules in another file', { externalPropertyFileReferences: { driver: { location: { uri: 'x' } } } }, {}],
   ['results beside its runs', {}, { inlineExternalProperties: [{ results: [{}] }] }],
-  ['an exit code of a failure', { invocations: [{ executionSuccessful: true, exitCode: 2 }] }],
-  ['an exit code without a result', { invocations: [{ executionSuccessful: true, exitCode: 1 }] }],
-  ['an exit code that is none', { invocations: [{ executionSuccessful: true, exitCode: '0' }] }],
-  ['the signal that ended it', { invocations: [{ executionSuccessful: true, exitSignalName: 'SIGKILL' }] }],
-  ['why it did not start', { invocations: [{ executionSuccessful: true, processStartFailureMessage: 'no' }] }],
+  ['an exit code of a failure', { invocations: [{ executionSuccessful: true, exitCode: 2 }] }, {}],
+  ['an exit code without a result', { invocations: [{ executionSuccessful: true, exitCode: 1 }] }, {}],
+  ['an exit code that is none', { invocations: [{ executionSuccessful: true, exitCode: '0' }] }, {}],
+  ['the signal that ended it', { invocations: [{ executionSuccessful: true, exitSignalName: 'SIGKILL' }] }, {}],
+  ['why it did not start', { invocations: [{ executionSuccessful: true, processStartFailureMessage: 'no' }] }, {}],
 ])('a log that has %s is no answer', (_, run, log) => {
   expect(() => sarifResultsIn(logOf(run, log))).toThrow(NotScanned)
 })

@@ -96,7 +96,7 @@ function snapshotIn(folders: readonly Folder[]): Snapshot {
       name === undefined
         ? { name, description: undefined, frontmatter: undefined, servedPath: undefined, standing: 'withheld' }
         : { name, servedPath: path.replace(/[^/]*$/, name) }
-    return { ...one, skill: { ...one.skill, ...said } }
+    return Object.assign(one, { skill: Object.assign(one.skill, said) })
   })
   return snapshotOf(...samples.toSorted((a, b) => (a.skill.path < b.skill.path ? -1 : 1)))
 }

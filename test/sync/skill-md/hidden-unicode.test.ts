@@ -11,6 +11,13 @@ import {
   withoutHidden,
 } from '../../../src/sync/skill-md/hidden-unicode.ts'
 
+test.each([
+  ['little-endian', Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('x\u{e0041}\u{e0042}y', 'utf16le')])],
+  ['big-endian', Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from('x\u{e0041}\u{e0042}y', 'utf16le')]).swap16()],
+])('a file of %s UTF-16 with its mark is searched as text', (_, bytes) => {
+  expect(hiddenInFile(bytes)).toMatchObject({ deceit: 'smuggled', count: 2 })
+})
+
 describe('a text', () => {
   test.each([
     ['tag characters', 'a\u{E0041}\u{E0042}', 'U+E0041 U+E0042 at 1:2'],

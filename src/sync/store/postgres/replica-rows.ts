@@ -41,9 +41,12 @@ export class ReplicaRows {
     await this.#database.query('show that this process runs', SHOW, values)
   }
 
-  /** Returns the processes that were seen within the last hour, and forgets all others. */
+  /**
+   * Returns the processes that were seen within the last hour, and forgets all others: this one and the latest ones, since
+   * another program with rights on the database could add any number of rows, of any length.
+   */
   async all(): Promise<readonly StoredReplica[]> {
-    return (await this.#database.query('list the processes', ALL)).map(replicaIn)
+    return (await this.#database.query('list the processes', ALL, [this.#id])).map(replicaIn)
   }
 
   /** Returns the ids of the other living processes that serve less than this version of the database. */
@@ -73,9 +76,13 @@ const BEHIND = `
 const ALL = `
   WITH old AS (DELETE FROM skillsyncd.replica
     WHERE seen NOT BETWEEN clock_timestamp() - interval '1 h' AND clock_timestamp() + interval '1 h')
-  SELECT id, name, program, started, seen, sequence, version, config, seen > clock_timestamp() - interval '15 s' AS is_living
-  FROM skillsyncd.replica
-  WHERE seen BETWEEN clock_timestamp() - interval '1 h' AND clock_timestamp() + interval '1 h' ORDER BY started, id`
+  SELECT * FROM (
+    SELECT id, left(name, 255) AS name, left(program, 64) AS program, started, seen, sequence, version,
+      left(config, 128) AS config, seen > clock_timestamp() - interval '15 s' AS is_living
+    FROM skillsyncd.replica
+    WHERE seen BETWEEN clock_timestamp() - interval '1 h' AND clock_timestamp() + interval '1 h' AND length(id) <= 128
+    ORDER BY id = $1 DESC, abs(extract(epoch FROM clock_timestamp() - seen)), id LIMIT 256
+  ) AS latest ORDER BY started, id`
 
 function replicaIn({
   id,

@@ -24,6 +24,24 @@ describePostgres('the processes of a hub in its database', (server) => {
     expect(await own.behind(7)).toEqual([])
   })
 
+  test('any number of rows of any length are a bounded list, with the own one', async () => {
+    await using database = await PostgresDatabase.open({ url: await server.createDatabase() })
+    const rows = new ReplicaRows(database, 'own')
+    await rows.show({ machine: 'one', program: '0.1.0', sequence: 1, version: 1, config: undefined })
+    await database.query(
+      'flood',
+      `INSERT INTO skillsyncd.replica (id, name, program, started, seen, sequence, version, config)
+       SELECT repeat(at::text, 20), repeat('n', 100000), repeat('p', 100000), clock_timestamp(), clock_timestamp(), 1, 0,
+         repeat('c', 100000) FROM generate_series(1, 3000) AS at`,
+    )
+
+    const all = await rows.all()
+
+    expect(all.some(({ id }) => id === 'own')).toBe(true)
+    expect(all.length).toBeLessThanOrEqual(256)
+    expect(JSON.stringify(all).length).toBeLessThan(2 ** 18)
+  })
+
   test('rows with times that were edited by hand hold nothing up, and are forgotten', async () => {
     await using database = await PostgresDatabase.open({ url: await server.createDatabase() })
     const rows = new ReplicaRows(database, 'own')
