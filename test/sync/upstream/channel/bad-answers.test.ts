@@ -15,7 +15,7 @@ const PARTS = ['checkpoint', 'tile/entries/000.p/2', 'object/'] as const
 const FAULTS: Readonly<Record<string, { readonly code: RegExp; readonly answer: (response: ServerResponse) => void }>> =
   {
     'a web page with 200': {
-      code: /^source-unreachable$/,
+      code: /^protocol-not-spoken$/,
       answer: (response) =>
         void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Please sign in</html>'),
     },
@@ -112,7 +112,7 @@ test('a portal that answers each path with a web page changes nothing', async ()
   }
   world.server.meddle = portal
 
-  await world.expectRefused('source-unreachable', expect.stringContaining('web page'))
+  await world.expectRefused('protocol-not-spoken', expect.stringContaining('web page'))
   await world.recovers()
 })
 
