@@ -91,7 +91,7 @@ test.each(['true', 'false'])('a URI of the configuration with unverified: %s say
 
   const served = consent === 'true' ? ['skill://au/hidden/secret/SKILL.md'] : []
   expect(await mirror.urisListed()).toEqual(served)
-  expect(mirror.findings('au')).toContain('entry-refused plain')
+  expect(mirror.findings('au')).toContain('entry-refused')
 })
 
 async function older(): Promise<HostileServer> {

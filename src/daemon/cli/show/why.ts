@@ -72,7 +72,10 @@ async function findingsAbout(asked: string, config: Config): Promise<readonly Le
     findings.flatMap((finding) => {
       const { path, message } = finding
       const isMeant = path !== '' && (wanted === path || wanted === `${source}/${path}`)
-      return isMeant || message.includes(`"${asked}"`) ? [{ source, ...finding }] : []
+      const below = wanted.startsWith(`${source}/`) ? wanted.slice(source.length + 1) : wanted
+      return isMeant || message.includes(`"${asked}"`) || message.includes(`://${below}/SKILL.md"`)
+        ? [{ source, ...finding }]
+        : []
     }),
   )
 }

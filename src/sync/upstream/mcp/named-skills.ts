@@ -46,7 +46,7 @@ export async function namedSkill(named: NamedSkill, form: ListingForm, looking: 
   if (isUnverified) return firstRead({ uri, frontmatter: undefined, digest: undefined, said: '' }, looking)
   return entryFinding(
     'entry-refused',
-    skillPathOf(uri) ?? '',
+    '',
     `"${uri}" cannot be verified: the server has no skills/get, the only method that declares its files; skillsyncd mcp-source add-uri --unverified accepts what the server sends, and so does { uri: "${uri}", unverified: true } in \`uris\``,
   )
 }
@@ -65,5 +65,5 @@ async function byMethod(uri: string, looking: ListingContext): Promise<MadeEntry
 }
 
 function absent(uri: string, why: string): MadeEntry {
-  return entryFinding('entry-refused', skillPathOf(uri) ?? '', `"${uri}" is not there: ${why}`)
+  return entryFinding('entry-refused', '', `"${uri}" is not there: ${why}`)
 }
