@@ -28,8 +28,6 @@ export class GitUpstream implements TreeUpstream {
     const { ref, id } = this.#source
     const commit = revisionOfCommit(ref)
     if (commit !== undefined) return commit
-    // A second look, which must not be answered from what was remembered.
-    if (this.#resolved !== undefined) this.#transport.forget()
     const chosen =
       chooseRef(ref, await this.#transport.list(patternsOf(ref), signal), id) ?? (await this.#again(signal))
     const revision = revisionOf(ref, await this.#transport.peel(chosen, signal))

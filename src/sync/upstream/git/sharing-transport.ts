@@ -15,6 +15,8 @@ export class SharingTransport implements GitTransport {
 
   async list(names: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
     if (this.#isForgotten) return this.#transport.list(names, signal)
+    // A second look of the same pull must not be answered by the first.
+    this.#isForgotten = true
     return this.#listing.list(names, (all, until) => this.#transport.list(all, until), signal)
   }
 

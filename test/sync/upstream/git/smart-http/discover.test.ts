@@ -51,7 +51,7 @@ test('a server that does not name the service in version 2 is understood', async
 
 test('a server without "side-band-64k" is too old', async () => {
   await using answering = await answers(SERVICE, packet(`${MAIN} HEAD\0multi_ack\n`), FLUSH)
-  await using reached = await reach(answering.url)
+  await using reached = await reach(answering.url, { backend: 'embedded' })
 
   const failure = await failureOf(reached.upstream.resolve(STEADY))
 
