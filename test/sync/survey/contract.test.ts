@@ -35,7 +35,7 @@ describe('a source that is held to the contract', () => {
     expect(skillAt(found, 'xls')).not.toHaveProperty('contract')
     expect(noted(skillAt(found, 'none').findings)).toEqual(['contract-violated none'])
     expect(messagesAt(found, 'xls')).toEqual([
-      'contract-violated x-personal-mcp.version: it is a number and no text; put what is written in quotes',
+      'contract-violated x-personal-mcp.version: it is a number and no text; write a semantic version of three numbers, such as "1.0.0"',
     ])
   })
 
@@ -130,7 +130,7 @@ describe('any other source', () => {
     expect(skillAt(found, 'claude').standing).toBe('served')
     expect(skillAt(found, 'claude')).not.toHaveProperty('contract')
     expect(messagesAt(found, 'claude')).toEqual([
-      'contract-noted x-personal-mcp.version: it is a number and no text; put what is written in quotes',
+      'contract-noted x-personal-mcp.version: it is a number and no text; write a semantic version of three numbers, such as "1.0.0"',
       'contract-noted x-personal-mcp.id: "pdf" is not the name "claude"; make them the same',
       'contract-noted x-personal-mcp.capabilities: has no "resource://skills/pdf/document"; add it',
     ])

@@ -47,6 +47,10 @@ export const STANDARD_FIELDS = z.object({
   arguments: textOrList(),
   'disable-model-invocation': flag(),
   'user-invocable': flag(),
+} satisfies Partial<Record<StandardField, z.ZodType>>)
+
+/** The fields of Claude Code that the contract ignores: a value of another type is no violation. */
+export const IGNORED_FIELDS = z.object({
   model: text().nullish(),
   effort: text().nullish(),
   context: text().nullish(),
@@ -54,7 +58,7 @@ export const STANDARD_FIELDS = z.object({
   hooks: z.custom(isMapping, { error: unlike('a mapping') }).nullish(),
   paths: textOrList(),
   shell: text().nullish(),
-} satisfies Record<StandardField, z.ZodType>)
+} satisfies Record<Exclude<StandardField, keyof typeof STANDARD_FIELDS.shape>, z.ZodType>)
 
 const ID: Rule = { holds: isContractId, message: 'must begin with a letter and contain only a-z, 0-9 and hyphens' }
 
@@ -75,7 +79,7 @@ const REFERENCE = z.object(
 export const BLOCK = z.object(
   {
     id: text([ID]),
-    version: text([
+    version: withRules(z.string({ error: notVersion }).overwrite(trimWhitespace), [
       { holds: isVersion, message: 'is not a semantic version with at most one suffix, such as 1.0.0-rc.1' },
     ]),
     tags: listOf(text()).optional(),
@@ -136,10 +140,11 @@ function listOf(item: z.ZodString): z.ZodArray<z.ZodString> {
   return z.array(item, { error: unlike('a list') })
 }
 
-/** Reads a map, since a zod object loses a key named `__proto__`. */
+/** Reads a map, since a zod object loses a key named `__proto__`. White space around the keys does not count. */
 function mapOf<Value extends z.ZodType>(key: z.ZodString, value: Value, what: string) {
   return z.preprocess(
-    (input) => (isMapping(input) ? new Map(Object.entries(input)) : input),
+    (input) =>
+      isMapping(input) ? new Map(Object.entries(input).map(([name, entry]) => [trimWhitespace(name), entry])) : input,
     z.map(key, value, { error: unlike(what) }),
   )
 }
@@ -152,6 +157,13 @@ function notText({ input }: RawIssue): string {
     return `it is a ${typeof input} and no text; put what is written in quotes`
   }
   return unlike('text')({ input })
+}
+
+/** The message for a version that is no text. A number may be written as two, which no quotes make a version. */
+function notVersion(issue: RawIssue): string {
+  return typeof issue.input === 'number'
+    ? 'it is a number and no text; write a semantic version of three numbers, such as "1.0.0"'
+    : notText(issue)
 }
 
 function unlike(what: string): (issue: Pick<RawIssue, 'input'>) => string {

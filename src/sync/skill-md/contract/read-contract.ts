@@ -6,7 +6,7 @@ import type { ContractFault } from './contract-error.ts'
 import { switchNotes } from './contract-flags.ts'
 import { contractIcons } from './contract-icons.ts'
 import { contractNotes } from './contract-notes.ts'
-import { BLOCK, STANDARD_FIELDS } from './contract-schema.ts'
+import { BLOCK, IGNORED_FIELDS, STANDARD_FIELDS } from './contract-schema.ts'
 import type { ContractBlock } from './contract-schema.ts'
 import { shownValue, trimWhitespace } from './contract-value.ts'
 import { CONTRACT_KEY, isContractId } from './contract.ts'
@@ -40,7 +40,8 @@ export function readContract(
   if (!block.success) return { ok: false, violations, notes: [] }
   const { icons, faults } = contractIcons(block.data.icons)
   const contract = contractOf(block.data, icons)
-  const notes = [...switchNotes(frontmatter), ...contractNotes(block.data, value, held), ...faults]
+  const ignored = contractFaultsOf(IGNORED_FIELDS.safeParse(frontmatter).error, [])
+  const notes = [...ignored, ...switchNotes(frontmatter), ...contractNotes(block.data, value, held), ...faults]
   return violations.length === 0 ? { ok: true, contract, notes } : { ok: false, violations, notes }
 }
 

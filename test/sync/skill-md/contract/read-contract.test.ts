@@ -37,12 +37,28 @@ function violated(read: ContractReading): string[] {
   return read.ok ? [] : read.violations.map(({ path }) => path)
 }
 
+test.each(['model', 'effort', 'context', 'agent', 'shell', 'paths', 'hooks'])(
+  '%s of another type is noted, since the contract ignores the field',
+  (field) => {
+    const read = reading(top({ [field]: 5 }))
+
+    expect(read).toMatchObject({
+      ok: true,
+      notes: [{ path: field, message: expect.stringMatching(/^(?:it is|5 is)/) }],
+    })
+  },
+)
+
 describe('what keeps the contract', () => {
   test.each([
     ['the least there is', block({})],
     [
       'unknown fields, at the top and in the block',
       contractFrontmatter('pdf', { later: [1] }, { 'x-else': { a: null } }),
+    ],
+    [
+      'an id of a reference with white space around it',
+      block({ references: { ' api ': { path: 'references/a.md' } } }),
     ],
     ['unknown fields of a reference', reference({ path: 'references/a.md', owner: 'x' })],
     ['white space around texts', block({ id: ' pdf ', version: '\t1.0.0\n', capabilities: [` ${DOCUMENT}\u00A0`] })],
@@ -170,15 +186,15 @@ describe('what breaks the contract, at the field', () => {
     ['tools that are a number', top({ 'allowed-tools': 1 }), 'allowed-tools'],
     ['tools that are not to be used, and no texts', top({ 'disallowed-tools': [1] }), 'disallowed-tools'],
     ['arguments that are a mapping', top({ arguments: {} }), 'arguments'],
-    ['paths that are a number', top({ paths: 1 }), 'paths'],
     ['a switch that is a text', top({ 'disable-model-invocation': 'never' }), 'disable-model-invocation'],
     ['a switch that is an empty text', top({ 'user-invocable': '' }), 'user-invocable'],
     ['another switch that is a number', top({ 'user-invocable': 2 }), 'user-invocable'],
     ['metadata that are a list', top({ metadata: [] }), 'metadata'],
     ['a value of metadata that is no text', top({ metadata: { version: 1 } }), 'metadata.version'],
     ['compatibility of 501 characters', top({ compatibility: 'c'.repeat(501) }), 'compatibility'],
-    ['hooks that are a list', top({ hooks: [] }), 'hooks'],
-    ...Object.keys(texts('')).map((key) => [`${key} that is a number`, top({ [key]: 1 }), key] as const),
+    ...['license', 'when_to_use', 'argument-hint', 'compatibility'].map(
+      (key) => [`${key} that is a number`, top({ [key]: 1 }), key] as const,
+    ),
   ])('%s', (_, frontmatter, field) => {
     expect(violated(reading(frontmatter))).toEqual([field])
   })
@@ -256,7 +272,10 @@ describe('what breaks the contract, at the field', () => {
           path: 'name',
           message: '"Pdf" must begin with a letter and have 1 to 64 of a-z, 0-9 and single hyphens between them',
         },
-        { path: 'x-personal-mcp.version', message: 'it is a number and no text; put what is written in quotes' },
+        {
+          path: 'x-personal-mcp.version',
+          message: 'it is a number and no text; write a semantic version of three numbers, such as "1.0.0"',
+        },
         { path: 'x-personal-mcp.capabilities', message: 'is empty; list resource://skills/<id>/document at least' },
         {
           path: 'x-personal-mcp.references.api.path',
