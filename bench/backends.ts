@@ -14,6 +14,7 @@ export interface Backend {
 export const BACKENDS: readonly Backend[] = [
   { name: 'embedded, http', road: 'http' },
   { name: 'embedded, disk', road: 'disk' },
+  { name: 'isomorphic-git, http', road: 'http', settings: { backend: 'isomorphic' } },
   { name: 'git program, http', road: 'http', settings: { backend: 'system' } },
   { name: 'git program, ssh', road: 'ssh' },
 ]

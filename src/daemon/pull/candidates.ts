@@ -136,7 +136,7 @@ export class Candidates {
     })
   }
 
-  /** Compares the served commit with the same commit fetched by isomorphic-git; `undefined` if nothing is served. */
+  /** Compares the served commit with the same commit fetched by a second reader; `undefined` if nothing is served. */
   async secondOpinion(id: SourceId, signal: AbortSignal): Promise<SecondOpinion | undefined> {
     const snapshot = this.#parts.served.currentOf(id)?.snapshot
     return snapshot && this.#secondPlace.add(() => this.#compareAgain(id, snapshot, signal), { signal })

@@ -9,8 +9,8 @@ export type Source = GitSource | DirectorySource | McpSource | ChannelSource
 /** A git repository: over http(s) or ssh, or on the local disk with a `file:` address. */
 export interface GitSource extends FollowedSource {
   readonly kind: 'git'
-  /** The implementation of git: chosen by the address, only our own reader, or only the git program. */
-  readonly backend: 'auto' | 'embedded' | 'system'
+  /** The implementation of git: chosen by the address, only our own reader, only isomorphic-git, or only the git program. */
+  readonly backend: 'auto' | 'embedded' | 'isomorphic' | 'system'
 }
 
 /** A plain folder on the local disk. Its content at one moment counts as one commit without history. */

@@ -7,8 +7,8 @@ import type { GitHost } from '../upstream/git/objects/git-host.ts'
 import type { ServedClaim, SecondOpinion } from '../upstream/git/second-opinion/second-opinion.ts'
 
 /**
- * Compares a served commit with isomorphic-git's fetch of the same commit; `not-compared` with the reason if that is
- * not possible.
+ * Compares a served commit with another reader's fetch of the same commit: isomorphic-git's, or that of our own reader if
+ * isomorphic-git reads the source. `not-compared` with the reason if that is not possible.
  */
 export async function secondLook(
   source: Source,
@@ -18,10 +18,11 @@ export async function secondLook(
 ): Promise<SecondOpinion> {
   const { url, revision } = snapshot
   const why = noOpinionReason(source, snapshot)
-  if (why !== undefined) return { kind: 'not-compared', why }
+  const by = source.kind === 'git' && source.backend === 'isomorphic' ? 'the built-in reader' : 'isomorphic-git'
+  if (why !== undefined) return { kind: 'not-compared', why, by }
   // isomorphic-git and its readers are loaded only for this.
   const { secondOpinion } = await import('../upstream/git/second-opinion/second-opinion.ts')
-  return secondOpinion(url, { revision, claims: claimsOf(snapshot, source) }, reach, signal)
+  return secondOpinion(url, { revision, claims: claimsOf(snapshot, source), by }, reach, signal)
 }
 
 function noOpinionReason({ kind, url }: Source, snapshot: Snapshot): string | undefined {

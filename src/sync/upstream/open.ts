@@ -7,6 +7,7 @@ import { EitherUpstream } from './git/either-upstream.ts'
 import { FileTransport } from './git/file-transport.ts'
 import type { GitReach } from './git/git-reach.ts'
 import { GitUpstream } from './git/git.ts'
+import { IsomorphicTransport } from './git/isomorphic/isomorphic-transport.ts'
 import type { GitTransport } from './git/objects/git-transport.ts'
 import type { Ref } from './git/objects/ref-rules.ts'
 import { patternsOf, revisionOfCommit } from './git/objects/ref-rules.ts'
@@ -85,7 +86,8 @@ function sharing(transport: GitTransport, { listing }: Reach): GitTransport {
 
 function transportTo({ url, backend }: GitSource, reach: Reach): GitTransport {
   if (/^https?:/i.test(url)) {
-    return backend === 'system' ? new ProgramTransport({ kind: 'http', url }, reach) : new HttpTransport(url, reach)
+    if (backend === 'system') return new ProgramTransport({ kind: 'http', url }, reach)
+    return backend === 'isomorphic' ? new IsomorphicTransport(url, reach) : new HttpTransport(url, reach)
   }
   if (/^file:/i.test(url)) return new FileTransport(url, backend, reach)
   // Configuration allows only `ssh://…` or `git@host:path` here, which our own reader does not support.

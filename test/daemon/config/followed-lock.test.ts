@@ -38,6 +38,7 @@ test.each([
   [`{ from: { git: ${GIT}, accept: 3f2c9d1 } }`, 'lock.from.accept: must be the full id of a commit'],
   [`{ from: { git: ${GIT} }, every: 1ms }`, 'lock.every: must be 1s at least'],
   ['{ from: { git: git@git.example.com:a.git, backend: embedded } }', 'lock.from.backend: cannot be embedded'],
+  ['{ from: { git: git@git.example.com:a.git, backend: isomorphic } }', 'lock.from.backend: cannot be isomorphic'],
   ['{ from: { git: http://git.example.com/a.git, auth: { token: { env: T } } } }', 'lock.from.auth'],
 ])('%s is refused', (lock, said) => {
   expect(() => parse(lock)).toThrow(said)

@@ -55,8 +55,8 @@ export const doctor: Command = {
   operands: { text: '[SOURCE… | URL]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   mayHang: true,
   details: `
-  The exit status is 3 for a failure. With SOURCE, only those sources are checked, and isomorphic-git fetches the
-  served commit of each once more, to compare all files of its skills.
+  The exit status is 3 for a failure. With SOURCE, only those sources are checked, and a second reader (isomorphic-git)
+  fetches the served commit of each once more, to compare all files of its skills.
 
   With --connect, only the configured or named address is checked: it is opened as clients of both eras of MCP open
   it, which list, read, verify and subscribe. The token comes from a file or from the variable SKILLSYNCD_TOKEN, the

@@ -20,7 +20,7 @@ export interface SecondGround {
 }
 
 /**
- * Compares the served content of these sources with the store, and with a fetch by isomorphic-git. It can take as many
+ * Compares the served content of these sources with the store, and with a fetch by another reader. It can take as many
  * minutes as a pull. `withWriter` sends the requests to the process that writes the state folder.
  */
 export async function secondOpinions(
@@ -41,7 +41,7 @@ export async function secondOpinions(
       const all: CheckResult[] = []
       for (const id of ids) {
         signal.throwIfAborted()
-        if (!isServer(id)) show(`isomorphic-git fetches ${id}`)
+        if (!isServer(id)) show(`a second reader fetches ${id}`)
         if (isServer(id)) all.push(verdicts(CHECK, id).ok('an MCP server has no repository to compare'))
         else all.push(...(served.has(id) ? await checkSource(id, stored, ask) : [notServed(id)]))
       }
@@ -58,7 +58,7 @@ const CHECK = 'second-opinion'
 
 async function checkSource(id: SourceId, stored: readonly VerifyDiagnostic[], ask: AskWriter): Promise<CheckResult[]> {
   const { ok, warn, fail } = verdicts(CHECK, id)
-  const { diagnostics, files } = await compareFiles(id, ask)
+  const { by = 'isomorphic-git', diagnostics, files } = await compareFiles(id, ask)
   const findings = [
     ...stored.filter(({ source }) => source === id),
     ...diagnostics.filter(({ severity }) => severity === 'error'),
@@ -68,7 +68,7 @@ async function checkSource(id: SourceId, stored: readonly VerifyDiagnostic[], as
     ...findings.map((diagnostic) => fail(textOf(diagnostic), `docs/troubleshooting.md explains ${diagnostic.code}`)),
     ...notes.map((diagnostic) => warn(textOf(diagnostic), MEND)),
     ...(findings.length + notes.length === 0
-      ? [ok(`isomorphic-git has ${countOf(files ?? 0, 'file')} as they are served`)]
+      ? [ok(`${by} has ${countOf(files ?? 0, 'file')} as they are served`)]
       : []),
   ]
 }

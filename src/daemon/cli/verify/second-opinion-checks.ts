@@ -7,16 +7,20 @@ import { OperatorError } from '../../base/operator-error.ts'
 import { verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
+/** The reader of a second opinion. A writer of an earlier version has only one, and does not name it. */
+const BY = z.string().default('isomorphic-git')
+
 /** A second opinion in the answer of the writer. */
 const OPINION = z.discriminatedUnion('kind', [
   z.object({
+    by: BY,
     kind: z.literal('compared'),
     files: z.number(),
     differences: z.array(z.object({ skill: z.string().optional(), path: z.string(), message: z.string() })),
     more: z.number(),
     unread: z.array(z.string()).optional(),
   }),
-  z.object({ kind: z.literal('not-compared'), why: z.string() }),
+  z.object({ by: BY, kind: z.literal('not-compared'), why: z.string() }),
 ])
 type Opinion = z.infer<typeof OPINION>
 
@@ -25,9 +29,11 @@ export interface ComparedFiles {
   readonly diagnostics: readonly VerifyDiagnostic[]
   /** `undefined` if nothing was compared. */
   readonly files?: number
+  /** The reader that they were compared with. */
+  readonly by?: string
 }
 
-/** Has isomorphic-git fetch the served commit of a source again, and reports the files that differ. */
+/** Has another reader fetch the served commit of a source again, and reports the files that differ. */
 export async function compareFiles(
   source: SourceId,
   ask: (method: string, params: object) => Promise<unknown>,
@@ -42,7 +48,8 @@ export async function compareFiles(
 }
 
 function diagnosticsOf(source: SourceId, opinion: Opinion): ComparedFiles {
-  if (opinion.kind === 'not-compared') return { diagnostics: [notCompared(source, opinion.why)] }
+  const { by } = opinion
+  if (opinion.kind === 'not-compared') return { diagnostics: [notCompared(source, by, opinion.why)] }
   const { files, differences, more, unread = [] } = opinion
   const diagnostics = [
     ...differences.map(({ skill, path, message }) =>
@@ -52,17 +59,18 @@ function diagnosticsOf(source: SourceId, opinion: Opinion): ComparedFiles {
         ...(skill !== undefined && { skill }),
       }),
     ),
-    ...unread.map((why) => notCompared(source, why)),
+    ...unread.map((why) => notCompared(source, by, why)),
   ]
   const rest = `${countOf(more, 'more file')} of what is served differ`
   return {
+    by,
     files,
     diagnostics: more === 0 ? diagnostics : [...diagnostics, verifyError('second-opinion-differs', rest, { source })],
   }
 }
 
-function notCompared(source: SourceId, why: string): VerifyDiagnostic {
-  return verifyNote('not-compared', `not compared once more by isomorphic-git: ${why}; ${INSTEAD}`, { source })
+function notCompared(source: SourceId, by: string, why: string): VerifyDiagnostic {
+  return verifyNote('not-compared', `not compared once more by ${by}: ${why}; ${INSTEAD}`, { source })
 }
 
 /** The checks that were made without a second opinion. */

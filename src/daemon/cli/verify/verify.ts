@@ -47,7 +47,7 @@ export const verify: Command = {
   operands: { text: '[SOURCE… | FOLDER]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   The exit status is 3 for a finding. With --deep, isomorphic-git fetches each served commit once more, and all files
-  of served skills are compared with what it read. It takes no part in pulls over HTTP.
+  of served skills are compared with what it read. For a source with backend: isomorphic the built-in reader does so.
 
   --proof checks a file of skillsyncd export --proof and prints what it shows. It needs the public key of the log, and no
   configuration, no state folder and no network. FOLDER has the files of the skill that it shows: they are compared.
@@ -60,7 +60,7 @@ export const verify: Command = {
   options: {
     deep: {
       type: 'boolean',
-      help: 'also check all stored generations, commit and tag objects, upstream, and each file by isomorphic-git',
+      help: 'also check all stored generations, commit and tag objects, upstream, and each file by a second reader',
     },
     log: {
       type: 'boolean',
@@ -113,7 +113,7 @@ export const verify: Command = {
       ({ source }) => source === undefined || named.has(source),
     )
     progress.show('')
-    print(context, verifying, await locksOf(verifying), { diagnostics, deep, files: asked.files })
+    print(context, verifying, await locksOf(verifying), { diagnostics, deep, compared: asked.compared })
     return diagnostics.some(({ severity }) => severity === 'error') ? 3 : 0
   },
 }
@@ -162,13 +162,13 @@ async function diagnosticsOf(checks: readonly StoreCheck[], verifying: Verifying
   return diagnostics
 }
 
-/** The outcome of the upstream queries: the diagnostics, and the number of files with a second opinion. */
+/** The outcome of the upstream queries: the diagnostics, and the number of files with a second opinion, by its reader. */
 interface Asked {
   readonly diagnostics: readonly VerifyDiagnostic[]
-  readonly files: number
+  readonly compared: ReadonlyMap<string, number>
 }
 
-const NOTHING_ASKED: Asked = { diagnostics: [], files: 0 }
+const NOTHING_ASKED: Asked = { diagnostics: [], compared: new Map() }
 
 async function upstream(context: Context, config: Config, verifying: Verifying): Promise<Asked> {
   if (config.mode.offline) return withoutAsking(verifyNote('upstream-not-asked', '--offline forbids network access'))
@@ -183,23 +183,23 @@ async function upstream(context: Context, config: Config, verifying: Verifying):
 }
 
 function withoutAsking(diagnostic: VerifyDiagnostic): Asked {
-  return { diagnostics: [diagnostic], files: 0 }
+  return { ...NOTHING_ASKED, diagnostics: [diagnostic] }
 }
 
 async function askedAbout(ids: readonly SourceId[], { show, signal }: Verifying, ask: AskWriter): Promise<Asked> {
   const moved = await Promise.all(ids.map(async (id) => [id, await upstreamDiagnostics(id, ask)] as const))
   const diagnostics = moved.flatMap(([, found]) => found)
-  let compared = 0
+  const compared = new Map<string, number>()
   for (const [id, found] of moved) {
     signal.throwIfAborted()
     // An unreachable host is reported once.
     if (found.some(({ code }) => !KNOWN_MOVES.has(code))) continue
-    show(`isomorphic-git fetches ${id}`)
+    show(`a second reader fetches ${id}`)
     const second = await compareFiles(id, ask)
     diagnostics.push(...second.diagnostics)
-    compared += second.files ?? 0
+    if (second.by !== undefined) compared.set(second.by, (compared.get(second.by) ?? 0) + (second.files ?? 0))
   }
-  return { diagnostics, files: compared }
+  return { diagnostics, compared }
 }
 
 /** The codes of sources that could be queried. */
@@ -217,16 +217,17 @@ function print(
   context: Context,
   { served, looked }: Verifying,
   lock: readonly object[],
-  {
-    diagnostics,
-    deep,
-    files,
-  }: { readonly diagnostics: readonly VerifyDiagnostic[]; readonly deep: boolean; readonly files: number },
+  { diagnostics, deep, compared }: Asked & { readonly deep: boolean },
 ): void {
   const of = (wanted: VerifyDiagnostic['severity']) =>
     diagnostics.filter(({ severity }) => severity === wanted).map(({ severity: _severity, ...rest }) => rest)
   const [findings, notes] = [of('error'), of('note')]
-  const checked = { generation: served?.number ?? 0, skills: looked.size, deep, ...(deep && { compared: files }) }
+  const checked = {
+    generation: served?.number ?? 0,
+    skills: looked.size,
+    deep,
+    ...(deep && { compared: [...compared.values()].reduce((sum, files) => sum + files, 0) }),
+  }
   if (context.json) {
     printJson(context, { ...checked, lock, findings, notes })
     return
@@ -234,7 +235,7 @@ function print(
   const what =
     served === undefined
       ? 'nothing is served yet'
-      : `generation ${served.number}, ${countOf(looked.size, 'skill')} checked${deep ? second(files) : ''}`
+      : `generation ${served.number}, ${countOf(looked.size, 'skill')} checked${deep ? second(compared) : ''}`
   const count = findings.length === 0 ? 'nothing found' : `${findings.length} found`
   printLines(context, [
     ...findings.map((diagnostic) => paintFor(context)('red', `! ${diagnosticLine(diagnostic)}`)),
@@ -243,8 +244,9 @@ function print(
   ])
 }
 
-function second(files: number): string {
-  return `, ${countOf(files, 'file')} compared with isomorphic-git`
+function second(compared: Asked['compared']): string {
+  const parts = [...compared].map(([by, files]) => `${countOf(files, 'file')} compared with ${by}`)
+  return `, ${parts.length === 0 ? 'no file compared once more' : parts.join(', ')}`
 }
 
 /** Checks the record of what was put into agents' folders: without it, that content cannot be removed again. */

@@ -175,8 +175,8 @@ interface Said {
 }
 
 function misuseOf(backend: unknown, url: string, proxy: unknown): string | undefined {
-  if (backend === 'embedded' && isSshAddress(url)) {
-    return 'cannot be embedded for an ssh address, which only the git program can reach; use auto or system'
+  if ((backend === 'embedded' || backend === 'isomorphic') && isSshAddress(url)) {
+    return `cannot be ${backend} for an ssh address, which only the git program can reach; use auto or system`
   }
   if (backend === 'system' && /^https?:/i.test(url) && isOwnHeader(proxy)) {
     return 'cannot be system beside `proxy.auth.header`: the git program sends a proxy only a user name and a password'

@@ -83,10 +83,10 @@ export const SHARED = {
       'Read the plugin marketplace of the repository as groups of skills, for `plugin` in packs. Default: false.',
     ),
   backend: z
-    .enum(['auto', 'embedded', 'system'])
+    .enum(['auto', 'embedded', 'isomorphic', 'system'])
     .optional()
     .describe(
-      'The git client: the built-in reader (embedded, not for ssh), or the git program (system). Default: auto, which chooses by the address.',
+      'The git client: the built-in reader (embedded, not for ssh), isomorphic-git (isomorphic, not for ssh), or the git program (system). Default: auto, which chooses by the address.',
     ),
   ca: path().optional().describe('Certificates (PEM) to trust for this host besides those of the system.'),
   proxy: z

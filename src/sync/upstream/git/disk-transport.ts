@@ -9,14 +9,17 @@ import { peelObject } from './git-tree.ts'
 import type { GitTransport, ObjectLocation } from './objects/git-transport.ts'
 import { prefixOf, type Ref } from './objects/ref-rules.ts'
 
-/** A local repository that our own reader supports. Nothing is written to it. */
+/** A local repository that our own reader and isomorphic-git support. Nothing is written to it. */
 export class DiskTransport implements GitTransport {
   readonly #folder: string
   readonly #reach: GitReach
+  readonly #isByIsomorphic: boolean
 
-  constructor(folder: string, reach: GitReach) {
+  /** `isByIsomorphic`: isomorphic-git reads the objects, and only the refs are read by our own reader. */
+  constructor(folder: string, reach: GitReach, isByIsomorphic: boolean) {
     this.#folder = folder
     this.#reach = reach
+    this.#isByIsomorphic = isByIsomorphic
   }
 
   async list(patterns: readonly string[]): Promise<readonly Ref[]> {
@@ -31,7 +34,7 @@ export class DiskTransport implements GitTransport {
   async peel(ref: Ref, signal: AbortSignal): Promise<Ref> {
     // git allows only commits in branches; any other ref must be read.
     if (ref.name === 'HEAD' || ref.name.startsWith('refs/heads/')) return ref
-    const commit = await peelObject({ kind: 'disk', folder: this.#folder }, ref.id, this.#reach, signal)
+    const commit = await peelObject(await this.locate(), ref.id, this.#reach, signal)
     return commit === undefined || commit === ref.id ? ref : { ...ref, peeled: commit }
   }
 
@@ -42,7 +45,8 @@ export class DiskTransport implements GitTransport {
   }
 
   async locate(): Promise<ObjectLocation> {
-    return { kind: 'disk', folder: this.#folder }
+    const repository = { kind: 'disk', folder: this.#folder } as const
+    return this.#isByIsomorphic ? { kind: 'isomorphic', repository } : repository
   }
 
   forget(): void {}

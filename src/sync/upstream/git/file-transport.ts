@@ -7,8 +7,8 @@ import type { Ref } from './objects/ref-rules.ts'
 import { ProgramTransport } from './program/program-transport.ts'
 
 /**
- * A local repository. Our own reader reads it; the git program does if the repository needs it or the source demands
- * it.
+ * A local repository. Our own reader reads it; isomorphic-git does if the source demands it, the git program also if
+ * the repository needs it.
  */
 export class FileTransport implements GitTransport {
   readonly #path: string
@@ -45,9 +45,12 @@ export class FileTransport implements GitTransport {
     const { DiskTransport, repositoryAt, unmetNeed } = await import('./disk-transport.ts')
     const folder = await repositoryAt(this.#path)
     const need = this.#backend === 'system' ? '`backend` is system' : await unmetNeed(folder)
-    if (need === undefined) return use(new DiskTransport(folder, this.#reach))
-    if (this.#backend === 'embedded') {
-      throw new SyncError('unsupported', `Cannot read "${this.#path}": ${need}, and \`backend\` is embedded`)
+    if (need === undefined) return use(new DiskTransport(folder, this.#reach, this.#backend === 'isomorphic'))
+    if (this.#backend === 'embedded' || this.#backend === 'isomorphic') {
+      throw new SyncError(
+        'unsupported',
+        `Cannot read "${this.#path}": ${need}, and \`backend\` is ${this.#backend}; \`backend: system\` reads it`,
+      )
     }
     const program = new ProgramTransport({ kind: 'disk', folder }, this.#reach)
     return use(program).catch((cause: unknown) => {

@@ -188,6 +188,11 @@ const REPORTED_BYTES = 2 ** 18
 
 async function objectsAt(place: ObjectLocation): Promise<ObjectSource> {
   if (place.kind === 'remote') return new RemoteObjects(place, task, reportReceived)
+  if (place.kind === 'isomorphic') {
+    // isomorphic-git loads slowly.
+    const { IsomorphicObjects } = await import('./isomorphic/isomorphic-objects.ts')
+    return new IsomorphicObjects(place, task, reportReceived)
+  }
   if (place.kind === 'program') return new ProgramObjects(process.stdin, process.stdout, task.limits)
   return new DiskObjects(place.folder, task.limits)
 }

@@ -17,6 +17,7 @@ const authority = new Authority()
 // the first answer as one.
 describe.each([
   { backend: 'embedded', tells: true },
+  { backend: 'isomorphic', tells: true },
   { backend: 'system', tells: false },
 ] as const)('with `backend: $backend`', ({ backend, tells }) => {
   const reachBy: typeof reach = (url, options) => reach(url, { backend, ...options })

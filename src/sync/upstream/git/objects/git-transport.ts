@@ -25,6 +25,13 @@ export type ProgramTarget =
 export type ObjectLocation =
   | { readonly kind: 'remote'; readonly url: string; readonly server: Server }
   | { readonly kind: 'disk'; readonly folder: string }
+  /** Over http(s) or on this disk, read by isomorphic-git. */
+  | {
+      readonly kind: 'isomorphic'
+      readonly repository:
+        | { readonly kind: 'remote'; readonly url: string }
+        | { readonly kind: 'disk'; readonly folder: string }
+    }
   /** With the git program, whose objects the worker reads over its own standard input and output. */
   | { readonly kind: 'program'; readonly target: ProgramTarget }
 

@@ -1,5 +1,3 @@
-import { lstat, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { formatOf, type Revision } from '../../../model/revision.ts'
@@ -9,6 +7,7 @@ import type { HostAccess } from '../../http/host-access.ts'
 import type { FetchLimits } from '../../upstream.ts'
 import { THREAD_HEAP_MB } from '../fetch-threads.ts'
 import type { GitReach } from '../git-reach.ts'
+import { ISOMORPHIC_BYTES } from '../isomorphic/commit-fetch.ts'
 import { folderInScratch } from '../objects/scratch-folder.ts'
 import { errorOf, type WorkerFailure } from '../worker-protocol.ts'
 
@@ -25,7 +24,7 @@ export interface ServedClaim {
 
 export type ClaimedFile = Pick<SkillFile, 'path' | 'executable' | 'blob' | 'size' | 'sha256'>
 
-/** A file that differs between isomorphic-git and what is served. */
+/** A file that differs between the second reader and what is served. */
 export interface Difference {
   readonly skill?: string
   /** Relative to the skill or the docs folder; empty if all of it is concerned. */
@@ -33,10 +32,13 @@ export interface Difference {
   readonly message: string
 }
 
-/** The result of comparing a served commit with the same commit read by isomorphic-git. */
-export type SecondOpinion = Compared | NotCompared
+/** The result of comparing a served commit with the same commit read by another reader. */
+export type SecondOpinion = (ComparedClaims | NotCompared) & { readonly by: SecondReader }
 
-interface Compared {
+/** isomorphic-git; or our own reader, for a source that isomorphic-git itself reads. */
+export type SecondReader = 'isomorphic-git' | 'the built-in reader'
+
+export interface ComparedClaims {
   readonly kind: 'compared'
   /** The number of compared files. */
   readonly files: number
@@ -48,7 +50,7 @@ interface Compared {
 }
 
 /** The commit cannot be read that way, which says nothing about what is served. */
-interface NotCompared {
+export interface NotCompared {
   readonly kind: 'not-compared'
   readonly why: string
 }
@@ -60,26 +62,38 @@ export interface SecondTask {
     | { readonly kind: 'disk'; readonly folder: string }
   readonly revision: Revision
   readonly claims: readonly ServedClaim[]
+  readonly by: SecondReader
   /** `packBytes` is the maximum that is read. */
   readonly limits: FetchLimits
   /** An empty folder. */
   readonly scratch: string
 }
 
-export type SecondAnswer = SecondOpinion | { readonly kind: 'failed'; readonly failure: WorkerFailure }
+export type SecondAnswer = ComparedClaims | NotCompared | { readonly kind: 'failed'; readonly failure: WorkerFailure }
 
 /**
- * Fetches a commit once more, with isomorphic-git only, and compares its served files. Over http(s), isomorphic-git
- * uses the HTTP client of the pulls; a local repository is read in place. It holds the whole pack in memory, so one
- * over `SECOND_BYTES` is not compared. Throws a `SyncError` if the host is unreachable or sends nonsense.
+ * Fetches a commit once more, with the second reader only, and compares its served files. Over http(s), it uses the
+ * HTTP client of the pulls; a local repository is read in place. isomorphic-git holds the whole pack in memory, so one
+ * over `ISOMORPHIC_BYTES` is not compared. Throws a `SyncError` if the host is unreachable or sends nonsense.
  */
 export async function secondOpinion(
   url: string,
-  { revision, claims }: Pick<SecondTask, 'revision' | 'claims'>,
+  { revision, claims, by }: Pick<SecondTask, 'revision' | 'claims' | 'by'>,
   reach: Pick<GitReach, 'way' | 'limits' | 'scratch'>,
   signal: AbortSignal,
 ): Promise<SecondOpinion> {
-  const limits = { ...reach.limits, packBytes: Math.min(reach.limits.packBytes, SECOND_BYTES) }
+  const limits = { ...reach.limits, packBytes: Math.min(reach.limits.packBytes, ISOMORPHIC_BYTES) }
+  const opinion = await askedOpinion(url, { revision, claims, by, limits }, reach, signal)
+  return { ...opinion, by }
+}
+
+async function askedOpinion(
+  url: string,
+  task: Omit<SecondTask, 'place' | 'scratch'>,
+  reach: Pick<GitReach, 'way' | 'scratch'>,
+  signal: AbortSignal,
+): Promise<ComparedClaims | NotCompared> {
+  const { revision } = task
   if (formatOf(revision.commit) === 'sha256') return notCompared('it does not support SHA-256 repositories')
   if (!/^(?:https?|file):/i.test(url)) return notCompared('it does not support ssh')
   const place = /^file:/i.test(url)
@@ -88,15 +102,12 @@ export async function secondOpinion(
   if (place.kind === 'not-compared') return place
   try {
     const scratch = await folderInScratch(reach.scratch, 'second-')
-    return await askedInThread({ place, revision, claims, limits, scratch }, signal)
+    return await askedInThread({ ...task, place, scratch }, signal)
   } catch (error) {
     if (!(error instanceof SyncError) || error.code !== 'limit-exceeded') throw error
     return notCompared(error.message)
   }
 }
-
-/** The largest pack to compare: isomorphic-git holds it in memory, and twice during the transfer. */
-const SECOND_BYTES = 2 ** 27
 
 function notCompared(why: string): NotCompared {
   return { kind: 'not-compared', why }
@@ -106,26 +117,11 @@ async function placeOnDisk(url: string): Promise<Extract<SecondTask['place'], { 
   const { repositoryAt, unmetNeed } = await import('../disk-transport.ts')
   const folder = await repositoryAt(fileURLToPath(url))
   const need = await unmetNeed(folder)
-  if (need !== undefined) return notCompared(need)
-  // isomorphic-git reads a whole pack for any object in it.
-  const packs = await packBytesIn(folder)
-  return packs > SECOND_BYTES
-    ? notCompared(`a pack of the repository has ${packs} bytes, and it reads none over ${SECOND_BYTES}`)
-    : { kind: 'disk', folder }
-}
-
-/** Returns the size of the largest pack. */
-async function packBytesIn(folder: string): Promise<number> {
-  const packs = join(folder, 'objects', 'pack')
-  const names = await readdir(packs).catch(() => [])
-  const sizes = await Promise.all(
-    names.filter((name) => name.endsWith('.pack')).map(async (name) => (await lstat(join(packs, name))).size),
-  )
-  return Math.max(0, ...sizes)
+  return need === undefined ? { kind: 'disk', folder } : notCompared(need)
 }
 
 /** Runs the task in a thread, which is terminated in any state: on timeout, on abort, and when it is done. */
-async function askedInThread(task: SecondTask, signal: AbortSignal): Promise<SecondOpinion> {
+async function askedInThread(task: SecondTask, signal: AbortSignal): Promise<ComparedClaims | NotCompared> {
   signal.throwIfAborted()
   const { totalMs } = task.limits
   const worker = new Worker(new URL('./second-worker.js', import.meta.url), {

@@ -1,36 +1,57 @@
 import { hash } from 'node:crypto'
-import { Errors, readBlob, readCommit, readObject, readTree, type FsClient, type TreeEntry } from 'isomorphic-git'
 import { joinPath } from '../../../../base/paths.ts'
 import type { ObjectId } from '../../../model/revision.ts'
 import { isLfsPointer } from '../../../skill-md/lfs.ts'
-import type { ServedClaim, ClaimedFile, Difference, SecondOpinion } from './second-opinion.ts'
+import type { ClaimedFile, ComparedClaims, Difference, NotCompared, ServedClaim } from './second-opinion.ts'
 
-/** The repository that isomorphic-git reads. */
-export interface ComparedRepository {
-  readonly fs: FsClient
-  readonly gitdir: string
-  readonly cache: object
+/** The objects of a repository as the second reader has them; `undefined` for one that is not there. */
+export interface ComparedObjects {
+  /** Returns the tree of a commit. */
+  rootOf(commit: ObjectId): Promise<string | undefined>
+  entriesOf(tree: string): Promise<readonly ComparedEntry[] | undefined>
+  bytesOf(blob: string): Promise<Uint8Array | undefined>
 }
 
-/** Compares the claims about a commit with what isomorphic-git reads. None of our own git code takes part. */
+/** An entry of a tree, with its mode as git writes it. */
+export interface ComparedEntry {
+  readonly name: string
+  readonly mode: string
+  readonly id: string
+}
+
+/** An object in a form that git takes and isomorphic-git does not, whose bytes have its id. */
+export class Unreadable extends Error {
+  override readonly name = 'Unreadable'
+}
+
+/** Compares the claims about a commit with what the second reader has of it. */
 export async function compareClaims(
-  objects: ComparedRepository,
+  objects: ComparedObjects,
   commit: ObjectId,
   claims: readonly ServedClaim[],
   place: 'remote' | 'disk',
-): Promise<SecondOpinion> {
-  const files = new CommitFiles(objects, commit)
-  const unread = await files.unreadCommit()
-  if (unread instanceof Unreadable) return { kind: 'not-compared', why: unread.message }
-  if (unread !== undefined) {
+): Promise<ComparedClaims | NotCompared> {
+  const root = await rootOrReason(objects, commit)
+  if (root instanceof Unreadable) return { kind: 'not-compared', why: root.message }
+  if (root === undefined) {
     // A host without the commit refuses the request before this point.
     if (place === 'disk') return { kind: 'not-compared', why: `the repository no longer has ${commit}` }
     const message = `the host was asked for ${commit} and sent something else`
     return { kind: 'compared', files: 0, differences: [{ path: '', message }], more: 0 }
   }
+  const files = new CommitFiles(objects, root)
   const comparison = new Comparison(files, place === 'disk' ? 'the repository' : 'what the host sent')
   for (const claim of claims) await comparison.add(claim)
   return comparison.opinion
+}
+
+async function rootOrReason(objects: ComparedObjects, commit: ObjectId): Promise<string | Unreadable | undefined> {
+  try {
+    return await objects.rootOf(commit)
+  } catch (error) {
+    if (error instanceof Unreadable) return error
+    throw error
+  }
 }
 
 class Comparison {
@@ -46,7 +67,7 @@ class Comparison {
     this.#from = from
   }
 
-  get opinion(): SecondOpinion {
+  get opinion(): ComparedClaims {
     const compared = { kind: 'compared', files: this.#files, differences: this.#differences, more: this.#more } as const
     return this.#unread.size === 0 ? compared : { ...compared, unread: [...this.#unread].slice(0, MOST_DIFFERENCES) }
   }
@@ -79,15 +100,15 @@ class Comparison {
   async #isPointer(path: string): Promise<boolean> {
     const found = await this.#unlessLacking(async () => {
       const entry = await this.#commit.entryAt(path)
-      return entry?.type === 'blob' && isLfsPointer(await this.#commit.bytesOf(entry.oid))
+      return entry !== undefined && isFile(entry) && isLfsPointer(await this.#commit.bytesOf(entry.id))
     })
     return found === true
   }
 
   async #judge(path: string, { executable, size, sha256 }: ClaimedFile): Promise<string | undefined> {
     const entry = await this.#commit.entryAt(path)
-    if (entry?.type !== 'blob') return 'the commit has no such file'
-    const bytes = await this.#commit.bytesOf(entry.oid)
+    if (entry === undefined || !isFile(entry)) return 'the commit has no such file'
+    const bytes = await this.#commit.bytesOf(entry.id)
     const sum = hash('sha256', bytes)
     if (sum !== sha256 || bytes.length !== size)
       return `the commit has ${bytes.length} bytes with the SHA-256 ${sum}, and ${size} with ${sha256} are served`
@@ -119,12 +140,15 @@ const MOST_DIFFERENCES = 100
 
 const EXECUTABLE = '100755'
 const LINK = '120000'
+const FOLDER = '040000'
+
+/** True for a file, and for a link, whose target is its content. */
+function isFile({ mode }: ComparedEntry): boolean {
+  return mode.startsWith('100') || mode === LINK
+}
 
 /** The result of a look at something that isomorphic-git cannot read. */
 const UNREAD = Symbol('unread')
-
-/** An object in a form that git takes and isomorphic-git does not, whose bytes have its id. */
-class Unreadable extends Error {}
 
 /** The commit names an object that does not exist. */
 class Lacking extends Error {
@@ -138,32 +162,21 @@ class Lacking extends Error {
 
 /** The files of one commit by path, following links. */
 class CommitFiles {
-  readonly #objects: ComparedRepository
-  readonly #commit: ObjectId
-  readonly #trees = new Map<string, ReadonlyMap<string, TreeEntry>>()
+  readonly #objects: ComparedObjects
+  readonly #root: string
+  readonly #trees = new Map<string, ReadonlyMap<string, ComparedEntry>>()
 
-  constructor(objects: ComparedRepository, commit: ObjectId) {
+  constructor(objects: ComparedObjects, root: string) {
     this.#objects = objects
-    this.#commit = commit
-  }
-
-  /** Returns why the commit cannot be compared; `undefined` if it can. */
-  async unreadCommit(): Promise<Lacking | Unreadable | undefined> {
-    try {
-      await this.#had(this.#commit, () => readCommit({ ...this.#objects, oid: this.#commit }))
-      return undefined
-    } catch (error) {
-      if (error instanceof Lacking || error instanceof Unreadable) return error
-      throw error
-    }
+    this.#root = root
   }
 
   /** `undefined` if nothing exists there, or if a link leads nowhere within the commit. */
-  async entryAt(path: string, hops = MOST_HOPS): Promise<TreeEntry | undefined> {
-    let at: TreeEntry = { mode: '040000', path: '', oid: this.#commit, type: 'tree' }
+  async entryAt(path: string, hops = MOST_HOPS): Promise<ComparedEntry | undefined> {
+    let at: ComparedEntry = { mode: FOLDER, name: '', id: this.#root }
     const names = path === '' ? [] : path.split('/')
     for (const [index, name] of names.entries()) {
-      const entry = at.type === 'tree' ? (await this.#treeOf(at.oid)).get(name) : undefined
+      const entry = at.mode === FOLDER ? (await this.#treeOf(at.id)).get(name) : undefined
       if (entry === undefined) return undefined
       if (entry.mode === LINK) return this.#throughLink(entry, names, index, hops)
       at = entry
@@ -171,9 +184,9 @@ class CommitFiles {
     return at
   }
 
-  async #throughLink({ oid }: TreeEntry, names: readonly string[], index: number, hops: number) {
+  async #throughLink({ id }: ComparedEntry, names: readonly string[], index: number, hops: number) {
     if (hops === 0) return undefined
-    const text = Buffer.from(await this.bytesOf(oid)).toString('utf8')
+    const text = Buffer.from(await this.bytesOf(id)).toString('utf8')
     const target = targetOf(names.slice(0, index), text)
     return target && this.entryAt([...target, ...names.slice(index + 1)].join('/'), hops - 1)
   }
@@ -181,46 +194,36 @@ class CommitFiles {
   /** Returns the paths of all real files in a folder: a link is only another name of a file. */
   async filesBelow(folder: string): Promise<readonly string[]> {
     const at = await this.entryAt(folder)
-    return at === undefined || at.type !== 'tree' ? [] : this.#filesIn(at.oid, '')
+    return at?.mode === FOLDER ? this.#filesIn(at.id, '') : []
   }
 
   async #filesIn(tree: string, above: string): Promise<string[]> {
     const files: string[] = []
-    for (const [name, { mode, oid, type }] of await this.#treeOf(tree)) {
+    for (const [name, entry] of await this.#treeOf(tree)) {
       const path = joinPath(above, name)
-      if (type === 'tree') files.push(...(await this.#filesIn(oid, path)))
-      else if (type === 'blob' && mode !== LINK) files.push(path)
+      if (entry.mode === FOLDER) files.push(...(await this.#filesIn(entry.id, path)))
+      else if (isFile(entry) && entry.mode !== LINK) files.push(path)
     }
     return files
   }
 
-  async bytesOf(oid: string): Promise<Uint8Array> {
-    return (await this.#had(oid, () => readBlob({ ...this.#objects, oid }))).blob
+  async bytesOf(id: string): Promise<Uint8Array> {
+    return had(id, await this.#objects.bytesOf(id))
   }
 
-  async #treeOf(oid: string): Promise<ReadonlyMap<string, TreeEntry>> {
-    const known = this.#trees.get(oid)
+  async #treeOf(id: string): Promise<ReadonlyMap<string, ComparedEntry>> {
+    const known = this.#trees.get(id)
     if (known !== undefined) return known
-    const { tree } = await this.#had(oid, () => readTree({ ...this.#objects, oid }))
-    const byName = new Map(tree.map((entry) => [entry.path, entry]))
-    this.#trees.set(oid, byName)
+    const entries = had(id, await this.#objects.entriesOf(id))
+    const byName = new Map(entries.map((entry) => [entry.name, entry]))
+    this.#trees.set(id, byName)
     return byName
   }
+}
 
-  async #had<Found>(oid: string, read: () => Promise<Found>): Promise<Found> {
-    return read().catch(async (error: unknown) => {
-      if (error instanceof Errors.NotFoundError) throw new Lacking(oid)
-      throw (await this.#isWhole(oid)) ? new Unreadable(`the second reader cannot read the object ${oid}`) : error
-    })
-  }
-
-  /** True if the object that could not be read has the bytes of its id: then its form is odd, and nothing is damaged. */
-  async #isWhole(oid: string): Promise<boolean> {
-    const read = await readObject({ ...this.#objects, oid, format: 'content' }).catch(() => undefined)
-    if (read?.format !== 'content') return false
-    const header = Buffer.from(`${read.type} ${read.object.length}\0`)
-    return hash('sha1', Buffer.concat([header, read.object])) === oid
-  }
+function had<Found>(id: string, found: Found | undefined): Found {
+  if (found === undefined) throw new Lacking(id)
+  return found
 }
 
 /** More than git itself follows. */

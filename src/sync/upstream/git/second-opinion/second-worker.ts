@@ -1,118 +1,63 @@
-import fs from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { addRemote, Errors, fetch, init, type HttpClient, type PromiseFsClient } from 'isomorphic-git'
-import type { ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import { namedLimit } from '../../upstream.ts'
+import { namedLimit, NOTHING_KNOWN } from '../../upstream.ts'
+import { DiskObjects } from '../disk-objects.ts'
+import { fetchCommit } from '../isomorphic/commit-fetch.ts'
+import { BeyondIsomorphic, isomorphicFailure } from '../isomorphic/isomorphic-failure.ts'
+import { limitedFs } from '../isomorphic/limited-fs.ts'
+import type { ObjectSource } from '../objects/object-source.ts'
+import { discover } from '../smart-http/discover.ts'
 import { GitHttp } from '../smart-http/git-http.ts'
 import { ServerRefusal } from '../smart-http/pkt-line.ts'
+import { RemoteObjects } from '../smart-http/remote-objects.ts'
 import { failureFrom } from '../worker-protocol.ts'
-import { inflatedWithin, weighPack } from './pack-weight.ts'
-import type { SecondAnswer, SecondOpinion, SecondTask } from './second-opinion.ts'
-import { compareClaims, type ComparedRepository } from './second-reader.ts'
+import { comparedByIsomorphic, comparedByOwn } from './compared-objects.ts'
+import type { ComparedClaims, NotCompared, SecondAnswer, SecondTask } from './second-opinion.ts'
+import { compareClaims, type ComparedObjects } from './second-reader.ts'
 
 // The thread of a second opinion. Its end frees everything that isomorphic-git holds.
 
 const task: SecondTask = workerData
 
-async function opinion({ place, revision, claims }: SecondTask): Promise<SecondOpinion> {
-  const disk = limitedFs()
-  const gitdir = place.kind === 'disk' ? place.folder : join(task.scratch, 'second')
-  if (place.kind === 'remote') {
-    const refusal = await fetchCommit(place, disk, gitdir, revision.tag ?? revision.commit)
-    if (refusal !== undefined) return { kind: 'not-compared', why: refusal }
-  }
-  const at: ComparedRepository = { fs: disk, gitdir, cache: {} }
-  return compareClaims(at, revision.commit, claims, place.kind)
-}
-
-/** Fetches the commit. Returns the reason if the host does not give it. */
-async function fetchCommit(
-  { url, way }: Extract<SecondTask['place'], { kind: 'remote' }>,
-  disk: PromiseFsClient,
-  gitdir: string,
-  id: ObjectId,
-): Promise<string | undefined> {
-  const bytes = { limit: namedLimit('packBytes', task.limits), left: task.limits.packBytes }
-  const http = new GitHttp(url, { limits: task.limits, bytes, way, signal: NEVER })
-  await mkdir(gitdir)
-  const at = { fs: disk, dir: gitdir, gitdir, remote: 'origin', url }
-  await init(at)
-  await addRemote(at)
+async function opinion({ place, revision, claims, by }: SecondTask): Promise<ComparedClaims | NotCompared> {
   try {
-    await fetch({ ...at, http: clientOver(http), ref: id, remoteRef: id, depth: 1, singleBranch: true, tags: false })
-    return undefined
+    const objects = by === 'isomorphic-git' ? await fromIsomorphic(task) : await fromOwn(task)
+    return await compareClaims(objects, revision.commit, claims, place.kind)
   } catch (error) {
-    if (error instanceof ServerRefusal) return `the host no longer gives ${id}: it says "${error.said}"`
-    if (error instanceof SyncError) throw error
-    return refusalOf(error)
+    if (error instanceof BeyondIsomorphic) return { kind: 'not-compared', why: error.reason }
+    if (!isRefusal(error)) throw error
+    const why = error instanceof ServerRefusal ? `it says "${error.said}"` : error.message
+    return { kind: 'not-compared', why: `the host no longer gives ${revision.tag ?? revision.commit}: ${why}` }
   }
 }
 
-/** Returns the reason for an error about an unsupported host or repository; throws any other. */
-function refusalOf(error: unknown): string {
-  if (error instanceof Errors.RemoteCapabilityError) return 'the host does not send a commit without its history'
-  if (error instanceof Errors.NotFoundError) return `it finds no ${error.data.what} at the host`
-  throw foreign(error)
+function isRefusal(error: unknown): error is SyncError {
+  return error instanceof ServerRefusal || (error instanceof SyncError && error.code === 'ref-not-found')
 }
 
-/** Wraps the HTTP client of a pull for isomorphic-git: same credential, proxy, redirects, certificates and limits. */
-function clientOver(http: GitHttp): HttpClient {
-  return {
-    async request({ url, method = 'GET', headers = {}, body }) {
-      const isGet = method === 'GET'
-      const call = isGet ? { url, headers } : { url: `${http.base}/git-upload-pack`, headers, body: await parts(body) }
-      // Buffered to its end: isomorphic-git hangs forever if the stream of an answer fails.
-      const chunks = await parts((await http.request(call)).body)
-      const type = `application/x-git-upload-pack-${isGet ? 'advertisement' : 'result'}`
-      const answer = { url, method, statusCode: 200, statusMessage: 'OK', headers: { 'content-type': type } }
-      return { ...answer, body: streamOf(chunks) }
-    },
-  }
+async function fromIsomorphic({ place, revision, limits, scratch }: SecondTask): Promise<ComparedObjects> {
+  // A repository has folders in addition to files, and a local pack has objects of earlier commits.
+  const disk = limitedFs({ scratch, objects: 16 * limits.files }, place.kind)
+  const gitdir = place.kind === 'disk' ? place.folder : join(scratch, 'second')
+  if (place.kind === 'remote')
+    await fetchCommit({ ...place, limits }, { fs: disk, gitdir }, revision.tag ?? revision.commit)
+  return comparedByIsomorphic({ fs: disk, gitdir, cache: {} })
 }
 
-async function parts(body: AsyncIterable<Uint8Array> | undefined): Promise<Uint8Array[]> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of body ?? []) chunks.push(chunk)
-  return chunks
-}
-
-async function* streamOf(chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
-  for (let chunk = chunks.shift(); chunk !== undefined; chunk = chunks.shift()) yield chunk
-}
-
-/**
- * Wraps the file system so that packed data is checked before isomorphic-git unpacks it, because isomorphic-git has no
- * limits.
- */
-function limitedFs(): PromiseFsClient {
-  const { promises } = fs
-  const { limits, scratch } = task
-  return {
-    promises: {
-      ...promises,
-      async writeFile(path: string, bytes: Uint8Array, options?: fs.WriteFileOptions) {
-        if (path.endsWith('.pack')) await weighPack(bytes, scratch, limits)
-        await promises.writeFile(path, bytes, options)
-      },
-      async readFile(path: string, options?: { readonly encoding?: BufferEncoding }) {
-        const bytes = await promises.readFile(path, options ?? {})
-        if (typeof bytes === 'string') return bytes
-        if (path.endsWith('.pack') && task.place.kind === 'disk') await weighPack(bytes, scratch, limits)
-        if (LOOSE.test(path)) inflatedWithin(bytes)
-        return bytes
-      },
-    },
-  }
-}
-
-const LOOSE = /[/\\][0-9a-f]{2}[/\\][0-9a-f]{38}$/
-
-function foreign(error: unknown): SyncError {
-  const message = error instanceof Error ? error.message : String(error)
-  return new SyncError('source-unreachable', `isomorphic-git cannot read the commit: ${message}`, { cause: error })
+async function fromOwn({ place, revision, limits, scratch }: SecondTask): Promise<ComparedObjects> {
+  if (place.kind === 'disk') return comparedByOwn(new DiskObjects(place.folder, limits), limits.segmentBytes)
+  const { url, way } = place
+  const bytes = { limit: namedLimit('packBytes', limits), left: limits.packBytes }
+  const found = await discover(new GitHttp(url, { limits, bytes, way, signal: NEVER }), url)
+  // All files are compared, so one pack brings them: none is left out for later.
+  const server = { ...found, filters: false }
+  const objects: ObjectSource = new RemoteObjects(
+    { kind: 'remote', url, server },
+    { place: { kind: 'remote', url, server }, scratch, database: '', limits },
+  )
+  await objects.open(revision, NOTHING_KNOWN, way)
+  return comparedByOwn(objects, limits.segmentBytes)
 }
 
 /** The thread is terminated instead. */
@@ -123,5 +68,7 @@ function send(answer: SecondAnswer): void {
 }
 
 opinion(task).then(send, (error: unknown) => {
-  send({ kind: 'failed', failure: failureFrom(error instanceof SyncError ? error : foreign(error)) })
+  const { place } = task
+  const failure = isomorphicFailure(place.kind === 'remote' ? place.url : place.folder, error)
+  send({ kind: 'failed', failure: failureFrom(failure) })
 })

@@ -30,7 +30,7 @@ export class HttpTransport implements GitTransport {
   }
 
   async #list(patterns: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
-    const http = await this.#open(signal)
+    const http = await listingHttp(this.#url, this.#reach, signal)
     const server = await this.#server(http)
     const refs = await listRefs(http, server, patterns.map(prefixOf))
     this.#reach.onAddress?.(server.base)
@@ -46,21 +46,13 @@ export class HttpTransport implements GitTransport {
   }
 
   async locate(signal: AbortSignal): Promise<ObjectLocation> {
-    const server = SERVERS.get(this.#url) ?? (await this.#server(await this.#open(signal)))
+    const server = SERVERS.get(this.#url) ?? (await this.#server(await listingHttp(this.#url, this.#reach, signal)))
     this.#reach.onAddress?.(server.base)
     return { kind: 'remote', url: this.#url, server }
   }
 
   forget(): void {
     SERVERS.delete(this.#url)
-  }
-
-  async #open(signal: AbortSignal): Promise<GitHttp> {
-    const bytes = { limit: `${LISTING_BYTES} bytes of refs`, left: LISTING_BYTES }
-    const way = await this.#reach.way(signal)
-    const { limits } = this.#reach
-    const short = { ...limits, totalMs: Math.min(limits.totalMs, LISTING_MS) }
-    return new GitHttp(this.#url, { limits: short, bytes, way, signal })
   }
 
   async #server(http: GitHttp): Promise<Server> {
@@ -76,7 +68,16 @@ export class HttpTransport implements GitTransport {
   }
 }
 
-const ANY = ['refs/heads/*', 'refs/tags/*'] as const
+/** Returns a client for one listing of refs. */
+export async function listingHttp(url: string, reach: GitHost, signal: AbortSignal): Promise<GitHttp> {
+  const bytes = { limit: `${LISTING_BYTES} bytes of refs`, left: LISTING_BYTES }
+  const way = await reach.way(signal)
+  const limits = { ...reach.limits, totalMs: Math.min(reach.limits.totalMs, LISTING_MS) }
+  return new GitHttp(url, { limits, bytes, way, signal })
+}
+
+/** The patterns of all branches and tags. */
+export const ANY = ['refs/heads/*', 'refs/tags/*'] as const
 
 /**
  * The servers' capabilities by repository, cached in this process, so that a poll takes one request. Removed at the

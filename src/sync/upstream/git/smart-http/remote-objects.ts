@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { formatOf, isIdOf, type ObjectId, type Revision } from '../../../model/revision.ts'
+import { formatOf, isIdOf, type ObjectFormat, type ObjectId, type Revision } from '../../../model/revision.ts'
 import { isSystemError, SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
 import type { TakenBlob } from '../../../model/tree.ts'
 import type { HostAccess } from '../../http/host-access.ts'
@@ -58,20 +58,14 @@ export class RemoteObjects implements ObjectSource {
 
   async open(revision: Revision, known: KnownTrees, way: HostAccess): Promise<void> {
     const { format, version } = this.#place.server
-    if (formatOf(revision.commit) !== format) {
-      const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": its ids are ${format}`
-      throw new SyncError('ref-not-found', message)
-    }
+    if (formatOf(revision.commit) !== format) throw lacksFormat(revision.commit, this.#place.url, format)
     const { commit, tag } = revision
     // A server of version 1 may serve only what a ref points to, and sends the commit of a tag with it.
     const ids = version === 1 ? [tag ?? commit] : tag === undefined ? [commit] : [commit, tag]
     const wanted = { ids, depth: 1, filter: 'blob:none' } as const
     if (await this.#update(wanted, revision.commit, known, way)) return
     this.#snapshot = await this.#fetch(wanted, way).catch((cause: unknown) => {
-      // The wording differs per server, but it names the missing objects.
-      if (!(cause instanceof ServerRefusal) || !ids.some((id) => cause.said.includes(id))) throw cause
-      const message = `Cannot fetch ${revision.commit} of "${this.#place.url}": the server says "${cause.said}"`
-      throw new SyncError('ref-not-found', message, { cause })
+      throw unlessNamed(cause, revision, this.#place.url)
     })
   }
 
@@ -203,6 +197,21 @@ export class RemoteObjects implements ObjectSource {
       removeName(file)
     }
   }
+}
+
+/** Returns the error for a commit whose id has another format than those of the repository. */
+export function lacksFormat(commit: ObjectId, url: string, format: ObjectFormat): SyncError {
+  return new SyncError('ref-not-found', `Cannot fetch ${commit} of "${url}": its ids are ${format}`)
+}
+
+/** Converts the refusal of a server that names the commit or tag as missing. The wording differs per server. */
+export function unlessNamed(cause: unknown, { commit, tag }: Pick<Revision, 'commit' | 'tag'>, url: string): unknown {
+  const isNamed =
+    cause instanceof ServerRefusal && [commit, tag].some((id) => id !== undefined && cause.said.includes(id))
+  if (!isNamed) return cause
+  return new SyncError('ref-not-found', `Cannot fetch ${commit} of "${url}": the server says "${cause.said}"`, {
+    cause,
+  })
 }
 
 /**

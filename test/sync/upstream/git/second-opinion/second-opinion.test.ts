@@ -39,6 +39,8 @@ afterAll(async () => {
 const READERS: Readonly<Record<string, (repository: Repository) => Promise<Opinion>>> = {
   'our reader, over http': (repository) => ofUpstream(served(repository)),
   'the git program, over ssh': (repository) => ofUpstream(host.url(repository.folder)),
+  'the backend isomorphic, over http': (repository) => ofUpstream(chosen(served(repository))),
+  'the backend isomorphic, on this disk': (repository) => ofUpstream(chosen(pathToFileURL(repository.folder).href)),
   'the reader of this disk': (repository) => ofUpstream(pathToFileURL(repository.folder).href),
   'isomorphic-git, on this disk': (repository) => ofIsomorphic(repository.folder),
   'isomorphic-git, over http': (repository) => ofIsomorphicClone(served(repository)),
@@ -167,9 +169,16 @@ async function deltasOf(repository: Repository): Promise<number> {
   return bases.split('\n').filter((base) => !/^0+$/.test(base)).length
 }
 
-async function ofUpstream(url: string): Promise<Opinion> {
+/** The address, which isomorphic-git is to read. */
+function chosen(url: string): string {
+  return `${url}#isomorphic`
+}
+
+async function ofUpstream(address: string): Promise<Opinion> {
+  const [url = '', backend] = address.split('#')
   const access = url.startsWith('ssh:') ? { access: host.access } : {}
-  await using reached = await reach(url, { ref: 'v1', ...access })
+  const options = { ref: 'v1', ...access, ...(backend === 'isomorphic' && ({ backend } as const)) }
+  await using reached = await reach(url, options)
   await using tree = await reached.tree()
   const blobs = new Map<string, string>()
   for (const [id, blob] of await tree.take(blobsOf(tree), STEADY)) {

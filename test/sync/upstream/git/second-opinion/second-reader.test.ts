@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { deflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { comparedByIsomorphic } from '../../../../../src/sync/upstream/git/second-opinion/compared-objects.ts'
 import { secondOpinion } from '../../../../../src/sync/upstream/git/second-opinion/second-opinion.ts'
 import type { ServedClaim, ClaimedFile } from '../../../../../src/sync/upstream/git/second-opinion/second-opinion.ts'
 import { compareClaims } from '../../../../../src/sync/upstream/git/second-opinion/second-reader.ts'
@@ -34,7 +35,7 @@ test('a pointer of git LFS that is left out of its skill is no difference, and a
   const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n'
   const commit = await repository.commit({ 'alpha/run.sh': TEXT, 'alpha/a.png': pointer, 'alpha/b.png': 'whole' })
   const claim = { skill: 'alpha', folder: 'alpha', files: [file('run.sh')] }
-  const objects = { fs, gitdir: repository.folder, cache: {} }
+  const objects = comparedByIsomorphic({ fs, gitdir: repository.folder, cache: {} })
 
   const [leftOut, whole] = [true, false].map((lacksPointers) =>
     compareClaims(objects, objectId(commit), [{ ...claim, lacksPointers }], 'disk'),
@@ -72,7 +73,11 @@ test.each([
   await repository.setRef('refs/heads/main', commit)
   await using server = await GitServer.start()
   await using reached = await reach(server.serve('team', repository))
-  const asked = { revision: { asked: undefined, ref: 'refs/heads/main', commit }, claims: [NOTES] }
+  const asked = {
+    by: 'isomorphic-git' as const,
+    revision: { asked: undefined, ref: 'refs/heads/main', commit },
+    claims: [NOTES],
+  }
 
   await using taken = await reached.tree()
   const opinions = [
@@ -94,7 +99,7 @@ test('an object that cannot be read and is damaged is no odd form: the compariso
   const place = join(repository.folder, 'objects', tree.slice(0, 2), tree.slice(2))
   await rm(place)
   await writeFile(place, deflateSync('tree 3\0odd'))
-  const objects = { fs, gitdir: repository.folder, cache: {} }
+  const objects = comparedByIsomorphic({ fs, gitdir: repository.folder, cache: {} })
 
   await expect(compareClaims(objects, commit, [NOTES], 'disk')).rejects.toThrow(/SHA check failed|internal error/i)
 })
@@ -111,7 +116,7 @@ const NOTES: ServedClaim = { skill: 'alpha', folder: 'alpha', files: [file('note
 async function differencesOf(files: ServedClaim['files']): Promise<unknown> {
   await using repository = await Repository.create()
   const commit = await repository.commit({ 'alpha/run.sh': { executable: TEXT }, 'alpha/notes.md': TEXT })
-  const objects = { fs, gitdir: repository.folder, cache: {} }
+  const objects = comparedByIsomorphic({ fs, gitdir: repository.folder, cache: {} })
   const opinion = await compareClaims(objects, objectId(commit), [{ skill: 'alpha', folder: 'alpha', files }], 'disk')
   return opinion.kind === 'compared' ? opinion.differences : opinion
 }

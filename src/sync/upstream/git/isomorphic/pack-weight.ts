@@ -1,25 +1,23 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import { SyncError } from '../../../model/sync-error.ts'
-import type { FetchLimits } from '../../upstream.ts'
 import { LargeInPack, PackReader } from '../objects/pack-reader.ts'
 
 /**
  * Scans a pack in bounded memory, on behalf of a reader without limits. Throws `source-unreachable` if it is damaged,
- * `limit-exceeded` if an object exceeds `MOST_BYTES`.
+ * `limit-exceeded` if it has more objects, or an object exceeds `MOST_BYTES`.
  */
-export async function weighPack(
-  bytes: Uint8Array,
-  scratch: string,
-  { files }: Pick<FetchLimits, 'files'>,
-): Promise<void> {
-  const limits = { objects: OBJECTS_PER_FILE * files, objectBytes: MOST_BYTES, stopBytes: MOST_BYTES }
+export async function weighPack(bytes: Uint8Array, scratch: string, objects: number): Promise<void> {
+  const limits = { objects, objectBytes: MOST_BYTES, stopBytes: MOST_BYTES }
   const path = join(scratch, `weighed-${(weighed += 1)}`)
   try {
     using reader = await PackReader.receive(piecesOf(bytes), path, { format: 'sha1', limits })
     if (reader.mayHaveLarge) throw tooLarge()
   } catch (error) {
     throw error instanceof LargeInPack ? tooLarge() : error
+  } finally {
+    rmSync(path, { force: true })
   }
 }
 
@@ -36,9 +34,6 @@ export function inflatedWithin(bytes: Uint8Array): void {
 let weighed = 0
 
 const MOST_BYTES = 2 ** 26
-
-/** A repository has folders in addition to files, and a local pack has objects of earlier commits. */
-const OBJECTS_PER_FILE = 16
 
 function tooLarge(): SyncError {
   return new SyncError('limit-exceeded', `an object of the repository has more than ${MOST_BYTES} bytes`)
