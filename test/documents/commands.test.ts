@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { isFamily } from '../../src/daemon/cli/command-line.ts'
-import { hasProgram } from '../support/process/has-program.ts'
+import { neededProgram } from '../support/process/has-program.ts'
 import { faultsOf } from './command-faults.ts'
 import { runsIn } from './command-lines.ts'
 import { blocks } from './snippets.ts'
@@ -35,7 +35,8 @@ test.each([
   expect(faults.flat()).toEqual([expect.stringContaining(fault)])
 })
 
-test.skipIf(!hasProgram('bash')).each(blocks('sh'))('$place is a script that bash can read', ({ text }) => {
+test.each(blocks('sh'))('$place is a script that bash can read', ({ text }) => {
+  neededProgram('bash')
   const { status, stderr } = spawnSync('bash', ['-n'], { input: text, encoding: 'utf8' })
 
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
 import { expect, test } from 'vitest'
 import { Authority } from '../support/http/certificates.ts'
-import { hasProgram } from '../support/process/has-program.ts'
+import { neededProgram } from '../support/process/has-program.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { faultsOf } from './command-faults.ts'
 import { blocks } from './snippets.ts'
@@ -25,11 +25,13 @@ test.each(blocks('toml'))('$place is TOML', ({ text }) => {
   expect(parseToml(text)).toMatchObject({ mcp_servers: { skills: { url: expect.any(String) } } })
 })
 
-test.skipIf(!hasProgram('nginx')).each(blocks('nginx'))('nginx takes $place', async ({ text }) => {
+test.each(blocks('nginx'))('nginx takes $place', async ({ text }) => {
+  neededProgram('nginx')
   expect(await nginxFaultOf(text)).toBe('')
 })
 
-test.skipIf(!hasProgram('nginx'))('nginx does not take a directive that it does not know', async () => {
+test('nginx does not take a directive that it does not know', async () => {
+  neededProgram('nginx')
   const [block] = blocks('nginx')
 
   const fault = await nginxFaultOf(block?.text.replace('proxy_buffering', 'proxy_bufering') ?? '')
@@ -37,7 +39,8 @@ test.skipIf(!hasProgram('nginx'))('nginx does not take a directive that it does 
   expect(fault).toContain('unknown directive "proxy_bufering"')
 })
 
-test.skipIf(!hasProgram('haproxy')).each(blocks('haproxy'))('HAProxy takes $place', async ({ text }) => {
+test.each(blocks('haproxy'))('HAProxy takes $place', async ({ text }) => {
+  neededProgram('haproxy')
   expect(await haproxyFaultOf(text)).toBe('')
   expect(await haproxyFaultOf(text.replace('balance leastconn', 'balance leastcon'))).toContain('leastcon')
 })

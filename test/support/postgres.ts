@@ -5,6 +5,7 @@ import { chmod, chown, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
+import { neededProgram } from './process/has-program.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** A PostgreSQL server of a test, in a folder of its own. It listens on a socket there. */
@@ -67,7 +68,8 @@ export async function startPostgres(programs: string, options: PostgresOptions =
   const as = user ?? {}
   await run(join(programs, 'initdb'), ['-D', data, '-U', 'test', '-A', 'trust', '-E', 'UTF8', '--no-sync'], as)
   const certificate = join(data, 'server.crt')
-  if (tlsPort !== undefined) await run('openssl', certificateIn(certificate, join(data, 'server.key')), as)
+  if (tlsPort !== undefined)
+    await run(neededProgram('openssl'), certificateIn(certificate, join(data, 'server.key')), as)
   const listening = listenArguments(options)
   const settings = ['-D', data, '-k', data, ...listening, '-c', 'fsync=off', '-c', 'max_connections=100']
   const start = async (): Promise<ChildProcess> => {

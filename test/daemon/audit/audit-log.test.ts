@@ -17,6 +17,7 @@ import type { AuditConfig } from '../../../src/daemon/config/config.ts'
 import type { Audit } from '../../../src/serve/audit.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
+import { neededProgram } from '../../support/process/has-program.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const CHILD = fileURLToPath(new URL('audit-child.mjs', import.meta.url))
@@ -194,7 +195,18 @@ test('a file that somebody gave the last of all numbers is no reason to lose oth
 test('a disk that takes a part of a line has refused it', async () => {
   await using folder = await temporaryFolder()
   const limited = `trap '' XFSZ; ulimit -f 4; exec "$@"`
-  const child = spawn('bash', ['-c', limited, '-', process.execPath, CHILD, folder.path, '100000', '2', 'ada', '400'])
+  const child = spawn(neededProgram('bash'), [
+    '-c',
+    limited,
+    '-',
+    process.execPath,
+    CHILD,
+    folder.path,
+    '100000',
+    '2',
+    'ada',
+    '400',
+  ])
   let told = ''
   child.stderr.on('data', (chunk) => (told += chunk))
   await once(child, 'close')

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { programFiles } from '../../../src/daemon/program-files.ts'
@@ -6,8 +5,8 @@ import { analyze } from '../../../src/daemon/service/analyze.ts'
 import { launchAgent } from '../../../src/daemon/service/launch-agent.ts'
 import { systemUnits, userUnits, commandLine } from '../../../src/daemon/service/units.ts'
 import type { Service, ServiceFile } from '../../../src/daemon/service/units.ts'
+import { neededProgram } from '../../support/process/has-program.ts'
 
-const HAS_SYSTEMD = spawnSync('systemd-analyze', ['--version']).status === 0
 const ENVIRONMENT = environmentOf({ PATH: process.env['PATH'] }, '/')
 const NEVER = new AbortController().signal
 
@@ -24,21 +23,21 @@ const SCOPES = [
   ['user', async (service: Service) => userUnits(service, '/home/ada/.config')],
 ] as const
 
-test.skipIf(!HAS_SYSTEMD).each(SCOPES)(
-  'the %s units have no fault, and are exposed no more than was promised (skipped where systemd is absent)',
-  async (scope, unitsOf) => {
-    const checked = await analyze(await unitsOf(SERVICE), scope, ENVIRONMENT, NEVER)
+test.each(SCOPES)('the %s units have no fault, and are exposed no more than was promised', async (scope, unitsOf) => {
+  neededProgram('systemd-analyze')
 
-    expect(checked?.flatMap(({ said }) => said)).toEqual([])
-    expect(checked?.map(({ ok }) => ok)).toEqual([true, true])
-  },
-)
+  const checked = await analyze(await unitsOf(SERVICE), scope, ENVIRONMENT, NEVER)
 
-test.skipIf(!HAS_SYSTEMD).each([
+  expect(checked?.flatMap(({ said }) => said)).toEqual([])
+  expect(checked?.map(({ ok }) => ok)).toEqual([true, true])
+})
+
+test.each([
   ['a key that is misspelt', 'WatchdogSec=', 'WatchdgSec=', [false, true]],
   ['a service type that is none', 'Type=notify', 'Type=notified', [false, true]],
   ['a sandbox with a hole', 'CapabilityBoundingSet=', '# ', [true, false]],
-])('%s is found (skipped where systemd is absent)', async (_, before, after, oks) => {
+])('%s is found', async (_, before, after, oks) => {
+  neededProgram('systemd-analyze')
   const [service, socket] = await systemUnits(SERVICE)
   const spoilt = { path: service!.path, text: service!.text.replace(`\n${before}`, `\n${after}`) }
 

@@ -9,8 +9,8 @@ const NPM = 'npm fetches from a registry; test/e2e/package.test.ts installs the 
 const SYSTEMD = 'changes the services of the machine; test/systemd and test/daemon/service run it'
 
 export const README: Handlings = {
-  'npm ci': { skip: NPM },
   'npm start': { skip: 'test/e2e/first-minute.test.ts runs it' },
+  'npm test': { skip: 'it runs this test too' },
   'npm run build': { skip: 'the tests run what it built' },
   'npm install --global .': { skip: NPM },
   'skillsyncd init anthropics/skills': INIT,

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { ask } from '../../serve/http/ask.ts'
 import { legacyHttp, modernHttp } from '../../support/clients/peer.ts'
-import { Figures, HAS_PROMTOOL, promtool } from '../../support/http/prometheus.ts'
+import { Figures, promtool } from '../../support/http/prometheus.ts'
 import { World, skill } from '../world.ts'
 
 /** The page of a daemon that has served, been refused and failed. */
@@ -110,7 +110,7 @@ test('docs/operations.md explains each figure with its kind, and none that there
 })
 
 // Without promtool the parser above alone says whether it is Prometheus' form. CI installs it.
-test.runIf(HAS_PROMTOOL)('promtool, the tool of Prometheus itself, finds nothing wrong with /metrics', async () => {
+test('promtool, the tool of Prometheus itself, finds nothing wrong with /metrics', async () => {
   await using world = await twoSources()
 
   const { text } = await pageOf(world)

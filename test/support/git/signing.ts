@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
+import { neededProgram } from '../process/has-program.ts'
 import { temporaryFolder } from '../temporary.ts'
 import { Repository, runGit } from './repository.ts'
 
@@ -106,6 +107,7 @@ export class SigningWorld implements AsyncDisposable {
 
   async gpg(name: string): Promise<Gpg> {
     const home = join(this.folder, name)
+    neededProgram('gpg')
     await mkdir(home, { mode: 0o700 })
     return new Gpg(home)
   }
@@ -206,9 +208,11 @@ export class Gpg implements AsyncDisposable {
   }
 }
 
-/** Runs a program to its end. Returns what it printed; throws what it complained about. */
+/** Runs a program to its end. Returns what it printed; throws what it complained about. Skips the test without it. */
 export async function run(program: string, args: readonly string[], input?: string | Uint8Array): Promise<Buffer> {
-  const child = spawn(program, args, { env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC' } })
+  const child = spawn(neededProgram(program), args, {
+    env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC' },
+  })
   const exit = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', resolve)

@@ -1,12 +1,12 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { SshPrivateKey } from '../../../src/sync/upstream/git/objects/git-host.ts'
 import { freePort } from '../free-port.ts'
+import { neededProgram } from '../process/has-program.ts'
 import { temporaryFolder } from '../temporary.ts'
 
 /** What an ssh host does for whoever logs in, in place of the command that was asked for; undefined runs that. */
@@ -32,6 +32,8 @@ export class SshHost implements AsyncDisposable {
 
   /** `protocol`: whether clients may say which version of git's protocol they speak, as the large hosts let them. */
   static async start({ protocol = true, password = false } = {}): Promise<SshHost> {
+    // Only an absolute path lets sshd start itself again for each connection.
+    const sshd = neededProgram('sshd')
     const folder = await temporaryFolder()
     const at = (name: string) => join(folder.path, name)
     makeKey(at('key'))
@@ -40,7 +42,7 @@ export class SshHost implements AsyncDisposable {
     // Started by root, it wants a folder to shut itself up in.
     if (userInfo().uid === 0) await mkdir('/run/sshd', { recursive: true })
     await writeFile(at('sshd_config'), CONFIG({ port, folder: folder.path, protocol, password }))
-    const host = new SshHost(port, folder, await listening(at('sshd_config')))
+    const host = new SshHost(port, folder, await listening(sshd, at('sshd_config')))
     await host.run(undefined)
     await writeFile(host.knownHosts, await host.knownAs('host_key'))
     return host
@@ -94,11 +96,11 @@ export class SshHost implements AsyncDisposable {
 }
 
 export function fingerprintOf(key: string): string {
-  return execFileSync('ssh-keygen', ['-l', '-f', `${key}.pub`], { encoding: 'utf8' }).split(' ')[1] ?? ''
+  return execFileSync(neededProgram('ssh-keygen'), ['-l', '-f', `${key}.pub`], { encoding: 'utf8' }).split(' ')[1] ?? ''
 }
 
 function makeKey(path: string, passphrase = ''): void {
-  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', passphrase, '-C', 'test', '-f', path])
+  execFileSync(neededProgram('ssh-keygen'), ['-q', '-t', 'ed25519', '-N', passphrase, '-C', 'test', '-f', path])
 }
 
 function CONFIG(of: { port: number; folder: string; protocol: boolean; password: boolean }): string {
@@ -127,8 +129,7 @@ function CONFIG(of: { port: number; folder: string; protocol: boolean; password:
 }
 
 /** Starts sshd and waits until it listens. Returns what ends it, with all who are logged in. */
-async function listening(config: string): Promise<() => Promise<void>> {
-  const program = ['/usr/sbin/sshd', '/usr/local/sbin/sshd', '/usr/bin/sshd'].find((path) => existsSync(path)) ?? 'sshd'
+async function listening(program: string, config: string): Promise<() => Promise<void>> {
   const sshd = spawn(program, ['-D', '-e', '-f', config], { stdio: ['ignore', 'ignore', 'pipe'], detached: true })
   const ended = once(sshd, 'exit')
   const lines: string[] = []

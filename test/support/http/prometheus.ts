@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import parse from 'parse-prometheus-text-format'
+import { neededProgram } from '../process/has-program.ts'
 
 type Read = ReturnType<typeof parse>[number]
 type ReadSample = Read['metrics'][number]
@@ -42,14 +43,11 @@ export function numberOf(text: string): number {
   return Number(text.replace('Inf', 'Infinity'))
 }
 
-/** Whether Prometheus' own tool is here: it alone judges by the rules of Prometheus. CI installs it. */
-export const HAS_PROMTOOL = spawnSync('promtool', ['--version']).status === 0
-
-/** What Prometheus' own tool says of it; nothing where it finds nothing. */
+/** The findings of Prometheus' own tool, which alone judges by the rules of Prometheus. The test is skipped without it. */
 export function promtool(
   args: readonly string[],
   input = '',
 ): { readonly status: number | null; readonly said: string } {
-  const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' })
+  const { status, stdout, stderr } = spawnSync(neededProgram('promtool'), args, { input, encoding: 'utf8' })
   return { status, said: `${stdout}${stderr}` }
 }

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,11 +5,12 @@ import axe from 'axe-core'
 import type { AxeResults } from 'axe-core'
 import { chromium } from 'playwright-core'
 import type { BrowserContextOptions, Browser as Chromium, Page } from 'playwright-core'
+import { programPath } from './has-program.ts'
 
-const PROGRAM = '/usr/bin/chromium'
+const PROGRAM = programPath('chromium')
 
 /** Why no test with a browser can run here; undefined where it can. */
-export const noBrowser: string | undefined = existsSync(PROGRAM) ? undefined : `there is no ${PROGRAM}`
+export const noBrowser: string | undefined = PROGRAM === undefined ? 'there is no chromium on PATH' : undefined
 
 /** Where pictures of pages are left for people to look at. */
 const PICTURES = fileURLToPath(new URL('../../output/page/', import.meta.url))
@@ -34,7 +34,9 @@ export class Browser implements AsyncDisposable {
       '--disable-sync',
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
     ]
-    return new Browser(await chromium.launch({ executablePath: PROGRAM, headless: true, args }))
+    return new Browser(
+      await chromium.launch({ ...(PROGRAM !== undefined && { executablePath: PROGRAM }), headless: true, args }),
+    )
   }
 
   /** Opens a page as somebody who has never been there. */

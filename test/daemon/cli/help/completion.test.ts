@@ -3,7 +3,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { hasProgram } from '../../../support/process/has-program.ts'
+import { neededProgram } from '../../../support/process/has-program.ts'
 import { Home, MAIN } from '../../../support/process/program.ts'
 
 const run = promisify(execFile)
@@ -108,7 +108,7 @@ test('bash completes the value behind an equals sign, and files where a file is 
   })
 })
 
-test.skipIf(!hasProgram('zsh'))('zsh completes the same (skipped where there is no zsh)', async () => {
+test('zsh completes the same', async () => {
   await using home = await homeWithSkills()
 
   const completed = await typedIn(home, 'zsh', (words) => [
@@ -122,7 +122,7 @@ test.skipIf(!hasProgram('zsh'))('zsh completes the same (skipped where there is 
   expect(completed).toEqual(TYPED)
 })
 
-test.skipIf(!hasProgram('fish'))('fish completes the same (skipped where there is no fish)', async () => {
+test('fish completes the same', async () => {
   await using home = await homeWithSkills()
 
   const completed = await typedIn(home, 'fish', (words) => [
@@ -205,6 +205,7 @@ async function typedIn(
 }
 
 async function linesOf(home: Home, shell: string, lines: readonly string[]): Promise<string[]> {
+  neededProgram(shell)
   const { stdout } = await run(shell, ['-c', `${lines.join('\n')}\ntrue`], { env: home.env, cwd: home.path })
   return stdout
     .split('\n')

@@ -6,7 +6,7 @@ import { manualPage } from '../../../../man/page.ts'
 import { loadedGroups } from '../../../../src/daemon/cli/command-table.ts'
 import { optionsOf } from '../../../../src/daemon/cli/help/help.ts'
 import { VERSION } from '../../../../src/serve/version.ts'
-import { hasProgram } from '../../../support/process/has-program.ts'
+import { neededProgram } from '../../../support/process/has-program.ts'
 
 const FILE = fileURLToPath(new URL('../../../../man/skillsyncd.1', import.meta.url))
 const groups = await loadedGroups()
@@ -27,13 +27,15 @@ test('package.json tells npm of the page', async () => {
   expect(files).toContain('man/skillsyncd.1')
 })
 
-test.skipIf(!hasProgram('groff'))('groff renders the page without a warning (skipped where there is no groff)', () => {
+test('groff renders the page without a warning', () => {
+  neededProgram('groff')
   const { status, stderr } = groff('-ww', '-z')
 
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 })
 
-test.skipIf(!hasProgram('groff'))('the rendered page names every command and option (skipped without groff)', () => {
+test('the rendered page names every command and option', () => {
+  neededProgram('groff')
   const shown = groff('-rLL=200n', '-P-cbu').stdout
 
   const missing = commands.flatMap((command) =>

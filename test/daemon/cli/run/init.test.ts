@@ -9,7 +9,7 @@ import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { readConfig } from '../../../../src/daemon/config/load-config.ts'
 import { GitServer } from '../../../support/git/git-server.ts'
 import { Repository } from '../../../support/git/repository.ts'
-import { hasProgram } from '../../../support/process/has-program.ts'
+import { neededProgram } from '../../../support/process/has-program.ts'
 import { Home, MAIN } from '../../../support/process/program.ts'
 
 test('init looks at each repository, and what it writes is served as it stands', async () => {
@@ -234,7 +234,8 @@ test('--json has what was written, and the folder of the file is made', async ()
   expect(await readdir(join(world.home.path, 'a/b'))).toEqual(['skillsyncd.yaml'])
 })
 
-test.skipIf(!hasProgram('script'))('on a real terminal it asks (skipped where there is no script(1))', async () => {
+test('on a real terminal it asks', async () => {
+  neededProgram('script')
   await using world = await World.create()
   const command = `'${process.execPath}' '${MAIN}' init --here`
   const run = promisify(execFile)('script', ['-qec', command, '/dev/null'], {

@@ -10,6 +10,7 @@ import { GitServer } from '../../../../support/git/git-server.ts'
 import { Repository, runGit, type Content } from '../../../../support/git/repository.ts'
 import { SshHost } from '../../../../support/git/ssh-host.ts'
 import { lawRuns } from '../../../../support/law-runs.ts'
+import { hasProgram, neededProgram } from '../../../../support/process/has-program.ts'
 import { temporaryFolder } from '../../../../support/temporary.ts'
 import { blobsOf, MODES, objectId, reach, STEADY } from '../../reached.ts'
 
@@ -24,27 +25,36 @@ interface Opinion {
 }
 
 let server: GitServer
-let host: SshHost
+let host: SshHost | undefined
 
 beforeAll(async () => {
   server = await GitServer.start()
-  host = await SshHost.start()
+  if (hasProgram('sshd')) host = await SshHost.start()
 })
 
 afterAll(async () => {
-  await host[Symbol.asyncDispose]()
+  await host?.[Symbol.asyncDispose]()
   await server[Symbol.asyncDispose]()
 })
 
 const READERS: Readonly<Record<string, (repository: Repository) => Promise<Opinion>>> = {
   'our reader, over http': (repository) => ofUpstream(served(repository)),
-  'the git program, over ssh': (repository) => ofUpstream(host.url(repository.folder)),
-  'the backend isomorphic, over http': (repository) => ofUpstream(chosen(served(repository))),
-  'the backend isomorphic, on this disk': (repository) => ofUpstream(chosen(pathToFileURL(repository.folder).href)),
+  'the git program, over ssh': (repository) => overSsh(repository, host),
+  'the backend isomorphic, over http': (repository) => ofUpstream(served(repository), { backend: 'isomorphic' }),
+  'the backend isomorphic, on this disk': (repository) =>
+    ofUpstream(pathToFileURL(repository.folder).href, { backend: 'isomorphic' }),
   'the reader of this disk': (repository) => ofUpstream(pathToFileURL(repository.folder).href),
   'isomorphic-git, on this disk': (repository) => ofIsomorphic(repository.folder),
   'isomorphic-git, over http': (repository) => ofIsomorphicClone(served(repository)),
 }
+
+const READERS_HERE = Object.entries(READERS).filter(([name]) => !name.includes('ssh') || hasProgram('sshd'))
+
+test('the git program over ssh is among the readers', () => {
+  neededProgram('sshd')
+
+  expect(READERS_HERE.map(([name]) => name)).toContain('the git program, over ssh')
+})
 
 test('every reader has the same entries and the same bytes as git, object by object', async () => {
   const seen = { deltas: 0, links: 0, executables: 0, submodules: 0 }
@@ -57,7 +67,7 @@ test('every reader has the same entries and the same bytes as git, object by obj
       seen.executables += git.entries.filter((entry) => entry.startsWith('100755')).length
       seen.submodules += git.entries.filter((entry) => entry.startsWith('160000')).length
 
-      for (const [name, read] of Object.entries(READERS)) expect(await read(repository), name).toEqual(git)
+      for (const [name, read] of READERS_HERE) expect(await read(repository), name).toEqual(git)
     }),
     // Each run takes seconds, and a failure would be tried in hundreds of smaller forms.
     { numRuns: lawRuns(8, 1 / 4), endOnFailure: true, examples: [[EVERYTHING]] },
@@ -169,16 +179,16 @@ async function deltasOf(repository: Repository): Promise<number> {
   return bases.split('\n').filter((base) => !/^0+$/.test(base)).length
 }
 
-/** The address, which isomorphic-git is to read. */
-function chosen(url: string): string {
-  return `${url}#isomorphic`
+async function overSsh(repository: Repository, to: SshHost | undefined): Promise<Opinion> {
+  if (to === undefined) throw new Error('There is no host of ssh')
+  return ofUpstream(to.url(repository.folder), { access: to.access })
 }
 
-async function ofUpstream(address: string): Promise<Opinion> {
-  const [url = '', backend] = address.split('#')
-  const access = url.startsWith('ssh:') ? { access: host.access } : {}
-  const options = { ref: 'v1', ...access, ...(backend === 'isomorphic' && ({ backend } as const)) }
-  await using reached = await reach(url, options)
+async function ofUpstream(
+  url: string,
+  options: Pick<Parameters<typeof reach>[1] & object, 'access' | 'backend'> = {},
+): Promise<Opinion> {
+  await using reached = await reach(url, { ref: 'v1', ...options })
   await using tree = await reached.tree()
   const blobs = new Map<string, string>()
   for (const [id, blob] of await tree.take(blobsOf(tree), STEADY)) {

@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process'
+import { glob, mkdir, readFile, readdir, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../support/temporary.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Each program that `npm test` needs besides Node, git and a POSIX system, with a test that needs it. */
+const PROGRAMS: Readonly<Record<string, readonly [file: string, name: string]>> = {
+  bash: ['test/documents/commands.test.ts', 'is a script that bash can read'],
+  fish: ['test/daemon/cli/help/completion.test.ts', 'fish completes'],
+  gpg: ['test/sync/signatures/openpgp-signature.test.ts', 'signatures of OpenPGP'],
+  groff: ['test/daemon/cli/help/manual.test.ts', 'groff renders'],
+  haproxy: ['test/documents/files.test.ts', 'HAProxy takes'],
+  nginx: ['test/documents/files.test.ts', 'nginx takes'],
+  promtool: ['test/daemon/metrics/alerts.test.ts', 'promtool takes'],
+  python3: ['test/sync/upstream/archive/unpack.law.test.ts', 'Python as GNU'],
+  script: ['test/daemon/cli/run/init.test.ts', 'on a real terminal'],
+  'ssh-keygen': ['test/sync/signatures', 'signed objects'],
+  sshd: ['test/daemon/cli/verify/second-opinion.test.ts', 'over ssh and of a folder'],
+  'systemd-analyze': ['test/daemon/service/units.test.ts', 'units have no fault'],
+  zip: ['test/sync/upstream/archive/unpack.law.test.ts', 'zip into a pipe'],
+  zsh: ['test/daemon/cli/help/completion.test.ts', 'zsh completes'],
+}
+
+/** Needs PostgreSQL first, which has no place on PATH. */
+const BEHIND_OTHERS: ReadonlySet<string> = new Set(['openssl'])
+
+test('without another program than Node and git, tests that need one are skipped with its name, and none fails', async () => {
+  await using bin = await pathWithout(Object.keys(PROGRAMS))
+
+  const { status, printed } = await runTests(Object.values(PROGRAMS), bin.path)
+
+  expect(status, printed.slice(-4000)).toBe(0)
+  const skipped = new Set(printed.matchAll(/there is no ([\w-]+) on PATH/g).map(([, program]) => program))
+  expect(skipped).toEqual(new Set(Object.keys(PROGRAMS)))
+})
+
+test('every program that a test asks for is among them', async () => {
+  const asked = new Set<string>()
+  for await (const file of glob('test/**/*.ts', { cwd: ROOT })) {
+    if (/^test\/(?:faults|peers|agents|systemd|e2e)\//.test(file)) continue
+    const source = await readFile(join(ROOT, file), 'utf8')
+    for (const [, list = ''] of source.matchAll(
+      /(?:hasProgram|neededProgram|describeWith)\(\[?((?:'[\w-]+'(?:, )?)+)/g,
+    ))
+      for (const [, program = ''] of list.matchAll(/'([\w-]+)'/g)) asked.add(program)
+  }
+
+  expect([...asked].filter((program) => !(program in PROGRAMS) && !BEHIND_OTHERS.has(program))).toEqual([])
+  expect(asked.size).toBeGreaterThan(BEHIND_OTHERS.size)
+})
+
+/** A folder of links to all programs of PATH but these. */
+async function pathWithout(names: readonly string[]) {
+  const folder = await temporaryFolder()
+  const path = join(folder.path, 'bin')
+  await mkdir(path)
+  const seen = new Set(names)
+  for (const from of (process.env['PATH'] ?? '').split(':'))
+    for (const name of await readdir(from).catch(() => [])) {
+      if (seen.has(name)) continue
+      seen.add(name)
+      await symlink(join(from, name), join(path, name))
+    }
+  return { path, [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose]() }
+}
+
+async function runTests(tests: readonly (readonly [file: string, name: string])[], path: string) {
+  const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
+  const files = new Set(tests.map(([file]) => file))
+  const names = tests.map(([, name]) => name).join('|')
+  const child = spawn(process.execPath, [vitest, 'run', '--reporter=verbose', '-t', names, ...files], {
+    cwd: ROOT,
+    env: { ...process.env, PATH: path, VITEST: undefined, NO_COLOR: '1', GIT_EXEC_PATH: undefined },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [status, stdout, stderr] = await Promise.all([
+    new Promise<number | null>((resolve) => child.once('close', resolve)),
+    text(child.stdout),
+    text(child.stderr),
+  ])
+  return { status, printed: stdout + stderr }
+}
