@@ -109,8 +109,11 @@ test('what is not served of a skill is no document either, and is told as it goe
   expect(heard.messages.some(({ params }) => params?.uri === quiet)).toBe(false)
 })
 
-test('where no source has to do with it there is no such family', async () => {
-  await using small = await openSmall({ 'a/SKILL.md': documentOf(contractFrontmatter('a')) })
+test.each([
+  ['no skill has a valid block', { id: 'b' }, {}],
+  ['the source has contract: false', {}, { source: ['contract: false'] }],
+])('where %s there is no such family', async (_, block, options) => {
+  await using small = await openSmall({ 'a/SKILL.md': documentOf(contractFrontmatter('a', block)) }, options)
 
   for (const peer of small.all) {
     for (const path of ['catalog/skills_index', 'catalog/skills/Bad_Id', 'skills/a/document', 'docs/../x.md']) {

@@ -46,7 +46,8 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     path,
     links = 'inside',
     update,
-    contract = false,
+    // A channel has no contract documents.
+    contract = entry.follow === undefined && 'offer',
     docs,
     root,
     include,

@@ -92,6 +92,7 @@ function formsOf(config: Config): Forms {
   const { sources, serve } = config
   const { index, templates, resources } = serve
   const contract = serve.contract ? contractAskedOf(config) : undefined
+  const isOffered = serve.contract && sources.some(({ source }) => source.contract === 'offer')
   const archives = new ArchiveCache(new Map(sources.map((configured) => [configured.source.id, configured.archives])))
   const offered = sources.flatMap(({ source: { id }, archives: formats }) =>
     formats.length > 0 ? [[id, formats]] : [],
@@ -108,15 +109,16 @@ function formsOf(config: Config): Forms {
       archives,
       // The configuration was validated: each template is a skill space.
       spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
-      contract: contract && new ContractForm(contract),
+      // An offer is not in the digest: the family exists from the first valid block on, and that is a change of the lists.
+      contract: contract || isOffered ? new ContractForm(contract ?? { ofSkills: false, docs: undefined }) : undefined,
     }),
     skillPrompts: hasSkills,
   }
 }
 
-/** `undefined` if no source follows the contract, and none has docs. */
+/** `undefined` if no source requires the contract, and none has docs. */
 function contractAskedOf({ sources }: Config): ContractAsked | undefined {
-  const ofSkills = sources.some(({ source }) => source.contract)
+  const ofSkills = sources.some(({ source }) => source.contract === true)
   const [docs] = sources.flatMap(({ source: { id, docs: folder, root } }): DocsOwner[] =>
     folder === undefined ? [] : [{ source: id, folder, root }],
   )

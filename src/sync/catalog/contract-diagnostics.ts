@@ -16,6 +16,8 @@ export interface ContractNeighbor {
   readonly path: string
   /** True if it is in the lists, false if only clients that know its URI can read it. */
   readonly isListed: boolean
+  /** True if its source does not require the contract: others can depend on it, and it gets no diagnostic. */
+  readonly isOffered?: true
 }
 
 /** Stable identifiers for programs. */
@@ -102,7 +104,16 @@ function declaredIn(catalog: Catalog): ContractNeighbor[] {
   return [...catalog.skills.values()].flatMap(({ source, skill: { contract, path, standing } }) =>
     contract === undefined
       ? []
-      : [{ id: contract.id, dependsOn: contract.dependsOn, source, path, isListed: standing === 'served' }],
+      : [
+          {
+            id: contract.id,
+            dependsOn: contract.isOffered === true ? [] : contract.dependsOn,
+            source,
+            path,
+            isListed: standing === 'served',
+            ...(contract.isOffered === true && { isOffered: true }),
+          },
+        ],
   )
 }
 
@@ -119,8 +130,9 @@ function byId(declared: readonly ContractNeighbor[]): Owners {
 }
 
 function clashes(owners: Owners): ContractDiagnostic[] {
-  return [...owners].flatMap(([id, all]) => {
-    if (all.length === 1) return []
+  return [...owners].flatMap(([id, sharing]) => {
+    const all = sharing.filter(({ isOffered }) => isOffered !== true)
+    if (all.length < 2) return []
     const [listed, unlisted] = [all.filter(({ isListed }) => isListed), all.filter(({ isListed }) => !isListed)]
     const so =
       listed.length === 1

@@ -19,16 +19,20 @@ export interface ContractSkills {
 
 /**
  * An id that two skills have leads to neither: a client that uses it could get the other skill later. An unlisted skill
- * takes no id from a listed one, and nothing reveals it.
+ * takes no id from a listed one, and nothing reveals it. A skill of a source that only offers the contract takes none
+ * from one of a source that requires it.
  */
 export function contractSkills({ skills }: Pick<Catalog, 'skills'>): ContractSkills {
-  const all = [...skills.values()].flatMap((skill): ContractSkill[] => {
+  const all: ContractSkill[] = []
+  for (const skill of skills.values()) {
     const { contract } = skill.skill
-    return contract === undefined ? [] : [{ skill, contract }]
-  })
+    if (contract !== undefined) all.push({ skill, contract })
+  }
   const byId = new Map<string, ContractSkill>()
   const clashes = new Map<string, readonly string[]>()
-  for (const [id, sharing] of [...Map.groupBy(all, ({ contract }) => contract.id)].toSorted(inOrderOfIds)) {
+  for (const [id, claiming] of [...Map.groupBy(all, ({ contract }) => contract.id)].toSorted(inOrderOfIds)) {
+    const required = claiming.filter(({ contract }) => contract.isOffered !== true)
+    const sharing = required.length > 0 ? required : claiming
     const listed = sharing.filter(({ skill }) => skill.skill.standing === 'served')
     const [first, ...others] = listed.length > 0 ? listed : sharing
     if (first !== undefined && others.length === 0) byId.set(id, first)

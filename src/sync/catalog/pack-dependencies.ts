@@ -65,7 +65,8 @@ interface Placed {
   readonly place: string
 }
 
-/** The names that a skill depends on, by its metadata and by its contract. */
+/** The names that a skill depends on, by its metadata and by a contract that its source requires. */
 function dependenciesOf(skill: Pick<Skill, 'frontmatter' | 'lifecycle' | 'contract'>): readonly string[] {
-  return [...new Set([...(lifecycleOf(skill).dependsOn ?? []), ...(skill.contract?.dependsOn ?? [])])]
+  const required = skill.contract?.isOffered === true ? undefined : skill.contract
+  return [...new Set([...(lifecycleOf(skill).dependsOn ?? []), ...(required?.dependsOn ?? [])])]
 }

@@ -24,7 +24,7 @@ function placedBefore(skills: readonly Skill[], { names, nested, unlisted, contr
   const rules: PlacementRules = { names, nested, isUnlisted: matcher(unlisted) }
   return atOnce(
     placing(
-      skills.map((skill) => (isJudgedSince(skill) ? judgedBefore(skill, contract) : skill)),
+      skills.map((skill) => (isJudgedSince(skill) ? judgedBefore(skill, contract === true) : skill)),
       rules,
     ),
   )

@@ -50,8 +50,11 @@ export interface LockEntry {
 
 export type LockedSelection = Pick<
   Source,
-  'include' | 'exclude' | 'unlisted' | 'names' | 'nested' | 'onBroken' | 'lfs' | 'hiddenUnicode' | 'contract' | 'docs'
->
+  'include' | 'exclude' | 'unlisted' | 'names' | 'nested' | 'onBroken' | 'lfs' | 'hiddenUnicode' | 'docs'
+> & {
+  /** True if the contract is required. An offer decides no skill, so a lock does not know it. */
+  readonly contract: boolean
+}
 
 export interface LockedSkill {
   readonly name: string
@@ -100,7 +103,8 @@ export function lockEntryOf(source: Source, snapshot: Snapshot, earlier?: LockEn
 
 function selectionOf(source: Source): LockedSelection {
   const { include, exclude, unlisted, names, nested, onBroken, lfs, hiddenUnicode, contract, docs } = source
-  return { include, exclude, unlisted, names, nested, onBroken, lfs, hiddenUnicode, contract, docs }
+  const isRequired = contract === true
+  return { include, exclude, unlisted, names, nested, onBroken, lfs, hiddenUnicode, contract: isRequired, docs }
 }
 
 /** The skills that a lock contains: those with a digest that are `isLockable`. */
@@ -175,7 +179,8 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   compare('url', entry.url, source.url)
   if (!isSameAsked(entry.asked, source.ref)) compare('ref', askedText(entry.asked), askedText(source.ref))
   compare('root', entry.root, source.root)
-  for (const key of SELECTION_KEYS) compare(key, JSON.stringify(entry.selection[key]), JSON.stringify(source[key]))
+  const wanted = selectionOf(source)
+  for (const key of SELECTION_KEYS) compare(key, JSON.stringify(entry.selection[key]), JSON.stringify(wanted[key]))
   if (!isDefaultOfBefore(entry.selection, source))
     compare('hiddenUnicode', JSON.stringify(entry.selection.hiddenUnicode), JSON.stringify(source.hiddenUnicode))
   // The digest of a locked skill shows what is served since then, like everything that a version offers and an older

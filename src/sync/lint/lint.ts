@@ -58,7 +58,7 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
   const { skills, findings, taken } = await survey(tree, validating.rules, undefined, signal)
   const reader = new AuthoredReader(tree, taken, { skills, ...validating })
   const { level, rules } = validating
-  const standard = { level, contract: rules.selection.contract, elsewhere: new Elsewhere(skills) }
+  const standard = { level, contract: rules.selection.contract === true, elsewhere: new Elsewhere(skills) }
   const folders = new Set(skills.map(({ path }) => path))
   const judged: Judged[] = []
   for (const skill of skills) {

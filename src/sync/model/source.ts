@@ -164,8 +164,8 @@ export interface Selection {
   readonly lfs: 'leave-out' | 'withhold' | 'pointers'
   /** The treatment of a skill with invisible characters. */
   readonly hiddenUnicode: HiddenPolicy
-  /** True if every skill must satisfy the frontmatter contract; it is then served at `resource://` too. */
-  readonly contract: boolean
+  /** The use of the frontmatter contract. */
+  readonly contract: ContractUse
   /**
    * The folder that is served at `resource://docs/`, relative to the repository and not to `root`; `undefined` if there
    * is none.
@@ -174,3 +174,9 @@ export interface Selection {
   /** True if the plugin marketplace of the repository is read. It adds groups of skills, and decides no skill. */
   readonly marketplace: boolean
 }
+
+/**
+ * `true`: every skill must satisfy the frontmatter contract, and is served at `resource://` too. `offer`: the skills
+ * that satisfy it are served there, and it is required of none. `false`: none is served there.
+ */
+export type ContractUse = boolean | 'offer'

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import { baseName } from '../../base/paths.ts'
+import type { ContractUse } from '../model/source.ts'
 import { faultAt, type ContractFault } from '../skill-md/contract/contract-error.ts'
 import { CONTRACT_KEY, type Contract } from '../skill-md/contract/contract.ts'
 import { readContract } from '../skill-md/contract/read-contract.ts'
@@ -14,20 +15,24 @@ export interface CheckedContracts {
 }
 
 /**
- * Checks a skill against the contract if its source requires it. Otherwise a skill without the block gets no messages,
- * and faults of an existing block are only notes. `folder` is relative to the repository's root; empty for the root
+ * Checks a skill against the contract. Unless its source requires it, a skill without the block gets no messages, and
+ * faults of an existing block are only notes. `folder` is relative to the repository's root; empty for the root
  * itself, which each clone names as it likes. `files` is `undefined` if they are unknown.
  */
 export function checkContract(
   frontmatter: JsonObject | undefined,
   folder: string,
   files: readonly string[] | undefined,
-  isAsked: boolean,
+  use: ContractUse,
 ): CheckedContracts {
+  const isAsked = use === true
   if (frontmatter === undefined) return isAsked ? UNREADABLE : NOTHING
   if (!isAsked && !Object.hasOwn(frontmatter, CONTRACT_KEY)) return NOTHING
   const reading = readContract(frontmatter, folder === '' ? undefined : baseName(folder), files)
   const violations = reading.ok ? [] : reading.violations
+  if (use === 'offer' && reading.ok)
+    return { contract: { ...reading.contract, isOffered: true }, violated: [], noted: few(reading.notes) }
+  if (use === 'offer') return { violated: [], noted: few([NOT_OFFERED, ...violations, ...reading.notes]) }
   if (!isAsked) {
     const ofBlock = [...violations, ...reading.notes].filter(({ keys }) => keys[0] === CONTRACT_KEY)
     return { violated: [], noted: few(ofBlock) }
@@ -37,6 +42,7 @@ export function checkContract(
   return { violated: few(violations), noted }
 }
 
+const NOT_OFFERED = faultAt([CONTRACT_KEY], 'is not served at resource://, because the frontmatter breaks the contract')
 const NOTHING: CheckedContracts = { violated: [], noted: [] }
 const UNREADABLE: CheckedContracts = {
   violated: [faultAt([], 'The frontmatter cannot be read, and the source requires the contract in it')],

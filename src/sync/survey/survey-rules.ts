@@ -10,7 +10,7 @@ import type { KnownTrees } from '../upstream/upstream.ts'
 import type { SurveyLimits } from './read-skill.ts'
 
 /** Increased if a tree would be judged otherwise than before: earlier surveys then no longer count. */
-const SURVEY_VERSION = 14
+const SURVEY_VERSION = 15
 
 /** Likewise of marketplaces, for the sources that have theirs read. */
 const MARKETPLACE_VERSION = 1
@@ -47,21 +47,28 @@ export function isByEarlierVersion(rules: Rules, snapshot: Pick<Snapshot, 'rules
 }
 
 /**
- * The rules of an earlier version of the survey, which did not know the policies `deceptive` and `leave-out`, and had
- * other defaults.
+ * The rules of an earlier version of the survey, which did not know `deceptive`, `leave-out` and `offer`, and had other
+ * defaults.
  */
 function asOfVersion({ selection, limits }: Rules, version: number): Rules {
-  const { hiddenUnicode, lfs } = selection
+  const { hiddenUnicode, lfs, contract } = selection
   const isNoted = version < FIRST_WITH_DECEPTIVE && hiddenUnicode === 'deceptive'
   const isWithheld = version < FIRST_WITH_LEAVE_OUT && lfs === 'leave-out'
+  const isUnoffered = version < FIRST_WITH_OFFER && contract === 'offer'
   return {
     limits,
-    selection: { ...selection, ...(isNoted && { hiddenUnicode: 'note' }), ...(isWithheld && { lfs: 'withhold' }) },
+    selection: {
+      ...selection,
+      ...(isNoted && { hiddenUnicode: 'note' }),
+      ...(isWithheld && { lfs: 'withhold' }),
+      ...(isUnoffered && { contract: false }),
+    },
   }
 }
 
 const FIRST_WITH_DECEPTIVE = 6
 const FIRST_WITH_LEAVE_OUT = 12
+const FIRST_WITH_OFFER = 15
 
 /** The trees that need not be fetched again, given an earlier snapshot of the same source. */
 export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTrees {

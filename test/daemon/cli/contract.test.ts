@@ -32,8 +32,8 @@ test('a skill with the block says what serves it, and the switch does that witho
   const uri = 'resource://skills/pdf/document'
   await home.command('sync', ...place)
   const plain = await home.command('show', 'pdf', ...place)
+  const offered = await readOverStdio(home, place, uri)
   const json = JSON.parse((await home.command('show', 'pdf', '--json', ...place)).stdout)
-  const refused = await readOverStdio(home, place, uri)
 
   const switched = [...place, '--form', 'contract,archives']
   const served = await readOverStdio(home, switched, uri)
@@ -45,9 +45,10 @@ test('a skill with the block says what serves it, and the switch does that witho
     await home.command('sync', '--form', 'contract', '--config', home.configFile),
   ]
 
-  expect(plain.stdout).toContain('it has an x-personal-mcp block: contract: true on the source serves it')
-  expect(json.hasUnservedContract).toBe(true)
-  expect(refused.error?.message).toContain('that takes contract: true on a source')
+  expect(plain.stdout).toContain('\n  contract 1.0.0\n')
+  expect(plain.stdout).not.toContain('it has an x-personal-mcp block')
+  expect(json).not.toHaveProperty('hasUnservedContract')
+  expect(offered.result).toEqual(served.result)
   expect(served.error).toBeUndefined()
   expect(served.result?.contents[0].text).toContain('name: pdf')
   expect(shown.stdout).not.toContain('it has an x-personal-mcp block')
@@ -62,8 +63,13 @@ test('a skill with the block says what serves it, and the switch does that witho
 
 test('that nothing serves the block is said by status, why and doctor too, and is no fault', async () => {
   await using home = await Home.create()
-  await using team = await repositoryOf({ pdf: [], docx: [] })
-  await team.commit({ 'plain/SKILL.md': documentOf({ name: 'plain', description: 'd' }) })
+  await using team = await repositoryOf({ good: ['gone'] })
+  const wrong = (id: string) => documentOf(contractFrontmatter(id, { version: 'one' }))
+  await team.commit({
+    'pdf/SKILL.md': wrong('pdf'),
+    'docx/SKILL.md': wrong('docx'),
+    'plain/SKILL.md': documentOf({ name: 'plain', description: 'd' }),
+  })
   const place = ['--source', team.folder]
   await home.command('sync', ...place)
 
@@ -71,19 +77,19 @@ test('that nothing serves the block is said by status, why and doctor too, and i
   const json = JSON.parse((await home.command('status', '--json', ...place)).stdout)
   const doctor = await home.command('doctor', ...place)
   const [why, plain] = [await home.command('why', 'pdf', ...place), await home.command('why', 'plain', ...place)]
-  const switched = await home.command('sync', ...place, '--form', 'contract')
-  const served = await home.command('status', ...place, '--form', 'contract')
+  const good = await home.command('why', 'good', ...place)
 
   const [{ id }] = json.sources
-  const text =
-    '2 skills have an x-personal-mcp block that nothing serves: contract: true on the source serves it at resource://'
-  expect(status.stdout).toContain(`\n  ${text}, and holds every skill to the contract; so does --form contract\n`)
+  const mend = 'the source has contract: false, or the findings (contract-noted) say what to correct'
+  const text = `2 skills have an x-personal-mcp block that is not served at resource://: ${mend}`
+  expect(status.stdout).toContain(`\n  ${text}\n`)
+  expect(json.problems).toEqual([])
   expect(json.sources).toMatchObject([{ unservedContracts: 2 }])
   expect(doctor.stdout).toContain(`ok    contract ${id}: ${text}`)
-  expect(why.stdout).toContain('\n  - it has an x-personal-mcp block: contract: true on the source serves it')
+  expect(why.stdout).toContain(`\n  - it has an x-personal-mcp block that is not served at resource://: ${mend}`)
   expect(plain.stdout).not.toContain('x-personal-mcp')
-  expect([status.status, doctor.status, switched.status]).toEqual([0, 0, 0])
-  expect(served.stdout).not.toContain('block that nothing serves')
+  expect(good.stdout).not.toContain('x-personal-mcp')
+  expect([status.status, doctor.status]).toEqual([0, 0])
 })
 
 test('status of named sources tells of clashes of names and ids that these have a part in, and of no others', async () => {
@@ -258,6 +264,8 @@ test('a lock has the contract where it is asked for, is as ever where it is not,
   await home.configure({ team: [urlOf(team)] })
   await home.command('lock')
   const before = JSON.parse(await readFile(file, 'utf8'))
+  await home.configure({ team: [urlOf(team), 'contract: false'] })
+  const off = await home.command('sync', '--locked')
 
   await home.configure({ team: [urlOf(team), 'contract: true'] })
   const refused = await home.command('sync', '--locked')
@@ -268,5 +276,5 @@ test('a lock has the contract where it is asked for, is as ever where it is not,
   expect(before.sources.team.selection).not.toHaveProperty('contract')
   expect(refused.stderr).toContain('"team" has contract "false" in the lock and "true" in the configuration')
   expect(after.sources.team.selection).toEqual({ ...before.sources.team.selection, contract: true })
-  expect([refused.status === 0, taken.status]).toEqual([false, 0])
+  expect([off.status, refused.status === 0, taken.status]).toEqual([0, false, 0])
 })

@@ -50,7 +50,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         onBroken: 'withhold',
         lfs: 'leave-out',
         hiddenUnicode: 'deceptive',
-        contract: false,
+        contract: 'offer',
         docs: undefined,
         marketplace: false,
         schedule: { kind: 'every', periodMs: 300_000 },
@@ -1019,8 +1019,8 @@ test('sources of the command line are served in the forms that it names', () => 
   const [none, all] = [named(), named('contract', 'archives', 'files', 'synthetic')]
 
   expect(none.sources.map(({ source, archives }) => [source.contract, archives])).toEqual([
-    [false, []],
-    [false, []],
+    ['offer', []],
+    ['offer', []],
   ])
   expect(all.sources.map(({ source, archives }) => [source.contract, archives])).toEqual([
     [true, ['tar.gz', 'zip']],

@@ -25,11 +25,31 @@ test.each([
   expect(servedBy(formsOf(team, more))).toEqual(uris)
 })
 
-test('where no source is held to the contract and none has docs there is no family', () => {
-  expect(servedBy(formsOf([], []))).toEqual([])
-  expect(findResource(catalogOfWorld(WORLD), formsOf([], []), INDEX)).toMatchObject({
-    why: expect.stringContaining('contract: true'),
+test.each([
+  ['contract: offer', []],
+  ['contract: false', ['contract: false']],
+])('where no skill has a block and none has docs there is no family: %s', (_, lines) => {
+  const forms = formsOf(lines, lines)
+  const catalog = catalogOfWorld(WORLD)
+
+  expect(servedBy(forms)).toEqual([])
+  expect(findResource(catalog, forms, INDEX)).toMatchObject({
+    why: expect.stringContaining('valid x-personal-mcp block'),
   })
+  expect(findResource(catalog, forms, 'http://x')).not.toMatchObject({ why: expect.stringContaining('resource') })
+  expect(forms.families.flatMap((family) => family.templates(catalog)).map(({ listed }) => listed.uriTemplate)).toEqual(
+    expect.not.arrayContaining([expect.stringContaining('resource://')]),
+  )
+})
+
+test('without a key a skill with a block is at resource://, and contract: false on all sources switches that off', () => {
+  const world = { team: { skills: [{ path: 'pdf', id: 'pdf' }] } }
+  const uri = 'resource://skills/pdf/document'
+  const [offered, off] = [formsOf([], ['contract: false']), formsOf(['contract: false'], ['contract: false'])]
+
+  expect(servedAmong(catalogOfWorld(world), offered, [INDEX, uri]).size).toBe(2)
+  expect(servedAmong(catalogOfWorld(world), off, [INDEX, uri]).size).toBe(0)
+  expect(offered.digest).toBe(off.digest)
 })
 
 test.each([

@@ -28,6 +28,8 @@ export interface SkillWorld {
   readonly description?: string
   readonly standing?: Skill['standing']
   readonly contract?: boolean
+  /** True if its source offers the contract, and requires it of no skill. */
+  readonly isOffered?: true
   /** A frontmatter for which `skills/list` leaves it out. */
   readonly isOmitted?: boolean
   readonly version?: string
@@ -90,7 +92,7 @@ function skillOf(world: SkillWorld): Skill {
 }
 
 function contractOf(world: SkillWorld): Contract {
-  const { id, version = '1.0.0', tags = [], dependsOn = [], icons = [], references = {} } = world
+  const { id, version = '1.0.0', tags = [], dependsOn = [], icons = [], references = {}, isOffered } = world
   return {
     id,
     version,
@@ -101,6 +103,7 @@ function contractOf(world: SkillWorld): Contract {
     references: Object.keys(references)
       .toSorted()
       .map((ref) => referenceOf(ref, references[ref]!)),
+    ...(isOffered && { isOffered }),
   }
 }
 

@@ -6,6 +6,7 @@ import {
   diagnosticsAmong,
   type ContractNeighbor,
 } from '../../../src/sync/catalog/contract-diagnostics.ts'
+import { contractSkills } from '../../../src/sync/catalog/contract-skills.ts'
 import { findingCycles, type Dependencies } from '../../../src/sync/catalog/dependencies.ts'
 import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
 import { catalogOfWorld } from '../../support/content/contract-world.ts'
@@ -99,6 +100,20 @@ describe('the problems between skills', () => {
       })
     }
     expect(JSON.stringify(problems).length).toBeLessThan(100_000)
+  })
+
+  test('are none about skills whose source only offers the contract, which take no id and meet dependencies', () => {
+    const offered = (id: string, dependsOn: string[] = []) => ({ path: id, id, dependsOn, isOffered: true }) as const
+    const catalog = catalogOfWorld({
+      house: { skills: [offered('pdf', ['gone']), offered('a', ['b']), offered('b', ['a']), offered('xls')] },
+      other: { skills: [offered('xls')] },
+      team: { skills: [{ path: 'pdf', id: 'pdf', dependsOn: ['a', 'b', 'xls'] }] },
+    })
+    const { byId, clashes } = contractSkills(catalog)
+
+    expect(contractDiagnostics(catalog)).toEqual([])
+    expect(byId.get('pdf')?.skill.source).toBe('team')
+    expect([...clashes.keys()]).toEqual(['xls'])
   })
 
   test('name a circle once, from its least id, across sources', () => {

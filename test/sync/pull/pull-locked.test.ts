@@ -100,6 +100,12 @@ describe('where nobody may be asked', () => {
     expect(await scene.pull({ lfs: 'leave-out' })).toEqual({ kind: 'unchanged', revision: undefined })
   })
 
+  test('what is served stays where an earlier version judged it without the offer of the contract', async () => {
+    await using scene = await lockedBy(rulesOf(rulesWith({ contract: false }), 14))
+
+    expect(await scene.pull({ contract: 'offer' })).toEqual({ kind: 'unchanged', revision: undefined })
+  })
+
   test('what an earlier version made of the locked commit is taken from the store', async () => {
     await using scene = await lockedBy(rulesOf(rulesWith(), 1))
     const { snapshot, held } = scene.current!

@@ -144,8 +144,44 @@ describe('any other source', () => {
   })
 })
 
+describe('a source that offers the contract', () => {
+  const OFFER = { contract: 'offer' } as const
+
+  test('has the contract of a skill with a valid block, with the notes', async () => {
+    const found = await surveyed({ 'pdf/SKILL.md': document('pdf', { tags: ['A'] }) }, OFFER)
+
+    expect(skillAt(found, 'pdf')).toMatchObject({ standing: 'served', contract: { id: 'pdf', isOffered: true } })
+    expect(noted(skillAt(found, 'pdf').findings)).toEqual(['contract-noted pdf'])
+  })
+
+  test('withholds nothing, and notes the reason of a block that is not served', async () => {
+    const found = await surveyed(
+      { 'pdf/SKILL.md': document('pdf', { version: 1 }), 'g/folder/SKILL.md': document('xls') },
+      { ...OFFER, strict: true },
+    )
+
+    for (const skill of found.skills) {
+      expect(skill.standing).toBe('served')
+      expect(skill).not.toHaveProperty('contract')
+    }
+    expect(messagesAt(found, 'g/folder')).toEqual([
+      'contract-noted x-personal-mcp: is not served at resource://, because the frontmatter breaks the contract',
+      'contract-noted name: "xls" is not the name of its folder, "folder"; rename one of the two',
+      expect.stringContaining('name-unlike-folder'),
+    ])
+    expect(messagesAt(found, 'pdf')).toHaveLength(2)
+  })
+
+  test('says nothing of a skill without the block, readable or not', async () => {
+    const files = { 'pdf/SKILL.md': skillText('pdf', 'model: 5\n'), 'xls/SKILL.md': '# none' }
+
+    expect((await surveyed(files, OFFER)).skills).toEqual((await surveyed(files)).skills)
+  })
+})
+
 test.each([
   ['contract', CONTRACT],
+  ['offer', { contract: 'offer' }],
   ['docs', { docs: 'docs' }],
 ] as const)('a source is looked at anew where %s was edited', async (_, edit) => {
   await using surveys = await Surveys.open()

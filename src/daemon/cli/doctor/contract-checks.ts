@@ -26,7 +26,7 @@ async function contractChecked(config: Config, asked: readonly SourceId[]): Prom
   if (catalog === undefined) return []
   const sources = config.sources.flatMap(({ source }) => (asked.includes(source.id) ? [source] : []))
   const unserved = sources.flatMap((source) => unservedChecked(source, catalog))
-  return sources.some(({ contract }) => contract) ? [...heldChecked(catalog, asked), ...unserved] : unserved
+  return [...heldChecked(catalog, sources), ...unserved]
 }
 
 /** Not a fault: most authors with the block do not need it served here. */
@@ -36,10 +36,12 @@ function unservedChecked(source: Source, { snapshots }: Catalog): CheckResult[] 
   return count === 0 ? [] : [verdicts('contract', source.id).ok(unservedContractsText(count))]
 }
 
-function heldChecked(catalog: Catalog, asked: readonly SourceId[]): CheckResult[] {
-  const summaries = summarizeContract(diagnosticsAbout(new Set(asked), contractDiagnostics(catalog)))
+function heldChecked(catalog: Catalog, sources: readonly Source[]): CheckResult[] {
+  const asked = new Set(sources.flatMap(({ id, contract }) => (contract === true ? [id] : [])))
+  if (asked.size === 0) return []
+  const summaries = summarizeContract(diagnosticsAbout(asked, contractDiagnostics(catalog)))
   if (summaries.length > 0) return summaries.map(({ code, message }) => checkResultOf(code, message))
-  const held = [...catalog.skills.values()].filter(({ source, skill }) => asked.includes(source) && skill.contract)
+  const held = [...catalog.skills.values()].filter(({ source, skill }) => asked.has(source) && skill.contract)
   return [verdicts('contract').ok(`${countOf(held.length, 'skill')} of the contract, without conflicts between them`)]
 }
 

@@ -115,9 +115,11 @@ export const SELECTION = {
     .default('as-skills')
     .describe('A skill inside the folder of a skill: also a skill of its own, or only files of the outer one.'),
   contract: z
-    .boolean()
+    .union([z.boolean(), z.literal('offer')])
     .optional()
-    .describe('Require the x-personal-mcp frontmatter contract of every skill. Default: false.'),
+    .describe(
+      'The x-personal-mcp frontmatter contract. offer: skills that satisfy it are served at resource:// too. true: it is required of every skill. false: it is not used. Default: offer.',
+    ),
   docs: folder()
     .optional()
     .describe('The folder of the repository that is served at resource://docs/. One source may have it.'),

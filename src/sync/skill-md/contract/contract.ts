@@ -13,6 +13,8 @@ export interface Contract {
   readonly references: readonly Reference[]
   /** In the form of MCP; empty if none are given. */
   readonly icons: readonly Icon[]
+  /** True if its source requires the contract of no skill: it raises no alarm, and takes no id from a required one. */
+  readonly isOffered?: true
 }
 
 /** One reference document. */

@@ -52,7 +52,7 @@ test('a family hides the URIs of those after it, and the reason is that of the l
   })
   expect(findResource(catalog, formsOf({ contract: false }), 'resource://docs/x')).toMatchObject({
     kind: 'nothing',
-    why: expect.stringContaining('contract: true'),
+    why: expect.stringContaining('valid x-personal-mcp block'),
   })
 })
 

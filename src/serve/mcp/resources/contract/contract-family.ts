@@ -48,17 +48,18 @@ export class ContractResources implements ResourceFamily {
   }
 
   find(catalog: Catalog, asked: string): FoundResource | undefined {
-    if (!isContractUri(asked))
-      return this.#form === undefined || asked.startsWith('skill://') ? undefined : OTHER_SCHEME
-    if (this.#form === undefined) return { kind: 'nothing', why: NO_CONTRACT }
-    const family = this.#form.of(catalog)
+    if (asked.startsWith('skill://')) return undefined
+    const family = this.#form?.of(catalog)
+    const isEmpty = family === undefined || family.resources.size + family.skills.clashes.size === 0
+    if (!isContractUri(asked)) return isEmpty ? undefined : OTHER_SCHEME
+    if (isEmpty) return { kind: 'nothing', why: NO_CONTRACT }
     const found = contractAt(family, asked)
     if (found.kind !== 'contract') return found
     return { kind: 'resource', uri: found.uri, resource: new ContractEntry(found.resource, family) }
   }
 
   preparationFor(uri: string): Preparation | undefined {
-    return isContractUri(uri) ? this.#form : undefined
+    return uri.startsWith('skill://') ? undefined : this.#form
   }
 
   largeText(): undefined {}
@@ -90,7 +91,7 @@ export class ContractResources implements ResourceFamily {
 }
 
 const NO_CONTRACT =
-  'nothing of resource:// is served to this client: that takes contract: true on a source, or --form contract on a command line'
+  'nothing of resource:// is served to this client: that takes a skill with a valid x-personal-mcp block, in a source without contract: false, or docs on a source'
 
 class ContractEntry implements FamilyResource {
   readonly #resource: ContractResource

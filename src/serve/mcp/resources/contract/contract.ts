@@ -27,7 +27,7 @@ export type ContractResource =
 
 /** The parts of the family that the configuration enables. */
 export interface ContractAsked {
-  /** True if any source uses the contract: then the index exists, even without skills. */
+  /** True if any source requires the contract: then the index exists, even without skills. */
   readonly ofSkills: boolean
   /** `undefined` if no source has docs. */
   readonly docs: DocsOwner | undefined
@@ -69,7 +69,7 @@ function* makingFamily(catalog: Catalog, { ofSkills, docs }: ContractAsked): Ste
   const skills = contractSkills(catalog)
   yield
   const listed = [...skills.byId.values()].filter(({ skill }) => skill.skill.standing === 'served')
-  const index: ContractResource[] = ofSkills ? [{ kind: 'contract-index', uri: INDEX_URI }] : []
+  const index: ContractResource[] = ofSkills || listed.length > 0 ? [{ kind: 'contract-index', uri: INDEX_URI }] : []
   const resources = new Map(index.map((resource) => [resource.uri, resource]))
   for (const of of skills.byId.values()) {
     for (const resource of ofSkill(of)) resources.set(resource.uri, resource)
