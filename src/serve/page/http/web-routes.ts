@@ -105,7 +105,8 @@ function wellKnownRoutes(serving: Serving, { now, holderOf }: Pick<Edge, 'now' |
     answer: async (request, response, { name, principal }) => {
       const view = viewOf(serving, principal, principal?.packs, holderOf(request, principal))
       if (view === undefined) return sendCrowded(response)
-      return endpoints.of(view).answer(name.replace(/\/$/, ''), request, response, principal)
+      // Of all names here the index is the one that people type as an address.
+      return endpoints.of(view).answer(name.replace(/^index\.json\/$/, 'index.json'), request, response, principal)
     },
   }
   return { [`${WELL_KNOWN}**`]: route }
