@@ -11,9 +11,9 @@ const run = promisify(execFile)
 
 /** The agents, and where each has its program below `node_modules`. */
 const AGENTS = {
-  claude: { package: '@anthropic-ai/claude-code@2.1.331', program: '@anthropic-ai/claude-code-linux-x64/claude' },
+  claude: { package: '@anthropic-ai/claude-code@2.1.332', program: '@anthropic-ai/claude-code-linux-x64/claude' },
   codex: {
-    package: '@openai/codex@0.169.0',
+    package: '@openai/codex@0.171.0',
     program: '@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex',
   },
   copilot: { package: '@github/copilot@1.0.102', program: '@github/copilot-linux-x64/copilot' },

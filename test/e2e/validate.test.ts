@@ -32,10 +32,10 @@ describe('skillsyncd validate', () => {
       'skills/warned/SKILL.md:7:12  warning  link-leaves-skill  The link to "../sound/SKILL.md" leads out of the skill: a server has it there, at "skill://SOURCE/sound/SKILL.md"',
       '    copy the file into the skill, or link to its address on the web',
       expect.stringMatching(
-        /^context budget {2}claude-code: \d+ of 8000 characters, about \d+ tokens; every description is listed$/,
+        /^context budget {2}claude-code, default model: \d+ of 23923 characters, about \d+ tokens; every description is listed$/,
       ),
       expect.stringMatching(
-        /^context budget {2}codex: \d+ of 8000 characters, about \d+ tokens; every description is listed$/,
+        /^context budget {2}codex, default model: \d+ of 9568 tokens; every description is listed$/,
       ),
       'context budget  overlap: skills/sound and skills/warned share 100 % of their words',
       '3 skills, 2 pass, 1 error, 1 warning',
@@ -149,13 +149,13 @@ describe('skillsyncd validate', () => {
     ]
 
     expect(unknown.stdout).toMatch(
-      /claude-code: \d+ of 8000 characters, about \d+ tokens; 10 without description: skills\/skill-30, skills\/skill-31, skills\/skill-32 and 7 more\n/,
+      /claude-code, with 200000 tokens: \d+ of 1923 characters, about \d+ tokens; \d+ without description: skills\/skill-\d+, skills\/skill-\d+, skills\/skill-\d+ and \d+ more\n/,
     )
-    expect(unknown.stdout).toMatch(/codex: \d+ of 8000 characters, about \d+ tokens; 30 shortened: /)
+    expect(unknown.stdout).toMatch(/codex, default model: \d+ of 9568 tokens; every description is listed\n/)
     expect([unknown.status, large.status, wrong.status]).toEqual([0, 0, 2])
     expect(JSON.parse(large.stdout).budget.clients).toMatchObject([
-      { client: 'claude-code', window: 1_000_000, allowance: { unit: 'characters', limit: 40_000 }, affected: [] },
-      { client: 'codex', window: 1_000_000, allowance: { unit: 'tokens', limit: 20_000 }, affected: [] },
+      { client: 'claude-code', window: 1_000_000, allowance: { unit: 'characters', limit: 23_923 }, affected: [] },
+      { client: 'codex', window: 1_000_000, allowance: { unit: 'tokens', limit: 9_568 }, affected: [] },
     ])
   })
 

@@ -1,4 +1,4 @@
-import { costText } from '../../sync/budget/budget-text.ts'
+import { costText, windowText } from '../../sync/budget/budget-text.ts'
 import { allowanceOf } from '../../sync/budget/context-budget.ts'
 import { packOverrun } from '../../sync/budget/pack-limit.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
@@ -48,7 +48,9 @@ function overrunOf(
   const found = packOverrun(before, inService(next), config.packs, config.packBudgets)
   if (found === undefined) return undefined
   const { pack, terms, cost } = found
-  const figures = `${costText({ cost, allowance: allowanceOf(terms) })} in ${terms.client}, from ${found.before}`
+  const { client, window = null, characters } = terms
+  const model = characters === undefined ? ` (${windowText({ client, window })})` : ''
+  const figures = `${costText({ cost, allowance: allowanceOf(terms) })} in ${client}${model}, from ${found.before}`
   const message = `Cannot follow: ${revisionText(next.revision)} of "${next.source}" takes the listing of the pack "${pack}" to ${figures}`
   return new SyncError('budget-exceeded', message)
 }

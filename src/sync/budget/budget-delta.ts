@@ -10,7 +10,7 @@ export interface BudgetDelta {
   readonly unit: BudgetUnit
   readonly before: number
   readonly after: number
-  /** The allowance of the client for all skills, with an unknown window. */
+  /** The allowance of the client for all skills, with its default model. */
   readonly limit: number
 }
 
@@ -28,7 +28,7 @@ export function deltaText(deltas: readonly BudgetDelta[]): string {
   return deltas
     .map(({ client, unit, before, after, limit }) => {
       const difference = after - before
-      return `${client} ${difference > 0 ? '+' : ''}${difference} to ${after} of ${limit} ${unit}`
+      return `${client} ${difference > 0 ? '+' : ''}${difference} to ${after} of ${limit} ${unit} (default model)`
     })
     .join('; ')
 }

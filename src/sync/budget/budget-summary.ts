@@ -1,5 +1,5 @@
 import type { BudgetSkill } from './budget-skill.ts'
-import { PRESENT_CLIENTS } from './client-rules.ts'
+import { PRESENT_CLIENTS, SMALL_WINDOW } from './client-rules.ts'
 import type { BudgetAllowance, BudgetClient } from './client-rules.ts'
 import { contextBudget } from './context-budget.ts'
 import type { BudgetTerms, Visibility, SkillVisibility, ListingSize } from './context-budget.ts'
@@ -20,7 +20,7 @@ export interface BudgetSummary {
 /** The listing of the skills in one client. */
 export interface ClientBudget {
   readonly client: BudgetClient
-  /** The assumed context window in tokens; null if it is unknown. */
+  /** The assumed context window in tokens; null for that of the client's default model. */
   readonly window: number | null
   readonly allowance: BudgetAllowance
   /** The cost of the whole listing, in the unit of the allowance. */
@@ -35,10 +35,16 @@ export interface ClientBudget {
   readonly affected: readonly SkillVisibility[]
 }
 
-/** The context budget of these skills. Without terms: that of each present client with an unknown window. */
+/** The default models of the present clients, and the smaller ones of Claude Code. */
+const PRESENT_TERMS: readonly BudgetTerms[] = [
+  ...PRESENT_CLIENTS.map((client) => ({ client })),
+  { client: 'claude-code', window: SMALL_WINDOW },
+]
+
+/** The context budget of these skills. Without terms: that of each present client with its usual models. */
 export function budgetSummary(
   skills: readonly BudgetSkill[],
-  terms: readonly BudgetTerms[] = PRESENT_CLIENTS.map((client) => ({ client })),
+  terms: readonly BudgetTerms[] = PRESENT_TERMS,
 ): BudgetSummary {
   // Between skills of which a model chooses.
   const { pairs, isComplete } = overlapsIn(skills.filter(({ isForPeople }) => isForPeople !== true))

@@ -15,7 +15,7 @@ export interface BudgetAllowance {
 
 /** The published rule of one client. */
 export interface ClientRule {
-  /** The allowance for a context window of so many tokens; `undefined` if the window is unknown. */
+  /** The allowance for a context window of so many tokens, without what the client brings; `undefined`: the default model. */
   allowance(window: number | undefined): BudgetAllowance
   /** True if the client lists the skill to models. */
   lists(skill: BudgetSkill): boolean
@@ -30,9 +30,25 @@ export interface ClientRule {
 }
 
 /**
+ * Measured with a stub of the model's API in `test/agents/listing.test.ts`. `model`: the whole allowance of the list with
+ * the agent's default model. `brought`: the part of each list that the agent's own skills take before any other
+ * description, in the same unit. Two skills of Claude Code, `init` and `security-review`, yield theirs to other skills.
+ */
+export const MEASURED = {
+  'claude-code': { version: '2.1.332', date: '2026-11-28', skills: 13, brought: 6_077, model: 30_000 },
+  codex: { version: '0.171.0', date: '2026-11-28', skills: 4, brought: 432, model: 10_000 },
+} as const
+
+/** The part of a window that is left for the skills that are served; the whole one with the default model at the most. */
+function leftOf(client: keyof typeof MEASURED, share: number): number {
+  const { brought, model } = MEASURED[client]
+  return Math.max(1, Math.min(model, Math.floor(share)) - brought)
+}
+
+/**
  * Claude Code since 2.1.129. The listing has 1 % of the context window (`skillListingBudgetFraction`), counted as four
- * characters for each token, so 8,000 for 200,000 tokens, which it also assumes for an unknown window;
- * `SLASH_COMMAND_TOOL_CHAR_BUDGET` sets another number. It cuts the description with `when_to_use` at 1,536 characters
+ * characters for each token, so 8,000 for 200,000 tokens; with its default model, 30,000 were measured, less than that
+ * share of a window of a million tokens. `SLASH_COMMAND_TOOL_CHAR_BUDGET` sets another number. It cuts the description with `when_to_use` at 1,536 characters
  * (`skillListingMaxDescChars`). Over the allowance it keeps every name, and drops whole descriptions of the skills that
  * were invoked least.
  *
@@ -46,7 +62,7 @@ export interface ClientRule {
  */
 const CLAUDE_CODE: ClientRule = {
   lists: isForModels,
-  allowance: (window = 200_000) => ({ unit: 'characters', limit: Math.max(1, Math.floor((window * 4) / 100)) }),
+  allowance: (window = Infinity) => ({ unit: 'characters', limit: leftOf('claude-code', (window * 4) / 100) }),
   text: ({ description, whenToUse }) => (whenToUse === undefined ? description : `${description} ${whenToUse}`.trim()),
   cut: (text) => firstCharacters(text, 1_536),
   line: ({ name }, description) => (description === '' ? `- ${name}` : `- ${name}: ${description}`),
@@ -54,8 +70,7 @@ const CLAUDE_CODE: ClientRule = {
 }
 
 /**
- * Codex. The listing has 2 % of the context window in tokens of four bytes, or 8,000 characters if the window is
- * unknown. A description is cut at 1,024 characters, the last three of them dots. Over the allowance, Codex shares the
+ * Codex. The listing has 2 % of the context window in tokens of four bytes, 10,000 tokens with its default model. A description is cut at 1,024 characters, the last three of them dots. Over the allowance, Codex shares the
  * room that the names and paths leave out to the descriptions, one character after another in turn. If not even those
  * fit, it drops every description, and each line for which no room is left.
  *
@@ -73,10 +88,7 @@ const CLAUDE_CODE: ClientRule = {
  */
 const CODEX: ClientRule = {
   lists: () => true,
-  allowance: (window) =>
-    window === undefined
-      ? { unit: 'characters', limit: 8_000 }
-      : { unit: 'tokens', limit: Math.max(1, Math.floor((window * 2) / 100)) },
+  allowance: (window = Infinity) => ({ unit: 'tokens', limit: leftOf('codex', (window * 2) / 100) }),
   text: ({ description }) => description,
   cut: (text) => (firstCharacters(text, 1_024) === text ? text : `${firstCharacters(text, 1_021)}...`),
   line({ name }, description) {
@@ -119,3 +131,6 @@ export const CLIENT_RULES: Readonly<Record<BudgetClient, ClientRule>> = {
 
 /** The clients whose present version is reported without being named. */
 export const PRESENT_CLIENTS: readonly BudgetClient[] = ['claude-code', 'codex']
+
+/** The window of the smaller models of Claude Code, for which figures are reported beside those of the default models. */
+export const SMALL_WINDOW = 200_000

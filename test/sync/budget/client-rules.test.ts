@@ -53,5 +53,34 @@ test('a skill that is reserved for people is listed by Codex alone, which does n
 
   expect(listedBy('claude-code')).toEqual([open!.name])
   expect(listedBy('codex')).toEqual([open!.name, reserved!.name])
-  expect(listingCost(skills, { client: 'codex' })).toBeGreaterThan(listingCost(skills, { client: 'claude-code' }))
+  const costIn = (client: BudgetClient) => listingCost(skills, { client, characters: 8_000 })
+  expect(costIn('codex')).toBeGreaterThan(costIn('claude-code'))
+})
+
+test.each<[BudgetClient, number | undefined, number, number, object]>([
+  ['claude-code', 200_000, 31, 300, { whole: 5, 'name-only': 26 }],
+  ['claude-code', 200_000, 10, 170, { whole: 10 }],
+  ['claude-code', 200_000, 150, 100, { whole: 5, 'name-only': 145 }],
+  ['claude-code', undefined, 31, 300, { whole: 31 }],
+  ['claude-code', undefined, 200, 300, { whole: 73, 'name-only': 127 }],
+  ['claude-code', undefined, 60, 700, { whole: 33, 'name-only': 27 }],
+  ['codex', undefined, 75, 300, { whole: 75 }],
+  ['codex', undefined, 200, 300, { shortened: 200 }],
+])('%s with a window of %s shows of %i skills of %i characters what was measured', (client, window, ...rest) => {
+  const [count, length, expected] = rest
+  const terms = { client, ...(window !== undefined && { window }) }
+  const all = Array.from({ length: count }, (_, index) => ({
+    id: `s/${index}`,
+    name: `zz-${String(index).padStart(3, '0')}`,
+    description: 'x'.repeat(length),
+  }))
+
+  const { skills } = contextBudget(all, terms)
+
+  const counts = Object.fromEntries(
+    Map.groupBy(skills, ({ visibility }) => visibility)
+      .entries()
+      .map(([visibility, { length: found }]) => [visibility, found]),
+  )
+  expect(counts).toEqual(expected)
 })

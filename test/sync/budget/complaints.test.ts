@@ -40,7 +40,7 @@ describe('the numbers of public complaints', () => {
     for (const { skills, characters, percent } of stated) {
       const budget = contextBudget(skillsOfLengths(evenLengths(skills, characters)), {
         client: 'claude-code',
-        window: 200_000,
+        characters: 8_000,
       })
       const described = budget.skills.reduce((sum, { length }) => sum + length, 0)
       expect(Math.round((described / budget.allowance.limit) * 100)).toBe(percent)
@@ -53,7 +53,7 @@ describe('the numbers of public complaints', () => {
     // 200,000 tokens. The lengths of the names are not stated; 40 characters, with a plugin before the name, fit.
     const skills = skillsOfLengths(evenLengths(60, 11_200), 40)
 
-    expect(counts(contextBudget(skills, { client: 'claude-code', window: 200_000 }))).toEqual({
+    expect(counts(contextBudget(skills, { client: 'claude-code', characters: 8_000 }))).toEqual({
       whole: 28,
       'name-only': 32,
     })
@@ -64,7 +64,10 @@ describe('the numbers of public complaints', () => {
     // https://github.com/redhat-et/ripwire/issues/49: all 18 were cut at 350 characters, 12,155 were removed. The other
     // skills of that session are not stated; the limit stands for the room that they left.
     const skills = skillsOfLengths(evenLengths(18, 18_455))
-    const fixed = contextBudget(skillsOfLengths(Array.from({ length: 18 }, () => 0)), { client: 'codex' })
+    const fixed = contextBudget(skillsOfLengths(Array.from({ length: 18 }, () => 0)), {
+      client: 'codex',
+      characters: 8_000,
+    })
     const characters = fixed.cost + 18 + 6_300
     const budget = contextBudget(skills, { client: 'codex', characters })
 
@@ -79,11 +82,11 @@ describe('the numbers of public complaints', () => {
     const [one] = contextBudget(skillsOfLengths([0]), { client: 'codex', window: 258_400 }).skills
     expect(one?.visibility).toBe('whole')
     const line = contextBudget(skillsOfLengths([0]), { client: 'codex', window: 258_400 }).cost
-    const fitting = Math.floor(5_168 / line)
+    const fitting = Math.floor((5_168 - 432) / line)
     const skills = skillsOfLengths(Array.from({ length: fitting + 80 }, () => 200))
     const budget = contextBudget(skills, { client: 'codex', window: 258_400 })
 
-    expect(budget.allowance).toEqual({ unit: 'tokens', limit: 5_168 })
+    expect(budget.allowance).toEqual({ unit: 'tokens', limit: 5_168 - 432 })
     expect(counts(budget)).toEqual({ 'name-only': fitting, omitted: 80 })
   })
 
@@ -91,8 +94,7 @@ describe('the numbers of public complaints', () => {
     // https://github.com/yogsoth-ai/de-anthropocentric-research-engine/pull/27
     const skills = skillsOfLengths(Array.from({ length: 900 }, () => 30))
 
-    expect(contextBudget(skills, { client: 'codex' }).allowance).toEqual({ unit: 'characters', limit: 8_000 })
-    expect(counts(contextBudget(skills, { client: 'codex' }))['omitted']).toBeGreaterThan(600)
+    expect(counts(contextBudget(skills, { client: 'codex', characters: 8_000 }))['omitted']).toBeGreaterThan(600)
   })
 })
 

@@ -43,7 +43,7 @@ export interface ReportedDiagnostic {
 /** Combines the diagnostics in several folders into one report. `terms`: the clients of its context budget. */
 export function reportOf(
   validated: readonly { readonly root: Root; readonly validation: Validation }[],
-  terms: readonly BudgetTerms[],
+  terms: readonly BudgetTerms[] | undefined,
 ): ValidationReport {
   const named = validated.map(({ root, validation }) => ({ source: root.shown, validation }))
   const found = withNeighbours(named).flatMap((validation, index) => {

@@ -85,9 +85,9 @@ function levelOf(value: unknown): Level {
   throw new UsageError('--level is one of spec, skills-ref')
 }
 
-/** The terms of the context budget: every present client, with the given window. */
-function termsFor(value: unknown): readonly BudgetTerms[] {
-  if (value === undefined) return PRESENT_CLIENTS.map((client) => ({ client }))
+/** The terms of the context budget: every present client, with the given window; `undefined` for the usual ones. */
+function termsFor(value: unknown): readonly BudgetTerms[] | undefined {
+  if (value === undefined) return undefined
   const window = typeof value === 'string' && /^[1-9]\d{0,8}$/.test(value) ? Number(value) : undefined
   if (window === undefined) throw new UsageError('--window is a number of tokens, for example 200000')
   return PRESENT_CLIENTS.map((client) => ({ client, window }))

@@ -38,7 +38,9 @@ test('a machine without state writes the same text for the same moves, skill by 
   expect(end.stdout).toContain('- `team/alpha`: new program `scripts/run.sh`\n')
   expect(end.stdout).toContain('- `team/alpha`: new shell command when it is loaded `date`\n')
   expect(end.stdout).toContain('- license `MIT`\n')
-  expect(end.stdout).toMatch(/^- context budget: claude-code [+-]\d+ to \d+ of 8000 characters; codex /m)
+  expect(end.stdout).toMatch(
+    /^- context budget: claude-code [+-]\d+ to \d+ of 23923 characters \(default model\); codex /m,
+  )
   expect(end.stdout).toContain('-first\n+!`date`\n+second\n')
   expect(end.stdout).toContain('#### `team/beta`: removed\n')
   expect(end.stdout).toMatch(/- `team\/gamma`: hidden characters `SKILL\.md`, `.*U\+200B/)

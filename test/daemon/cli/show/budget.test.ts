@@ -12,14 +12,14 @@ test('status has the budget of all skills and of a pack, and diff what the next 
   const data = JSON.parse((await world.home.command('diff', 'served', 'upstream', '--json')).stdout)
 
   expect(status.stdout).toMatch(
-    /\nContext budget of agents:\n {2}all skills: claude-code \d+ of 8000 characters; codex \d+ of 8000 characters\n/,
+    /\nContext budget of agents:\n {2}all skills: claude-code \d+ of 23923 characters \(default model\); codex \d+ of 9568 tokens \(default model\); claude-code \d+ of 1923 characters \(with 200000 tokens\)\n/,
   )
   expect(json.budget).toMatchObject({
-    clients: [{ client: 'claude-code', affected: [] }, { client: 'codex' }],
+    clients: [{ client: 'claude-code', affected: [] }, { client: 'codex' }, { window: 200_000 }],
     packs: [],
   })
   expect(diff.stdout).toMatch(
-    /\n {2}added {3}more\n {2}context budget: claude-code \+\d+ to \d+ of 8000 characters; codex \+\d+ to \d+ of 8000 characters\n$/,
+    /\n {2}added {3}more\n {2}context budget: claude-code \+\d+ to \d+ of 23923 characters \(default model\); codex \+\d+ to \d+ of 9568 tokens \(default model\)\n$/,
   )
   const [claude] = data.sources[0].budget
   expect(claude.before).toBe(json.budget.clients[0].cost)

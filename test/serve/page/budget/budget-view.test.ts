@@ -27,9 +27,9 @@ describe('the context budget on the page', () => {
     const text = await page()
 
     expect(text).toContain('<h2>All skills</h2>')
-    expect(text).toMatch(/<span class="warn">\d+ of 8000 characters<\/span>, about \d+ tokens/)
+    expect(text).toMatch(/<span class="warn">\d+ of 1923 characters<\/span>, about \d+ tokens/)
     expect(text).toMatch(/<bdi>fx\/a\/skill-23<\/bdi>: its description \(\d+ characters\) is dropped/)
-    expect(text).toMatch(/<bdi>fx\/a\/skill-10<\/bdi>: \d+ of \d+ characters/)
+    expect(text).toMatch(/<dt>codex, default model<\/dt>\s*<dd>\s*<span class="good">\d+ of 9568 tokens/)
     expect(text).toMatch(
       /<h2>Pack small<\/h2>\s*<p class="quiet small">\s*2 skills, with a limit that holds commits\s*<\/p>/,
     )
