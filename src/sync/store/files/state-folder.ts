@@ -275,11 +275,12 @@ export async function fileNamesIn(folder: string): Promise<string[]> {
 async function formatOf(root: string): Promise<string | undefined> {
   const file = join(root, 'format')
   const text = await unlessAbsent(readFile(file, 'utf8')).catch(cannot(`read "${file}"`))
-  if (text === undefined) {
-    await checkUnused(root)
+  // After a power cut, some file systems have the name of a file and none of its bytes, or zeros for them.
+  const found = text?.replace(/[\0\s]+$/, '')
+  if (found === undefined || found === '') {
+    await checkUnused(root, found === undefined ? 'it has no file "format"' : 'its file "format" is empty')
     return undefined
   }
-  const found = text.trimEnd()
   if (found === FORMAT || EARLIER.has(found)) return found
   if (found === UNFINISHED) throw halfRestoredError(root)
   throw new SyncError(
@@ -303,28 +304,44 @@ function removalError(root: string): SyncError {
  * Rejects a folder in use by something else. A sweep empties `tmp/`: in a home folder that was named by mistake, that
  * would destroy the user's files.
  */
-async function checkUnused(root: string): Promise<void> {
+async function checkUnused(root: string, why: string): Promise<void> {
   const names = (await fileNamesIn(root)).filter((name) => !isTemporary(name) && !MAY_BE_THERE.has(name))
-  const foreign = names.find((name) => !OURS.has(name))
+  const foreign = names.find((name) => !OURS.test(name))
   const [first] = names
   if (first === undefined) return
   const told =
     foreign === undefined
-      ? `contains only "${first}" and similar entries, for example because it was removed while the daemon ran, or restored in part`
+      ? `contains only "${first}" and similar entries, for example because it was removed while the daemon ran, or restored in part, or the power failed`
       : `contains "${foreign}", which skillsyncd did not create`
-  const message = `Cannot use "${root}" as the state folder: it has no file "format" and ${told}`
-  throw new SyncError('no-state-folder', message)
+  const message = `Cannot use "${root}" as the state folder: ${why} and it ${told}`
+  const isOfThisVersion = names.includes('store.db') && !EARLIER_FOLDERS.some((folder) => names.includes(folder))
+  const fix = foreign === undefined && isOfThisVersion ? formatFix(join(root, 'format')) : undefined
+  throw new SyncError('no-state-folder', message, { fix })
 }
 
-/** The entries that a state folder of this or an earlier version has. */
-const OURS: ReadonlySet<string> = new Set([...FOLDERS, ...EARLIER_FOLDERS, 'store.db', 'store.db-wal', 'store.db-shm'])
+function formatFix(file: string): string {
+  return `If nothing else is missing, write the line ${FORMAT} into "${file}" and start again; else restore the whole folder from a backup, or move it away: the next start fetches everything again`
+}
+
+/** The entries that a state folder of this or an earlier version has, as the writers of each name them. */
+const OURS = new RegExp(
+  `^(?:${[
+    ...FOLDERS,
+    ...EARLIER_FOLDERS,
+    String.raw`store\.db(?:\.damaged-[\w-]+?)?(?:-wal|-shm)?`,
+    String.raw`(?:decisions|decisions-copy|links|tokens|token-uses)\.json`,
+    'changes',
+    String.raw`[\w-]+\.journal`,
+    String.raw`daemon\.lock\.[\w.-]+`,
+  ].join('|')})$`,
+)
 
 /**
  * Entries that may exist before the first opening: the lock of the one writer, the folder of `--source`, whose state is
  * below it, and the file system's own folder. `audit` and `usage` are there because a daemon still writes to them after
  * all else was removed.
  */
-const MAY_BE_THERE: ReadonlySet<string> = new Set(['daemon.lock', 'adhoc', 'lost+found', 'audit', 'usage'])
+const MAY_BE_THERE: ReadonlySet<string> = new Set(['format', 'daemon.lock', 'adhoc', 'lost+found', 'audit', 'usage'])
 
 /** Creates a folder of the layout. Rejects a link: sweeping and collecting would remove what is behind it. */
 function ownFolder(path: string): void {

@@ -61,6 +61,55 @@ test.each([
   await expect(opening).rejects.toMatchObject({ code: 'no-state-folder', message: expect.stringContaining(says) })
 })
 
+test.each([
+  [undefined, 'it has no file "format" and it contains only'],
+  ['', 'its file "format" is empty and it contains only'],
+  ['\0\0', 'its file "format" is empty and it contains only'],
+])('a folder of ours with the format %j is told how it opens again', async (format, says) => {
+  await using folder = await temporaryFolder()
+  await openState(folder.path)
+  for (const name of OURS) await writeFile(join(folder.path, name), '')
+  const file = join(folder.path, 'format')
+  await (format === undefined ? rm(file) : writeFile(file, format))
+
+  for (const open of [openState, openExistingState])
+    await expect(open(folder.path)).rejects.toMatchObject({
+      code: 'no-state-folder',
+      message: expect.stringContaining(says),
+      fix: expect.stringContaining(`write the line 3 into "${file}"`),
+    })
+  await writeFile(file, '3\n')
+
+  expect((await openState(folder.path)).path).toBe(folder.path)
+})
+
+const OURS = [
+  'changes',
+  'decisions.json',
+  'decisions-copy.json',
+  'links.json',
+  'tokens.json',
+  'token-uses.json',
+  'store.db',
+  'store.db-wal',
+  'store.db.damaged-2026-01-01T00-00-00-000Z',
+  'store.db.damaged-2026-01-01T00-00-00-000Z-shm',
+  'sessions.journal',
+]
+
+test('an empty format in an empty folder is that of a new one, and beside a foreign file a refusal', async () => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'format')
+  await writeFile(file, '')
+  await openState(folder.path)
+  const made = await readFile(file, 'utf8')
+  await writeFile(file, '')
+  await writeFile(join(folder.path, 'thesis'), '')
+
+  await expect(openState(folder.path)).rejects.toThrow('contains "thesis", which skillsyncd did not create')
+  expect(made).toBe('3\n')
+})
+
 test('opening again changes nothing', async () => {
   await using folder = await temporaryFolder()
   await openState(folder.path)
