@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { SerialQueue } from '../../base/serial-queue.ts'
 import type { PackedFile } from '../../sync/model/skill.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
@@ -26,6 +27,7 @@ export class PackedReads implements UnpackedArchives {
   /** Archives that cannot be served, until another one is offered or this process ends. */
   readonly #refusals = new Map<string, Refusal>()
   /** Archives of which a file was lost. */
+  readonly #unpacking = new SerialQueue()
   readonly #lost = new Set<string>()
 
   constructor(source: McpSource, parts: PackedReadsParts) {
@@ -59,16 +61,21 @@ export class PackedReads implements UnpackedArchives {
   async #open(archive: UnreadFile, opening: ArchiveOpening): Promise<ReadArchive> {
     const { known, metered, spendings } = this.#parts
     const { id } = this.#source
-    const room = spendings.unpackable(id)
-    if (room === 0) return lackOf(room)
+    if (spendings.unpackable(id) === 0) return lackOf(0)
     const refusal = await metered.spend(archive)
     if (refusal !== undefined) return notRead(refusal)
     // A notification from here on may concern content newer than this fetch.
     const atMs = known.nowMs()
     const fetched = metered.check(archive, await opening.fetch())
     if (!fetched.ok) return fetched
-    const opened = await opening.unpack(fetched.bytes, room)
-    spendings.addUnpacked(id, opened.bytes)
+    // Archives are fetched beside each other, and unpacked one by one: each has the room that those before it left.
+    const opened = await this.#unpacking.next(async () => {
+      const room = spendings.unpackable(id)
+      const unpacked = room === 0 ? undefined : await opening.unpack(fetched.bytes, room)
+      spendings.addUnpacked(id, unpacked?.bytes ?? 0)
+      return unpacked
+    })
+    if (opened === undefined) return lackOf(0)
     return opened.ok ? this.#store(archive, { ...fetched, atMs }, opened) : this.#refuse(archive, opened, atMs)
   }
 
