@@ -51,7 +51,7 @@ export function fileSetOf(
   return { ok: true, files: inPathOrder(set.files), size, uris: Object.keys(uris).length === 0 ? undefined : uris }
 }
 
-/** Of a longer list no path is read: the fullest folder of it is not worth the time of the thread. */
+/** The longest list of which the fullest folder is named: a longer one is not worth the time of the thread. */
 const MOST_NAMED = 10_000
 
 class DeclaredSet {
