@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../support/temporary.ts'
 
 const TEAM = idOf('team')
 const NEVER = new AbortController().signal
-const AGREES = { kind: 'compared', files: 1, differences: [], more: 0 }
+const AGREES = { kind: 'compared', by: 'isomorphic-git', files: 1, differences: [], more: 0 }
 
 test('two second opinions of a source at once each use the answer of their own helper, and each tells it the end', async () => {
   await using scene = await Scene.pulled()
