@@ -130,6 +130,14 @@ const DIFFERENCES: readonly Difference[] = [
     says: ({ body, ...textbook }) => ({ ...textbook, body: { ...body, error: { ...body.error, code: -32002 } } }),
   },
   {
+    why: 'completion is no capability before 2025-03-26',
+    holds: (asked, { body }) => opens(asked) && body.result?.protocolVersion?.startsWith('2024-') === true,
+    says: ({ body: { result, ...body }, ...textbook }) => {
+      const { completions: _completions, ...capabilities } = result.capabilities
+      return { ...textbook, body: { ...body, result: { ...result, capabilities } } }
+    },
+  },
+  {
     why: 'that a header is missing, or names another resource, is said in words alone',
     holds: (_, { body }) => /is absent|Mcp-Name/.test(body.error?.data?.mismatch?.body ?? ''),
     says: (textbook, asked) => refused(textbook, -32020, idOf(asked)),
