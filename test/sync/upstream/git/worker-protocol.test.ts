@@ -21,11 +21,11 @@ test.each<[string, SyncErrorCode, Error | undefined, boolean]>([
     false,
   ],
 ])('an error of a thread with the cause "%s" is known on the other thread', (_, code, cause, isOfFullDisk) => {
-  const sent = structuredClone(failureFrom(new SyncError(code, 'Cannot fetch', { cause })))
+  const thrown = new SyncError(code, 'Cannot fetch', { cause })
 
-  const error = errorOf(sent)
+  const error = errorOf(structuredClone(failureFrom(thrown)))
 
-  expect(error).toMatchObject({ code, message: 'Cannot fetch' })
+  expect(error).toMatchObject({ code, message: thrown.message })
   expect(isUnwritable(error)).toBe(isOfFullDisk)
   expect(isDatabaseError(error.cause)).toBe(isDatabaseError(cause))
 })
