@@ -39,9 +39,14 @@ function isMeantAsText(lines: FieldLines, faultIn: FaultIn): boolean {
   const { field, first, below, yaml } = lines
   if (field === undefined || first === '' || first.includes('\r')) return false
   const isText = below.length === 0 || (PROSE_FIELDS.has(field) && !/^[|>]/.test(first) && below.every(isProse))
-  if (!isText) return false
+  if (!isText || isTagged(field, first)) return false
   const fault = faultIn(yaml)
   return fault !== undefined && fault.code !== 'BAD_DQ_ESCAPE' && !isUnclosed(yaml, fault)
+}
+
+/** True for a tag that a reader may act on (`!!js/function`, `!secret`). Before prose, `!important` is a word. */
+function isTagged(field: string, first: string): boolean {
+  return /^!!\w/.test(first) || (/^!\w/.test(first) && !PROSE_FIELDS.has(field))
 }
 
 function isProse(line: string): boolean {
