@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Server } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { gunzipSync } from 'node:zlib'
 
 /** A web server before a git server, which it resembles but for what `meddle` does. */
 export interface Front extends AsyncDisposable {
@@ -10,7 +11,7 @@ export interface Front extends AsyncDisposable {
 /** Answers a request itself and returns true; or changes it (headers, url) and returns false to have it passed on. */
 export type Meddle = (request: IncomingMessage, response: ServerResponse) => boolean
 
-/** What to answer a POST with this body, in place of the git server; undefined to pass it on. */
+/** What to answer a POST with this body, unpacked, in place of the git server; undefined to pass it on. */
 export type Replace = (body: Buffer) => Buffer | Refusal | undefined
 
 /** An answer in one line of text. */
@@ -51,7 +52,9 @@ async function passOn(
 ): Promise<void> {
   const body = await buffer(request)
   const method = request.method ?? 'GET'
-  const replaced = method === 'POST' ? replace(body) : undefined
+  // The git program packs a request of more than 1,024 bytes.
+  const plain = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body
+  const replaced = method === 'POST' ? replace(plain) : undefined
   if (replaced !== undefined && 'status' in replaced) {
     response.writeHead(replaced.status, { 'content-type': 'text/plain; charset=utf-8' }).end(replaced.text)
     return
