@@ -37,6 +37,20 @@ describe.skipIf(OBSTACLE !== undefined)(`real agents${OBSTACLE === undefined ? '
     },
   )
 
+  test('Claude Code goes on with shorter descriptions after one that does not fit', async () => {
+    await using folder = await temporaryFolder()
+    await using home = await AgentHome.in(folder.path)
+    await using api = await ModelApi.start()
+    const lengths = [1_500, 300, 1_000, 300, 20]
+    await writeSkills(join(folder.path, '.claude/skills'), lengths)
+    Object.assign(home.env, { ANTHROPIC_BASE_URL: api.origin, ANTHROPIC_API_KEY: 'dummy' })
+
+    await home.run('claude', '--model', 'claude-sonnet-4-5', '-p', 'hi')
+
+    const ours = listIn(api.taken()).filter((entry) => entry.startsWith('- zz-'))
+    expect(ours.map((entry) => entry.includes(': '))).toEqual([true, true, false, false, true])
+  })
+
   test('Codex shortens no description of 31 skills', async () => {
     await using folder = await temporaryFolder()
     await using home = await AgentHome.in(folder.path)
@@ -51,10 +65,11 @@ describe.skipIf(OBSTACLE !== undefined)(`real agents${OBSTACLE === undefined ? '
   })
 })
 
-async function writeSkills(root: string): Promise<void> {
-  for (const name of NAMES) {
+async function writeSkills(root: string, lengths?: readonly number[]): Promise<void> {
+  for (const [index, name] of NAMES.slice(0, lengths?.length).entries()) {
+    const description = lengths === undefined ? DESCRIPTION : 'x'.repeat(lengths[index] ?? 0)
     await mkdir(join(root, name), { recursive: true })
-    await writeFile(join(root, name, 'SKILL.md'), `---\nname: ${name}\ndescription: ${DESCRIPTION}\n---\nhi\n`)
+    await writeFile(join(root, name, 'SKILL.md'), `---\nname: ${name}\ndescription: ${description}\n---\nhi\n`)
   }
 }
 

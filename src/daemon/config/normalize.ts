@@ -123,8 +123,9 @@ const LOCK_PERIOD_MS = 60_000
 
 function termsOf(budget: NonNullable<PackEntry['budget']>): BudgetTerms {
   if (typeof budget === 'number') return { client: 'claude-code', characters: budget }
-  const { client = 'claude-code', characters, window } = budget
-  return { client, ...(characters !== undefined && { characters }), ...(window !== undefined && { window }) }
+  const { client, characters, window } = budget
+  const number = characters !== undefined && (client === undefined ? { characters } : { list: characters })
+  return { client: client ?? 'claude-code', ...number, ...(window !== undefined && { window }) }
 }
 
 type PackEntry = NonNullable<ConfigFile['packs']>[number]

@@ -1,4 +1,5 @@
-import { costText, windowText } from '../../sync/budget/budget-text.ts'
+import { termsText } from '../../sync/budget/budget-summary.ts'
+import { costText } from '../../sync/budget/budget-text.ts'
 import { allowanceOf } from '../../sync/budget/context-budget.ts'
 import { packOverrun } from '../../sync/budget/pack-limit.ts'
 import { disabledIn } from '../../sync/decisions/disabled-matches.ts'
@@ -48,9 +49,8 @@ function overrunOf(
   const found = packOverrun(before, inService(next), config.packs, config.packBudgets)
   if (found === undefined) return undefined
   const { pack, terms, cost } = found
-  const { client, window = null, characters } = terms
-  const model = characters === undefined ? ` (${windowText({ client, window })})` : ''
-  const figures = `${costText({ cost, allowance: allowanceOf(terms) })} in ${client}${model}, from ${found.before}`
+  const model = terms.characters === undefined ? ` (${termsText(terms)})` : ''
+  const figures = `${costText({ cost, allowance: allowanceOf(terms) })} in ${terms.client}${model}, from ${found.before}`
   const message = `Cannot follow: ${revisionText(next.revision)} of "${next.source}" takes the listing of the pack "${pack}" to ${figures}`
   return new SyncError('budget-exceeded', message)
 }

@@ -9,23 +9,15 @@ export function budgetLines(summary: BudgetSummary): string[] {
 
 /** The costs in all clients, in one line. */
 export function shortBudgetText({ clients }: BudgetSummary): string {
-  return clients
-    .map((one) => [`${one.client} ${costText(one)} (${windowText(one)})`, ...lossesIn(one)].join(', '))
-    .join('; ')
+  return clients.map((one) => [`${one.client} ${costText(one)} (${one.of})`, ...lossesIn(one)].join(', ')).join('; ')
 }
 
 /**
- * True if a client leaves something out with the model that it uses by default, or with the only terms: over its limit,
- * or because a description is longer than it takes.
+ * True if a client leaves something out with the model that it uses by default, or under the terms that were asked for:
+ * over its limit, or because a description is longer than it takes.
  */
 export function leavesOut({ clients }: Pick<BudgetSummary, 'clients'>): boolean {
-  return clients.some(({ window, affected }, index) => (window === null || index === 0) && affected.length > 0)
-}
-
-/** The model that a figure is for. */
-export function windowText({ window, client }: Pick<ClientBudget, 'window' | 'client'>): string {
-  if (window !== null) return `with ${window} tokens`
-  return client === 'claude-code-2.0' ? 'any model' : 'default model'
+  return clients.some(({ role, affected }) => role !== 'smaller' && affected.length > 0)
 }
 
 /** The lines about the first pairs of descriptions that overlap. */
@@ -42,7 +34,7 @@ export function overlapLines({ overlaps, allOverlaps }: Pick<BudgetSummary, 'ove
 function clientLine(budget: ClientBudget): string {
   const { client, allowance, full, skills, visibility, affected } = budget
   const tokens = allowance.unit === 'tokens' ? '' : `, about ${countOf(full.tokens, 'token')}`
-  const head = `${client}, ${windowText(budget)}: ${costText(budget)}${tokens}`
+  const head = `${client}, ${budget.of}: ${costText(budget)}${tokens}`
   const losses = lossesIn(budget)
   if (losses.length === 0) return `${head}; every description is listed`
   const names = affected.slice(0, SHOWN_NAMES).map(({ id }) => id)

@@ -1,5 +1,5 @@
 import type { BudgetSkill } from './budget-skill.ts'
-import { keepLeading, omitBeyond, shareRoom } from './keep-descriptions.ts'
+import { keepFitting, omitBeyond, shareRoom } from './keep-descriptions.ts'
 import type { ListingLine } from './keep-descriptions.ts'
 import { firstCharacters } from './text-size.ts'
 import type { BudgetUnit } from './text-size.ts'
@@ -17,6 +17,8 @@ export interface BudgetAllowance {
 export interface ClientRule {
   /** The allowance for a context window of so many tokens, without what the client brings; `undefined`: the default model. */
   allowance(window: number | undefined): BudgetAllowance
+  /** The characters that the client's own skills take of the list; absent if they were not measured. */
+  readonly brought?: number
   /** True if the client lists the skill to models. */
   lists(skill: BudgetSkill): boolean
   /** The fields that the client lists beside the name, uncut. */
@@ -48,14 +50,14 @@ function leftOf(client: keyof typeof MEASURED, share: number): number {
 /**
  * Claude Code since 2.1.129. The listing has 1 % of the context window (`skillListingBudgetFraction`), counted as four
  * characters for each token, so 8,000 for 200,000 tokens; with its default model, 30,000 were measured, less than that
- * share of a window of a million tokens. `SLASH_COMMAND_TOOL_CHAR_BUDGET` sets another number. It cuts the description with `when_to_use` at 1,536 characters
- * (`skillListingMaxDescChars`). Over the allowance it keeps every name, and drops whole descriptions of the skills that
- * were invoked least.
+ * share of a window of a million tokens. `SLASH_COMMAND_TOOL_CHAR_BUDGET` sets another number. It cuts the description
+ * with `when_to_use` at 1,536 characters (`skillListingMaxDescChars`). Over the allowance it keeps every name, and drops
+ * whole descriptions of the skills that were invoked least; a shorter one after them stays if it fits (measured with
+ * 2.1.332 on 2026-11-28; the end of the last line is not counted there, and is here).
  *
  * Sources: https://code.claude.com/docs/en/skills#skill-descriptions-are-cut-short and
  * https://code.claude.com/docs/en/settings (both as of September 2026); the factor of four:
- * https://github.com/melodic-software/claude-code-plugins/issues/1271 (read from 2.1.220, July 2026); full descriptions
- * until the allowance ends, and names from there: https://github.com/JuliusBrussee/caveman/pull/898 (August 2026).
+ * https://github.com/melodic-software/claude-code-plugins/issues/1271 (read from 2.1.220, July 2026).
  *
  * Two things are not published. The use of each skill on a machine decides which descriptions remain: without it, those
  * of the first skills in the order of names do. And the separator before `when_to_use`: one space here.
@@ -63,10 +65,11 @@ function leftOf(client: keyof typeof MEASURED, share: number): number {
 const CLAUDE_CODE: ClientRule = {
   lists: isForModels,
   allowance: (window = Infinity) => ({ unit: 'characters', limit: leftOf('claude-code', (window * 4) / 100) }),
+  brought: MEASURED['claude-code'].brought,
   text: ({ description, whenToUse }) => (whenToUse === undefined ? description : `${description} ${whenToUse}`.trim()),
   cut: (text) => firstCharacters(text, 1_536),
   line: ({ name }, description) => (description === '' ? `- ${name}` : `- ${name}: ${description}`),
-  keep: keepLeading,
+  keep: keepFitting,
 }
 
 /**
@@ -89,6 +92,7 @@ const CLAUDE_CODE: ClientRule = {
 const CODEX: ClientRule = {
   lists: () => true,
   allowance: (window = Infinity) => ({ unit: 'tokens', limit: leftOf('codex', (window * 2) / 100) }),
+  brought: MEASURED.codex.brought * 4,
   text: ({ description }) => description,
   cut: (text) => (firstCharacters(text, 1_024) === text ? text : `${firstCharacters(text, 1_021)}...`),
   line({ name }, description) {

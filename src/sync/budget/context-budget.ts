@@ -12,8 +12,10 @@ export interface BudgetTerms {
   readonly client: BudgetClient
   /** The context window of the model, in tokens; absent if it is unknown. */
   readonly window?: number
-  /** A number of characters in place of the client's own rule. */
+  /** A number of characters for these skills alone, in place of the client's own rule. */
   readonly characters?: number
+  /** A number of characters for the whole list of the client, what it brings included, in place of its own rule. */
+  readonly list?: number
 }
 
 /** The listing of skills in one client: its size, and what the model gets of each skill. */
@@ -83,8 +85,10 @@ export function listingCost(skills: readonly BudgetSkill[], terms: BudgetTerms):
 }
 
 /** The allowance under these terms. */
-export function allowanceOf({ client, window, characters }: BudgetTerms): BudgetAllowance {
-  return characters === undefined ? CLIENT_RULES[client].allowance(window) : { unit: 'characters', limit: characters }
+export function allowanceOf({ client, window, characters, list }: BudgetTerms): BudgetAllowance {
+  const { allowance, brought = 0 } = CLIENT_RULES[client]
+  const limit = characters ?? (list === undefined ? undefined : Math.max(1, list - brought))
+  return limit === undefined ? allowance(window) : { unit: 'characters', limit }
 }
 
 interface SkillLine extends ListingLine {

@@ -18,14 +18,12 @@ interface Room {
 /** The number of characters that remain of a description; `undefined` if its line is omitted. */
 export type Kept = number | undefined
 
-/** Keeps every line, and whole descriptions from the first on until one does not fit. */
-export function keepLeading(lines: readonly ListingLine[], { unit, limit }: Room): readonly Kept[] {
+/** Keeps every line, and from the first on each whole description that fits: a short one may fit after a long one did not. */
+export function keepFitting(lines: readonly ListingLine[], { unit, limit }: Room): readonly Kept[] {
   let left = limit - totalOf(lines, 'bare', unit)
-  let isOpen = true
   return lines.map(({ description, bare, full }) => {
     const extra = costOf(full, unit) - costOf(bare, unit)
-    isOpen &&= extra <= left
-    if (!isOpen) return 0
+    if (extra > left) return 0
     left -= extra
     return sizeOf(description).characters
   })

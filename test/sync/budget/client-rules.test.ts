@@ -1,15 +1,51 @@
 import { expect, test } from 'vitest'
+import { budgetSummary } from '../../../src/sync/budget/budget-summary.ts'
+import { leavesOut } from '../../../src/sync/budget/budget-text.ts'
+import { MEASURED } from '../../../src/sync/budget/client-rules.ts'
 import type { BudgetClient } from '../../../src/sync/budget/client-rules.ts'
-import { contextBudget, listingCost } from '../../../src/sync/budget/context-budget.ts'
+import { allowanceOf, contextBudget, listingCost } from '../../../src/sync/budget/context-budget.ts'
+import type { BudgetTerms } from '../../../src/sync/budget/context-budget.ts'
 import { skillsOfLengths } from './fixture-skills.ts'
 
-test('Claude Code drops every description after the first that does not fit, also one that would fit', () => {
-  const skills = skillsOfLengths([100, 300, 50])
-  const names = skills.reduce((sum, { name }) => sum + `- ${name}\n`.length, 0)
+test.each([
+  [[300, 300, 1_500, 300, 300, 200, 200, 300, 100, 100, 50, 300, 20, 20], '11011110101010'],
+  [[1_500, 300, 300, 300, 300, 300, 300], '1100000'],
+  [[300, 300, 300, 300, 300, 300, 500, 400, 300, 200, 100, 50, 20], '1111100001011'],
+])(
+  'Claude Code at 200,000 tokens shows of descriptions of %j characters each that fits, as measured',
+  (lengths, shown) => {
+    const all = skillsOfLengths(lengths).map((skill, index) => ({ ...skill, name: `zz-${100 + index}` }))
 
-  const { skills: listed } = contextBudget(skills, { client: 'claude-code', characters: names + 102 + 60 })
+    const { skills: listed } = contextBudget(all, { client: 'claude-code', window: 200_000 })
 
-  expect(listed.map(({ visibility }) => visibility)).toEqual(['whole', 'name-only', 'name-only'])
+    expect(listed.map(({ visibility }) => (visibility === 'whole' ? '1' : '0')).join('')).toBe(shown)
+  },
+)
+
+test.each<[BudgetTerms, number]>([
+  [{ client: 'claude-code', characters: 8_000 }, 8_000],
+  [{ client: 'claude-code', list: 8_000 }, 8_000 - MEASURED['claude-code'].brought],
+  [{ client: 'claude-code', list: 5_000 }, 1],
+  [{ client: 'codex', list: 8_000 }, 8_000 - 4 * MEASURED.codex.brought],
+  [{ client: 'claude-code-2.0', list: 8_000 }, 8_000],
+])('the terms %j leave %i characters to the skills that are served', (terms, limit) => {
+  expect(allowanceOf(terms)).toEqual({ unit: 'characters', limit })
+})
+
+test('a fixed number is reported before the usual models of its client, and a loss with a smaller one is no alarm', () => {
+  const skills = skillsOfLengths(Array.from({ length: 10 }, () => 300))
+  const rowsOf = (...asked: readonly BudgetTerms[]) =>
+    budgetSummary(skills, asked).clients.map(({ client, role, of }) => [client, role, of].join(', '))
+
+  expect(rowsOf({ client: 'claude-code', characters: 8_000 })).toEqual([
+    'claude-code, limit, for these skills alone',
+    'claude-code, default, default model',
+    'claude-code, smaller, with 200000 tokens',
+  ])
+  expect(rowsOf({ client: 'codex', list: 8_000 })).toEqual(['codex, limit, of a list of 8000'])
+  expect(rowsOf({ client: 'claude-code', window: 200_000 })).toEqual(['claude-code, limit, with 200000 tokens'])
+  expect(leavesOut(budgetSummary(skills))).toBe(false)
+  expect(leavesOut(budgetSummary(skills, [{ client: 'claude-code', window: 200_000 }]))).toBe(true)
 })
 
 test('Claude Code lists `when_to_use` after the description, and cuts both together at 1,536 characters', () => {

@@ -20,9 +20,13 @@ export function budgetStatusLines(
     'Context budget of agents:',
     ...lines,
     ...(left > 0 ? [`  ${left} more packs; --findings shows them`] : []),
+    ...([budget, ...budget.packs].some(leavesOut) ? [`  ${NEXT_STEP}`] : []),
     ...overlapLines(budget).map((line) => `  - ${printableLine(line)}`),
   ]
 }
+
+const NEXT_STEP =
+  'status --json names each skill that loses its description; shorten descriptions, skillsyncd disable SKILL, or serve fewer in a pack'
 
 /** Those with losses come first; the rest have the order of the configuration. */
 function mostPressing(packs: readonly PackBudget[]): readonly PackBudget[] {

@@ -60,7 +60,7 @@ const BUDGET = z
         .describe('The agent whose listing of skills counts. Default: claude-code.')
         .optional(),
       characters: BUDGET_CHARACTERS.optional().describe(
-        'The characters that the listing may have; `window` is then ignored.',
+        'The characters for the listing of the pack alone; with `client`, for the whole list of that agent, of which its own skills take a part. `window` is then ignored.',
       ),
       window: z
         .int()
@@ -72,14 +72,16 @@ const BUDGET = z
         ),
     }),
   ])
-  .describe('The limit of the listing of the skills in an agent: a number of characters, or the rule of an agent.')
+  .describe('The limit of the listing of the skills: a number of characters for these alone, or the rule of an agent.')
 
 const PACK = z.strictObject({
   id: id().describe('The name of the pack, the last segment of its endpoint /mcp/<id>.'),
   description: prose(1024).optional().describe('The purpose of the pack.'),
   include: z.array(CHOICE).min(1).describe('A skill that matches all fields of one of these belongs to the pack.'),
   exclude: z.array(CHOICE).optional().describe('A skill that matches one of these does not.'),
-  budget: BUDGET.optional().describe('A commit that takes the listing of the pack over this limit is held.'),
+  budget: BUDGET.optional().describe(
+    'A commit that takes the listing of the pack over this limit is held. A number is for the characters of the pack alone; `window` leaves what the own skills of the agent do not take.',
+  ),
 })
 
 const SCAN_LEVEL = z.enum(['error', 'warning', 'note', 'never']).optional()

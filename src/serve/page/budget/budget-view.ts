@@ -1,7 +1,7 @@
 import { DerivedCache } from '../../../base/memo.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import type { BudgetSummary, ClientBudget } from '../../../sync/budget/budget-summary.ts'
-import { costText, overlapLines, windowText } from '../../../sync/budget/budget-text.ts'
+import { costText, overlapLines } from '../../../sync/budget/budget-text.ts'
 import { areListingsWithin, catalogBudget } from '../../../sync/budget/catalog-budget.ts'
 import type { CatalogBudget, PackBudget } from '../../../sync/budget/catalog-budget.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
@@ -69,12 +69,12 @@ function sectionOf(title: string, budget: CatalogBudget | PackBudget): Html {
   </section>`
 }
 
-function termOf({ client, window, allowance, cost, skills, full, visibility, affected }: ClientBudget): Html {
+function termOf({ client, of, allowance, cost, skills, full, visibility, affected }: ClientBudget): Html {
   const tokens = allowance.unit === 'tokens' ? '' : `, about ${countOf(full.tokens, 'token')}`
   const isOver = cost > allowance.limit
   const shown = affected.slice(0, SHOWN_SKILLS)
   const left = skills - visibility.whole - shown.length
-  return html`<dt>${client}, ${windowText({ client, window })}</dt>
+  return html`<dt>${client}, ${of}</dt>
     <dd>
       <span class="${isOver ? 'warn' : 'good'}">${costText({ cost, allowance })}</span>${tokens}
       ${
