@@ -267,7 +267,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/http',
     'sync/upstream/folder',
   ],
-  'daemon/agents': [],
+  'daemon/agents': ['base'],
   'daemon/scanners': [],
   'sync/store/skills': ['base', 'sync/skill-md', 'sync/model', 'sync/store/files', 'sync/store/objects'],
   'sync/survey/kept': ['base', 'sync/skill-md', 'sync/model'],

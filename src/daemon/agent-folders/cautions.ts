@@ -1,13 +1,15 @@
 import { isIPv6 } from 'node:net'
 import { isMapping, parseJson } from '../../base/json-value.ts'
+import { countOf } from '../../base/text/plural.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
-import { AGENTS } from '../agents/agents.ts'
+import { AGENTS, readersOf } from '../agents/agents.ts'
 import type { Agent } from '../agents/agents.ts'
 import { readBounded } from '../base/plain-file.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { sourcesWithFolders } from './fetched-skills.ts'
 import type { LinkedFolder, Links, Use } from './link-record.ts'
+import type { Linkable } from './linkable-skills.ts'
 
 /** The surroundings in which an agent may find a skill twice. */
 export interface CautionGround {
@@ -39,6 +41,28 @@ export async function cautionsFor(
   })
   return (await Promise.all(cautions)).flat()
 }
+
+/** The skills of a folder that its agents do not show, a line for each agent and reason. */
+export function omissionsIn(
+  uses: readonly Use[],
+  skills: readonly { readonly name: string; readonly skill: Linkable }[],
+): readonly string[] {
+  const readers = new Set(uses.flatMap(({ agent }) => readersOf(agent)))
+  return [...readers].flatMap(({ title, omits }) => {
+    const byReason = Map.groupBy(skills, ({ skill: { skill } }) => skill.frontmatter && omits?.(skill.frontmatter))
+    return [...byReason].flatMap(([why, some]) =>
+      why === undefined ? [] : [`${title} does not show ${firstNames(some)}: ${why}`],
+    )
+  })
+}
+
+function firstNames(skills: readonly { readonly name: string }[]): string {
+  const left = skills.length - MOST_NAMED
+  const names = skills.slice(0, MOST_NAMED).map(({ name }) => name)
+  return `${names.join(', ')}${left > 0 ? ` and ${countOf(left, 'other skill')}` : ''}`
+}
+
+const MOST_NAMED = 8
 
 const TWICE = 'it may show each twice; remove the server there, or unlink'
 

@@ -8,6 +8,7 @@ import { pathOfKept } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import { ifHomeIsKnown } from '../config/environment.ts'
 import type { Environment } from '../config/environment.ts'
+import { omissionsIn } from './cautions.ts'
 import { sourcesWithFolders } from './fetched-skills.ts'
 import { planOf } from './folder-plan.ts'
 import type { PlanStep } from './folder-plan.ts'
@@ -33,6 +34,8 @@ export interface FolderNow {
   readonly gone: readonly string[]
   /** Served, but blocked by content that is not ours, or by another skill of that name. */
   readonly blocked: readonly string[]
+  /** Skills that an agent does not show, though they are there: lines with the agent and the reason. */
+  readonly omitted: readonly string[]
 }
 
 /**
@@ -99,6 +102,10 @@ async function folderNow(
     behind: named('put'),
     gone: named('remove'),
     blocked: named('foreign', 'clash'),
+    omitted: omissionsIn(
+      uses,
+      steps.filter((step) => step.kind === 'kept' || step.kind === 'put'),
+    ),
   }
 }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { JsonObject } from '../../base/json-value.ts'
 
 /** An agent that reads skills from folders. */
 export interface Agent {
@@ -16,6 +17,8 @@ export interface Agent {
   readonly alsoReads: readonly string[]
   /** A known problem with links. */
   readonly caution?: string
+  /** The reason why the agent does not show a skill with this frontmatter; `undefined` if it does, or its rule is not known. */
+  readonly omits?: (frontmatter: JsonObject) => string | undefined
 }
 
 /**
@@ -41,6 +44,10 @@ export interface Agent {
  * Windsurf: docs.windsurf.com/windsurf/cascade/skills. It reads the folders of Claude Code only if a setting says so.
  * Antigravity: antigravity.google/docs/skills. Versions before 2026-07 read `~/.gemini/antigravity/skills`.
  * `.agents/skills`: agentskills.io, for all clients that share it.
+ *
+ * `omits` is as measured on 2026-11-28 with Copilot CLI 1.0.102 (`copilot skill list`; github/copilot-cli#3494) and Codex
+ * 0.171.0 (`codex debug prompt-input`), and of Gemini CLI as in skillLoader.ts at 04fbf507. VS Code takes the name of the
+ * folder and leaves out no such skill (promptsServiceImpl.ts at 00eacc90). Claude Code left out none.
  */
 export const AGENTS: readonly Agent[] = [
   {
@@ -60,6 +67,7 @@ export const AGENTS: readonly Agent[] = [
     project: '.agents/skills',
     mcp: ({ agents }) => join(agents.codex, 'config.toml'),
     alsoReads: [],
+    omits: omittedByCodex,
   },
   {
     id: 'cursor',
@@ -79,6 +87,7 @@ export const AGENTS: readonly Agent[] = [
     project: '.gemini/skills',
     mcp: ({ agents }) => join(agents.gemini, 'settings.json'),
     alsoReads: ['agents', 'codex'],
+    omits: ({ description }) => (typeof description === 'string' ? undefined : 'it has no description'),
   },
   {
     id: 'copilot',
@@ -88,6 +97,7 @@ export const AGENTS: readonly Agent[] = [
     project: '.github/skills',
     mcp: ({ home }) => join(home, '.copilot', 'mcp-config.json'),
     alsoReads: ['agents', 'codex', 'claude-code'],
+    omits: omittedByCopilot,
   },
   {
     id: 'vscode',
@@ -132,6 +142,36 @@ export const AGENTS: readonly Agent[] = [
     alsoReads: [],
   },
 ]
+
+/** Copilot counts UTF-16 units, the end of the line of a block among them. It takes the name of the folder if there is none. */
+function omittedByCopilot({ name, description }: JsonObject): string | undefined {
+  if (name !== undefined && name !== null) {
+    if (typeof name !== 'string') return 'its name is not text'
+    if (name.length > 64) return 'its name is over 64 characters'
+    if (!/^[a-z\d][\w.: -]*$/i.test(name))
+      return 'its name has other characters than A-Z, a-z, 0-9, "-", "_", ".", ":" and spaces'
+  }
+  return typeof description === 'string' && description.length > 1024
+    ? 'its description is over 1,024 characters'
+    : undefined
+}
+
+/** Codex cuts a long description. It takes the name of the folder if there is none. */
+function omittedByCodex({ name, description }: JsonObject): string | undefined {
+  const nameInOne = typeof name === 'string' ? name.trim().replaceAll(/\s+/g, ' ') : ''
+  if (Array.from(nameInOne).length > 64) return 'its name is over 64 characters'
+  const isDescribed = typeof description === 'string' ? description.trim() !== '' : typeof description === 'number'
+  return isDescribed ? undefined : 'it has no description'
+}
+
+/** The agents that the operator means by one of the table: itself, and for the shared folder each that reads it. */
+export function readersOf(id: string): readonly Agent[] {
+  return AGENTS.filter(
+    (agent) => agent.id === id || (id === SHARED && (agent.id === 'codex' || agent.alsoReads.includes(SHARED))),
+  )
+}
+
+const SHARED = 'agents'
 
 /** The folder of an agent: the user's, or that of one project. */
 export function agentFolderOf(agent: Agent, project: string | undefined, user: UserFolders): string {

@@ -86,9 +86,9 @@ export function listingCost(skills: readonly BudgetSkill[], terms: BudgetTerms):
 
 /** The allowance under these terms. */
 export function allowanceOf({ client, window, characters, list }: BudgetTerms): BudgetAllowance {
-  const { allowance, brought = 0 } = CLIENT_RULES[client]
-  const limit = characters ?? (list === undefined ? undefined : Math.max(1, list - brought))
-  return limit === undefined ? allowance(window) : { unit: 'characters', limit }
+  const rule = CLIENT_RULES[client]
+  const limit = characters ?? (list === undefined ? undefined : Math.max(1, list - (rule.brought ?? 0)))
+  return limit === undefined ? rule.allowance(window) : { unit: 'characters', limit }
 }
 
 interface SkillLine extends ListingLine {

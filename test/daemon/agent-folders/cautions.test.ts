@@ -98,3 +98,19 @@ test('link and doctor say that an agent has the skills of a hub twice, if the hu
   for (const { stdout } of said) expect(stdout).toContain('Claude Code has the skills of hub over MCP too, by ')
   expect(without.stdout).not.toContain('over MCP too')
 })
+
+test('link, the list of folders, doctor and status say which skills an agent does not show', async () => {
+  await using world = await World.create()
+  const text = `---\nname: long\ndescription: ${'Does it. '.repeat(120)}\n---\nBody\n`
+  await world.repository.commit({ 'long/SKILL.md': text })
+  await world.synced()
+
+  const linked = await world.home.command('link', 'copilot')
+  const list = await world.home.command('link')
+  const doctor = await world.home.command('doctor')
+  const status = await world.home.command('status')
+
+  const line = 'GitHub Copilot does not show long: its description is over 1,024 characters'
+  expect(linked).toMatchObject({ status: 0, stderr: '' })
+  for (const { stdout } of [linked, list, doctor, status]) expect(stdout).toContain(line)
+})

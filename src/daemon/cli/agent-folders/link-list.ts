@@ -52,7 +52,7 @@ function hereText({ home }: Agent, isHere: boolean): string {
 }
 
 function linesOfFolder(now: FolderNow): string[] {
-  const { folder, uses, copies, current, behind, gone, blocked } = now
+  const { folder, uses, copies, current, behind, gone, blocked, omitted } = now
   const what = `${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}`
   const again = linkCommandOf(now)
   return [
@@ -60,5 +60,6 @@ function linesOfFolder(now: FolderNow): string[] {
     ...(behind.length > 0 ? [`  ${behind.join(', ')}: not there, or older; ${again}`] : []),
     ...(gone.length > 0 ? [`  ${gone.join(', ')}: no longer served; ${again}`] : []),
     ...(blocked.length > 0 ? [`  ${blocked.join(', ')}: blocked by something else; ${again} shows by what`] : []),
+    ...omitted.map((line) => `  ${line}`),
   ].map(printableLine)
 }

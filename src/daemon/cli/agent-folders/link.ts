@@ -1,7 +1,7 @@
 import { expectOwnFolder } from '../../../sync/store/files/folder-owner.ts'
 import { applyPlan, predictPlan } from '../../agent-folders/apply-plan.ts'
-import type { Recording } from '../../agent-folders/apply-plan.ts'
-import { cautionsFor } from '../../agent-folders/cautions.ts'
+import type { Done, Recording } from '../../agent-folders/apply-plan.ts'
+import { cautionsFor, omissionsIn } from '../../agent-folders/cautions.ts'
 import { planOf } from '../../agent-folders/folder-plan.ts'
 import { linkedState } from '../../agent-folders/link-context.ts'
 import type { LinkedState } from '../../agent-folders/link-context.ts'
@@ -131,10 +131,20 @@ async function linkFolder(
   const links = await readLinks(config.state)
   const ground = { config, environment: context.environment, links }
   return {
-    ends: await Promise.all(ends.map(async (end) => Object.assign(end, { cautions: await cautionsFor(end, ground) }))),
+    ends: await Promise.all(
+      ends.map(async (end) => {
+        const there = end.done.flatMap(({ end: is, name, skill }) =>
+          skill !== undefined && THERE.has(is) ? [{ name, skill }] : [],
+        )
+        return Object.assign(end, { cautions: [...(await cautionsFor(end, ground)), ...omissionsIn(end.uses, there)] })
+      }),
+    ),
     leftOut: served.leftOut.filter(({ source }) => only === undefined || only.sources.includes(source)),
   }
 }
+
+/** The ends after which the skill is in the folder. */
+const THERE: ReadonlySet<Done['end']> = new Set(['kept', 'linked', 'copied'])
 
 async function servedState(config: Config): Promise<LinkedState> {
   const state = await linkedState(config)

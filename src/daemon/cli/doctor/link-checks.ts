@@ -22,7 +22,12 @@ async function linksChecked(config: Config, environment: Environment): Promise<r
   const ground = { config, environment, links: await readLinks(config.state) }
   const duplicates = await Promise.all(folders.map(async (now) => duplicatesOf(now, ground)))
   const leftOut = folders.length === 0 ? [] : await unlinkedUpstream(config)
-  return [...folders.map(checkFolder), ...leftOut.slice(0, MOST_NAMED).map(checkLeftOut), ...duplicates.flat()]
+  return [
+    ...folders.map(checkFolder),
+    ...folders.flatMap(omissionsOf),
+    ...leftOut.slice(0, MOST_NAMED).map(checkLeftOut),
+    ...duplicates.flat(),
+  ]
 }
 
 /** A skill of an MCP server that the operator lets into folders, and that is in none. */
@@ -35,6 +40,12 @@ async function duplicatesOf({ folder, uses }: FolderNow, ground: CautionGround):
   // As of copies: what is known of an agent and links is said once, by `link`.
   const cautions = await cautionsFor({ uses, copies: true }, ground)
   return cautions.map((caution) => verdicts('links', folder).warn(caution, 'see docs/clients.md'))
+}
+
+function omissionsOf({ folder, omitted }: FolderNow): readonly CheckResult[] {
+  return omitted.map((line) =>
+    verdicts('links', folder).warn(line, 'change SKILL.md upstream; over MCP clients have it'),
+  )
 }
 
 function checkFolder(now: FolderNow): CheckResult {

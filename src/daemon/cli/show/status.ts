@@ -228,6 +228,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
     ...(now.readOnly === undefined ? [] : [look.paint('red', printableLine(`read-only: ${now.readOnly.message}`))]),
     ...(now.http?.unready ?? []).map((unready) => look.paint('red', `not ready: ${unreadyText(unready)}`)),
     ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
+    ...folders.flatMap(({ folder, omitted }) => omitted.map((line) => printableLine(`${folder}: ${line}`))),
     ...publicationLines(now.publications ?? [], look.now, look.paint),
     ...channelLines(now.channels ?? [], look.now, look.paint),
     ...hubLines(now.hub, look.paint),
