@@ -145,7 +145,7 @@ function descriptionOf(path: string, frontmatter: JsonObject, line: string): Fie
   // A block scalar ends with a line break that is not part of the author's text.
   const characters = Array.from(description.trim()).length
   if (characters <= DESCRIPTION_CHARACTERS) return { standing: 'served', value: description, findings: [] }
-  const message = `The description has ${characters} characters, at most ${DESCRIPTION_CHARACTERS} are allowed`
+  const message = `The description has ${characters} characters; shorten it to ${DESCRIPTION_CHARACTERS}`
   return { standing: 'tools', value: description, findings: [finding('description-too-long', path, message)] }
 }
 
