@@ -18,6 +18,8 @@ export interface Seen {
   readonly skills: number
   readonly elsewhere: number
   readonly root: string
+  /** True if it has a folder `docs` with Markdown files. */
+  readonly hasDocs: boolean
 }
 
 /**
@@ -44,6 +46,9 @@ function sourceText({ id, place, seen }: StartingSource): string {
     `- id: ${scalar(id)} # the first segment of its URIs: skill://${id}/…`,
     ...('url' in place ? urlLines(place.url, seen) : [`  path: ${scalar(place.path)} # a plain folder, watched`]),
     ...(seen === undefined || seen.root === '' ? [] : [`  root: ${seen.root} # paths of skills are relative to it`]),
+    ...(seen?.hasDocs === true
+      ? ['  # docs: docs # serves the Markdown files of docs/ at resource://docs/; one source may']
+      : []),
     '  # update: locked # serve the commit in skills.lock; skillsyncd lock writes it, skillsyncd update moves it',
   ]
   return lines.map((line) => `  ${line}\n`).join('')
@@ -60,11 +65,11 @@ function urlLines(url: string, seen: Seen | undefined): string[] {
 }
 
 /** A description of the repository in one line. */
-export function seenText({ branch, commit, skills, elsewhere, root }: Seen): string {
+export function seenText({ branch, commit, skills, elsewhere, root, hasDocs }: Seen): string {
   const where = root === '' ? '' : ` below ${root}/`
   const rest = elsewhere === 0 ? '' : `; ${elsewhere} elsewhere, which \`root\` leaves out`
   const at = branch === undefined ? commit.slice(0, 12) : `${printableLine(branch)} at ${commit.slice(0, 12)}`
-  return `${at}: ${countOf(skills, 'skill')}${where}${rest}`
+  return `${at}: ${countOf(skills, 'skill')}${where}${rest}${hasDocs ? DOCS_PROPOSED : ''}`
 }
 
 /** True for the comment that `init` and `add` write above a source: it goes with the source. */
@@ -72,8 +77,10 @@ export function isSourceComment(comment: string): boolean {
   return comment === NOT_FETCHED || SEEN.test(comment) || FROM_PLUGIN.test(comment)
 }
 
+const DOCS_PROPOSED = '; `docs: docs` in one source serves its folder docs/ too'
 const NOT_FETCHED = 'Not fetched yet.'
-const SEEN = /^(?:\S+ at )?[0-9a-f]{12}: \d+ skills?(?: below \S+\/)?(?:; \d+ elsewhere, which `root` leaves out)?$/
+const SEEN =
+  /^(?:\S+ at )?[0-9a-f]{12}: \d+ skills?(?: below \S+\/)?(?:; \d+ elsewhere, which `root` leaves out)?(?:; `docs: docs` in one source serves its folder docs\/ too)?$/
 const FROM_PLUGIN = /^plugin \S+ of \S+(?:: no commit pins it)?$/
 
 function scalar(text: string): string {

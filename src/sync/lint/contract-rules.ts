@@ -1,4 +1,5 @@
 import { baseName, joinPath } from '../../base/paths.ts'
+import { NOT_OFFERED } from '../skill-md/contract/contract-error.ts'
 import type { ContractFault } from '../skill-md/contract/contract-error.ts'
 import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
 import { readContract } from '../skill-md/contract/read-contract.ts'
@@ -18,11 +19,13 @@ export interface Declaration {
   readonly file: string
   readonly idPlace: TextPosition
   readonly dependsOnPlace: TextPosition
+  /** True if the contract is required: then a fault between skills is an error, and otherwise a note. */
+  readonly isAsked: boolean
 }
 
 /**
- * Checks an existing block even if no source requires the contract, since its author intends it. Faults of the other
- * fields count only if the contract is required.
+ * Checks an existing block even if no source requires the contract, since its author intends it. Faults count as in a
+ * source: where the contract is only offered, the skill is served without it, and those of the block are notes.
  */
 export function contractLintDiagnostics(skill: Authored, isAsked: boolean): LintDiagnostic[] {
   const reading = readingOf(skill)
@@ -32,15 +35,18 @@ export function contractLintDiagnostics(skill: Authored, isAsked: boolean): Lint
     const message = `${fault.path}: ${fault.message}`
     return { code, path, place: keyPlace(skill, fault.keys), message }
   }
-  const violations = reading.ok ? [] : reading.violations.filter((fault) => isAsked || fault.keys[0] === CONTRACT_KEY)
+  const violations = reading.ok ? [] : reading.violations
+  const notes = reading.notes.map((fault) => diagnostic('contract-noted', fault))
+  if (isAsked) return [...violations.map((fault) => diagnostic('contract-violated', fault)), ...notes]
+  const ofBlock = violations.filter(({ keys }) => keys[0] === CONTRACT_KEY)
   return [
-    ...violations.map((fault) => diagnostic('contract-violated', fault)),
-    ...reading.notes.map((fault) => diagnostic('contract-noted', fault)),
+    ...(reading.ok ? [] : [NOT_OFFERED, ...ofBlock]).map((fault) => diagnostic('contract-noted', fault)),
+    ...notes,
   ]
 }
 
 /** `undefined` for a skill that does not keep the contract. */
-export function contractDeclarationOf(skill: Authored): Declaration | undefined {
+export function contractDeclarationOf(skill: Authored, isAsked: boolean): Declaration | undefined {
   const reading = readingOf(skill)
   if (reading?.ok !== true) return undefined
   const { id, dependsOn } = reading.contract
@@ -50,6 +56,7 @@ export function contractDeclarationOf(skill: Authored): Declaration | undefined 
     file: joinPath(skill.path, skill.documentName),
     idPlace: keyPlace(skill, [CONTRACT_KEY, 'id']),
     dependsOnPlace: keyPlace(skill, [CONTRACT_KEY, 'depends_on']),
+    isAsked,
   }
 }
 
@@ -63,6 +70,7 @@ export function namedDeclarationOf(skill: Authored): Declaration | undefined {
     file: joinPath(skill.path, skill.documentName),
     idPlace: keyPlace(skill, ['name']),
     dependsOnPlace: keyPlace(skill, ['metadata', 'depends_on']),
+    isAsked: true,
   }
 }
 

@@ -42,5 +42,7 @@ function neighborsIn(all: readonly Named[], declarationOf: (skill: Judged) => De
 function placedIn(declared: Declaration | undefined, { code, message }: ContractDiagnostic): LintDiagnostic[] {
   if (declared === undefined) return []
   const place = code === 'id-clash' ? declared.idPlace : declared.dependsOnPlace
-  return [{ code, path: declared.file, place, message }]
+  // As in a source that only offers the contract: the skill is served.
+  const isNote = !declared.isAsked && code !== 'dependency-missing'
+  return [{ code: isNote ? 'contract-noted' : code, path: declared.file, place, message }]
 }

@@ -58,7 +58,8 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
   const { skills, findings, taken } = await survey(tree, validating.rules, undefined, signal)
   const reader = new AuthoredReader(tree, taken, { skills, ...validating })
   const { level, rules } = validating
-  const standard = { level, contract: rules.selection.contract === true, elsewhere: new Elsewhere(skills) }
+  const contract = rules.selection.contract === true
+  const standard = { level, contract, elsewhere: new Elsewhere(skills) }
   const folders = new Set(skills.map(({ path }) => path))
   const judged: Judged[] = []
   for (const skill of skills) {
@@ -72,7 +73,7 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
         ...withReason(skill, judge(authored, findings, standard)),
         ...(await ofClient(authored, validating)),
       ]),
-      declared: contractDeclarationOf(authored),
+      declared: contractDeclarationOf(authored, contract),
       listed: budgetSkillOf(skill, skill.path),
       needs: namedDeclarationOf(authored),
     })

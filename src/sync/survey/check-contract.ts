@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import { baseName } from '../../base/paths.ts'
 import type { ContractUse } from '../model/source.ts'
-import { faultAt, type ContractFault } from '../skill-md/contract/contract-error.ts'
+import { NOT_OFFERED, faultAt, type ContractFault } from '../skill-md/contract/contract-error.ts'
 import { CONTRACT_KEY, type Contract } from '../skill-md/contract/contract.ts'
 import { readContract } from '../skill-md/contract/read-contract.ts'
 import { diagnosticAbout } from '../skill-md/skill-diagnostic.ts'
@@ -42,7 +42,6 @@ export function checkContract(
   return { violated: few(violations), noted }
 }
 
-const NOT_OFFERED = faultAt([CONTRACT_KEY], 'is not served at resource://, because the frontmatter breaks the contract')
 const NOTHING: CheckedContracts = { violated: [], noted: [] }
 const UNREADABLE: CheckedContracts = {
   violated: [faultAt([], 'The frontmatter cannot be read, and the source requires the contract in it')],

@@ -192,6 +192,32 @@ const EXAMPLES: readonly Example[] = [
     bad: block(['version: 1.0', CAPABILITIES]),
     at: ['a/SKILL.md:6:12'],
     good: block(['version: 1.0.0', CAPABILITIES]),
+    looked: { contract: true },
+  },
+  {
+    // As in a source that offers the contract: served, but not at resource://.
+    rule: 'contract-noted',
+    bad: block(['version: 1.0', CAPABILITIES]),
+    at: ['a/SKILL.md:5:3', 'a/SKILL.md:6:12'],
+    good: block(['version: 1.0.0', CAPABILITIES]),
+  },
+  {
+    rule: 'contract-noted',
+    bad: sound('a', ['when_to_use: 1', 'x-personal-mcp:', '  id: a', '  version: 1.0.0', `  ${CAPABILITIES}`]),
+    at: ['a/SKILL.md:6:3'],
+    good: sound('a', ['when_to_use: 1']),
+  },
+  {
+    rule: 'contract-noted',
+    bad: { 'x/a/SKILL.md': kept('a', []), 'y/a/SKILL.md': kept('a', []) },
+    at: ['x/a/SKILL.md:5:7', 'y/a/SKILL.md:5:7'],
+    good: { 'x/a/SKILL.md': kept('a', []), 'y/b/SKILL.md': kept('b', []) },
+  },
+  {
+    rule: 'contract-noted',
+    bad: { 'a/SKILL.md': kept('a', ['b']), 'b/SKILL.md': kept('b', ['a']) },
+    at: ['a/SKILL.md:7:15', 'b/SKILL.md:7:15'],
+    good: { 'a/SKILL.md': kept('a', ['b']), 'b/SKILL.md': kept('b', []) },
   },
   {
     rule: 'contract-violated',
@@ -205,6 +231,7 @@ const EXAMPLES: readonly Example[] = [
     bad: block(['version: 1.0.0', 'references:', `    ${'x'.repeat(65)}: 1`, CAPABILITIES]),
     at: [`a/SKILL.md:8:${7 + 65 + 2}`],
     good: block(['version: 1.0.0', CAPABILITIES]),
+    looked: { contract: true },
   },
   {
     rule: 'contract-violated',
@@ -224,6 +251,7 @@ const EXAMPLES: readonly Example[] = [
     bad: { 'x/a/SKILL.md': kept('a', []), 'y/a/SKILL.md': kept('a', []) },
     at: ['x/a/SKILL.md:5:7', 'y/a/SKILL.md:5:7'],
     good: { 'x/a/SKILL.md': kept('a', []), 'y/b/SKILL.md': kept('b', []) },
+    looked: { contract: true },
   },
   {
     rule: 'dependency-missing',
@@ -236,6 +264,13 @@ const EXAMPLES: readonly Example[] = [
     bad: { 'a/SKILL.md': kept('a', ['b']), 'b/SKILL.md': kept('b', ['a']) },
     at: ['a/SKILL.md:7:15', 'b/SKILL.md:7:15'],
     good: { 'a/SKILL.md': kept('a', ['b']), 'b/SKILL.md': kept('b', []) },
+    looked: { contract: true },
+  },
+  {
+    rule: 'skill-ignored',
+    bad: { '.gitignore': 'a/\n', 'a/SKILL.md': sound('a'), 'b/SKILL.md': sound('b') },
+    at: ['a/SKILL.md:1:1'],
+    good: { '.gitignore': 'c/\n', 'a/SKILL.md': sound('a') },
   },
   {
     rule: 'compatibility-invalid',
@@ -470,8 +505,6 @@ const NEVER_HERE: ReadonlySet<LintCode> = new Set<LintCode>([
   'marketplace-differs',
   'plugin-refused',
   'not-read',
-  // Of a folder in which git ignores a skill.
-  'skill-ignored',
   'kept-version',
   // Of what other MCP servers list.
   'entry-refused',

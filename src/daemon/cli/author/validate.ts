@@ -134,7 +134,7 @@ function rulesOf({ contract }: Asked): Rules {
     onBroken: 'withhold',
     lfs: 'leave-out',
     hiddenUnicode: 'deceptive',
-    contract,
+    contract: contract || 'offer',
     docs: undefined,
     marketplace: true,
   }

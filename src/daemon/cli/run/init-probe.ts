@@ -18,6 +18,8 @@ export interface FirstLook {
   readonly revision: Revision
   /** The folders that hold a SKILL.md, relative to the top of the repository, in tree order. */
   readonly skills: readonly string[]
+  /** True if its folder `docs` has Markdown files, besides those of skills. */
+  readonly hasDocs: boolean
 }
 
 /** Fetches the first source of a configuration that is not in use yet. Writes no state folder and reads no skill. */
@@ -47,10 +49,20 @@ export async function firstLook(
     })
     const revision = await upstream.resolve(signal)
     await using tree = await upstream.fetch(revision, NOTHING_KNOWN, signal)
-    return { revision, skills: skillFolders(tree, tree.root, '') }
+    const docs = tree.list(tree.root).find(({ name, kind }) => name === 'docs' && kind === 'folder')
+    const hasDocs = docs !== undefined && hasDocuments(tree, docs.id)
+    return { revision, skills: skillFolders(tree, tree.root, ''), hasDocs }
   } catch (error) {
     throw error instanceof SyncError ? cleanError(error, redactor) : error
   }
+}
+
+function hasDocuments(tree: Tree, id: ObjectId): boolean {
+  const entries = tree.list(id)
+  if (entries.some(({ name }) => name === 'SKILL.md')) return false
+  return entries.some(({ name, kind, id: entry }) =>
+    kind === 'folder' ? hasDocuments(tree, entry) : name.endsWith('.md'),
+  )
 }
 
 /** The fetch has limited the number of entries and their depth. */

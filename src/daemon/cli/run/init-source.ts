@@ -86,7 +86,7 @@ async function probeFolder(folder: string, config: Config, looking: Looking): Pr
 /** The folder of the skills in most repositories that also hold other things. */
 const USUAL_ROOT = 'skills'
 
-function seenOf({ revision: { ref, commit }, skills }: FirstLook, isRepository: boolean): Seen {
+function seenOf({ revision: { ref, commit }, skills, hasDocs }: FirstLook, isRepository: boolean): Seen {
   const below = skills.filter((path) => path.startsWith(`${USUAL_ROOT}/`)).length
   const root = below > 0 ? USUAL_ROOT : ''
   return {
@@ -95,6 +95,7 @@ function seenOf({ revision: { ref, commit }, skills }: FirstLook, isRepository: 
     skills: root === '' ? skills.length : below,
     elsewhere: root === '' ? 0 : skills.length - below,
     root,
+    hasDocs,
   }
 }
 

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { FrontmatterPath } from '../skill-diagnostic.ts'
+import { CONTRACT_KEY } from './contract.ts'
 
 /** One deviation of a frontmatter from the contract. */
 export interface ContractFault {
@@ -14,6 +15,12 @@ export interface ContractFault {
 export function faultAt(keys: FrontmatterPath, message: string): ContractFault {
   return { path: pathOf(keys), keys, message }
 }
+
+/** Noted first where the contract is only offered, and broken. */
+export const NOT_OFFERED = faultAt(
+  [CONTRACT_KEY],
+  'is not served at resource://, because the frontmatter breaks the contract',
+)
 
 /** The faults that a schema found below `above`. Its messages are already ours. */
 export function contractFaultsOf(error: z.ZodError | undefined, above: readonly string[]): ContractFault[] {

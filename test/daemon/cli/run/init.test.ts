@@ -28,6 +28,31 @@ test('init looks at each repository, and what it writes is served as it stands',
   expect(JSON.parse(sync.stdout).sources).toMatchObject([{ source: 'team', outcome: 'updated', skills: { seen: 2 } }])
 })
 
+test('a folder docs with Markdown files is proposed by init and by add, also where skills are below it', async () => {
+  await using world = await World.create()
+  await using other = await Repository.create()
+  await using bare = await Repository.create()
+  await world.repository.commit({ 'docs/guide/index.md': 'Read me', 'docs/skills/gamma/SKILL.md': skill('gamma') })
+  await other.commit({ 'docs/index.md': 'Read me', 'beta/SKILL.md': skill('beta') })
+  await bare.commit({ 'docs/skills/beta/SKILL.md': skill('beta'), 'docs/logo.png': 'x' })
+  const says = '; `docs: docs` in one source serves its folder docs/ too'
+
+  const begun = await world.init(world.url)
+  const text = await readFile(world.file, 'utf8')
+  const added = await world.home.command('add', world.git.serve('other', other), '--config', world.file)
+  const without = await world.home.command('add', world.git.serve('bare', bare), '--config', world.file)
+  const all = await readFile(world.file, 'utf8')
+  const removed = await world.home.command('remove', 'other', '--config', world.file)
+
+  expect(begun.stdout).toContain(says)
+  expect(text).toContain('    # docs: docs # serves the Markdown files of docs/ at resource://docs/; one source may\n')
+  expect(added.stdout).toContain(says)
+  expect(all.split(says)).toHaveLength(3)
+  expect(without).toMatchObject({ status: 0, stdout: expect.not.stringContaining('docs:') })
+  expect(removed.status).toBe(0)
+  expect((await readFile(world.file, 'utf8')).split(says)).toHaveLength(2)
+})
+
 test('what it looks at leaves nothing behind but the file', async () => {
   await using world = await World.create()
 
