@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { diskFix, SyncError } from '../../sync/model/sync-error.ts'
 import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
 
 /** The current audit file, opened for one write. Other processes may rename or remove it at any time. */
@@ -28,7 +28,7 @@ export class AuditFile implements AsyncDisposable {
     const found = await handle.stat()
     if (found.isFile()) return new AuditFile(path, handle, found)
     await handle.close()
-    throw new SyncError('store-failed', `Cannot write "${path}": it is not a regular file`)
+    throw new SyncError('store-failed', `Cannot write "${path}": it is not a regular file`, { fix: diskFix('EISDIR') })
   }
 
   /**
@@ -55,7 +55,9 @@ export class AuditFile implements AsyncDisposable {
     const whole = piece.toString('latin1', 0, bytesWritten).split('\n').length - 1 - (isTorn ? 1 : 0)
     lines.splice(0, Math.max(0, whole))
     if (bytesWritten < piece.length)
-      throw new SyncError('store-failed', `Cannot write "${this.#path}": no room for all of it`)
+      throw new SyncError('store-failed', `Cannot write "${this.#path}": no room for all of it`, {
+        fix: diskFix('ENOSPC'),
+      })
     return true
   }
 

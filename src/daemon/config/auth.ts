@@ -159,7 +159,7 @@ export function secretOf(
 export class BlankSecret extends SyncError {
   constructor(name: string, secret: string | undefined) {
     const why = (secret ?? '') === '' ? 'it is not set, or empty' : 'it contains only white space'
-    super('credentials-rejected', `Cannot use the ${name}: ${why}`)
+    super('credentials-rejected', `Cannot use the ${name}: ${why}`, { fix: SECRET })
   }
 }
 
@@ -215,8 +215,11 @@ async function readSecretFile(path: string, name: string): Promise<string> {
 }
 
 function rejection(message: string, cause?: unknown): SyncError {
-  return new SyncError('credentials-rejected', message, { cause })
+  return new SyncError('credentials-rejected', message, { cause, fix: SECRET })
 }
+
+/** Many keys name a secret, and not `auth` alone. */
+const SECRET = 'Set it so that the user that runs skillsyncd can read it, or name another secret in the configuration'
 
 /** The authorization server whose tokens are accepted. */
 export interface OAuthConfig {

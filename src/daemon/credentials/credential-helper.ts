@@ -167,5 +167,8 @@ function isTrue(value: string | undefined): boolean {
 }
 
 function rejection(message: string): SyncError {
-  return new SyncError('credentials-rejected', message)
+  return new SyncError('credentials-rejected', message, { fix: HELPER })
 }
+
+const HELPER =
+  'Run the helper as the user that runs skillsyncd, with the word get: it is asked as git asks it, and has to give a password for the address'

@@ -171,7 +171,10 @@ async function textOf(answer: HttpAnswer, what: string): Promise<string> {
   let left = ANSWER_BYTES
   for await (const part of answer.body) {
     left -= part.length
-    if (left < 0) throw new SyncError('limit-exceeded', `${what}: the API answers with more than ${ANSWER_BYTES} bytes`)
+    if (left < 0)
+      throw new SyncError('limit-exceeded', `${what}: the API answers with more than ${ANSWER_BYTES} bytes`, {
+        fix: 'Check that the address is that of the API of GitHub; nothing there answers with so much',
+      })
     parts.push(part)
   }
   return Buffer.concat(parts).toString('utf8')

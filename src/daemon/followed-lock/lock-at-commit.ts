@@ -29,7 +29,9 @@ export async function lockTextAt({ upstream, revision, path, prove }: LockPlace,
     throw new SyncError('lock-mismatch', `Cannot follow the lock: ${place} is not a plain file`)
   const blob = (await tree.take([entry.id], signal)).get(entry.id)
   if (blob?.kind === 'refused' && blob.reason === 'too-large')
-    throw new SyncError('limit-exceeded', `Cannot follow the lock: ${place} is over limits.skill.bytes`)
+    throw new SyncError('limit-exceeded', `Cannot follow the lock: ${place} is over limits.skill.bytes`, {
+      place: 'limits.skill.bytes',
+    })
   if (blob?.kind !== 'blob')
     throw new SyncError('source-unreachable', `Cannot follow the lock: the repository did not send ${place}`)
   const text = utf8(tree.bytesOf(blob))

@@ -79,5 +79,5 @@ const FREED = {
 
 function over(id: SourceId, key: keyof typeof FREED, spent: number, bytes: number, most: number): SyncError {
   const why = `Cannot fetch ${bytes} bytes from "${id}": ${spent} of budgets.${key} (${most}) are used up`
-  return new SyncError('limit-exceeded', `${why}; there is room again ${FREED[key]}`)
+  return new SyncError('limit-exceeded', `${why}; there is room again ${FREED[key]}`, { place: `budgets.${key}` })
 }

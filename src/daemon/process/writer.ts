@@ -320,7 +320,10 @@ export class Writer implements AsyncDisposable {
     return Daemon.start(before.config, this.#parts, before).catch((cause: unknown) => {
       // In a hub of several, this process tries to change its part again, or leaves it to another one.
       if (this.#member !== undefined && (cause instanceof SyncError || cause instanceof OperatorError))
-        throw new SyncError('store-failed', `Cannot go on with the daemon: ${cause.message}`, { cause })
+        throw new SyncError('store-failed', `Cannot go on with the daemon: ${cause.message}`, {
+          cause,
+          fix: cause.fix,
+        })
       // A process that ends is better than one without a daemon: the service manager restarts it.
       throw new Error('Cannot go on with the configuration from before the reload', { cause })
     })

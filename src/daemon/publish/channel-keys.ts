@@ -19,6 +19,7 @@ export async function channelSigners(
       throw new SyncError(
         'credentials-rejected',
         `Cannot use the ${secretNameOf(reference)}: it is no private key of the channel "${name}"; skillsyncd channel new-key makes one`,
+        { fix: 'Name the file that skillsyncd channel new-key has made for this channel' },
       )
     signers.push(signer)
   }

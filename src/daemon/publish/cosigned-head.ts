@@ -9,6 +9,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import type { StateFolder } from '../../sync/store/files/state-folder.ts'
+import { LEADER } from '../../sync/store/postgres/shared-logs.ts'
 import type { SharedStore } from '../../sync/store/postgres/shared-store.ts'
 import type { FetchLimits } from '../../sync/upstream/upstream.ts'
 import { gatherCosignatures } from '../../sync/witness/gather-cosignatures.ts'
@@ -217,7 +218,9 @@ export class CosignedHead {
     const bytes = note === undefined ? undefined : Buffer.from(note)
     const change = { name: this.document, bytes }
     if (epoch === undefined || (await shared.documents.write([change], epoch)) === undefined)
-      throw new SyncError('store-failed', 'Cannot publish: this process does not lead the hub any more')
+      throw new SyncError('store-failed', 'Cannot publish: this process does not lead the hub any more', {
+        fix: LEADER,
+      })
     this.#recorded = note
   }
 }

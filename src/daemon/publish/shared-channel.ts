@@ -8,6 +8,7 @@ import { expectObject, objectsOf } from '../../sync/channel/channel-tree.ts'
 import { isSameHash } from '../../sync/log/merkle-tree.ts'
 import { Damaged, SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
 import type { Digest, ObjectStore } from '../../sync/store/objects/object-store.ts'
+import { LEADER } from '../../sync/store/postgres/shared-logs.ts'
 import type { SharedStore } from '../../sync/store/postgres/shared-store.ts'
 import type { DaemonContext } from '../context.ts'
 
@@ -99,7 +100,8 @@ export class SharedChannel {
     const { shared, origin } = this.#parts
     const line = encodeEntry(entry).toString().slice(0, -1)
     const { epoch } = this
-    if (epoch === undefined) throw new SyncError('store-failed', `Cannot publish: another process leads the hub`)
+    if (epoch === undefined)
+      throw new SyncError('store-failed', 'Cannot publish: another process leads the hub', { fix: LEADER })
     await shared.logs.append({ log: origin, position: log.size, lines: [line] }, epoch)
     await log.append(entry)
   }

@@ -86,7 +86,7 @@ export class HubMember implements HubReplica, AsyncDisposable {
       // A leader of another version, or with another configuration, may not know the source.
       if (!(error instanceof OperatorError)) throw error
       const message = `The process that leads does not pull "${id}": ${error.message}`
-      return { kind: 'failed', error: new SyncError('store-failed', message, { cause: error }) }
+      return { kind: 'failed', error: new SyncError('store-failed', message, { cause: error, fix: ALIKE }) }
     }
   }
 
@@ -140,3 +140,5 @@ export class HubMember implements HubReplica, AsyncDisposable {
 
 /** As long as the others hold a notification back for this process. */
 const STARTING_MS = 2_000
+
+const ALIKE = 'Give all processes of the hub the same version and the same configuration'

@@ -6,6 +6,7 @@ import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { fileNamesIn, SHARED_FOLDERS, sharedPlaceOf } from '../../sync/store/files/state-folder.ts'
 import type { StateFolder } from '../../sync/store/files/state-folder.ts'
 import type { DocumentChange, SharedDocument, SharedDocuments } from '../../sync/store/postgres/shared-documents.ts'
+import { LEADER } from '../../sync/store/postgres/shared-logs.ts'
 
 /** The small files of a state folder that are documents of the shared store: the records of sources, and of logs. */
 export class SharedFiles {
@@ -70,7 +71,7 @@ export class SharedFiles {
 /** This process was the leader, and another one is by now. */
 export class NoLonger extends SyncError {
   constructor() {
-    super('store-failed', 'Cannot publish: another process of this hub leads now')
+    super('store-failed', 'Cannot publish: another process of this hub leads now', { fix: LEADER })
   }
 }
 

@@ -210,5 +210,5 @@ function isTimeOver(error: unknown): boolean {
 
 function tooLong(key: string, timeoutMs: number, cause: unknown): SyncError {
   const message = `Cannot pull "${key}": it was not done after ${timeoutMs / 1000} s`
-  return new SyncError('source-unreachable', message, { cause })
+  return new SyncError('source-unreachable', message, { cause, place: 'limits.fetch.total_timeout' })
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { resultWithin } from '../../base/wait-at-most.ts'
 import type { FoundSession } from '../../serve/http/mcp/session-store.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { DatabaseFailure } from '../../sync/store/postgres/database-failure.ts'
 
 interface Found {
   /** `undefined`: there is none. */
@@ -31,11 +31,11 @@ export class SessionLookups {
 
   /** Rejects with `store-failed`, after half a second at most. */
   async find(key: string): Promise<FoundSession | undefined> {
-    if (this.#isAway) throw new SyncError('store-failed', 'Cannot find a session: the database is away')
+    if (this.#isAway) throw new DatabaseFailure('Cannot find a session: the database is away')
     const found = await resultWithin(ANSWER_MS, this.#wait(key), this.#clock)
     if (found !== undefined) return found.session
     this.#isSilent = this.#isRunning
-    throw new SyncError('store-failed', 'Cannot find a session: the database does not answer')
+    throw new DatabaseFailure('Cannot find a session: the database does not answer')
   }
 
   /** Forgets the last failure, because the database has answered since. */
@@ -52,7 +52,7 @@ export class SessionLookups {
     const waiting = this.#waiting.get(key)
     if (waiting !== undefined) return waiting.promise
     if (this.#waiting.size >= MOST_WAITING)
-      throw new SyncError('store-failed', 'Cannot find a session: too many are being looked up')
+      throw new DatabaseFailure('Cannot find a session: too many are being looked up')
     const found = Promise.withResolvers<Found>()
     this.#waiting.set(key, found)
     if (!this.#isRunning) void this.#run()

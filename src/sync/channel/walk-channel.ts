@@ -167,6 +167,9 @@ function refusal(what: string): SyncError {
   return new SyncError('content-refused', `Cannot take the channel: ${what} has the wrong form`)
 }
 
+/** The next step for a channel that this version does not take. */
+export const ASK_HUB = 'Ask the operator of the hub: nothing on this machine changes what its channel has'
+
 function tooMany({ skills }: ChannelLimits): SyncError {
-  return new SyncError('limit-exceeded', `Cannot take the channel: it has over ${skills} skills`)
+  return new SyncError('limit-exceeded', `Cannot take the channel: it has over ${skills} skills`, { fix: ASK_HUB })
 }

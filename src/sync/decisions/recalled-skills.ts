@@ -117,7 +117,8 @@ export function withList(
       ...(via.length === 0 && { revoked: known?.revoked ?? revoked ?? recall.at }),
     }
     const next = withRecall(after, entry)
-    if (next === undefined) throw new SyncError('limit-exceeded', `Cannot obey the recalls of "${log}": ${TOO_MANY}`)
+    if (next === undefined)
+      throw new SyncError('limit-exceeded', `Cannot obey the recalls of "${log}": ${TOO_MANY}`, { fix: REVOKE })
     after = next
   }
   return after
@@ -139,7 +140,8 @@ function reasonOf(recall: Recall | undefined): Pick<Recall, 'reason'> {
   return recall?.reason === undefined ? {} : { reason: recall.reason }
 }
 
-const TOO_MANY = `over ${MOST_RECALLS} of its recalls would be in force here; end some where they were made`
+const TOO_MANY = `over ${MOST_RECALLS} of its recalls would be in force here`
+const REVOKE = 'Have the hub that made them end those that are not needed any more: skillsyncd recall --revoke ID'
 
 function placeHere({ source, path, servedPath, name }: PublishedPlace, below: SourceId | undefined): DisabledPlace {
   const here = (text: string): string => (below === undefined ? text : joinPath(source, text))

@@ -182,16 +182,17 @@ export class SyncError extends Error implements Problem {
     const errno = errnoIn(code, options.cause)
     const isTold = errno === undefined || message.includes(errno)
     super(isTold ? message : `${message}: ${errno}`, options.cause === undefined ? undefined : { cause: options.cause })
-    const limit = code === 'limit-exceeded' ? LIMIT_KEY.exec(message)?.[0] : undefined
     this.code = code
-    this.fix = options.fix ?? (errno && diskFix(errno)) ?? (limit && `Raise \`${limit}\`, or serve less of the source`)
-    this.place = options.place ?? limit
+    this.fix = options.fix ?? (errno && diskFix(errno)) ?? limitFix(options.place)
+    this.place = options.place
     this.retryAfterMs = options.retryAfterMs
   }
 }
 
-/** The keys of the configuration that are limits. */
-const LIMIT_KEY = /\b(?:limits|budgets)(?:\.[a-z]\w*)+/
+/** The next step for a limit that a key of the configuration has. */
+function limitFix(key = ''): string | undefined {
+  return /^(?:limits|budgets)\./.test(key) ? `Raise \`${key}\`, or serve less of the source` : undefined
+}
 
 /** The word of the operating system for a file that it refused. Connections have codes of their own. */
 function errnoIn(code: SyncErrorCode, cause: unknown): string | undefined {

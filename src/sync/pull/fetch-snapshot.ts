@@ -143,14 +143,14 @@ function earlierIn(store: Store, snapshot: Snapshot | undefined): Earlier | unde
 function expectRoom({ store, limits }: PullContext): void {
   if (store.bytes <= limits.disk.bytes) return
   const message = `Cannot fetch: what is kept comes to ${store.bytes} bytes, over limits.disk.bytes (${limits.disk.bytes})`
-  throw new SyncError('limit-exceeded', message)
+  throw new SyncError('limit-exceeded', message, { place: 'limits.disk.bytes' })
 }
 
 function expectFits(fresh: readonly StoredSkill[], { limits }: PullContext): void {
   const bytes = fresh.flatMap(({ files }) => files).reduce((sum, { size }) => sum + size, 0)
   if (bytes <= limits.disk.bytes) return
   const message = `Cannot keep the skills: they come to over limits.disk.bytes (${limits.disk.bytes})`
-  throw new SyncError('limit-exceeded', message)
+  throw new SyncError('limit-exceeded', message, { place: 'limits.disk.bytes' })
 }
 
 /** `strict: true`: a commit that holds an invalid skill is refused whole, the last good one stays. */

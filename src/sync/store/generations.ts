@@ -142,7 +142,9 @@ export class GenerationStore {
 
   async #replace(head: StoreHead | undefined, next: StoreHead): Promise<void> {
     if (!(await this.#objects.swap(head, next)))
-      throw new SyncError('store-failed', 'Cannot publish: another process has published meanwhile')
+      throw new SyncError('store-failed', 'Cannot publish: another process has published meanwhile', {
+        fix: 'Nothing to do: the next pull publishes on top of it',
+      })
     await this.#hint(next.sequence)
   }
 

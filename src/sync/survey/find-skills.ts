@@ -6,7 +6,7 @@ import { comparePaths } from '../model/digest.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { diskFix, SyncError } from '../model/sync-error.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 
@@ -217,7 +217,9 @@ function rootFolder(tree: Tree, root: string): ObjectId {
   for (const name of root === '' ? [] : root.split('/')) {
     const entry = tree.list(id).find((candidate) => candidate.name === name)
     if (entry?.kind === 'unread')
-      throw new SyncError('source-unreachable', `Cannot read the folder "${root}": it cannot be read`)
+      throw new SyncError('source-unreachable', `Cannot read the folder "${root}": it cannot be read`, {
+        fix: diskFix('EACCES'),
+      })
     if (entry?.kind !== 'folder') throw rootNotFound(tree, root, entry, tree.list(id), name)
     id = entry.id
   }

@@ -142,7 +142,8 @@ export function namedLimit<Limit extends keyof FetchLimits>(limit: Limit, limits
   return `${LIMIT_KEYS[limit]} (${limits[limit]})`
 }
 
-const LIMIT_KEYS: Readonly<Record<keyof FetchLimits, string>> = {
+/** The keys of the configuration that raise the limits. */
+export const LIMIT_KEYS: Readonly<Record<keyof FetchLimits, string>> = {
   connectMs: 'limits.fetch.connect_timeout',
   idleMs: 'limits.fetch.idle_timeout',
   totalMs: 'limits.fetch.total_timeout',

@@ -39,11 +39,18 @@ test('an error with a fix of its own keeps it', () => {
 })
 
 test('a limit of the configuration is named in the fix, and one that is fixed is not', () => {
-  const named = new SyncError('limit-exceeded', 'Cannot take it: over limits.repository.path_bytes (1024)')
+  const place = 'limits.repository.path_bytes'
+  const named = new SyncError('limit-exceeded', `Cannot take it: over ${place} (1024)`, { place })
 
   expect(mendOf(named)).toContain('Raise `limits.repository.path_bytes`')
-  expect(named.place).toBe('limits.repository.path_bytes')
   expect(mendOf(new SyncError('limit-exceeded', 'Cannot take it: over 3 parents'))).not.toContain('Raise')
+})
+
+test('a path that has the name of a limit is not told as the limit to raise', () => {
+  const hostile = new SyncError('limit-exceeded', 'Cannot read "a/limits.disk.bytes": it has 9 bytes, over 8')
+
+  expect(hostile.place).toBeUndefined()
+  expect(mendOf(hostile)).not.toContain('Raise')
 })
 
 test('an error of an offline request, and one of damaged content, have their own fix', () => {

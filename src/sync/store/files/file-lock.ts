@@ -2,7 +2,7 @@ import type { BigIntStats } from 'node:fs'
 import { link, lstat, mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { SyncError } from '../../model/sync-error.ts'
+import { diskFix, SyncError } from '../../model/sync-error.ts'
 import { removeAll } from './atomic.ts'
 import { cannot, isDiskError, unlessAbsent } from './disk-error.ts'
 
@@ -72,7 +72,8 @@ async function madeAt(path: string): Promise<FileHandle | undefined> {
 async function isBroken(path: string, now: () => number): Promise<boolean> {
   const found = await foundAt(path)
   if (found === undefined) return true
-  if (!found.isFile()) throw new SyncError('store-failed', `Cannot write "${path}": it is not a regular file`)
+  if (!found.isFile())
+    throw new SyncError('store-failed', `Cannot write "${path}": it is not a regular file`, { fix: diskFix('EISDIR') })
   if (!isAbandoned(found, now)) return false
   // Only one process at a time breaks a lock, and it checks again. The lock that another process found old may by now
   // belong to the next holder.

@@ -98,5 +98,8 @@ const MARKS = `
 const AT_ONCE = 10_000
 
 function refusal(log: string, why: string): SyncError {
-  return new SyncError('store-failed', `Cannot append to the log "${log}": ${why}`)
+  return new SyncError('store-failed', `Cannot append to the log "${log}": ${why}`, { fix: LEADER })
 }
+
+/** The next step for a process that has lost the lead of its hub. */
+export const LEADER = 'Nothing to do if another process of the hub leads now: it publishes this'

@@ -1,7 +1,7 @@
 import { inParallel } from '../../../base/parallel.ts'
 import { parseEntry } from '../../channel/channel-entry.ts'
 import { followerHeader, reportText } from '../../channel/follower-report.ts'
-import { recallsAt, recallsOf, sourcesIn, walkChannel, walkSources } from '../../channel/walk-channel.ts'
+import { ASK_HUB, recallsAt, recallsOf, sourcesIn, walkChannel, walkSources } from '../../channel/walk-channel.ts'
 import type { ReadObjects } from '../../channel/walk-channel.ts'
 import type { RecalledSkill } from '../../decisions/recalled-skills.ts'
 import { openCheckpoint } from '../../log/checkpoint.ts'
@@ -342,7 +342,7 @@ export class ChannelUpstream implements PublishedUpstream {
   async prove(head: ObjectId, index: number | undefined, signal: AbortSignal): Promise<string> {
     const record = await this.#recordOfLog()
     if (record.proof === undefined)
-      throw this.#refusal('source-unreachable', 'nothing of its log is stored; try skillsyncd sync')
+      throw this.#refusal('source-unreachable', 'nothing of its log is stored', 'Run skillsyncd sync first')
     if (this.#objectIn(record) === head) return record.proof
     const { checkpoint } = parseProof(record.proof)
     if (index === undefined) throw this.#refusal('ref-not-found', `the entry of ${head} is not known`)
@@ -357,7 +357,7 @@ export class ChannelUpstream implements PublishedUpstream {
   async #recordOfLog(): Promise<FollowedRecord> {
     const record = await this.#followed.logs.read(followerOf(this.#source))
     if (record?.origin === this.#origin) return record
-    throw this.#refusal('source-unreachable', 'nothing of its log is stored; try skillsyncd sync')
+    throw this.#refusal('source-unreachable', 'nothing of its log is stored', 'Run skillsyncd sync first')
   }
 
   /** The object of an entry with this head that this source takes. */
@@ -475,8 +475,8 @@ export class ChannelUpstream implements PublishedUpstream {
     throw this.#refusal('source-unreachable', `it has a checkpoint, and not "${path}" of its log`)
   }
 
-  #refusal(code: SyncErrorCode, why: string): SyncError {
-    return new SyncError(code, `Cannot follow "${this.#source.url}": ${why}`)
+  #refusal(code: SyncErrorCode, why: string, fix = OF_HUB.has(code) ? ASK_HUB : undefined): SyncError {
+    return new SyncError(code, `Cannot follow "${this.#source.url}": ${why}`, { fix })
   }
 }
 
@@ -488,6 +488,9 @@ function reportedOf(logs: FollowedLogs): Map<string, string> {
   REPORTED.set(logs, reported)
   return reported
 }
+
+/** The codes of what the hub alone can mend. */
+const OF_HUB: ReadonlySet<SyncErrorCode> = new Set(['content-refused', 'limit-exceeded'])
 
 const REFUSALS: Readonly<Record<LogRefused['kind'], SyncErrorCode>> = {
   fork: 'log-forked',

@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CHECKPOINT_PATH } from '../../channel/channel-entry.ts'
+import { ASK_HUB } from '../../channel/walk-channel.ts'
 import { isSystemError, SyncError } from '../../model/sync-error.ts'
 import { isDiskError } from '../../store/files/disk-error.ts'
 import { MOST_CHECKPOINT_BYTES } from './channel-place.ts'
@@ -38,7 +39,9 @@ export class FolderPlace implements ChannelPlace {
       if (!stats.isFile()) throw new SyncError('source-unreachable', `Cannot read "${file}": not a file`)
       const { size } = stats
       if (size > mostBytes)
-        throw new SyncError('limit-exceeded', `Cannot read "${file}": it has ${size} bytes, over ${mostBytes}`)
+        throw new SyncError('limit-exceeded', `Cannot read "${file}": it has ${size} bytes, over ${mostBytes}`, {
+          fix: ASK_HUB,
+        })
       const bytes = Buffer.alloc(size)
       const { bytesRead } = await handle.read(bytes, 0, size, 0)
       return bytes.subarray(0, bytesRead)

@@ -1,4 +1,5 @@
 import { CHECKPOINT_PATH } from '../../channel/channel-entry.ts'
+import { ASK_HUB } from '../../channel/walk-channel.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { FOLLOWER_HEADER, REPORT_PATH } from '../../recall/follower-report.ts'
 import { credentialHeaders } from '../http/credential-headers.ts'
@@ -8,7 +9,7 @@ import type { HttpAnswer } from '../http/http-exchange.ts'
 import { isWebPage, statusFailure } from '../http/http-failure.ts'
 import { isRedirect, MAX_REDIRECTS, redirectOf, tooManyRedirects } from '../http/http-redirect.ts'
 import { HttpWatch } from '../http/http-watch.ts'
-import { namedLimit } from '../upstream.ts'
+import { LIMIT_KEYS, namedLimit } from '../upstream.ts'
 import type { FetchLimits } from '../upstream.ts'
 import { MOST_CHECKPOINT_BYTES } from './channel-place.ts'
 import type { ChannelPlace, KnownCheckpoint, ServedCheckpoint } from './channel-place.ts'
@@ -154,10 +155,14 @@ export class HttpPlace implements ChannelPlace {
       this.#leftBytes -= chunk.length
       this.#parts.onReceived?.(chunk.length)
       if (bytes > mostBytes)
-        throw new SyncError('limit-exceeded', `Cannot read "${this.#url}${path}": it has over ${mostBytes} bytes`)
+        throw new SyncError('limit-exceeded', `Cannot read "${this.#url}${path}": it has over ${mostBytes} bytes`, {
+          fix: ASK_HUB,
+        })
       if (this.#leftBytes < 0) {
         const limit = namedLimit('packBytes', this.#parts.limits)
-        throw new SyncError('limit-exceeded', `Cannot read "${this.#url}": it sends more than ${limit}`)
+        throw new SyncError('limit-exceeded', `Cannot read "${this.#url}": it sends more than ${limit}`, {
+          place: LIMIT_KEYS.packBytes,
+        })
       }
       chunks.push(chunk)
     }

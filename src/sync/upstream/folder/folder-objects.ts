@@ -4,7 +4,7 @@ import { isObjectId, type ObjectId } from '../../model/revision.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import type { RefusedBlob } from '../../model/tree.ts'
 import { objectIdOf } from '../git/objects/git-object.ts'
-import { namedLimit } from '../upstream.ts'
+import { LIMIT_KEYS, namedLimit } from '../upstream.ts'
 import type { FetchLimits } from '../upstream.ts'
 import { folderErrorAt } from './folder-error.ts'
 import { hashFile } from './folder-file.ts'
@@ -155,7 +155,9 @@ class Hasher {
     const { id, size, bytes } = content
     this.#bytes += size
     if (this.#bytes > limits.packBytes)
-      throw new SyncError('limit-exceeded', `Cannot take the files: over ${namedLimit('packBytes', limits)}`)
+      throw new SyncError('limit-exceeded', `Cannot take the files: over ${namedLimit('packBytes', limits)}`, {
+        place: LIMIT_KEYS.packBytes,
+      })
     this.blobs.set(id, bytes !== undefined && this.#hasRoomFor(bytes) ? { bytes } : { path })
     return { mode, name, id }
   }

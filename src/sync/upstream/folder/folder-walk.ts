@@ -3,7 +3,7 @@ import type { Dirent } from 'node:fs'
 import { printablePath } from '../../../base/text/printable.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { pathTo } from '../git/objects/tree-object.ts'
-import { namedLimit } from '../upstream.ts'
+import { LIMIT_KEYS, namedLimit } from '../upstream.ts'
 import type { FetchLimits } from '../upstream.ts'
 import { folderErrorAt, legiblePath, readFault, type PlaceFault } from './folder-error.ts'
 import { isLeftByPrograms } from './left-by-programs.ts'
@@ -169,7 +169,7 @@ class Walk {
 
   #tooMany(path: string): SyncError {
     const message = `Cannot take ${printablePath(legiblePath(path))}: ${this.#count} is over ${namedLimit('files', this.#limits)}`
-    return new SyncError('limit-exceeded', message)
+    return new SyncError('limit-exceeded', message, { place: LIMIT_KEYS.files })
   }
 }
 

@@ -120,8 +120,8 @@ export class PassedOver {
     return reasonIn(this.#filesIn(folderOf(path)), joinPath(this.#prefix, path), isFolder, () => {
       this.#steps += 1
       if (this.#steps <= MOST_STEPS) return
-      const message = `Cannot compare the folder with its ignore files: that takes over ${MOST_STEPS} steps; use fewer patterns, with fewer stars`
-      throw new SyncError('limit-exceeded', message)
+      const message = `Cannot compare the folder with its ignore files: that takes over ${MOST_STEPS} steps`
+      throw new SyncError('limit-exceeded', message, { fix: FEWER_PATTERNS })
     })
   }
 
@@ -193,6 +193,7 @@ async function ignoreFileIn(
   throw new SyncError(
     'limit-exceeded',
     `Cannot use the ignore file ${printablePath(file)}: it is over the limit of ${limits}`,
+    { fix: FEWER_PATTERNS },
   )
 }
 
@@ -205,3 +206,5 @@ const MOST_PATTERNS = 4_096
 const LONGEST_PATTERN = 2_048
 /** Some seconds for a whole folder. Usual files take a few steps for each entry and pattern. */
 const MOST_STEPS = 200_000_000
+
+const FEWER_PATTERNS = 'Use fewer patterns in the ignore files, with fewer stars'

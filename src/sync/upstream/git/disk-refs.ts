@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { inParallel, WIDTH } from '../../../base/parallel.ts'
 import { isObjectId, type ObjectId } from '../../model/revision.ts'
 import { isSystemError, SyncError } from '../../model/sync-error.ts'
-import type { Ref } from './objects/ref-rules.ts'
+import { FEWER_REFS, type Ref } from './objects/ref-rules.ts'
 
 /**
  * The refs of a local repository in git's format `files` (gitrepository-layout): each is a file, or a line of
@@ -133,7 +133,9 @@ async function wholeOf(path: string): Promise<Buffer> {
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   const { size } = await file.stat()
   if (size > PACKED_BYTES)
-    throw new SyncError('limit-exceeded', `Cannot read "${path}": it is over ${PACKED_BYTES} bytes`)
+    throw new SyncError('limit-exceeded', `Cannot read "${path}": it is over ${PACKED_BYTES} bytes`, {
+      fix: FEWER_REFS,
+    })
   return await file.readFile()
 }
 

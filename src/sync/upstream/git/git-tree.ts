@@ -11,7 +11,7 @@ import {
   type Tree,
   type TreeEntry,
 } from '../../model/tree.ts'
-import { namedLimit } from '../upstream.ts'
+import { LIMIT_KEYS, namedLimit } from '../upstream.ts'
 import type { KnownTrees, Relation } from '../upstream.ts'
 import type { GitReach } from './git-reach.ts'
 import { HISTORY_LIMITS } from './objects/ancestry.ts'
@@ -152,7 +152,7 @@ async function openFetch(place: ObjectLocation, reach: GitReach): Promise<Fetch>
   const overdue = new AbortController()
   const clock = setTimeout(() => {
     const message = `Cannot fetch: not done within ${namedLimit('totalMs', limits)}`
-    overdue.abort(new SyncError('source-unreachable', message))
+    overdue.abort(new SyncError('source-unreachable', message, { place: LIMIT_KEYS.totalMs }))
   }, limits.totalMs)
   return {
     ask: (request, signal, onStored) =>

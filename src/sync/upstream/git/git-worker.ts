@@ -9,7 +9,7 @@ import { isLfsPointer } from '../../skill-md/lfs.ts'
 import { openDatabase } from '../../store/objects/database.ts'
 import { ObjectBatch } from '../../store/objects/object-batch.ts'
 import { ObjectRows } from '../../store/objects/object-rows.ts'
-import { namedLimit } from '../upstream.ts'
+import { LIMIT_KEYS, namedLimit } from '../upstream.ts'
 import type { KnownTrees } from '../upstream.ts'
 import { DiskObjects } from './disk-objects.ts'
 import { treeOfCommit, targetOfTag, type GitObject } from './objects/git-object.ts'
@@ -119,7 +119,9 @@ async function readTree(id: ObjectId, path: string): Promise<Uint8Array> {
 function largeObject(what: string, { size }: LargeObject): SyncError {
   const figure = size === undefined ? 'more bytes' : `${size} bytes`
   const most = `what ${namedLimit('files', task.limits)} and ${namedLimit('segmentBytes', task.limits)} allow`
-  return new SyncError('limit-exceeded', `Cannot take ${what}: it has ${figure} by itself, over ${most}`)
+  return new SyncError('limit-exceeded', `Cannot take ${what}: it has ${figure} by itself, over ${most}`, {
+    place: LIMIT_KEYS.files,
+  })
 }
 
 async function take({ blobs: ids, way }: Extract<WorkerRequest, { kind: 'take' }>): Promise<WorkerAnswer> {
@@ -162,7 +164,9 @@ function keepBlob(bytes: Uint8Array): TakenBlob {
   kept += bytes.length
   // A few packed bytes can inflate to large files on the disk, so their total has the same limit as the wire.
   if (kept > packBytes)
-    throw new SyncError('limit-exceeded', `Cannot keep the files: over ${namedLimit('packBytes', task.limits)}`)
+    throw new SyncError('limit-exceeded', `Cannot keep the files: over ${namedLimit('packBytes', task.limits)}`, {
+      place: LIMIT_KEYS.packBytes,
+    })
   const sha256 = batch().add(bytes)
   const hidden = hiddenInFile(bytes)
   return {

@@ -84,10 +84,13 @@ function saidIn({ text = '' }: Head): string {
 
 const SAID_CHARACTERS = 200
 
+const PROXY = 'Ask the operator of the proxy to let this host through, or set `proxy: none` for it'
+
 /** Returns the failure for a proxy's refusal. The proxy answers before the host is contacted. */
 export function proxyRefusal(status: number, what: string, sentCredentials: boolean): SyncError {
-  if (status !== 407) return new SyncError('source-unreachable', `${what}: the proxy answers ${status}`)
-  return new SyncError('credentials-rejected', `${what}: the proxy answers 407 ${toWhat(sentCredentials)}`)
+  if (status !== 407) return new SyncError('source-unreachable', `${what}: the proxy answers ${status}`, { fix: PROXY })
+  const fix = 'Check the user and the password of the proxy, in `proxy` or in the variable with its address'
+  return new SyncError('credentials-rejected', `${what}: the proxy answers 407 ${toWhat(sentCredentials)}`, { fix })
 }
 
 function toWhat(sentCredentials: boolean): string {

@@ -108,5 +108,7 @@ export function enumerationFault(method: string, why: string): SyncError {
 }
 
 export function over(method: string, key: string, most: number): SyncError {
-  return new SyncError('limit-exceeded', `Cannot enumerate with ${method}: it is more than budgets.${key} (${most})`)
+  return new SyncError('limit-exceeded', `Cannot enumerate with ${method}: it is more than budgets.${key} (${most})`, {
+    place: `budgets.${key}`,
+  })
 }

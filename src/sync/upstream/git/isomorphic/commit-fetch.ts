@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { addRemote, fetch, init, type PromiseFsClient } from 'isomorphic-git'
 import type { ObjectId } from '../../../model/revision.ts'
 import type { HostAccess } from '../../http/host-access.ts'
-import { namedLimit, type FetchLimits } from '../../upstream.ts'
+import { LIMIT_KEYS, namedLimit, type FetchLimits } from '../../upstream.ts'
 import { GitHttp } from '../smart-http/git-http.ts'
 import { httpPlugin } from './http-plugin.ts'
 import { isomorphicFailure } from './isomorphic-failure.ts'
@@ -27,10 +27,12 @@ export async function fetchCommit(
 ): Promise<void> {
   const left = Math.min(limits.packBytes, ISOMORPHIC_BYTES)
   const limit =
-    left === limits.packBytes ? namedLimit('packBytes', limits) : `${left} bytes, the most that isomorphic-git holds`
+    left === limits.packBytes
+      ? { limit: namedLimit('packBytes', limits), key: LIMIT_KEYS.packBytes }
+      : { limit: `${left} bytes, the most that isomorphic-git holds` }
   const http = new GitHttp(url, {
     limits,
-    bytes: { limit, left, ...(onReceived && { onReceived }) },
+    bytes: { ...limit, left, ...(onReceived && { onReceived }) },
     way,
     signal: NEVER,
   })

@@ -125,8 +125,10 @@ export class IsomorphicObjects implements ObjectSource {
 
 /** A limit that isomorphic-git needs and no other backend has is told with what has none. */
 function withNextStep(cause: unknown): unknown {
-  if (!(cause instanceof SyncError) || cause.code !== 'limit-exceeded' || cause.message.includes('limits.'))
-    return cause
+  if (!(cause instanceof SyncError) || cause.code !== 'limit-exceeded' || cause.place !== undefined) return cause
   const what = cause.message.startsWith('Cannot ') ? '' : 'Cannot read the repository with isomorphic-git: '
-  return new SyncError('limit-exceeded', `${what}${cause.message}; ${INSTEAD}`, { cause })
+  return new SyncError('limit-exceeded', `${what}${cause.message}; ${INSTEAD}`, {
+    cause,
+    fix: 'Set `backend` of the source to embedded or system',
+  })
 }

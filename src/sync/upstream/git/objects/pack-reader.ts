@@ -191,6 +191,7 @@ function tooMany(count: number): SyncError {
   return new SyncError(
     'limit-exceeded',
     `Cannot read the pack that was sent: ${count} objects, over what limits.repository.files allows`,
+    { place: 'limits.repository.files' },
   )
 }
 

@@ -111,3 +111,6 @@ export interface Server {
   /** It can leave out the history before a commit. */
   readonly isShallow: boolean
 }
+
+/** The next step for a list of refs that is over its limit. */
+export const FEWER_REFS = 'Have fewer branches and tags in the repository: the list of them is too long'

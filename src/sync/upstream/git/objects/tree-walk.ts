@@ -3,7 +3,7 @@ import { printablePath } from '../../../../base/text/printable.ts'
 import { formatOf, type ObjectId } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { TreeEntry } from '../../../model/tree.ts'
-import { namedLimit } from '../../upstream.ts'
+import { LIMIT_KEYS, namedLimit } from '../../upstream.ts'
 import type { FetchLimits, KnownTrees } from '../../upstream.ts'
 import { parseTree, pathTo } from './tree-object.ts'
 
@@ -130,7 +130,7 @@ class Walk {
   #check(limit: keyof TreeLimits, value: number, path: string): void {
     if (value <= this.#limits[limit]) return
     const message = `Cannot take ${printablePath(path)}: ${value} is over ${namedLimit(limit, this.#limits)}`
-    throw new SyncError('limit-exceeded', message)
+    throw new SyncError('limit-exceeded', message, { place: LIMIT_KEYS[limit] })
   }
 }
 

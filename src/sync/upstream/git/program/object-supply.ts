@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { formatOf, isObjectId, type ObjectFormat, type ObjectId, type Revision } from '../../../model/revision.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import type { TakenBlob } from '../../../model/tree.ts'
-import { namedLimit } from '../../upstream.ts'
+import { LIMIT_KEYS, namedLimit } from '../../upstream.ts'
 import { HISTORY_LIMITS } from '../objects/ancestry.ts'
 import type { GitHost } from '../objects/git-host.ts'
 import type { ProgramTarget } from '../objects/git-transport.ts'
@@ -190,7 +190,9 @@ export class ProgramSupply implements AsyncDisposable {
     this.#packBytes = sizes.reduce((sum, size) => sum + size, 0)
     const { limits } = this.#reach
     if (this.#packBytes <= limits.packBytes) return
-    throw new SyncError('limit-exceeded', `${what}: more comes than ${namedLimit('packBytes', limits)} bytes`)
+    throw new SyncError('limit-exceeded', `${what}: more comes than ${namedLimit('packBytes', limits)} bytes`, {
+      place: LIMIT_KEYS.packBytes,
+    })
   }
 
   #attemptOf(what: string): string {

@@ -59,7 +59,8 @@ export class ChildGroup implements AsyncDisposable {
       child.once('error', () => {})
       const why =
         program === command ? 'there is no such program, or it cannot be run' : 'the system cannot start a process now'
-      throw new SyncError('source-unreachable', `Cannot start "${command}": ${why}`)
+      const fix = program === command ? NO_PROGRAM : 'End some of the processes of this user, or raise their limit'
+      throw new SyncError('source-unreachable', `Cannot start "${command}": ${why}`, { fix })
     }
     this.child = child
     this.#said = new Said(child)
@@ -230,3 +231,6 @@ class Silence implements Disposable {
     clearTimeout(this.#idle)
   }
 }
+
+/** The next step for a program that cannot be started. */
+export const NO_PROGRAM = 'Install that program, or correct its name in the configuration'

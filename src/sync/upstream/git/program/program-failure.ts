@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { printable } from '../../../../base/text/printable.ts'
-import { SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
+import { diskFix, SyncError, type Remedy, type SyncErrorCode } from '../../../model/sync-error.ts'
 import type { HostAccess } from '../../http/host-access.ts'
 import { gitFailureOf, proxyRefusal } from '../../http/http-failure.ts'
 import type { HttpTrace, Traced } from '../../http/http-trace.ts'
-import { namedLimit } from '../../upstream.ts'
+import { LIMIT_KEYS, namedLimit } from '../../upstream.ts'
 import type { GitHost } from '../objects/git-host.ts'
 import { knownHostLines } from './git-ssh-config.ts'
 
@@ -69,14 +69,14 @@ function throughProxy({ what, http }: FailedRun): string {
 }
 
 function readAs(readings: readonly Reading[], text: string, run: FailedRun): SyncError | undefined {
-  for (const [code, shape, why] of readings) {
+  for (const [code, shape, why, remedy] of readings) {
     const found = shape.exec(text)
-    if (found !== null) return new SyncError(code, `${run.what}: ${why(found, run)}`)
+    if (found !== null) return new SyncError(code, `${run.what}: ${why(found, run)}`, remedy)
   }
   return undefined
 }
 
-type Reading = readonly [SyncErrorCode, RegExp, (found: RegExpExecArray, run: FailedRun) => string]
+type Reading = readonly [SyncErrorCode, RegExp, (found: RegExpExecArray, run: FailedRun) => string, remedy?: Remedy]
 
 /** Checked in this order; the first match counts. */
 const OF_SSH: readonly Reading[] = [
@@ -155,9 +155,15 @@ const OF_GIT: readonly Reading[] = [
     'limit-exceeded',
     /died of signal (?:25|31)\b|File size limit exceeded|File too large/,
     (_, { reach }) => `more comes than ${namedLimit('packBytes', reach.limits)} bytes`,
+    { place: LIMIT_KEYS.packBytes },
   ],
   ['limit-exceeded', /[Oo]ut of memory|Cannot allocate memory/, () => 'it needs more memory than git is given'],
-  ['store-failed', /No space left on device|Disk quota exceeded/, () => 'no space is left for scratch'],
+  [
+    'store-failed',
+    /No space left on device|Disk quota exceeded/,
+    () => 'no space is left for scratch',
+    { fix: diskFix('ENOSPC') },
+  ],
   [
     'repository-not-found',
     /(?:repository|project)[^\n]{0,200}(?:not found|could not be found|does not exist)|not appear to be a git repository|not a git repository/i,
@@ -172,6 +178,7 @@ const OF_GIT: readonly Reading[] = [
     'source-unreachable',
     /detected dubious ownership/,
     () => 'it belongs to another user, and this git program does not let that be allowed for one folder',
+    { fix: 'Run skillsyncd as the owner of the repository' },
   ],
   [
     'content-refused',

@@ -133,7 +133,9 @@ async function askedInThread(task: SecondTask, signal: AbortSignal): Promise<Com
   const abort = (): void => answered.reject(signal.reason)
   const late = (): void =>
     answered.reject(
-      new SyncError('limit-exceeded', `it was not done within limits.fetch.total_timeout (${totalMs} ms)`),
+      new SyncError('limit-exceeded', `it was not done within limits.fetch.total_timeout (${totalMs} ms)`, {
+        place: 'limits.fetch.total_timeout',
+      }),
     )
   const clock = setTimeout(late, totalMs)
   worker.once('message', answered.resolve)

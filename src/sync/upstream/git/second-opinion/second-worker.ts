@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { SyncError } from '../../../model/sync-error.ts'
-import { namedLimit, NOTHING_KNOWN } from '../../upstream.ts'
+import { LIMIT_KEYS, namedLimit, NOTHING_KNOWN } from '../../upstream.ts'
 import { DiskObjects } from '../disk-objects.ts'
 import { fetchCommit } from '../isomorphic/commit-fetch.ts'
 import { BeyondIsomorphic, isomorphicFailure } from '../isomorphic/isomorphic-failure.ts'
@@ -48,7 +48,7 @@ async function fromIsomorphic({ place, revision, limits, scratch }: SecondTask):
 async function fromOwn({ place, revision, limits, scratch }: SecondTask): Promise<ComparedObjects> {
   if (place.kind === 'disk') return comparedByOwn(new DiskObjects(place.folder, limits), limits.segmentBytes)
   const { url, way } = place
-  const bytes = { limit: namedLimit('packBytes', limits), left: limits.packBytes }
+  const bytes = { limit: namedLimit('packBytes', limits), key: LIMIT_KEYS.packBytes, left: limits.packBytes }
   const found = await discover(new GitHttp(url, { limits, bytes, way, signal: NEVER }), url)
   // All files are compared, so one pack brings them: none is left out for later.
   const server = { ...found, filters: false }

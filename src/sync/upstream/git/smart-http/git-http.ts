@@ -21,6 +21,10 @@ export interface HttpAllowance {
 export interface ByteBudget {
   /** The name of the limit in messages. */
   readonly limit: string
+  /** The key of the configuration that raises it. */
+  readonly key?: string | undefined
+  /** The next step for one that no key raises. */
+  readonly fix?: string
   left: number
   /** Called with the number of bytes of each piece that arrives. */
   readonly onReceived?: (bytes: number) => void
@@ -121,7 +125,8 @@ export class GitHttp {
         bytes.left -= chunk.length
         bytes.onReceived?.(chunk.length)
         if (bytes.left < 0) {
-          throw new SyncError('limit-exceeded', `Cannot read "${this.#url}": it sends more than ${bytes.limit}`)
+          const message = `Cannot read "${this.#url}": it sends more than ${bytes.limit}`
+          throw new SyncError('limit-exceeded', message, { place: bytes.key, fix: bytes.fix })
         }
         yield chunk
       }

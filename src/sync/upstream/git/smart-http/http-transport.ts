@@ -1,7 +1,7 @@
 import { RedirectRefused } from '../../http/http-redirect.ts'
 import type { GitHost } from '../objects/git-host.ts'
 import type { GitTransport, ObjectLocation } from '../objects/git-transport.ts'
-import { type Server, prefixOf, type Ref } from '../objects/ref-rules.ts'
+import { FEWER_REFS, type Server, prefixOf, type Ref } from '../objects/ref-rules.ts'
 import { discover } from './discover.ts'
 import { GitHttp } from './git-http.ts'
 import { listRefs } from './protocol.ts'
@@ -70,7 +70,7 @@ export class HttpTransport implements GitTransport {
 
 /** Returns a client for one listing of refs. */
 export async function listingHttp(url: string, reach: GitHost, signal: AbortSignal): Promise<GitHttp> {
-  const bytes = { limit: `${LISTING_BYTES} bytes of refs`, left: LISTING_BYTES }
+  const bytes = { limit: `${LISTING_BYTES} bytes of refs`, fix: FEWER_REFS, left: LISTING_BYTES }
   const way = await reach.way(signal)
   const limits = { ...reach.limits, totalMs: Math.min(reach.limits.totalMs, LISTING_MS) }
   return new GitHttp(url, { limits, bytes, way, signal })

@@ -4,7 +4,7 @@ import { formatOf, isIdOf, type ObjectFormat, type ObjectId, type Revision } fro
 import { isSystemError, SyncError, type SyncErrorCode } from '../../../model/sync-error.ts'
 import type { TakenBlob } from '../../../model/tree.ts'
 import type { HostAccess } from '../../http/host-access.ts'
-import { namedLimit } from '../../upstream.ts'
+import { LIMIT_KEYS, namedLimit } from '../../upstream.ts'
 import type { KnownTrees, Relation } from '../../upstream.ts'
 import { treeOfCommit, type GitObject } from '../objects/git-object.ts'
 import type { ObjectLocation, WorkerTask } from '../objects/git-transport.ts'
@@ -49,7 +49,12 @@ export class RemoteObjects implements ObjectSource {
     this.#place = place
     this.#task = task
     this.#allowance = {
-      bytes: { limit: namedLimit('packBytes', task.limits), left: packBytes, ...(onReceived && { onReceived }) },
+      bytes: {
+        limit: namedLimit('packBytes', task.limits),
+        key: LIMIT_KEYS.packBytes,
+        left: packBytes,
+        ...(onReceived && { onReceived }),
+      },
       // Each object of a snapshot is an entry of a tree, except the few that lead to the root. Twice that many are
       // allowed, because the entries of known trees are not counted.
       pack: { objects: 2 * files + 16, objectBytes },

@@ -1,7 +1,7 @@
 import { parseJson } from '../../../../base/json-value.ts'
 import { printable } from '../../../../base/text/printable.ts'
 import { SyncError } from '../../../model/sync-error.ts'
-import { ChildGroup, type Ended } from '../../git/program/process-group.ts'
+import { ChildGroup, NO_PROGRAM, type Ended } from '../../git/program/process-group.ts'
 import type { ConnectionOptions, ProgramAddress } from './address.ts'
 import { Overlong, Unanswered, type Channel, type ChannelListener, type ServerStream } from './channel.ts'
 import { LineFrames } from './line-frames.ts'
@@ -50,7 +50,8 @@ export class ProgramChannel implements Channel {
     this.#group.child.once('exit', () => void setTimeout(() => this.#group.letGo(), LAST_WORDS_MS).unref())
     this.#ended = this.#group.ended.then(
       (ended) => ears.lost(this.#failure(ended)),
-      (cause: unknown) => ears.lost(new SyncError('source-unreachable', `Cannot start "${this.name}"`, { cause })),
+      (cause: unknown) =>
+        ears.lost(new SyncError('source-unreachable', `Cannot start "${this.name}"`, { cause, fix: NO_PROGRAM })),
     )
   }
 
