@@ -11,7 +11,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'sync/skill-md/contract': ['base', 'sync/skill-md'],
   'sync/log': [],
   'sync/marketplace': ['base', 'base/text', 'sync/skill-md'],
-  'sync/model': ['base', 'sync/skill-md', 'sync/skill-md/contract', 'sync/marketplace'],
+  'sync/model': ['base', 'base/text', 'sync/skill-md', 'sync/skill-md/contract', 'sync/marketplace'],
   'sync/recall': ['base', 'sync/model'],
   'sync/decisions': ['base', 'sync/skill-md', 'sync/model', 'sync/recall'],
   'sync/rings': ['sync/model'],

@@ -59,7 +59,7 @@ interface Part {
 
 /** Replaces the skills, and drops the docs and the marketplace, which may describe any skill. */
 function withSkills(snapshot: Snapshot, skills: readonly Skill[]): Snapshot {
-  const { docs: _docs, docsFolder: _docsFolder, marketplace: _marketplace, ...rest } = snapshot
+  const { docs: _docs, docsFolder: _docsFolder, marketplace: _marketplace, offers: _offers, ...rest } = snapshot
   return { ...rest, rules: '', skills, findings: [], folders: {} }
 }
 

@@ -1,3 +1,4 @@
+import { countOf } from '../../base/text/plural.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import type { ListingForm } from './listing-form.ts'
 
@@ -14,6 +15,14 @@ export interface Offers {
   readonly templates: number
   /** Skills that are offered only as archives, while these are ignored. */
   readonly archives: number
+}
+
+/** The texts of an offer: the items, and the command or the key that takes them. `source`: the id of the server here. */
+export function offerTexts(source: string, { templates, archives }: Offers): readonly string[] {
+  return [
+    ...(templates === 0 ? [] : [`${countOf(templates, 'template')}: skillsyncd mcp-source templates ${source}`]),
+    ...(archives === 0 ? [] : [`${countOf(archives, 'skill')} only as archives: packed: read takes them`]),
+  ]
 }
 
 /** The enumerated entries, and the form that they come from. */

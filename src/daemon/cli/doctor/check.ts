@@ -59,6 +59,7 @@ export type CheckName =
   | 'watches'
   | 'links'
   | 'contract'
+  | 'offers'
   | 'dependencies'
   | 'service'
   | 'second-opinion'

@@ -1,6 +1,7 @@
 import { countOf } from '../../../base/text/plural.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { contractDiagnostics, diagnosticsAbout, type ContractCode } from '../../../sync/catalog/contract-diagnostics.ts'
+import { offerTexts } from '../../../sync/model/server-listing.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
@@ -27,6 +28,18 @@ async function contractChecked(config: Config, asked: readonly SourceId[]): Prom
   const sources = config.sources.flatMap(({ source }) => (asked.includes(source.id) ? [source] : []))
   const unserved = sources.flatMap((source) => unservedChecked(source, catalog))
   return [...heldChecked(catalog, sources), ...unserved]
+}
+
+/** Tells what the MCP servers among the sources offer and is not taken. It is no fault. */
+export function offerChecks(config: Config, asked: readonly SourceId[]): DoctorCheck[] {
+  if (!config.sources.some(({ source }) => source.kind === 'mcp' && asked.includes(source.id))) return []
+  const look = async (): Promise<readonly CheckResult[]> =>
+    ((await servedCatalog(config))?.snapshots ?? []).flatMap(({ source, offers }) =>
+      offers === undefined || !asked.includes(source)
+        ? []
+        : offerTexts(source, offers).map((text) => verdicts('offers', source).ok(`it offers ${text}`)),
+    )
+  return [{ name: 'offers', look }]
 }
 
 /** Not a fault: most authors with the block do not need it served here. */

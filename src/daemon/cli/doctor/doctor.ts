@@ -17,7 +17,7 @@ import { withWriter } from '../daemon-client.ts'
 import { verdicts } from './check.ts'
 import type { DoctorCheck, CheckResult, Ground } from './check.ts'
 import { connectAsEachEra } from './connect.ts'
-import { contractChecks } from './contract-checks.ts'
+import { contractChecks, offerChecks } from './contract-checks.ts'
 import { credentialChecks } from './credential-checks.ts'
 import { databaseChecks } from './database-checks.ts'
 import { dependencyChecks } from './dependency-checks.ts'
@@ -93,7 +93,11 @@ export const doctor: Command = {
     }
     const groups = values['offline'] === true ? GROUPS : [...GROUPS, ...AWAY]
     const asked = idsOf(config)
-    const checksOfSkills = [...contractChecks(whole, asked), ...dependencyChecks(whole, asked)]
+    const checksOfSkills = [
+      ...contractChecks(whole, asked),
+      ...offerChecks(whole, asked),
+      ...dependencyChecks(whole, asked),
+    ]
     const checks = [...groups.flatMap((group) => group(ground)), ...checksOfSkills]
     const found = [told, ...(await examine(checks, systemClock, signal))]
     const all = [...found, ...(values['offline'] === true ? [] : await seconds(context, whole, named))]

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { agoText, dueText, sinceText } from '../../../base/text/age-text.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import type { ListingForm } from '../../../sync/model/listing-form.ts'
+import { offerTexts } from '../../../sync/model/server-listing.ts'
 import type { Signers } from '../../../sync/model/signers.ts'
 import type { Tally } from '../../../sync/model/snapshot.ts'
 import { printableLine } from '../../base/log-line.ts'
@@ -118,11 +119,7 @@ const FORM_TEXTS: Readonly<Record<Exclude<ListingForm, 'skills/list'>, string>> 
 /** Items of an MCP server that wait for a command or a key. */
 function offerLines({ id, offers }: SourceStatus): string[] {
   if (offers === undefined) return []
-  const { templates, archives } = offers
-  return [
-    ...(templates === 0 ? [] : [`  offers ${countOf(templates, 'template')}: skillsyncd mcp-source templates ${id}`]),
-    ...(archives === 0 ? [] : [`  offers ${countOf(archives, 'skill')} only as archives: packed: read takes them`]),
-  ]
+  return offerTexts(id, offers).map((text) => `  offers ${text}`)
 }
 
 /** One token counts as one client; over stdio it is the user of the system. */

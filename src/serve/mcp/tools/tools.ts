@@ -21,7 +21,7 @@ import { isBehind, readSkillDocument } from './tool-document.ts'
 import type { SkillDocument, ToolHost } from './tool-document.ts'
 import { toolsFor } from './tool-schemas.ts'
 import type { Tool } from './tool-schemas.ts'
-import { saidLacking } from './unserved-sources.ts'
+import { saidLacking, saidOffers } from './unserved-sources.ts'
 
 type Served = Pick<Serving, 'registry' | 'read' | 'pages'>
 
@@ -136,7 +136,8 @@ class SkillTools {
     const answer = skillList(catalog, given, this.#serving.pages, this.#finder !== undefined)
     if (answer.isError === true) return answer
     const lacking = await this.#host.lacking?.(catalog)
-    return rows.length > 0 ? saidLacking(answer, lacking) : withText(answer, emptyReason(catalog, lacking))
+    const told = rows.length > 0 ? saidLacking(answer, lacking) : withText(answer, emptyReason(catalog, lacking))
+    return given['cursor'] === undefined ? saidOffers(told, catalog) : told
   }
 
   async #searchSkills(finder: Finder, given: Params, caller: SearchCaller): Promise<ToolAnswer> {

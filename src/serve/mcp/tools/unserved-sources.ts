@@ -1,3 +1,5 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { offerTexts } from '../../../sync/model/server-listing.ts'
 import type { SyncErrorCode } from '../../../sync/model/sync-error.ts'
 import { withText } from './tool-answer.ts'
 import type { ToolAnswer } from './tool-answer.ts'
@@ -21,6 +23,16 @@ export interface LackingSource {
  */
 export function saidLacking(answer: ToolAnswer, lacking: UnservedSources | undefined): ToolAnswer {
   return lacking === undefined || lacking.count === 0 ? answer : withText(answer, lackingText(lacking))
+}
+
+/** Appends a sentence for a model about the skills that MCP servers offer and the operator has not taken. */
+export function saidOffers(answer: ToolAnswer, { snapshots }: Pick<Catalog, 'snapshots'>): ToolAnswer {
+  const texts = snapshots.flatMap(({ source, offers }) =>
+    offers === undefined ? [] : offerTexts(source, offers).map((text) => `${JSON.stringify(source)} offers ${text}`),
+  )
+  if (texts.length === 0) return answer
+  const more = texts.length > MOST_TOLD ? `; and ${texts.length - MOST_TOLD} more` : ''
+  return withText(answer, `The operator can take more skills: ${texts.slice(0, MOST_TOLD).join('; ')}${more}.`)
 }
 
 function lackingText({ count, named }: UnservedSources): string {

@@ -35,15 +35,32 @@ export function gitFailureOf(answer: Asked, what: string, sentCredentials: boole
   const failure = failureOf(answer, what, sentCredentials)
   if (failure !== undefined) {
     const isRefusal = failure.code === 'source-unreachable' && isRefusing(answer.status)
-    return isRefusal ? new SyncError('protocol-not-spoken', failure.message, { fix: REFUSED }) : failure
+    const code = isRefusal ? 'protocol-not-spoken' : failure.code
+    if (MCP_STATUSES.has(answer.status) && looksLikeMcp(answer, what))
+      return new SyncError(code, `${failure.message}; this looks like an MCP server: ${ADD_MCP}`)
+    return isRefusal ? new SyncError(code, failure.message, { fix: REFUSED }) : failure
   }
   const expected = `application/x-${answer.service ?? 'git-upload-pack'}-${answer.method === 'GET' ? 'advertisement' : 'result'}`
   const type = (answer.header('content-type') ?? '').split(';')[0]?.trim()
   if (type === expected) return undefined
-  const hint = 'if it is an MCP server, write `mcp:` in place of `url:`, as skillsyncd add --mcp does'
-  const spoken = `${what}: it does not speak git's smart HTTP protocol${saidIn(answer)}; ${hint}`
+  const hint = looksLikeMcp(answer, what) ? 'this looks like an MCP server' : 'if it is an MCP server'
+  const spoken = `${what}: it does not speak git's smart HTTP protocol${saidIn(answer)}; ${hint}: ${ADD_MCP}`
   return new SyncError('protocol-not-spoken', spoken)
 }
+
+const ADD_MCP = 'write `mcp:` in place of `url:`, as skillsyncd add --mcp URL does'
+
+/** The statuses with which MCP servers answer a GET that they do not know. */
+const MCP_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 406])
+
+/** True if an answer that is not git's own, or the end of the address in `what`, is that of an MCP server. */
+function looksLikeMcp(answer: Asked, what: string): boolean {
+  const isJsonRpc = /"jsonrpc"\s*:\s*"2\.0"/.test(answer.text ?? '')
+  return isJsonRpc || answer.header('mcp-session-id') !== undefined || MCP_ADDRESS.test(what)
+}
+
+/** The usual ends of such addresses. */
+const MCP_ADDRESS = /^[^"]*"https?:\/\/[^"/]+(?:\/[^"]*)?\/(?:mcp|sse)\/?"/i
 
 const REFUSED = 'Ask the operator of the host, or set `backend: system` if git clone reads the address'
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { atOnce } from '../../../../src/base/cooperative.ts'
 import type { ReadContent } from '../../../../src/serve/content.ts'
 import type { Surface } from '../../../../src/serve/mcp/core/methods.ts'
 import { ScopedCore } from '../../../../src/serve/mcp/core/scoped-server.ts'
@@ -7,6 +8,8 @@ import { announcedBytes } from '../../../../src/serve/mcp/tools/response-size.ts
 import type { Present, SharedDisk, ToolHost } from '../../../../src/serve/mcp/tools/tool-document.ts'
 import { skillTools } from '../../../../src/serve/mcp/tools/tools.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
+import { packingCatalog } from '../../../../src/sync/catalog/catalog-packs.ts'
+import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
 import type { SourceId } from '../../../../src/sync/model/source-id.ts'
 import { formsOf } from '../../../support/clients/forms.ts'
 import { META } from '../../../support/clients/peer.ts'
@@ -222,6 +225,28 @@ function present({ bytes }: Sample): Present {
 }
 
 /** The tools of one source with one skill, over a host that is played. */
+test.each([OLD, undefined])(
+  'list_skills says what servers offer and is not taken, but not to a caller limited to packs',
+  async (skill) => {
+    const scene = new Scene()
+    const whole = catalogOf({
+      ...snapshotOf(...(skill === undefined ? [] : [skill])),
+      offers: { templates: 2, archives: 1 },
+    })
+    const pack = { id: 'core', description: undefined, include: [{ source: sourceId('team') }], exclude: [] }
+    const textsIn = async (catalog: Catalog): Promise<string> => {
+      scene.registry.publish(catalog)
+      const { content } = await scene.call('list_skills')
+      return content.map(({ text }: { readonly text: string }) => text).join('\n')
+    }
+
+    expect(await textsIn(whole)).toContain(
+      'The operator can take more skills: "team" offers 2 templates: skillsyncd mcp-source templates team; "team" offers 1 skill only as archives: packed: read takes them.',
+    )
+    expect(await textsIn(atOnce(packingCatalog(whole, [pack])))).not.toContain('offers')
+  },
+)
+
 class Scene {
   readonly registry = new Registry()
   readonly looks: (SourceId | undefined)[] = []

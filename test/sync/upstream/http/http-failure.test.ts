@@ -91,6 +91,39 @@ test.each([
   expect(message.endsWith(end)).toBe(true)
 })
 
+const MCP = 'Cannot reach "https://hub.example/mcp"'
+const RPC = '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request"},"id":null}'
+
+test.each([
+  ['404 at /mcp', 404, {}, MCP, 'repository-not-found'],
+  ['405 at /mcp/', 405, {}, 'Cannot reach "http://127.0.0.1:8741/acme/mcp/"', 'protocol-not-spoken'],
+  ['406 at /sse', 406, {}, 'Cannot reach "https://hub.example/v1/sse"', 'protocol-not-spoken'],
+  ['400 that speaks JSON-RPC', 400, { text: RPC }, 'Cannot reach "https://hub.example/x"', 'protocol-not-spoken'],
+  [
+    '404 of a session',
+    404,
+    { headers: { 'mcp-session-id': 'x' } },
+    'Cannot reach "https://hub.example/x"',
+    'repository-not-found',
+  ],
+  ['200 at /mcp', 200, { text: '{}' }, MCP, 'protocol-not-spoken'],
+] as const)('%s is told to look like an MCP server, with the command that adds one', (_, status, said, what, code) => {
+  const failure = gitFailureOf(answer(status, said), what, false)
+
+  expect(failure?.code).toBe(code)
+  expect(failure?.message).toMatch(/; this looks like an MCP server: .*skillsyncd add --mcp URL/)
+})
+
+test.each([
+  ['404 elsewhere', 404, 'Cannot reach "https://hub.example/team/skills.git"'],
+  ['404 of a repository mcp.git', 404, 'Cannot reach "https://hub.example/team/mcp.git"'],
+  ['404 below /mcp', 404, 'Cannot reach "https://hub.example/mcp/skills"'],
+  ['401 at /mcp', 401, MCP],
+  ['503 at /mcp', 503, MCP],
+])('%s is not', (_, status, what) => {
+  expect(gitFailureOf(answer(status), what, false)?.message).not.toContain('MCP')
+})
+
 const ASKED = new URL('https://git.example/o/r.git/info/refs?service=git-upload-pack')
 
 test.each([
