@@ -1155,6 +1155,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/store/postgres',
     'daemon/base',
     'sync/store',
+    'sync/survey',
     'sync/upstream/open',
     'daemon/config/schema',
     'daemon/config',

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { comparePaths } from '../../sync/model/digest.ts'
@@ -9,6 +10,8 @@ import { configOf } from './normalize.ts'
 import { processEnvironment } from './process-environment.ts'
 import { ConfigError } from './rules/config-error.ts'
 import { ruleFaults } from './rules/cross-key-rules.ts'
+import { pastedPlace } from './schema/pasted-address.ts'
+import type { RepositoryPlace } from './schema/pasted-address.ts'
 import { CONFIG } from './schema/schema.ts'
 
 /**
@@ -23,7 +26,7 @@ export function configOfSources(
   forms: readonly SourceForm[] = [],
   named?: string,
 ): Config {
-  const repositories = urls.map(addressOf).map((url) => [idFrom(url), { url }] as const)
+  const repositories = urls.map(namedRepository).map((place) => [idFrom(place.url), place] as const)
   const wanted = [...repositories, ...folders.map((path) => [idOfFolder(path), { path, links: 'follow' }] as const)]
   const sources = withUniqueIds<Place>(wanted).map(({ id, place }): NamedSource => Object.assign({ id }, place))
   const file = CONFIG.safeParse(
@@ -72,13 +75,18 @@ function messageOf(
   return `Cannot use --source: ${which} ${fault?.message}`
 }
 
-/** The address of a git repository; a path on this disk becomes a `file:` URL. */
-export function addressOf(text: string): string {
-  return isAbsolute(text) || /^\.\.?(?:\/|$)/.test(text) ? pathToFileURL(resolve(text)).href : text
+/**
+ * The git repository that a text on the command line names. A path on this disk has the precedence, and becomes a
+ * `file:` URL.
+ */
+export function namedRepository(text: string): RepositoryPlace {
+  if (isAbsolute(text) || /^\.\.?(?:\/|$)/.test(text) || existsSync(text))
+    return { url: pathToFileURL(resolve(text)).href }
+  return pastedPlace(text) ?? { url: text }
 }
 
 /** A folder that is named on the command line includes the skills that an installer linked there. */
-type Place = { readonly url: string } | { readonly path: string; readonly links: 'follow' }
+type Place = RepositoryPlace | { readonly path: string; readonly links: 'follow' }
 type NamedSource = { readonly id: string } & Place
 
 /** Gives each place an id; the second place with the same id gets the suffix -2. */
@@ -128,10 +136,14 @@ export function idFrom(url: string): string {
  */
 function nameOf(sources: readonly NamedSource[], forms: readonly SourceForm[]): string {
   const lines = sources
-    .map((source) => `${source.id} ${'url' in source ? source.url : `path ${source.path}`}\n`)
+    .map((source) => `${source.id} ${'url' in source ? placeText(source) : `path ${source.path}`}\n`)
     .toSorted(comparePaths)
   return createHash('sha256')
     .update([...lines, ...forms.filter((form) => form === 'contract')].join(''))
     .digest('hex')
     .slice(0, 16)
+}
+
+function placeText({ url, ref, root }: RepositoryPlace): string {
+  return [url, ...(ref === undefined ? [] : [`ref ${ref}`]), ...(root === undefined ? [] : [`root ${root}`])].join(' ')
 }

@@ -1,11 +1,12 @@
 import { stringify } from 'yaml'
 import { countOf } from '../../base/text/plural.ts'
 import { printableLine } from '../base/log-line.ts'
+import type { RepositoryPlace } from './schema/pasted-address.ts'
 
 /** A source in the first configuration. */
 export interface StartingSource {
   readonly id: string
-  readonly place: { readonly url: string } | { readonly path: string }
+  readonly place: RepositoryPlace | { readonly path: string; readonly root?: string }
   /** The facts about the source; `undefined` if it was not checked or could not be. */
   readonly seen: Seen | undefined
 }
@@ -44,8 +45,8 @@ function sourceText({ id, place, seen }: StartingSource): string {
   const lines = [
     ...(seen === undefined ? [`# ${NOT_FETCHED}`] : [`# ${seenText(seen)}`]),
     `- id: ${scalar(id)} # the first segment of its URIs: skill://${id}/…`,
-    ...('url' in place ? urlLines(place.url, seen) : [`  path: ${scalar(place.path)} # a plain folder, watched`]),
-    ...(seen === undefined || seen.root === '' ? [] : [`  root: ${seen.root} # paths of skills are relative to it`]),
+    ...('url' in place ? urlLines(place) : [`  path: ${scalar(place.path)} # a plain folder, watched`]),
+    ...(place.root === undefined ? [] : [`  root: ${scalar(place.root)} # paths of skills are relative to it`]),
     ...(seen?.hasDocs === true
       ? ['  # docs: docs # serves the Markdown files of docs/ at resource://docs/; one source may']
       : []),
@@ -54,10 +55,10 @@ function sourceText({ id, place, seen }: StartingSource): string {
   return lines.map((line) => `  ${line}\n`).join('')
 }
 
-function urlLines(url: string, seen: Seen | undefined): string[] {
+function urlLines({ url, ref }: RepositoryPlace): string[] {
   return [
     `  url: ${scalar(url)}`,
-    ...(seen?.branch === undefined ? [] : [`  ref: ${scalar(seen.branch)} # a branch, a tag or a full commit id`]),
+    ...(ref === undefined ? [] : [`  ref: ${scalar(ref)} # a branch, a tag or a full commit id`]),
     '  every: 5m # the poll interval',
     '  # For a private repository, name the secret here; never write it. auth also takes ssh keys, apps and helpers.',
     '  # auth: { token: { env: SKILLS_TOKEN } }',
@@ -80,7 +81,7 @@ export function isSourceComment(comment: string): boolean {
 const DOCS_PROPOSED = '; `docs: docs` in one source serves its folder docs/ too'
 const NOT_FETCHED = 'Not fetched yet.'
 const SEEN =
-  /^(?:\S+ at )?[0-9a-f]{12}: \d+ skills?(?: below \S+\/)?(?:; \d+ elsewhere, which `root` leaves out)?(?:; `docs: docs` in one source serves its folder docs\/ too)?$/
+  /^(?:\S+ at )?[0-9a-f]{12}: \d+ skills?(?: below .+\/)?(?:; \d+ elsewhere, which `root` leaves out)?(?:; `docs: docs` in one source serves its folder docs\/ too)?$/
 const FROM_PLUGIN = /^plugin \S+ of \S+(?:: no commit pins it)?$/
 
 function scalar(text: string): string {

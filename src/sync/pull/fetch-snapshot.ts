@@ -99,7 +99,7 @@ async function snapshotOf(tree: Tree, pull: TreePull): Promise<Snapshot> {
 async function surveyStored(tree: Tree, pull: TreePull, versions: LastGoodVersions | undefined): Promise<Survey> {
   const { source, earlier, served, io, signal } = pull
   const { store } = io
-  const lastGood: LastGood | undefined = versions && (async (paths, again) => versions.of(paths, again))
+  const lastGood: LastGood | undefined = versions && (async (paths, again, root) => versions.of(paths, again, root))
   const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served), reader: io.reader, lastGood }
   const found = await survey(tree, rulesFor(pull), before, signal)
   if (source.strict) refuseInvalid(found.skills, source.nested)

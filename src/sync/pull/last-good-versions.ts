@@ -24,14 +24,18 @@ export class LastGoodVersions {
   readonly #pull: TreePull
   /** The revisions that versions are from, by commit. */
   readonly #revisions = new Map<ObjectId, KeptRevision>()
+  /** The root after all links, at the commit of the pull. */
+  #root: string
 
   constructor(pull: TreePull) {
     this.#pull = pull
+    this.#root = pull.source.root
     for (const snapshot of [pull.earlier, pull.served]) if (snapshot !== undefined) this.#remember(snapshot)
   }
 
   /** Throws `VersionLost` if upstream no longer has a commit that the lock names. */
-  async of(paths: ReadonlySet<string>, again: JudgeAgain): Promise<ReadonlyMap<string, GoodVersion>> {
+  async of(paths: ReadonlySet<string>, again: JudgeAgain, root: string): Promise<ReadonlyMap<string, GoodVersion>> {
+    this.#root = root
     const good = new Map<string, GoodVersion>()
     const missing: Wanted[] = []
     for (const wanted of [...paths].flatMap((path) => this.#wantedAt(path) ?? [])) {
@@ -80,9 +84,9 @@ export class LastGoodVersions {
   }
 
   #servedAt(path: string, snapshot: Snapshot): Wanted | undefined {
-    const { source, orders, revision, earlier } = this.#pull
+    const { orders, revision, earlier } = this.#pull
     // Paths below another root mean other skills.
-    if (snapshot.roots?.skills !== source.root) return undefined
+    if (snapshot.roots?.skills !== this.#root) return undefined
     // A person chose this commit and its state, not what is newer.
     if (orders.decision.frozen !== undefined && revision.commit !== snapshot.revision.commit) return undefined
     const skill = snapshot.skills.find((one) => one.path === path && one.standing !== 'withheld')
@@ -124,8 +128,8 @@ export class LastGoodVersions {
 
   /** The skills at these paths, as the present rules judge them alone. Their files are in the store then. */
   async #skillsAt(revision: Revision, only: ReadonlySet<string>): Promise<readonly Skill[]> {
-    const { source, upstream, io, signal } = this.#pull
-    const within = [...only].map((path) => joinPath(source.root, path))
+    const { upstream, io, signal } = this.#pull
+    const within = [...only].map((path) => joinPath(this.#root, path))
     await using tree = await upstream.fetch(revision, { ...NOTHING_KNOWN, within }, signal)
     const signers = await signersOf(this.#pull, tree)
     const { selection, limits } = rulesFor(this.#pull)

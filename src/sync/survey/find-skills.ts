@@ -61,7 +61,7 @@ export interface FoundLink {
   readonly id: ObjectId
 }
 
-/** Walks the tree below `root`. A folder whose id is the same in `held` is not entered: its skills come from there. */
+/** Walks the tree below `root`, a path without links. A folder whose id is the same in `held` is not entered: its skills come from there. */
 export function* findSkills(
   tree: Tree,
   root: string,
@@ -180,16 +180,14 @@ function* byFolder<Item>(items: readonly Item[], pathOf: (item: Item) => string)
   return inside
 }
 
-function rootNotFound(
-  tree: Tree,
-  root: string,
-  entry: TreeEntry | undefined,
-  beside: readonly TreeEntry[],
-  name: string,
-): SyncError {
+function absenceReason(tree: Tree, entry: TreeEntry | undefined, beside: readonly TreeEntry[], name: string): string {
   const alike = beside.find((other) => other.name.toLowerCase() === name.toLowerCase())?.name
   const unlike = alike === undefined ? `commit ${tree.revision.commit} has none` : `it has "${alike}"`
-  const why = entry === undefined ? unlike : `"${name}" is ${entry.kind === 'link' ? 'a link' : 'not a folder'}`
+  return entry === undefined ? unlike : `"${name}" is not a folder`
+}
+
+/** The error for a root that names no folder, with those that would. */
+export function rootNotFound(tree: Tree, root: string, why: string): SyncError {
   const folders = [...skillFolders(tree, tree.root, '')].map((folder) => printablePath(folder))
   const names = folders.slice(0, MOST_ROOTS).join(', ')
   const to = folders.length === 0 ? 'a folder that is there' : `a folder that has skills, such as ${names}`
@@ -212,7 +210,8 @@ function skillFolders(tree: Tree, id: ObjectId, path: string): ReadonlySet<strin
   return found
 }
 
-function rootFolder(tree: Tree, root: string): ObjectId {
+/** The tree at a root, a path without links. Throws `root-not-found` if there is none. */
+export function rootFolder(tree: Tree, root: string): ObjectId {
   let id = tree.root
   for (const name of root === '' ? [] : root.split('/')) {
     const entry = tree.list(id).find((candidate) => candidate.name === name)
@@ -220,7 +219,7 @@ function rootFolder(tree: Tree, root: string): ObjectId {
       throw new SyncError('source-unreachable', `Cannot read the folder "${root}": it cannot be read`, {
         fix: diskFix('EACCES'),
       })
-    if (entry?.kind !== 'folder') throw rootNotFound(tree, root, entry, tree.list(id), name)
+    if (entry?.kind !== 'folder') throw rootNotFound(tree, root, absenceReason(tree, entry, tree.list(id), name))
     id = entry.id
   }
   return id

@@ -3,9 +3,9 @@ import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
 import { utf8 } from '../skill-md/frontmatter.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
-import { skillDocumentIn } from './find-skills.ts'
+import { rootFolder, rootNotFound, skillDocumentIn } from './find-skills.ts'
 import type { SkillCandidate, FoundLink, Gatherer } from './find-skills.ts'
-import { LinkPlaces, follow } from './links.ts'
+import { LinkPlaces, follow, realPath } from './links.ts'
 import type { TextOf } from './links.ts'
 import type { ResolvedCandidate, ResolvedFile } from './read-skill.ts'
 
@@ -33,6 +33,27 @@ export class LinkTexts {
     this.#missing.clear()
     return true
   }
+}
+
+/**
+ * The path of a configured root after all links on the way to it, none of which may leave the repository. Throws
+ * `root-not-found` if it leads to no folder.
+ */
+export async function realRoot(tree: Tree, root: string, signal: AbortSignal): Promise<string> {
+  const found = await realFolder(tree, root, signal)
+  if ('why' in found) throw rootNotFound(tree, root, found.why)
+  rootFolder(tree, found.path)
+  return found.path
+}
+
+/** The path of any folder after all links on the way to it, or the reason why one of them is refused. */
+export async function realFolder(tree: Tree, folder: string, signal: AbortSignal): ReturnType<typeof realPath> {
+  const texts = new LinkTexts()
+  return realPath(new LinkPlaces(tree), folder, async (link) => {
+    texts.textOf(link)
+    await texts.takeMissing(tree, signal)
+    return texts.textOf(link)
+  })
 }
 
 /** Resolves the links of a commit. */

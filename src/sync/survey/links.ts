@@ -1,4 +1,4 @@
-import { folderOf, isBelow } from '../../base/paths.ts'
+import { folderOf, foldersAbove, isBelow, joinPath, relativeTo } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
 
@@ -51,6 +51,35 @@ export function follow(
   }
   return refusal(`it leads through more than ${MAX_HOPS} links`)
 }
+
+/**
+ * The path of a folder that the configuration names, after all links on the way to it, or the reason why one is
+ * refused. `read` gives the text of a link. A path without links comes back as it is, also if nothing is there.
+ */
+export async function realPath(
+  places: LinkPlaces,
+  folder: string,
+  read: (link: ObjectId) => Promise<string | undefined>,
+): Promise<{ readonly path: string } | { readonly why: string }> {
+  let path = folder
+  for (let hop = 0; hop <= MAX_HOPS; hop += 1) {
+    const link = [path, ...foldersAbove(path)].findLast((above) => places.entryAt(above)?.kind === 'link')
+    const entry = link === undefined ? undefined : places.entryAt(link)
+    if (link === undefined || entry === undefined) {
+      const isFound = path === folder || FOLDERS.has(places.entryAt(path)?.kind ?? '')
+      return isFound ? { path } : { why: `it is a link to "${path}", which is not a folder of the commit` }
+    }
+    const text = await read(entry.id)
+    if (text === undefined) return { why: `the text of the link "${link}" is not a path` }
+    const target = targetOf(link, text)
+    if (target === undefined) return { why: `the link "${link}" leads to "${shownText(text)}", outside the repository` }
+    path = joinPath(target, relativeTo(link, path))
+  }
+  return { why: `it leads through more than ${MAX_HOPS} links` }
+}
+
+/** It is unknown what is in an unread place. */
+const FOLDERS: ReadonlySet<string> = new Set(['folder', 'unread'])
 
 /**
  * The path that a link text names, from the place of the link; `undefined` if it is absolute or leads out of the

@@ -72,9 +72,12 @@ const FIRST_WITH_OFFER = 15
 
 /** The trees that need not be fetched again, given an earlier snapshot of the same source. */
 export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTrees {
-  const { root, docs } = rules.selection
-  const within = docs === undefined ? [root] : [root, docs]
-  if (earlier === undefined || !isByRules(rules, earlier)) return { ...NOTHING_KNOWN, within }
+  const { root: asked, docs } = rules.selection
+  const isComparable = earlier !== undefined && isByRules(rules, earlier)
+  // The configured root may be a link, which is fetched too.
+  const root = (isComparable ? earlier.roots?.skills : undefined) ?? asked
+  const within = [...new Set([asked, root, ...(docs === undefined ? [] : [docs])])]
+  if (!isComparable) return { ...NOTHING_KNOWN, within }
   // The root is not decided by its id if links lead from folder to folder: following them needs unchanged trees too.
   if (earlier.folders[''] === undefined) return { ...NOTHING_KNOWN, within }
   const byPath = Object.entries(earlier.folders).map(([path, id]) => [joinPath(root, path), id] as const)

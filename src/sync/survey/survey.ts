@@ -21,7 +21,7 @@ import { Gatherer, decidingByTheirId, findSkills } from './find-skills.ts'
 import type { SkillCandidate, FoundSkills } from './find-skills.ts'
 import { keptPaths, keptVersions, placingWithKept } from './kept/last-good.ts'
 import type { JudgedSkill, LastGood } from './kept/last-good.ts'
-import { LinkTexts, Resolver, linkDiagnostic, submoduleDiagnostic } from './link-resolver.ts'
+import { LinkTexts, Resolver, linkDiagnostic, realFolder, realRoot, submoduleDiagnostic } from './link-resolver.ts'
 import type { TextOf } from './links.ts'
 import { judgeSkill, unreadableSkill, unusableDiagnostic } from './read-skill.ts'
 import type { BlobContent, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
@@ -65,16 +65,24 @@ export async function survey(
   signal: AbortSignal,
 ): Promise<Survey> {
   const digest = rulesOf(rules)
+  const real = await realRules(tree, rules, signal)
   const earlier = around?.earlier?.snapshot.rules === digest ? around.earlier : undefined
   const isReliedOn = earlier !== undefined && earlier.snapshot === around?.served?.snapshot
   const reader = around?.reader ?? READ_HERE
-  const standIns = new StandIns(around?.served, rules, isReliedOn, async (bytes) =>
+  const standIns = new StandIns(around?.served, real, isReliedOn, async (bytes) =>
     reader.read(bytes, rules.limits.frontmatter, signal),
   )
   const { lastGood, only } = around ?? {}
-  const surveyor = new Surveyor(tree, rules, { earlier, standIns, reader, lastGood, only }, signal)
-  const { root, docs } = rules.selection
+  const surveyor = new Surveyor(tree, real, { earlier, standIns, reader, lastGood, only }, signal)
+  const { root, docs } = real.selection
   return { rules: digest, roots: { skills: root, ...(docs !== undefined && { docs }) }, ...(await surveyor.survey()) }
+}
+
+/** The rules with the real paths of the configured folders, which may be links. */
+async function realRules(tree: Tree, { selection, limits }: Rules, signal: AbortSignal): Promise<Rules> {
+  const root = await realRoot(tree, selection.root, signal)
+  const docs = selection.docs === undefined ? undefined : await realFolder(tree, selection.docs, signal)
+  return { limits, selection: { ...selection, root, ...(docs !== undefined && 'path' in docs && { docs: docs.path }) } }
 }
 
 type Around = Pick<Surroundings, 'earlier' | 'lastGood' | 'only'> & {
@@ -145,10 +153,10 @@ class Surveyor {
 
   /** Gives every skill its path, with earlier versions in place of broken ones. */
   async #placed(judged: readonly Skill[], fresh: readonly JudgedSkill[]): Promise<readonly Skill[]> {
-    const { names, nested, unlisted } = this.#selection
+    const { names, nested, unlisted, root } = this.#selection
     const again = async (skill: Skill): Promise<Skill | undefined> => this.#standIns.again(skill)
     const { commit } = this.#tree.revision
-    const kept = this.#lastGood && (await keptVersions(fresh, { names, commit, again, lastGood: this.#lastGood }))
+    const kept = this.#lastGood && (await keptVersions(fresh, { names, commit, again, root, lastGood: this.#lastGood }))
     return stepByStep(placingWithKept(judged, kept ?? new Map(), { names, nested, isUnlisted: matcher(unlisted) }))
   }
 

@@ -533,7 +533,7 @@ test.each([
   ['every: 0s', 'must be a duration such as'],
   ['every: 5 m', 'must be a duration such as'],
   ['root: ../x', 'must be a path inside the repository'],
-  ['root: /x', 'must be a path inside the repository'],
+  ['root: x/../y', 'must be a path inside the repository'],
   ['ref: "a..b"', 'must be a branch, a tag, refs/… or a full commit id'],
   ['ref: "-x"', 'must be a branch, a tag, refs/… or a full commit id'],
   ['ref: { range: newest }', 'must be a range of semantic versions'],
@@ -574,6 +574,19 @@ test.each([
   ['git://host.example/r', 'must begin with'],
   ['ftp://host.example/r', 'must begin with'],
   ['host.example/r', 'must begin with'],
+  ['acme/kit', 'must begin with https://, http://, ssh:// or file:///; write https://github.com/acme/kit'],
+  [
+    'https://github.com/acme/kit/tree/main/skills?plain=1#top',
+    'is the address of a page; write https://github.com/acme/kit, with `ref: main` and `root: skills` beside it',
+  ],
+  [
+    'https://dev.azure.com/acme/x/_git/kit?version=GBmain',
+    'is the address of a page; write https://dev.azure.com/acme/x/_git/kit, with `ref: main` beside it',
+  ],
+  ['git+https://host.example/r.git', 'must begin with https://, http://, ssh:// or file:///; write https://host'],
+  ['https://acme@dev.azure.com/acme/x/_git/kit', 'leave it out'],
+  ['C:\\Users\\me\\skills', 'is a path of Windows'],
+  ['\\\\server\\share\\skills', 'is a path of Windows'],
   ['http:host', 'must have two slashes'],
   ['file://host.example/r', 'must not name a host'],
   ['file:srv/r', 'must have two slashes'],
@@ -584,6 +597,45 @@ test.each([
 
   expect(found).toHaveLength(1)
   expect(found[0]).toContain(message)
+})
+
+test('a page whose path has a secret is answered without it', () => {
+  const secret = `ghp_${'canary77aa'.repeat(4)}`
+
+  const found = problems(stringify({ sources: [{ id: 'a', url: `https://host.example/o/${secret}/tree/main/x` }] }))
+
+  expect(found.join()).toContain('is the address of a page')
+  expect(found.join()).not.toContain('canary')
+})
+
+test.each([
+  'skills/pdf',
+  './skills/pdf/',
+  '/skills/pdf',
+  'skills//pdf',
+  'skills/./pdf',
+  'skills\\pdf',
+  '.\\skills\\pdf\\',
+])('the root %s is the same folder', (root) => {
+  const keys = { id: 'a', url: 'https://x.example/y', root, docs: root }
+
+  expect(parse(stringify({ sources: [keys] })).sources[0]?.source).toMatchObject({
+    root: 'skills/pdf',
+    docs: 'skills/pdf',
+  })
+})
+
+test('a glob that ends with a slash is about the folder and all below it', () => {
+  const { source } =
+    parse('sources: [{ id: a, url: https://x.example/y, exclude: [old/, "**/x//", "*"] }]').sources[0] ?? {}
+
+  expect(source).toMatchObject({ exclude: ['old/**', '**/x/**', '*'] })
+})
+
+test('a folder on a drive of Windows is no path here', () => {
+  expect(problems(stringify({ sources: [{ id: 'a', path: 'C:\\Users\\me\\skills' }] }))).toEqual([
+    expect.stringContaining('is a path of Windows, which this system cannot open; in WSL, the drive C: is /mnt/c'),
+  ])
 })
 
 test.each(['token: { env: TOKEN }', 'basic: { username: a, password: { env: B } }'])(
@@ -953,6 +1005,20 @@ test('a path on the command line, relative ones too, is the address of the repos
     at('.'),
     'file:///srv/team',
   ])
+})
+
+test('a page on the command line is a source of its repository, branch and folder, with a state of its own', () => {
+  const config = (text: string) => configOfSources([text], ENVIRONMENT)
+  const page = config('https://github.com/acme/kit/tree/main/skills')
+
+  expect(page.sources[0]?.source).toMatchObject({
+    id: 'kit',
+    url: 'https://github.com/acme/kit',
+    ref: 'main',
+    root: 'skills',
+  })
+  expect(config('acme/kit/tree/main/skills').state).toBe(page.state)
+  expect(config('acme/kit').state).not.toBe(page.state)
 })
 
 test('the state of sources named on the command line is that of the set, whatever their order', () => {

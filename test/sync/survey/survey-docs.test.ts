@@ -51,7 +51,8 @@ test('a source without the key has no docs and says nothing of them', async () =
 test.each<readonly [string, Files]>([
   ['is not there', {}],
   ['is a file', { docs: 'text' }],
-  ['is a link', { docs: { link: 'other' }, 'other/a.md': 'a' }],
+  ['is a link out of the repository', { docs: { link: '../other' }, 'other/a.md': 'a' }],
+  ['is a link to nothing', { docs: { link: 'gone' } }],
 ])('a docs folder that %s is a finding, and the skills are served', async (_, files) => {
   const found = await surveyed({ ...SKILL, ...files }, RULES)
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { strayLinks, tallyOf } from '../../../src/sync/model/snapshot.ts'
 import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
 import { cpuSeconds } from '../../support/effort.ts'
-import { skillText, treeId, blobId } from '../../support/git/scripted-upstream.ts'
+import { skillText, treeId, blobId, type Files } from '../../support/git/scripted-upstream.ts'
 import { Lots, Surveys, noted, rulesWith, skillAt, surveyed } from './surveyed.ts'
 
 const PDF = { 'pdf/SKILL.md': skillText('pdf'), 'pdf/ref.md': 'ref' }
@@ -215,6 +215,64 @@ describe('the selection', () => {
       await expect(surveyed(PDF, { root })).rejects.toMatchObject({ code: 'root-not-found', place: 'root' })
     },
   )
+
+  test.each([
+    ['a link to the folder', '.claude/skills', { '.claude/skills': { link: '../.agents/skills' } }],
+    ['a link above it', '.claude/skills', { '.claude': { link: '.agents' } }],
+    ['a link to a link', 'a', { a: { link: 'b' }, b: { link: './c/../.agents/skills/' } }],
+    [
+      'a link behind a link',
+      'x/y',
+      { x: { link: 'z' }, 'z/y': { link: '../in/s' }, in: { link: '.agents' }, '.agents/s': { link: 'skills' } },
+    ],
+    ['a link to the folder of one skill', 'x', { x: { link: '.agents/skills/pdf' } }],
+  ] as const)('follows %s', async (_, root, links) => {
+    const files = { '.agents/skills/pdf/SKILL.md': skillText('pdf'), '.agents/skills/pdf/alias': { link: 'SKILL.md' } }
+
+    const { skills, roots } = await surveyed({ ...files, ...links }, { root })
+
+    const path = root === 'x' ? '' : 'pdf'
+    expect(skills.map((skill) => [skill.path, skill.standing])).toEqual([[path, 'served']])
+    expect(roots).toEqual({ skills: path === '' ? '.agents/skills/pdf' : '.agents/skills' })
+  })
+
+  test('follows a link that later commits leave and point elsewhere', async () => {
+    await using surveys = await Surveys.open()
+    const files = { 'a/pdf/SKILL.md': skillText('pdf'), 'b/xls/SKILL.md': skillText('xls') }
+    const seen = async (link: string, more: Files = {}) => {
+      const { skills, roots } = await surveys.next({ ...files, root: { link }, ...more }, rulesWith({ root: 'root' }))
+      return [roots?.skills, ...skills.map(({ path }) => path)]
+    }
+
+    expect(await seen('a')).toEqual(['a', 'pdf'])
+    expect(await seen('a', { 'a/doc/SKILL.md': skillText('doc') })).toEqual(['a', 'doc', 'pdf'])
+    expect(await seen('b')).toEqual(['b', 'xls'])
+  })
+
+  test('follows a link at the place of the docs', async () => {
+    const files = { ...PDF, 'manual/a.md': 'text', docs: { link: 'manual' } }
+
+    const { docs, roots } = await surveyed(files, { docs: 'docs' })
+
+    expect(docs?.files.map(({ path }) => path)).toEqual(['a.md'])
+    expect(roots).toEqual({ skills: '', docs: 'manual' })
+  })
+
+  test.each([
+    ['out of the repository', { x: { link: '../other' } }, 'the link "x" leads to "../other", outside the repository'],
+    ['to an absolute path', { x: { link: '/srv/skills' } }, 'the link "x" leads to "/srv/skills", outside'],
+    ['out of it by a second link', { x: { link: 'y/z' }, y: { link: '..' } }, 'the link "y" leads to "..", outside'],
+    ['to itself', { x: { link: 'x' } }, 'it leads through more than 8 links'],
+    ['in a circle', { x: { link: 'y/z' }, y: { link: 'x' } }, 'it leads through more than 8 links'],
+    ['nowhere', { x: { link: 'gone' } }, 'it is a link to "gone", which is not a folder of the commit'],
+    ['to a file', { x: { link: 'pdf/ref.md' } }, 'it is a link to "pdf/ref.md", which is not a folder of the commit'],
+    ['by a text that is none', { x: { link: Uint8Array.of(0xff) } }, 'the text of the link "x" is not a path'],
+  ] as const)('refuses a root that is a link %s', async (_, links, why) => {
+    await expect(surveyed({ ...PDF, ...links }, { root: 'x' })).rejects.toMatchObject({
+      code: 'root-not-found',
+      message: expect.stringContaining(`Cannot find the folder "x": ${why}`),
+    })
+  })
 
   test('names the folders of skills that are there if the root is not', async () => {
     await expect(surveyed({ 'x/skills/a/SKILL.md': skillText('a') }, { root: 'x/Skills' })).rejects.toMatchObject({

@@ -13,7 +13,6 @@ import type { Command, Context, ExitStatus } from '../command.ts'
 import { FreeIds, marketplaceOf, sourceEntries } from '../show/marketplace-selection.ts'
 import { editConfiguration } from './edit-configuration.ts'
 import { sourceIdFor } from './init-source.ts'
-import type { FoundSource } from './init-source.ts'
 import { probeAll } from './probe-all.ts'
 import { reloadDaemon } from './reload.ts'
 
@@ -105,7 +104,7 @@ async function itemsAt(
     })
   const found = await probeAll(texts, context)
   return found?.map((one) => {
-    const value = entryOf(idOf(sourceIdFor(one.place)), one)
+    const value = { id: idOf(sourceIdFor(one.place)), ...one.place }
     expectNew(value, config)
     return one.seen === undefined ? { value } : { value, comment: seenText(one.seen) }
   })
@@ -115,15 +114,6 @@ function expectNew(value: JsonObject, config: Config): void {
   const there = sourceAt(value, config)
   if (there !== undefined)
     throw new UsageError(`"${there}" has this address already; skillsyncd sync ${there} pulls it`)
-}
-
-function entryOf(id: string, { place, seen }: FoundSource): JsonObject & { readonly id: string } {
-  return {
-    id,
-    ...place,
-    ...(seen?.branch !== undefined && { ref: seen.branch }),
-    ...(seen !== undefined && seen.root !== '' && { root: seen.root }),
-  }
 }
 
 function isConfigured(entry: JsonObject, config: Config): boolean {

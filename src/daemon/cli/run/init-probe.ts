@@ -4,6 +4,7 @@ import type { ObjectId, Revision } from '../../../sync/model/revision.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { Tree } from '../../../sync/model/tree.ts'
 import { temporaryWorkspace } from '../../../sync/store/objects/temporary-blobs.ts'
+import { realRoot } from '../../../sync/survey/link-resolver.ts'
 import { openUpstream } from '../../../sync/upstream/open.ts'
 import { NOTHING_KNOWN } from '../../../sync/upstream/upstream.ts'
 import { sshAccessOf } from '../../config/auth.ts'
@@ -16,6 +17,8 @@ import { cleanError } from '../../pull/pull-context.ts'
 /** The content of a source before anything of it is stored. */
 export interface FirstLook {
   readonly revision: Revision
+  /** The path of the configured root, after all links to it. */
+  readonly root: string
   /** The folders that hold a SKILL.md, relative to the top of the repository, in tree order. */
   readonly skills: readonly string[]
   /** True if its folder `docs` has Markdown files, besides those of skills. */
@@ -49,9 +52,10 @@ export async function firstLook(
     })
     const revision = await upstream.resolve(signal)
     await using tree = await upstream.fetch(revision, NOTHING_KNOWN, signal)
+    const root = await realRoot(tree, configured.source.root, signal)
     const docs = tree.list(tree.root).find(({ name, kind }) => name === 'docs' && kind === 'folder')
     const hasDocs = docs !== undefined && hasDocuments(tree, docs.id)
-    return { revision, skills: skillFolders(tree, tree.root, ''), hasDocs }
+    return { revision, root, skills: skillFolders(tree, tree.root, ''), hasDocs }
   } catch (error) {
     throw error instanceof SyncError ? cleanError(error, redactor) : error
   }

@@ -1,16 +1,16 @@
-import { existsSync } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { isBelow } from '../../../base/paths.ts'
 import { isObjectId } from '../../../sync/model/revision.ts'
 import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { printableLine } from '../../base/log-line.ts'
 import type { Redactor } from '../../base/redactor.ts'
-import { addressOf, idFrom } from '../../config/command-line-config.ts'
+import { idFrom, namedRepository } from '../../config/command-line-config.ts'
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 import { startingText } from '../../config/init-template.ts'
-import type { Seen, StartingSource } from '../../config/init-template.ts'
+import type { StartingSource } from '../../config/init-template.ts'
 import { parseConfig } from '../../config/load-config.ts'
 import { firstLook } from './init-probe.ts'
 import type { FirstLook } from './init-probe.ts'
@@ -32,20 +32,14 @@ export interface SourceCandidate {
   readonly folder: string | undefined
 }
 
-/** The source at an address or a path, or the fault in it as text that quotes no part of it. */
+/** The source at an address or a path, or the fault in it as text that quotes no secret of it. */
 export function sourceCandidateOf(text: string, looking: Looking): SourceCandidate | string {
   const path = text.startsWith('~/') ? join(looking.environment.home, text.slice(2)) : text
-  const url = GITHUB.test(path) && !existsSync(path) ? githubAddress(path) : addressOf(path)
-  const config = configOf({ url }, looking)
+  const place = namedRepository(path)
+  const config = configOf(place, looking)
   if (typeof config === 'string') return config
-  return { place: { url }, config, folder: url === path ? undefined : resolve(path) }
-}
-
-/** `owner/repo`, as GitHub and the installers of skills write it. A path of that form has the precedence. */
-const GITHUB = /^(?:github\.com\/)?[a-z\d][a-z\d-]{0,38}\/[\w.-]{1,100}$/i
-
-function githubAddress(text: string): string {
-  return `https://github.com/${text.replace(/^github\.com\//i, '')}`
+  const isPath = place.url.startsWith('file:') && !/^file:/i.test(path)
+  return { place, config, folder: isPath ? resolve(path) : undefined }
 }
 
 /** The failure of a first read, with its remedy. */
@@ -64,9 +58,15 @@ export async function probeSource(
   looking: Looking,
 ): Promise<FoundSource | SyncError> {
   try {
-    return { place, seen: seenOf(await firstLook(config, looking, looking.signal), true) }
+    return foundAt(place, await firstLook(config, looking, looking.signal))
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
+    const longer = error.code === 'ref-not-found' ? withLongerRef(place) : undefined
+    const next = longer && configOf(longer, looking)
+    if (longer !== undefined && typeof next === 'object') {
+      const found = await probeSource({ place: longer, config: next, folder }, looking)
+      return found instanceof SyncError && found.code === 'ref-not-found' ? error : found
+    }
     if (folder === undefined || error.code !== 'repository-not-found') return error
     const plain = configOf({ path: folder }, looking)
     if (typeof plain === 'string' || (await unlessAbsent(lstat(folder)))?.isDirectory() !== true) return error
@@ -76,26 +76,39 @@ export async function probeSource(
 
 async function probeFolder(folder: string, config: Config, looking: Looking): Promise<FoundSource | SyncError> {
   try {
-    return { place: { path: folder }, seen: seenOf(await firstLook(config, looking, looking.signal), false) }
+    return foundAt({ path: folder }, await firstLook(config, looking, looking.signal))
   } catch (error) {
     if (error instanceof SyncError) return error
     throw error
   }
 }
 
+/** A page's address does not say where the name of its branch ends: a name with slashes reaches into the path. */
+function withLongerRef(place: StartingSource['place']): StartingSource['place'] | undefined {
+  if (!('url' in place) || place.ref === undefined || place.root === undefined) return undefined
+  const [first = '', ...rest] = place.root.split('/')
+  const ref = `${place.ref}/${first}`
+  if (ref.split('/').length > MOST_IN_BRANCH) return undefined
+  return { url: place.url, ref, ...(rest.length > 0 && { root: rest.join('/') }) }
+}
+
+const MOST_IN_BRANCH = 4
+
 /** The folder of the skills in most repositories that also hold other things. */
 const USUAL_ROOT = 'skills'
 
-function seenOf({ revision: { ref, commit }, skills, hasDocs }: FirstLook, isRepository: boolean): Seen {
-  const below = skills.filter((path) => path.startsWith(`${USUAL_ROOT}/`)).length
-  const root = below > 0 ? USUAL_ROOT : ''
+function foundAt(place: StartingSource['place'], look: FirstLook): FoundSource {
+  const { revision, skills, hasDocs } = look
+  const { ref, commit } = revision
+  const usual = skills.some((path) => isBelow(path, USUAL_ROOT)) ? USUAL_ROOT : ''
+  const root = place.root ?? usual
+  const real = place.root === undefined ? root : look.root
+  const below = skills.filter((path) => path === real || isBelow(path, real)).length
+  const branch = 'url' in place ? branchOf(ref) : undefined
+  const chosen = 'url' in place ? (place.ref ?? branch) : undefined
   return {
-    branch: isRepository ? branchOf(ref) : undefined,
-    commit,
-    skills: root === '' ? skills.length : below,
-    elsewhere: root === '' ? 0 : skills.length - below,
-    root,
-    hasDocs,
+    place: { ...place, ...(chosen !== undefined && { ref: chosen }), ...(root !== '' && { root }) },
+    seen: { branch, commit, skills: below, elsewhere: skills.length - below, root, hasDocs },
   }
 }
 

@@ -4,7 +4,11 @@ import { z } from 'zod'
 import { isKeyName, parseVerifier } from '../../../sync/log/signed-note.ts'
 import { isSourceId } from '../../../sync/model/source-id.ts'
 import { readUpstreamSkillUri } from '../../../sync/model/upstream-uri.ts'
+import { withoutSecrets } from '../../../sync/skill-md/secret-patterns.ts'
 import { cronTimeOf, isCronExpression, nextTimeMs } from '../../base/cron-time.ts'
+import { printableLine } from '../../base/log-line.ts'
+import { pastedPlace } from './pasted-address.ts'
+import type { RepositoryPlace } from './pasted-address.ts'
 
 // The value types that keys share. Each validates itself, so that one pass finds every fault of a file.
 
@@ -32,8 +36,11 @@ function isPlain(text: string): boolean {
 
 /** A file or folder; made absolute later, when the folder of the configuration is known. */
 export function path(): z.ZodString {
-  return line()
+  return line().refine((text) => !WINDOWS_PATH.test(text), OF_WINDOWS)
 }
+
+const WINDOWS_PATH = /^(?:[A-Za-z]:\\|[A-Z]:\/|\\\\\w)/
+const OF_WINDOWS = 'is a path of Windows, which this system cannot open; in WSL, the drive C: is /mnt/c'
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^([1-9][0-9]{0,8})(ms|s|m|h|d)$/
@@ -156,21 +163,31 @@ export function globs() {
   return z.array(
     line(1024)
       .refine((glob) => !glob.startsWith('/'), 'is relative to the root; write it without the leading slash')
-      .refine((glob) => !glob.startsWith('!'), 'must not begin with "!"; use `exclude`'),
+      .refine((glob) => !glob.startsWith('!'), 'must not begin with "!"; use `exclude`')
+      // As ignore files mean it. A glob with a slash at its end matches no path.
+      .overwrite((glob) => glob.replace(/(?<!^|\\)\/+$/, '/**')),
   )
 }
 
 /** A folder inside a repository. The empty text and a dot mean the repository itself. */
 export function folder() {
-  return z
-    .string()
-    .max(4096)
-    .refine(isPlain, CONTROL_FOUND)
-    .transform((text) => text.replace(/^\.(?:\/|$)/, '').replace(/\/$/, ''))
-    .refine(
-      (text) => text === '' || text.split('/').every((part) => part !== '' && part !== '.' && part !== '..'),
-      'must be a path inside the repository, such as skills or packages/skills',
-    )
+  return (
+    z
+      .string()
+      .max(4096)
+      .refine(isPlain, CONTROL_FOUND)
+      // Other tools and other systems write "./skills/", "/skills" and "skills\\pdf" for the same folder.
+      .transform((text) =>
+        text
+          .split(/[/\\]/)
+          .filter((part) => part !== '' && part !== '.')
+          .join('/'),
+      )
+      .refine(
+        (text) => !text.split('/').includes('..'),
+        'must be a path inside the repository, such as skills or packages/skills',
+      )
+  )
 }
 
 /** Follows the rules of git-check-ref-format; a full commit id also satisfies them. */
@@ -230,6 +247,7 @@ const GIT_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'file:'])
 
 /** The fault of the address. It quotes no part of the address, since any part may be the secret. */
 function gitUrlFault(text: string): string | undefined {
+  if (WINDOWS_PATH.test(text)) return OF_WINDOWS
   if (isSshAddress(text) && !SSH.test(text)) {
     // `user:password@host/path` looks like a path on a host that is named like the user.
     return /^[^@/]*:[^/]*@/.test(text) ? INLINE_SECRET_IN_URL : undefined
@@ -237,14 +255,26 @@ function gitUrlFault(text: string): string | undefined {
   // For `ext::sh -c …`, git runs `git-remote-ext`, which may run any other program (gitremote-helpers).
   if (/^\w[\w+.-]*::/.test(text)) return `names a transport of git's own; it ${MUST_BEGIN}`
   const url = URL.parse(text)
-  if (url === null) return MUST_BEGIN
+  const page = pastedPlace(text.replace(/#.*/s, ''))
+  if (url === null) return `${MUST_BEGIN}${insteadText(page)}`
   if (url.password !== '' || (url.username !== '' && !SSH.test(text))) return INLINE_SECRET_IN_URL
+  if (page !== undefined && GIT_SCHEMES.has(url.protocol)) return `is the address of a page${insteadText(page)}`
   if (url.search !== '' || url.hash !== '')
-    return 'must not contain a query or a fragment; a credential goes into `auth`'
+    return 'must not contain a query or a fragment; a branch goes into `ref`, a credential into `auth`'
   if (SSH.test(text)) return sshUrlFault(url)
-  if (!GIT_SCHEMES.has(url.protocol)) return MUST_BEGIN
+  if (!GIT_SCHEMES.has(url.protocol)) return `${MUST_BEGIN}${insteadText(page)}`
   if (!text.slice(url.protocol.length).startsWith('//')) return 'must have two slashes after the scheme'
   return url.protocol === 'file:' ? fileUrlFault(url) : undefined
+}
+
+function insteadText(place: RepositoryPlace | undefined): string {
+  if (place === undefined) return ''
+  const { url, ref, root } = place
+  const beside = Object.entries({ ref, root }).flatMap(([key, value]) =>
+    value === undefined ? [] : [`\`${key}: ${value}\``],
+  )
+  const text = `; write ${url}${beside.length === 0 ? '' : `, with ${beside.join(' and ')} beside it`}`
+  return printableLine(withoutSecrets(text))
 }
 
 /** A name that ssh could take for an option is refused. */
@@ -255,7 +285,7 @@ function sshUrlFault({ hostname, username }: URL): string | undefined {
 }
 
 const INLINE_SECRET_IN_URL =
-  'contains a user name or a password; name it in `auth` as { env: … }, { file: … } or { credential: … }'
+  'contains a user name or a password; leave it out, and name a secret in `auth` as { env: … }, { file: … } or { credential: … }'
 
 function fileUrlFault(url: URL): string | undefined {
   if (url.host !== '') return 'must not name a host: file:///…, with three slashes'

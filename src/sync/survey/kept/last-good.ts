@@ -26,8 +26,15 @@ export interface GoodVersion {
   readonly since?: ObjectId | undefined
 }
 
-/** Finds the last good versions of skills, by their paths; those without one are left out. */
-export type LastGood = (paths: ReadonlySet<string>, again: JudgeAgain) => Promise<ReadonlyMap<string, GoodVersion>>
+/**
+ * Finds the last good versions of skills, by their paths below the root, which has no links; those without one are left
+ * out.
+ */
+export type LastGood = (
+  paths: ReadonlySet<string>,
+  again: JudgeAgain,
+  root: string,
+) => Promise<ReadonlyMap<string, GoodVersion>>
 
 /** Judges a skill of the served snapshot by the present rules; `undefined` if they withhold it, or if it is damaged. */
 export type JudgeAgain = (served: Skill) => Promise<Skill | undefined>
@@ -38,6 +45,7 @@ interface Keeping {
   /** The commit with the broken versions. */
   readonly commit: ObjectId
   readonly again: JudgeAgain
+  readonly root: string
   readonly lastGood: LastGood
 }
 
@@ -47,12 +55,12 @@ interface Keeping {
  */
 export async function keptVersions(
   fresh: readonly JudgedSkill[],
-  { names, commit, again, lastGood }: Keeping,
+  { names, commit, again, root, lastGood }: Keeping,
 ): Promise<ReadonlyMap<string, Skill>> {
   const broken = brokenVersions(fresh, names)
   const kept = new Map<string, Skill>()
   if (broken.size === 0) return kept
-  const good = await lastGood(new Set(broken.keys()), again)
+  const good = await lastGood(new Set(broken.keys()), again, root)
   for (const [path, { skill: found, causes }] of broken) {
     const version = good.get(path)
     if (version === undefined || !isWorse(found.standing, withoutPlacement(version.skill).standing)) continue

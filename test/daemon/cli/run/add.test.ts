@@ -87,6 +87,28 @@ test('owner/repo is an address of GitHub, unless there is such a path', async ()
   expect(await readFile(home.configFile, 'utf8')).toContain('  - id: tools\n    url: https://github.com/acme/tools\n')
 })
 
+test('the page of a folder of a branch with slashes is fetched and written as url, ref and root', async () => {
+  await using world = await World.create()
+  const { home, repository, git } = world
+  const files = { '.agents/skills/beta/SKILL.md': skill('beta', 'first'), kit: { link: '.agents' } }
+  await repository.commit(files, { branch: 'feature/x' })
+  const page = `${git.origin}/team/-/tree/feature/x/kit/skills`
+
+  const added = await home.command('add', page, '--id', 'page')
+  const absent = await home.command('add', `${git.origin}/team/-/tree/feature/x/Kit`)
+  const windows = await home.command('add', 'C:\\Users\\me\\skills')
+
+  expect(added).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/feature\/x at \w+: 1 skill below kit\/skills\//),
+  })
+  expect(await readFile(home.configFile, 'utf8')).toContain(
+    `  - id: page\n    url: ${git.origin}/team\n    ref: feature/x\n    root: kit/skills\n`,
+  )
+  expect(absent).toMatchObject({ status: 1, stderr: expect.stringContaining('(root-not-found)') })
+  expect(windows).toMatchObject({ status: 2, stderr: expect.stringContaining('is a path of Windows') })
+})
+
 test('the sources that a marketplace suggests come with their pins, once', async () => {
   await using world = await World.create(['every: 1h', 'marketplace: true'])
   const { home, repository } = world

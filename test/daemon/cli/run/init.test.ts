@@ -248,6 +248,7 @@ test('--json has what was written, and the folder of the file is made', async ()
       {
         id: 'team',
         url: world.url,
+        ref: 'main',
         branch: 'main',
         commit: expect.stringMatching(/^[0-9a-f]{40}$/),
         skills: 2,

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest'
+import { pastedPlace } from '../../../../src/daemon/config/schema/pasted-address.ts'
+
+const GITHUB = 'https://github.com/acme/kit'
+const COMMIT = 'a1'.repeat(20)
+
+test.each([
+  // GitHub
+  [`${GITHUB}/tree/main/skills`, GITHUB, 'main', 'skills'],
+  [`${GITHUB}/tree/main/`, GITHUB, 'main', undefined],
+  [`${GITHUB}/tree/HEAD/skills`, GITHUB, undefined, 'skills'],
+  [`${GITHUB}/tree/refs/heads/main/.claude/skills`, GITHUB, 'main', '.claude/skills'],
+  [`${GITHUB}/blob/v1.2/skills/pdf/SKILL.md?plain=1#L3-L9`, GITHUB, 'v1.2', 'skills/pdf'],
+  [`${GITHUB}/raw/main/SKILL.md`, GITHUB, 'main', undefined],
+  [`${GITHUB}/edit/main/a%20b/SKILL.md`, GITHUB, 'main', 'a b'],
+  [`${GITHUB}/commit/${COMMIT}`, GITHUB, COMMIT, undefined],
+  [`${GITHUB}/releases/tag/v2`, GITHUB, 'v2', undefined],
+  [`${GITHUB}/pull/12/files`, GITHUB, undefined, undefined],
+  [`${GITHUB}?tab=readme-ov-file#install`, GITHUB, undefined, undefined],
+  [`${GITHUB}#readme`, GITHUB, undefined, undefined],
+  ['https://www.github.com/acme/kit/tree/main', GITHUB, 'main', undefined],
+  ['github.com/acme/kit/tree/main/skills', GITHUB, 'main', 'skills'],
+  ['https://raw.githubusercontent.com/acme/kit/main/skills/pdf/SKILL.md', GITHUB, 'main', 'skills/pdf'],
+  ['https://raw.githubusercontent.com/acme/kit/refs/heads/main/skills/pdf/SKILL.md', GITHUB, 'main', 'skills/pdf'],
+  ['https://ghe.example.com/acme/kit/tree/main/x', 'https://ghe.example.com/acme/kit', 'main', 'x'],
+  // The short forms
+  ['acme/kit', GITHUB, undefined, undefined],
+  ['acme/kit/', `${GITHUB}/`, undefined, undefined],
+  ['acme/kit@main', GITHUB, 'main', undefined],
+  ['acme/kit#feature/x', GITHUB, 'feature/x', undefined],
+  ['acme/kit/skills/pdf', GITHUB, undefined, 'skills/pdf'],
+  ['acme/kit/tree/main/skills', GITHUB, 'main', 'skills'],
+  ['git.example.com/acme/kit', 'https://git.example.com/acme/kit', undefined, undefined],
+  // GitLab
+  ['https://gitlab.com/a/b/kit/-/tree/main/skills?ref_type=heads', 'https://gitlab.com/a/b/kit', 'main', 'skills'],
+  [
+    'https://gitlab.example/a/kit/-/blob/main/skills/pdf/SKILL.md',
+    'https://gitlab.example/a/kit',
+    'main',
+    'skills/pdf',
+  ],
+  ['https://gitlab.com/a/kit/-/raw/v1/SKILL.md', 'https://gitlab.com/a/kit', 'v1', undefined],
+  ['https://gitlab.com/a/kit/-/merge_requests/3', 'https://gitlab.com/a/kit', undefined, undefined],
+  // Gitea and Forgejo
+  ['https://codeberg.org/a/kit/src/branch/main/skills', 'https://codeberg.org/a/kit', 'main', 'skills'],
+  ['http://forge.example:3000/a/kit/src/tag/v1/x/SKILL.md', 'http://forge.example:3000/a/kit', 'v1', 'x'],
+  [`https://codeberg.org/a/kit/raw/commit/${COMMIT}/x/SKILL.md`, 'https://codeberg.org/a/kit', COMMIT, 'x'],
+  // Bitbucket
+  ['https://bitbucket.org/a/kit/src/main/skills/', 'https://bitbucket.org/a/kit', 'main', 'skills'],
+  [`https://bitbucket.org/a/kit/src/${COMMIT}/x/SKILL.md?at=main`, 'https://bitbucket.org/a/kit', 'main', 'x'],
+  [
+    'https://bb.example/projects/ACME/repos/kit/browse/skills?at=refs%2Fheads%2Fmain',
+    'https://bb.example/scm/ACME/kit.git',
+    'main',
+    'skills',
+  ],
+  ['https://bb.example/users/ada/repos/kit/browse', 'https://bb.example/scm/~ada/kit.git', undefined, undefined],
+  // Azure DevOps
+  [
+    'https://dev.azure.com/acme/team/_git/kit?path=/skills/pdf&version=GBmain&_a=contents',
+    'https://dev.azure.com/acme/team/_git/kit',
+    'main',
+    'skills/pdf',
+  ],
+  ['https://acme@dev.azure.com/acme/team/_git/kit', 'https://dev.azure.com/acme/team/_git/kit', undefined, undefined],
+  ['https://acme.visualstudio.com/_git/kit?version=GTv1', 'https://acme.visualstudio.com/_git/kit', 'v1', undefined],
+  // A ref behind an address
+  ['https://git.example.com/kit.git#main', 'https://git.example.com/kit.git', 'main', undefined],
+  ['https://git.example.com/kit.git#main:skills', 'https://git.example.com/kit.git', 'main', 'skills'],
+  ['https://git.example.com/kit.git@v1', 'https://git.example.com/kit.git', 'v1', undefined],
+  ['git+https://git.example.com/kit.git@v1#subdirectory=a/b', 'https://git.example.com/kit.git', 'v1', 'a/b'],
+  ['git+https://github.com/acme/kit#subdirectory=a/b', GITHUB, undefined, 'a/b'],
+  ['git@git.example.com:acme/kit.git#main', 'git@git.example.com:acme/kit.git', 'main', undefined],
+  ['ssh://git@git.example.com/kit.git@v1', 'ssh://git@git.example.com/kit.git', 'v1', undefined],
+])('%s names the repository %s', (text, url, ref, root) => {
+  expect(pastedPlace(text)).toEqual({ url, ...(ref !== undefined && { ref }), ...(root !== undefined && { root }) })
+})
+
+test.each([
+  'https://github.com/acme/kit',
+  'https://github.com/acme/kit.git',
+  'https://git.example.com/scm/team/src/kit',
+  'https://git.example.com/a/b/tree/kit.git',
+  'https://git.example.com/kit/',
+  'https://git.example.com/kit?private_token=x',
+  'https://token@git.example.com/acme/kit/-/tree/main',
+  'https://ada:secret@git.example.com/acme/kit/-/tree/main',
+  'git@git.example.com:acme/kit.git',
+  'ssh://git@git.example.com/kit',
+  'file:///srv/kit',
+  'skills',
+  './a/b',
+  'host.example/r',
+])('%s is left as it is', (text) => {
+  expect(pastedPlace(text)).toBeUndefined()
+})
