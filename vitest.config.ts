@@ -48,6 +48,10 @@ export default defineConfig({
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000 } },
     pool: 'forks',
+    // They watch which errors the tests have the program raise: test/raises/triggers.ts.
+    globalSetup: './test/raises/positions.ts',
+    setupFiles: './test/raises/recorder.ts',
+    execArgv: ['--import', new URL('./test/raises/thread.ts', import.meta.url).href],
     // Tests that start processes wait for most of their time; a core that is kept free would idle.
     maxWorkers: '100%',
     env: { NODE_ENV: 'test', GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },

@@ -1,0 +1,134 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { FetchBudget } from '../../../src/daemon/mcp-sources/fetch-budget.ts'
+import type { McpSource } from '../../../src/sync/model/source.ts'
+import { mendOf, SyncError } from '../../../src/sync/model/sync-error.ts'
+import { Store } from '../../../src/sync/store/store.ts'
+import { FolderPlace } from '../../../src/sync/upstream/channel/folder-place.ts'
+import { readFault } from '../../../src/sync/upstream/folder/folder-error.ts'
+import { repositoryAt } from '../../../src/sync/upstream/git/disk-transport.ts'
+import { inScratch } from '../../../src/sync/upstream/git/objects/pack-spool.ts'
+import { folderInScratch } from '../../../src/sync/upstream/git/objects/scratch-folder.ts'
+import { scratchFailure } from '../../../src/sync/upstream/git/program/git-program.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { never } from '../store/samples.ts'
+
+test.each<readonly [string, string, RegExp, RegExp, (folder: string) => unknown]>([
+  [
+    'a folder in the place of a part of a channel',
+    'source-unreachable',
+    /^Cannot read ".*checkpoint": not a file$/,
+    /network/,
+    async (folder) => {
+      await mkdir(join(folder, 'checkpoint'))
+      return new FolderPlace(folder).checkpoint({ etag: undefined }, never())
+    },
+  ],
+  [
+    'a part of a channel that is over its limit',
+    'limit-exceeded',
+    /^Cannot read ".*checkpoint": it has 65537 bytes, over 65536$/,
+    /operator of the hub/,
+    async (folder) => {
+      await writeFile(join(folder, 'checkpoint'), 'x'.repeat(2 ** 16 + 1))
+      return new FolderPlace(folder).checkpoint({ etag: undefined }, never())
+    },
+  ],
+  [
+    'a channel behind links that lead in a circle',
+    'source-unreachable',
+    /^Cannot read ".*checkpoint": ELOOP$/,
+    /network/,
+    async (folder) => new FolderPlace(await circleIn(folder)).checkpoint({ etag: undefined }, never()),
+  ],
+  [
+    'a place of a folder that became a folder',
+    'source-unreachable',
+    /^Cannot read "a" of the folder: EISDIR$/,
+    /Something else is at that place/,
+    (folder) => caught(() => readFileSync(folder), readFault('a')),
+  ],
+  [
+    'a repository behind links that lead in a circle',
+    'source-unreachable',
+    /^Cannot read ".*": ELOOP$/,
+    /network/,
+    async (folder) => repositoryAt(await circleIn(folder)),
+  ],
+  [
+    'a folder for a fetch below a file',
+    'store-failed',
+    /^Cannot make a folder in "\/dev\/null": ENOTDIR$/,
+    /Something else is at that place/,
+    async () => folderInScratch('/dev/null', 'fetch-'),
+  ],
+  [
+    'a pack on a full disk',
+    'store-failed',
+    /^Cannot write to the scratch folder: ENOSPC$/,
+    /df -h/,
+    () => inScratch(() => writeFileSync('/dev/full', 'x')),
+  ],
+  [
+    'a file of git on a full disk',
+    'store-failed',
+    /^Cannot write to the scratch folder: ENOSPC$/,
+    /df -h/,
+    () =>
+      caught(
+        () => writeFileSync('/dev/full', 'x'),
+        (cause) => {
+          throw scratchFailure(cause)
+        },
+      ),
+  ],
+  [
+    'more of a server than its budget',
+    'limit-exceeded',
+    /^Cannot fetch 9 bytes from "hub": 0 of budgets\.hourly_bytes \(8\) are used up; there is room again/,
+    /Raise `budgets\.hourly_bytes`/,
+    async () => {
+      const source = { id: 'hub', budgets: { hourlyBytes: 8, storedBytes: 8 } } as McpSource
+      const files = { bytes: async () => 0 } as never
+      return new FetchBudget(new FakeClock(), files, { add: () => {} } as never).spend(source, 9)
+    },
+  ],
+  [
+    'a part of a snapshot that is none',
+    'store-failed',
+    /^Cannot read the part of a snapshot ".*": it is none$/,
+    /skillsyncd verify/,
+    async (folder) => {
+      using store = await Store.open(folder)
+      const [part = ''] = await store.objects.put([Buffer.from('7')])
+      return await store.snapshots.part(part)
+    },
+  ],
+])('%s is %s, says what is the case, and has a next step', async (_, code, message, mend, attempt) => {
+  await using folder = await temporaryFolder()
+  const place = join(folder.path, 'place')
+  await mkdir(place)
+
+  const failure: unknown = await Promise.try(attempt, place).catch((error: unknown) => error)
+
+  if (!(failure instanceof SyncError)) throw new Error(`It is no failure of ours: ${String(failure)}`)
+  expect(failure).toMatchObject({ code, message: expect.stringMatching(message) })
+  expect(mendOf(failure)).toMatch(mend)
+})
+
+async function circleIn(folder: string): Promise<string> {
+  await symlink(join(folder, 'b'), join(folder, 'a'))
+  await symlink(join(folder, 'a'), join(folder, 'b'))
+  return join(folder, 'a')
+}
+
+function caught(work: () => unknown, handle: (cause: unknown) => never): unknown {
+  try {
+    return work()
+  } catch (cause) {
+    return handle(cause)
+  }
+}
