@@ -241,23 +241,28 @@ async function replyOf(response: Response): Promise<Reply> {
   return { ...message, status: response.status, headers: response.headers }
 }
 
-/** The JSON messages of a stream of server-sent events. Throws at once for an answer that is none. */
-export function eventsOf(response: Response): AsyncIterable<any> {
+/**
+ * The JSON messages of a stream of server-sent events. Throws at once for an answer that is none. `onId`: called with the
+ * id of each event that has one, before its message comes.
+ */
+export function eventsOf(response: Response, onId: (id: string) => void = () => {}): AsyncIterable<any> {
   if (response.status !== 200 || !response.headers.get('content-type')?.startsWith('text/event-stream')) {
     throw new Error(`No event stream: ${response.status} ${response.headers.get('content-type')}`)
   }
-  return parseEvents(response)
+  return parseEvents(response, onId)
 }
 
-async function* parseEvents(response: Response): AsyncGenerator<any> {
+async function* parseEvents(response: Response, onId: (id: string) => void): AsyncGenerator<any> {
   let text = ''
   for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
     text += chunk
     const frames = text.split('\n\n')
     text = frames.pop() ?? ''
     for (const frame of frames) {
-      const data = frame
-        .split('\n')
+      const lines = frame.split('\n')
+      const id = lines.find((line) => line.startsWith('id: '))
+      if (id !== undefined) onId(id.slice(4))
+      const data = lines
         .filter((line) => line.startsWith('data: '))
         .map((line) => line.slice(6))
         .join('\n')

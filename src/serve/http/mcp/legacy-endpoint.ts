@@ -123,11 +123,13 @@ export class LegacyEdge {
     // Another request for its stream, at another process, has taken it away again.
     if (session instanceof GuestSession) return sendNotBrought(response, 'away')
     const headers = { [SESSION_HEADER]: String(request.headers[SESSION_HEADER]) }
-    const stream = new EventStream(response, headers, this.#parts.streams.pendingBytes)
+    const idOf = (json: string): string => session.sent.add(json)
+    const stream = new EventStream(response, headers, this.#parts.streams.pendingBytes, idOf)
     this.#parts.streams.add(stream, () => {}, { holder, principal, view: session.view })
     // The first bytes show the client that no proxy buffers them.
     stream.keepAlive()
-    session.listenOn(stream, partsOpenTo(principal))
+    const lastEvent = request.headers['last-event-id']
+    session.listenOn(stream, partsOpenTo(principal), typeof lastEvent === 'string' ? lastEvent : undefined)
     stream.onClose(() => this.#parts.sessions.use(session))
   }
 

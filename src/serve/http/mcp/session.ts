@@ -12,6 +12,7 @@ import type { ViewName } from '../../views.ts'
 import type { EventStream } from '../server/event-stream.ts'
 import { listsChangedOf, partsOfListChanged } from './list-changed.ts'
 import type { MissedEvents } from './missed-events.ts'
+import { SentEvents } from './sent-events.ts'
 import { markNameOf } from './session-store.ts'
 import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-store.ts'
 
@@ -54,6 +55,7 @@ export class Session implements Subscriber, Subscriptions {
    */
   readonly #missed = new Set<string>()
   readonly #missedLists = new Set<ListPart>()
+  readonly sent = new SentEvents()
   /** The mark of the last notification before a restart. The changes since then are not computed yet. */
   #since: Mark | undefined
   /** The mark in the log: the catalog before the first missed change. */
@@ -131,8 +133,12 @@ export class Session implements Subscriber, Subscriptions {
     return stream
   }
 
-  /** Sends messages to this stream from now on. A session has one stream at a time. */
-  listenOn(stream: EventStream, open: ReadonlySet<ListPart>): void {
+  /**
+   * Sends messages to this stream from now on. A session has one stream at a time. `lastEvent`: the id of the last event
+   * that the client has, if it says so; what was sent after it is sent again.
+   */
+  listenOn(stream: EventStream, open: ReadonlySet<ListPart>, lastEvent?: string): void {
+    if (lastEvent !== undefined) for (const json of this.sent.takeAfter(lastEvent)) this.#miss(json)
     this.#stream = stream
     this.#open = open
     this.#opened = new Set([...this.#opened, ...open])
@@ -316,6 +322,7 @@ export class Session implements Subscriber, Subscriptions {
     if (canonical === undefined) return false
     this.#subscribed.delete(asked)
     this.#missed.delete(asked)
+    this.sent.delete(updateOf(asked))
     this.#hub.unsubscribe(this, asked, canonical)
     return true
   }

@@ -29,14 +29,21 @@ export class EventStream implements Disposable {
   #taken = 0
   #stalls = 0
   readonly #maxPending: number
+  readonly #idOf: ((json: string) => string) | undefined
 
   /**
    * Opens the stream. With more than `maxPending` unread bytes the connection is closed, so that a slow client has a
-   * bounded cost.
+   * bounded cost. `idOf` is called with each message when it is sent; without it, events have no ids.
    */
-  constructor(response: ServerResponse, headers: Readonly<Record<string, string>> = {}, maxPending = PENDING_BYTES) {
+  constructor(
+    response: ServerResponse,
+    headers: Readonly<Record<string, string>> = {},
+    maxPending = PENDING_BYTES,
+    idOf?: (json: string) => string,
+  ) {
     this.#response = response
     this.#maxPending = maxPending
+    this.#idOf = idOf
     response.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-cache, no-transform',
@@ -59,7 +66,7 @@ export class EventStream implements Disposable {
   send(json: string): void {
     if (this.#response.writableEnded) return
     if (this.#response.writableNeedDrain || this.#response.destroyed) this.#hold(json)
-    else this.#response.write(frameOf(json))
+    else this.#response.write(this.#frameOf(json))
   }
 
   /** True if no message waits. */
@@ -143,12 +150,17 @@ export class EventStream implements Disposable {
       let frames = ''
       for (const json of pending) {
         if (frames.length >= WRITE_BYTES) break
-        frames += frameOf(json)
+        frames += this.#frameOf(json)
         pending.delete(json)
         this.#pendingBytes -= json.length
       }
       this.#response.write(frames)
     }
+  }
+
+  #frameOf(json: string): string {
+    const id = this.#idOf === undefined ? '' : `id: ${this.#idOf(json)}\n`
+    return `event: message\n${id}data: ${json}\n\n`
   }
 }
 
@@ -164,10 +176,6 @@ function closeWithClient(response: ServerResponse): void {
   const leave = (): void => void response.destroy()
   socket?.once('end', leave)
   response.once('close', () => socket?.off('end', leave))
-}
-
-function frameOf(json: string): string {
-  return `event: message\ndata: ${json}\n\n`
 }
 
 /**
