@@ -23,6 +23,7 @@ export function isTelling(what: UnrenderedKind, characters: number): boolean {
 const LEAST_CHARACTERS = {
   comment: 40,
   'comment in the frontmatter': 40,
+  'anchor in the frontmatter': 40,
   definition: 40,
   footnote: 40,
   'info string': 40,

@@ -54,6 +54,33 @@ export function hiddenInFile(bytes: Uint8Array): HiddenText | undefined {
   return hiddenIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1'))
 }
 
+/** True for a YAML file beside SKILL.md that is searched for escapes: `agents/openai.yaml` of Codex is read as YAML by an agent. */
+export function hasYamlEscapes({ path, size }: { readonly path: string; readonly size: number }): boolean {
+  return /\.ya?ml$/i.test(path) && size <= MOST_YAML_BYTES
+}
+
+/** A file for agents has a few kilobytes. */
+const MOST_YAML_BYTES = 65_536
+
+/**
+ * The hidden characters that escapes of YAML spell in a file. Escapes count wherever they are: a quotation mark in a
+ * comment would mislead a search for quotes, and a YAML parser would resolve aliases.
+ */
+export function hiddenInEscapes(bytes: Uint8Array): HiddenText | undefined {
+  const text = LENIENT_UTF8.decode(bytes)
+  if (!ESCAPE.test(text)) return undefined
+  const spelled = text.replace(ESCAPES, (escape, hex: string | undefined) => {
+    const code = hex === undefined ? NAMED_ESCAPES[escape.charAt(1)] : Number.parseInt(hex.slice(1), 16)
+    return code === undefined || code > 0x10ffff ? escape : String.fromCodePoint(code)
+  })
+  return spelled === text ? undefined : hiddenIn(spelled)
+}
+
+const ESCAPE = /\\[xuU_NLPe]/
+/** An escaped backslash begins no other escape. */
+const ESCAPES = /\\(?:(x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8})|[_NLPe]|\\)/g
+const NAMED_ESCAPES: Readonly<Record<string, number>> = { _: 0xa0, N: 0x85, L: 0x2028, P: 0x2029, e: 0x1b }
+
 /** True if a tenth of a leniently decoded text is no text. */
 function isMostlyNoise(text: string): boolean {
   const sample = text.slice(0, BYTES_LOOKED_AT_BY_GIT)

@@ -17,6 +17,8 @@ const WHERE = {
   text: 'The file',
   'text besides': 'The file',
   values: 'The frontmatter, by escapes,',
+  escapes: 'The file, by escapes of YAML,',
+  'escapes besides': 'The file, by escapes of YAML,',
   name: 'The name of the file',
   folder: 'The path of the folder',
 } as const
@@ -44,7 +46,7 @@ type Hiding = { readonly [Key in keyof HidingPlace]: NonNullable<HidingPlace[Key
  * only smuggled text decides, which no file needs.
  */
 function isDeceit({ where, hidden: { deceit } }: Hiding): boolean {
-  return deceit === 'smuggled' || (deceit === 'disguised' && where !== 'text besides')
+  return deceit === 'smuggled' || (deceit === 'disguised' && !where.endsWith(' besides'))
 }
 
 /** A skill may have hundreds of files. */

@@ -25,6 +25,11 @@ export function* hiddenByLayout(text: string): Generator<Omit<Unrendered, 'line'
     if (text[start] === '|' || isInTable(text, index)) continue
     yield* pieceAt('text behind white space', text, { start, end: lineEnd(text, start) })
   }
+  for (const { 0: command, index } of text.matchAll(UNSEEN_MATHS)) {
+    const start = index + command.length
+    const length = text.slice(start, start + MOST_SEARCHED).search(/[}$]|\n\s*\n/)
+    yield* pieceAt('styled text', text, { start, end: length === -1 ? lineEnd(text, start) : start + length })
+  }
   if (!text.includes('<')) return
   let end = 0
   for (const { 0: tag, index, groups = {} } of text.matchAll(TAG)) {
@@ -37,6 +42,9 @@ export function* hiddenByLayout(text: string): Generator<Omit<Unrendered, 'line'
     yield* pieceAt(what, text, { start, end })
   }
 }
+
+/** The commands of LaTeX, which pages show as formulas, that leave room for a text without showing it. */
+const UNSEEN_MATHS = /\\(?:[hv]?phantom\s*\{|(?:text)?color\s*\{\s*(?:white|transparent)\s*\}\s*\{?)/g
 
 function* pieceAt(what: UnrenderedKind, text: string, { start, end }: Span): Generator<Omit<Unrendered, 'line'>> {
   const characters = text

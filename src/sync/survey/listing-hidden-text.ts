@@ -1,7 +1,13 @@
 import { joinPath } from '../../base/paths.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
-import { hiddenIn, hiddenInDocument, hiddenInFile } from '../skill-md/hidden-unicode.ts'
+import {
+  hasYamlEscapes,
+  hiddenIn,
+  hiddenInDocument,
+  hiddenInEscapes,
+  hiddenInFile,
+} from '../skill-md/hidden-unicode.ts'
 import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-diagnostics.ts'
@@ -17,7 +23,10 @@ export function textKeyOf({ path, sha256 }: Pick<SkillFile, 'path' | 'sha256'>):
 
 /** Finds hidden characters in a file, by the kind of the file. */
 export function hiddenInText(file: Pick<SkillFile, 'path'>, bytes: Uint8Array): HiddenText | undefined {
-  return isDocument(file) ? hiddenInDocument(bytes) : hiddenInFile(bytes)
+  if (isDocument(file)) return hiddenInDocument(bytes)
+  const inText = hiddenInFile(bytes)
+  const isYaml = hasYamlEscapes({ path: file.path, size: bytes.length })
+  return (isYaml ? hiddenBesides(inText, hiddenInEscapes(bytes)) : undefined) ?? inText
 }
 
 function isDocument({ path }: Pick<SkillFile, 'path'>): boolean {

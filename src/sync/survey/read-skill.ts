@@ -57,6 +57,8 @@ export interface KnownContent {
 export interface Reading {
   contentOf(blob: ObjectId): BlobContent
   readonly document: DocumentReading
+  /** By path: the hidden characters that escapes spell in its other YAML files. */
+  readonly escapes: ReadonlyMap<string, HiddenText>
   readonly policy: Pick<Selection, 'root' | 'lfs' | 'hiddenUnicode' | 'contract'>
   readonly limits: SurveyLimits
 }
@@ -131,6 +133,11 @@ function hiddenInFiles(candidate: ResolvedCandidate, { frontmatter }: Said, read
     return [
       { path: at, where: isDocument ? 'text' : 'text besides', hidden: inText },
       { path: at, where: 'values', hidden: inValues },
+      {
+        path: at,
+        where: path.startsWith('agents/') ? 'escapes' : 'escapes besides',
+        hidden: hiddenBesides(inText, reading.escapes.get(path)),
+      },
       { path: at, where: 'name', hidden: hiddenIn(path) },
     ]
   })

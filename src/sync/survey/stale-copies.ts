@@ -3,7 +3,8 @@ import type { ObjectId } from '../model/revision.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
 import { Damaged } from '../model/sync-error.ts'
 import type { DocumentReading } from '../skill-md/document-reader.ts'
-import { hiddenInFile } from '../skill-md/hidden-unicode.ts'
+import { hasYamlEscapes, hiddenInEscapes, hiddenInFile } from '../skill-md/hidden-unicode.ts'
+import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import { isLfsPointer } from '../skill-md/lfs.ts'
 import type { Earlier } from './earlier-snapshot.ts'
 import { judgeSkill } from './read-skill.ts'
@@ -45,14 +46,17 @@ export class StandIns {
   async again(skill: Skill): Promise<Skill | undefined> {
     if (this.#isReliedOn) return skill
     const contents = new Map<ObjectId, KnownContent>()
+    const escapes = new Map<string, HiddenText>()
     let document: Judged['document'] | undefined
     for (const file of skill.files) {
       const bytes = await this.#bytesOf(skill, file)
       if (bytes === undefined) return undefined
       contents.set(file.blob, contentIn(bytes, file))
+      const hidden = hasYamlEscapes(file) ? hiddenInEscapes(bytes) : undefined
+      if (hidden !== undefined) escapes.set(file.path, hidden)
       if (file.path === DOCUMENT) document = { id: file.blob, bytes }
     }
-    const judged = document && (await this.#judge(skill, { document, contents }))
+    const judged = document && (await this.#judge(skill, { document, contents, escapes }))
     return judged?.standing === 'withheld' ? undefined : judged
   }
 
@@ -74,7 +78,7 @@ export class StandIns {
     return this.#isReliedOn || (root !== undefined && this.#served?.snapshot.roots?.[which] === root)
   }
 
-  async #judge(skill: Skill, { document: { id, bytes }, contents }: Judged): Promise<Skill> {
+  async #judge(skill: Skill, { document: { id, bytes }, contents, escapes }: Judged): Promise<Skill> {
     const { selection, limits } = this.#rules
     const files = skill.files.map(resolvedAgain)
     // The files have no data about links.
@@ -82,7 +86,8 @@ export class StandIns {
     const document = { documentName: DOCUMENT, document: { id } }
     const candidate = { path: skill.path, ...document, files, unusable: [], findings }
     const contentOf = (blob: ObjectId): BlobContent => contents.get(blob) ?? { kind: 'refused', reason: 'absent' }
-    return judgeSkill(candidate, { contentOf, document: await this.#read(bytes), policy: selection, limits }).skill
+    const reading = { contentOf, document: await this.#read(bytes), escapes, policy: selection, limits }
+    return judgeSkill(candidate, reading).skill
   }
 
   async #contentOf(docs: Docs | undefined, file: SkillFile): Promise<KnownContent | undefined> {
@@ -105,6 +110,7 @@ type ReadDocument = (bytes: Uint8Array) => Promise<DocumentReading>
 interface Judged {
   readonly document: { readonly id: ObjectId; readonly bytes: Uint8Array }
   readonly contents: ReadonlyMap<ObjectId, KnownContent>
+  readonly escapes: ReadonlyMap<string, HiddenText>
 }
 
 /** A skill with another file name is withheld, so served ones have this name. */

@@ -10,6 +10,8 @@ import type { Selection } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { OnStored, RefusedBlob, TakenBlob, Tree } from '../model/tree.ts'
 import type { DocumentReader } from '../skill-md/document-reader.ts'
+import { hasYamlEscapes, hiddenInEscapes } from '../skill-md/hidden-unicode.ts'
+import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
 import { Arrivals, lotsOf, together } from './batches.ts'
 import { firstDiagnostics } from './cap-diagnostics.ts'
@@ -284,7 +286,19 @@ class Surveyor {
     const document = await this.#reader.read(await this.#bytesOf(id), this.#limits.frontmatter, signal)
     if (!document.frontmatter.ok && document.frontmatter.isUnfinished === true) this.#unfinished.push(candidate.path)
     const contentOf = (blob: ObjectId): BlobContent => this.#contentOf(blob)
-    return judgeSkill(candidate, { contentOf, document, policy: this.#selection, limits: this.#limits })
+    const escapes = await this.#escapesIn(candidate)
+    return judgeSkill(candidate, { contentOf, document, escapes, policy: this.#selection, limits: this.#limits })
+  }
+
+  async #escapesIn({ files }: ResolvedCandidate): Promise<ReadonlyMap<string, HiddenText>> {
+    const found = new Map<string, HiddenText>()
+    for (const { path, id } of files) {
+      const content = this.#contentOf(id)
+      if (content.kind === 'refused' || !hasYamlEscapes({ path, size: content.size })) continue
+      const hidden = hiddenInEscapes(await this.#bytesOf(id))
+      if (hidden !== undefined) found.set(path, hidden)
+    }
+    return found
   }
 
   #contentOf(blob: ObjectId): BlobContent {

@@ -47,6 +47,9 @@ export function unrenderedIn({ text, yaml, bodyStart }: DocumentParts, cutLines:
   return withLines(search.found(), text)
 }
 
+/** The name of an anchor, an alias or a tag of YAML is in no value. */
+const ANCHOR = /(?<=^|[\s,[{])[&*!](?<name>[^\s,[\]{}]+)/gm
+
 type Piece = Omit<Unrendered, 'line'>
 
 /** Searches a file block by block. Text that depends on the use of a name elsewhere is judged at the end. */
@@ -63,6 +66,8 @@ class Search {
 
   readYaml({ start, end }: Span, cutLines: readonly number[]): void {
     const yaml = this.#text.slice(start, end)
+    for (const { groups: { name = '' } = {}, index } of yaml.matchAll(ANCHOR))
+      this.add(pieceOf('anchor in the frontmatter', start + index, name))
     for (const comment of yamlComments(yaml)) {
       const line = cutLines.length === 0 ? 0 : FIRST_LINE + yaml.slice(0, comment.start).split('\n').length - 1
       const text = cutLines.includes(line)

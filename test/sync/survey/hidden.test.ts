@@ -36,6 +36,18 @@ describe('hidden characters', () => {
       'tags by escapes, beside a soft hyphen in its text',
       { 'pdf/SKILL.md': skillText('pdf', 'license: "MIT\\U000E0041"\n', 'hy\u00ADphen') },
     ],
+    [
+      'tags that escapes spell in the file of an agent',
+      { 'pdf/SKILL.md': skillText('pdf'), 'pdf/agents/openai.yaml': 'interface:\n  default_prompt: "Go\\U000E0041"\n' },
+    ],
+    [
+      'an override that escapes spell there, after a comment with a quotation mark',
+      { 'pdf/SKILL.md': skillText('pdf'), 'pdf/agents/openai.yml': '# it\'s "\nx: &a "Go\\u202e"\ny: *a\n' },
+    ],
+    [
+      'tags that escapes spell in another YAML file',
+      { 'pdf/SKILL.md': skillText('pdf'), 'pdf/references/a.YAML': 'x: "Go\\U000E0041"\n' },
+    ],
     ['an override in the name of a file', { 'pdf/SKILL.md': skillText('pdf'), 'pdf/a\u202Etxt.exe': 'a' }],
     ['an override in the path of its folder', { 'a\u202Eb/pdf/SKILL.md': skillText('pdf') }],
     ['tags in another file', { 'pdf/SKILL.md': skillText('pdf'), 'pdf/a.md': 'Run\u{E0041}\n' }],
@@ -65,6 +77,20 @@ describe('hidden characters', () => {
 
     expect(skill?.standing).toBe('served')
     expect(skill?.findings.map(({ rule }) => rule)).toEqual(['hidden-unicode'])
+  })
+
+  test.each([
+    ['an escaped backslash', 'pdf/agents/openai.yaml', 'x: "\\\\U000E0041"\n', []],
+    ['a visible character', 'pdf/agents/openai.yaml', 'x: "\\U0001F600 \\u00e9\\n\\t"\n', []],
+    ['a space of no width', 'pdf/agents/openai.yaml', 'x: "a\\u200bb"\n', ['U+200B at 1:6']],
+    ['an override in data', 'pdf/data.yaml', 'x: "a\\u202eb"\n', ['U+202E at 1:6']],
+    ['tags in a program', 'pdf/a.py', 'x = "\\U000E0041"\n', []],
+    ['tags in Markdown', 'pdf/a.md', 'Such as "\\U000E0041"\n', []],
+  ])('do not withhold the skill where escapes spell %s in %s', async (_, path, text, told) => {
+    const { skills } = await surveyed({ 'pdf/SKILL.md': skillText('pdf'), [path]: text }, BY_DEFAULT)
+
+    expect(skills[0]?.standing).toBe('served')
+    expect(skills[0]?.findings.map(({ message }) => message.split('in all, ')[1])).toEqual(told)
   })
 
   test('in a value of the frontmatter are told though the file spells them by escapes', async () => {

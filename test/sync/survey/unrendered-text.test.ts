@@ -37,6 +37,11 @@ test.each([
   ['a definition below code that ends a table', `| a |\n|---|\n    code\n[x]: b.md "${LONG}"`, ['definition 4 57']],
   ['cells between the columns', `| a | b |\n|---|---|\n| b | ${LONG} |`, []],
   ['a comment between backticks of different cells', `| \` | <!-- ${LONG} --> | \` |\n|-|-|-|`, ['comment 1 45']],
+  [
+    'the name of an anchor',
+    `---\nname: &${'a'.repeat(45)} a\ntags: [*${'a'.repeat(45)}, *a]\n---\n`,
+    ['anchor in the frontmatter 2 45', 'anchor in the frontmatter 3 45'],
+  ],
   ['a comment in the frontmatter', `---\nname: a\n# ${LONG}\n---\n`, ['comment in the frontmatter 3 45']],
   [
     'a comment in pieces',
