@@ -130,12 +130,18 @@ export class Store implements Disposable {
 
   /**
    * Begins with a new database if this one was removed, or if SQLite has found it damaged; a damaged one is moved aside.
+   * Opens it again if its WAL was removed.
    * Returns why, or `undefined` if all is well. What people decided is apart from it. Only for the one writer.
    */
   async mendDatabase(now: Date): Promise<SyncError | undefined> {
     const { isCorrupt } = this.objects
-    if (this.#file.isInPlace() && !isCorrupt) return undefined
+    const isInPlace = this.#file.isInPlace() && !isCorrupt
+    if (isInPlace && !this.#file.hasLostLog()) return undefined
     await this.folder.expectRight()
+    if (isInPlace) {
+      this.objects.reopenForLog()
+      return undefined
+    }
     const why = isCorrupt ? `it is damaged; it is "${this.#file.moveAside(now)}" now` : 'it was removed'
     // Until the new one is open, the old one is read on.
     this.objects.reopen()
@@ -165,7 +171,8 @@ export class Store implements Disposable {
 
   /** Opens the database again if another process has replaced it. */
   followDatabase(): void {
-    if (!this.#file.isInPlace() && this.#file.exists()) this.objects.reopen()
+    if (this.#file.hasLostLog()) this.objects.reopenForLog()
+    else if (!this.#file.isInPlace() && this.#file.exists()) this.objects.reopen()
   }
 
   /** The bytes of all that is stored now, garbage included. */

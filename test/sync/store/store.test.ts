@@ -32,6 +32,49 @@ test('a database of which only the file is removed is begun anew, whatever threa
   expect(await store.mendDatabase(NOW)).toBeUndefined()
 })
 
+test.each([[['-wal', '-shm']], [['-wal']], [['-shm']]])(
+  'a database of which %j is removed is opened again, with all that it had, and written on by every connection',
+  async (suffixes) => {
+    await using folder = await temporaryFolder()
+    const { store, digests, thread } = await usedStore(folder.path)
+    thread.close()
+    const before = await store.mendDatabase(NOW)
+    for (const suffix of suffixes) await rm(store.folder.database + suffix)
+
+    const why = await store.mendDatabase(NOW)
+    const another = openDatabase(store.folder.database)
+    another.exec('INSERT INTO head VALUES (7, zeroblob(32))')
+    const [added] = await store.objects.put([Buffer.from('new')])
+    another.close()
+
+    expect([before, why]).toEqual([undefined, undefined])
+    expect(await store.objects.missing([...digests, added!])).toEqual([])
+    expect(store.objects.damage()).toBeUndefined()
+    expect((await readdir(folder.path)).filter((name) => name.startsWith('store.db'))).toHaveLength(3)
+  },
+)
+
+test('a database of which the log was removed is opened again when the last fetch has ended, and by a reader too', async () => {
+  await using folder = await temporaryFolder()
+  const { store, digests, thread } = await usedStore(folder.path)
+  thread.close()
+  const lease = store.objects.lease()
+  for (const suffix of ['-wal', '-shm']) await rm(store.folder.database + suffix)
+  await store.mendDatabase(NOW)
+
+  expect(() => openDatabase(store.folder.database)).toThrow('disk I/O error')
+  expect(await store.objects.missing(digests)).toEqual([])
+  lease[Symbol.dispose]()
+  await store.mendDatabase(NOW)
+  openDatabase(store.folder.database).close()
+  store[Symbol.dispose]()
+  using reader = (await Store.openExisting(folder.path))!
+  for (const suffix of ['-wal', '-shm']) await rm(store.folder.database + suffix)
+  reader.followDatabase()
+  openDatabase(store.folder.database).close()
+  expect(await reader.objects.missing(digests)).toEqual([])
+})
+
 test('a database that another file was renamed to is read as that file has it', async () => {
   await using folder = await temporaryFolder()
   await using aside = await temporaryFolder()

@@ -74,6 +74,13 @@ export class DatabaseFile {
     return this.#opened !== undefined && this.#mark() === this.#opened
   }
 
+  /** True if a file of the WAL is not the one that was opened: a new connection fails or reads another state. */
+  hasLostLog(): boolean {
+    if (this.#isStill || !this.isInPlace()) return false
+    const there = this.#logFiles()
+    return [...this.#log].some(([path, inode]) => there.get(path) !== inode)
+  }
+
   #mark(): string | undefined {
     const found = statSync(this.path, { throwIfNoEntry: false, bigint: true })
     if (found === undefined || !this.#isStill) return found && `${found.ino}`

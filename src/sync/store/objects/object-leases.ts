@@ -18,6 +18,11 @@ export class ObjectLeases {
     return { [Symbol.dispose]: () => this.#close(lease) }
   }
 
+  /** True if no lease is open: no thread of this process fetches into the database. */
+  get areNone(): boolean {
+    return this.#open.size === 0
+  }
+
   /** Covers an object that was there before by all open leases. */
   hold(digest: Digest): void {
     if (this.#open.size === 0) return

@@ -57,6 +57,15 @@ export class SqliteObjects implements ObjectStore {
     this.#isCorrupt = false
   }
 
+  /**
+   * Opens the database with a new WAL in place of a removed one. The connection that closes writes the removed one,
+   * which it still has open, into the database: nothing is lost. While a thread fetches, nothing is done: another
+   * connection of the process keeps the memory of the removed WAL, and a new one could not read.
+   */
+  reopenForLog(): void {
+    if (this.#leases.areNone) this.reopen(() => {})
+  }
+
   #connect(): OpenConnection {
     using opening = new DisposableStack()
     const database = opening.use(this.#file.open())
