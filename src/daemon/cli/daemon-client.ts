@@ -8,7 +8,7 @@ import { withHubSources } from '../config/present-sources.ts'
 import type { ControlHandler } from '../control/control.ts'
 import { lockHolderOf, isListening } from '../control/daemon-lock.ts'
 import { configDigest, request, requestHandlers } from '../control/requests.ts'
-import { HeldByOther } from '../control/write-lock.ts'
+import { HeldByOther, silentHolderText } from '../control/write-lock.ts'
 import { becomeWriter, type Writer } from '../process/writer.ts'
 import { logOf } from './command.ts'
 import type { Context } from './command.ts'
@@ -36,18 +36,19 @@ export async function withWriter<Result>(
     // A command may have begun meanwhile.
     if (isThere && (await isOneAtWork(config))) continue
     if (isThere) return work(async (method, params, onEvent) => askDaemon(context, config, { method, params, onEvent }))
-    expectOwnStore(config)
+    await expectOwnStore(config)
     const writer = await ownWriter(context, config, startedByMs)
     if (writer !== undefined) return byOurselves(writer, context, config, work)
   }
 }
 
 /** Throws if the content is shared with other processes: one that is no part of the hub must not publish beside its leader. */
-function expectOwnStore({ postgres, state }: Config): void {
+async function expectOwnStore({ postgres, state }: Config): Promise<void> {
   if (postgres === undefined) return
+  const absent = `no daemon runs for "${state}"; start it with skillsyncd start`
   throw new OperatorError(
     'no-daemon',
-    `Cannot work without the daemon: the configuration has store.postgres, and only daemons take turns there; no daemon runs for "${state}"; start it with skillsyncd start`,
+    `Cannot work without the daemon: the configuration has store.postgres, and only daemons take turns there; ${(await silentHolderText(await lockHolderOf(state))) ?? absent}`,
   )
 }
 

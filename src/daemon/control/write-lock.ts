@@ -3,6 +3,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { isUnwritable } from '../../sync/store/files/disk-error.ts'
 import { openState, type StateOpening } from '../../sync/store/files/state-folder.ts'
 import { OperatorError } from '../base/operator-error.ts'
+import { isAlive } from '../base/process-identity.ts'
 import { acquireLock } from './daemon-lock.ts'
 import type { DaemonLock, FoundHolder, LockHolder } from './daemon-lock.ts'
 import { Renewal, TERM_MS } from './lease.ts'
@@ -168,6 +169,15 @@ export function processText({
   isElsewhere,
 }: Pick<FoundHolder, 'pid' | 'command' | 'isElsewhere'>): string {
   return `process ${pid} (skillsyncd ${command})${isElsewhere === true ? ' of another container or machine' : ''}`
+}
+
+/**
+ * The state of a process of this machine that has the lock and did not answer at its socket; `undefined` if there is no
+ * such process. A daemon whose socket was removed makes it again within seconds.
+ */
+export async function silentHolderText(holder: FoundHolder | undefined): Promise<string | undefined> {
+  if (holder === undefined || holder.isElsewhere === true || !(await isAlive(holder))) return undefined
+  return `${processText(holder)} has the lock and does not answer at its socket; try again in some seconds, and see skillsyncd doctor if it stays silent`
 }
 
 /** A remedy for the operator if the control socket of the writer cannot be reached. */

@@ -90,8 +90,8 @@ export interface Status {
   /** The process that answers; absent if none runs and the state folder was read. */
   readonly daemon?: DaemonStatus
   /**
-   * A process in another container or machine that has the lock and cannot be queried from here; absent if there is
-   * none.
+   * A process that has the lock and cannot be queried from here: one in another container or machine, or one of this
+   * machine that does not answer at its socket; absent if there is none.
    */
   readonly elsewhere?: WriterElsewhere
   /** The reason why that process does not write the state folder, with a remedy; absent if it writes. */
@@ -108,13 +108,15 @@ export interface DaemonStatus extends Mode {
   readonly startedAt: string
 }
 
-/** A process in another container or machine that has the lock of the state folder. */
+/** A process that has the lock of the state folder and cannot be queried. */
 export interface WriterElsewhere {
   readonly pid: number
   /** The command with which it was started. */
   readonly command: string
-  /** True if it renewed its lease during the check. */
+  /** True if it renewed its lease during the check, or runs on this machine. */
   readonly isAlive: boolean
+  /** The state of a process of this machine, as text. */
+  readonly silent?: string
 }
 
 export interface LockStatus {

@@ -57,12 +57,13 @@ export const add: Command = {
     const next = await editConfiguration({ file: config.file, command: 'add', edit }, context.environment)
     // The file is written, whatever the daemon says of it.
     if (!context.json) printLines(context, linesOf(config.file, items))
-    const isReloaded = await reloadDaemon({ ...next, state: config.state }, context.signal)
+    const absent = 'skillsyncd start serves it'
+    const { isReloaded, text } = await reloadDaemon({ ...next, state: config.state }, absent, context.signal)
     if (context.json) {
       printJson(context, { config: config.file, added: items.map(({ value }) => value), reloaded: isReloaded })
       return 0
     }
-    printLines(context, [isReloaded ? 'the daemon applies it' : 'no daemon runs; skillsyncd start serves it'])
+    printLines(context, [text])
     return 0
   },
 }

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
 import type { FoundHolder } from '../../control/daemon-lock.ts'
 import { request } from '../../control/requests.ts'
-import { ELSEWHERE_MEND, processText } from '../../control/write-lock.ts'
+import { ELSEWHERE_MEND, processText, silentHolderText } from '../../control/write-lock.ts'
 
 /** A request that only a daemon answers: a process that a client started has no part in it. */
 export interface DaemonRequest {
@@ -37,6 +37,8 @@ export async function requestDaemon(
   if (answer !== undefined) return { result: answer.result, holder }
   if (holder?.isElsewhere === true)
     throw noDaemon(method, `${processText(holder)} has the lock and cannot be reached from here; ${ELSEWHERE_MEND}`)
+  const silent = await silentHolderText(holder)
+  if (silent !== undefined) throw noDaemon(method, silent)
   throw noDaemon(method, `no daemon runs for "${config.state}"${mend === undefined ? '' : `; ${mend}`}`)
 }
 

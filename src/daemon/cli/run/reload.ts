@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
 import { request } from '../../control/requests.ts'
+import { silentHolderText } from '../../control/write-lock.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
 import { requestDaemon } from './daemon-request.ts'
@@ -29,11 +30,19 @@ export const reload: Command = {
   },
 }
 
-/** Has a running daemon apply the configuration. False if none runs. */
-export async function reloadDaemon(config: Config, signal: AbortSignal): Promise<boolean> {
+/** Has a running daemon apply the configuration. Returns the reason why none does, which `absent` completes. */
+export async function reloadDaemon(
+  config: Config,
+  absent: string,
+  signal: AbortSignal,
+): Promise<{ readonly isReloaded: boolean; readonly text: string }> {
   const holder = await lockHolderOf(config.state)
-  if (holder?.command !== 'start') return false
-  return (await request(config, 'reload', {}, { signal, timeoutMs: RELOAD_MS })) !== undefined
+  const none = { isReloaded: false, text: `no daemon runs; ${absent}` }
+  if (holder?.command !== 'start') return none
+  const answer = await request(config, 'reload', {}, { signal, timeoutMs: RELOAD_MS })
+  if (answer !== undefined) return { isReloaded: true, text: 'the daemon applies it' }
+  const silent = await silentHolderText(holder)
+  return silent === undefined ? none : { isReloaded: false, text: `${silent}; then skillsyncd reload applies it` }
 }
 
 /** Running pulls are stopped, and get time to end. */

@@ -33,9 +33,10 @@ export const remove: Command = {
     }
     const next = await editConfiguration({ file, command: 'remove', edit }, context.environment)
     if (!context.json) printLines(context, [...ids.map((id) => `removed ${id}`), `wrote ${printableLine(file)}`])
-    const isReloaded = await reloadDaemon({ ...next, state: config.state }, context.signal)
+    const absent = 'the next start applies it'
+    const { isReloaded, text } = await reloadDaemon({ ...next, state: config.state }, absent, context.signal)
     if (context.json) printJson(context, { config: file, removed: ids, reloaded: isReloaded })
-    else printLines(context, [isReloaded ? 'the daemon applies it' : 'no daemon runs; the next start applies it'])
+    else printLines(context, [text])
     return 0
   },
 }

@@ -24,7 +24,7 @@ import type { Environment } from '../../config/environment.ts'
 import { lockHolderOf, isAtWork } from '../../control/daemon-lock.ts'
 import { GLANCE_MS } from '../../control/lease.ts'
 import { request, sourcesOf } from '../../control/requests.ts'
-import { processText } from '../../control/write-lock.ts'
+import { processText, silentHolderText } from '../../control/write-lock.ts'
 import { needsOperator } from '../../publish/publication-status.ts'
 import { storedRings } from '../../rings/stored-rings.ts'
 import { unreadyText } from '../../status/readiness.ts'
@@ -189,6 +189,9 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
 /** The writer that cannot be queried from here. */
 async function writerElsewhere({ state }: Config, signal: AbortSignal): Promise<WriterElsewhere | undefined> {
   const holder = await lockHolderOf(state)
+  const silent = await silentHolderText(holder)
+  if (holder !== undefined && silent !== undefined)
+    return { pid: holder.pid, command: holder.command, isAlive: true, silent }
   if (holder?.isElsewhere !== true) return undefined
   const isAlive = await isAtWork(state, holder, { clock: systemClock, signal, ms: GLANCE_MS })
   return { pid: holder.pid, command: holder.command, isAlive }
@@ -246,6 +249,7 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
 
 function absenceText(elsewhere: WriterElsewhere | undefined): string {
   if (elsewhere === undefined) return 'no daemon runs'
+  if (elsewhere.silent !== undefined) return elsewhere.silent
   const who = processText({ ...elsewhere, isElsewhere: true })
   if (elsewhere.isAlive) return `${who} writes the state folder, and cannot be reached from here`
   return `no daemon runs here; ${who} has the lock and did not renew its lease for ${GLANCE_MS / 1000} s`

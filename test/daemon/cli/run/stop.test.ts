@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { lockHolderOf } from '../../../../src/daemon/control/daemon-lock.ts'
+import { acquireLock, lockHolderOf } from '../../../../src/daemon/control/daemon-lock.ts'
 import { World } from '../../../e2e/world.ts'
 
 test('stop ends the daemon cleanly, and is done when the process has released its state', async () => {
@@ -29,6 +29,29 @@ test('where no daemon runs stop says so', async () => {
 
   expect(end).toMatchObject({ status: 1, stdout: '' })
   expect(end.stderr).toContain(`Cannot stop: no daemon runs for "${world.home.state}"`)
+})
+
+test('a daemon that lives and does not answer at its socket is named by each command, and is not called absent', async () => {
+  await using world = await World.create()
+  const { home } = world
+  await home.run('sync')
+  const me = { pid: process.pid, socket: join(home.state, 'no.sock'), command: 'start' }
+  const taken = await acquireLock(home.state, me)
+  if ('heldBy' in taken) throw new Error('The lock is held')
+  await using _lock = taken
+  const silent = `process ${process.pid} (skillsyncd start) has the lock and does not answer at its socket`
+
+  const ends = [await home.run('status'), await home.run('stop'), await home.run('reload')]
+  const json = await home.run('status', '--json')
+  const added = await home.run('add', '--offline', 'https://git.example.com/kit')
+  const removed = await home.run('remove', 'kit')
+
+  for (const { stdout, stderr } of [...ends, added, removed]) {
+    expect(stdout + stderr).toContain(silent)
+    expect(stdout + stderr).not.toContain('no daemon runs')
+  }
+  expect(ends.map(({ status }) => status)).toEqual([0, 1, 1])
+  expect(JSON.parse(json.stdout).elsewhere).toMatchObject({ pid: process.pid, command: 'start', isAlive: true })
 })
 
 test('a process that serves one client is not stopped', async () => {
