@@ -25,6 +25,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/daemon/cli/run/token-changes.test.ts': ['daemon/cli/run/token-changes refuseWrite store-failed'],
   'test/daemon/config/auth.test.ts': [
+    'daemon/config/auth sshKeyOf credentials-rejected',
     'daemon/config/auth readSecret credentials-rejected',
     'daemon/config/auth readSecret credentials-rejected 2',
     'daemon/config/auth rawSecret credentials-rejected',
@@ -64,7 +65,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'daemon/usage/usage-database expectUsage store-failed',
     'daemon/usage/usage-database expectUsage store-failed 2',
   ],
-  'test/daemon/http/tokens.test.ts': ['daemon/http/tokens read store-failed'],
+  'test/daemon/http/tokens.test.ts': ['daemon/http/tokens add limit-exceeded', 'daemon/http/tokens read store-failed'],
   'test/daemon/publish/channel-keeper.test.ts': ['daemon/publish/channel-keys channelSigners credentials-rejected'],
   'test/daemon/publish/refused.test.ts': ['daemon/publish/publish-tree publishTree source-unreachable'],
   'test/daemon/publish/witnesses.test.ts': ['sync/witness/gather-cosignatures gatherCosignatures source-unreachable'],
@@ -292,10 +293,13 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/channel/folder-place read limit-exceeded',
     'sync/upstream/channel/folder-place read source-unreachable 2',
     'sync/upstream/folder/folder-error readFault source-unreachable',
+    'sync/upstream/folder/folder-tree openAt source-unreachable',
     'sync/upstream/git/disk-transport unlessAbsent source-unreachable',
     'sync/upstream/git/objects/pack-spool inScratch store-failed',
     'sync/upstream/git/objects/scratch-folder folderInScratch store-failed',
     'sync/upstream/git/program/git-program scratchFailure store-failed',
+    'sync/upstream/git/program/process-group runToEnd limit-exceeded',
+    'sync/upstream/git/smart-http/remote-history found limit-exceeded',
   ],
 }
 
@@ -310,7 +314,6 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a folder with a part that the user may not read: root, which the suites under faults need, reads all',
   'daemon/cli/verify/log-checks bytesAt source-unreachable':
     'a file that the user may not read: root, which the suites under faults need, reads all',
-  'daemon/config/auth sshKeyOf credentials-rejected': NOT_YET,
   'daemon/connect/probe-fetch bounded limit-exceeded': NOT_YET,
   'daemon/control/control-redaction redactHandler given': NOT_YET,
   'daemon/control/request-file refusalOf content-refused': NOT_YET,
@@ -323,7 +326,6 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
   'daemon/followed-lock/lock-at-commit lockTextAt limit-exceeded': NOT_YET,
   'daemon/followed-lock/lock-at-commit lockTextAt source-unreachable': NOT_YET,
   'daemon/followed-lock/lock-follower expectContinued source-unreachable': NOT_YET,
-  'daemon/http/tokens add limit-exceeded': NOT_YET,
   'daemon/mcp-sources/verified-read expectReadable content-refused': NOT_YET,
   'daemon/process/writer again store-failed': NOT_YET,
   'daemon/publish/branch-publisher attempt store-failed': NOT_YET,
@@ -364,7 +366,6 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
   'sync/upstream/channel/channel-upstream recordOfLog source-unreachable': NOT_YET,
   'sync/upstream/channel/channel-upstream audit limit-exceeded': NOT_YET,
   'sync/upstream/channel/http-place get source-unreachable': NOT_YET,
-  'sync/upstream/folder/folder-tree openAt source-unreachable': NOT_YET,
   'sync/upstream/folder/passed-over judge limit-exceeded': NOT_YET,
   'sync/upstream/folder/read-authored authoredDocument source-unreachable': NOT_YET,
   'sync/upstream/git/disk-objects failure source-unreachable': NOT_YET,
@@ -384,7 +385,6 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
   'sync/upstream/git/isomorphic/limited-fs expectSmall limit-exceeded': NOT_YET,
   'sync/upstream/git/program/git-ssh-config writeKey credentials-rejected': NOT_YET,
   'sync/upstream/git/program/object-supply endReason content-refused': NOT_YET,
-  'sync/upstream/git/program/process-group runToEnd limit-exceeded': NOT_YET,
   'sync/upstream/git/program/program-objects damageError content-refused': NOT_YET,
   'sync/upstream/git/program/program-objects line source-unreachable': NOT_YET,
   'sync/upstream/git/program/program-objects more source-unreachable': NOT_YET,
@@ -397,7 +397,6 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a thread that the system does not start, or ends, for lack of memory',
   'sync/upstream/git/smart-http/push-remote treeOf source-unreachable': NOT_YET,
   'sync/upstream/git/smart-http/receive-pack askReceiver source-unreachable': NOT_YET,
-  'sync/upstream/git/smart-http/remote-history found limit-exceeded': NOT_YET,
   'sync/upstream/git/worker-client explanationOf limit-exceeded':
     'a thread that the system does not start, or ends, for lack of memory',
   'sync/upstream/git/worker-client explanationOf store-failed':

@@ -136,6 +136,18 @@ test('a key for ssh in a variable is read anew, and the redactor knows it by eac
   expect(redactor.clean(`${'canaryLine'.repeat(7)} canary-passphrase`)).not.toContain('canary')
 })
 
+test('a key for ssh in a variable that is empty is told with the next step', async () => {
+  const key = { kind: 'env', name: 'KEY' } as const
+  const settings = { kind: 'ssh', key, passphrase: undefined, knownHosts: '/hosts' } as const
+  const access = sshAccessOf(settings, environmentOf({ KEY: ' ' }, '/'), new Redactor())
+
+  await expect(access()).rejects.toMatchObject({
+    code: 'credentials-rejected',
+    message: expect.stringMatching(/^Cannot use the environment variable "KEY": it /),
+    fix: expect.stringContaining('name another secret'),
+  })
+})
+
 test('a key for ssh in a file is left to ssh, and without known hosts those of the user and the system count', async () => {
   const key = { kind: 'file', path: '/nonexistent/key' } as const
   const settings = { kind: 'ssh', key, passphrase: undefined, knownHosts: undefined } as const

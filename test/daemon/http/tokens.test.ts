@@ -160,6 +160,19 @@ test('the tokens that expire within two weeks, or did in the last two, are named
   ])
 })
 
+test('no more tokens are added than the file may hold', async () => {
+  await add('ada')
+  const stored = JSON.parse(await readFile(file, 'utf8'))
+  const [ada] = stored.tokens
+  const many = Array.from({ length: 1_000 }, (_, at) => ({ ...ada, name: `n${at}`, sha256: newToken().sha256 }))
+  await writeFile(file, JSON.stringify({ ...stored, tokens: many }))
+
+  await expect(add('brian')).rejects.toMatchObject({
+    code: 'limit-exceeded',
+    message: expect.stringMatching(/revoke some first$/),
+  })
+})
+
 async function add(name: string): Promise<string> {
   const { secret, sha256 } = newToken()
   await tokens.add({ name, sha256, scopes: ['skills'], created: NOW.toISOString() })

@@ -8,10 +8,16 @@ import { mendOf, SyncError } from '../../../src/sync/model/sync-error.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { FolderPlace } from '../../../src/sync/upstream/channel/folder-place.ts'
 import { readFault } from '../../../src/sync/upstream/folder/folder-error.ts'
+import { readFolder } from '../../../src/sync/upstream/folder/folder-tree.ts'
+import type { FolderReading } from '../../../src/sync/upstream/folder/folder-tree.ts'
 import { repositoryAt } from '../../../src/sync/upstream/git/disk-transport.ts'
+import { objectIdOf } from '../../../src/sync/upstream/git/objects/git-object.ts'
 import { inScratch } from '../../../src/sync/upstream/git/objects/pack-spool.ts'
 import { folderInScratch } from '../../../src/sync/upstream/git/objects/scratch-folder.ts'
 import { scratchFailure } from '../../../src/sync/upstream/git/program/git-program.ts'
+import { runToEnd } from '../../../src/sync/upstream/git/program/process-group.ts'
+import { askRelation } from '../../../src/sync/upstream/git/smart-http/remote-history.ts'
+import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { never } from '../store/samples.ts'
@@ -50,6 +56,47 @@ test.each<readonly [string, string, RegExp, RegExp, (folder: string) => unknown]
     /^Cannot read "a" of the folder: EISDIR$/,
     /Something else is at that place/,
     (folder) => caught(() => readFileSync(folder), readFault('a')),
+  ],
+  [
+    'a folder with a name that no disk takes',
+    'source-unreachable',
+    /^Cannot read "\/x+": ENAMETOOLONG$/,
+    /network/,
+    async () => readFolder(`/${'x'.repeat(300)}`, { limits: FETCH_LIMITS } as FolderReading, never()),
+  ],
+  [
+    'an answer of a program that is over its limit',
+    'limit-exceeded',
+    /^Cannot ask: the answer is over 4 bytes$/,
+    /less of it/,
+    async (folder) => {
+      const start = {
+        command: 'echo',
+        args: ['answer'],
+        cwd: folder,
+        env: { PATH: process.env['PATH'] ?? '' },
+        fileBytes: undefined,
+      }
+      const bounds = { firstMs: 60_000, idleMs: 60_000, outputBytes: 4 }
+      return runToEnd(start, { what: 'Cannot ask', input: '', bounds }, never())
+    },
+  ],
+  [
+    'a history with more parents than are held',
+    'limit-exceeded',
+    /^Cannot read the history: over 65536 parents$/,
+    /less of it/,
+    async () => {
+      const [from, to] = [
+        objectIdOf({ type: 'blob', bytes: Buffer.from('a') }, 'sha1'),
+        objectIdOf({ type: 'blob', bytes: Buffer.from('b') }, 'sha1'),
+      ]
+      const bytes = Buffer.from(`tree ${from}\n${`parent ${from}\n`.repeat(65_537)}\n`)
+      return askRelation(from, to, async (_, found) => {
+        found(to, { type: 'commit', bytes })
+        throw new Error('The history is read on')
+      })
+    },
   ],
   [
     'a repository behind links that lead in a circle',
