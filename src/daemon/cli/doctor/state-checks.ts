@@ -1,10 +1,11 @@
 import type { StatsFs } from 'node:fs'
-import { link, mkdir, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises'
+import { chmod, link, mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { DecisionStore } from '../../../sync/store/decisions.ts'
 import { syncPath, temporaryIn } from '../../../sync/store/files/atomic.ts'
 import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
+import { expectOwnEntries, expectOwnFolder } from '../../../sync/store/files/folder-owner.ts'
 import { openExistingState } from '../../../sync/store/files/state-folder.ts'
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { verdicts } from './check.ts'
@@ -171,18 +172,34 @@ async function nearest(path: string): Promise<string> {
   return found === undefined && dirname(path) !== path ? nearest(dirname(path)) : path
 }
 
-/** Creates a folder in it and removes it again: the system can refuse for reasons that permission bits do not show. */
-async function whyNoFolder(folder: string): Promise<string | undefined> {
+/**
+ * Creates a folder in it as the first start does, asks of it what the start asks, and removes it again: the system can
+ * refuse for reasons that permission bits do not show, and some disks keep none.
+ */
+export async function whyNoFolder(folder: string, make = makeClosed): Promise<string | undefined> {
   const probe = temporaryIn(folder)
   try {
     if (!(await stat(folder)).isDirectory()) return 'it is not a folder'
-    await mkdir(probe)
-    await rmdir(probe)
+    await make(probe)
+    try {
+      await writeFile(join(probe, 'format'), '', { mode: 0o600 })
+      await expectOwnFolder(probe, { asReader: false })
+      await expectOwnEntries(probe, { asReader: false })
+    } finally {
+      await rm(probe, { recursive: true })
+    }
     return undefined
   } catch (error) {
+    if (error instanceof SyncError && error.code === 'folder-unsafe')
+      return 'a folder that is made there has another owner, or others can write to it; the disk keeps no permissions'
     if (!isDiskError(error)) throw error
     return error.code === 'ENOENT' ? 'the system makes no folders there' : whyNotUsed(error)
   }
+}
+
+async function makeClosed(path: string): Promise<void> {
+  await mkdir(path, { mode: 0o700 })
+  await chmod(path, 0o700)
 }
 
 /** A human-readable size: `512 B`, `1.5 GiB`. */

@@ -14,7 +14,7 @@ import { hostChecks } from '../../../../src/daemon/cli/doctor/host-checks.ts'
 import { listenChecks } from '../../../../src/daemon/cli/doctor/listen-checks.ts'
 import { programChecks } from '../../../../src/daemon/cli/doctor/program-checks.ts'
 import { serviceChecks } from '../../../../src/daemon/cli/doctor/service-checks.ts'
-import { stateChecks } from '../../../../src/daemon/cli/doctor/state-checks.ts'
+import { stateChecks, whyNoFolder } from '../../../../src/daemon/cli/doctor/state-checks.ts'
 import { writerChecks } from '../../../../src/daemon/cli/doctor/writer-checks.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../../src/daemon/config/load-config.ts'
@@ -115,6 +115,22 @@ test('a state folder that can be written is well, and nothing of the look stays 
 
   expect(first).toMatchObject({ check: 'state-folder', state: 'ok', message: expect.stringContaining('sync') })
   expect(await readdir(folder.path)).toEqual(['format'])
+})
+
+test('a disk that keeps no permissions is found before the first start refuses it', async () => {
+  await using folder = await temporaryFolder()
+  const made: string[] = []
+  // As a disk mounted with umask=0 has each folder.
+  const onOpenDisk = async (path: string) => {
+    made.push(path)
+    await mkdir(path)
+    await chmod(path, 0o777)
+  }
+
+  expect(await whyNoFolder(folder.path)).toBeUndefined()
+  expect(await whyNoFolder(folder.path, onOpenDisk)).toContain('the disk keeps no permissions')
+  expect(made).toHaveLength(1)
+  expect(await readdir(folder.path)).toEqual([])
 })
 
 test.each([
