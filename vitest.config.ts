@@ -51,7 +51,7 @@ export default defineConfig({
     // They watch which errors the tests have the program raise: test/raises/triggers.ts.
     globalSetup: './test/raises/positions.ts',
     setupFiles: './test/raises/recorder.ts',
-    execArgv: ['--import', new URL('./test/raises/thread.ts', import.meta.url).href],
+    execArgv: ['--import', new URL('./test/raises/thread.mjs', import.meta.url).href],
     // Tests that start processes wait for most of their time; a core that is kept free would idle.
     maxWorkers: '100%',
     env: { NODE_ENV: 'test', GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
