@@ -23,14 +23,16 @@ export interface FolderFilter {
  * Chooses all folders with a SKILL.md at or above them, the targets of links, and the docs folder. The rest of the
  * folder is never read.
  */
-export function chooseWanted(top: ListedFolder, { root, docs }: FolderSelection): FolderFilter {
+export function chooseWanted(top: ListedFolder, named: FolderSelection): FolderFilter {
   const places = new Places(top)
+  const root = places.realPath(named.root)
+  const docs = named.docs === undefined ? undefined : places.realPath(named.docs)
   const whole = new Set<string>()
   const files = new Set<string>()
   const below = places.folderAt(root)
   if (below !== undefined) addSkills(below, root, { whole, files })
   if (docs !== undefined && places.folderAt(docs) !== undefined) whole.add(docs)
-  const noted = new Set(unreadIn(top, ''))
+  const noted = new Set([...unreadIn(top, ''), ...namedPathsOf(named)])
   const kept = new Set(namedPathsOf({ root, docs }))
   for (const { path, link } of linksIn(top, '')) {
     noted.add(path)
@@ -116,6 +118,20 @@ class Places {
   folderAt(path: string): ListedFolder | undefined {
     const entry = this.#entryAt(path)
     return entry?.kind === 'folder' ? entry : undefined
+  }
+
+  /** The path of a named folder after all links on the way to it, as far as they lead. */
+  realPath(named: string, hops = { left: MAX_HOPS }): string {
+    let path = ''
+    for (const name of named === '' ? [] : named.split('/')) {
+      path = joinPath(path, name)
+      const entry = this.#entryAt(path)
+      const target = entry?.kind === 'link' ? targetOf(path, entry.text.toString('latin1')) : undefined
+      if (target === undefined || hops.left === 0) continue
+      hops.left -= 1
+      path = this.realPath(target, hops)
+    }
+    return path
   }
 
   /**

@@ -150,6 +150,31 @@ describe('a folder as a commit', () => {
     ])
   })
 
+  test.each([
+    ['a link to the folder', 'x', { x: { link: 'real/skills' } }],
+    ['a link above it', 'x/skills', { x: { link: 'real' } }],
+    ['a link behind a link', 'x/y', { x: { link: 'z' }, 'z/y': { link: '../in/skills' }, in: { link: 'real' } }],
+  ] as const)('a root that is %s is that folder, and so are the docs', async (_, root, links) => {
+    await using scene = await Scene.of({ 'real/skills/a/SKILL.md': skillText('a'), 'real/skills/n.md': 'n', ...links })
+
+    const { skills, docs, roots } = await scene.surveyed(undefined, root, root)
+
+    expect(skills.map(({ path, standing }) => [path, standing])).toEqual([['a', 'served']])
+    expect(docs?.files.map(({ path }) => path)).toContain('n.md')
+    expect(roots).toEqual({ skills: 'real/skills', docs: 'real/skills' })
+  })
+
+  test.each([
+    ['out of the folder', { x: { link: '../outside' } }],
+    ['in a circle', { x: { link: 'y' }, y: { link: 'x' } }],
+    ['to nothing', { x: { link: 'gone' } }],
+  ] as const)('a root that is a link %s is refused', async (_, links) => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), ...links })
+    await fillFolder(join(scene.folder, '../outside'), { 'a/SKILL.md': skillText('a') })
+
+    await expect(scene.surveyed(undefined, undefined, 'x')).rejects.toMatchObject({ code: 'root-not-found' })
+  })
+
   test('what the operator named may be a link to a folder', async () => {
     await using scene = await Scene.of(FILES)
     const link = `${scene.folder}-link`
@@ -837,16 +862,23 @@ class Scene implements AsyncDisposable {
   }
 
   /** What is found now, by whoever knows what was found before. */
-  async surveyed(earlier?: Snapshot, docs?: string): Promise<Snapshot> {
-    await using tree = await this.read({ docs })
+  async surveyed(earlier?: Snapshot, docs?: string, root = ''): Promise<Snapshot> {
+    await using tree = await this.read({ docs, root })
     const read = async (kept: Skill | Docs, path: string): Promise<Uint8Array> =>
       this.#stored.get(kept.files.find((file) => file.path === path)?.blob ?? '') ?? Buffer.of()
-    const rules = rulesWith(docs === undefined ? {} : { docs })
+    const rules = rulesWith({ root, ...(docs !== undefined && { docs }) })
     const served = earlier && { snapshot: earlier, read }
     const { taken, ...found } = await survey(tree, rules, { earlier: served, served }, STEADY)
     for (const [id, blob] of taken) if (blob.kind === 'blob') this.#stored.set(id, Buffer.from(tree.bytesOf(blob)))
-    const { revision, root } = tree
-    return { source: sourceId('team'), url: 'file:///folder', revision, tree: root, proof: { commit: '' }, ...found }
+    const { revision } = tree
+    return {
+      source: sourceId('team'),
+      url: 'file:///folder',
+      revision,
+      tree: tree.root,
+      proof: { commit: '' },
+      ...found,
+    }
   }
 
   /** While this place of the folder may not be read. */
