@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
 import { raisesIn } from './raises.ts'
@@ -11,5 +12,8 @@ declare module 'vitest' {
 
 /** Finds the raises of the built program once for each run, and tells the tests their positions. */
 export async function setup({ provide }: TestProject): Promise<void> {
-  provide('raises', await raisesIn(fileURLToPath(new URL('../../dist/', import.meta.url)), '.js'))
+  const raises = await raisesIn(fileURLToPath(new URL('../../dist/', import.meta.url)), '.js')
+  // A build leaves what earlier ones made of files that are gone.
+  const isOfSource = ({ file }: Raise): boolean => existsSync(new URL(`../../src/${file}.ts`, import.meta.url))
+  provide('raises', raises.filter(isOfSource))
 }
