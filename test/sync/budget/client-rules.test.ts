@@ -14,7 +14,10 @@ test.each([
 ])(
   'Claude Code at 200,000 tokens shows of descriptions of %j characters each that fits, as measured',
   (lengths, shown) => {
-    const all = skillsOfLengths(lengths).map((skill, index) => ({ ...skill, name: `zz-${100 + index}` }))
+    const all = skillsOfLengths(lengths).map(({ description }, index) => {
+      const name = `zz-${100 + index}`
+      return { id: `team/${name}`, name, description }
+    })
 
     const { skills: listed } = contextBudget(all, { client: 'claude-code', window: 200_000 })
 
