@@ -149,7 +149,7 @@ function omittedByCopilot({ name, description }: JsonObject): string | undefined
     if (typeof name !== 'string') return 'its name is not text'
     if (name.length > 64) return 'its name is over 64 characters'
     if (!/^[a-z\d][\w.: -]*$/i.test(name))
-      return 'its name has other characters than A-Z, a-z, 0-9, "-", "_", ".", ":" and spaces'
+      return 'its name does not begin with a letter or digit, or has others than A-Z, a-z, 0-9, "-", "_", ".", ":" and spaces'
   }
   return typeof description === 'string' && description.length > 1024
     ? 'its description is over 1,024 characters'

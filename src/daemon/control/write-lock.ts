@@ -175,9 +175,12 @@ export function processText({
  * The state of a process of this machine that has the lock and did not answer at its socket; `undefined` if there is no
  * such process. A daemon whose socket was removed makes it again within seconds.
  */
-export async function silentHolderText(holder: FoundHolder | undefined): Promise<string | undefined> {
+export async function silentHolderText(
+  holder: FoundHolder | undefined,
+  mend = 'try again in some seconds, and see skillsyncd doctor if it stays silent',
+): Promise<string | undefined> {
   if (holder === undefined || holder.isElsewhere === true || !(await isAlive(holder))) return undefined
-  return `${processText(holder)} has the lock and does not answer at its socket; try again in some seconds, and see skillsyncd doctor if it stays silent`
+  return `${processText(holder)} has the lock and does not answer at its socket; ${mend}`
 }
 
 /** A remedy for the operator if the control socket of the writer cannot be reached. */

@@ -54,9 +54,19 @@ export function hiddenInFile(bytes: Uint8Array): HiddenText | undefined {
   return hiddenIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1'))
 }
 
-/** True for a YAML file beside SKILL.md that is searched for escapes: `agents/openai.yaml` of Codex is read as YAML by an agent. */
+/** True for a YAML file beside SKILL.md that is searched for escapes: all that agents read, and others that are small. */
 export function hasYamlEscapes({ path, size }: { readonly path: string; readonly size: number }): boolean {
-  return /\.ya?ml$/i.test(path) && size <= MOST_YAML_BYTES
+  return isReadByAgents(path) || (isYamlPath(path) && size <= MOST_YAML_BYTES)
+}
+
+/** True for the path of a YAML file that agents read beside SKILL.md, such as `agents/openai.yaml` of Codex. */
+export function isReadByAgents(path: string): boolean {
+  return path.startsWith('agents/') && isYamlPath(path)
+}
+
+/** True for the path of a YAML file. */
+export function isYamlPath(path: string): boolean {
+  return /\.ya?ml$/i.test(path)
 }
 
 /** A file for agents has a few kilobytes. */

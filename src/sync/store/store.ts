@@ -171,7 +171,8 @@ export class Store implements Disposable {
 
   /** Opens the database again if another process has replaced it. */
   followDatabase(): void {
-    if (this.#file.hasLostLog()) this.objects.reopenForLog()
+    // A reader makes no WAL: it would be one without the latest writes.
+    if (this.#file.hasOtherLog()) this.objects.reopen(() => {})
     else if (!this.#file.isInPlace() && this.#file.exists()) this.objects.reopen()
   }
 

@@ -25,13 +25,16 @@ export function* hiddenByLayout(text: string): Generator<Omit<Unrendered, 'line'
     if (text[start] === '|' || isInTable(text, index)) continue
     yield* pieceAt('text behind white space', text, { start, end: lineEnd(text, start) })
   }
+  let end = 0
   for (const { 0: command, index } of text.matchAll(UNSEEN_MATHS)) {
+    if (index < end) continue
     const start = index + command.length
-    const length = text.slice(start, start + MOST_SEARCHED).search(/[}$]|\n\s*\n/)
-    yield* pieceAt('styled text', text, { start, end: length === -1 ? lineEnd(text, start) : start + length })
+    const length = text.slice(start, start + MOST_SEARCHED).search(/[}$]|\n[^\S\n]*\n/)
+    end = length === -1 ? lineEnd(text, start) : start + length
+    yield* pieceAt('styled text', text, { start, end })
   }
   if (!text.includes('<')) return
-  let end = 0
+  end = 0
   for (const { 0: tag, index, groups = {} } of text.matchAll(TAG)) {
     const { name = '', attributes = '' } = groups
     const what = UNSHOWN.has(name.toLowerCase()) ? 'element' : 'styled text'
@@ -50,7 +53,7 @@ function* pieceAt(what: UnrenderedKind, text: string, { start, end }: Span): Gen
   const characters = text
     .slice(start, end)
     .replaceAll('\0', '')
-    .replaceAll(/<[^>]*>/g, '')
+    .replaceAll(/<[^<>]*>/g, '')
     .trim().length
   if (isTelling(what, characters)) yield { what, offset: start, characters }
 }

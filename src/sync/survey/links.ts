@@ -67,7 +67,7 @@ export async function realPath(
     const entry = link === undefined ? undefined : places.entryAt(link)
     if (link === undefined || entry === undefined) {
       const isFound = path === folder || FOLDERS.has(places.entryAt(path)?.kind ?? '')
-      return isFound ? { path } : { why: `it is a link to "${path}", which is not a folder of the commit` }
+      return isFound ? { path } : { why: `it is a link to "${shownText(path)}", which is not a folder of the commit` }
     }
     const text = await read(entry.id)
     if (text === undefined) return { why: `the text of the link "${link}" is not a path` }

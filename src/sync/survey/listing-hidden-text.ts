@@ -7,6 +7,8 @@ import {
   hiddenInDocument,
   hiddenInEscapes,
   hiddenInFile,
+  isReadByAgents,
+  isYamlPath,
 } from '../skill-md/hidden-unicode.ts'
 import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
 import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
@@ -16,17 +18,19 @@ import type { HidingPlace } from './hidden-diagnostics.ts'
 /** Hidden characters in files of one MCP server, by `textKeyOf` the file. Files without any are not in it. */
 export type KnownTexts = ReadonlyMap<string, HiddenText>
 
-/** The key of a text: its SHA-256, marked for a SKILL.md, which counts as text whatever bytes it has. */
+/** The key of a text: its SHA-256, marked by what the path says of how it is searched. */
 export function textKeyOf({ path, sha256 }: Pick<SkillFile, 'path' | 'sha256'>): string {
-  return isDocument({ path }) ? `document-${sha256}` : sha256
+  if (isDocument({ path })) return `document-${sha256}`
+  if (isReadByAgents(path)) return `agents-${sha256}`
+  return isYamlPath(path) ? `yaml-${sha256}` : sha256
 }
 
 /** Finds hidden characters in a file, by the kind of the file. */
 export function hiddenInText(file: Pick<SkillFile, 'path'>, bytes: Uint8Array): HiddenText | undefined {
   if (isDocument(file)) return hiddenInDocument(bytes)
   const inText = hiddenInFile(bytes)
-  const isYaml = hasYamlEscapes({ path: file.path, size: bytes.length })
-  return (isYaml ? hiddenBesides(inText, hiddenInEscapes(bytes)) : undefined) ?? inText
+  const hasEscapes = hasYamlEscapes({ path: file.path, size: bytes.length })
+  return (hasEscapes ? hiddenBesides(inText, hiddenInEscapes(bytes)) : undefined) ?? inText
 }
 
 function isDocument({ path }: Pick<SkillFile, 'path'>): boolean {
@@ -54,7 +58,7 @@ function placesIn({ path, frontmatter, files }: Pick<Skill, 'path' | 'frontmatte
 }
 
 function textPlace(skill: string, file: Pick<SkillFile, 'path'>, hidden: HiddenText | undefined): HidingPlace {
-  const where = isDocument(file) ? 'text' : 'text besides'
+  const where = isDocument(file) || isReadByAgents(file.path) ? 'text' : 'text besides'
   return { path: joinPath(skill, file.path), where, hidden }
 }
 

@@ -8,7 +8,7 @@ import type { RefusedBlob } from '../model/tree.ts'
 import { worstStanding } from '../model/worst-standing.ts'
 import type { DocumentReading } from '../skill-md/document-reader.ts'
 import type { FrontmatterLimits } from '../skill-md/frontmatter.ts'
-import { hiddenIn } from '../skill-md/hidden-unicode.ts'
+import { hiddenIn, isReadByAgents } from '../skill-md/hidden-unicode.ts'
 import type { HiddenText } from '../skill-md/hidden-unicode.ts'
 import type { SkillDiagnostic, SkillCode } from '../skill-md/skill-diagnostic.ts'
 import { nameProblem } from '../skill-md/skill-path.ts'
@@ -131,11 +131,11 @@ function hiddenInFiles(candidate: ResolvedCandidate, { frontmatter }: Said, read
     const inValues = isDocument ? hiddenBesides(inText, hiddenInValues(frontmatter)) : undefined
     const at = joinPath(candidate.path, path)
     return [
-      { path: at, where: isDocument ? 'text' : 'text besides', hidden: inText },
+      { path: at, where: isDocument || isReadByAgents(path) ? 'text' : 'text besides', hidden: inText },
       { path: at, where: 'values', hidden: inValues },
       {
         path: at,
-        where: path.startsWith('agents/') ? 'escapes' : 'escapes besides',
+        where: isReadByAgents(path) ? 'escapes' : 'escapes besides',
         hidden: hiddenBesides(inText, reading.escapes.get(path)),
       },
       { path: at, where: 'name', hidden: hiddenIn(path) },

@@ -10,7 +10,7 @@ import type { KnownTrees } from '../upstream/upstream.ts'
 import type { SurveyLimits } from './read-skill.ts'
 
 /** Increased if a tree would be judged otherwise than before: earlier surveys then no longer count. */
-const SURVEY_VERSION = 15
+const SURVEY_VERSION = 16
 
 /** Likewise of marketplaces, for the sources that have theirs read. */
 const MARKETPLACE_VERSION = 1
@@ -72,11 +72,12 @@ const FIRST_WITH_OFFER = 15
 
 /** The trees that need not be fetched again, given an earlier snapshot of the same source. */
 export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTrees {
-  const { root: asked, docs } = rules.selection
+  const { root: asked, docs: askedDocs } = rules.selection
   const isComparable = earlier !== undefined && isByRules(rules, earlier)
-  // The configured root may be a link, which is fetched too.
+  // The configured root may be a link, which is fetched too, and so may the docs.
   const root = (isComparable ? earlier.roots?.skills : undefined) ?? asked
-  const within = [...new Set([asked, root, ...(docs === undefined ? [] : [docs])])]
+  const docs = (isComparable ? earlier.roots?.docs : undefined) ?? askedDocs
+  const within = [...new Set([asked, root, askedDocs, docs])].filter((folder) => folder !== undefined)
   if (!isComparable) return { ...NOTHING_KNOWN, within }
   // The root is not decided by its id if links lead from folder to folder: following them needs unchanged trees too.
   if (earlier.folders[''] === undefined) return { ...NOTHING_KNOWN, within }

@@ -15,7 +15,12 @@ test.each<[string, JsonObject, string | undefined]>([
   ['copilot', { name: 'bare' }, undefined],
   ['copilot', { ...FINE, name: 'PDF Processing' }, undefined],
   ['copilot', { ...FINE, name: 'react:colon' }, undefined],
-  ['copilot', { ...FINE, name: 'a (b)' }, expect.stringMatching(/^its name has other characters than A-Z/)],
+  [
+    'copilot',
+    { ...FINE, name: 'a (b)' },
+    expect.stringMatching(/^its name does not begin with a letter or digit, or has others than A-Z/),
+  ],
+  ['copilot', { ...FINE, name: '_pdf' }, expect.stringMatching(/^its name does not begin with a letter/)],
   ['copilot', { ...FINE, name: 12 }, 'its name is not text'],
   ['copilot', { ...FINE, name: 'n'.repeat(65) }, 'its name is over 64 characters'],
   ['codex', { ...FINE, description: 'x'.repeat(1_025) }, undefined],

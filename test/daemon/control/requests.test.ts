@@ -111,7 +111,7 @@ test('a failure is told with its code, what is the case and what to try', () => 
     lock: { state: 'missing' },
     code: 'rate-limited',
     message: error.message,
-    mend: expect.stringContaining('Nothing to do'),
+    mend: expect.stringContaining('Wait as long as the host requests'),
   })
 })
 

@@ -1,6 +1,11 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcessByStdio } from 'node:child_process'
+import { once } from 'node:events'
 import { copyFile, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
+import type { Readable, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../../src/sync/store/objects/database.ts'
 import { Store } from '../../../src/sync/store/store.ts'
@@ -14,6 +19,45 @@ async function usedStore(root: string) {
   const digests = await store.objects.put(Array.from({ length: 60 }, (_, at) => Buffer.alloc(20_000, at)))
   return { store, digests, thread: openDatabase(store.folder.database) }
 }
+
+/** Another process with the store open, which looks at it when it is asked. */
+class ReaderProcess implements AsyncDisposable {
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>
+  readonly #answers: AsyncIterator<string>
+
+  private constructor(child: ChildProcessByStdio<Writable, Readable, null>) {
+    this.#child = child
+    this.#answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  }
+
+  static async of(root: string, digests: readonly string[]): Promise<ReaderProcess> {
+    const code = `
+      import { createInterface } from 'node:readline'
+      const { Store } = await import(${JSON.stringify(STORE)})
+      const store = await Store.openExisting(${JSON.stringify(root)})
+      const digests = ${JSON.stringify(digests)}
+      for await (const _ of createInterface({ input: process.stdin })) {
+        store.followDatabase()
+        const missing = (await store.objects.missing(digests)).length
+        console.log(JSON.stringify({ missing, head: (await store.objects.head())?.sequence }))
+      }`
+    const stdio: ['pipe', 'pipe', 'inherit'] = ['pipe', 'pipe', 'inherit']
+    return new ReaderProcess(spawn(process.execPath, ['--input-type=module', '-e', code], { stdio }))
+  }
+
+  async look(): Promise<unknown> {
+    this.#child.stdin.write('look\n')
+    return JSON.parse((await this.#answers.next()).value ?? 'null')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = once(this.#child, 'close')
+    this.#child.stdin.end()
+    await ended
+  }
+}
+
+const STORE = new URL('../../../dist/sync/store/store.js', import.meta.url).href
 
 test('a database of which only the file is removed is begun anew, whatever threads still write to the old one', async () => {
   await using folder = await temporaryFolder()
@@ -54,7 +98,7 @@ test.each([[['-wal', '-shm']], [['-wal']], [['-shm']]])(
   },
 )
 
-test('a database of which the log was removed is opened again when the last fetch has ended, and by a reader too', async () => {
+test('a database of which the log was removed is opened again when the last fetch has ended', async () => {
   await using folder = await temporaryFolder()
   const { store, digests, thread } = await usedStore(folder.path)
   thread.close()
@@ -67,13 +111,30 @@ test('a database of which the log was removed is opened again when the last fetc
   lease[Symbol.dispose]()
   await store.mendDatabase(NOW)
   openDatabase(store.folder.database).close()
-  store[Symbol.dispose]()
-  using reader = (await Store.openExisting(folder.path))!
-  for (const suffix of ['-wal', '-shm']) await rm(store.folder.database + suffix)
-  reader.followDatabase()
-  openDatabase(store.folder.database).close()
-  expect(await reader.objects.missing(digests)).toEqual([])
 })
+
+test.each([[['-wal', '-shm']], [['-wal']], [['-shm']]])(
+  'of a database of which %j is removed while another process reads it, nothing is lost, and the reader follows',
+  async (suffixes) => {
+    await using folder = await temporaryFolder()
+    const { store, digests, thread } = await usedStore(folder.path)
+    thread.close()
+    await store.objects.swap(undefined, { sequence: 1, generation: digests[0]! })
+    await using reader = await ReaderProcess.of(folder.path, digests)
+    expect(await reader.look()).toEqual({ missing: 0, head: 1 })
+    for (const suffix of suffixes) await rm(store.folder.database + suffix)
+
+    expect(await reader.look()).toEqual({ missing: 0, head: 1 })
+    await store.mendDatabase(NOW)
+    const head = await store.objects.head()
+    await store.objects.swap(head, { sequence: 2, generation: digests[1]! })
+
+    expect(head?.sequence).toBe(1)
+    expect(await store.objects.missing(digests)).toEqual([])
+    expect(store.objects.damage()).toBeUndefined()
+    expect(await reader.look()).toEqual({ missing: 0, head: 2 })
+  },
+)
 
 test('a database that another file was renamed to is read as that file has it', async () => {
   await using folder = await temporaryFolder()

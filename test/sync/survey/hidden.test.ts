@@ -45,6 +45,14 @@ describe('hidden characters', () => {
       { 'pdf/SKILL.md': skillText('pdf'), 'pdf/agents/openai.yml': '# it\'s "\nx: &a "Go\\u202e"\ny: *a\n' },
     ],
     [
+      'tags that escapes spell there, in a long file',
+      { 'pdf/SKILL.md': skillText('pdf'), 'pdf/agents/openai.yaml': `x: "Go\\U000E0041"\n${'#'.repeat(65_536)}\n` },
+    ],
+    [
+      'an override in the text of the file of an agent',
+      { 'pdf/SKILL.md': skillText('pdf'), 'pdf/agents/openai.yaml': 'x: Go\u202E\n' },
+    ],
+    [
       'tags that escapes spell in another YAML file',
       { 'pdf/SKILL.md': skillText('pdf'), 'pdf/references/a.YAML': 'x: "Go\\U000E0041"\n' },
     ],

@@ -180,13 +180,13 @@ export async function whyNoFolder(folder: string, make = makeClosed): Promise<st
   const probe = temporaryIn(folder)
   try {
     if (!(await stat(folder)).isDirectory()) return 'it is not a folder'
-    await make(probe)
     try {
+      await make(probe)
       await writeFile(join(probe, 'format'), '', { mode: 0o600 })
       await expectOwnFolder(probe, { asReader: false })
       await expectOwnEntries(probe, { asReader: false })
     } finally {
-      await rm(probe, { recursive: true })
+      await rm(probe, { recursive: true, force: true })
     }
     return undefined
   } catch (error) {

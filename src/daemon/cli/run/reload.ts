@@ -41,8 +41,11 @@ export async function reloadDaemon(
   if (holder?.command !== 'start') return none
   const answer = await request(config, 'reload', {}, { signal, timeoutMs: RELOAD_MS })
   if (answer !== undefined) return { isReloaded: true, text: 'the daemon applies it' }
-  const silent = await silentHolderText(holder)
-  return silent === undefined ? none : { isReloaded: false, text: `${silent}; then skillsyncd reload applies it` }
+  const silent = await silentHolderText(
+    holder,
+    'skillsyncd reload applies it when it answers again; see skillsyncd doctor if it stays silent',
+  )
+  return { isReloaded: false, text: silent ?? none.text }
 }
 
 /** Running pulls are stopped, and get time to end. */

@@ -19,7 +19,10 @@ export function pastedPlace(text: string): RepositoryPlace | undefined {
   const isOwner = url.username === url.pathname.split('/')[1]
   if (url.password !== '' || (url.username !== '' && !isOwner)) return undefined
   if ([...url.searchParams.keys()].some((key) => !VIEW_KEYS.has(key))) return undefined
-  const page = pageOf(url)
+  const found = pageOf(url)
+  // The address by which Azure DevOps is cloned has the form of its pages.
+  const isPlain = found?.url === `${url.origin}${url.pathname}` && found.ref === undefined && found.root === undefined
+  const page = isPlain ? undefined : found
   if (page !== undefined || `${url.username}${url.search}` !== '' || fragment !== undefined || full !== text)
     return page ?? { url: `${url.origin}${url.pathname}`, ...(url.search === '' && pinned(fragment ?? '')) }
   return undefined
@@ -55,7 +58,7 @@ function pinned(fragment: string): Omit<RepositoryPlace, 'url'> {
   const [, ref = '', below] = /^([^:&=]*)(?::([^&]+))?(?:&|$)/.exec(fragment) ?? []
   const root = /(?:^|&)subdirectory=([^&]+)/.exec(fragment)?.[1] ?? below
   const isPart = ref === '' || /^(?:readme|l\d)/i.test(ref)
-  return { ...(!isPart && { ref: decoded(ref) }), ...(root !== undefined && { root: decoded(root) }) }
+  return { ...(!isPart && { ref: decoded(ref) }), ...(root !== undefined && { root: partsOf(root).join('/') }) }
 }
 
 /** The addresses of pages, without scheme. `rest`: the ref, then the path; `folder`: the path alone. */
@@ -75,8 +78,8 @@ const PAGES: readonly RegExp[] = [
   /^(?<repo>[^/]+\/[^/]+\/[^/]+)\/(?<view>tree|blob)\/(?<rest>.+)$/,
   /^(?<repo>github\.com\/[^/]+\/[^/]+)\/(?<view>raw|blame|edit|commits?|releases\/tag)\/(?<rest>.+)$/,
   // A page about a repository as a whole, then a folder without its branch
-  /^(?<repo>(?:github\.com|bitbucket\.org|codeberg\.org)\/[^/]+\/[^/]+)\/(?:issues|pulls?|pull-requests|actions|wiki|releases|tags|branches|commits?|discussions|projects|activity|security|settings|overview|src|downloads|pipelines)(?:\/.*)?$/,
-  /^(?<repo>github\.com\/[^/]+\/[^/]+)\/(?<folder>.+)$/,
+  /^(?<repo>(?:github\.com|bitbucket\.org|codeberg\.org)\/[^/]+\/[^/]+)\/(?:issues|pulls?|pull-requests|actions|wiki|releases|tags|branches|commits?|discussions|projects|activity|security|settings|overview|src|downloads|pipelines|archive|compare|graphs|network|labels|milestones|packages|search|stargazers|forks)(?:\/.*)?$/,
+  /^(?<repo>github\.com\/(?!(?:orgs|features|topics|marketplace|sponsors|collections|settings)\/)[^/]+\/[^/]+)\/(?<folder>.+)$/,
 ]
 
 function pageOf({ protocol, host, pathname, searchParams: query }: URL): RepositoryPlace | undefined {
@@ -88,10 +91,7 @@ function pageOf({ protocol, host, pathname, searchParams: query }: URL): Reposit
   const found = at.endsWith('.git') ? undefined : PAGES.map((form) => form.exec(at)).find((match) => match !== null)
   if (found?.groups === undefined) return undefined
   const { repo, view = '', rest, folder, host: server, kind, key, name } = found.groups
-  const path = (rest ?? folder ?? query.get('path') ?? '')
-    .split('/')
-    .map(decoded)
-    .filter((part) => part !== '')
+  const path = partsOf(rest ?? folder ?? query.get('path') ?? '')
   const first = rest === undefined ? '' : path.splice(0, path[0] === 'refs' ? 3 : 1).join('/')
   const chosen = query.get('at') ?? query.get('version')?.replace(/^G[BCT]/, '') ?? query.get('ref')
   const ref = (chosen ?? first).replace(/^refs\/heads\//, '')
@@ -102,6 +102,13 @@ function pageOf({ protocol, host, pathname, searchParams: query }: URL): Reposit
     ...(ref !== '' && ref !== 'HEAD' && { ref }),
     ...(path.length > 0 && { root: path.join('/') }),
   }
+}
+
+function partsOf(path: string): string[] {
+  return path
+    .split('/')
+    .map(decoded)
+    .filter((part) => part !== '')
 }
 
 function decoded(text: string): string {

@@ -245,7 +245,7 @@ function prefixFault(text: string): string | undefined {
 const MUST_BEGIN = 'must begin with https://, http://, ssh:// or file:///'
 const GIT_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'file:'])
 
-/** The fault of the address. It quotes no part of the address, since any part may be the secret. */
+/** The fault of the address. Any part of it may be the secret: only what a page's address says of its repository is quoted. */
 function gitUrlFault(text: string): string | undefined {
   if (WINDOWS_PATH.test(text)) return OF_WINDOWS
   if (isSshAddress(text) && !SSH.test(text)) {

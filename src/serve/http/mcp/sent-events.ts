@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { MAX_SUBSCRIPTIONS } from '../../mcp/rpc/caller.ts'
 
 /**
  * The messages that a session has sent, each with the id of its last event. A stream can be dead without a sign of it
@@ -16,6 +17,11 @@ export class SentEvents {
     this.#last += 1
     this.#numbers.delete(json)
     this.#numbers.set(json, this.#last)
+    // The subscription of a message that waited in a stream may have ended before it was sent.
+    for (const oldest of this.#numbers.keys()) {
+      if (this.#numbers.size <= MOST_MESSAGES) break
+      this.#numbers.delete(oldest)
+    }
     return this.#prefix + this.#last
   }
 
@@ -32,3 +38,6 @@ export class SentEvents {
     this.#numbers.delete(json)
   }
 }
+
+/** One for each subscription, and those about lists. */
+const MOST_MESSAGES = MAX_SUBSCRIPTIONS + 4

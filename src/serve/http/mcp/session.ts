@@ -46,6 +46,8 @@ export class Session implements Subscriber, Subscriptions {
   client: string | undefined
   /** The negotiated revision; `undefined` if that is not known any more. */
   revision: string | undefined
+  /** The messages that its streams have sent. */
+  readonly sent = new SentEvents()
   readonly #tools: SessionTools
   #hub: SessionHub
   readonly #subscribed = new Map<string, string>()
@@ -55,7 +57,6 @@ export class Session implements Subscriber, Subscriptions {
    */
   readonly #missed = new Set<string>()
   readonly #missedLists = new Set<ListPart>()
-  readonly sent = new SentEvents()
   /** The mark of the last notification before a restart. The changes since then are not computed yet. */
   #since: Mark | undefined
   /** The mark in the log: the catalog before the first missed change. */

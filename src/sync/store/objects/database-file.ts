@@ -81,6 +81,13 @@ export class DatabaseFile {
     return [...this.#log].some(([path, inode]) => there.get(path) !== inode)
   }
 
+  /** True if the writer has made a new WAL in place of one that was removed. */
+  hasOtherLog(): boolean {
+    if (!this.hasLostLog()) return false
+    const there = this.#logFiles()
+    return [...this.#log].some(([path, inode]) => (there.get(path) ?? 0) !== 0 && there.get(path) !== inode)
+  }
+
   #mark(): string | undefined {
     const found = statSync(this.path, { throwIfNoEntry: false, bigint: true })
     if (found === undefined || !this.#isStill) return found && `${found.ino}`

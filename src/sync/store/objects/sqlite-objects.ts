@@ -58,12 +58,22 @@ export class SqliteObjects implements ObjectStore {
   }
 
   /**
-   * Opens the database with a new WAL in place of a removed one. The connection that closes writes the removed one,
-   * which it still has open, into the database: nothing is lost. While a thread fetches, nothing is done: another
-   * connection of the process keeps the memory of the removed WAL, and a new one could not read.
+   * Opens the database with a new WAL in place of a removed one, which this connection still has open: it writes it into
+   * the database first, so that nothing is lost. While a thread fetches, nothing is done: another connection of the
+   * process keeps the memory of the removed WAL, and a new one could not read.
    */
   reopenForLog(): void {
-    if (this.#leases.areNone) this.reopen(() => {})
+    if (this.#leases.areNone && this.#writesLogBack()) this.reopen(() => {})
+  }
+
+  /** False while another process reads a part of the WAL that is not in the database. */
+  #writesLogBack(): boolean {
+    const { database } = this.#connection
+    // Closed by an earlier try, which could not open it again.
+    if (!database.isOpen) return true
+    // SQLite does it at the close only if no other process has the database open.
+    const done = this.#run('write back the log', () => database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get())
+    return done?.['busy'] === 0 && done['log'] === done['checkpointed']
   }
 
   #connect(): OpenConnection {

@@ -59,8 +59,8 @@ function looksLikeMcp(answer: Asked, what: string): boolean {
   return isJsonRpc || answer.header('mcp-session-id') !== undefined || MCP_ADDRESS.test(what)
 }
 
-/** The usual ends of such addresses. */
-const MCP_ADDRESS = /^[^"]*"https?:\/\/[^"/]+(?:\/[^"]*)?\/(?:mcp|sse)\/?"/i
+/** The usual path of such an address. Deeper in a path, a repository may have this name. */
+const MCP_ADDRESS = /^[^"]*"https?:\/\/[^"/]+\/(?:mcp|sse)\/?"/i
 
 const REFUSED = 'Ask the operator of the host, or set `backend: system` if git clone reads the address'
 
@@ -105,7 +105,13 @@ const PROXY = 'Ask the operator of the proxy to let this host through, or set `p
 
 /** Returns the failure for a proxy's refusal. The proxy answers before the host is contacted. */
 export function proxyRefusal(status: number, what: string, sentCredentials: boolean): SyncError {
-  if (status !== 407) return new SyncError('source-unreachable', `${what}: the proxy answers ${status}`, { fix: PROXY })
+  // From 500 on, the proxy did not reach the host.
+  if (status !== 407)
+    return new SyncError(
+      'source-unreachable',
+      `${what}: the proxy answers ${status}`,
+      status < 500 ? { fix: PROXY } : {},
+    )
   const fix = 'Check the user and the password of the proxy, in `proxy` or in the variable with its address'
   return new SyncError('credentials-rejected', `${what}: the proxy answers 407 ${toWhat(sentCredentials)}`, { fix })
 }

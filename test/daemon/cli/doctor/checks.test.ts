@@ -129,6 +129,12 @@ test('a disk that keeps no permissions is found before the first start refuses i
 
   expect(await whyNoFolder(folder.path)).toBeUndefined()
   expect(await whyNoFolder(folder.path, onOpenDisk)).toContain('the disk keeps no permissions')
+  const refused = async (path: string): Promise<void> => {
+    await mkdir(path)
+    throw Object.assign(new Error('EPERM: operation not permitted, chmod'), { code: 'EPERM', syscall: 'chmod' })
+  }
+  expect(await whyNoFolder(folder.path, refused)).toBe('permission denied')
+  expect(await readdir(folder.path)).toEqual([])
   expect(made).toHaveLength(1)
   expect(await readdir(folder.path)).toEqual([])
 })

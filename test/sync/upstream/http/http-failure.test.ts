@@ -96,8 +96,8 @@ const RPC = '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request"},"i
 
 test.each([
   ['404 at /mcp', 404, {}, MCP, 'repository-not-found'],
-  ['405 at /mcp/', 405, {}, 'Cannot reach "http://127.0.0.1:8741/acme/mcp/"', 'protocol-not-spoken'],
-  ['406 at /sse', 406, {}, 'Cannot reach "https://hub.example/v1/sse"', 'protocol-not-spoken'],
+  ['405 at /mcp/', 405, {}, 'Cannot reach "http://127.0.0.1:8741/mcp/"', 'protocol-not-spoken'],
+  ['406 at /sse', 406, {}, 'Cannot reach "https://hub.example/sse"', 'protocol-not-spoken'],
   ['400 that speaks JSON-RPC', 400, { text: RPC }, 'Cannot reach "https://hub.example/x"', 'protocol-not-spoken'],
   [
     '404 of a session',
@@ -117,6 +117,7 @@ test.each([
 test.each([
   ['404 elsewhere', 404, 'Cannot reach "https://hub.example/team/skills.git"'],
   ['404 of a repository mcp.git', 404, 'Cannot reach "https://hub.example/team/mcp.git"'],
+  ['404 of a repository mcp', 404, 'Cannot reach "https://github.com/acme/mcp"'],
   ['404 below /mcp', 404, 'Cannot reach "https://hub.example/mcp/skills"'],
   ['401 at /mcp', 401, MCP],
   ['503 at /mcp', 503, MCP],

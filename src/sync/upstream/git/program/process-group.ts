@@ -233,4 +233,5 @@ class Silence implements Disposable {
 }
 
 /** The next step for a program that cannot be started. */
-export const NO_PROGRAM = 'Install that program, or correct its name in the configuration'
+export const NO_PROGRAM =
+  'Install that program in a folder of PATH; if the configuration names it, correct the name there'
