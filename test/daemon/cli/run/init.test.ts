@@ -253,6 +253,7 @@ test('--json has what was written, and the folder of the file is made', async ()
         commit: expect.stringMatching(/^[0-9a-f]{40}$/),
         skills: 2,
         elsewhere: 1,
+        hasDocs: false,
         root: 'skills',
       },
     ],
