@@ -174,7 +174,11 @@ test('a status without its findings gets the same ones back from the catalog, an
   expect(sent.sources.map(({ findings }) => findings)).toEqual([[]])
   const { budget, ...rest } = withFindings(sent, catalog, input({}).config, { kept: new Map(), scans: new Map() })
   expect(rest).toEqual(status)
-  expect(budget?.clients.map(({ client }) => client)).toEqual(['claude-code', 'codex'])
+  expect(budget?.clients.map(({ client, role }) => `${client} ${role}`)).toEqual([
+    'claude-code default',
+    'codex default',
+    'claude-code smaller',
+  ])
 })
 
 test('the process that answers says who it is and since when', () => {
