@@ -82,7 +82,8 @@ function messageOf(
 export function namedRepository(text: string): RepositoryPlace {
   if (isAbsolute(text) || /^\.\.?(?:\/|$)/.test(text) || existsSync(text))
     return { url: pathToFileURL(resolve(text)).href }
-  return pastedPlace(text) ?? { url: text }
+  const address = text.trim()
+  return pastedPlace(address) ?? { url: address }
 }
 
 /** A folder that is named on the command line includes the skills that an installer linked there. */

@@ -67,7 +67,7 @@ function urlLines({ url, ref }: RepositoryPlace): string[] {
 
 /** A description of the repository in one line. */
 export function seenText({ branch, commit, skills, elsewhere, root, hasDocs }: Seen): string {
-  const where = root === '' ? '' : ` below ${root}/`
+  const where = root === '' ? '' : ` below ${printableLine(root)}/`
   const rest = elsewhere === 0 ? '' : `; ${elsewhere} elsewhere, which \`root\` leaves out`
   const at = branch === undefined ? commit.slice(0, 12) : `${printableLine(branch)} at ${commit.slice(0, 12)}`
   return `${at}: ${countOf(skills, 'skill')}${where}${rest}${hasDocs ? DOCS_PROPOSED : ''}`
@@ -84,6 +84,7 @@ const SEEN =
   /^(?:\S+ at )?[0-9a-f]{12}: \d+ skills?(?: below .+\/)?(?:; \d+ elsewhere, which `root` leaves out)?(?:; `docs: docs` in one source serves its folder docs\/ too)?$/
 const FROM_PLUGIN = /^plugin \S+ of \S+(?:: no commit pins it)?$/
 
+/** A text of one line, whatever it has: more lines would be read as further keys. */
 function scalar(text: string): string {
-  return stringify(text, { lineWidth: 0 }).trimEnd()
+  return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(text) ? JSON.stringify(text) : stringify(text, { lineWidth: 0 }).trimEnd()
 }

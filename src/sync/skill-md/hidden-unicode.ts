@@ -61,7 +61,7 @@ export function hasYamlEscapes({ path, size }: { readonly path: string; readonly
 
 /** True for the path of a YAML file that agents read beside SKILL.md, such as `agents/openai.yaml` of Codex. */
 export function isReadByAgents(path: string): boolean {
-  return path.startsWith('agents/') && isYamlPath(path)
+  return /^agents\//i.test(path) && isYamlPath(path)
 }
 
 /** True for the path of a YAML file. */
@@ -81,15 +81,18 @@ export function hiddenInEscapes(bytes: Uint8Array): HiddenText | undefined {
   if (!ESCAPE.test(text)) return undefined
   const spelled = text.replace(ESCAPES, (escape, hex: string | undefined) => {
     const code = hex === undefined ? NAMED_ESCAPES[escape.charAt(1)] : Number.parseInt(hex.slice(1), 16)
-    return code === undefined || code > 0x10ffff ? escape : String.fromCodePoint(code)
+    return code === undefined || code > 0x10ffff || TERMINAL.has(code) ? escape : String.fromCodePoint(code)
   })
   return spelled === text ? undefined : hiddenIn(spelled)
 }
 
-const ESCAPE = /\\[xuU_NLPe]/
+/** The beginnings of commands to a terminal, which gets no escapes; programs that print them are full of these. */
+const TERMINAL: ReadonlySet<number> = new Set([0x1b, 0x9b])
+
+const ESCAPE = /\\[xuU_NLP]/
 /** An escaped backslash begins no other escape. */
-const ESCAPES = /\\(?:(x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8})|[_NLPe]|\\)/g
-const NAMED_ESCAPES: Readonly<Record<string, number>> = { _: 0xa0, N: 0x85, L: 0x2028, P: 0x2029, e: 0x1b }
+const ESCAPES = /\\(?:(x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8})|[_NLP]|\\)/g
+const NAMED_ESCAPES: Readonly<Record<string, number>> = { _: 0xa0, N: 0x85, L: 0x2028, P: 0x2029 }
 
 /** True if a tenth of a leniently decoded text is no text. */
 function isMostlyNoise(text: string): boolean {

@@ -45,6 +45,10 @@ describe('hidden characters', () => {
       { 'pdf/SKILL.md': skillText('pdf'), 'pdf/agents/openai.yml': '# it\'s "\nx: &a "Go\\u202e"\ny: *a\n' },
     ],
     [
+      'an override that escapes spell there, in other letters',
+      { 'pdf/SKILL.md': skillText('pdf'), 'pdf/Agents/openai.YAML': 'x: "Go\\u202e"\n' },
+    ],
+    [
       'tags that escapes spell there, in a long file',
       { 'pdf/SKILL.md': skillText('pdf'), 'pdf/agents/openai.yaml': `x: "Go\\U000E0041"\n${'#'.repeat(65_536)}\n` },
     ],
@@ -88,6 +92,7 @@ describe('hidden characters', () => {
   })
 
   test.each([
+    ['a command to a terminal', 'pdf/agents/openai.yaml', "x: 'strips \\x1b[31m and \\e[0m'\n", []],
     ['an escaped backslash', 'pdf/agents/openai.yaml', 'x: "\\\\U000E0041"\n', []],
     ['a visible character', 'pdf/agents/openai.yaml', 'x: "\\U0001F600 \\u00e9\\n\\t"\n', []],
     ['a space of no width', 'pdf/agents/openai.yaml', 'x: "a\\u200bb"\n', ['U+200B at 1:6']],

@@ -121,10 +121,13 @@ function isConfigured(entry: JsonObject, config: Config): boolean {
   return sourceAt(entry, config) !== undefined
 }
 
-/** The source that has this address and root, if there is one. */
-function sourceAt({ url, mcp, path, root = '' }: JsonObject, { sources }: Config): string | undefined {
+/** The source that has this address, root and branch, if there is one. */
+function sourceAt({ url, mcp, path, ref, root = '' }: JsonObject, { sources }: Config): string | undefined {
   const address = typeof path === 'string' ? pathToFileURL(path).href : (url ?? mcp)
-  return sources.find(({ source }) => source.root === root && source.url === address)?.source.id
+  return sources.find(({ source }) => {
+    const isOther = ref !== undefined && 'ref' in source && source.ref !== undefined && source.ref !== ref
+    return source.root === root && source.url === address && !isOther
+  })?.source.id
 }
 
 function printNothing(context: Context): ExitStatus {

@@ -10,6 +10,12 @@ export interface RepositoryPlace {
  * behind `#` or `@`, or `owner/repo` on GitHub. `undefined` for every other text, such as a plain address.
  */
 export function pastedPlace(text: string): RepositoryPlace | undefined {
+  const place = placeIn(text)
+  // An escape of the address may spell a control character, which no ref and no folder has.
+  return Object.values(place ?? {}).some((value) => /\p{Cc}/u.test(value)) ? undefined : place
+}
+
+function placeIn(text: string): RepositoryPlace | undefined {
   const full = inFull(text)
   const [address = '', fragment] = full.split(/#(.*)/s, 2)
   const url = URL.parse(address)
@@ -23,9 +29,11 @@ export function pastedPlace(text: string): RepositoryPlace | undefined {
   // The address by which Azure DevOps is cloned has the form of its pages.
   const isPlain = found?.url === `${url.origin}${url.pathname}` && found.ref === undefined && found.root === undefined
   const page = isPlain ? undefined : found
-  if (page !== undefined || `${url.username}${url.search}` !== '' || fragment !== undefined || full !== text)
-    return page ?? { url: `${url.origin}${url.pathname}`, ...(url.search === '' && pinned(fragment ?? '')) }
-  return undefined
+  if (page !== undefined) return page
+  if (`${url.username}${url.search}` === '' && fragment === undefined && full === text) return undefined
+  // Behind parameters, the fragment is a part of a page.
+  const chosen = url.search === '' ? pinned(fragment ?? '') : chosenBy(url.searchParams)
+  return { url: `${url.origin}${url.pathname}`, ...chosen }
 }
 
 const OTHER_ADDRESS = /^(?:(?:git\+)?ssh:\/\/|file:\/\/|[\w.-]+@[\w.-]+:)/i
@@ -44,6 +52,11 @@ const HOST_FIRST = /^(?:[a-z\d-]+\.)+[a-z]{2,}(?::\d+)?\/[\w.~-]+\/\w/i
 const VIEW_KEYS: ReadonlySet<string> = new Set([
   'at',
   'display',
+  'line',
+  'lineEnd',
+  'lineEndColumn',
+  'lineStartColumn',
+  'lineStyle',
   'path',
   'plain',
   'ref',
@@ -59,6 +72,16 @@ function pinned(fragment: string): Omit<RepositoryPlace, 'url'> {
   const root = /(?:^|&)subdirectory=([^&]+)/.exec(fragment)?.[1] ?? below
   const isPart = ref === '' || /^(?:readme|l\d)/i.test(ref)
   return { ...(!isPart && { ref: decoded(ref) }), ...(root !== undefined && { root: partsOf(root).join('/') }) }
+}
+
+/** The ref and the folder that the parameters of an address choose. */
+function chosenBy(query: URLSearchParams): Omit<RepositoryPlace, 'url'> {
+  const chosen = query.get('at') ?? query.get('version')?.replace(/^G[BCT]/, '') ?? query.get('ref')
+  const root = partsOf(query.get('path') ?? '').join('/')
+  return {
+    ...(chosen !== null && chosen !== undefined && { ref: chosen.replace(/^refs\/heads\//, '') }),
+    ...(root !== '' && { root }),
+  }
 }
 
 /** The addresses of pages, without scheme. `rest`: the ref, then the path; `folder`: the path alone. */
@@ -86,15 +109,16 @@ function pageOf({ protocol, host, pathname, searchParams: query }: URL): Reposit
   const at = `${host}${pathname}`
     .replace(/\/+$/, '')
     .replace(/^www\.(?=github\.com\/|gitlab\.com\/|bitbucket\.org\/)/, '')
+    .replace(/^(git\.sr\.ht\/~[^/]+\/[^/]+\/(?:tree|blob)\/[^/]+)\/item\//, '$1/')
     .replace(/^raw\.githubusercontent\.com(\/[^/]+\/[^/]+)\//, 'github.com$1/raw/')
   // A repository may be called like a page.
   const found = at.endsWith('.git') ? undefined : PAGES.map((form) => form.exec(at)).find((match) => match !== null)
   if (found?.groups === undefined) return undefined
   const { repo, view = '', rest, folder, host: server, kind, key, name } = found.groups
-  const path = partsOf(rest ?? folder ?? query.get('path') ?? '')
+  const queried = chosenBy(query)
+  const path = partsOf(rest ?? folder ?? queried.root ?? '')
   const first = rest === undefined ? '' : path.splice(0, path[0] === 'refs' ? 3 : 1).join('/')
-  const chosen = query.get('at') ?? query.get('version')?.replace(/^G[BCT]/, '') ?? query.get('ref')
-  const ref = (chosen ?? first).replace(/^refs\/heads\//, '')
+  const ref = queried.ref ?? first.replace(/^refs\/heads\//, '')
   if (/^(?:blob|raw|blame|edit|media)$/.test(view) || /\.md$/i.test(path.at(-1) ?? '')) path.pop()
   const address = repo ?? `${server}/scm/${kind === 'users' ? '~' : ''}${key}/${name}.git`
   return {

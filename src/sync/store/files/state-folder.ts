@@ -331,6 +331,7 @@ const OURS = new RegExp(
     String.raw`store\.db(?:\.damaged-[\w-]+?)?(?:-wal|-shm)?`,
     String.raw`(?:decisions|decisions-copy|links|tokens|token-uses)\.json`,
     'changes',
+    'current',
     String.raw`[\w-]+\.journal`,
     String.raw`daemon\.lock\.[\w.-]+`,
   ].join('|')})$`,

@@ -85,6 +85,7 @@ test.each([
 
 const OURS = [
   'changes',
+  'current',
   'decisions.json',
   'decisions-copy.json',
   'links.json',
