@@ -73,8 +73,8 @@ export function expectLockable({ id }: Source, snapshot: Snapshot): void {
   const place = unreadPlace(snapshot)
   if (place === undefined) return
   const why = `not all of it could be read: ${JSON.stringify(place.path)}: ${place.message}`
-  const fix = 'Make that readable, or remove it from the folder, and lock it again'
-  throw new SyncError('source-unreachable', `Cannot lock "${id}" at ${snapshot.revision.commit}: ${why}`, { fix })
+  const tries = 'make that readable, or remove it from the folder, and lock it again'
+  throw new SyncError('source-unreachable', `Cannot lock "${id}" at ${snapshot.revision.commit}: ${why}; ${tries}`)
 }
 
 const HELD = z.object({ snapshot: z.string() })

@@ -41,6 +41,7 @@ test('without an agent it says which there are, which are on this machine, and w
       behind: ['beta'],
       gone: ['alpha'],
       blocked: [],
+      omitted: [],
     },
   ])
   expect(json.agents.map(({ id, isLinked }: { id: string; isLinked: boolean }) => [id, isLinked])).toEqual([
