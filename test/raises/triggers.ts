@@ -3,6 +3,13 @@
  * fails for a raise without a row here, and prints what the row is to be.
  */
 export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
+  'test/conformance/host/older-forms.test.ts': [
+    'sync/upstream/mcp/client/entry-requests costsOnly source-unreachable',
+    'sync/upstream/mcp/pages enumerationFault content-refused',
+    'sync/upstream/mcp/pages enumerationRefusal source-unreachable',
+    'sync/upstream/mcp/pages over limit-exceeded',
+  ],
+  'test/sync/store/decisions.test.ts': ['sync/store/decision-files recall store-failed'],
   'test/conformance/host/causes.test.ts': [
     'daemon/mcp-sources/fetch-budget over limit-exceeded',
     'daemon/mcp-sources/verified-read withhold content-refused',
@@ -350,7 +357,6 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
   'sync/pull/fetch-snapshot read store-failed': 'the last defense: an earlier check of the same pull refuses it first',
   'sync/pull/fetch-snapshot expectFits limit-exceeded': NOT_YET,
   'sync/pull/locked-commit fromFallback given': NOT_YET,
-  'sync/store/decision-files recall store-failed': NOT_YET,
   'sync/store/files/journal writeAll store-failed': NOT_YET,
   'sync/store/generations replace store-failed':
     'two processes that publish between one read and one write of the same head',
@@ -403,14 +409,10 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a thread that the system does not start, or ends, for lack of memory',
   'sync/upstream/mcp/client/entry-requests request source-unreachable': NOT_YET,
   'sync/upstream/mcp/client/entry-requests request source-unreachable 2': NOT_YET,
-  'sync/upstream/mcp/client/entry-requests costsOnly source-unreachable': NOT_YET,
   'sync/upstream/mcp/client/http-answer unreadable credentials-rejected': NOT_YET,
   'sync/upstream/mcp/client/json-rpc dry source-unreachable': NOT_YET,
   'sync/upstream/mcp/client/json-rpc giveUp source-unreachable': NOT_YET,
   'sync/upstream/mcp/client/program-channel hear source-unreachable': NOT_YET,
   'sync/upstream/mcp/named-skills byMethod source-unreachable': NOT_YET,
   'sync/upstream/mcp/pages pageOf source-unreachable': 'a server that is silent for the whole of a fixed time limit',
-  'sync/upstream/mcp/pages enumerationRefusal source-unreachable': NOT_YET,
-  'sync/upstream/mcp/pages enumerationFault content-refused': NOT_YET,
-  'sync/upstream/mcp/pages over limit-exceeded': NOT_YET,
 }
