@@ -199,7 +199,7 @@ test('a skill that some disk would have otherwise is in no folder, and link and 
   expect(await follower.names()).toEqual(['good'])
   expect(listed.stdout).toContain('- hub/device is not linked: its file "aux.md" has the name of a Windows device')
   expect(listed.stdout).toContain(
-    '- hub/hooks is not linked: its file ".GIT/hooks/run" has a name that git keeps for itself',
+    '- hub/hooks is not linked: withheld: The path ".GIT/hooks/run" has a name that git keeps for itself',
   )
   expect(listed.stdout).toMatch(/- hub\/deep is not linked: .* has a segment longer than 200 bytes/)
   expect(doctor.stdout).toContain('hub/device')
