@@ -37,6 +37,9 @@ describe('skillsyncd validate', () => {
       expect.stringMatching(
         /^context budget {2}codex, default model: \d+ of 9568 tokens; every description is listed$/,
       ),
+      expect.stringMatching(
+        /^context budget {2}claude-code, with 200000 tokens: \d+ of 1923 characters, about \d+ tokens; every description is listed$/,
+      ),
       'context budget  overlap: skills/sound and skills/warned share 100 % of their words',
       '3 skills, 2 pass, 1 error, 1 warning',
       '',
