@@ -29,7 +29,7 @@ describe.skipIf(!IS_ROOT)(`a user without an entry in the user database${IS_ROOT
 
     const { stdout } = await place.run(['sync', ...place.named], home)
 
-    expect(stdout).toContain('team updated')
+    expect(stdout).toContain('team: updated')
   })
 
   test.each([['status'], ['sync'], ['link', 'claude-code']])('%s names HOME where it needs it', async (...args) => {
