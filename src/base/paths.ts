@@ -41,6 +41,24 @@ export function* foldersAbove(path: string): Generator<string> {
 }
 
 /**
+ * The path that a link text names, from the place of the link; `undefined` if it is absolute or leads out of the
+ * top, or is no path of git.
+ */
+export function linkTarget(link: string, text: string): string | undefined {
+  if (text === '' || text.startsWith('/') || text.includes('\0') || text.includes('\\')) return undefined
+  const segments = folderOf(link) === '' ? [] : folderOf(link).split('/')
+  for (const segment of text.split('/')) {
+    if (segment === '' || segment === '.') continue
+    if (segment !== '..') segments.push(segment)
+    else if (segments.pop() === undefined) return undefined
+  }
+  return segments.join('/')
+}
+
+/** The limit on chained links; it also ends a loop. */
+export const MOST_LINKS = 8
+
+/**
  * The folder that holds most of the files, for messages; `undefined` if none is in a folder. Its folders are named in
  * its place where one of them holds nearly all, up to one whose name says enough.
  */

@@ -1,4 +1,4 @@
-import { folderOf, foldersAbove, isBelow, joinPath, relativeTo } from '../../base/paths.ts'
+import { foldersAbove, isBelow, joinPath, linkTarget, MOST_LINKS, relativeTo } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
 
@@ -18,9 +18,6 @@ export interface LinkBounds {
 /** The text of a link, by its blob id; `undefined` if it is not a valid link text. */
 export type TextOf = (link: ObjectId) => string | undefined
 
-/** The limit on chained links; it also ends a loop. */
-const MAX_HOPS = 8
-
 /**
  * Follows a link inside the commit's tree, or inside one folder of it, and never outside. It goes only through real
  * folders: a folder that is itself a link is refused, so that two links cannot combine into a way out.
@@ -33,10 +30,10 @@ export function follow(
 ): Resolved {
   let path = link.path
   let id = link.id
-  for (let hop = 0; hop < MAX_HOPS; hop += 1) {
+  for (let hop = 0; hop < MOST_LINKS; hop += 1) {
     const text = textOf(id)
     if (text === undefined) return refusal('its text is not a path')
-    const target = targetOf(path, text)
+    const target = linkTarget(path, text)
     if (target === undefined)
       return { ...refusal(`its target "${shownText(text)}" is outside the repository`), isOutward: true }
     // The target is not even checked: content inside is judged again only after a change in its own folder.
@@ -49,7 +46,7 @@ export function follow(
     path = target
     id = entry.id
   }
-  return refusal(`it leads through more than ${MAX_HOPS} links`)
+  return refusal(`it leads through more than ${MOST_LINKS} links`)
 }
 
 /**
@@ -62,7 +59,7 @@ export async function realPath(
   read: (link: ObjectId) => Promise<string | undefined>,
 ): Promise<{ readonly path: string } | { readonly why: string }> {
   let path = folder
-  for (let hop = 0; hop <= MAX_HOPS; hop += 1) {
+  for (let hop = 0; hop <= MOST_LINKS; hop += 1) {
     const link = [path, ...foldersAbove(path)].findLast((above) => places.entryAt(above)?.kind === 'link')
     const entry = link === undefined ? undefined : places.entryAt(link)
     if (link === undefined || entry === undefined) {
@@ -71,30 +68,15 @@ export async function realPath(
     }
     const text = await read(entry.id)
     if (text === undefined) return { why: `the text of the link "${link}" is not a path` }
-    const target = targetOf(link, text)
+    const target = linkTarget(link, text)
     if (target === undefined) return { why: `the link "${link}" leads to "${shownText(text)}", outside the repository` }
     path = joinPath(target, relativeTo(link, path))
   }
-  return { why: `it leads through more than ${MAX_HOPS} links` }
+  return { why: `it leads through more than ${MOST_LINKS} links` }
 }
 
 /** It is unknown what is in an unread place. */
 const FOLDERS: ReadonlySet<string> = new Set(['folder', 'unread'])
-
-/**
- * The path that a link text names, from the place of the link; `undefined` if it is absolute or leads out of the
- * repository.
- */
-function targetOf(link: string, text: string): string | undefined {
-  if (text === '' || text.startsWith('/') || text.includes('\0') || text.includes('\\')) return undefined
-  const segments = folderOf(link) === '' ? [] : folderOf(link).split('/')
-  for (const segment of text.split('/')) {
-    if (segment === '' || segment === '.') continue
-    if (segment !== '..') segments.push(segment)
-    else if (segments.pop() === undefined) return undefined
-  }
-  return segments.join('/')
-}
 
 /**
  * The folders that links lead through. Each is read once: thousands of links may lead through one with thousands of

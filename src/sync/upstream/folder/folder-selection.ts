@@ -1,4 +1,4 @@
-import { baseName, foldersAbove, folderOf, joinPath } from '../../../base/paths.ts'
+import { baseName, foldersAbove, joinPath, linkTarget, MOST_LINKS } from '../../../base/paths.ts'
 import { isDocument, type FolderEntry, type ListedFolder, type ListedLink } from './folder-walk.ts'
 
 /** The relevant parts of a folder: paths from its top, both raw bytes as Latin-1. */
@@ -121,12 +121,12 @@ class Places {
   }
 
   /** The path of a named folder after all links on the way to it, as far as they lead. */
-  realPath(named: string, hops = { left: MAX_HOPS }): string {
+  realPath(named: string, hops = { left: MOST_LINKS }): string {
     let path = ''
     for (const name of named === '' ? [] : named.split('/')) {
       path = joinPath(path, name)
       const entry = this.#entryAt(path)
-      const target = entry?.kind === 'link' ? targetOf(path, entry.text.toString('latin1')) : undefined
+      const target = entry?.kind === 'link' ? linkTarget(path, entry.text.toString('latin1')) : undefined
       if (target === undefined || hops.left === 0) continue
       hops.left -= 1
       path = this.realPath(target, hops)
@@ -143,8 +143,8 @@ class Places {
     noted: Set<string>,
   ): { readonly path: string; readonly entry: FolderEntry } | undefined {
     let [path, text] = [from, link.text]
-    for (let hop = 0; hop < MAX_HOPS; hop += 1) {
-      const target = targetOf(path, text.toString('latin1'))
+    for (let hop = 0; hop < MOST_LINKS; hop += 1) {
+      const target = linkTarget(path, text.toString('latin1'))
       if (target === undefined) return undefined
       const entry = this.#entryAt(target)
       if (entry?.kind !== 'file') noted.add(target)
@@ -163,17 +163,4 @@ class Places {
     }
     return entry
   }
-}
-
-const MAX_HOPS = 8
-
-function targetOf(link: string, text: string): string | undefined {
-  if (text === '' || text.startsWith('/')) return undefined
-  const segments = folderOf(link) === '' ? [] : folderOf(link).split('/')
-  for (const segment of text.split('/')) {
-    if (segment === '' || segment === '.') continue
-    if (segment !== '..') segments.push(segment)
-    else if (segments.pop() === undefined) return undefined
-  }
-  return segments.join('/')
 }
