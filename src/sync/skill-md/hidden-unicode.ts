@@ -49,14 +49,14 @@ export function hiddenInFile(bytes: Uint8Array): HiddenText | undefined {
   if ((isPlainText || !isUtf8(bytes)) && bytes.subarray(0, BYTES_LOOKED_AT_BY_GIT).includes(0)) return undefined
   if (!isPlainText) {
     const text = LENIENT_UTF8.decode(bytes)
-    return hiddenIn(isUtf8(bytes) || !isMostlyNoise(text) ? text : text.replace(NOISE, STAND_IN))
+    return isUtf8(bytes) || !isMostlyNoise(text) ? hiddenIn(text) : hiddenBy(text, SUSPECT_IN_NOISE, DECEITFUL_IN_NOISE)
   }
   return hiddenIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1'))
 }
 
-/** True for a YAML file beside SKILL.md that is searched for escapes: all that agents read, and others that are small. */
+/** True for a YAML file beside SKILL.md that is searched for escapes; one that agents read may be larger. */
 export function hasYamlEscapes({ path, size }: { readonly path: string; readonly size: number }): boolean {
-  return isReadByAgents(path) || (isYamlPath(path) && size <= MOST_YAML_BYTES)
+  return isYamlPath(path) && size <= (isReadByAgents(path) ? MOST_AGENT_BYTES : MOST_YAML_BYTES)
 }
 
 /** True for the path of a YAML file that agents read beside SKILL.md, such as `agents/openai.yaml` of Codex. */
@@ -69,7 +69,8 @@ export function isYamlPath(path: string): boolean {
   return /\.ya?ml$/i.test(path)
 }
 
-/** A file for agents has a few kilobytes. */
+/** A file for agents has a few kilobytes. A search of this much can take a third of a second. */
+const MOST_AGENT_BYTES = 2 ** 20
 const MOST_YAML_BYTES = 65_536
 
 /**
@@ -100,22 +101,21 @@ function isMostlyNoise(text: string): boolean {
   return (sample.match(NOISE)?.length ?? 0) * 10 >= sample.length
 }
 
-const STAND_IN = '\uFFFD'
-
-// oxlint-disable-next-line no-control-regex -- the pattern matches control characters
-const NOISE = /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\ue000-\uf8ff\ufffd]/g
-
 /** The hidden characters of a text. */
 export function hiddenIn(text: string): HiddenText | undefined {
-  if (isPlain(text)) return undefined
+  return isPlain(text) ? undefined : hiddenBy(text)
+}
+
+/** The hidden characters of a text among those that these expressions suspect. */
+function hiddenBy(text: string, suspects?: RegExp, deceitful = DECEITFUL_SUSPECT): HiddenText | undefined {
   const found = new Found()
-  for (const { character, index } of hiddenCharacters(text)) {
+  for (const { character, index } of hiddenCharacters(text, suspects)) {
     found.add(character, index)
     if (found.isFull) break
   }
   // A text with so many is searched further only for the deceptive ones.
   if (found.isFull)
-    for (const { character, index } of hiddenCharacters(text, DECEITFUL_SUSPECT))
+    for (const { character, index } of hiddenCharacters(text, deceitful))
       if (index >= found.end) found.add(character, index)
   return found.of(text)
 }
@@ -383,19 +383,24 @@ const UNSEEN = String.raw`[\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\p{Noncha
 
 const HIDDEN = new RegExp(`(?!${HONEST.join('|')})${UNSEEN}|${RETURN_OVER}`, 'uy')
 
+/** Controls and private characters, of which a binary that is decoded as text is full. */
+const NOISE_UNITS = String.raw`\0-\x08\v\f\x0e-\x1f\x7f-\x9f\xad\ue000-\uf8ff`
+
 /**
- * The UTF-16 units that unseen characters begin with, and few others. Unicode guarantees that no other characters
+ * The other UTF-16 units that unseen characters begin with, and few more. Unicode guarantees that no other characters
  * become ignorable.
  */
-const FIRST_UNITS = [
-  String.raw`\0-\x08\v\f\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e`,
-  String.raw`\u2060-\u206f\u2800\u3164\ue000-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff`,
+const OTHER_UNITS = [
+  String.raw`\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e`,
+  String.raw`\u2060-\u206f\u2800\u3164\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff`,
   // Surrogates of pairs: signs of shorthand and music, planes 14 to 16, and the end of each other plane.
   String.raw`\ud82f\ud834\ud83f\ud87f\ud8bf\ud8ff\ud93f\ud97f\ud9bf\ud9ff\uda3f\uda7f\udabf\udaff\udb3f-\udbff`,
 ].join('')
 
-const SUSPECT = suspectOf(FIRST_UNITS)
-const SUSPECT_OR_HALF = suspectOf(String.raw`${FIRST_UNITS}\ud800-\udfff`)
+const SUSPECT = suspectOf(NOISE_UNITS + OTHER_UNITS)
+const SUSPECT_OR_HALF = suspectOf(String.raw`${NOISE_UNITS}${OTHER_UNITS}\ud800-\udfff`)
+const NOISE = new RegExp(String.raw`[${NOISE_UNITS}\r\ufffd]`, 'g')
+const SUSPECT_IN_NOISE = new RegExp(`[${OTHER_UNITS}]`, 'g')
 
 /** Most characters of most texts are passed by the first class, which takes a tenth of the time of the second. */
 function suspectOf(units: string): RegExp {
@@ -414,6 +419,7 @@ const DECEITFUL = new RegExp(String.raw`[${SMUGGLERS}\u202A-\u202E\u2066-\u2069\
 
 // oxlint-disable-next-line no-control-regex -- the pattern matches control characters
 const DECEITFUL_SUSPECT = /[\x1b\x9b\u202a-\u202e\u2066-\u2069\udb40]/g
+const DECEITFUL_IN_NOISE = /[\u202a-\u202e\u2066-\u2069\udb40]/g
 
 const APART = /[\p{Cc}\u2028\u2029]/u
 

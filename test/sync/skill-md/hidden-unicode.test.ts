@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -207,3 +209,20 @@ describe('a text that is split', () => {
     )
   })
 })
+
+test.each([
+  ['of no text', 'Buffer.alloc(2 ** 24, 0xff)', null],
+  ['of controls', "Buffer.from('\\u0001a'.repeat(2 ** 23) + '\\xff', 'latin1')", null],
+  ['with an override in it', "Buffer.concat([Buffer.alloc(2 ** 23, 0xff), Buffer.from('\\u202e')])", 'disguised'],
+])('a large binary %s is searched in the memory of a thread', async (_, bytes, deceit) => {
+  const code = `import { parentPort } from 'node:worker_threads'
+    const { hiddenInFile } = await import(${JSON.stringify(BUILT)})
+    parentPort.postMessage(hiddenInFile(${bytes})?.deceit ?? null)`
+  const url = new URL(`data:text/javascript,${encodeURIComponent(code)}`)
+
+  const [found] = await once(new Worker(url, { resourceLimits: { maxOldGenerationSizeMb: 256 } }), 'message')
+
+  expect(found).toBe(deceit)
+})
+
+const BUILT = new URL('../../../dist/sync/skill-md/hidden-unicode.js', import.meta.url).href
