@@ -52,6 +52,7 @@ describe.each(Object.entries(HANDLINGS))('%s', (document, handlings) => {
   beforeAll(async () => {
     const files: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'anthropics/skills': { 'skills/pdf/SKILL.md': skill('pdf') },
+      'team/kit': { 'skills/kit/SKILL.md': skill('kit') },
       'team/skills': { 'review/SKILL.md': skill('review'), '.claude-plugin/marketplace.json': MARKETPLACE },
       'writing/skills': { 'notes/SKILL.md': skill('notes') },
       'owner/repo': { 'any/SKILL.md': skill('any') },

@@ -39,7 +39,7 @@ export const CLIENTS: Handlings = {
         await writeFile(join(path, 'skills', name, 'SKILL.md'), skill(name, `# ${name}`))
       }
     },
-    says: /context budget {2}claude-code, default model: \d+ of 23923 characters/,
+    says: /context budget {2}claude-code, with 200000 tokens: \d+ of 1923 characters/,
   },
   'skillsyncd diff served upstream': { says: /no difference/ },
   'skillsyncd link claude-code': fills('.claude/skills'),
