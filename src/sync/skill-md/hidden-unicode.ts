@@ -54,9 +54,9 @@ export function hiddenInFile(bytes: Uint8Array): HiddenText | undefined {
   return hiddenIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1'))
 }
 
-/** True for a YAML file beside SKILL.md that is searched for escapes; one that agents read may be larger. */
+/** True for a YAML file beside SKILL.md that is searched for escapes: all that agents read, and others that are small. */
 export function hasYamlEscapes({ path, size }: { readonly path: string; readonly size: number }): boolean {
-  return isYamlPath(path) && size <= (isReadByAgents(path) ? MOST_AGENT_BYTES : MOST_YAML_BYTES)
+  return isReadByAgents(path) || (isYamlPath(path) && size <= MOST_YAML_BYTES)
 }
 
 /** True for the path of a YAML file that agents read beside SKILL.md, such as `agents/openai.yaml` of Codex. */
@@ -69,8 +69,6 @@ export function isYamlPath(path: string): boolean {
   return /\.ya?ml$/i.test(path)
 }
 
-/** A file for agents has a few kilobytes. A search of this much can take a third of a second. */
-const MOST_AGENT_BYTES = 2 ** 20
 const MOST_YAML_BYTES = 65_536
 
 /**
@@ -80,11 +78,27 @@ const MOST_YAML_BYTES = 65_536
 export function hiddenInEscapes(bytes: Uint8Array): HiddenText | undefined {
   const text = LENIENT_UTF8.decode(bytes)
   if (!ESCAPE.test(text)) return undefined
-  const spelled = text.replace(ESCAPES, (escape, hex: string | undefined) => {
-    const code = hex === undefined ? NAMED_ESCAPES[escape.charAt(1)] : Number.parseInt(hex.slice(1), 16)
-    return code === undefined || code > 0x10ffff || TERMINAL.has(code) ? escape : String.fromCodePoint(code)
-  })
+  const spelled = spelledOut(text)
   return spelled === text ? undefined : hiddenIn(spelled)
+}
+
+/**
+ * The text with its escapes replaced by what they spell, which is never longer. It goes into one buffer: of 16 MiB of
+ * escapes, a replaced string would take more memory than a thread has.
+ */
+function spelledOut(text: string): string {
+  const spelled = Buffer.allocUnsafe(2 * text.length)
+  let length = 0
+  let rest = 0
+  for (const { 0: escape, 1: hex, index } of text.matchAll(ESCAPES)) {
+    const code = hex === undefined ? NAMED_ESCAPES[escape.charAt(1)] : Number.parseInt(hex.slice(1), 16)
+    if (code === undefined || code > 0x10ffff || TERMINAL.has(code)) continue
+    const piece = text.slice(rest, index) + String.fromCodePoint(code)
+    length += spelled.write(piece, length, 'utf16le')
+    rest = index + escape.length
+  }
+  length += spelled.write(text.slice(rest), length, 'utf16le')
+  return spelled.toString('utf16le', 0, length)
 }
 
 /** The beginnings of commands to a terminal, which gets no escapes; programs that print them are full of these. */

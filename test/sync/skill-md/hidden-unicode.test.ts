@@ -215,14 +215,23 @@ test.each([
   ['of controls', "Buffer.from('\\u0001a'.repeat(2 ** 23) + '\\xff', 'latin1')", null],
   ['with an override in it', "Buffer.concat([Buffer.alloc(2 ** 23, 0xff), Buffer.from('\\u202e')])", 'disguised'],
 ])('a large binary %s is searched in the memory of a thread', async (_, bytes, deceit) => {
+  expect(await deceitInThread('hiddenInFile', bytes)).toBe(deceit)
+})
+
+test('a large file of escapes is searched in the memory of a thread', async () => {
+  const bytes = String.raw`Buffer.from('\\xe9'.repeat(2 ** 22) + '\\u202e')`
+
+  expect(await deceitInThread('hiddenInEscapes', bytes)).toBe('disguised')
+})
+
+async function deceitInThread(search: string, bytes: string): Promise<unknown> {
   const code = `import { parentPort } from 'node:worker_threads'
-    const { hiddenInFile } = await import(${JSON.stringify(BUILT)})
-    parentPort.postMessage(hiddenInFile(${bytes})?.deceit ?? null)`
+    const { ${search} } = await import(${JSON.stringify(BUILT)})
+    parentPort.postMessage(${search}(${bytes})?.deceit ?? null)`
   const url = new URL(`data:text/javascript,${encodeURIComponent(code)}`)
 
   const [found] = await once(new Worker(url, { resourceLimits: { maxOldGenerationSizeMb: 256 } }), 'message')
-
-  expect(found).toBe(deceit)
-})
+  return found
+}
 
 const BUILT = new URL('../../../dist/sync/skill-md/hidden-unicode.js', import.meta.url).href
