@@ -49,13 +49,10 @@ const ODD: Readonly<Record<string, readonly [result: string, lines: string]>> = 
   'duplicate-keys': ['tools frontmatter-invalid', 'name: duplicate-keys\nlicense: one\nlicense: two'],
   'duplicate-names': ['tools frontmatter-invalid', 'name: duplicate-names\nname: other'],
   tags: [
-    'served frontmatter-unquoted metadata-not-text',
+    'tools frontmatter-invalid',
     'name: tags\nmetadata: { code: !!js/function "function () { return 1 }", own: !own x }',
   ],
-  'tag-of-binary': [
-    'served frontmatter-unquoted metadata-not-text',
-    'name: tag-of-binary\nmetadata: { bytes: !!binary aGVsbG8= }',
-  ],
+  'tag-of-binary': ['tools frontmatter-invalid', 'name: tag-of-binary\nmetadata: { bytes: !!binary aGVsbG8= }'],
   prototypes: [
     'served metadata-not-text field-refused',
     'name: prototypes\nmetadata: { __proto__: { polluted: yes }, constructor: x, toString: y }',

@@ -39,14 +39,12 @@ function isMeantAsText(lines: FieldLines, faultIn: FaultIn): boolean {
   const { field, first, below, yaml } = lines
   if (field === undefined || first === '' || first.includes('\r')) return false
   const isText = below.length === 0 || (PROSE_FIELDS.has(field) && !/^[|>]/.test(first) && below.every(isProse))
-  if (!isText || isTagged(field, first)) return false
+  if (!isText || /^!!\w/.test(first)) return false
   const fault = faultIn(yaml)
-  return fault !== undefined && fault.code !== 'BAD_DQ_ESCAPE' && !isUnclosed(yaml, fault)
-}
-
-/** True for a tag that a reader may act on (`!!js/function`, `!secret`). Before prose, `!important` is a word. */
-function isTagged(field: string, first: string): boolean {
-  return /^!!\w/.test(first) || (/^!\w/.test(first) && !PROSE_FIELDS.has(field))
+  if (fault === undefined || fault.code === 'BAD_DQ_ESCAPE') return false
+  // A reader may act on a tag (`!secret`, `{ a: !!binary … }`). In prose, `!important` is a word.
+  if (fault.code === 'TAG_RESOLVE_FAILED' && !PROSE_FIELDS.has(field)) return false
+  return !isUnclosed(yaml, fault)
 }
 
 function isProse(line: string): boolean {

@@ -60,6 +60,10 @@ describe('a text without quotes that YAML takes for a mapping', () => {
     ['a list', ['description: [a: b']],
     ['a field that stands twice', ['description: a: b', 'description: c']],
     ['a frontmatter with another fault', ['description: a: b', 'license: [']],
+    ['a tag', ['metadata: !secret token']],
+    ['a tag in a mapping', ['metadata: { token: !secret a }']],
+    ['a tag in a list', ['allowed-tools: [Read, !secret a]']],
+    ['a tag of YAML in a mapping', ['metadata: { bytes: !!binary aGVsbG8= }']],
     ['an alias with its anchor', ['description: a: b', 'x: &x 1', 'license: *x']],
   ])('is nothing else: %s', (_, lines) => {
     expect(meant(document(...lines))).toEqual(strict(document(...lines)))
