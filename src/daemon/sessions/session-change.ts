@@ -25,6 +25,7 @@ export interface Opening {
   readonly principal: string | undefined
   readonly address: string | undefined
   readonly view: string | undefined
+  readonly revision: string | undefined
 }
 
 /** A record of one session. */
@@ -35,9 +36,9 @@ export function changeOf(record: OneSessionRecord): SessionChange {
   const { key } = record
   switch (record.kind) {
     case 'opened': {
-      const { principalId: principal, address, view, idleMs, told: mark } = record
+      const { principalId: principal, address, view, revision, idleMs, told: mark } = record
       const subscriptions = new Map([...record.subscriptions].map(([asked, canonical]) => [asked, { canonical }]))
-      return { key, opened: { principal, address, view }, subscriptions, idleMs, told: { mark } }
+      return { key, opened: { principal, address, view, revision }, subscriptions, idleMs, told: { mark } }
     }
     case 'subscribed':
       return { key, subscriptions: new Map([[record.asked, record]]) }

@@ -233,11 +233,12 @@ async function putMarks(client: PoolClient, marks: readonly (Mark | undefined)[]
   for (const [id, mark] of sorted) await client.query(PUT_MARK, [id, JSON.stringify(mark), mark.sources !== undefined])
 }
 
-function storedOpening({ principal, address, view }: Opening): object {
+function storedOpening({ principal, address, view, revision }: Opening): object {
   return {
     ...(principal !== undefined && { principal: storedOf(principal) }),
     ...(address !== undefined && { address: storedOf(address) }),
     ...(view !== undefined && { view: storedOf(view) }),
+    ...(revision !== undefined && { revision: storedOf(revision) }),
   }
 }
 
@@ -292,12 +293,14 @@ function sessionIn(row: QueryResultRow): Omit<KeptSession, 'subscriptions' | 'to
   const principalId = textIn(row['principal'])
   const address = textIn(row['address'])
   const view = textIn(row['view'])
+  const revision = textIn(row['revision'])
   return {
     key: String(row['key']),
     idleMs: Math.max(0, Number(row['idle'])),
     ...(principalId !== undefined && { principalId }),
     ...(address !== undefined && { address }),
     ...(view !== undefined && { view }),
+    ...(revision !== undefined && { revision }),
   }
 }
 

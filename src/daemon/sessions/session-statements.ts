@@ -4,9 +4,11 @@
 const ALIVE = "interval '15 seconds'"
 
 export const OPEN_SESSIONS = `
-  INSERT INTO skillsyncd.session (key, replica, principal, address, view, used)
-  SELECT key, $2, principal, address, view, clock_timestamp() - coalesce(idle, 0) * interval '1 millisecond'
-  FROM jsonb_to_recordset($1::jsonb) AS given (key text, principal text, address text, view text, idle float8)
+  INSERT INTO skillsyncd.session (key, replica, principal, address, view, revision, used)
+  SELECT key, $2, principal, address, view, revision, clock_timestamp() - coalesce(idle, 0) * interval '1 millisecond'
+  FROM jsonb_to_recordset($1::jsonb) AS given (
+    key text, principal text, address text, view text, revision text, idle float8
+  )
   ON CONFLICT (key) DO NOTHING`
 
 /** Only the owner of a session changes its mark. */
@@ -54,7 +56,7 @@ export const ANNOUNCE_NEWS = `
 export const ANNOUNCE_ROWS = 'INSERT INTO skillsyncd.session_news (replica, key) SELECT $1, unnest($2::text[])'
 
 const SESSION = `
-  session.key, session.principal, session.address, session.view,
+  session.key, session.principal, session.address, session.view, session.revision,
   extract(epoch FROM clock_timestamp() - session.used) * 1000 AS idle`
 
 export const FIND_SESSIONS = `

@@ -13,6 +13,7 @@ import { SharedSessionLog } from '../../../src/daemon/sessions/shared-session-lo
 import type { AccessRules } from '../../../src/serve/http/access/access.ts'
 import { serveHttp } from '../../../src/serve/http/server.ts'
 import type { HttpServer } from '../../../src/serve/http/server.ts'
+import { skillTools } from '../../../src/serve/mcp/tools/tools.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
 import { Registry } from '../../../src/serve/registry.ts'
 import { buildCatalog } from '../../../src/sync/catalog/catalog.ts'
@@ -178,14 +179,14 @@ async function startReplica(
       () => {},
     ),
   )
+  const reading = { registry, read: async () => undefined, pages: { entries: 100, bytes: 2 ** 20 } }
   const http = opened.use(
     await serveHttp(
       {
-        registry,
-        read: async () => undefined,
+        ...reading,
         forms: formsOf(),
-        pages: { entries: 100, bytes: 2 ** 20 },
         cache: { ttlMs: 0, cacheScope: 'public' },
+        surfaces: [skillTools(reading, { look: async () => 0 })],
       },
       {
         host: '127.0.0.1',

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { SCHEMAS, schemaOf } from '../../conformance/published-schemas.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
 import { ALPHA, BETA, MARKER, openHub, visit } from './hub.ts'
 import type { Hub, Replica } from './hub.ts'
@@ -70,6 +71,25 @@ describePostgres('sessions of a hub of several processes', (server) => {
       { sessions: 1, streams: 1 },
       { sessions: 0, streams: 0, subscribedUris: 0 },
     ])
+  })
+
+  test('a session of an older revision has the forms of that revision at each process, without a header that names it', async () => {
+    await using hub = await openHub(server)
+    const [one, other] = [await hub.start(), await hub.start()]
+    for (const revision of ['2024-10-07', ...SCHEMAS.slice(0, -1)]) {
+      const opening = { protocolVersion: revision, capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+      const opened = await post(one, { method: 'initialize', params: opening })
+      const headers = { 'mcp-session-id': opened.headers.get('mcp-session-id')! }
+      const list = async (replica: Replica): Promise<any> =>
+        (await post(replica, { method: 'tools/list' }, headers)).json()
+
+      const [atOwner, atGuest] = [await list(one), await list(other)]
+      await streamAt(other, headers['mcp-session-id'])
+      const afterMove = [await list(other), await list(one)]
+
+      expect(schemaOf(revision)('ListToolsResult', atOwner.result), revision).toEqual([])
+      expect([atGuest, ...afterMove], revision).toEqual([atOwner, atOwner, atOwner])
+    }
   })
 
   test('a session that ends at one process has ended at all of them', async () => {
@@ -394,16 +414,19 @@ async function streamAt(
 }
 
 async function statusAt(replica: Replica, session: string, headers: Readonly<Record<string, string>> = {}) {
-  const response = await fetch(replica.url, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-session-id': session,
-      ...headers,
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/list', params: {} }),
-  })
+  const response = await post(replica, { method: 'resources/list' }, { 'mcp-session-id': session, ...headers })
   await response.arrayBuffer()
   return response.status
+}
+
+async function post(
+  replica: Replica,
+  { method, params = {} }: { readonly method: string; readonly params?: object },
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  return fetch(replica.url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
 }

@@ -22,16 +22,17 @@ export class GuestSession implements Subscriptions {
   readonly holder: ShareHolder
   /** The process that opened the session knows the name of the client. */
   readonly client = undefined
-  /** The negotiated revision, which only that process knows. */
-  readonly revision = undefined
+  /** The negotiated revision; `undefined` if an older version wrote the session. */
+  readonly revision: string | undefined
   readonly #tools: GuestTools
   #subscribed: number
   #writing: Promise<void> | undefined
 
-  constructor({ key, principalId, address, view = WHOLE, subscribed }: FoundSession, tools: GuestTools) {
+  constructor({ key, principalId, address, view = WHOLE, revision, subscribed }: FoundSession, tools: GuestTools) {
     this.key = key
     this.principalId = principalId
     this.view = view
+    this.revision = revision
     this.holder = holderOf(principalId, address)
     this.#subscribed = subscribed
     this.#tools = tools

@@ -43,7 +43,7 @@ export interface KeptSession {
   readonly view?: ViewName
   /** The name that the client gave itself. `undefined`: it gave none, or an older version wrote the session. */
   readonly client?: string
-  /** The negotiated revision. `undefined`: an older version wrote the session, or several processes share it. */
+  /** The negotiated revision. `undefined`: an older version wrote the session. */
   readonly revision?: string
   /** Milliseconds since the last use, exact to a tenth of the idle limit. */
   readonly idleMs: number

@@ -152,6 +152,9 @@ const TEXTS_THAT_ALL_CHANGE = `
 // A digest of the part of the configuration that all processes must have alike; NULL for a process of an earlier version.
 const CONFIGURATIONS = 'ALTER TABLE skillsyncd.replica ADD COLUMN config text;'
 
+// The negotiated revision of a session; NULL for one that a process of an earlier version opened.
+const REVISIONS = 'ALTER TABLE skillsyncd.session ADD COLUMN revision text;'
+
 /** A step from one version of the schema to the next. */
 export interface Migration {
   readonly text: string
@@ -170,4 +173,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { text: COUNTS_OF_USE, compatible: 1 },
   { text: FAILED_USES, compatible: 1 },
   { text: REACH_OF_RECALLS, compatible: 1 },
+  { text: REVISIONS, compatible: 1 },
 ]
