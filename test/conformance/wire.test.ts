@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { META, REVISION, stdio } from '../support/clients/peer.ts'
+import { META, REVISION, legacyHttp, modernHeaders, stdio } from '../support/clients/peer.ts'
 import { Repository } from '../support/git/repository.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { INITIALIZE, exchange, legacy, modern } from './exchange.ts'
@@ -91,6 +91,48 @@ test('an unknown revision is refused with those that are known', async () => {
     id: 7,
     error: { code: -32022, data: { supported: [REVISION], requested: '1900-01-01' } },
   })
+})
+
+const LATER = '2027-01-01'
+const VERSION = 'io.modelcontextprotocol/protocolVersion'
+
+test.each([
+  ['in the header alone', 'skills/list', LATER, {}],
+  ['in the header, beside a _meta without one', 'skills/list', LATER, { _meta: { progressToken: 1 } }],
+  ['in the header of a handshake', 'initialize', LATER, INITIALIZE],
+  ['that is no date', 'skills/list', 'latest', {}],
+  ['with an envelope of later forms', 'skills/list', LATER, { _meta: { [VERSION]: LATER, 'later/key': 1 } }],
+  ['with an envelope of later forms, without the header', 'skills/list', undefined, { _meta: { [VERSION]: LATER } }],
+])(
+  'a revision %s is refused with those that are known, in a session and without one',
+  async (_, method, version, params) => {
+    const { 'mcp-protocol-version': _own, ...headers } = modernHeaders(method, {})
+    const session = fx.of('LH').opening.headers.get('mcp-session-id')!
+    const named = { ...headers, ...(version !== undefined && { 'mcp-protocol-version': version }) }
+    const body = { jsonrpc: '2.0', id: 7, method, params }
+
+    const replies = [
+      await exchange(fx.served.url, { headers: named, body }),
+      await exchange(fx.served.url, { headers: { ...named, 'mcp-session-id': session }, body }),
+    ]
+
+    const error = { code: -32022, data: { supported: [REVISION], requested: version ?? LATER } }
+    for (const reply of replies) expect(reply).toMatchObject({ status: 400, id: 7, error })
+  },
+)
+
+test.each(['GET', 'DELETE', 'POST'])('a %s of a session with a revision that is none ends nothing', async (method) => {
+  await using peer = await legacyHttp(fx.served.url)
+  const { headers, body } = legacy('skills/list', {}, peer.session)
+  const sent = { method, ...(method === 'POST' && { body }) }
+
+  for (const version of ['1900-01-01', LATER, REVISION]) {
+    const reply = await exchange(fx.served.url, { ...sent, headers: { ...headers, 'mcp-protocol-version': version } })
+
+    expect([reply.status, reply.result]).toEqual([400, undefined])
+  }
+
+  expect((await peer.call('skills/list')).status).toBe(200)
 })
 
 test.each(KINDS)('an unknown method is told to be one (%s)', async (kind) => {

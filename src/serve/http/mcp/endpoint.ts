@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { classifyInboundRequest, isJsonContentType } from '@modelcontextprotocol/server'
+import { PROTOCOL_VERSION_META_KEY, classifyInboundRequest, isJsonContentType } from '@modelcontextprotocol/server'
 import type { InboundLadderRejection } from '@modelcontextprotocol/server'
+import { isObject } from '../../../base/json-object.ts'
+import { MODERN_REVISION } from '../../mcp/core/sdk-server.ts'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
 import type { MessageAudit } from '../server/audit.ts'
@@ -11,6 +13,7 @@ import { refuseBatch } from './batch.ts'
 import type { BatchBounds } from './batch.ts'
 import type { Shortcut } from './fast-path.ts'
 import type { LegacyEdge } from './legacy-endpoint.ts'
+import { sendUnsupported } from './modern-endpoint.ts'
 import type { ModernEdge } from './modern-endpoint.ts'
 import { PlainRequests, routeOf } from './plain-request.ts'
 
@@ -79,7 +82,7 @@ export class McpEndpoint {
         : routeOf(plain)
     switch (route.kind) {
       case 'reject':
-        return refuse(response, route, body.json)
+        return refuse(response, route, body.json, request.headers['mcp-protocol-version'])
       case 'modern':
         return this.#parts.modern.answer(route, request, response, principal)
       case 'legacy':
@@ -127,9 +130,25 @@ function refuseBody(response: ServerResponse, why: 'too-large' | 'not-json' | 't
   })
 }
 
-function refuse(response: ServerResponse, rejection: InboundLadderRejection, body: unknown): void {
-  const { httpStatus, code, message, data } = rejection
+function refuse(
+  response: ServerResponse,
+  { httpStatus, rung, code, message, data }: InboundLadderRejection,
+  body: unknown,
+  header: string | string[] | undefined,
+): void {
+  const revision = rung === 'jsonrpc-shape' ? undefined : revisionOf(body, header)
+  // The SDK holds such a request to the forms of its own revision, and refuses it for those.
+  if (revision !== undefined && revision !== MODERN_REVISION) return sendUnsupported(response, revision, idOf(body))
   sendError(response, { status: httpStatus, code, message, id: idOf(body), data })
+}
+
+/** Returns the revision of a request; `undefined` if it names none, or another one in the header than in the body. */
+function revisionOf(body: unknown, header: string | string[] | undefined): string | undefined {
+  const params = isObject(body) ? body['params'] : undefined
+  const meta = isObject(params) ? params['_meta'] : undefined
+  const named = [header, isObject(meta) ? meta[PROTOCOL_VERSION_META_KEY] : undefined]
+  const [revision, ...others] = new Set(named.filter((text) => typeof text === 'string'))
+  return others.length === 0 ? revision : undefined
 }
 
 function idOf(body: unknown): string | number | null {

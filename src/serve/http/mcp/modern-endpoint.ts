@@ -51,16 +51,7 @@ export class ModernEdge {
   ): Promise<void> {
     const id = route.messageKind === 'request' ? route.message.id : null
     const { revision } = route.classification
-    if (revision !== MODERN_REVISION) {
-      const data = { supported: [MODERN_REVISION], requested: revision ?? 'unknown' }
-      return sendError(response, {
-        status: 400,
-        code: UNSUPPORTED_REVISION,
-        message: `Unsupported protocol version: ${data.requested}`,
-        id,
-        data,
-      })
-    }
+    if (revision !== MODERN_REVISION) return sendUnsupported(response, revision ?? 'unknown', id)
     // A client cancels by closing the connection of the request. No other notification has a meaning here.
     if (route.messageKind === 'notification') return sendStatus(response, 202)
     const tell = this.#parts.audit.message(route.message, request, response, { principal })
@@ -122,6 +113,13 @@ export class ModernEdge {
     sendNoStream(response, id)
     return NO_STREAM
   }
+}
+
+/** Refuses a revision that is not served, and names the one that a client without a session can have. */
+export function sendUnsupported(response: ServerResponse, requested: string, id: string | number | null): void {
+  const data = { supported: [MODERN_REVISION], requested }
+  const message = `Unsupported protocol version: ${requested}`
+  sendError(response, { status: 400, code: UNSUPPORTED_REVISION, message, id, data })
 }
 
 /** The errors that the revision maps to a status of their own. All others are sent with 200. */
