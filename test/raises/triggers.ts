@@ -252,6 +252,8 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/git/smart-http/pkt-line readLength source-unreachable',
   ],
   'test/sync/upstream/git/smart-http/push-remote.test.ts': [
+    'sync/upstream/git/smart-http/push-remote treeOf source-unreachable',
+    'sync/upstream/git/smart-http/receive-pack askReceiver source-unreachable',
     'sync/upstream/git/smart-http/receive-pack pushTo source-unreachable',
   ],
   'test/sync/upstream/git/worker-protocol.test.ts': [
@@ -307,6 +309,27 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/git/program/git-program scratchFailure store-failed',
     'sync/upstream/git/program/process-group runToEnd limit-exceeded',
     'sync/upstream/git/smart-http/remote-history found limit-exceeded',
+  ],
+  'test/sync/upstream/git/damaged-repositories.test.ts': [
+    'sync/upstream/git/git-worker readTag content-refused',
+    'sync/upstream/git/program/program-objects damageError content-refused',
+    'sync/upstream/git/isomorphic/limited-fs expectSmall limit-exceeded',
+    'sync/upstream/git/isomorphic/isomorphic-objects object content-refused',
+    'sync/upstream/git/isomorphic/isomorphic-objects failure content-refused',
+    'sync/upstream/git/git-worker largeObject limit-exceeded',
+    'sync/upstream/git/git-worker readTree content-refused',
+    'sync/upstream/git/git-worker openTree content-refused',
+    'sync/upstream/git/disk-objects failure source-unreachable',
+    'sync/upstream/git/disk-objects failure content-refused',
+    'sync/upstream/git/isomorphic/isomorphic-objects failure source-unreachable',
+    'sync/upstream/git/disk-transport readable source-unreachable',
+  ],
+  'test/sync/upstream/git/program/odd-git.test.ts': [
+    'sync/upstream/git/program/program-objects more source-unreachable',
+    'sync/upstream/git/program/program-objects line source-unreachable',
+    'sync/upstream/git/program/git-ssh-config writeKey credentials-rejected',
+    'sync/upstream/git/program/object-supply endReason content-refused',
+    'sync/upstream/git/program/program-transport noList source-unreachable',
   ],
 }
 
@@ -374,35 +397,16 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
   'sync/upstream/channel/http-place get source-unreachable': NOT_YET,
   'sync/upstream/folder/passed-over judge limit-exceeded': NOT_YET,
   'sync/upstream/folder/read-authored authoredDocument source-unreachable': NOT_YET,
-  'sync/upstream/git/disk-objects failure source-unreachable': NOT_YET,
-  'sync/upstream/git/disk-objects failure content-refused': NOT_YET,
-  'sync/upstream/git/disk-transport readable source-unreachable': NOT_YET,
   'sync/upstream/git/fetch-threads startFailure source-unreachable':
     'a thread that the system does not start, or ends, for lack of memory',
-  'sync/upstream/git/git-worker openTree content-refused': NOT_YET,
-  'sync/upstream/git/git-worker readTag content-refused': NOT_YET,
-  'sync/upstream/git/git-worker readTree content-refused': NOT_YET,
-  'sync/upstream/git/git-worker largeObject limit-exceeded': NOT_YET,
   'sync/upstream/git/git-worker queueRequest store-failed': NOT_YET,
   'sync/upstream/git/isomorphic/isomorphic-failure isomorphicFailure source-unreachable': NOT_YET,
-  'sync/upstream/git/isomorphic/isomorphic-objects object content-refused': NOT_YET,
-  'sync/upstream/git/isomorphic/isomorphic-objects failure source-unreachable': NOT_YET,
-  'sync/upstream/git/isomorphic/isomorphic-objects failure content-refused': NOT_YET,
-  'sync/upstream/git/isomorphic/limited-fs expectSmall limit-exceeded': NOT_YET,
-  'sync/upstream/git/program/git-ssh-config writeKey credentials-rejected': NOT_YET,
-  'sync/upstream/git/program/object-supply endReason content-refused': NOT_YET,
-  'sync/upstream/git/program/program-objects damageError content-refused': NOT_YET,
-  'sync/upstream/git/program/program-objects line source-unreachable': NOT_YET,
-  'sync/upstream/git/program/program-objects more source-unreachable': NOT_YET,
   'sync/upstream/git/program/program-transport list source-unreachable':
     'a host that is silent for the whole of a fixed time limit',
-  'sync/upstream/git/program/program-transport noList source-unreachable': NOT_YET,
   'sync/upstream/git/second-opinion/second-opinion late limit-exceeded':
     'a comparison that takes the whole of a fixed time limit',
   'sync/upstream/git/second-opinion/second-opinion explanationOf limit-exceeded':
     'a thread that the system does not start, or ends, for lack of memory',
-  'sync/upstream/git/smart-http/push-remote treeOf source-unreachable': NOT_YET,
-  'sync/upstream/git/smart-http/receive-pack askReceiver source-unreachable': NOT_YET,
   'sync/upstream/git/worker-client explanationOf limit-exceeded':
     'a thread that the system does not start, or ends, for lack of memory',
   'sync/upstream/git/worker-client explanationOf store-failed':

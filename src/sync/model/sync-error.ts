@@ -223,6 +223,8 @@ const DISK_FIXES: ReadonlyMap<string, string> = new Map([
   ['EISDIR', OTHER_KIND],
   ['EMFILE', TOO_MANY_OPEN],
   ['ENFILE', TOO_MANY_OPEN],
+  ['ELOOP', 'Links at that place lead in a circle: mend them, or name another place'],
+  ['ENAMETOOLONG', 'The path is too long for that disk: name a shorter one'],
   ['EIO', DISK_FAULT],
   ['ESTALE', DISK_FAULT],
 ])

@@ -161,7 +161,7 @@ const BATCH_BYTES = 2 ** 20
 /** A channel lacks an object that it names: it was replaced while it was read, or is not copied yet. */
 export class LackingObject extends SyncError {
   constructor(digest: Digest) {
-    super('source-unreachable', `Cannot take the object ${digest} of the channel: it is not there`)
+    super('source-unreachable', `Cannot take the object ${digest} of the channel: it is not there`, { fix: LACKING })
   }
 }
 
@@ -169,3 +169,5 @@ function ofOtherSize(digest: Digest, found: number, declared: number): SyncError
   const message = `Cannot take the object ${digest} of the channel: it has ${found} bytes, and ${declared} are declared`
   return new SyncError('content-refused', message)
 }
+
+const LACKING = 'Wait for the next pull; if the channel still lacks it, ask the operator of the hub'

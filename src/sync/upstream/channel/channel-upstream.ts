@@ -490,7 +490,7 @@ function reportedOf(logs: FollowedLogs): Map<string, string> {
 }
 
 /** The codes of what the hub alone can mend. */
-const OF_HUB: ReadonlySet<SyncErrorCode> = new Set(['content-refused', 'limit-exceeded'])
+const OF_HUB: ReadonlySet<SyncErrorCode> = new Set(['content-refused', 'limit-exceeded', 'source-unreachable'])
 
 const REFUSALS: Readonly<Record<LogRefused['kind'], SyncErrorCode>> = {
   fork: 'log-forked',

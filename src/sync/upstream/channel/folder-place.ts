@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CHECKPOINT_PATH } from '../../channel/channel-entry.ts'
 import { ASK_HUB } from '../../channel/walk-channel.ts'
-import { isSystemError, SyncError } from '../../model/sync-error.ts'
+import { diskFix, isSystemError, SyncError } from '../../model/sync-error.ts'
 import { isDiskError } from '../../store/files/disk-error.ts'
 import { MOST_CHECKPOINT_BYTES } from './channel-place.ts'
 import type { ChannelPlace, KnownCheckpoint, ServedCheckpoint } from './channel-place.ts'
@@ -36,7 +36,8 @@ export class FolderPlace implements ChannelPlace {
       // Opening a named pipe would wait for its writer.
       await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
       const stats = await handle.stat()
-      if (!stats.isFile()) throw new SyncError('source-unreachable', `Cannot read "${file}": not a file`)
+      if (!stats.isFile())
+        throw new SyncError('source-unreachable', `Cannot read "${file}": not a file`, { fix: diskFix('EISDIR') })
       const { size } = stats
       if (size > mostBytes)
         throw new SyncError('limit-exceeded', `Cannot read "${file}": it has ${size} bytes, over ${mostBytes}`, {

@@ -83,7 +83,9 @@ export class HttpPlace implements ChannelPlace {
   async read(path: string, mostBytes: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
     const found = await this.#get(path, { headers: {}, mostBytes }, signal)
     if (found === 'unchanged')
-      throw new SyncError('source-unreachable', `Cannot reach "${this.#url}": it answers 304 to a plain request`)
+      throw new SyncError('source-unreachable', `Cannot reach "${this.#url}": it answers 304 to a plain request`, {
+        fix: ASK_HUB,
+      })
     return found?.bytes
   }
 

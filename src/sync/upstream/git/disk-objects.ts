@@ -87,4 +87,5 @@ export class DiskObjects implements ObjectSource {
   }
 }
 
-const FSCK = 'git fsck in the repository lists what is damaged; restore it from another clone'
+/** The next step for a damaged object of a local repository. */
+export const FSCK = 'git fsck in the repository lists what is damaged; restore it from another clone'

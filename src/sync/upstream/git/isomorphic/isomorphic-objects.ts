@@ -2,10 +2,11 @@ import { join } from 'node:path'
 import { Errors, readObject, type PromiseFsClient } from 'isomorphic-git'
 import { printable } from '../../../../base/text/printable.ts'
 import { formatOf, type ObjectId, type Revision } from '../../../model/revision.ts'
-import { isSystemError, SyncError } from '../../../model/sync-error.ts'
+import { isSystemError, SyncError, type Remedy } from '../../../model/sync-error.ts'
 import type { TakenBlob } from '../../../model/tree.ts'
 import type { HostAccess } from '../../http/host-access.ts'
 import type { KnownTrees, Relation } from '../../upstream.ts'
+import { FSCK } from '../disk-objects.ts'
 import { HISTORY_LIMITS, readRelation } from '../objects/ancestry.ts'
 import { objectIdOf, type GitObject } from '../objects/git-object.ts'
 import type { ObjectLocation, WorkerTask } from '../objects/git-transport.ts'
@@ -106,7 +107,7 @@ export class IsomorphicObjects implements ObjectSource {
       if (error instanceof Errors.NotFoundError) return undefined
       throw this.#failure(id, error)
     }
-    throw new SyncError('content-refused', `Cannot read ${id}: the object is another`)
+    throw new SyncError('content-refused', `Cannot read ${id}: the object is another`, this.#remedy)
   }
 
   #failure(id: ObjectId, cause: unknown): unknown {
@@ -119,7 +120,14 @@ export class IsomorphicObjects implements ObjectSource {
           })
         : cause
     const reason = printable(cause instanceof Error ? cause.message : String(cause))
-    return new SyncError('content-refused', `Cannot read ${id} with isomorphic-git: ${reason}`, { cause })
+    return new SyncError('content-refused', `Cannot read ${id} with isomorphic-git: ${reason}`, {
+      cause,
+      ...this.#remedy,
+    })
+  }
+
+  get #remedy(): Remedy {
+    return this.#place.kind === 'disk' ? { fix: FSCK } : {}
   }
 }
 

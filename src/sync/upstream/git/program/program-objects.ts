@@ -102,7 +102,14 @@ class Printed {
         this.#held = this.#held.subarray(end + 1)
         return line
       }
-      if (this.#held.length > LINE_BYTES) throw new SyncError('source-unreachable', 'Cannot read what git prints')
+      if (this.#held.length > LINE_BYTES)
+        throw new SyncError(
+          'source-unreachable',
+          `Cannot read what git prints: it has a line of over ${LINE_BYTES} bytes`,
+          {
+            fix: NO_GIT,
+          },
+        )
       this.#held = Buffer.concat([this.#held, await this.#more()])
     }
   }
@@ -138,3 +145,6 @@ class Printed {
 }
 
 const LINE_BYTES = 4096
+
+/** The next step after output that git does not print, whatever the repository has. */
+export const NO_GIT = 'Check the program that `programs.git` names'

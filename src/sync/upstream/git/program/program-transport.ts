@@ -4,6 +4,7 @@ import type { GitHost } from '../objects/git-host.ts'
 import type { GitTransport, ObjectLocation, ProgramTarget } from '../objects/git-transport.ts'
 import { prefixOf, type Ref } from '../objects/ref-rules.ts'
 import { GitProgram } from './git-program.ts'
+import { NO_GIT } from './program-objects.ts'
 
 /** A repository that the git program reads: over ssh or http(s), or local. */
 export class ProgramTransport implements GitTransport {
@@ -91,5 +92,7 @@ function withTarget(ref: Ref, target: string | undefined): Ref {
 }
 
 function noList(address: string): SyncError {
-  return new SyncError('source-unreachable', `Cannot list the refs of "${address}": the answer is not a list of refs`)
+  return new SyncError('source-unreachable', `Cannot list the refs of "${address}": the answer is not a list of refs`, {
+    fix: NO_GIT,
+  })
 }

@@ -8,8 +8,11 @@ import type { ObjectId } from '../../../../../src/sync/model/revision.ts'
 import { PushRemote } from '../../../../../src/sync/upstream/git/smart-http/push-remote.ts'
 import { PLAIN_WAY } from '../../../../../src/sync/upstream/http/host-access.ts'
 import { FETCH_LIMITS } from '../../../../../src/sync/upstream/upstream.ts'
+import { GitServer } from '../../../../support/git/git-server.ts'
+import { Repository } from '../../../../support/git/repository.ts'
 import { temporaryFolder } from '../../../../support/temporary.ts'
 import { portOf } from '../../front.ts'
+import { objectId } from '../../reached.ts'
 
 const STEADY = new AbortController().signal
 const BRANCH = 'refs/heads/main'
@@ -27,6 +30,29 @@ test.each([
 
   expect(failure).toMatchObject({ code })
   expect(host.pushed).toEqual([])
+})
+
+test('a branch at an id of another kind is refused', async () => {
+  await using host = await Host.start({ tip: '1'.repeat(64) })
+
+  await expect(host.remote.receiver(BRANCH, STEADY)).rejects.toMatchObject({
+    code: 'source-unreachable',
+    message: expect.stringMatching(/^Cannot push to ".*": the answer is not a list of refs$/),
+  })
+})
+
+test('a branch that is at no commit has no tree', async () => {
+  await using repository = await Repository.create()
+  const blob = await repository.blob('no commit')
+  await using server = await GitServer.start()
+  await using folder = await temporaryFolder()
+  const parts = { scratch: folder.path, limits: FETCH_LIMITS, way: async () => PLAIN_WAY }
+  const remote = new PushRemote(server.serve('out', repository), parts)
+
+  await expect(remote.treeOf(objectId(blob), STEADY)).rejects.toMatchObject({
+    code: 'source-unreachable',
+    message: expect.stringMatching(/^Cannot read [0-9a-f]{40} of ".*": no commit was sent$/),
+  })
 })
 
 test('the request moves the one branch from where it was, with the pack behind it', async () => {
@@ -107,6 +133,7 @@ test('an end by the signal reaches a push that hangs', async () => {
 })
 
 interface HostOptions {
+  readonly tip?: string
   readonly capabilities?: string
   readonly report?: readonly string[]
   readonly list?: (response: ServerResponse) => void
@@ -165,10 +192,13 @@ class Host implements AsyncDisposable {
   }
 }
 
-function answerListing(response: ServerResponse, { capabilities = 'report-status side-band-64k', list }: HostOptions) {
+function answerListing(
+  response: ServerResponse,
+  { tip = OLD, capabilities = 'report-status side-band-64k', list }: HostOptions,
+) {
   response.writeHead(200, { 'content-type': 'application/x-git-receive-pack-advertisement' })
   response.write(Buffer.concat([packet('# service=git-receive-pack\n'), FLUSH]))
-  response.write(packet(`${OLD} ${BRANCH}\0${capabilities}\n`))
+  response.write(packet(`${tip} ${BRANCH}\0${capabilities}\n`))
   if (list !== undefined) return list(response)
   response.end(FLUSH)
 }
