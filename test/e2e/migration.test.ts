@@ -115,7 +115,7 @@ test('a start that finds no room to take a state over ends with what it takes, a
   for (const { status, stdout, stderr } of ends) {
     expect([status, stdout]).toEqual([1, ''])
     expect(stderr).toMatch(/Cannot migrate the state folder ".*", which an earlier version wrote: Cannot store objects/)
-    expect(stderr).toContain('it needs about 21 MB of space: free them, or move the folder away')
+    expect(stderr).toContain('a migration takes about 21 MB of space; or move the folder away')
   }
   expect(await world.home.command('verify', '--deep')).toMatchObject({ status: 0 })
 })

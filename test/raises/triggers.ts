@@ -41,7 +41,10 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'daemon/config/auth readSecretFile credentials-rejected 3',
     'daemon/config/auth readSecretFile credentials-rejected 4',
   ],
-  'test/daemon/connect/probe-fetch.test.ts': ['daemon/connect/probe-fetch fetch source-unreachable'],
+  'test/daemon/connect/probe-fetch.test.ts': [
+    'daemon/connect/probe-fetch bounded limit-exceeded',
+    'daemon/connect/probe-fetch fetch source-unreachable',
+  ],
   'test/daemon/control/control.test.ts': [
     'daemon/control/control-client toldError given',
     'daemon/control/control-client tooLong limit-exceeded',
@@ -110,6 +113,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/pull/move-policy standingHold given 2',
   ],
   'test/sync/pull/pull.test.ts': [
+    'sync/pull/fetch-snapshot expectFits limit-exceeded',
     'sync/pull/fetch-snapshot expectRoom limit-exceeded',
     'sync/pull/fetch-snapshot refuseInvalid content-refused',
     'sync/store/objects/local-blobs read store-failed',
@@ -144,10 +148,12 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/sync/store/generations.test.ts': ['sync/store/generations expectStored store-failed'],
   'test/sync/store/migration/migrate-state.test.ts': [
+    'sync/store/migration/migrate-state migrationFailure store-failed',
     'sync/store/store open store-failed',
     'sync/store/store openExisting store-failed',
   ],
   'test/sync/store/objects/sqlite-objects.test.ts': [
+    'sync/store/objects/database-file openExisting store-failed',
     'sync/store/objects/database databaseFailure store-failed',
     'sync/store/objects/database expectVersion store-failed',
     'sync/store/objects/database expectVersion store-failed 2',
@@ -155,7 +161,11 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/objects/object-rows damage store-failed',
   ],
   'test/sync/store/postgres/postgres-database.test.ts': ['sync/store/postgres/postgres-database run store-failed'],
-  'test/sync/store/postgres/postgres-objects.test.ts': ['sync/store/postgres/postgres-objects verified store-failed'],
+  'test/sync/store/postgres/postgres-objects.test.ts': [
+    'sync/store/postgres/postgres-objects headIn store-failed',
+    'sync/store/postgres/postgres-objects digestIn store-failed',
+    'sync/store/postgres/postgres-objects verified store-failed',
+  ],
   'test/sync/store/postgres/schema-version.test.ts': [
     'sync/store/postgres/schema-version expectCompatible store-failed',
     'sync/store/postgres/schema-version deniedError store-failed',
@@ -184,6 +194,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/sync/store/store.test.ts': ['sync/store/store replacedError store-failed'],
   'test/sync/survey/survey.test.ts': ['sync/survey/find-skills count limit-exceeded'],
   'test/sync/upstream/channel/bad-answers.test.ts': [
+    'sync/upstream/channel/http-place get source-unreachable',
     'sync/upstream/channel/channel-objects fetchObject content-refused',
     'sync/upstream/channel/channel-upstream unchanged source-unreachable',
     'sync/upstream/channel/http-place read source-unreachable',
@@ -193,6 +204,10 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/sync/upstream/channel/bad-log.test.ts': ['sync/upstream/channel/folder-place read source-unreachable'],
   'test/sync/upstream/channel/log-audit.test.ts': [
+    'sync/upstream/channel/channel-upstream take content-refused',
+    'sync/upstream/channel/channel-upstream audit limit-exceeded',
+    'sync/upstream/channel/channel-upstream prove source-unreachable',
+    'sync/upstream/channel/channel-upstream recordOfLog source-unreachable',
     'sync/upstream/channel/channel-upstream continued content-refused',
     'sync/upstream/channel/channel-upstream prove content-refused',
     'sync/upstream/channel/channel-upstream audit content-refused',
@@ -331,6 +346,11 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/git/program/object-supply endReason content-refused',
     'sync/upstream/git/program/program-transport noList source-unreachable',
   ],
+  'test/daemon/control/requests.test.ts': ['daemon/control/control-redaction redactHandler given'],
+  'test/sync/pull/fallback/fallback-source.test.ts': ['sync/pull/locked-commit fromFallback given'],
+  'test/sync/upstream/folder/read-authored.test.ts': [
+    'sync/upstream/folder/read-authored authoredDocument source-unreachable',
+  ],
 }
 
 const NOT_YET = 'no run of the tests of its room has reached it yet'
@@ -344,8 +364,6 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a folder with a part that the user may not read: root, which the suites under faults need, reads all',
   'daemon/cli/verify/log-checks bytesAt source-unreachable':
     'a file that the user may not read: root, which the suites under faults need, reads all',
-  'daemon/connect/probe-fetch bounded limit-exceeded': NOT_YET,
-  'daemon/control/control-redaction redactHandler given': NOT_YET,
   'daemon/control/request-file refusalOf content-refused': NOT_YET,
   'daemon/control/request-file mismatchOf content-refused': NOT_YET,
   'daemon/control/request-file refusal content-refused': NOT_YET,
@@ -378,25 +396,13 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a hub of several processes that share a database, in the moment after the lead has passed to another one',
   'daemon/replicas/state-copy expectContained store-failed': NOT_YET,
   'sync/pull/fetch-snapshot read store-failed': 'the last defense: an earlier check of the same pull refuses it first',
-  'sync/pull/fetch-snapshot expectFits limit-exceeded': NOT_YET,
-  'sync/pull/locked-commit fromFallback given': NOT_YET,
   'sync/store/files/journal writeAll store-failed': NOT_YET,
   'sync/store/generations replace store-failed':
     'two processes that publish between one read and one write of the same head',
-  'sync/store/migration/migrate-state migrationFailure store-failed': NOT_YET,
-  'sync/store/objects/database-file openExisting store-failed': NOT_YET,
-  'sync/store/postgres/postgres-objects headIn store-failed': NOT_YET,
-  'sync/store/postgres/postgres-objects digestIn store-failed': NOT_YET,
   'sync/store/postgres/shared-logs refusal store-failed':
     'a hub of several processes that share a database, in the moment after the lead has passed to another one',
   'sync/survey/survey bytesOf store-failed': 'the last defense: an earlier check of the same pull refuses it first',
-  'sync/upstream/channel/channel-upstream take content-refused': NOT_YET,
-  'sync/upstream/channel/channel-upstream prove source-unreachable': NOT_YET,
-  'sync/upstream/channel/channel-upstream recordOfLog source-unreachable': NOT_YET,
-  'sync/upstream/channel/channel-upstream audit limit-exceeded': NOT_YET,
-  'sync/upstream/channel/http-place get source-unreachable': NOT_YET,
   'sync/upstream/folder/passed-over judge limit-exceeded': NOT_YET,
-  'sync/upstream/folder/read-authored authoredDocument source-unreachable': NOT_YET,
   'sync/upstream/git/fetch-threads startFailure source-unreachable':
     'a thread that the system does not start, or ends, for lack of memory',
   'sync/upstream/git/git-worker queueRequest store-failed': NOT_YET,

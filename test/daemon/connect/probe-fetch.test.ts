@@ -31,6 +31,22 @@ test('a refusal that never ends is read as far as it is used', async () => {
   expect(probe.refusal).toMatchObject({ status: 500, text: 'no'.repeat(2_048) })
 })
 
+test('answers of more bytes than a listing has are refused, and the address is to be checked', async () => {
+  const { origin } = await listening((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    Readable.from(endless()).pipe(response)
+  })
+  const probe = probing(origin)
+
+  const response = await probe.fetch(`${origin}/mcp`, { method: 'POST' })
+
+  await expect(response.text()).rejects.toMatchObject({
+    code: 'limit-exceeded',
+    message: 'The answers are over 33554432 bytes',
+    fix: 'Check that the address is that of a server of skillsyncd',
+  })
+})
+
 function* endless(): Generator<string> {
   for (;;) yield 'no'.repeat(1_000)
 }

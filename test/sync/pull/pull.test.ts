@@ -592,3 +592,20 @@ describe('a disk budget', () => {
     expect(taken.kind).toBe('updated')
   })
 })
+
+test('skills of more bytes than may be kept are refused, with the limit to raise', async () => {
+  await using scene = await Scene.open()
+  const { bytes } = scene.store
+  scene.upstream.files = { ...PDF, 'pdf/large.txt': 'x'.repeat(bytes) }
+
+  const outcome = await scene.pull({}, { limits: { ...rulesWith().limits, disk: { bytes } } })
+
+  expect(outcome).toMatchObject({
+    kind: 'failed',
+    error: {
+      code: 'limit-exceeded',
+      message: `Cannot keep the skills: they come to over limits.disk.bytes (${bytes})`,
+      fix: expect.stringMatching(/^Raise `limits\.disk\.bytes`/),
+    },
+  })
+})

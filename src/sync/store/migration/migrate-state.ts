@@ -43,8 +43,8 @@ export async function migrationFailure(state: string, refusal: SyncError): Promi
   return new SyncError(
     'store-failed',
     `Cannot migrate the state folder "${state}", which an earlier version wrote: ${refusal.message}; ` +
-      `it needs about ${megabytes} MB of space: free them, or move the folder away to start with an empty one`,
-    { cause: refusal.cause },
+      `a migration takes about ${megabytes} MB of space; or move the folder away to start with an empty one`,
+    { cause: refusal.cause, fix: refusal.fix },
   )
 }
 

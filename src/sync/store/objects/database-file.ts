@@ -51,10 +51,9 @@ export class DatabaseFile {
   /** A process of another user, or a disk that takes no writes, leaves it read-only. */
   #openExisting(): DatabaseSync {
     if (!this.exists())
-      throw new SyncError(
-        'store-failed',
-        `Cannot open the database "${this.path}": it is gone; start the daemon, which makes a new one and fetches everything again`,
-      )
+      throw new SyncError('store-failed', `Cannot open the database "${this.path}": it is gone`, {
+        fix: 'Start the daemon, which makes a new one and fetches everything again',
+      })
     if (isWritable(this.path)) return openDatabase(this.path)
     this.#isStill = !this.#hasLog()
     return this.#isStill ? openStillDatabase(this.path) : openDatabaseReadOnly(this.path)

@@ -100,7 +100,10 @@ export class HttpPlace implements ChannelPlace {
     const what = `Cannot reach "${this.#url}"`
     // All requests of a pull share the time of one fetch.
     const totalMs = limits.totalMs - (performance.now() - this.#startMs)
-    if (totalMs <= 0) throw new SyncError('source-unreachable', `${what}: not done after ${limits.totalMs} ms`)
+    if (totalMs <= 0)
+      throw new SyncError('source-unreachable', `${what}: not done within ${namedLimit('totalMs', limits)}`, {
+        place: LIMIT_KEYS.totalMs,
+      })
     const watch = new HttpWatch(what, { limits: { ...limits, totalMs }, signal })
     try {
       const answer = await this.#follow(path, headers, access, watch)

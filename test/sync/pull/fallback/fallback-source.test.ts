@@ -94,6 +94,22 @@ describe('a locked commit that is gone', () => {
     expect([snapshot.rebuiltFrom, lost.lists]).toEqual([undefined, 0])
   })
 
+  test('of a repository that is gone stays lost by the same code, and the message has both reasons', async () => {
+    await using lost = await Lost.open()
+    lost.listed = []
+    lost.scene.upstream.failure = new SyncError('repository-not-found', 'Cannot reach "team": no repository is there')
+
+    const outcome = await lost.scene.pull({}, lost.io)
+
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      error: {
+        code: 'repository-not-found',
+        message: expect.stringMatching(/^Cannot reach "team": .* is there, and its fallback "hub" lists nothing/),
+      },
+    })
+  })
+
   test('stays lost where one of its skills is not listed, and the message names it and the fallback', async () => {
     await using lost = await Lost.open({ 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b') })
     lost.listed = lost.listed.filter(({ name }) => name !== 'b')

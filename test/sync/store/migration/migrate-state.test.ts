@@ -3,7 +3,13 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Generation } from '../../../../src/sync/model/generation.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
-import { migrateState, type MigratedState } from '../../../../src/sync/store/migration/migrate-state.ts'
+import type { SyncError } from '../../../../src/sync/model/sync-error.ts'
+import { cannot } from '../../../../src/sync/store/files/disk-error.ts'
+import {
+  migrateState,
+  migrationFailure,
+  type MigratedState,
+} from '../../../../src/sync/store/migration/migrate-state.ts'
 import { storedIn } from '../../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { damageFile, earlierFile, layOutEarlier, type EarlierFormat } from '../../../support/earlier-state.ts'
@@ -213,3 +219,19 @@ async function earlierFilesIn(state: string): Promise<string[]> {
   const names = await Promise.all(folders.map((folder) => readdir(join(state, folder), { recursive: true })))
   return [...names.flat(), await readFile(join(state, 'current'), 'utf8')].toSorted()
 }
+
+test('a migration that a full disk refuses says how much space it takes', async () => {
+  await using folder = await temporaryFolder()
+  await earlierState(folder.path, '2')
+  const refused = await writeFile('/dev/full', 'x')
+    .catch(cannot('write "/dev/full"'))
+    .catch((error: unknown) => error)
+
+  const failure = await migrationFailure(folder.path, refused as SyncError)
+
+  expect(failure).toMatchObject({
+    code: 'store-failed',
+    message: expect.stringMatching(/^Cannot migrate the state folder ".*": .*ENOSPC.*; a migration takes about 21 MB/),
+    fix: expect.stringMatching(/^Free space/),
+  })
+})

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Damaged, SyncError } from '../../../../src/sync/model/sync-error.ts'
+import { DatabaseFile } from '../../../../src/sync/store/objects/database-file.ts'
 import {
   databaseErrorWith,
   openDatabase,
@@ -297,4 +298,17 @@ test('an object that is put again keeps its label', async () => {
   await store.put([Buffer.from('a snapshot')])
 
   expect(await store.labelled('snapshot')).toEqual([digest])
+})
+
+test('a reader of a database that is gone is told to start the daemon', async () => {
+  await using folder = await temporaryFolder()
+  const file = new DatabaseFile(join(folder.path, 'store.db'), false)
+
+  expect(() => file.open()).toThrow(
+    expect.objectContaining({
+      code: 'store-failed',
+      message: expect.stringMatching(/^Cannot open the database ".*store\.db": it is gone$/),
+      fix: expect.stringMatching(/^Start the daemon/),
+    }),
+  )
 })

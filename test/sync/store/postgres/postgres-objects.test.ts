@@ -42,6 +42,24 @@ describePostgres('PostgreSQL', (server) => {
     expect(Buffer.from((await store.get(digest)) ?? []).toString()).toBe('intact')
   })
 
+  test('a head that no hub writes is refused as damaged', async () => {
+    const url = await server.createDatabase()
+    await using database = await PostgresDatabase.open({ url })
+    using store = await PostgresObjects.open(database, FIRST)
+    await database.query('damage', "INSERT INTO skillsyncd.head VALUES (1, '\\x00')")
+    await expect(store.heads()).rejects.toMatchObject({
+      code: 'store-failed',
+      message: 'Cannot use a digest of the database: it is not 32 bytes',
+    })
+
+    await database.query('damage', `UPDATE skillsyncd.head SET sequence = ${2 ** 52}`)
+
+    await expect(store.heads()).rejects.toMatchObject({
+      code: 'store-failed',
+      message: `Cannot use a head of the database: ${2 ** 52} is no number of a generation`,
+    })
+  })
+
   test('an object that a running collection removes is not found any more', async () => {
     const url = await server.createDatabase()
     await using database = await PostgresDatabase.open({ url })

@@ -4,6 +4,10 @@ import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { objectPath } from '../../../../src/sync/channel/channel-entry.ts'
 import { packObjects } from '../../../../src/sync/channel/packed-objects.ts'
+import { HttpPlace } from '../../../../src/sync/upstream/channel/http-place.ts'
+import { PLAIN_WAY } from '../../../../src/sync/upstream/http/host-access.ts'
+import { FETCH_LIMITS } from '../../../../src/sync/upstream/upstream.ts'
+import { never } from '../../store/samples.ts'
 import { portOf } from '../front.ts'
 import { Follower } from './follower.ts'
 import { CraftedChannel, skillNamed, startFileServer } from './site.ts'
@@ -159,6 +163,17 @@ test('a first answer that nothing is new is refused', async () => {
   server.meddle = () => false
   await follower.updated()
   expect(Object.keys(await follower.skills())).toEqual(['team/one'])
+})
+
+test('a channel that is not read within the time of a fetch names the limit', async () => {
+  const parts = { limits: { ...FETCH_LIMITS, totalMs: 0 }, way: async () => PLAIN_WAY }
+  const place = new HttpPlace('http://127.0.0.1:1/channel/', parts)
+
+  await expect(place.read('checkpoint', 1, never())).rejects.toMatchObject({
+    code: 'source-unreachable',
+    message: expect.stringMatching(/^Cannot reach ".*": not done within limits\.fetch\.total_timeout/),
+    fix: expect.stringMatching(/^Raise `limits\.fetch\.total_timeout`/),
+  })
 })
 
 test('an aborted pull leaves what was served, and the next one goes on', async () => {

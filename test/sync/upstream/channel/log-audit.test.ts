@@ -2,8 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { parseEntry } from '../../../../src/sync/channel/channel-entry.ts'
 import { verifierText } from '../../../../src/sync/log/signed-note.ts'
 import { openProof, parseProof } from '../../../../src/sync/log/tlog-proof.ts'
+import { ChannelUpstream } from '../../../../src/sync/upstream/channel/channel-upstream.ts'
+import { PLAIN_WAY } from '../../../../src/sync/upstream/http/host-access.ts'
 import type { LogAudit } from '../../../../src/sync/upstream/upstream.ts'
-import { never } from '../../store/samples.ts'
+import { never, sourceId } from '../../store/samples.ts'
+import { Follower } from './follower.ts'
 import { AT, CraftedChannel, KEY, ORIGIN, SIGNER, signerNumber } from './site.ts'
 import { entriesNamed, World } from './world.ts'
 
@@ -113,6 +116,57 @@ test('an earlier entry is proved by tiles, and one that they do not show is refu
   expect(openProof(proof, proof.extra ?? Buffer.of(), ORIGIN, [SIGNER])).toMatchObject({ size: 305 })
   expect(proof.index).toBe(4)
   await expect(damaged).rejects.toMatchObject({ code: 'content-refused' })
+})
+
+test('nothing is proved of a log of which nothing is stored', async () => {
+  await using world = await World.open()
+  const { commit } = world.follower.current!.snapshot.revision
+  const { followed } = world.follower.store
+  const record = { ...(await followed.read(sourceId('hub')))!, proof: undefined }
+  await using first = await Follower.open({ place: world.server.url })
+  await followed.write(sourceId('hub'), record)
+
+  for (const upstream of [first.upstream(), world.follower.upstream()]) {
+    const failure = await upstream.prove(commit, undefined, never()).catch((error: unknown) => error)
+    expect(failure).toMatchObject({
+      code: 'source-unreachable',
+      message: expect.stringMatching(/^Cannot follow ".*": nothing of its log is stored$/),
+      fix: 'Run skillsyncd sync first',
+    })
+  }
+})
+
+test('a log of more entries than one audit reads is refused, and the hub is to be asked', async () => {
+  await using world = await World.open()
+  const { followed } = world.follower.store
+  const record = (await followed.read(sourceId('hub')))!
+  await followed.write(sourceId('hub'), { ...record, edge: { size: 2 ** 18, hashes: [Buffer.alloc(32)] } })
+
+  await expect(audit(world)).rejects.toMatchObject({
+    code: 'limit-exceeded',
+    message: expect.stringMatching(/: its log has 262144 entries, over 131072$/),
+    fix: expect.stringMatching(/^Ask the operator of the hub/),
+  })
+})
+
+test('an object of another source is not taken for that of a source of the hub', async () => {
+  await using world = await World.open()
+  const { objects, followed: logs, decisions } = world.follower.store
+  const named = (id: string) =>
+    new ChannelUpstream(
+      { ...world.follower.source, id: sourceId(id), isNamesake: true },
+      {
+        limits: world.follower.fetch,
+        way: async () => PLAIN_WAY,
+        followed: { objects, logs, decisions, now: () => new Date(AT) },
+      },
+    )
+  const revision = await named('team').resolve(never())
+
+  await expect(named('other').take(revision, () => undefined, never())).rejects.toMatchObject({
+    code: 'content-refused',
+    message: expect.stringMatching(/: [0-9a-f]{64} is not the source "other" of the hub$/),
+  })
 })
 
 test('no entry is proved to be of another head', async () => {

@@ -167,3 +167,18 @@ async function moved(link: string, name: string, target: string): Promise<void> 
   await retarget(link, name)
   await symlink(target, join(link, '..', name))
 }
+
+test('a path that no disk takes is a failure that names it', async () => {
+  await using folder = await temporaryFolder()
+  const source = { path: folder.path, root: '', links: 'inside' as const }
+
+  const failure = await authoredDocument(source, { path: 'x'.repeat(300), files: [] }, READING).catch(
+    (error: unknown) => error,
+  )
+
+  expect(failure).toMatchObject({
+    code: 'source-unreachable',
+    message: expect.stringMatching(/^Cannot read ".*\/x+\/SKILL\.md": ENAMETOOLONG$/),
+    fix: 'The path is too long for that disk: name a shorter one',
+  })
+})
