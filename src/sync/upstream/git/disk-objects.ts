@@ -10,6 +10,7 @@ import { objectIdOf, type GitObject } from './objects/git-object.ts'
 import { openLoose } from './objects/loose-object.ts'
 import {
   ABSENT,
+  FSCK,
   objectBytesOf,
   tooLarge,
   type KeepBlob,
@@ -86,6 +87,3 @@ export class DiskObjects implements ObjectSource {
     })
   }
 }
-
-/** The next step for a damaged object of a local repository. */
-export const FSCK = 'git fsck in the repository lists what is damaged; restore it from another clone'

@@ -6,12 +6,12 @@ import { isSystemError, SyncError, type Remedy } from '../../../model/sync-error
 import type { TakenBlob } from '../../../model/tree.ts'
 import type { HostAccess } from '../../http/host-access.ts'
 import type { KnownTrees, Relation } from '../../upstream.ts'
-import { FSCK } from '../disk-objects.ts'
 import { HISTORY_LIMITS, readRelation } from '../objects/ancestry.ts'
 import { objectIdOf, type GitObject } from '../objects/git-object.ts'
 import type { ObjectLocation, WorkerTask } from '../objects/git-transport.ts'
 import {
   ABSENT,
+  FSCK,
   objectBytesOf,
   tooLarge,
   type KeepBlob,

@@ -43,3 +43,6 @@ export function tooLarge(size: number | undefined): TakenBlob {
 export const ABSENT: TakenBlob = { kind: 'refused', reason: 'absent' }
 
 export type KeepBlob = (id: ObjectId, bytes: Uint8Array) => TakenBlob
+
+/** The next step for a damaged object of a local repository. */
+export const FSCK = 'git fsck in the repository lists what is damaged; restore it from another clone'
