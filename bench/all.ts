@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
+import { measureBackendMemory } from './backend-memory.ts'
 import { measureChange } from './change.ts'
 import { measureChannel } from './channel.ts'
 import { measureDuringSync } from './during-sync.ts'
@@ -51,6 +52,7 @@ const MEASURES: readonly ((ground: Ground) => Promise<readonly Figure[]>)[] = [
   measureHubOfSeveral,
   ...(extent.quick ? SIZES.slice(0, 1) : SIZES).map((size) => (ground: Ground) => measurePeers(ground, [size])),
   measureGit,
+  measureBackendMemory,
 ]
 
 await using ground = await Ground.open(extent)

@@ -122,8 +122,8 @@ export interface OpenSource {
   resolve(): Promise<void>
 }
 
-export async function openSource(url: string, state: string): Promise<OpenSource> {
-  const sources = await openSources([url], state)
+export async function openSource(url: string, state: string, reached: Reached = {}): Promise<OpenSource> {
+  const sources = await openSources([url], state, reached)
   return {
     async firstSync() {
       if ((await sources.pull()) !== 1) throw new Error('The first sync found nothing')
