@@ -42,6 +42,8 @@ export class Desk implements AsyncDisposable {
   upstream: ScriptedUpstream | undefined
   /** The name of the repository on the git server, from the next start on. */
   place = 'team'
+  /** What stands before the git server, from the next start on. */
+  front: { readonly origin: string } | undefined
   /** Lines of the top level. */
   rest: readonly string[] = []
   readonly #folder: AsyncDisposable
@@ -68,7 +70,7 @@ export class Desk implements AsyncDisposable {
   async start(): Promise<void> {
     await this.#daemon?.[Symbol.asyncDispose]()
     const { clock, state } = this
-    const url = `${this.git.origin}/${this.place}.git`
+    const url = `${(this.front ?? this.git).origin}/${this.place}.git`
     const lines = ['sources:', '  - id: team', ...[`url: ${url}`, ...this.source].map((line) => `    ${line}`)]
     const environment = environmentOf({}, state)
     const config = parseConfig([...lines, ...this.rest].join('\n'), 'skillsyncd.yaml', environment)

@@ -263,6 +263,22 @@ export class CredentialRefused extends SyncError {
   }
 }
 
+/** The host answers 403: it knows who asks, or does not ask, and forbids the request itself. */
+export class RequestForbidden extends SyncError {
+  constructor(message: string) {
+    super('credentials-rejected', message)
+  }
+}
+
+/** The host named a commit and then does not have it: a replica that lags behind another one, or a damaged answer. */
+export class CommitContradicted extends SyncError {
+  constructor(cause: SyncError) {
+    const message = `${cause.message}, and it named the commit a moment ago: a replica of it may lag`
+    const fix = 'Wait until the replicas of the host have caught up; a running daemon tries again by itself'
+    super('source-unreachable', message, { cause, fix })
+  }
+}
+
 /**
  * No currently trusted signer signed the object. An unreadable list of signers is the plain `SyncError`, and proves
  * nothing.

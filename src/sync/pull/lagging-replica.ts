@@ -1,30 +1,50 @@
 import type { Outcome } from '../model/outcome.ts'
 import { isSameRevision, type ObjectId, type Revision } from '../model/revision.ts'
 import { proofOf } from '../model/snapshot.ts'
-import { isByChoice } from '../model/sync-error.ts'
+import { CommitContradicted, isByChoice } from '../model/sync-error.ts'
 import { parentsOf } from '../upstream/git/objects/git-object.ts'
 import { followedBefore } from './followed-ref.ts'
 import type { OpenPull, PullContext, ResolvedPull } from './pull-context.ts'
 import { resolveRevision } from './resolve.ts'
 
 /**
- * Follows a ref, and looks at it again while a branch seems to have gone back to an earlier commit: replicas of a host
- * lag behind each other. After three more looks the branch has gone back.
+ * Follows a ref, and looks at it again while a branch seems to have gone back to an earlier commit, or while its commit
+ * cannot be fetched: replicas of a host lag behind each other. After three more looks it is as it seems.
  */
 export async function followPatiently(
   opened: OpenPull,
   follow: (pull: ResolvedPull) => Promise<Outcome>,
-): Promise<{ readonly pull: ResolvedPull; readonly outcome: Outcome }> {
-  let pull = await resolveRevision(opened)
-  let outcome = await follow(pull)
-  for (let look = 0; look < LOOKS && (await isHeldBack(pull, outcome)); look += 1) {
+): Promise<Followed> {
+  let seen = await look(await resolveRevision(opened), follow)
+  for (let looks = 0; looks < LOOKS && (await isOfReplica(seen)); looks += 1) {
     await opened.io.wait?.(LOOK_MS, opened.signal)
-    const next = await resolveRevision(opened)
-    if (isSameRevision(next.revision, pull.revision)) continue
-    pull = next
-    outcome = await follow(pull)
+    const pull = await resolveRevision(opened)
+    if ('error' in seen || !isSameRevision(pull.revision, seen.pull.revision)) seen = await look(pull, follow)
   }
-  return { pull, outcome }
+  if ('error' in seen) throw seen.error
+  return seen
+}
+
+interface Followed {
+  readonly pull: ResolvedPull
+  readonly outcome: Outcome
+}
+
+/** One look at a ref. The error is that of a commit that was named and could not be fetched. */
+type Look = Followed | { readonly pull: ResolvedPull; readonly error: CommitContradicted }
+
+async function look(pull: ResolvedPull, follow: (pull: ResolvedPull) => Promise<Outcome>): Promise<Look> {
+  try {
+    return { pull, outcome: await follow(pull) }
+  } catch (error) {
+    if (error instanceof CommitContradicted) return { pull, error }
+    throw error
+  }
+}
+
+async function isOfReplica(seen: Look): Promise<boolean> {
+  if (seen.pull.io.wait === undefined) return false
+  return 'error' in seen || isHeldBack(seen.pull, seen.outcome)
 }
 
 const LOOKS = 3
@@ -33,8 +53,8 @@ export const LOOK_MS = 2_000
 
 /** True for a new hold of a branch at a commit that comes before the served, the followed or the waiting one. */
 async function isHeldBack(pull: ResolvedPull, outcome: Outcome): Promise<boolean> {
-  const { current, orders, revision: found, isSeen, io } = pull
-  if (io.wait === undefined || outcome.kind !== 'held' || !isSeen || isByChoice(outcome.reason.code)) return false
+  const { current, orders, revision: found, isSeen } = pull
+  if (outcome.kind !== 'held' || !isSeen || isByChoice(outcome.reason.code)) return false
   const waiting = orders.waiting?.revision
   if (waiting !== undefined && isSameRevision(waiting, found)) return false
   const before = [waiting, current?.snapshot.revision, followedBefore(pull)?.revision].filter(

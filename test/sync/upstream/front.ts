@@ -11,8 +11,8 @@ export interface Front extends AsyncDisposable {
 /** Answers a request itself and returns true; or changes it (headers, url) and returns false to have it passed on. */
 export type Meddle = (request: IncomingMessage, response: ServerResponse) => boolean
 
-/** What to answer a POST with this body, unpacked, in place of the git server; undefined to pass it on. */
-export type Replace = (body: Buffer) => Buffer | Refusal | undefined
+/** What to answer a POST with this body, unpacked, in place of the git server; undefined to pass it on, changed or not. */
+export type Replace = (body: Buffer, request: IncomingMessage) => Buffer | Refusal | undefined
 
 /** An answer in one line of text. */
 export interface Refusal {
@@ -54,7 +54,7 @@ async function passOn(
   const method = request.method ?? 'GET'
   // The git program packs a request of more than 1,024 bytes.
   const plain = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body
-  const replaced = method === 'POST' ? replace(plain) : undefined
+  const replaced = method === 'POST' ? replace(plain, request) : undefined
   if (replaced !== undefined && 'status' in replaced) {
     response.writeHead(replaced.status, { 'content-type': 'text/plain; charset=utf-8' }).end(replaced.text)
     return

@@ -1,5 +1,5 @@
 import type { ObjectId, Revision } from '../../model/revision.ts'
-import { CredentialRefused, isPassing, SyncError } from '../../model/sync-error.ts'
+import { CredentialRefused, isPassing, RequestForbidden, SyncError } from '../../model/sync-error.ts'
 import type { Tree } from '../../model/tree.ts'
 import type { KnownTrees, Relation, TreeUpstream } from '../upstream.ts'
 
@@ -72,6 +72,7 @@ export class EitherUpstream implements TreeUpstream {
 
 /** True if the host refuses our reader, as such or its request, which says nothing about the git program. */
 function isRefusal(cause: unknown): cause is SyncError {
+  if (cause instanceof RequestForbidden) return true
   return cause instanceof SyncError && (cause.code === 'protocol-not-spoken' || cause.code === 'unsupported')
 }
 

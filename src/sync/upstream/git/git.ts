@@ -1,6 +1,6 @@
 import { formatOf, type ObjectId, type Revision } from '../../model/revision.ts'
 import type { GitSource } from '../../model/source.ts'
-import { SyncError } from '../../model/sync-error.ts'
+import { CommitContradicted, SyncError } from '../../model/sync-error.ts'
 import type { Tree } from '../../model/tree.ts'
 import type { KnownTrees, Relation, TreeUpstream } from '../upstream.ts'
 import type { GitReach } from './git-reach.ts'
@@ -56,13 +56,11 @@ export class GitUpstream implements TreeUpstream {
       return await openGitTree(place, { revision, known }, this.#reach, signal)
     } catch (cause) {
       this.#transport.forget()
-      throw this.#isContradicted(revision, cause)
-        ? new SyncError('source-unreachable', cause.message, { cause })
-        : cause
+      throw this.#isContradicted(revision, cause) ? new CommitContradicted(cause) : cause
     }
   }
 
-  /** True if the host named the commit just before: then it has it, and the answer was damaged or a replica lags. */
+  /** True if the host named the commit just before. */
   #isContradicted({ commit }: Revision, cause: unknown): cause is SyncError {
     return cause instanceof SyncError && cause.code === 'ref-not-found' && commit === this.#resolved
   }

@@ -1,5 +1,5 @@
 import { printable } from '../../../base/text/printable.ts'
-import { CredentialRefused, SyncError } from '../../model/sync-error.ts'
+import { CredentialRefused, RequestForbidden, SyncError } from '../../model/sync-error.ts'
 
 /** The parts of an answer that identify a failure. */
 export interface Head {
@@ -82,9 +82,9 @@ export function statusFailure(answer: Head, what: string, sentCredentials: boole
   }
   if (status === 401 || status === 403) {
     const message = `${what}: the host answers ${status} ${toWhat(sentCredentials)}${said}`
-    // A 403 concerns the permissions of the credential, not its validity.
-    const isRefused = status === 401 && sentCredentials
-    return isRefused ? new CredentialRefused(message) : new SyncError('credentials-rejected', message)
+    // It concerns the permissions of the credential, not its validity.
+    if (status === 403) return new RequestForbidden(message)
+    return sentCredentials ? new CredentialRefused(message) : new SyncError('credentials-rejected', message)
   }
   if (status === 404 || status === 410) {
     return new SyncError('repository-not-found', `${what}: the host answers ${status}${said}`)

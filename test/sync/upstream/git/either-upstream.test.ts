@@ -50,6 +50,25 @@ test.each([
   expect(failure.message).toContain(way)
 })
 
+test('a host that forbids every request of our reader is read by the git program', async () => {
+  await using host = await refusing({ program: false, status: 403, methods: ['GET', 'POST'] })
+  await using reached = await reach(host.url)
+
+  await using tree = await reached.tree()
+
+  expect(linesOf(tree)).toHaveLength(1)
+})
+
+test('a host that forbids every request is told as such, with both readers named', async () => {
+  await using host = await refusing({ program: true, status: 403, methods: ['GET', 'POST'] })
+  await using reached = await reach(host.url)
+
+  const failure = await failureOf(reached.tree())
+
+  expect(failure.code).toBe('credentials-rejected')
+  expect(failure.message).toMatch(/the host answers 403 .*; the git program does not read it either$/)
+})
+
 test.each([401, 404, 429, 500])('a %i is no refusal of our reader: the git program is not tried', async (status) => {
   await using host = await refusing({ program: false, status })
   await using reached = await reach(host.url)
@@ -59,8 +78,15 @@ test.each([401, 404, 429, 500])('a %i is no refusal of our reader: the git progr
   expect(host.asked.filter((agent) => agent.startsWith('git/2'))).toEqual([])
 })
 
-/** A repository behind a front that refuses every POST of our reader; those of the git program too if so said. */
-async function refusing({ program, status = 400 }: { readonly program: boolean; readonly status?: number }) {
+interface Refusing {
+  /** Refuses the git program too. */
+  readonly program: boolean
+  readonly status?: number
+  readonly methods?: readonly string[]
+}
+
+/** A repository behind a front that refuses requests of our reader with these methods. */
+async function refusing({ program, status = 400, methods = ['POST'] }: Refusing) {
   const repository = await Repository.create()
   await repository.commit({ 'a.md': 'a' })
   const server = await GitServer.start()
@@ -68,7 +94,7 @@ async function refusing({ program, status = 400 }: { readonly program: boolean; 
   const front = await startFront(server.origin, (request, response) => {
     const agent = String(request.headers['user-agent'])
     asked.push(agent)
-    if (request.method !== 'POST' || (!program && agent.startsWith('git/2'))) return false
+    if (!methods.includes(String(request.method)) || (!program && agent.startsWith('git/2'))) return false
     response.writeHead(status, { 'content-type': 'text/plain' }).end('nothing for this client\r\n')
     return true
   })
