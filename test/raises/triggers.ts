@@ -259,7 +259,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/git/git fetch source-unreachable',
     'sync/upstream/git/program/program-failure programFailure source-unreachable',
     'sync/upstream/git/smart-http/git-http read limit-exceeded',
-    'sync/upstream/http/http-failure statusFailure credentials-rejected',
+    'sync/upstream/http/http-failure statusFailure credentials-rejected 2',
   ],
   'test/sync/upstream/git/smart-http/pkt-line.test.ts': [
     'sync/upstream/git/smart-http/pkt-line end source-unreachable',
@@ -289,7 +289,8 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/http/http-failure failureOf source-unreachable',
     'sync/upstream/http/http-failure gitFailureOf given',
     'sync/upstream/http/http-failure gitFailureOf given 2',
-    'sync/upstream/http/http-failure statusFailure credentials-rejected 2',
+    'sync/upstream/http/http-failure statusFailure credentials-rejected',
+    'sync/upstream/http/http-failure statusFailure credentials-rejected 3',
     'sync/upstream/http/http-failure statusFailure source-unreachable',
     'sync/upstream/http/http-redirect signInRedirect credentials-rejected',
     'sync/upstream/http/http-redirect refusedRedirect source-unreachable',
