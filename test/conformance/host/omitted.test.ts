@@ -93,6 +93,7 @@ test('a server that does not declare the extension is asked for nothing of it', 
 
 test.each<[string, () => unknown, string]>([
   ['refused', () => new RpcFault(-32_601, 'Method not found'), '-32601'],
+  ['never given', () => 'silence', 'no answer to "dev.skillsyncd/omitted/list" within 2000 ms'],
   ['out of order', () => new RpcFault(-32_603, 'Out of order'), 'Out of order'],
   ['no list', () => ({ skills: {} }), 'no list'],
   ['of a cursor that comes again', () => ({ skills: [], nextCursor: 'a' }), 'repeats a cursor'],
