@@ -3,10 +3,18 @@ import { countOf } from '../../base/text/plural.ts'
 import { printableLine } from '../base/log-line.ts'
 import type { RepositoryPlace } from './schema/pasted-address.ts'
 
+/** A place that is read before its source is written. */
+export type FetchedPlace = RepositoryPlace | { readonly path: string; readonly root?: string }
+
+/** The address of another MCP server. */
+export interface ServerPlace {
+  readonly mcp: string
+}
+
 /** A source in the first configuration. */
 export interface StartingSource {
   readonly id: string
-  readonly place: RepositoryPlace | { readonly path: string; readonly root?: string }
+  readonly place: FetchedPlace | ServerPlace
   /** The facts about the source; `undefined` if it was not checked or could not be. */
   readonly seen: Seen | undefined
 }
@@ -41,10 +49,22 @@ serve:
 `
 }
 
-function sourceText({ id, place, seen }: StartingSource): string {
+function sourceText(source: StartingSource): string {
+  const { id, place, seen } = source
   const lines = [
-    ...(seen === undefined ? [`# ${NOT_FETCHED}`] : [`# ${seenText(seen)}`]),
+    `# ${commentOn(source) ?? NOT_FETCHED}`,
     `- id: ${scalar(id)} # the first segment of its URIs: skill://${id}/…`,
+    ...('mcp' in place ? serverLines(place) : fetchedLines(place, seen)),
+  ]
+  return lines.map((line) => `  ${line}\n`).join('')
+}
+
+function serverLines({ mcp }: ServerPlace): string[] {
+  return [`  mcp: ${scalar(mcp)}`, '  # For a server with tokens, name the secret here; never write it.', AUTH]
+}
+
+function fetchedLines(place: FetchedPlace, seen: Seen | undefined): string[] {
+  return [
     ...('url' in place ? urlLines(place) : [`  path: ${scalar(place.path)} # a plain folder, watched`]),
     ...(place.root === undefined ? [] : [`  root: ${scalar(place.root)} # paths of skills are relative to it`]),
     ...(seen?.hasDocs === true
@@ -52,7 +72,6 @@ function sourceText({ id, place, seen }: StartingSource): string {
       : []),
     '  # update: locked # serve the commit in skills.lock; skillsyncd lock writes it, skillsyncd update moves it',
   ]
-  return lines.map((line) => `  ${line}\n`).join('')
 }
 
 function urlLines({ url, ref }: RepositoryPlace): string[] {
@@ -61,8 +80,16 @@ function urlLines({ url, ref }: RepositoryPlace): string[] {
     ...(ref === undefined ? [] : [`  ref: ${scalar(ref)} # a branch, a tag or a full commit id`]),
     '  every: 5m # the poll interval',
     '  # For a private repository, name the secret here; never write it. auth also takes ssh keys, apps and helpers.',
-    '  # auth: { token: { env: SKILLS_TOKEN } }',
+    AUTH,
   ]
+}
+
+const AUTH = '  # auth: { token: { env: SKILLS_TOKEN } }'
+
+/** The comment above a source; `undefined` if nothing is known of it. */
+export function commentOn({ id, place, seen }: StartingSource): string | undefined {
+  if ('mcp' in place) return `an MCP server; its skills wait for skillsyncd approve ${id}/`
+  return seen && seenText(seen)
 }
 
 /** A description of the repository in one line. */
@@ -75,14 +102,16 @@ export function seenText({ branch, commit, skills, elsewhere, root, hasDocs }: S
 
 /** True for the comment that `init` and `add` write above a source: it goes with the source. */
 export function isSourceComment(comment: string): boolean {
-  return comment === NOT_FETCHED || SEEN.test(comment) || FROM_PLUGIN.test(comment)
+  return comment === NOT_FETCHED || OWN.some((form) => form.test(comment))
 }
 
 const DOCS_PROPOSED = '; `docs: docs` in one source serves its folder docs/ too'
 const NOT_FETCHED = 'Not fetched yet.'
-const SEEN =
-  /^(?:\S+ at )?[0-9a-f]{12}: \d+ skills?(?: below .+\/)?(?:; \d+ elsewhere, which `root` leaves out)?(?:; `docs: docs` in one source serves its folder docs\/ too)?$/
-const FROM_PLUGIN = /^plugin \S+ of \S+(?:: no commit pins it)?$/
+const OWN = [
+  /^(?:\S+ at )?[0-9a-f]{12}: \d+ skills?(?: below .+\/)?(?:; \d+ elsewhere, which `root` leaves out)?(?:; `docs: docs` in one source serves its folder docs\/ too)?$/,
+  /^plugin \S+ of \S+(?:: no commit pins it)?$/,
+  /^an MCP server; its skills wait for skillsyncd approve \S+\/$/,
+]
 
 /** A text of one line, whatever it has: more lines would be read as further keys. */
 function scalar(text: string): string {

@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { readConfig } from '../../../src/daemon/config/load-config.ts'
 import { HostileServer } from '../../support/hostile/hostile-server.ts'
 import { Mirror } from '../../support/mirror.ts'
 import { Home } from '../../support/process/program.ts'
@@ -66,6 +69,31 @@ test('add --mcp writes the entry of an MCP server, and the help names it', async
   expect([again.status, wrong.status]).toEqual([2, 2])
   expect(again.stderr).toContain('"au" has this address already')
   expect(help.stdout).toContain('mcp: { command: acme-skills, args: [--stdio] }')
+})
+
+test('init --mcp writes a configuration with an MCP server, and what add --mcp adds remove takes away', async () => {
+  await using au = await offering(undefined)
+  await using home = await Home.create()
+  const file = join(home.path, 'servers.yaml')
+
+  const wrong = await home.run('init', '--mcp', 'ftp://example.com/mcp', '--config', file)
+  const none = await home.run('init', '--mcp', '--config', file)
+  const begun = await home.run('init', '--mcp', au.url, 'https://skills.example.com/mcp', '--config', file, '--json')
+  const text = await readFile(file, 'utf8')
+  const added = await home.run('add', '--mcp', 'https://other.example.com/mcp', '--config', file)
+  const longer = await readFile(file, 'utf8')
+  const removed = await home.run('remove', 'other-example-com', '--config', file)
+
+  expect([wrong.status, none.status, begun.status, added.status, removed.status]).toEqual([2, 2, 0, 0, 0])
+  expect(wrong.stderr).toContain('Cannot use the address: it ')
+  expect(none.stderr).toContain('skillsyncd init --mcp https://skills.example.com/mcp')
+  const [first, second] = JSON.parse(begun.stdout).sources
+  expect([first.mcp, second.mcp]).toEqual([au.url, 'https://skills.example.com/mcp'])
+  expect(text).toContain(`# an MCP server; its skills wait for skillsyncd approve ${first.id}/`)
+  expect(longer).toContain('# an MCP server; its skills wait for skillsyncd approve other-example-com/')
+  expect(await readFile(file, 'utf8')).toBe(text)
+  const { sources } = await readConfig({ file })
+  expect(sources.map(({ source }) => source.url)).toEqual([au.url, 'https://skills.example.com/mcp'])
 })
 
 test('without a configuration, mcp names the option that needs none', async () => {

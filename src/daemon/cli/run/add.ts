@@ -4,10 +4,9 @@ import { withItems } from '../../../base/settings/yaml-edit.ts'
 import type { YamlItem } from '../../../base/settings/yaml-edit.ts'
 import { printableLine } from '../../base/log-line.ts'
 import { UsageError } from '../../base/usage-error.ts'
-import { idFrom } from '../../config/command-line-config.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import { seenText } from '../../config/init-template.ts'
+import { commentOn } from '../../config/init-template.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command, Context, ExitStatus } from '../command.ts'
 import { FreeIds, marketplaceOf, sourceEntries } from '../show/marketplace-selection.ts'
@@ -97,17 +96,12 @@ async function itemsAt(
     throw new UsageError(`There is a source "${id}" already; give another --id`)
   const ids = new FreeIds('', taken)
   const idOf = (proposed: string): string => (typeof id === 'string' ? id : ids.idFor(proposed))
-  if (context.values['mcp'] === true)
-    return texts.map((url) => {
-      const value = { id: idOf(idFrom(URL.parse(url)?.hostname ?? url)), mcp: url }
-      expectNew(value, config)
-      return { value, comment: `an MCP server; its skills wait for skillsyncd approve ${value.id}/` }
-    })
   const found = await probeAll(texts, context)
   return found?.map((one) => {
     const value = { id: idOf(sourceIdFor(one.place)), ...one.place }
     expectNew(value, config)
-    return one.seen === undefined ? { value } : { value, comment: seenText(one.seen) }
+    const comment = commentOn({ id: value.id, ...one })
+    return comment === undefined ? { value } : { value, comment }
   })
 }
 

@@ -10,7 +10,7 @@ import { idFrom, namedRepository } from '../../config/command-line-config.ts'
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 import { startingText } from '../../config/init-template.ts'
-import type { StartingSource } from '../../config/init-template.ts'
+import type { FetchedPlace, ServerPlace, StartingSource } from '../../config/init-template.ts'
 import { parseConfig } from '../../config/load-config.ts'
 import { firstLook } from './init-probe.ts'
 import type { FirstLook } from './init-probe.ts'
@@ -26,7 +26,7 @@ interface Looking {
 }
 
 export interface SourceCandidate {
-  readonly place: StartingSource['place']
+  readonly place: FetchedPlace
   readonly config: Config
   /** The folder, if a path was given. */
   readonly folder: string | undefined
@@ -40,6 +40,12 @@ export function sourceCandidateOf(text: string, looking: Looking): SourceCandida
   if (typeof config === 'string') return config
   const isPath = place.url.startsWith('file:') && !/^file:/i.test(path)
   return { place, config, folder: isPath ? resolve(path) : undefined }
+}
+
+/** The MCP server at an address, or the fault in it. */
+export function serverAt(mcp: string, looking: Looking): ServerPlace | string {
+  const config = configOf({ mcp }, looking)
+  return typeof config === 'string' ? config : { mcp }
 }
 
 /** The failure of a first read, with its remedy. */
@@ -84,7 +90,7 @@ async function probeFolder(folder: string, config: Config, looking: Looking): Pr
 }
 
 /** A page's address does not say where the name of its branch ends: a name with slashes reaches into the path. */
-function withLongerRef(place: StartingSource['place']): StartingSource['place'] | undefined {
+function withLongerRef(place: FetchedPlace): FetchedPlace | undefined {
   if (!('url' in place) || place.ref === undefined || place.root === undefined) return undefined
   const [first = '', ...rest] = place.root.split('/')
   const ref = `${place.ref}/${first}`
@@ -97,7 +103,7 @@ const MOST_IN_BRANCH = 4
 /** The folder of the skills in most repositories that also hold other things. */
 const USUAL_ROOT = 'skills'
 
-function foundAt(place: StartingSource['place'], look: FirstLook): FoundSource {
+function foundAt(place: FetchedPlace, look: FirstLook): FoundSource {
   const { revision, skills, hasDocs } = look
   const { ref, commit } = revision
   const usual = skills.some((path) => isBelow(path, USUAL_ROOT)) ? USUAL_ROOT : ''
@@ -118,8 +124,9 @@ function branchOf(ref: string): string | undefined {
   return name === undefined || isObjectId(name) || name.endsWith('.lock') ? undefined : name
 }
 
-/** Named after the repository; if that has a generic name, after its owner. */
+/** Named after the repository; if that has a generic name, after its owner. A server is named after its host. */
 export function sourceIdFor(place: StartingSource['place']): string {
+  if ('mcp' in place) return idFrom(URL.parse(place.mcp)?.hostname ?? place.mcp)
   const address = 'url' in place ? place.url : place.path
   const id = idFrom(address)
   const [owner = ''] = address

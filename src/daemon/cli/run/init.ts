@@ -5,7 +5,7 @@ import { printableLine } from '../../base/log-line.ts'
 import { isThere, writeNew } from '../../base/new-file.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { withUniqueIds } from '../../config/command-line-config.ts'
-import { seenText, startingText } from '../../config/init-template.ts'
+import { commentOn, seenText, startingText } from '../../config/init-template.ts'
 import type { StartingSource } from '../../config/init-template.ts'
 import { CONFIG_NAME, parseConfig, searchConfig, userConfigFile } from '../../config/load-config.ts'
 import { Prompt } from '../ask.ts'
@@ -17,18 +17,23 @@ import { probeAll } from './probe-all.ts'
 
 export const init: Command = {
   name: 'init',
-  summary: 'Write a first configuration for these repositories',
+  summary: 'Write a first configuration for these sources',
   operands: { text: '[URL…]', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
   needsConfiguration: false,
   details: `
   URL is the address of a git repository, owner/repo on GitHub, or the path of a repository or of a plain folder. Each
   is fetched first, to find its default branch and its skills. Without URL, init asks for the addresses on a terminal.
 
-  Another MCP server is added afterwards, with skillsyncd add --mcp URL, or as an entry with mcp: URL in the file.
+  With --mcp, each URL is the address of another MCP server that publishes skills; it is contacted at the first pull.
+  skillsyncd add joins repositories and servers in one file.
 
   The file has no secret: for a private repository, name the credential in the file under auth.
 `,
-  examples: ['skillsyncd init anthropics/skills', 'skillsyncd init --here https://git.example.com/team/skills.git'],
+  examples: [
+    'skillsyncd init anthropics/skills',
+    'skillsyncd init --mcp https://skills.example.com/mcp',
+    'skillsyncd init --here https://git.example.com/team/skills.git',
+  ],
   options: {
     config: {
       type: 'string',
@@ -37,6 +42,7 @@ export const init: Command = {
       help: 'the file to write; default: ~/.config/skillsyncd/skillsyncd.yaml, which commands find from any folder',
       offers: 'files',
     },
+    mcp: { type: 'boolean', help: 'the addresses are those of MCP servers' },
     here: { type: 'boolean', help: 'write ./skillsyncd.yaml, for a repository or a hub' },
     force: { type: 'boolean', help: 'replace an existing file' },
     offline: { type: 'boolean', help: 'write the addresses without fetching anything' },
@@ -85,6 +91,10 @@ function withoutRepetition(found: readonly FoundSource[]): readonly FoundSource[
 
 /** The sources that a person enters on a terminal. `undefined` if there are none. */
 async function answers(context: Context): Promise<readonly FoundSource[] | undefined> {
+  if (context.values['mcp'] === true)
+    throw new UsageError(
+      '"init --mcp" wants the address of a server: skillsyncd init --mcp https://skills.example.com/mcp',
+    )
   const { stdin: input, stderr: output } = context.streams
   if (input.isTTY !== true || output.isTTY !== true || context.json)
     throw new UsageError(
@@ -132,7 +142,7 @@ async function print(context: Context, file: string, sources: readonly StartingS
   const isFound = (await searchConfig(context.environment)) === file
   const option = isFound ? '' : ` --config ${shellWord(file)}`
   printLines(context, [
-    ...sources.map(({ id, seen }) => printableLine(`${id}: ${seen === undefined ? 'not fetched' : seenText(seen)}`)),
+    ...sources.map((source) => printableLine(`${source.id}: ${commentOn(source) ?? 'not fetched'}`)),
     `wrote ${printableLine(file)}`,
     '',
     'Next:',

@@ -3,23 +3,20 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { progressOf } from '../command.ts'
 import type { Context } from '../command.ts'
-import { failureLines, probeSource, sourceCandidateOf } from './init-source.ts'
+import { failureLines, probeSource, serverAt, sourceCandidateOf } from './init-source.ts'
 import type { FoundSource } from './init-source.ts'
 
 /**
- * Reads each place that the command line names; with `--offline` none is read. Returns `undefined` if one cannot be read,
+ * Reads each place that the command line names; with `--offline` none is read, and no server with `--mcp`. Returns `undefined` if one cannot be read,
  * and prints all failures.
  */
 export async function probeAll(
   texts: readonly string[],
   context: Context,
 ): Promise<readonly FoundSource[] | undefined> {
-  const candidates = texts.map((text, index) => {
-    const candidate = sourceCandidateOf(text, context)
-    if (typeof candidate === 'string')
-      throw new UsageError(`Cannot use ${texts.length > 1 ? `address ${index + 1}` : 'the address'}: it ${candidate}`)
-    return candidate
-  })
+  if (context.values['mcp'] === true)
+    return usable(texts.map((text) => serverAt(text, context))).map((place) => ({ place, seen: undefined }))
+  const candidates = usable(texts.map((text) => sourceCandidateOf(text, context)))
   if (context.values['offline'] === true) return candidates.map(({ place }) => ({ place, seen: undefined }))
   using progress = progressOf(context)
   const found: FoundSource[] = []
@@ -35,4 +32,12 @@ export async function probeAll(
   const lines = [...failed, 'Nothing was written; --offline writes without reading']
   context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(lines.join('\n'))}\n`)
   return undefined
+}
+
+/** Throws for the first address with a fault. */
+function usable<Place extends object>(places: readonly (Place | string)[]): readonly Place[] {
+  return places.map((place, index) => {
+    if (typeof place === 'object') return place
+    throw new UsageError(`Cannot use ${places.length > 1 ? `address ${index + 1}` : 'the address'}: it ${place}`)
+  })
 }
