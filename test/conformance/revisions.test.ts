@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { serveStream } from '../../src/serve/stdio/stdio.ts'
-import { META, hear, legacyHttp, modernHttp } from '../support/clients/peer.ts'
+import { META, hear, legacyHttp, modernHttp, stdio } from '../support/clients/peer.ts'
 import type { Heard, Peer, Reply } from '../support/clients/peer.ts'
 import {
   CONTRACT_SOURCE,
@@ -38,7 +38,7 @@ afterAll(async () => {
 const REVISIONS = ['2024-10-07', ...SCHEMAS]
 const PLACES = REVISIONS.flatMap((revision) => (['http', 'stdio'] as const).map((place) => [revision, place] as const))
 
-test.each(PLACES)(
+test.each([...PLACES, ...REVISIONS.map((revision) => [revision, 'skillsyncd mcp'] as const)])(
   'every answer of every method in a session of %s over %s is one of that revision',
   async (revision, place) => {
     await using client = await open(place, revision)
@@ -167,7 +167,11 @@ const REFUSED: typeof ASKS = [
 async function everyAnswer(client: Client): Promise<readonly Asked[]> {
   const opening = client.era === 'modern' ? 'DiscoverResult' : 'InitializeResult'
   const answers: Asked[] = [{ asked: 'opening', definition: opening, reply: client.opening }]
-  for (const [method, params, definition] of [...ASKS, ...(client.era === 'legacy' ? LEGACY_ASKS : []), ...REFUSED])
+  // A client that shares the disk reads the files there.
+  const { tools } = (await client.call('tools/list')).result
+  const hasReader = tools.some(({ name }: any) => name === 'read_skill_file')
+  const asks = ASKS.filter(([, params]) => hasReader || !JSON.stringify(params).includes('read_skill_file'))
+  for (const [method, params, definition] of [...asks, ...(client.era === 'legacy' ? LEGACY_ASKS : []), ...REFUSED])
     answers.push({ asked: `${method} ${JSON.stringify(params)}`, definition, reply: await client.call(method, params) })
   const listed: readonly { readonly uri: string }[] = answers.find(({ asked }) => asked.startsWith('resources/list'))!
     .reply.result.resources
@@ -212,9 +216,11 @@ function withoutHints(result: any): object {
 
 type Client = Pick<Peer, 'call' | 'opening' | 'era' | 'subscribe'> & AsyncDisposable
 
-async function open(place: 'http' | 'stdio', revision: string): Promise<Client> {
+async function open(place: 'http' | 'stdio' | 'skillsyncd mcp', revision: string): Promise<Client> {
   if (place === 'stdio') return overStreams(revision)
-  return revision >= '2026-07-28' ? modernHttp(served.url) : legacyHttp(served.url, revision)
+  const era = revision >= '2026-07-28' ? 'modern' : 'legacy'
+  if (place === 'skillsyncd mcp') return stdio(['--config', served.configFile], era, {}, [], revision)
+  return era === 'modern' ? modernHttp(served.url) : legacyHttp(served.url, revision)
 }
 
 /** A client over a pair of streams in this process. */

@@ -156,6 +156,7 @@ export async function stdio(
   era: 'legacy' | 'modern' = 'legacy',
   env: Readonly<Record<string, string>> = {},
   under: readonly string[] = [],
+  version = '2025-11-25',
 ): Promise<
   Peer & {
     readonly process: ChildProcessWithoutNullStreams
@@ -193,7 +194,7 @@ export async function stdio(
     era === 'modern'
       ? await call('server/discover')
       : await call('initialize', {
-          protocolVersion: '2025-11-25',
+          protocolVersion: version,
           capabilities: {},
           clientInfo: { name: 'test', version: '1' },
         })
