@@ -1,5 +1,5 @@
 import { isSyncErrorCode } from '../../sync/model/sync-error.ts'
-import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
+import type { Remedy, SyncErrorCode } from '../../sync/model/sync-error.ts'
 
 /** The codes of all errors that commands and the control socket give to an operator. */
 export type OperatorErrorCode = SyncErrorCode | keyof typeof EXIT_STATUS
@@ -49,16 +49,18 @@ const EXIT_STATUS = {
 } as const
 
 /** A request of an operator that failed. The message says what to try. */
-export class OperatorError extends Error {
+export class OperatorError extends Error implements Remedy {
   override readonly name = 'OperatorError'
   readonly code: OperatorErrorCode
   /** The next step, if the message has none. */
   readonly fix: string | undefined
+  readonly place: string | undefined
 
-  constructor(code: OperatorErrorCode, message: string, options: { cause?: unknown; fix?: string | undefined } = {}) {
+  constructor(code: OperatorErrorCode, message: string, options: { cause?: unknown } & Remedy = {}) {
     super(message, options)
     this.code = code
     this.fix = options.fix
+    this.place = options.place
   }
 
   get exitStatus(): 1 | 2 {

@@ -70,9 +70,14 @@ function printFailure(error: unknown, words: readonly string[], caller: Caller):
   return failure.status
 }
 
-function jsonOf({ code, status: exitStatus }: Failure, text: string): object {
+function jsonOf({ code, place, status: exitStatus }: Failure, text: string): object {
   const [message, ...mend] = text.split('\n  ')
-  const error = { ...(code !== undefined && { code }), message, ...(mend.length > 0 && { mend: mend.join(' ') }) }
+  const error = {
+    ...(code !== undefined && { code }),
+    message,
+    ...(mend.length > 0 && { mend: mend.join(' ') }),
+    place,
+  }
   return { error, exitStatus }
 }
 
@@ -117,6 +122,7 @@ interface Failure {
   readonly status: ExitStatus
   /** `undefined` for a stop. */
   readonly code: string | undefined
+  readonly place?: string | undefined
 }
 
 /** Covers our own errors only. Any other error is a fault of the program, and is shown as one. */
@@ -126,11 +132,16 @@ function failureOf(thrown: unknown): Failure | undefined {
   if (error instanceof ConfigError) return { text: error.message, status: 2, code: 'bad-config' }
   if (isAbortError(error)) return { text: 'stopped', status: 1, code: undefined }
   if (error instanceof SyncError) {
-    const { code } = error
-    return { text: failureText(error.message, mendOf(error)), status: 1, code }
+    const { code, place } = error
+    return { text: failureText(error.message, mendOf(error)), status: 1, code, place }
   }
   if (error instanceof OperatorError)
-    return { text: failureText(error.message, error.fix), status: error.exitStatus, code: error.code }
+    return {
+      text: failureText(error.message, error.fix),
+      status: error.exitStatus,
+      code: error.code,
+      place: error.place,
+    }
   return undefined
 }
 

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { codeOf } from '../../base/error-code.ts'
 import { isObject } from '../../base/json-object.ts'
+import { remedyIn } from '../../sync/model/sync-error.ts'
 import { OperatorError, operatorErrorCodeOf } from '../base/operator-error.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
 
@@ -83,11 +84,11 @@ function readReply(line: string, onEvent: (event: unknown) => void): ControlAnsw
 }
 
 function toldError(error: unknown): OperatorError {
-  const { code, message, fix } = isObject(error) ? error : {}
+  const { code, message, ...remedy } = isObject(error) ? error : {}
   const known = operatorErrorCodeOf(String(code))
   // The daemon may be of a newer version: its code still tells the operator more than ours.
   const said = known === code ? String(message) : `${String(message)} (${String(code)})`
-  return new OperatorError(known, said, typeof fix === 'string' ? { fix } : {})
+  return new OperatorError(known, said, remedyIn(remedy))
 }
 
 /** The connection fails this way if the socket is gone, or was left by a process that has ended. */

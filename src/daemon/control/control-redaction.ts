@@ -20,6 +20,7 @@ function redactHandler(handler: ControlHandler, redactor: Redactor): ControlHand
       if (error instanceof OperatorError)
         throw new OperatorError(error.code, redactor.clean(error.message), {
           fix: error.fix && redactor.clean(error.fix),
+          place: error.place,
         })
       if (error instanceof SyncError) throw cleanError(error, redactor)
       throw error

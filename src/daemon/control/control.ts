@@ -152,9 +152,9 @@ function send(socket: Socket, message: unknown): void {
 }
 
 function fail(socket: Socket, error: OperatorError | SyncError): void {
-  const { code, message } = error
+  const { code, message, place } = error
   const fix = error instanceof SyncError ? mendOf(error) : error.fix
-  send(socket, { error: { code, message: message.slice(0, MESSAGE_CHARACTERS), fix } })
+  send(socket, { error: { code, message: message.slice(0, MESSAGE_CHARACTERS), fix, place } })
   socket.destroySoon()
 }
 

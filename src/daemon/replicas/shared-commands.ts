@@ -3,7 +3,14 @@ import { isAbortError } from '../../base/abort-error.ts'
 import { abortable } from '../../base/abortable.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { problemIn, plainProblemOf, SyncError, unwrapSuppressed, unlessSyncError } from '../../sync/model/sync-error.ts'
+import {
+  problemIn,
+  plainProblemOf,
+  remedyIn,
+  SyncError,
+  unwrapSuppressed,
+  unlessSyncError,
+} from '../../sync/model/sync-error.ts'
 import { DatabaseFailure } from '../../sync/store/postgres/database-failure.ts'
 import { notify } from '../../sync/store/postgres/notify.ts'
 import type { PostgresDatabase } from '../../sync/store/postgres/postgres-database.ts'
@@ -155,7 +162,9 @@ const MOST_CHARACTERS = 2 ** 20
 
 function toldOf(error: unknown): object | undefined {
   if (error instanceof SyncError) return plainProblemOf(error)
-  return error instanceof OperatorError ? { code: error.code, message: error.message, fix: error.fix } : undefined
+  if (!(error instanceof OperatorError)) return undefined
+  const { code, message, fix, place } = error
+  return { code, message, fix, place }
 }
 
 function answerText(answer: object): string {
@@ -171,6 +180,6 @@ function takeAnswer(answer: unknown, send: (event: unknown) => void): unknown {
   if (error === undefined) return result
   const problem = problemIn(error)
   if (problem !== undefined) throw new SyncError(problem.code, problem.message, problem)
-  const { code, message, fix } = isObject(error) ? error : {}
-  throw new OperatorError(operatorErrorCodeOf(String(code)), String(message), typeof fix === 'string' ? { fix } : {})
+  const { code, message, ...remedy } = isObject(error) ? error : {}
+  throw new OperatorError(operatorErrorCodeOf(String(code)), String(message), remedyIn(remedy))
 }

@@ -40,6 +40,8 @@ export const SYNC_END = z.object({
   code: z.string().optional(),
   message: z.string().optional(),
   mend: z.string().optional(),
+  /** The key, file, entry or folder that the mend concerns. */
+  place: z.string().optional(),
 })
 
 /** The amount that a running pull has fetched: files in the store, and bytes of packs over HTTP. */
@@ -99,7 +101,7 @@ function placeOf(revision: Revision | undefined): Pick<SyncEnd, 'ref' | 'commit'
   return revision === undefined ? {} : { ref: revision.ref, commit: revision.commit }
 }
 
-function driftOf(source: string, drift: Drift | undefined): Pick<SyncEnd, 'code' | 'message' | 'mend'> {
+function driftOf(source: string, drift: Drift | undefined): Pick<SyncEnd, 'code' | 'message' | 'mend' | 'place'> {
   return toldOf(source, drift?.error, drift?.newest)
 }
 
@@ -108,8 +110,9 @@ function toldOf(
   source: string,
   error: HoldReason | undefined,
   waiting?: Revision,
-): Pick<SyncEnd, 'code' | 'message' | 'mend'> {
+): Pick<SyncEnd, 'code' | 'message' | 'mend' | 'place'> {
   if (error === undefined) return {}
   const mend = mendOf(error, waiting && { source, ...identityOf(waiting) })
-  return { code: error.code, message: error.message, mend }
+  const { code, message, place } = error
+  return { code, message, mend, ...(place !== undefined && { place }) }
 }

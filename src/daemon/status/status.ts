@@ -275,6 +275,8 @@ export interface ServedCommit {
 /** The problem that a source has now. */
 export interface Condition extends Diagnostic<SyncErrorCode> {
   readonly mend: string
+  /** The key, file, entry or folder that the mend concerns. */
+  readonly place?: string | undefined
   /** With `credentials-rejected`: the origin of the secret. Never the secret itself. */
   readonly credential?: string
 }

@@ -155,9 +155,14 @@ export function plainProblemOf({ code, message, fix, place }: Problem): Problem 
 
 /** The problem in a value that was stored or received; `undefined` if it is none. */
 export function problemIn(value: unknown): Problem | undefined {
-  const { code, message, fix, place } = isObject(value) ? value : {}
+  const { code, message, ...remedy } = isObject(value) ? value : {}
   if (typeof code !== 'string' || !isSyncErrorCode(code) || typeof message !== 'string') return undefined
-  return plainProblemOf({ code, message, fix: textIn(fix), place: textIn(place) })
+  return plainProblemOf({ code, message, ...remedyIn(remedy) })
+}
+
+/** The remedy in an object that was stored or received. */
+export function remedyIn({ fix, place }: { readonly fix?: unknown; readonly place?: unknown }): Remedy {
+  return { fix: textIn(fix), place: textIn(place) }
 }
 
 function textIn(value: unknown): string | undefined {

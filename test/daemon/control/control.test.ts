@@ -8,8 +8,10 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { OperatorError } from '../../../src/daemon/base/operator-error.ts'
+import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { askDaemon, type ControlAnswer } from '../../../src/daemon/control/control-client.ts'
 import { isFresh, socketPathOf } from '../../../src/daemon/control/control-path.ts'
+import { redactHandlers } from '../../../src/daemon/control/control-redaction.ts'
 import { serveControl, type ControlHandlers } from '../../../src/daemon/control/control.ts'
 import { mendOf, SyncError } from '../../../src/sync/model/sync-error.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -60,6 +62,16 @@ test('an expected failure is told with its code', async () => {
     code: 'bad-config',
     fix: 'Read it',
   })
+})
+
+test('the key that the next step of a failure concerns is told with it', async () => {
+  const limit = new SyncError('limit-exceeded', 'Cannot fetch', { place: 'limits.disk.bytes' })
+  const operator = new OperatorError('limit-exceeded', 'Cannot fetch', { place: 'limits.disk.bytes' })
+  const handlers = { sync: () => Promise.reject(limit), reload: () => Promise.reject(operator) }
+  await using daemon = await running(redactHandlers(handlers, new Redactor()))
+
+  for (const method of ['sync', 'reload'])
+    await expect(ask(daemon.path, method)).rejects.toMatchObject({ place: 'limits.disk.bytes' })
 })
 
 test('a method that there is not is refused, one that every object has included', async () => {

@@ -115,6 +115,17 @@ test('a failure is told with its code, what is the case and what to try', () => 
   })
 })
 
+test('a pull that fails over a limit names the key in its line', async () => {
+  const error = new SyncError('limit-exceeded', 'Cannot fetch', { place: 'limits.disk.bytes' })
+
+  const beside = { pending: [], served: undefined, lock: { state: 'missing' } } as const
+
+  expect(SYNC_END.parse(syncEndOf('team', { kind: 'failed', error }, beside))).toMatchObject({
+    mend: 'Raise `limits.disk.bytes`, or serve less of the source',
+    place: 'limits.disk.bytes',
+  })
+})
+
 /** A repository of one skill, and a state folder for the daemon that pulls it. */
 class Desk implements AsyncDisposable {
   readonly git: GitServer
