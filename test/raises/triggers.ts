@@ -22,6 +22,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/daemon/cli/change/sync.test.ts': ['daemon/pull/pull-context cleanError given'],
   'test/daemon/cli/doctor/checks.test.ts': ['sync/store/decision-files read store-failed'],
   'test/daemon/cli/run/store-copy.test.ts': [
+    'daemon/replicas/state-copy expectContained store-failed',
     'daemon/cli/run/store-copy nameless store-failed',
     'daemon/replicas/state-copy expectContained store-failed 2',
     'daemon/replicas/state-copy decisionsIn store-failed',
@@ -77,7 +78,10 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/daemon/http/tokens.test.ts': ['daemon/http/tokens add limit-exceeded', 'daemon/http/tokens read store-failed'],
   'test/daemon/publish/channel-keeper.test.ts': ['daemon/publish/channel-keys channelSigners credentials-rejected'],
-  'test/daemon/publish/refused.test.ts': ['daemon/publish/publish-tree publishTree source-unreachable'],
+  'test/daemon/publish/refused.test.ts': [
+    'daemon/publish/branch-publisher expected store-failed',
+    'daemon/publish/publish-tree publishTree source-unreachable',
+  ],
   'test/daemon/publish/witnesses.test.ts': ['sync/witness/gather-cosignatures gatherCosignatures source-unreachable'],
   'test/daemon/pull/document-thread.test.ts': ['daemon/pull/document-thread unsearchedError limit-exceeded'],
   'test/daemon/replicas/replica.test.ts': [
@@ -352,6 +356,19 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/sync/upstream/folder/read-authored.test.ts': [
     'sync/upstream/folder/read-authored authoredDocument source-unreachable',
   ],
+  'test/daemon/gate/gate.test.ts': ['daemon/pull/pull-context gateOf content-refused'],
+  'test/sync/upstream/mcp/client/odd-servers.test.ts': [
+    'sync/upstream/mcp/named-skills byMethod source-unreachable',
+    'sync/upstream/mcp/client/entry-requests request source-unreachable',
+    'sync/upstream/mcp/client/entry-requests request source-unreachable 2',
+    'sync/upstream/mcp/client/json-rpc giveUp source-unreachable',
+    'sync/upstream/mcp/client/json-rpc dry source-unreachable',
+    'sync/upstream/mcp/client/http-answer unreadable credentials-rejected',
+  ],
+  'test/daemon/followed-lock/lock-at-commit.test.ts': [
+    'daemon/followed-lock/lock-at-commit lockTextAt source-unreachable',
+    'daemon/followed-lock/lock-at-commit lockTextAt limit-exceeded',
+  ],
 }
 
 const NOT_YET = 'no run of the tests of its room has reached it yet'
@@ -372,16 +389,16 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a host that is silent for the whole of a fixed time limit',
   'daemon/enrollment/address-answer failureFor source-unreachable':
     'a host that is silent for the whole of a fixed time limit',
-  'daemon/followed-lock/lock-at-commit lockTextAt limit-exceeded': NOT_YET,
-  'daemon/followed-lock/lock-at-commit lockTextAt source-unreachable': NOT_YET,
   'daemon/followed-lock/lock-follower expectContinued source-unreachable': NOT_YET,
   'daemon/mcp-sources/verified-read expectReadable content-refused': NOT_YET,
-  'daemon/process/writer again store-failed': NOT_YET,
-  'daemon/publish/branch-publisher attempt store-failed': NOT_YET,
-  'daemon/publish/branch-publisher expected store-failed': NOT_YET,
+  'daemon/process/writer again store-failed':
+    'a hub of several processes whose daemon cannot start again with the configuration that it had',
+  'daemon/publish/branch-publisher attempt store-failed':
+    'a catalog that becomes incomplete between a failure to publish and the next attempt',
   'daemon/publish/channel-keeper attempt store-failed': NOT_YET,
   'daemon/publish/channel-publisher expectStored store-failed': NOT_YET,
-  'daemon/publish/channel-publisher readLog store-failed': NOT_YET,
+  'daemon/publish/channel-publisher readLog store-failed':
+    'a log that is replaced between a write of it that failed and the next attempt',
   'daemon/publish/cosigned-head record store-failed':
     'a hub of several processes that share a database, in the moment after the lead has passed to another one',
   'daemon/publish/shared-channel appendRest store-failed':
@@ -390,20 +407,19 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a hub of several processes that share a database, in the moment after the lead has passed to another one',
   'daemon/publish/shared-channel bring store-failed':
     'a hub of several processes that share a database, in the moment after the lead has passed to another one',
-  'daemon/pull/pull-context gateOf content-refused': NOT_YET,
   'daemon/replicas/replica epoch store-failed':
     'a hub of several processes that share a database, in the moment after the lead has passed to another one',
   'daemon/replicas/shared-files push store-failed':
     'a hub of several processes that share a database, in the moment after the lead has passed to another one',
-  'daemon/replicas/state-copy expectContained store-failed': NOT_YET,
   'sync/pull/fetch-snapshot read store-failed': 'the last defense: an earlier check of the same pull refuses it first',
-  'sync/store/files/journal writeAll store-failed': NOT_YET,
+  'sync/store/files/journal writeAll store-failed': 'lines of half a gigabyte, which take twice that memory',
   'sync/store/generations replace store-failed':
     'two processes that publish between one read and one write of the same head',
   'sync/store/postgres/shared-logs refusal store-failed':
     'a hub of several processes that share a database, in the moment after the lead has passed to another one',
   'sync/survey/survey bytesOf store-failed': 'the last defense: an earlier check of the same pull refuses it first',
-  'sync/upstream/folder/passed-over judge limit-exceeded': NOT_YET,
+  'sync/upstream/folder/passed-over judge limit-exceeded':
+    'a folder whose comparison with its ignore files takes a minute',
   'sync/upstream/git/fetch-threads startFailure source-unreachable':
     'a thread that the system does not start, or ends, for lack of memory',
   'sync/upstream/git/git-worker queueRequest store-failed': NOT_YET,
@@ -418,12 +434,6 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a thread that the system does not start, or ends, for lack of memory',
   'sync/upstream/git/worker-client explanationOf store-failed':
     'a thread that the system does not start, or ends, for lack of memory',
-  'sync/upstream/mcp/client/entry-requests request source-unreachable': NOT_YET,
-  'sync/upstream/mcp/client/entry-requests request source-unreachable 2': NOT_YET,
-  'sync/upstream/mcp/client/http-answer unreadable credentials-rejected': NOT_YET,
-  'sync/upstream/mcp/client/json-rpc dry source-unreachable': NOT_YET,
-  'sync/upstream/mcp/client/json-rpc giveUp source-unreachable': NOT_YET,
   'sync/upstream/mcp/client/program-channel hear source-unreachable': NOT_YET,
-  'sync/upstream/mcp/named-skills byMethod source-unreachable': NOT_YET,
   'sync/upstream/mcp/pages pageOf source-unreachable': 'a server that is silent for the whole of a fixed time limit',
 }

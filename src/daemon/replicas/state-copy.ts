@@ -120,7 +120,9 @@ async function copyGenerations(
 async function expectContained({ objects, folder }: Store, heads: readonly StoreHead[]): Promise<void> {
   const own = await objects.head()
   if (heads.length === 0)
-    throw new SyncError('store-failed', `Cannot fill "${folder.path}": the database has no generation`)
+    throw new SyncError('store-failed', `Cannot fill "${folder.path}": the database has no generation`, {
+      fix: 'Name the database of the hub in `store.postgres`, or fill this one: skillsyncd store copy --to postgres',
+    })
   const isThere = heads.some(({ sequence, generation }) => sequence === own?.sequence && generation === own.generation)
   if (own === undefined || isThere) return
   throw new SyncError(

@@ -4,12 +4,14 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../src/daemon/config/load-config.ts'
 import { gateCandidateOf } from '../../../src/daemon/gate/candidate.ts'
 import type { Verdict } from '../../../src/daemon/gate/gate.ts'
+import { Hub } from '../../scenarios/hub.ts'
+import { Repository } from '../../support/git/repository.ts'
 import { skillText } from '../../support/git/scripted-upstream.ts'
 import { rulesWith, Surveys } from '../../sync/survey/surveyed.ts'
 import { CANDIDATE, Desk, SOURCES } from './desk.ts'
@@ -326,3 +328,19 @@ class Scanner implements AsyncDisposable {
     await this.#close()
   }
 }
+
+test('a commit that the gate refuses is not served, and the next step names the gate', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'pdf/SKILL.md': '---\nname: pdf\ndescription: PDF\n---\n' })
+  await using hub = await Hub.start({ team: [`url: ${pathToFileURL(repository.folder).href}`] }, undefined, [
+    'gate: { command: /bin/false }',
+  ])
+
+  await hub.daemon.sync()
+
+  expect(hub.source('team').condition).toMatchObject({
+    code: 'content-refused',
+    message: expect.stringMatching(/^Cannot serve [0-9a-f]{40} of "team": the gate refuses it: /),
+    mend: 'Have what the gate names corrected upstream, or change `gate`',
+  })
+})

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { loseObject } from '../../support/damage.ts'
 import { GitServer } from '../../support/git/git-server.ts'
 import type { Fault } from '../../support/git/git-server.ts'
 import { Authority } from '../../support/http/certificates.ts'
@@ -205,4 +206,18 @@ test('a push of which the answer was lost is found done, and not made twice', as
   expect(first).toMatchObject({ kind: 'failed', code: 'source-unreachable' })
   expect(second).toMatchObject({ kind: 'unchanged' })
   expect(await world.history()).toHaveLength(1)
+})
+
+test('what the store has lost is not published, and the failure says so', async () => {
+  await using world = await World.create()
+  const [skill] = world.daemon.registry.catalog.snapshots[0]?.skills ?? []
+  loseObject(world.scene.served.config.state, skill?.files[0]?.sha256 ?? '')
+
+  const end = await world.publish()
+
+  expect(end).toMatchObject({
+    kind: 'failed',
+    code: 'store-failed',
+    message: expect.stringMatching(/^Cannot publish: /),
+  })
 })

@@ -129,6 +129,15 @@ describePostgres('skillsyncd store copy', (server) => {
     expect(await (await shared.open()).head()).toEqual(await store.objects.head())
   })
 
+  test('a folder is not filled from a database that has no generation', async () => {
+    const { home } = await stoppedHub()
+
+    const end = await home.command('store', 'copy', '--from', 'postgres', '--state', join(home.path, 'back'))
+
+    expect(end).toMatchObject({ status: 1, stdout: '' })
+    expect(end.stderr).toMatch(/Cannot fill ".*back": the database has no generation\n {2}Name the database of the hub/)
+  })
+
   test('a database that has a hub is not overwritten', async () => {
     const { home } = await stoppedHub()
     await expectDone(home.command('store', 'copy', '--to', 'postgres'))
