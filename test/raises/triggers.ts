@@ -396,7 +396,8 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
   'daemon/publish/branch-publisher attempt store-failed':
     'a catalog that becomes incomplete between a failure to publish and the next attempt',
   'daemon/publish/channel-keeper attempt store-failed': NOT_YET,
-  'daemon/publish/channel-publisher expectStored store-failed': NOT_YET,
+  'daemon/publish/channel-publisher expectStored store-failed':
+    'an object that is lost between the write of a generation and its publication',
   'daemon/publish/channel-publisher readLog store-failed':
     'a log that is replaced between a write of it that failed and the next attempt',
   'daemon/publish/cosigned-head record store-failed':
@@ -434,6 +435,7 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a thread that the system does not start, or ends, for lack of memory',
   'sync/upstream/git/worker-client explanationOf store-failed':
     'a thread that the system does not start, or ends, for lack of memory',
-  'sync/upstream/mcp/client/program-channel hear source-unreachable': NOT_YET,
+  'sync/upstream/mcp/client/program-channel hear source-unreachable':
+    'an error that Node reports of a process after its start, as where it cannot be ended',
   'sync/upstream/mcp/pages pageOf source-unreachable': 'a server that is silent for the whole of a fixed time limit',
 }
