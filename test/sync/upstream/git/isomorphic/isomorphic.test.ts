@@ -5,7 +5,7 @@ import { secondOpinion } from '../../../../../src/sync/upstream/git/second-opini
 import { GitServer } from '../../../../support/git/git-server.ts'
 import { PackChanger, packWithFlipped } from '../../../../support/git/pack-changer.ts'
 import { Repository } from '../../../../support/git/repository.ts'
-import { startOldHost } from '../../front.ts'
+import { startFront, startOldHost } from '../../front.ts'
 import { blobsOf, objectId, reach, STEADY, workers } from '../../reached.ts'
 import { contentOf, failureOf } from '../../served.ts'
 
@@ -125,4 +125,36 @@ test('the built-in reader has the second opinion, fetches all in one pack, and f
     'version=2',
     'version=2',
   ])
+})
+
+test.each<readonly [string, number, Readonly<Record<string, string>>, object]>([
+  [
+    'a spent rate limit',
+    403,
+    { 'x-ratelimit-remaining': '0', 'retry-after': '7' },
+    { code: 'rate-limited', retryAfterMs: 7000 },
+  ],
+  ['a pause', 429, { 'retry-after': '7' }, { code: 'rate-limited', retryAfterMs: 7000 }],
+  ['a page to sign in', 203, { 'content-type': 'text/html' }, { code: 'credentials-rejected' }],
+  ['a redirect to sign in', 302, { location: '/users/sign_in' }, { code: 'credentials-rejected' }],
+  ['a missing credential', 401, {}, { code: 'credentials-rejected' }],
+  ['a forbidden request', 403, {}, { code: 'credentials-rejected' }],
+  ['a missing repository', 404, {}, { code: 'repository-not-found' }],
+  ['a fault of the host', 503, {}, { code: 'source-unreachable' }],
+])('%s is told as with the own reader, at the listing and at the fetch', async (_, status, headers, expected) => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'a.md': 'a' })
+  await using server = await GitServer.start()
+  for (const method of ['GET', 'POST']) {
+    await using front = await startFront(server.origin, (request, response) => {
+      if (request.method !== method) return false
+      response.writeHead(status, headers).end('no')
+      return true
+    })
+    await using reached = await reach(server.serve('team', repository).replace(server.origin, front.origin), BY)
+
+    const failure = await failureOf(reached.tree())
+
+    expect(failure, method).toMatchObject(expected)
+  }
 })
