@@ -115,8 +115,9 @@ class Hasher {
       case 'file':
         return this.#file(place)
       case 'link': {
-        const id = objectIdOf({ type: 'blob', bytes: entry.text }, 'sha256')
-        this.blobs.set(id, { bytes: entry.text })
+        const bytes = this.#chosen.choice.links.get(path) ?? entry.text
+        const id = objectIdOf({ type: 'blob', bytes }, 'sha256')
+        this.blobs.set(id, { bytes })
         return { mode: '120000', name, id }
       }
       case 'unnamed':
@@ -173,8 +174,8 @@ class Hasher {
   }
 
   /**
-   * True if the entry belongs into the tree. Git has no empty folders either. Links always count, because their target
-   * may be a skill; an unread folder may contain skills. Changes outside the skills must not matter.
+   * True if the entry belongs into the tree. Git has no empty folders either. An unread folder may contain skills.
+   * Changes outside the skills must not matter.
    */
   #isOfUse(entry: FolderEntry, path: string, isWhole: boolean): boolean {
     const { choice } = this.#chosen
@@ -182,6 +183,7 @@ class Hasher {
       case 'folder':
         return choice.kept.has(path) || this.#holdsAny(entry, path, isWhole || choice.whole.has(path))
       case 'link':
+        return isWhole || choice.links.has(path)
       case 'unnamed':
         return true
       case 'ignored':

@@ -89,6 +89,73 @@ describe('a folder as a commit', () => {
     expect(linesOf(same)).toEqual(linesOf(tree))
   })
 
+  test.each<readonly [string, Files]>([
+    ['to a file', { notes: { link: 'one/run.sh' } }],
+    ['to nothing', { 'tools/current': { link: 'v1' } }],
+    ['to a folder without skills', { latest: { link: 'logs' }, 'logs/today': 'x' }],
+    ['to what git ignores', { latest: { link: 'build' }, 'build/x': 'x', '.gitignore': 'build\n' }],
+    ['out of the folder', { 'venv/bin/python': { link: '/usr/bin/python3' } }],
+    ['in a circle', { a: { link: 'b' }, b: { link: 'a' } }],
+    ['over another link to a file', { a: { link: 'b' }, b: { link: 'one/run.sh' } }],
+  ])('a link beside the skills %s changes nothing', async (_, beside) => {
+    await using scene = await Scene.of(FILES)
+    await using other = await Scene.of({ ...FILES, ...beside })
+
+    await using tree = await scene.read()
+    await using same = await other.read()
+
+    expect(same.revision).toEqual(tree.revision)
+  })
+
+  test('outside of the root no link leads to a skill, nor does one inside of a skill', async () => {
+    const files = { 'in/a/SKILL.md': skillText('a'), 'in/a/c': { link: '../../out/c' } }
+    await using scene = await Scene.of(files)
+    await using other = await Scene.of({ ...files, 'out/c/SKILL.md': skillText('c'), 'x/c': { link: '../out/c' } })
+
+    await using tree = await scene.read({ root: 'in' })
+    await using same = await other.read({ root: 'in' })
+
+    expect(same.revision).toEqual(tree.revision)
+  })
+
+  test('a link among the skills that leads out is told, and where it leads changes nothing', async () => {
+    await using scene = await Scene.of({ 'a/SKILL.md': skillText('a'), b: { link: '/home/ada/b' } })
+    await using other = await Scene.of({ 'a/SKILL.md': skillText('a'), b: { link: '../../../home/bob/b' } })
+
+    await using tree = await scene.read()
+    await using same = await other.read()
+    const { findings } = await survey(tree, rulesWith(), undefined, STEADY)
+
+    expect(same.revision).toEqual(tree.revision)
+    expect(findings.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+      'b: The link is not served: its target "/…" is outside the repository',
+    ])
+  })
+
+  test('each link on the way to a skill counts, and so does one on the way to a linked SKILL.md', async () => {
+    await using scene = await Scene.of({
+      'in/a/SKILL.md': { link: '../../hop.md' },
+      'hop.md': { link: 'shared/gone.md' },
+      'in/c': { link: '../hop' },
+      hop: { link: 'out/c' },
+      'out/c/SKILL.md': { link: '../c.md' },
+      'out/c.md': skillText('c'),
+    })
+
+    await using tree = await scene.read({ root: 'in' })
+    const { skills } = await survey(tree, rulesWith({ root: 'in' }), undefined, STEADY)
+
+    expect(linesOf(tree).map((line) => line.split('\t')[1])).toEqual([
+      'hop',
+      'hop.md',
+      'in/a/SKILL.md',
+      'in/c',
+      'out/c.md',
+      'out/c/SKILL.md',
+    ])
+    expect(skills.map(({ path, standing }) => `${path} ${standing}`)).toEqual(['a withheld', 'c served'])
+  })
+
   test('the files are what it holds, however often each is asked for', async () => {
     await using scene = await Scene.of(FILES)
     await using tree = await scene.read()
@@ -782,7 +849,7 @@ describe('what is learnt of a folder', () => {
     const isOfUse = await hashes.isOfUse('target/out')
 
     expect(isOfUse).toBe(true)
-    hashes.choose({ whole: new Set(), files: new Set(), kept: new Set(), noted: new Set() })
+    hashes.choose({ whole: new Set(), files: new Set(), kept: new Set(), links: new Map(), noted: new Set() })
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([false]))
   })
 
