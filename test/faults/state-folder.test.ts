@@ -158,6 +158,28 @@ describe.skipIf(!IS_ROOT)(`with another user that runs it${IS_ROOT ? '' : ', but
     expect(await daemon.stop()).toMatchObject({ status: 0 })
   })
 
+  test('a daemon that cannot write its lock is found without a runtime folder, and otherwise nothing says that none runs', async () => {
+    await using scene = await Scene.set()
+    const { home } = scene
+    await belongToAnother(scene)
+    await permit(home.state, 'a-w')
+    const own = { ...home.env }
+    delete home.env['XDG_RUNTIME_DIR']
+    const daemon = home.start('start')
+    await daemon.said((line) => line.includes('"started"'))
+
+    const status = await home.run('status', '--json')
+    home.env['TMPDIR'] = home.state
+    const apart = [await home.run('status'), await home.run('stop')]
+    Object.assign(home.env, own)
+    const stopped = await home.run('stop')
+
+    expect(JSON.parse(status.stdout)).toMatchObject({ daemon: { pid: daemon.pid } })
+    for (const { stdout, stderr } of apart) expect(stdout + stderr).toContain('no daemon is found')
+    expect(stopped).toMatchObject({ status: 0, stdout: `stopped process ${daemon.pid}\n` })
+    await permit(home.state, 'u+w')
+  })
+
   test.each([
     { what: 'that others can write to', done: async (file: string) => chmod(file, 0o666), says: '(mode 666)' },
     {

@@ -8,7 +8,7 @@ import { withHubSources } from '../config/present-sources.ts'
 import type { ControlHandler } from '../control/control.ts'
 import { lockHolderOf, isListening } from '../control/daemon-lock.ts'
 import { configDigest, request, requestHandlers } from '../control/requests.ts'
-import { HeldByOther, silentHolderText } from '../control/write-lock.ts'
+import { HeldByOther, absenceText, silentHolderText } from '../control/write-lock.ts'
 import { becomeWriter, type Writer } from '../process/writer.ts'
 import { logOf } from './command.ts'
 import type { Context } from './command.ts'
@@ -45,7 +45,7 @@ export async function withWriter<Result>(
 /** Throws if the content is shared with other processes: one that is no part of the hub must not publish beside its leader. */
 async function expectOwnStore({ postgres, state }: Config): Promise<void> {
   if (postgres === undefined) return
-  const absent = `no daemon runs for "${state}"; start it with skillsyncd start`
+  const absent = `${await absenceText(state, ` for "${state}"`)}; start it with skillsyncd start`
   throw new OperatorError(
     'no-daemon',
     `Cannot work without the daemon: the configuration has store.postgres, and only daemons take turns there; ${(await silentHolderText(await lockHolderOf(state))) ?? absent}`,

@@ -1,13 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import type { Stats } from 'node:fs'
-import { lstat, rm, rmdir, stat } from 'node:fs/promises'
+import { lstat, readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { codeOf } from '../../base/error-code.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { makeFolders } from '../../sync/store/files/make-folders.ts'
+import { answers } from './control-client.ts'
 
 /**
  * The path for a daemon of the state folder to listen on from now on. Without a runtime folder it is a new path each
@@ -15,42 +16,61 @@ import { makeFolders } from '../../sync/store/files/make-folders.ts'
  * path is too long.
  */
 export function socketPathOf(statePath: string, runtimeFolder: string | undefined): string {
-  return knownSocketPathOf(statePath, runtimeFolder) ?? bindable(join(tmpdir(), `${FRESH}${randomName()}`, 'socket'))
+  const known = knownSocketPathOf(statePath, runtimeFolder)
+  // No other user can create enough folders to hit this name.
+  return known ?? bindable(join(tmpdir(), `${freshPrefix(statePath)}${randomBytes(8).toString('hex')}`, 'socket'))
 }
 
 /**
- * The socket of a daemon that could not write its lock, as a client finds it without the lock. `undefined` without a
- * runtime folder, or if another user owns the folder in it.
+ * The socket of a daemon that could not write its lock, as a client finds it without the lock: in the runtime folder,
+ * else below the temporary folder. `undefined` if none there answers, or if another user owns the folder of the socket.
  */
 export async function unlockedSocketOf(
   statePath: string,
   runtimeFolder: string | undefined,
 ): Promise<string | undefined> {
   try {
-    const path = knownSocketPathOf(statePath, runtimeFolder)
-    return path !== undefined && (await isSocketThere(path)) ? path : undefined
+    const known = knownSocketPathOf(statePath, runtimeFolder)
+    for (const path of [...(known === undefined ? [] : [known]), ...(await freshSockets(statePath))])
+      if ((await isSocketThere(path)) && (await answers(path))) return path
+    return undefined
   } catch (error) {
     if (error instanceof SyncError || isDiskError(error)) return undefined
     throw error
   }
 }
 
-function knownSocketPathOf(statePath: string, runtimeFolder: string | undefined): string | undefined {
-  if (runtimeFolder === undefined) return undefined
-  const name = createHash('sha256').update(realPathOf(statePath)).digest('hex').slice(0, 16)
-  return bindable(join(runtimeFolder, 'skillsyncd', `${name}.sock`))
+/** The sockets below the temporary folder, in folders of this user alone: for one state folder, or for any. */
+export async function freshSockets(statePath?: string): Promise<readonly string[]> {
+  const prefix = statePath === undefined ? '' : freshPrefix(statePath)
+  const found: string[] = []
+  for (const name of await readdir(tmpdir())) {
+    const path = join(tmpdir(), name, 'socket')
+    if (!name.startsWith(prefix) || !isFresh(path)) continue
+    const folder = await unlessAbsent(lstat(dirname(path)))
+    if (folder !== undefined && whyNotOwn(folder) === undefined) found.push(path)
+  }
+  return found
 }
 
-const FRESH = 'skillsyncd-'
+function knownSocketPathOf(statePath: string, runtimeFolder: string | undefined): string | undefined {
+  if (runtimeFolder === undefined) return undefined
+  return bindable(join(runtimeFolder, 'skillsyncd', `${hashOfState(statePath).slice(0, 16)}.sock`))
+}
 
-/** No other user can create enough folders to hit this name. */
-function randomName(): string {
-  return randomBytes(8).toString('hex')
+function freshPrefix(statePath: string): string {
+  return `skillsyncd-${hashOfState(statePath).slice(0, 8)}-`
+}
+
+function hashOfState(statePath: string): string {
+  return createHash('sha256').update(realPathOf(statePath)).digest('hex')
 }
 
 /** True for a path below the temporary folder that was made for one socket. */
 export function isFresh(socketPath: string): boolean {
-  return basename(socketPath) === 'socket' && /^skillsyncd-[0-9a-f]{16}$/.test(basename(dirname(socketPath)))
+  return (
+    basename(socketPath) === 'socket' && /^skillsyncd-[0-9a-f]{8}-[0-9a-f]{16}$/.test(basename(dirname(socketPath)))
+  )
 }
 
 function bindable(path: string): string {

@@ -387,8 +387,7 @@ export async function request(
 
 /**
  * A daemon records its socket in the lock, because its runtime folder can differ from that of the client. A daemon on a
- * disk that accepts no lock cannot do so. The client then tries the known path; without a runtime folder it does not
- * find the daemon.
+ * disk that accepts no lock cannot do so. The client then tries the paths of its own runtime and temporary folders.
  */
 async function socketToAsk({ state, runtime }: Config): Promise<string | undefined> {
   // A lock that another user put there would name a socket of that user.

@@ -7,7 +7,7 @@ import { expectOwnEntries, expectOwnFolder } from '../../sync/store/files/folder
 import { OperatorError } from '../base/operator-error.ts'
 import type { Environment } from '../config/environment.ts'
 import { askDaemon } from './control-client.ts'
-import { whyNotOwn } from './control-path.ts'
+import { freshSockets, whyNotOwn } from './control-path.ts'
 import { lockHolderOf, socketOf } from './daemon-lock.ts'
 
 /** A daemon of this user, with its files as absolute paths. */
@@ -18,8 +18,8 @@ export interface RunningDaemon {
 }
 
 /**
- * Finds the daemons of this user that answer: those with a socket in the user's runtime folder, and that of the default
- * state folder. A daemon with another state folder is not found on a system without a runtime folder.
+ * Finds the daemons of this user that answer: those with a socket in the user's runtime folder or below the temporary
+ * one, and that of the default state folder.
  */
 export async function runningDaemons(environment: Environment, signal: AbortSignal): Promise<readonly RunningDaemon[]> {
   const sockets = new Set([...(await knownSockets(environment)), ...(await defaultSocket(environment))])
@@ -28,9 +28,9 @@ export async function runningDaemons(environment: Environment, signal: AbortSign
   return [...new Map(places.map((place) => [place.state, place])).values()]
 }
 
-/** The sockets in the runtime folder. Another user's folder is ignored: its daemon would choose the configuration. */
+/** The sockets without a lock. Another user's folder is ignored: its daemon would choose the configuration. */
 async function knownSockets({ runtime }: Environment): Promise<readonly string[]> {
-  if (runtime === undefined) return []
+  if (runtime === undefined) return (await orNone(freshSockets)).slice(0, MOST_SOCKETS)
   const folder = join(runtime, 'skillsyncd')
   return orNone(async () => {
     if (whyNotOwn(await lstat(folder)) !== undefined) return []

@@ -1,6 +1,8 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
 import type { Clock } from '../../base/clock.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { isUnwritable } from '../../sync/store/files/disk-error.ts'
+import { isDiskError, isUnwritable } from '../../sync/store/files/disk-error.ts'
 import { openState, type StateOpening } from '../../sync/store/files/state-folder.ts'
 import { OperatorError } from '../base/operator-error.ts'
 import { isAlive } from '../base/process-identity.ts'
@@ -181,6 +183,13 @@ export async function silentHolderText(
 ): Promise<string | undefined> {
   if (holder === undefined || holder.isElsewhere === true || !(await isAlive(holder))) return undefined
   return `${processText(holder)} has the lock and does not answer at its socket; ${mend}`
+}
+
+/** Says that no daemon answers. On a state folder that takes no lock, one may be out of reach. `about`: more on the daemon. */
+export async function absenceText(state: string, about = ''): Promise<string> {
+  const error: unknown = await access(state, constants.W_OK).catch((cause: unknown) => cause)
+  if (!isDiskError(error, 'EACCES', 'EPERM', 'EROFS')) return `no daemon runs${about}`
+  return `no daemon is found${about}; one that cannot write its state is found only with its XDG_RUNTIME_DIR or TMPDIR`
 }
 
 /** A remedy for the operator if the control socket of the writer cannot be reached. */

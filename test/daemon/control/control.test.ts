@@ -10,7 +10,12 @@ import { expect, test } from 'vitest'
 import { OperatorError } from '../../../src/daemon/base/operator-error.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { askDaemon, type ControlAnswer } from '../../../src/daemon/control/control-client.ts'
-import { isFresh, socketPathOf } from '../../../src/daemon/control/control-path.ts'
+import {
+  isFresh,
+  removeSocketFolder,
+  socketPathOf,
+  unlockedSocketOf,
+} from '../../../src/daemon/control/control-path.ts'
 import { redactHandlers } from '../../../src/daemon/control/control-redaction.ts'
 import { serveControl, type ControlHandlers } from '../../../src/daemon/control/control.ts'
 import { mendOf, SyncError } from '../../../src/sync/model/sync-error.ts'
@@ -337,6 +342,26 @@ test('without a runtime folder each socket has a fresh folder below the temporar
   expect(answer).toEqual({ kind: 'answered', result: 'pong' })
   expect(existsSync(dirname(path))).toBe(false)
 })
+
+test.each([undefined, '/run/absent'])(
+  'a daemon without a lock is found below the temporary folder, by a client with runtime folder %s',
+  async (runtime) => {
+    await using folder = await temporaryFolder()
+    const path = socketPathOf(folder.path, undefined)
+    const left = socketPathOf(folder.path, undefined)
+    await mkdir(dirname(left), { mode: 0o700 })
+    await leaveSocket(left)
+    await using _other = await serveControl(socketPathOf(join(folder.path, 'other'), undefined), {})
+    await using _server = await serveControl(path, {})
+
+    const found = await unlockedSocketOf(folder.path, runtime)
+    await chmod(dirname(path), 0o755)
+    const unsafe = await unlockedSocketOf(folder.path, runtime)
+
+    await removeSocketFolder(left)
+    expect([found, unsafe]).toEqual([path, undefined])
+  },
+)
 
 test('a path that cannot be bound is refused with the limit, and the longest that can be is bound', async () => {
   await using folder = await temporaryFolder()

@@ -7,7 +7,6 @@ import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.
 import { whyNotUsed } from '../../base/disk-error-text.ts'
 import { OperatorError } from '../../base/operator-error.ts'
 import { isAlive } from '../../base/process-identity.ts'
-import { answers } from '../../control/control-client.ts'
 import { isFresh, socketPathOf, unlockedSocketOf, whyNotOwn } from '../../control/control-path.ts'
 import { lockHolderOf, isAtWork, isListening } from '../../control/daemon-lock.ts'
 import type { FoundHolder } from '../../control/daemon-lock.ts'
@@ -61,7 +60,7 @@ async function lockChecked({ whole, environment, clock }: Ground, signal: AbortS
   const holder = await lockHolderOf(whole.state)
   if (holder === undefined) {
     const socket = await unlockedSocketOf(whole.state, environment.runtime)
-    if (socket === undefined || !(await answers(socket))) return [ok('no daemon holds it')]
+    if (socket === undefined) return [ok('no daemon holds it')]
     return [
       warn(
         'a daemon serves what is stored, read-only: the disk does not support locks',

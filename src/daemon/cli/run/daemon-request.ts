@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
 import type { FoundHolder } from '../../control/daemon-lock.ts'
 import { request } from '../../control/requests.ts'
-import { ELSEWHERE_MEND, processText, silentHolderText } from '../../control/write-lock.ts'
+import { ELSEWHERE_MEND, absenceText, processText, silentHolderText } from '../../control/write-lock.ts'
 
 /** A request that only a daemon answers: a process that a client started has no part in it. */
 export interface DaemonRequest {
@@ -39,7 +39,10 @@ export async function requestDaemon(
     throw noDaemon(method, `${processText(holder)} has the lock and cannot be reached from here; ${ELSEWHERE_MEND}`)
   const silent = await silentHolderText(holder)
   if (silent !== undefined) throw noDaemon(method, silent)
-  throw noDaemon(method, `no daemon runs for "${config.state}"${mend === undefined ? '' : `; ${mend}`}`)
+  throw noDaemon(
+    method,
+    `${await absenceText(config.state, ` for "${config.state}"`)}${mend === undefined ? '' : `; ${mend}`}`,
+  )
 }
 
 function noDaemon(method: DaemonRequest['method'], why: string): OperatorError {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
 import { request } from '../../control/requests.ts'
-import { silentHolderText } from '../../control/write-lock.ts'
+import { absenceText, silentHolderText } from '../../control/write-lock.ts'
 import { configFor, printJson, printLines } from '../command.ts'
 import type { Command } from '../command.ts'
 import { requestDaemon } from './daemon-request.ts'
@@ -37,8 +37,8 @@ export async function reloadDaemon(
   signal: AbortSignal,
 ): Promise<{ readonly isReloaded: boolean; readonly text: string }> {
   const holder = await lockHolderOf(config.state)
-  const none = { isReloaded: false, text: `no daemon runs; ${absent}` }
-  if (holder?.command !== 'start') return none
+  const none = { isReloaded: false, text: `${await absenceText(config.state)}; ${absent}` }
+  if (holder !== undefined && holder.command !== 'start') return none
   const answer = await request(config, 'reload', {}, { signal, timeoutMs: RELOAD_MS })
   if (answer !== undefined) return { isReloaded: true, text: 'the daemon applies it' }
   const silent = await silentHolderText(

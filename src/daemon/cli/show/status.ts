@@ -24,7 +24,7 @@ import type { Environment } from '../../config/environment.ts'
 import { lockHolderOf, isAtWork } from '../../control/daemon-lock.ts'
 import { GLANCE_MS } from '../../control/lease.ts'
 import { request, sourcesOf } from '../../control/requests.ts'
-import { processText, silentHolderText } from '../../control/write-lock.ts'
+import { absenceText, processText, silentHolderText } from '../../control/write-lock.ts'
 import { needsOperator } from '../../publish/publication-status.ts'
 import { storedRings } from '../../rings/stored-rings.ts'
 import { unreadyText } from '../../status/readiness.ts'
@@ -76,7 +76,10 @@ export const status: Command = {
     if (context.json) printJson(context, { ...whole, sources, attention, ...linked })
     else {
       const sorted = { ...whole, sources: byUrgency(sources, now) }
-      printLines(context, linesOf(sorted, { attention, ...linked }, lookOf(context, now)))
+      printLines(
+        context,
+        linesOf(sorted, { attention, absence: await absenceText(config.state), ...linked }, lookOf(context, now)),
+      )
     }
     const published = [...(whole.publications ?? []), ...(whole.channels ?? [])]
     const isUnpublished = [...published, whole.hub ?? {}, whole.lock?.from ?? {}].some(needsOperator)
@@ -107,6 +110,8 @@ async function linkedNow(config: Config, environment: Environment): Promise<Link
 
 interface Beside extends Linked {
   readonly attention: Attention
+  /** The text where no daemon answers. */
+  readonly absence: string
 }
 
 /** The number of sources for each urgency. */
@@ -207,10 +212,10 @@ function isStatus(result: unknown): result is Status {
   return typeof result === 'object' && result !== null && 'version' in result && result.version === VERSION
 }
 
-function linesOf(now: Status, { attention, folders, foldersError }: Beside, look: Look): string[] {
+function linesOf(now: Status, { attention, absence, folders, foldersError }: Beside, look: Look): string[] {
   const daemon =
     now.daemon === undefined
-      ? absenceText(now.elsewhere)
+      ? (elsewhereText(now.elsewhere) ?? absence)
       : `daemon ${now.daemon.pid}, started ${agoText(now.daemon.startedAt, look.now)}${modeText(now.daemon)}`
   const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${countOf(now.skills, 'skill')} served`
   const clients =
@@ -247,8 +252,8 @@ function linesOf(now: Status, { attention, folders, foldersError }: Beside, look
   ]
 }
 
-function absenceText(elsewhere: WriterElsewhere | undefined): string {
-  if (elsewhere === undefined) return 'no daemon runs'
+function elsewhereText(elsewhere: WriterElsewhere | undefined): string | undefined {
+  if (elsewhere === undefined) return undefined
   if (elsewhere.silent !== undefined) return elsewhere.silent
   const who = processText({ ...elsewhere, isElsewhere: true })
   if (elsewhere.isAlive) return `${who} writes the state folder, and cannot be reached from here`
