@@ -42,7 +42,7 @@ export interface Reached {
 }
 
 export async function openSources(urls: readonly string[], state: string, reached: Reached = {}): Promise<OpenSources> {
-  const { sources: configured, limits: set } = configOfSources(urls)
+  const { sources: configured, limits: set } = configOfSources({ urls })
   // A repository of 10,000 skills has a few entries more than are let in where nobody sets anything.
   const limits = { ...set, fetch: { ...set.fetch, files: 1_000_000 } }
   const sources = configured.flatMap(({ source }) =>

@@ -504,6 +504,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'sync/store/checkouts',
     'sync/store',
     'daemon/config',
+    'daemon/credentials',
   ],
   'daemon/schedule': [
     'base',
@@ -1156,6 +1157,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'daemon/base',
     'sync/store',
     'sync/survey',
+    'sync/upstream/git',
     'sync/upstream/open',
     'daemon/config/schema',
     'daemon/config',

@@ -137,8 +137,13 @@ async function namedConfig({ values, environment, signal }: Context): Promise<Co
   }
   const switches = Array.isArray(sources) ? '--source' : '--skills-dir'
   if (values['config'] !== undefined) throw new UsageError(`${switches} and --config exclude each other`)
-  const named = { urls: textsOf(sources), folders: await skillsFoldersOf(textsOf(folders), environment) }
-  return configOfSources(named.urls, environment, named.folders, formsNamed(values['form']), state && resolve(state))
+  const named = {
+    urls: textsOf(sources),
+    folders: await skillsFoldersOf(textsOf(folders), environment),
+    forms: formsNamed(values['form']),
+    state: state && resolve(state),
+  }
+  return configOfSources(named, environment)
 }
 
 /**

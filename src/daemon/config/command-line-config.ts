@@ -20,11 +20,8 @@ import { CONFIG } from './schema/schema.ts'
  * folders are absolute.
  */
 export function configOfSources(
-  urls: readonly string[],
+  { urls = [], folders = [], forms = [], state: named }: NamedSources,
   environment: Environment = processEnvironment(),
-  folders: readonly string[] = [],
-  forms: readonly SourceForm[] = [],
-  named?: string,
 ): Config {
   const repositories = urls.map(namedRepository).map((place) => [idFrom(place.url), place] as const)
   const wanted = [...repositories, ...folders.map((path) => [idOfFolder(path), { path, links: 'follow' }] as const)]
@@ -37,6 +34,14 @@ export function configOfSources(
   if (fault !== undefined || !file.success) throw new ConfigError(messageOf(fault, urls.length))
   const state = named ?? join(environment.state, 'adhoc', nameOf(sources, forms))
   return { ...configOf(file.data, 'unused', environment, state), file: undefined, lock: undefined, lockFrom: undefined }
+}
+
+/** What the command line names; `state`: a state folder in place of their own. */
+export interface NamedSources {
+  readonly urls?: readonly string[]
+  readonly folders?: readonly string[]
+  readonly forms?: readonly SourceForm[]
+  readonly state?: string | undefined
 }
 
 /** The additional forms in which sources of the command line can be served. */

@@ -273,6 +273,7 @@ export interface UsageConfig {
 
 /** The address of MCP clients, and the host names and origins that are accepted. */
 export interface HttpListenAddress extends ListenAddress {
+  /** Without a slash at its end. */
   readonly publicUrl: string | undefined
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]

@@ -13,7 +13,7 @@ export function httpAddressOf(entry: ServeEntry['http']): HttpListenAddress {
   return {
     host: entry.host,
     port: entry.port,
-    publicUrl: entry.public_url,
+    publicUrl: entry.public_url?.replace(/\/$/, ''),
     allowedHosts: entry.allowed_hosts ?? [],
     allowedOrigins: entry.allowed_origins ?? [],
     trustedProxies: entry.trusted_proxies ?? [],

@@ -4,8 +4,8 @@ import { constants, setPriority } from 'node:os'
 import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { codeOf } from '../../base/error-code.ts'
-import { readSecret } from '../config/auth.ts'
 import type { GateProgram } from '../config/gate.ts'
+import { programVariables } from '../credentials/program-variables.ts'
 import type { Gate, Verdict } from './gate.ts'
 import { GateUnanswered } from './unanswered.ts'
 
@@ -41,7 +41,7 @@ export async function runGateProgram(
   gate: Gate,
   signal: AbortSignal,
 ): Promise<ProgramEnd> {
-  const env = await variablesOf(program, gate)
+  const env = await programVariables(program.env, gate.environment, gate.redactor)
   signal.throwIfAborted()
   const child = startGate(program, env)
   if (gate.isBackground === true) lowerPriority(child)
@@ -72,23 +72,6 @@ function verdictOf(status: number, said: readonly string[]): Verdict {
   const reason = said.find((text) => text.trim() !== '') ?? `it ended with status ${status} and gave no reason`
   return { kind: status === HOLD ? 'hold' : 'refuse', reason }
 }
-
-/** Passes only PATH and HOME of our own environment: a gate needs none of our secrets. */
-async function variablesOf(
-  { env }: Pick<GateProgram, 'env'>,
-  { environment, redactor }: Gate,
-): Promise<Record<string, string>> {
-  const variables: Record<string, string> = {
-    PATH: environment.variable('PATH') ?? USUAL_PATH,
-    ...environment.homeVariable,
-  }
-  for (const [name, value] of Object.entries(env)) {
-    variables[name] = value.kind === 'value' ? value.value : await readSecret(value, environment, redactor)
-  }
-  return variables
-}
-
-const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin'
 
 /** Starts the program in its own process group, so that its children can be killed with it. */
 function startGate(

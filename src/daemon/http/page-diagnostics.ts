@@ -88,12 +88,13 @@ function decidedOf(
 }
 
 function standingOf(
-  { standing, servedPath, findings }: Skill,
+  { standing, findings }: Skill,
   isStrayLink: boolean,
   ofArchives: readonly SkillDiagnostic[] = [],
 ): Found | undefined {
   const found = [...findings, ...ofArchives].map((finding) =>
-    isNameClash(finding, servedPath) ? pathDiagnosticOf(finding) : withMend(finding),
+    // The message of a clash has the mend for its two places.
+    finding.rule === 'name-clash' ? pathDiagnosticOf(finding) : withMend(finding),
   )
   if (isStrayLink) return { standing: 'link', diagnostics: found }
   if (standing === 'withheld' || standing === 'tools') return { standing, diagnostics: found }
@@ -106,14 +107,6 @@ function withScan(found: Found | undefined, { path, digest }: Skill, scans: Sour
   if (scan === undefined || scan.findings.length === 0 || found?.standing === 'pending') return found
   const diagnostics = scanTexts(scan).findings.map((message): PathDiagnostic => ({ code: 'scan', path, message }))
   return { standing: found?.standing ?? 'noted', diagnostics: [...(found?.diagnostics ?? []), ...diagnostics] }
-}
-
-/**
- * True for the clash of two different skills, whose message has a mend for these two. A copy of the other skill has
- * such a finding too, with the path at which it would be served.
- */
-function isNameClash({ rule }: SkillDiagnostic, servedPath: Skill['servedPath']): boolean {
-  return rule === 'name-clash' && servedPath === undefined
 }
 
 /** A diagnostic of a survey with the mend of its code, as `validate` prints it. */

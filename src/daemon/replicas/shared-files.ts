@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { SerialQueue } from '../../base/serial-queue.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { LEADER, SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { fileNamesIn, SHARED_FOLDERS, sharedPlaceOf } from '../../sync/store/files/state-folder.ts'
 import type { StateFolder } from '../../sync/store/files/state-folder.ts'
 import type { DocumentChange, SharedDocument, SharedDocuments } from '../../sync/store/postgres/shared-documents.ts'
-import { LEADER } from '../../sync/store/postgres/shared-logs.ts'
 
 /** The small files of a state folder that are documents of the shared store: the records of sources, and of logs. */
 export class SharedFiles {

@@ -240,7 +240,7 @@ interface Built {
 /** `url`: the listening URL, known as soon as the server listens. */
 function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: () => string): Built {
   const { host, names, oauth, web, webhooks, metrics, marketplace, channels, now } = options
-  const address = (): string => names?.publicUrl?.replace(/\/$/, '') ?? url()
+  const address = (): string => names?.publicUrl ?? url()
   const resource = (): string => `${address()}/mcp`
   const access = new HttpAccess(rulesOf(options, resource))
   const proxies = new TrustedProxies(options.trustedProxies ?? [])

@@ -1,6 +1,6 @@
 import type { ChannelSkills, KnownListSize } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
-import { SyncError } from '../model/sync-error.ts'
+import { ASK_HUB, SyncError } from '../model/sync-error.ts'
 import type { PublishedRecall } from '../recall/recall.ts'
 import type { Digest } from '../store/objects/object-store.ts'
 import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
@@ -166,9 +166,6 @@ async function parsed<Value>(
 function refusal(what: string): SyncError {
   return new SyncError('content-refused', `Cannot take the channel: ${what} has the wrong form`)
 }
-
-/** The next step for a channel that this version does not take. */
-export const ASK_HUB = 'Ask the operator of the hub: nothing on this machine changes what its channel has'
 
 function tooMany({ skills }: ChannelLimits): SyncError {
   return new SyncError('limit-exceeded', `Cannot take the channel: it has over ${skills} skills`, { fix: ASK_HUB })

@@ -74,7 +74,11 @@ const FRONTMATTER: Descriptions<
     'The name differs from the name of the folder',
     'give the folder the name, or the skill the name of the folder',
   ),
-  'name-clash': errorCode('skillsyncd', 'Two skills have one address', 'rename one of the two'),
+  'name-clash': errorCode(
+    'skillsyncd',
+    'Another skill, or a folder, has the address of the skill',
+    'rename one of the two, or remove one',
+  ),
   'description-missing': errorCode(
     'spec',
     'The skill has no description, and agents choose skills by it',

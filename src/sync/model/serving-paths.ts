@@ -262,7 +262,8 @@ function clash(skill: Skill, servedPath: string, owner: string | undefined): Ski
   const folder = baseName(skill.path)
   const isName = isSkillName(folder)
   const forTools = isName ? `offered by tools, and to links and installers as "${folder}"` : 'offered only by tools'
-  const mend = isName ? `; give it the name "${folder}", or rename one of the two` : '; rename one of the two'
+  const canTakeFolder = isName && skill.name !== folder
+  const mend = canTakeFolder ? `; give it the name "${folder}", or rename one of the two` : '; rename one of the two'
   return clashFinding(skill, servedPath, owner, `so this one is ${forTools}${mend}`)
 }
 

@@ -14,6 +14,12 @@ const LOOK = 'Review it with skillsyncd diff served upstream --only SOURCE'
 const APPROVE = 'skillsyncd approve SOURCE ID'
 const DECIDE = `${APPROVE} or skillsyncd reject SOURCE ID`
 
+/** The next step for a process that has lost the lead of its hub. */
+export const LEADER = 'Nothing to do if another process of the hub leads now: it publishes this'
+
+/** The next step for a channel that this version does not take. */
+export const ASK_HUB = 'Ask the operator of the hub: nothing on this machine changes what its channel has'
+
 /** All failures of reaching, checking or storing a source. The code is the contract; messages are for people. */
 export const SYNC_ERROR_RULES = {
   'source-unreachable': {

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { configOfSources } from '../../../src/daemon/config/command-line-config.ts'
+import { configOfSources, type SourceForm } from '../../../src/daemon/config/command-line-config.ts'
 import { type Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { findConfig, parseConfig, readConfig } from '../../../src/daemon/config/load-config.ts'
@@ -980,10 +980,12 @@ test('without --config the configuration of the user is found, and where none is
 })
 
 test('sources named on the command line get ids from their addresses and a state of their own', () => {
-  const config = configOfSources(
-    ['https://github.com/anthropics/skills', 'https://git.example.com/My%20Team/Skills.git/', '/srv/house rules'],
-    ENVIRONMENT,
-  )
+  const urls = [
+    'https://github.com/anthropics/skills',
+    'https://git.example.com/My%20Team/Skills.git/',
+    '/srv/house rules',
+  ]
+  const config = configOfSources({ urls }, ENVIRONMENT)
 
   expect(config.file).toBeUndefined()
   expect(config.sources.map(({ source }) => [source.id, source.url])).toEqual([
@@ -991,12 +993,13 @@ test('sources named on the command line get ids from their addresses and a state
     ['skills-2', 'https://git.example.com/My%20Team/Skills.git/'],
     ['house-rules', 'file:///srv/house%20rules'],
   ])
-  expect(configOfSources(['http://git.example.com/x/.git'], ENVIRONMENT).sources[0]?.source.id).toBe('x')
+  expect(configOfSources({ urls: ['http://git.example.com/x/.git'] }, ENVIRONMENT).sources[0]?.source.id).toBe('x')
   expect(config.state).toMatch(/^\/home\/ada\/\.local\/state\/skillsyncd\/adhoc\/[0-9a-f]{16}$/)
 })
 
 test('a path on the command line, relative ones too, is the address of the repository there', () => {
-  const urls = (...paths: string[]) => configOfSources(paths, ENVIRONMENT).sources.map(({ source }) => source.url)
+  const urls = (...paths: string[]) =>
+    configOfSources({ urls: paths }, ENVIRONMENT).sources.map(({ source }) => source.url)
   const at = (path: string) => pathToFileURL(resolve(path)).href
 
   expect(urls('./rules', '../house', '.', '/srv/team')).toEqual([
@@ -1008,7 +1011,7 @@ test('a path on the command line, relative ones too, is the address of the repos
 })
 
 test('a page on the command line is a source of its repository, branch and folder, with a state of its own', () => {
-  const config = (text: string) => configOfSources([text], ENVIRONMENT)
+  const config = (text: string) => configOfSources({ urls: [text] }, ENVIRONMENT)
   const page = config('https://github.com/acme/kit/tree/main/skills')
 
   expect(page.sources[0]?.source).toMatchObject({
@@ -1022,7 +1025,7 @@ test('a page on the command line is a source of its repository, branch and folde
 })
 
 test('the state of sources named on the command line is that of the set, whatever their order', () => {
-  const state = (...urls: string[]) => configOfSources(urls, ENVIRONMENT).state
+  const state = (...urls: string[]) => configOfSources({ urls }, ENVIRONMENT).state
 
   expect(state('https://a.example/x', 'https://b.example/y')).toBe(state('https://b.example/y', 'https://a.example/x'))
   expect(state('https://a.example/x')).not.toBe(state('https://a.example/y'))
@@ -1036,7 +1039,7 @@ test.each([
   ],
   [['skills'], 'Cannot use --source: the address must begin with'],
 ])('sources %j on the command line are refused', (urls, message) => {
-  const attempt = () => configOfSources(urls, ENVIRONMENT)
+  const attempt = () => configOfSources({ urls }, ENVIRONMENT)
 
   expect(attempt).toThrow(ConfigError)
   expect(attempt).toThrow(message)
@@ -1064,12 +1067,15 @@ test('folders named on the command line get ids that tell them apart, and a stat
     '/a/project/skills',
     '/skills',
   ]
-  const idsOf = (...paths: string[]) => configOfSources([], ENVIRONMENT, paths).sources.map(({ source }) => source.id)
-  const stateOf = (urls: string[], paths: string[]) => configOfSources(urls, ENVIRONMENT, paths).state
+  const idsOf = (...folders: string[]) =>
+    configOfSources({ folders }, ENVIRONMENT).sources.map(({ source }) => source.id)
+  const stateOf = (urls: string[], folders: string[]) => configOfSources({ urls, folders }, ENVIRONMENT).state
 
   expect(idsOf(...folders)).toEqual(['pdf-skills', 'project', 'ada', 'project-2', 'skills'])
   expect(idsOf('/')).toEqual(['skills'])
-  expect(configOfSources(['/srv/repo'], ENVIRONMENT, ['/srv/repo']).sources.map(({ source }) => source)).toMatchObject([
+  expect(
+    configOfSources({ urls: ['/srv/repo'], folders: ['/srv/repo'] }, ENVIRONMENT).sources.map(({ source }) => source),
+  ).toMatchObject([
     { kind: 'git', id: 'repo', url: 'file:///srv/repo' },
     { kind: 'directory', id: 'repo-2', path: '/srv/repo', schedule: { kind: 'every', periodMs: 30_000 } },
   ])
@@ -1079,8 +1085,8 @@ test('folders named on the command line get ids that tell them apart, and a stat
 })
 
 test('sources of the command line are served in the forms that it names', () => {
-  const named = (...forms: Parameters<typeof configOfSources>[3] & {}) =>
-    configOfSources(['/srv/repo'], ENVIRONMENT, ['/srv/skills'], forms)
+  const named = (...forms: SourceForm[]) =>
+    configOfSources({ urls: ['/srv/repo'], folders: ['/srv/skills'], forms }, ENVIRONMENT)
 
   const [none, all] = [named(), named('contract', 'archives', 'files', 'synthetic')]
 

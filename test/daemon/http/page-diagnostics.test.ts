@@ -10,6 +10,7 @@ import { skillText, type Files } from '../../support/git/scripted-upstream.ts'
 import { surveyed } from '../../sync/survey/surveyed.ts'
 
 test('the message of a clash has the mend for its two skills, and no other mend follows it', async () => {
+  const [copy] = await diagnosticsOf({ 'a/SKILL.md': skillText('pdf'), 'pdf/SKILL.md': skillText('pdf') })
   const [clash] = await diagnosticsOf({
     'a/SKILL.md': skillText('pdf', '', 'Another text'),
     'pdf/SKILL.md': skillText('pdf'),
@@ -18,13 +19,13 @@ test('the message of a clash has the mend for its two skills, and no other mend 
   expect(clash).toMatchObject({ path: 'a', standing: 'tools', diagnostics: [{ code: 'name-clash' }] })
   expect(clash?.diagnostics[0]?.message).toContain('rename one of the two')
   expect(clash?.diagnostics[0]).not.toHaveProperty('mend')
+  expect(copy?.diagnostics[0]?.message).toContain('remove one of the two')
+  expect(copy?.diagnostics[0]).not.toHaveProperty('mend')
 })
 
 test('any other finding is followed by the mend of its code', async () => {
-  const [copy] = await diagnosticsOf({ 'a/SKILL.md': skillText('pdf'), 'pdf/SKILL.md': skillText('pdf') })
   const [long] = await diagnosticsOf({ 'pdf/SKILL.md': skillText('pdf').replace('What pdf does', 'x'.repeat(1025)) })
 
-  expect(copy).toMatchObject({ standing: 'withheld', diagnostics: [{ mend: 'rename one of the two' }] })
   expect(long).toMatchObject({ diagnostics: [{ mend: 'keep it to 1,024 characters and move the rest into the body' }] })
 })
 

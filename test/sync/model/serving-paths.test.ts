@@ -136,6 +136,12 @@ describe('two skills that would be served at one path', () => {
     )
   })
 
+  test('one that has the name of its folder is not told to take it', () => {
+    const skills = place([found('Tools/pdf', 'pdf'), found('tools/pdf', 'pdf')], REMAP)
+
+    expect(skills[1]?.findings[0]?.message).toMatch(/as "pdf"; rename one of the two$/)
+  })
+
   test('one with other content is in no list of the tools where its path is in none', () => {
     const rules: PlacementRules = { ...REMAP, isUnlisted: (path) => path === 'a' }
     const skills = place([found('a', 'pdf'), found('pdf', 'pdf'), judged('tools', 'x', 'Not A Name')], rules)

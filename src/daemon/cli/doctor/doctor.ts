@@ -141,7 +141,7 @@ async function readConfiguration(context: Context): Promise<{ readonly config: C
     if (!(error instanceof ConfigError)) throw error
     const { environment, values } = context
     const state = typeof values['state'] === 'string' ? values['state'] : environment.state
-    const config = { ...configOfSources([ANY], environment, [], [], resolve(state)), sources: [] }
+    const config = { ...configOfSources({ urls: [ANY], state: resolve(state) }, environment), sources: [] }
     return { config, told: fail(error.message, 'Fix what the message names; sources are not checked until then') }
   }
 }

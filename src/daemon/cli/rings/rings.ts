@@ -123,7 +123,7 @@ function channelLines({ address, log, keys }: RingChannel, { serve }: Config): r
   const head = `as a follower it reads ${address}, the log ${log}`
   if (keys === undefined)
     return [`${head}; skillsyncd channel keys prints its key, for a user that can read the private one`]
-  const url = `${serve.http.publicUrl?.replace(/\/$/, '') ?? 'https://…'}${address}`
+  const url = `${serve.http.publicUrl ?? 'https://…'}${address}`
   // JSON, which YAML reads as it is.
   const texts = keys.map((key) => JSON.stringify(key)).join(', ')
   return [

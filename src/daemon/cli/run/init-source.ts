@@ -4,6 +4,7 @@ import { isBelow } from '../../../base/paths.ts'
 import { isObjectId } from '../../../sync/model/revision.ts'
 import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
+import { repositoryAt } from '../../../sync/upstream/git/disk-transport.ts'
 import { printableLine } from '../../base/log-line.ts'
 import type { Redactor } from '../../base/redactor.ts'
 import { idFrom, namedRepository } from '../../config/command-line-config.ts'
@@ -78,6 +79,17 @@ export async function probeSource(
     if (typeof plain === 'string' || (await unlessAbsent(lstat(folder)))?.isDirectory() !== true) return error
     return probeFolder(folder, plain, looking)
   }
+}
+
+/** The source of a candidate that is not read: a path of a folder without git is that folder. */
+export async function unreadSource({ place, folder }: SourceCandidate): Promise<FoundSource> {
+  if (folder === undefined || (await unlessAbsent(lstat(folder)))?.isDirectory() !== true)
+    return { place, seen: undefined }
+  const isPlain = await repositoryAt(folder).then(
+    () => false,
+    (error: unknown) => error instanceof SyncError && error.code === 'repository-not-found',
+  )
+  return { place: isPlain ? { path: folder } : place, seen: undefined }
 }
 
 async function probeFolder(folder: string, config: Config, looking: Looking): Promise<FoundSource | SyncError> {

@@ -11,7 +11,7 @@ import { CONFIG_NAME, parseConfig, searchConfig, userConfigFile } from '../../co
 import { Prompt } from '../ask.ts'
 import { printJson, printLines } from '../command.ts'
 import type { Command, Context } from '../command.ts'
-import { failureLines, probeSource, sourceCandidateOf, sourceIdFor } from './init-source.ts'
+import { failureLines, probeSource, sourceCandidateOf, sourceIdFor, unreadSource } from './init-source.ts'
 import type { FoundSource } from './init-source.ts'
 import { probeAll } from './probe-all.ts'
 
@@ -123,7 +123,7 @@ async function askSource(text: string, questions: Prompt, context: Context): Pro
     questions.tell(`  it ${candidate}`)
     return undefined
   }
-  if (context.values['offline'] === true) return { place: candidate.place, seen: undefined }
+  if (context.values['offline'] === true) return unreadSource(candidate)
   const look = await probeSource(candidate, context)
   if (!(look instanceof SyncError)) {
     if (look.seen !== undefined) questions.tell(`  ${seenText(look.seen)}`)
@@ -131,7 +131,7 @@ async function askSource(text: string, questions: Prompt, context: Context): Pro
   }
   for (const line of failureLines(look)) questions.tell(`  ${context.redactor.clean(line)}`)
   const answer = await questions.ask('  Write it all the same? [y/N]')
-  return answer !== undefined && /^y(?:es)?$/i.test(answer) ? { place: candidate.place, seen: undefined } : undefined
+  return answer !== undefined && /^y(?:es)?$/i.test(answer) ? unreadSource(candidate) : undefined
 }
 
 async function print(context: Context, file: string, sources: readonly StartingSource[]): Promise<void> {

@@ -3,7 +3,7 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { UsageError } from '../../base/usage-error.ts'
 import { progressOf } from '../command.ts'
 import type { Context } from '../command.ts'
-import { failureLines, probeSource, serverAt, sourceCandidateOf } from './init-source.ts'
+import { failureLines, probeSource, serverAt, sourceCandidateOf, unreadSource } from './init-source.ts'
 import type { FoundSource } from './init-source.ts'
 
 /**
@@ -17,7 +17,7 @@ export async function probeAll(
   if (context.values['mcp'] === true)
     return usable(texts.map((text) => serverAt(text, context))).map((place) => ({ place, seen: undefined }))
   const candidates = usable(texts.map((text) => sourceCandidateOf(text, context)))
-  if (context.values['offline'] === true) return candidates.map(({ place }) => ({ place, seen: undefined }))
+  if (context.values['offline'] === true) return Promise.all(candidates.map(unreadSource))
   using progress = progressOf(context)
   const found: FoundSource[] = []
   const failed: string[] = []

@@ -80,8 +80,8 @@ export interface HttpRoute {
   readonly audit?: 'all' | 'refusals'
   /** The address of the page, relative to this one, for a person who opens this one in a browser. */
   readonly page?: string
-  /** True for a page whose links would break if its address ended in a slash. */
-  readonly hasRelativeLinks?: true
+  /** True if the address does not count with a slash at its end, where the relative links of a page would break. */
+  readonly refusesSlash?: true
   readonly answer: (request: IncomingMessage, response: ServerResponse, asked: ReceivedRequest) => Promise<void>
 }
 
@@ -253,7 +253,7 @@ function withoutSlash(routes: Routes, path: string): Found | undefined {
   if (path === '' || path.endsWith('/')) return undefined
   const found = routeOf(routes, path)
   const { route } = found
-  if (route === undefined || route.hasRelativeLinks === true) return undefined
+  if (route === undefined || route.refusesSlash === true) return undefined
   return route.page === undefined ? found : { ...found, route: { ...route, page: `../${route.page}` } }
 }
 

@@ -57,10 +57,10 @@ export function webRoutesOf(
 
 function pageRoutes(page: PageRoutes, title: string): Routes {
   const shown = { audit: 'all', methods: READ_METHODS } as const
-  const sent = { audit: 'all', methods: ['POST'], hasRelativeLinks: true } as const
+  const sent = { audit: 'all', methods: ['POST'], refusesSlash: true } as const
   const drawn = Object.entries(pagesOf(title)).map(([path, draw]): [string, HttpRoute] => [
     path,
-    { ...shown, hasRelativeLinks: true, answer: (request, response) => page.show(request, response, draw) },
+    { ...shown, refusesSlash: true, answer: (request, response) => page.show(request, response, draw) },
   ])
   return {
     ...Object.fromEntries(drawn),

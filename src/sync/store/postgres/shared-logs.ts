@@ -1,5 +1,5 @@
 import type { PoolClient, QueryResultRow } from 'pg'
-import { SyncError } from '../../model/sync-error.ts'
+import { LEADER, SyncError } from '../../model/sync-error.ts'
 import { notify } from './notify.ts'
 import type { PostgresDatabase } from './postgres-database.ts'
 
@@ -100,6 +100,3 @@ const AT_ONCE = 10_000
 function refusal(log: string, why: string): SyncError {
   return new SyncError('store-failed', `Cannot append to the log "${log}": ${why}`, { fix: LEADER })
 }
-
-/** The next step for a process that has lost the lead of its hub. */
-export const LEADER = 'Nothing to do if another process of the hub leads now: it publishes this'

@@ -1,6 +1,5 @@
 import { CHECKPOINT_PATH } from '../../channel/channel-entry.ts'
-import { ASK_HUB } from '../../channel/walk-channel.ts'
-import { SyncError } from '../../model/sync-error.ts'
+import { ASK_HUB, SyncError } from '../../model/sync-error.ts'
 import { FOLLOWER_HEADER, REPORT_PATH } from '../../recall/follower-report.ts'
 import { credentialHeaders } from '../http/credential-headers.ts'
 import type { HostAccess } from '../http/host-access.ts'

@@ -67,8 +67,9 @@ async function refsOf(refs: DiskRefs, pattern: string): Promise<readonly Ref[]> 
 export async function repositoryAt(path: string): Promise<string> {
   const folder = await folderOf(path)
   if (folder !== undefined) return folder
+  const isFolder = (await unlessAbsent(stat(path), path))?.isDirectory() === true
   throw new SyncError('repository-not-found', `Cannot read "${path}": there is no git repository`, {
-    fix: NO_REPOSITORY,
+    fix: isFolder ? plainFolderFix(path) : 'Check the path: it is no folder',
   })
 }
 
@@ -122,4 +123,7 @@ async function unlessAbsent<Value>(looking: Promise<Value>, path: string): Promi
   })
 }
 
-const NO_REPOSITORY = 'Check the path; a folder without git is named with `path` in place of `url`'
+function plainFolderFix(path: string): string {
+  const entry = `path: ${JSON.stringify(path)}`
+  return `For a folder without git write \`${entry}\` in place of \`url\`; skillsyncd init FOLDER writes such an entry`
+}

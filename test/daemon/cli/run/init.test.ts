@@ -7,8 +7,10 @@ import { writeNew } from '../../../../src/daemon/base/new-file.ts'
 import type { Config } from '../../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { readConfig } from '../../../../src/daemon/config/load-config.ts'
+import { fillFolder } from '../../../support/content/folder.ts'
 import { GitServer } from '../../../support/git/git-server.ts'
 import { Repository } from '../../../support/git/repository.ts'
+import { skillText } from '../../../support/git/scripted-upstream.ts'
 import { neededProgram } from '../../../support/process/has-program.ts'
 import { Home, MAIN } from '../../../support/process/program.ts'
 
@@ -135,6 +137,19 @@ test('where one of them cannot be reached nothing is written, each is told, and 
   expect(offline.status).toBe(0)
   expect(world.git.requests).toHaveLength(before)
   expect((await world.written()).sources.map(({ source }) => source.id)).toEqual(['team', 'absent', 'closed'])
+})
+
+test('a folder without git is written as a path, also where nothing is read', async () => {
+  await using world = await World.create()
+  const folder = join(world.home.path, 'mine')
+  await fillFolder(folder, { 'a/SKILL.md': skillText('a') })
+
+  const end = await world.init('--offline', folder)
+
+  expect(end.status).toBe(0)
+  expect((await world.written()).sources.map(({ source }) => source)).toMatchObject([
+    { kind: 'directory', path: folder },
+  ])
 })
 
 test('without a terminal nobody is asked, and an address is wanted', async () => {

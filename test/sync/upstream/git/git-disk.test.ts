@@ -44,7 +44,12 @@ test('nothing in the repository is written', async () => {
   expect(await stateOf(copy)).toEqual(before)
 })
 
-test.each(['nothing', 'empty', 'file', 'astray'])('a path that holds %s is no repository', async (name) => {
+test.each([
+  ['nothing', 'it is no folder'],
+  ['empty', 'write `path: "'],
+  ['file', 'it is no folder'],
+  ['astray', 'write `path: "'],
+])('a path that holds %s is no repository', async (name, fix) => {
   await using folder = await temporaryFolder()
   await mkdir(join(folder.path, 'empty'))
   await mkdir(join(folder.path, 'astray'))
@@ -52,7 +57,10 @@ test.each(['nothing', 'empty', 'file', 'astray'])('a path that holds %s is no re
   await writeFile(join(folder.path, 'file'), '')
   await using reached = await reach(pathToFileURL(join(folder.path, name)).href)
 
-  await expect(reached.upstream.resolve(STEADY)).rejects.toMatchObject({ code: 'repository-not-found' })
+  await expect(reached.upstream.resolve(STEADY)).rejects.toMatchObject({
+    code: 'repository-not-found',
+    fix: expect.stringContaining(fix),
+  })
 })
 
 test('a repository that borrows objects takes the git program', async () => {
