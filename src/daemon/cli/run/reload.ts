@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { OperatorError } from '../../base/operator-error.ts'
 import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
 import { request } from '../../control/requests.ts'
@@ -39,13 +40,19 @@ export async function reloadDaemon(
   const holder = await lockHolderOf(config.state)
   const none = { isReloaded: false, text: `${await absenceText(config.state)}; ${absent}` }
   if (holder !== undefined && holder.command !== 'start') return none
-  const answer = await request(config, 'reload', {}, { signal, timeoutMs: RELOAD_MS })
+  const answer = await request(config, 'reload', {}, { signal, timeoutMs: RELOAD_MS }).catch(undefinedIfUnknown)
   if (answer !== undefined) return { isReloaded: true, text: 'the daemon applies it' }
   const silent = await silentHolderText(
     holder,
     'skillsyncd reload applies it when it answers again; see skillsyncd doctor if it stays silent',
   )
   return { isReloaded: false, text: silent ?? none.text }
+}
+
+/** Without a lock, what answers may be no daemon: a process that a client started cannot reload. */
+function undefinedIfUnknown(error: unknown): undefined {
+  if (error instanceof OperatorError && error.code === 'unknown-method') return undefined
+  throw error
 }
 
 /** Running pulls are stopped, and get time to end. */
