@@ -36,7 +36,7 @@ export function configOfSources(
   return { ...configOf(file.data, 'unused', environment, state), file: undefined, lock: undefined, lockFrom: undefined }
 }
 
-/** What the command line names; `state`: a state folder in place of their own. */
+/** The sources that the command line names; `state`: a state folder in place of their own. */
 export interface NamedSources {
   readonly urls?: readonly string[]
   readonly folders?: readonly string[]

@@ -58,7 +58,7 @@ export function chooseWanted(top: ListedFolder, named: FolderSelection): FolderF
   return { whole, files, kept, links, noted }
 }
 
-/** Where installers put links to skills: those that lead out of the folder are told there. */
+/** The folders in which installers put links to skills: those that lead out are told there. */
 const IS_OF_SKILLS = /(?:^|\/)skills$/
 
 /** The text of every link outside of skills that leads out of the folder: where it leads belongs to one machine. */
