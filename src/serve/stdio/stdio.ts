@@ -15,6 +15,7 @@ import { prepareFor } from '../mcp/tools/prepare.ts'
 import { announcedBytes } from '../mcp/tools/response-size.ts'
 import { StdioAudit } from './audit.ts'
 import { StdioInflow } from './backpressure.ts'
+import { withoutBatches } from './batch-lines.ts'
 import { endingAfter } from './delayed-eof.ts'
 import { cancelledBy, idleListenOf, narrowListen } from './listen.ts'
 import type { Listens } from './listen.ts'
@@ -48,7 +49,7 @@ export async function serveStream(
   const wire = new StdioServerTransport(held, output, { maxBufferSize: MAX_MESSAGE_BYTES })
   const transport = new EraTransport(wire, held, serving, wanted)
   // The transport learns of every end of the input, errors included.
-  pipeline(input, held, () => {})
+  pipeline(input, withoutBatches(MAX_MESSAGE_BYTES), held, () => {})
   const ended = Promise.withResolvers<void>()
   transport.onended = () => ended.resolve()
   const handle = serveStdio(({ era }) => connectionServer(serving, era, transport, wanted), { transport })

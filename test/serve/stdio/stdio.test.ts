@@ -89,6 +89,37 @@ test.each(['legacy', 'modern'] as const)('what a %s client asked before it close
   expect(client.events.map(({ asked }) => asked).slice(-2)).toEqual(['skills/list', 'resources/read'])
 })
 
+test.each([
+  ['whole', 1e6],
+  ['in pieces of a byte', 1],
+  ['in pieces of 7 bytes', 7],
+])('each message of a batch is answered, which arrives %s', async (_, size) => {
+  await using client = await open('legacy')
+  const batch = [{ id: 1, method: 'ping' }, { method: 'notifications/initialized' }, { id: 2, method: 'skills/list' }]
+  const [before, after] = [9, 3].map((id) => ({ jsonrpc: '2.0', id, method: 'ping' }))
+  const lines = [before, batch.map((message) => ({ jsonrpc: '2.0', ...message })), after]
+
+  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  for (let from = 0; from < text.length; from += size) client.write(text.slice(from, from + size))
+
+  for (const id of [9, 1, 2, 3])
+    expect(await client.heard.next((message) => message.id === id)).toMatchObject({ result: expect.anything() })
+})
+
+test.each([
+  '[]\n',
+  '[1, "a", null, [[]], {}]\n',
+  '[[[[\n',
+  `[${' '.repeat(2 ** 19)}]\n`,
+  '[{"jsonrpc":"2.0"'.repeat(9) + '\n',
+])('a line that is no batch (%#) leaves the connection as it is', async (line) => {
+  await using client = await open('legacy')
+
+  client.write(line)
+
+  expect(await client.call(1, 'ping', {})).toMatchObject({ result: {} })
+})
+
 test('a connection whose input has ended ends, however long an answer takes', async () => {
   await using client = await open('legacy', async () => new Promise(() => {}), 10)
 
@@ -202,6 +233,8 @@ interface Client extends AsyncDisposable {
   end(): Promise<void>
   send(message: object): void
   call(id: string | number, method: string, params: object): Promise<Message>
+  /** Writes a part of the input as it is. */
+  write(text: string): void
   /** Resolves with the acknowledgement. */
   listen(id: string, uris: readonly string[]): Promise<Message>
   /** Has the one skill that is served changed. */
@@ -250,6 +283,7 @@ async function open(
       await once(input, 'end')
     },
     send,
+    write: (text) => void input.write(text),
     call,
     async listen(id, uris) {
       send({ id, method: LISTEN, params: { ...filterOf(uris), _meta: META } })
