@@ -204,7 +204,7 @@ const MOST_BYTES = 2 ** 18
 const MOST_PATTERNS = 4_096
 /** Longer than any path that is served. */
 const LONGEST_PATTERN = 2_048
-/** Up to a minute for a whole folder. Usual files take a few steps for each entry and pattern. */
-const MOST_STEPS = 200_000_000
+/** Some seconds for a whole folder. Usual files take a few steps for each entry and pattern. */
+const MOST_STEPS = 50_000_000
 
 const FEWER_PATTERNS = 'Use fewer patterns in the ignore files, with fewer stars'
