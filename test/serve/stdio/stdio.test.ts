@@ -95,9 +95,9 @@ test.each([
   ['in pieces of 7 bytes', 7],
 ])('each message of a batch is answered, which arrives %s', async (_, size) => {
   await using client = await open('legacy')
-  const batch = [{ id: 1, method: 'ping' }, { method: 'notifications/initialized' }, { id: 2, method: 'skills/list' }]
-  const [before, after] = [9, 3].map((id) => ({ jsonrpc: '2.0', id, method: 'ping' }))
-  const lines = [before, batch.map((message) => ({ jsonrpc: '2.0', ...message })), after]
+  const messages = [{ id: 9 }, { id: 1 }, { method: 'notifications/initialized' }, { id: 2, method: 'skills/list' }]
+  const [before, ...batch] = messages.map((message) => Object.assign({ jsonrpc: '2.0', method: 'ping' }, message))
+  const lines = [before, batch, { jsonrpc: '2.0', id: 3, method: 'ping' }]
 
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
   for (let from = 0; from < text.length; from += size) client.write(text.slice(from, from + size))
