@@ -29,15 +29,26 @@ export async function unlockedSocketOf(
   statePath: string,
   runtimeFolder: string | undefined,
 ): Promise<string | undefined> {
+  return (
+    (await firstToAnswer(async () => knownSockets(statePath, runtimeFolder))) ??
+    (await firstToAnswer(async () => freshSockets(statePath)))
+  )
+}
+
+/** The first socket that answers. Where a folder cannot be used there is none. */
+async function firstToAnswer(find: () => Promise<readonly string[]>): Promise<string | undefined> {
   try {
-    const known = knownSocketPathOf(statePath, runtimeFolder)
-    for (const path of [...(known === undefined ? [] : [known]), ...(await freshSockets(statePath))])
-      if ((await isSocketThere(path)) && (await answers(path))) return path
+    for (const path of await find()) if (await answers(path)) return path
     return undefined
   } catch (error) {
     if (error instanceof SyncError || isDiskError(error)) return undefined
     throw error
   }
+}
+
+async function knownSockets(statePath: string, runtimeFolder: string | undefined): Promise<readonly string[]> {
+  const path = knownSocketPathOf(statePath, runtimeFolder)
+  return path !== undefined && (await isInOwnFolder(path)) ? [path] : []
 }
 
 /** The sockets below the temporary folder, in folders of this user alone: for one state folder, or for any. */
@@ -46,11 +57,14 @@ export async function freshSockets(statePath?: string): Promise<readonly string[
   const found: string[] = []
   for (const name of await readdir(tmpdir())) {
     const path = join(tmpdir(), name, 'socket')
-    if (!name.startsWith(prefix) || !isFresh(path)) continue
-    const folder = await unlessAbsent(lstat(dirname(path)))
-    if (folder !== undefined && whyNotOwn(folder) === undefined) found.push(path)
+    if (name.startsWith(prefix) && isFresh(path) && (await isInOwnFolder(path))) found.push(path)
   }
   return found
+}
+
+async function isInOwnFolder(socketPath: string): Promise<boolean> {
+  const folder = await unlessAbsent(lstat(dirname(socketPath)))
+  return folder !== undefined && whyNotOwn(folder) === undefined
 }
 
 function knownSocketPathOf(statePath: string, runtimeFolder: string | undefined): string | undefined {

@@ -18,8 +18,8 @@ export interface RunningDaemon {
 }
 
 /**
- * Finds the daemons of this user that answer: those with a socket in the user's runtime folder or below the temporary
- * one, and that of the default state folder.
+ * Finds the daemons of this user that answer: those with a socket in the user's runtime folder, or without such a folder
+ * below the temporary one, and that of the default state folder.
  */
 export async function runningDaemons(environment: Environment, signal: AbortSignal): Promise<readonly RunningDaemon[]> {
   const sockets = new Set([...(await knownSockets(environment)), ...(await defaultSocket(environment))])

@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { OperatorError } from '../../../src/daemon/base/operator-error.ts'
 import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { askDaemon, type ControlAnswer } from '../../../src/daemon/control/control-client.ts'
@@ -362,6 +362,29 @@ test.each([undefined, '/run/absent'])(
     expect([found, unsafe]).toEqual([path, undefined])
   },
 )
+
+test('an unusable runtime or temporary folder does not hide a daemon below the other', async () => {
+  await using folder = await temporaryFolder()
+  await using known = await serveControl(socketPathOf(folder.path, folder.path), {})
+  await using fresh = await serveControl(socketPathOf(folder.path, undefined), {})
+
+  const belowTemporary = await unlockedSocketOf(folder.path, 'x'.repeat(200))
+  vi.stubEnv('TMPDIR', '/absent')
+  const inRuntime = await unlockedSocketOf(folder.path, folder.path)
+  vi.unstubAllEnvs()
+
+  expect([belowTemporary, inRuntime]).toEqual([fresh.path, known.path])
+})
+
+test('a socket in a runtime folder that other users can enter is not asked', async () => {
+  await using folder = await temporaryFolder()
+  await using known = await serveControl(socketPathOf(folder.path, folder.path), {})
+  await chmod(dirname(known.path), 0o777)
+
+  const found = await unlockedSocketOf(folder.path, folder.path)
+
+  expect(found).toBeUndefined()
+})
 
 test('a path that cannot be bound is refused with the limit, and the longest that can be is bound', async () => {
   await using folder = await temporaryFolder()
