@@ -121,6 +121,15 @@ test.each([
   },
 )
 
+test('a served revision in the header is not blamed for a revision in the body that is no text', async () => {
+  const body = { jsonrpc: '2.0', id: 7, method: 'skills/list', params: { _meta: { ...META, [VERSION]: 5 } } }
+  const headers = { ...modernHeaders('skills/list', {}), 'mcp-protocol-version': '2025-06-18' }
+
+  const reply = await exchange(fx.served.url, { headers, body })
+
+  expect(reply).toMatchObject({ status: 400, id: 7, error: { code: -32602 } })
+})
+
 test.each(['GET', 'DELETE', 'POST'])('a %s of a session with a revision that is none ends nothing', async (method) => {
   await using peer = await legacyHttp(fx.served.url)
   const { headers, body } = legacy('skills/list', {}, peer.session)

@@ -146,9 +146,9 @@ function refuse(
 function revisionOf(body: unknown, header: string | string[] | undefined): string | undefined {
   const params = isObject(body) ? body['params'] : undefined
   const meta = isObject(params) ? params['_meta'] : undefined
-  const named = [header, isObject(meta) ? meta[PROTOCOL_VERSION_META_KEY] : undefined]
-  const [revision, ...others] = new Set(named.filter((text) => typeof text === 'string'))
-  return others.length === 0 ? revision : undefined
+  const claim = isObject(meta) ? meta[PROTOCOL_VERSION_META_KEY] : undefined
+  const revision = header ?? claim
+  return typeof revision === 'string' && (claim ?? revision) === revision ? revision : undefined
 }
 
 function idOf(body: unknown): string | number | null {
