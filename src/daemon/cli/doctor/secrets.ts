@@ -75,6 +75,6 @@ function ofPageClient(page: PageClient | undefined): Needed[] {
 
 function ofValues(values: Readonly<Record<string, ProgramValue>>, whose: string): Needed[] {
   return Object.values(values).flatMap((value) =>
-    value.kind === 'value' ? [] : [{ reference: value, use: 'line' as const, whose }],
+    value.kind === 'value' ? [] : [{ reference: value, use: 'lines' as const, whose }],
   )
 }

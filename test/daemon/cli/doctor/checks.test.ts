@@ -360,6 +360,18 @@ test('secrets are named with who needs them, whatever is wrong with them, and ne
   expect(JSON.stringify(found)).not.toContain('canary')
 })
 
+test('a secret of several lines is one that a program can have', async () => {
+  const gate = 'gate: { command: /bin/true, env: { KEY: { env: KEY } } }'
+
+  const found = await looked(
+    credentialChecks(
+      ground(['  - { id: a, url: https://git.example/a.git }', gate], { KEY: 'canary-one\ncanary-two' }),
+    ),
+  )
+
+  expect(found).toMatchObject([{ check: 'secret', state: 'ok' }])
+})
+
 test('the secret of the client for sign-in is among those that are looked at', async () => {
   const page = 'page: { client_id: skills, client_secret: { env: GONE } }'
   const serve = `serve: { http: { public_url: 'https://a.example' }, oauth: { issuer: 'https://b.example', ${page} } }`
