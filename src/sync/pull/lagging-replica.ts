@@ -9,7 +9,7 @@ import { resolveRevision } from './resolve.ts'
 
 /**
  * Follows a ref, and looks at it again while a branch seems to have gone back to an earlier commit, or while its commit
- * cannot be fetched: replicas of a host lag behind each other. After three more looks it is as it seems.
+ * cannot be fetched: replicas of a host lag behind each other. After three more looks the last answer counts.
  */
 export async function followPatiently(
   opened: OpenPull,

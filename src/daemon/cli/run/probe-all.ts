@@ -7,8 +7,8 @@ import { failureLines, probeSource, serverAt, sourceCandidateOf, unreadSource } 
 import type { FoundSource } from './init-source.ts'
 
 /**
- * Reads each place that the command line names; with `--offline` none is read, and no server with `--mcp`. Returns `undefined` if one cannot be read,
- * and prints all failures.
+ * Reads each place that the command line names, but none with `--offline` or `--mcp`. Returns `undefined` if one cannot
+ * be read, and prints all failures.
  */
 export async function probeAll(
   texts: readonly string[],

@@ -49,7 +49,7 @@ export async function reloadDaemon(
   return { isReloaded: false, text: silent ?? none.text }
 }
 
-/** Without a lock, what answers may be no daemon: a process that a client started cannot reload. */
+/** A process that a client started may have taken the lock meanwhile. It cannot reload. */
 function undefinedIfUnknown(error: unknown): undefined {
   if (error instanceof OperatorError && error.code === 'unknown-method') return undefined
   throw error

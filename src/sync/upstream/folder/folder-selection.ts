@@ -39,8 +39,8 @@ export function chooseWanted(top: ListedFolder, named: FolderSelection): FolderF
     if (isInside(path, whole)) continue
     noted.add(path)
     const { to, hops } = places.follow(path, link, noted)
-    const isShown = folderOf(path) === root || IS_OF_SKILLS.test(folderOf(path))
-    if (to === 'outward' && isShown) links.set(path, OUTWARD)
+    const isReported = folderOf(path) === root || SKILLS_FOLDER.test(folderOf(path))
+    if (to === 'outward' && isReported) links.set(path, OUTWARD)
     if (typeof to === 'string' || !mayBeSkill(to.entry)) continue
     if (to.entry.kind === 'folder') whole.add(to.path)
     for (const [at, text] of hops) links.set(at, text)
@@ -58,8 +58,8 @@ export function chooseWanted(top: ListedFolder, named: FolderSelection): FolderF
   return { whole, files, kept, links, noted }
 }
 
-/** The folders in which installers put links to skills: those that lead out are told there. */
-const IS_OF_SKILLS = /(?:^|\/)skills$/
+/** The folders in which installers put links to skills: there, a link that leads out of the source is reported. */
+const SKILLS_FOLDER = /(?:^|\/)skills$/
 
 /** The text of every link outside of skills that leads out of the folder: where it leads belongs to one machine. */
 const OUTWARD = Buffer.from('/…')
