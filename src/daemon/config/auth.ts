@@ -138,13 +138,9 @@ async function sshKeyOf(
   if (reference.kind === 'file') return { kind: 'file', path: reference.path, name }
   const text = await rawSecret(reference, environment)
   if (text === undefined || isBlank(text)) throw new BlankSecret(name, text)
-  // Each line is registered as well: a program that quotes part of a key quotes lines.
-  for (const secret of [text, ...text.split('\n').filter((line) => line.length >= KEY_LINE)]) redactor.add(secret)
+  redactor.add(text)
   return { kind: 'text', text, name }
 }
-
-/** A line of a key is longer than other text that could match by chance. */
-const KEY_LINE = 24
 
 /** Returns a reader of a secret that is never sent, with the rules of `readSecret`. */
 export function secretOf(
