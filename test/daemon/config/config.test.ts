@@ -570,7 +570,14 @@ test.each([
   ['https://user@host.example/r', 'contains a user name or a password'],
   ['https://:pass@host.example/r', 'contains a user name or a password'],
   ['https://host.example/r?token=x', 'must not contain a query'],
-  ['https://host.example/r#x', 'must not contain a query'],
+  [
+    'https://host.example/r#install',
+    'a branch goes into `ref`, a credential into `auth`, and an anchor of a page is left out',
+  ],
+  [
+    'https://host.example/a/b/blob/main/SKILL.md',
+    'is the address of a page; write https://host.example/a/b, with `ref: main`',
+  ],
   ['git://host.example/r', 'must begin with'],
   ['ftp://host.example/r', 'must begin with'],
   ['host.example/r', 'must begin with'],
@@ -599,10 +606,16 @@ test.each([
   expect(found[0]).toContain(message)
 })
 
+test('a repository in a group that is called like a page is an address as any other', () => {
+  const url = 'https://host.example/a/b/tree/kit'
+
+  expect(parse(stringify({ sources: [{ id: 'a', url }] })).sources[0]?.source).toMatchObject({ url, root: '' })
+})
+
 test('a page whose path has a secret is answered without it', () => {
   const secret = `ghp_${'canary77aa'.repeat(4)}`
 
-  const found = problems(stringify({ sources: [{ id: 'a', url: `https://host.example/o/${secret}/tree/main/x` }] }))
+  const found = problems(stringify({ sources: [{ id: 'a', url: `https://ghe.example/o/${secret}/tree/main/x` }] }))
 
   expect(found.join()).toContain('is the address of a page')
   expect(found.join()).not.toContain('canary')

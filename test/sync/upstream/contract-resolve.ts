@@ -71,6 +71,18 @@ export function resolves(open: Open, objectFormat: ObjectFormat): void {
     },
   )
 
+  test('a name that goes on in the root is told in whole', async () => {
+    await using repository = await Repository.create({ objectFormat })
+    await repository.commit({ 'a.md': 'a' }, { branch: 'feat/a' })
+    await using opened = await open(repository)
+    await using reached = await reach(opened.url, { ref: 'feat', root: 'a/skills' })
+
+    const failure = reached.upstream.resolve(STEADY)
+
+    const fix = `set \`ref: feat/a\` and \`root: skills\`; on a command line, write ${opened.url}#feat/a:skills`
+    await expect(failure).rejects.toMatchObject({ code: 'ref-not-found', fix: expect.stringContaining(fix) })
+  })
+
   test('an empty repository has no default branch, and the message says why', async () => {
     await using repository = await Repository.create({ objectFormat })
     await using opened = await open(repository)

@@ -16,6 +16,7 @@ import { temporaryFolder } from '../../support/temporary.ts'
 
 interface Options {
   readonly ref?: string
+  readonly root?: string
   readonly backend?: GitSource['backend']
   readonly limits?: Partial<FetchLimits>
   readonly authorization?: string
@@ -140,10 +141,10 @@ export const MODES = {
   unread: '?',
 } as const
 
-function sourceAt(url: string, { ref, backend = BACKENDS.get(url) ?? 'auto' }: Options): GitSource {
+function sourceAt(url: string, { ref, root = '', backend = BACKENDS.get(url) ?? 'auto' }: Options): GitSource {
   const id = 'team'
   if (!isSourceId(id)) throw new Error(`"${id}" is no source id`)
-  const selection = { root: '', include: ['**'], exclude: [], unlisted: [] }
+  const selection = { root, include: ['**'], exclude: [], unlisted: [] }
   const rest = {
     names: 'remap',
     nested: 'as-skills',

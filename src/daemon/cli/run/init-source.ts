@@ -13,6 +13,7 @@ import type { Environment } from '../../config/environment.ts'
 import { startingText } from '../../config/init-template.ts'
 import type { FetchedPlace, ServerPlace, StartingSource } from '../../config/init-template.ts'
 import { parseConfig } from '../../config/load-config.ts'
+import { isPerhapsRepository } from '../../config/schema/pasted-address.ts'
 import { firstLook } from './init-probe.ts'
 import type { FirstLook } from './init-probe.ts'
 
@@ -31,6 +32,8 @@ export interface SourceCandidate {
   readonly config: Config
   /** The folder, if a path was given. */
   readonly folder: string | undefined
+  /** The whole address as a repository, if it is not surely that of a page. */
+  readonly whole?: FetchedPlace
 }
 
 /** The source at an address or a path, or the fault in it as text that quotes no secret of it. */
@@ -40,7 +43,13 @@ export function sourceCandidateOf(text: string, looking: Looking): SourceCandida
   const config = configOf(place, looking)
   if (typeof config === 'string') return config
   const isPath = place.url.startsWith('file:') && !/^file:/i.test(path)
-  return { place, config, folder: isPath ? resolve(path) : undefined }
+  const url = path.trim()
+  return {
+    place,
+    config,
+    folder: isPath ? resolve(path) : undefined,
+    ...(isPerhapsRepository(url) && { whole: { url } }),
+  }
 }
 
 /** The MCP server at an address, or the fault in it. */
@@ -61,18 +70,18 @@ function configOf(place: StartingSource['place'], { environment }: Looking): Con
 
 /** The content of the source, or the error. A folder that is not a repository counts as a folder of skills. */
 export async function probeSource(
-  { place, config, folder }: SourceCandidate,
+  { place, config, folder, whole }: SourceCandidate,
   looking: Looking,
 ): Promise<FoundSource | SyncError> {
   try {
     return foundAt(place, await firstLook(config, looking, looking.signal))
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    const longer = error.code === 'ref-not-found' ? withLongerRef(place) : undefined
-    const next = longer && configOf(longer, looking)
-    if (longer !== undefined && typeof next === 'object') {
-      const found = await probeSource({ place: longer, config: next, folder }, looking)
-      return found instanceof SyncError && found.code === 'ref-not-found' ? error : found
+    const other = error.code === 'ref-not-found' ? withLongerRef(place) : ABSENT.has(error.code) && whole
+    const next = other && configOf(other, looking)
+    if (typeof other === 'object' && typeof next === 'object') {
+      const found = await probeSource({ place: other, config: next, folder }, looking)
+      return found instanceof SyncError && ABSENT.has(found.code) ? error : found
     }
     if (folder === undefined || error.code !== 'repository-not-found') return error
     const plain = configOf({ path: folder }, looking)
@@ -80,6 +89,9 @@ export async function probeSource(
     return probeFolder(folder, plain, looking)
   }
 }
+
+/** The failures after which another reading of the same address is tried. A host may hide what is absent as a refusal. */
+const ABSENT: ReadonlySet<string> = new Set(['ref-not-found', 'repository-not-found', 'credentials-rejected'])
 
 /** The source of a candidate that is not read: a path of a folder without git is that folder. */
 export async function unreadSource({ place, folder }: SourceCandidate): Promise<FoundSource> {

@@ -15,6 +15,19 @@ export function pastedPlace(text: string): RepositoryPlace | undefined {
   return Object.values(place ?? {}).some((value) => /\p{Cc}/u.test(value)) ? undefined : place
 }
 
+/**
+ * True if the address of a page is also one that a repository can have, in a group called `tree` or `blob`: at a host
+ * that is not known for such pages, and with nothing that only a page has.
+ */
+export function isPerhapsRepository(address: string): boolean {
+  const { hostname = '', pathname = '', search = '?' } = URL.parse(address) ?? {}
+  return search === '' && !HOSTS_OF_TREES.test(hostname) && TREE_IN_PATH.test(pathname)
+}
+
+const HOSTS_OF_TREES =
+  /^(?:www\.)?(?:github\.com|gitlab\.com|gitee\.com|huggingface\.co|git\.sr\.ht)$|^(?:github|ghe)\.|\.ghe\.com$/
+const TREE_IN_PATH = /^\/[^/]+\/[^/]+\/(?:tree|blob)(?!.*(?:\/-(?:\/|$)|\/_git\/|\.(?:md|git)\/*$))\/[^/]/i
+
 function placeIn(text: string): RepositoryPlace | undefined {
   const full = inFull(text)
   const [address = '', fragment] = full.split(/#(.*)/s, 2)
@@ -66,11 +79,11 @@ const VIEW_KEYS: ReadonlySet<string> = new Set([
   '_a',
 ])
 
-/** `branch`, `branch:folder`, or `branch&subdirectory=folder`. The name of a part of a page is no branch. */
+/** `branch`, `branch:folder`, or `branch&subdirectory=folder`. The readme and the lines of a page are no branch. */
 function pinned(fragment: string): Omit<RepositoryPlace, 'url'> {
   const [, ref = '', below] = /^([^:&=]*)(?::([^&]+))?(?:&|$)/.exec(fragment) ?? []
   const root = /(?:^|&)subdirectory=([^&]+)/.exec(fragment)?.[1] ?? below
-  const isPart = ref === '' || /^(?:readme|l\d)/i.test(ref)
+  const isPart = ref === '' || /^(?:readme(?:-ov-file)?|l\d+(?:c\d+)?(?:-l?\d+(?:c\d+)?)?)$/i.test(fragment)
   return { ...(!isPart && { ref: decoded(ref) }), ...(root !== undefined && { root: partsOf(root).join('/') }) }
 }
 

@@ -7,7 +7,7 @@ import { readUpstreamSkillUri } from '../../../sync/model/upstream-uri.ts'
 import { withoutSecrets } from '../../../sync/skill-md/secret-patterns.ts'
 import { cronTimeOf, isCronExpression, nextTimeMs } from '../../base/cron-time.ts'
 import { printableLine } from '../../base/log-line.ts'
-import { pastedPlace } from './pasted-address.ts'
+import { isPerhapsRepository, pastedPlace } from './pasted-address.ts'
 import type { RepositoryPlace } from './pasted-address.ts'
 
 // The value types that keys share. Each validates itself, so that one pass finds every fault of a file.
@@ -258,9 +258,10 @@ function gitUrlFault(text: string): string | undefined {
   const page = pastedPlace(text.replace(/#.*/s, ''))
   if (url === null) return `${MUST_BEGIN}${insteadText(page)}`
   if (url.password !== '' || (url.username !== '' && !SSH.test(text))) return INLINE_SECRET_IN_URL
-  if (page !== undefined && GIT_SCHEMES.has(url.protocol)) return `is the address of a page${insteadText(page)}`
+  const isPage = page !== undefined && !isPerhapsRepository(text)
+  if (isPage && GIT_SCHEMES.has(url.protocol)) return `is the address of a page${insteadText(page)}`
   if (url.search !== '' || url.hash !== '')
-    return 'must not contain a query or a fragment; a branch goes into `ref`, a credential into `auth`'
+    return 'must not contain a query or a fragment; a branch goes into `ref`, a credential into `auth`, and an anchor of a page is left out'
   if (SSH.test(text)) return sshUrlFault(url)
   if (!GIT_SCHEMES.has(url.protocol)) return `${MUST_BEGIN}${insteadText(page)}`
   if (!text.slice(url.protocol.length).startsWith('//')) return 'must have two slashes after the scheme'

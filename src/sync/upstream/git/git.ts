@@ -1,12 +1,20 @@
 import { formatOf, type ObjectId, type Revision } from '../../model/revision.ts'
 import type { GitSource } from '../../model/source.ts'
-import { CommitContradicted, SyncError } from '../../model/sync-error.ts'
+import { CommitContradicted, mendOf, SyncError } from '../../model/sync-error.ts'
 import type { Tree } from '../../model/tree.ts'
 import type { KnownTrees, Relation, TreeUpstream } from '../upstream.ts'
 import type { GitReach } from './git-reach.ts'
 import { openGitTree, relate } from './git-tree.ts'
 import type { GitTransport } from './objects/git-transport.ts'
-import { chooseRef, patternsOf, refNotFound, revisionOf, revisionOfCommit, type Ref } from './objects/ref-rules.ts'
+import {
+  chooseRef,
+  patternsOf,
+  patternsOfMissing,
+  refNotFound,
+  revisionOf,
+  revisionOfCommit,
+  type Ref,
+} from './objects/ref-rules.ts'
 
 /** A git repository as a source. */
 export class GitUpstream implements TreeUpstream {
@@ -28,8 +36,10 @@ export class GitUpstream implements TreeUpstream {
     const { ref, id } = this.#source
     const commit = revisionOfCommit(ref)
     if (commit !== undefined) return commit
-    const chosen =
-      chooseRef(ref, await this.#transport.list(patternsOf(ref), signal), id) ?? (await this.#again(signal))
+    const listing = await this.#transport.list(patternsOf(ref), signal).catch((error: unknown) => {
+      throw perhapsOfPage(this.#source, error)
+    })
+    const chosen = chooseRef(ref, listing, id) ?? (await this.#again(signal))
     const revision = revisionOf(ref, await this.#transport.peel(chosen, signal))
     this.#resolved = revision.commit
     return revision
@@ -42,11 +52,11 @@ export class GitUpstream implements TreeUpstream {
   async #again(signal: AbortSignal): Promise<Ref> {
     const { ref, id } = this.#source
     this.#transport.forget()
-    const listing = await this.#transport.list(patternsOf(ref), signal)
+    const listing = await this.#transport.list(patternsOfMissing(this.#source), signal)
     const chosen = chooseRef(ref, listing, id)
     if (chosen !== undefined) return chosen
     const isEmpty = listing.length === 0 && (await this.#transport.isEmpty(signal))
-    throw refNotFound(ref, id, listing, isEmpty)
+    throw refNotFound(this.#source, listing, isEmpty)
   }
 
   async fetch(revision: Revision, known: KnownTrees, signal: AbortSignal): Promise<Tree> {
@@ -79,4 +89,12 @@ export class GitUpstream implements TreeUpstream {
       return 'unknown'
     }
   }
+}
+
+/** Adds to the next step for a repository that is not there, if its address may be that of a page. */
+function perhapsOfPage({ url }: GitSource, error: unknown): unknown {
+  const isPage = /^https?:\/\/(?:[^/]+\/){3}(?:tree|blob)\/(?!.*\.git\/?$)/i.test(url)
+  if (!isPage || !(error instanceof SyncError) || error.code !== 'repository-not-found') return error
+  const fix = `${mendOf(error)}. If it is the address of a page, \`url\` ends before /tree/ or /blob/; what follows goes into \`ref\` and \`root\``
+  return new SyncError('repository-not-found', error.message, { cause: error, fix })
 }

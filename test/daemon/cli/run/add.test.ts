@@ -109,6 +109,48 @@ test('the page of a folder of a branch with slashes is fetched and written as ur
   expect(windows).toMatchObject({ status: 2, stderr: expect.stringContaining('is a path of Windows') })
 })
 
+test('a branch with slashes and an anchor are named by the failed pull of a pasted address', async () => {
+  await using world = await World.create()
+  const { home, repository, git } = world
+  await repository.commit({ 'skills/beta/SKILL.md': skill('beta', 'first') }, { branch: 'feat/a' })
+  const page = `${git.origin}/team/-/tree/feat/a/skills`
+  const anchor = '#install behind an address is read as a branch'
+
+  const first = await home.command('sync', '--source', page)
+  const named = await home.command('sync', '--source', `${git.origin}/team#feat/a:skills`)
+  const anchored = await home.command('sync', '--source', `${git.origin}/team#install`)
+  const added = await home.command('add', `${git.origin}/team#install`)
+  await home.command('add', page, '--offline', '--id', 'page')
+  const pulled = await home.command('sync', 'page')
+
+  const keys = 'set `ref: feat/a` and `root: skills`'
+  expect(first.stdout + first.stderr).toContain(`${keys}; on a command line, write ${git.origin}/team#feat/a:skills`)
+  expect(named).toMatchObject({ status: 0 })
+  expect(anchored.stdout + anchored.stderr).toContain(anchor)
+  expect(added).toMatchObject({ status: 1, stderr: expect.stringContaining(anchor) })
+  expect(pulled.stdout + pulled.stderr).toContain(keys)
+})
+
+test('a repository in a group that is called like a page is read as such where there is no page', async () => {
+  await using world = await World.create()
+  const { home, repository, git } = world
+  git.serve('a/b/tree/kit', repository)
+  const url = `${git.origin}/a/b/tree/kit`
+
+  const added = await home.command('add', url)
+  const pulled = await home.command('sync', 'kit')
+  const absent = await home.command('add', `${git.origin}/a/b/tree/none`)
+  const file = (await readFile(home.configFile, 'utf8')).replace('/tree/kit', '/tree/none')
+  await writeFile(home.configFile, file)
+  const failed = await home.command('sync', 'kit')
+
+  expect(added).toMatchObject({ status: 0 })
+  expect(await readFile(home.configFile, 'utf8')).toContain(`url: ${git.origin}/a/b/tree/none\n    ref: main\n`)
+  expect(pulled).toMatchObject({ status: 0 })
+  expect(absent).toMatchObject({ status: 1, stderr: expect.stringContaining('(repository-not-found)') })
+  expect(failed.stdout + failed.stderr).toContain('`url` ends before /tree/ or /blob/')
+})
+
 test('the sources that a marketplace suggests come with their pins, once', async () => {
   await using world = await World.create(['every: 1h', 'marketplace: true'])
   const { home, repository } = world

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pastedPlace } from '../../../../src/daemon/config/schema/pasted-address.ts'
+import { isPerhapsRepository, pastedPlace } from '../../../../src/daemon/config/schema/pasted-address.ts'
 
 const GITHUB = 'https://github.com/acme/kit'
 const COMMIT = 'a1'.repeat(20)
@@ -18,6 +18,17 @@ test.each([
   [`${GITHUB}/pull/12/files`, GITHUB, undefined, undefined],
   [`${GITHUB}?tab=readme-ov-file#install`, GITHUB, undefined, undefined],
   [`${GITHUB}#readme`, GITHUB, undefined, undefined],
+  [`${GITHUB}#readme-ov-file`, GITHUB, undefined, undefined],
+  [`${GITHUB}#L3-L9`, GITHUB, undefined, undefined],
+  [`${GITHUB}#L3C1-L9C2`, GITHUB, undefined, undefined],
+  [`${GITHUB}#L3-9`, GITHUB, undefined, undefined],
+  [`${GITHUB}#readme:skills`, GITHUB, 'readme', 'skills'],
+  [`${GITHUB}#readme-rewrite`, GITHUB, 'readme-rewrite', undefined],
+  [`${GITHUB}#l10n`, GITHUB, 'l10n', undefined],
+  [`${GITHUB}#install`, GITHUB, 'install', undefined],
+  [`${GITHUB}/tree/main/skills#install`, GITHUB, 'main', 'skills'],
+  [`${GITHUB}#feat/a:skills`, GITHUB, 'feat/a', 'skills'],
+  [`${GITHUB}#feat/a%26b:my%20skills/c%3Ad`, GITHUB, 'feat/a&b', 'my skills/c:d'],
   ['https://www.github.com/acme/kit/tree/main', GITHUB, 'main', undefined],
   ['github.com/acme/kit/tree/main/skills', GITHUB, 'main', 'skills'],
   ['https://raw.githubusercontent.com/acme/kit/main/skills/pdf/SKILL.md', GITHUB, 'main', 'skills/pdf'],
@@ -105,4 +116,23 @@ test.each([
   'host.example/r',
 ])('%s is left as it is', (text) => {
   expect(pastedPlace(text)).toBeUndefined()
+})
+
+test.each([
+  ['https://git.example/a/b/tree/kit', true],
+  ['https://git.example/a/b/blob/kit/', true],
+  ['https://git.example/a/b/tree/main/skills', true],
+  ['https://git.example/a/tree/kit', false],
+  ['https://git.example/a/b/tree/main/SKILL.md', false],
+  ['https://git.example/a/b/tree/kit/-/tree/main', false],
+  ['https://git.example/a/b/tree/kit?plain=1', false],
+  ['https://git.example/a/b/tree/kit.git', false],
+  ['https://github.com/a/b/tree/kit', false],
+  ['https://www.github.com/a/b/tree/kit', false],
+  ['https://github.acme.example/a/b/tree/kit', false],
+  ['https://acme.ghe.com/a/b/tree/kit', false],
+  ['https://git.sr.ht/~a/b/tree/kit', false],
+  ['git.example/a/b/tree/kit', false],
+])('%s can be a repository as well as a page: %j', (address, expected) => {
+  expect(isPerhapsRepository(address)).toBe(expected)
 })

@@ -1,5 +1,6 @@
 import { askedText, isObjectId, type AskedRef, type ObjectId, type Revision } from '../../../model/revision.ts'
 import type { ObjectFormat } from '../../../model/revision.ts'
+import type { GitSource } from '../../../model/source.ts'
 import { SyncError } from '../../../model/sync-error.ts'
 import { highestTags } from '../../../model/tag-range.ts'
 
@@ -73,11 +74,54 @@ export function revisionOf(asked: AskedRef, ref: Ref): Revision {
   return ref.peeled === undefined ? { ...place, commit: ref.id } : { ...place, commit: ref.peeled, tag: ref.id }
 }
 
+/** The place where a ref is looked for. */
+type AskedPlace = Pick<GitSource, 'id' | 'url' | 'ref' | 'root'>
+
+/**
+ * Returns what to list for the error of a missing ref: also longer names that reach into the root, because the address
+ * of a page does not tell where the name of its branch ends.
+ */
+export function patternsOfMissing(place: AskedPlace): readonly string[] {
+  return [...patternsOf(place.ref), ...longerNames(place).flatMap(({ longer }) => candidatesOf(longer))]
+}
+
+/** Returns the names that the ref makes with the first parts of the root, each with the rest of the root. */
+function longerNames({ ref, root }: AskedPlace): readonly { readonly longer: string; readonly below: string }[] {
+  if (typeof ref !== 'string' || root === '') return []
+  const parts = root.split('/')
+  return parts.slice(0, MOST_LONGER).map((_, index) => ({
+    longer: [ref, ...parts.slice(0, index + 1)].join('/'),
+    below: parts.slice(index + 1).join('/'),
+  }))
+}
+
+const MOST_LONGER = 4
+
 /** Creates the error for a missing ref. `isEmpty`: the repository has no branch and no tag at all. */
-export function refNotFound(asked: AskedRef, source: string, listing: readonly Ref[], isEmpty: boolean): SyncError {
-  const what = asked === undefined ? `the default branch of "${source}"` : `"${askedText(asked)}" of "${source}"`
-  const fix = isEmpty ? 'Push a first commit to the repository' : undefined
-  return new SyncError('ref-not-found', `Cannot resolve ${what}: ${noRefReason(asked, listing, isEmpty)}`, { fix })
+export function refNotFound(place: AskedPlace, listing: readonly Ref[], isEmpty: boolean): SyncError {
+  const { id, ref } = place
+  const what = ref === undefined ? `the default branch of "${id}"` : `"${askedText(ref)}" of "${id}"`
+  const fix = isEmpty ? 'Push a first commit to the repository' : (longerRefFix(place, listing) ?? anchorFix(place))
+  return new SyncError('ref-not-found', `Cannot resolve ${what}: ${noRefReason(ref, listing, isEmpty)}`, { fix })
+}
+
+/** The next step if a longer name exists. */
+function longerRefFix(place: AskedPlace, listing: readonly Ref[]): string | undefined {
+  const found = longerNames(place).find(({ longer }) => refsNamed(candidatesOf(longer), listing).length > 0)
+  if (found === undefined) return undefined
+  const { longer, below } = found
+  const rootText = below === '' ? 'no `root`' : `\`root: ${below}\``
+  const behind = (below === '' ? [longer] : [longer, below]).map((part) =>
+    part.replaceAll(/[%&:=\s]/g, encodeURIComponent),
+  )
+  return `The name has slashes: set \`ref: ${longer}\` and ${rootText}; on a command line, write ${place.url}#${behind.join(':')}`
+}
+
+/** The next step for one word, which may be the anchor of a page that was pasted. */
+function anchorFix({ url, ref, root }: AskedPlace): string | undefined {
+  if (typeof ref !== 'string' || /^HEAD$|[/\p{Cc}\p{Cf}]/u.test(ref) || root !== '' || !/^https?:/i.test(url))
+    return undefined
+  return `Check \`ref\`; the branch or tag may have been renamed or deleted. #${ref} behind an address is read as a branch: leave it out if it is an anchor of the page`
 }
 
 function noRefReason(asked: AskedRef, listing: readonly Ref[], isEmpty: boolean): string {

@@ -2,11 +2,13 @@ import { expect, test } from 'vitest'
 import {
   chooseRef,
   patternsOf,
+  patternsOfMissing,
   refNotFound,
   revisionOf,
   revisionOfCommit,
   type Ref,
 } from '../../../../../src/sync/upstream/git/objects/ref-rules.ts'
+import { sourceId } from '../../../store/samples.ts'
 import { objectId } from '../../reached.ts'
 
 const ONE = objectId('1'.repeat(40))
@@ -78,19 +80,50 @@ test('a short name is a branch or a tag, and a full name only itself', () => {
 })
 
 test('what is not found is told from a repository that is empty', () => {
-  expect(refNotFound('x', 'team', [], false).message).toBe('Cannot resolve "x" of "team": no such ref')
-  const empty = refNotFound(undefined, 'team', [], true)
+  expect(refNotFound(place('x'), [], false).message).toBe('Cannot resolve "x" of "team": no such ref')
+  const empty = refNotFound(place(undefined), [], true)
 
   expect(empty.message).toContain('the repository has no commits')
   expect(empty.fix).toContain('Push a first commit')
-  expect(refNotFound(undefined, 'team', [], false).message).toContain('its HEAD points to no branch')
+  expect(refNotFound(place(undefined), [], false).message).toContain('its HEAD points to no branch')
 })
 
 test('a branch that is gone is told with the one that is the default now', () => {
-  expect(refNotFound('master', 'team', LISTING, false).message).toBe(
+  expect(refNotFound(place('master'), LISTING, false).message).toBe(
     'Cannot resolve "master" of "team": no such ref; its default branch is "refs/heads/trunk"',
   )
 })
+
+test.each([
+  [
+    'feat',
+    'a/skills',
+    'set `ref: feat/a` and `root: skills`; on a command line, write https://host.example/o/r#feat/a:skills',
+  ],
+  ['feat', 'a', 'set `ref: feat/a` and no `root`; on a command line, write https://host.example/o/r#feat/a'],
+  ['rel', 'b&c/my skills', 'write https://host.example/o/r#rel/b%26c:my%20skills'],
+  ['install', '', '#install behind an address is read as a branch: leave it out if it is an anchor of the page'],
+  ['feat', 'b/skills', 'none'],
+  ['feat/x', '', 'none'],
+  ['HEAD', '', 'none'],
+])('the next step for the missing ref %s with the root "%s": %s', (ref, root, fix) => {
+  const listing = ['refs/heads/feat/a', 'refs/heads/feat/bc', 'refs/tags/rel/b&c'].map((name) => ({ name, id: ONE }))
+
+  const error = refNotFound(place(ref, root), listing, false)
+
+  expect(error.fix ?? 'none').toContain(fix)
+})
+
+test('the listing for a missing ref has the names that reach into the root', () => {
+  const longer = ['refs/heads/feat/a', 'refs/tags/feat/a', 'refs/heads/feat/a/skills', 'refs/tags/feat/a/skills']
+
+  expect(patternsOfMissing(place('feat', 'a/skills'))).toEqual([...patternsOf('feat'), ...longer])
+  expect(patternsOfMissing(place('feat'))).toEqual(patternsOf('feat'))
+})
+
+function place(ref: string | undefined, root = '') {
+  return { id: sourceId('team'), url: 'https://host.example/o/r', ref, root }
+}
 
 const VERSIONS: readonly Ref[] = [
   'v1.9.0',
