@@ -7,21 +7,21 @@ export default mergeConfig(
   defineConfig({
     test: {
       include: [
-        'test/daemon/publish/channel.law.test.ts',
-        'test/daemon/usage/usage.law.test.ts',
+        'test/features/channel/publish/channel.law.test.ts',
+        'test/features/usage/usage.law.test.ts',
         'test/serve/http/packs.law.test.ts',
-        'test/serve/marketplace/histories.law.test.ts',
+        'test/features/marketplace/histories.law.test.ts',
         'test/serve/mcp/resources/derived/derived-changes.test.ts',
         'test/sync/catalog/{catalog-update,changes}.test.ts',
         'test/sync/store/{crash,migration/migrate-state,backup/backup,checkouts/crash}.test.ts',
         'test/sync/upstream/archive/unpack.law.test.ts',
         'test/sync/upstream/folder/passed-over.law.test.ts',
-        'test/sync/upstream/git/second-opinion/second-opinion.test.ts',
+        'test/sync/git/second-opinion/second-opinion.test.ts',
         'test/sync/survey/survey.law.test.ts',
         'test/sync/pull/last-good.law.test.ts',
-        'test/sync/folder.law.test.ts',
-        'test/sync/skill-md/authored-forms.law.test.ts',
-        'test/sync/rings/promotion.law.test.ts',
+        'test/sync/upstream/folder/folder.law.test.ts',
+        'test/sync/skill/authored-forms.law.test.ts',
+        'test/features/rings/promotion.law.test.ts',
       ],
       // A process of its own for each of hundreds of kills.
       testTimeout: 1_800_000,

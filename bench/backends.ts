@@ -1,5 +1,5 @@
+import type { Programs } from '../src/sync/git/objects/git-host.ts'
 import type { GitSource } from '../src/sync/model/source.ts'
-import type { Programs } from '../src/sync/upstream/git/objects/git-host.ts'
 import { SshHost } from '../test/support/git/ssh-host.ts'
 import type { ServedRepositories } from './upstream.ts'
 

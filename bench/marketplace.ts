@@ -8,7 +8,7 @@ import type { Ground } from './ground.ts'
 import { runAlone } from './table.ts'
 import { serveFolders } from './upstream.ts'
 
-const { inParallel } = await import('../src/base/parallel.ts')
+const { inParallel } = await import('../src/base/async/parallel.ts')
 
 /** The marketplace as a git remote, against git's own server of the same repository. */
 export async function measureMarketplace(ground: Ground): Promise<Figure[]> {

@@ -3,10 +3,10 @@ import type { ReadContent } from '../src/serve/content.ts'
 import { SearchSkills } from './search-skills.ts'
 
 const { Registry } = await import('../src/serve/registry.ts')
-const { createLog } = await import('../src/daemon/base/log.ts')
-const { Redactor } = await import('../src/daemon/base/redactor.ts')
-const { systemClock } = await import('../src/base/clock.ts')
-const { Searching } = await import('../src/daemon/search/search-service.ts')
+const { createLog } = await import('../src/daemon/runtime/log/log.ts')
+const { Redactor } = await import('../src/daemon/runtime/log/redactor.ts')
+const { systemClock } = await import('../src/base/async/clock.ts')
+const { Searching } = await import('../src/serve/mcp/tools/search/search-service.ts')
 const { Store } = await import('../src/sync/store/store.ts')
 const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
 

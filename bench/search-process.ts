@@ -6,9 +6,9 @@ import { openSearchGround } from './search-ground.ts'
 
 const { serveHttp } = await import('../src/serve/http/server.ts')
 const { searchPage } = await import('../src/serve/page/search.ts')
-const { SkillIndex } = await import('../src/serve/search/skill-index.ts')
-const { headingsIn } = await import('../src/serve/search/headings.ts')
-const { searchableOf } = await import('../src/serve/search/searchable.ts')
+const { SkillIndex } = await import('../src/serve/mcp/tools/search/skill-index.ts')
+const { headingsIn } = await import('../src/serve/mcp/tools/search/headings.ts')
+const { searchableOf } = await import('../src/serve/mcp/tools/search/searchable.ts')
 const { offeredIn } = await import('../src/sync/catalog/tool-catalog.ts')
 const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
 const { formsOf } = await import('../test/support/clients/forms.ts')

@@ -9,11 +9,11 @@ import { measuredOptions } from './http-options.ts'
 const { Registry } = await import('../src/serve/registry.ts')
 const { serveHttp } = await import('../src/serve/http/server.ts')
 const { formsOf } = await import('../test/support/clients/forms.ts')
-const { systemClock } = await import('../src/base/clock.ts')
-const { createLog } = await import('../src/daemon/base/log.ts')
-const { Redactor } = await import('../src/daemon/base/redactor.ts')
-const { ServingCounts } = await import('../src/daemon/metrics/serving-counts.ts')
-const { UsageRecorder } = await import('../src/daemon/usage/usage-recorder.ts')
+const { systemClock } = await import('../src/base/async/clock.ts')
+const { createLog } = await import('../src/daemon/runtime/log/log.ts')
+const { Redactor } = await import('../src/daemon/runtime/log/redactor.ts')
+const { ServingCounts } = await import('../src/daemon/status/metrics/serving-counts.ts')
+const { UsageRecorder } = await import('../src/features/usage/usage-recorder.ts')
 
 // The server that is measured, in a process of its own: the HTTP side of the daemon with its limits as they are if nobody
 // sets them, over a catalog in memory. Started with the number of skills, and

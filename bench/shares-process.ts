@@ -8,7 +8,7 @@ const { serveHttp } = await import('../src/serve/http/server.ts')
 const { templateCompletion } = await import('../src/serve/mcp/tools/completion.ts')
 const { skillTools } = await import('../src/serve/mcp/tools/tools.ts')
 const { SCOPES } = await import('../src/serve/principal.ts')
-const { threadMs } = await import('../src/base/thread-time.ts')
+const { threadMs } = await import('../src/base/async/thread-time.ts')
 const { formsOf } = await import('../test/support/clients/forms.ts')
 
 // The server that three principals share, in a process of its own: each is known by its token. Started with the number of skills

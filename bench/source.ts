@@ -1,9 +1,9 @@
 import { inspect } from 'node:util'
+import type { Programs } from '../src/sync/git/objects/git-host.ts'
 import type { ObjectId } from '../src/sync/model/revision.ts'
 import type { GitSource, Source } from '../src/sync/model/source.ts'
 import type { Tree } from '../src/sync/model/tree.ts'
 import type { Workspace } from '../src/sync/store/objects/blob-store.ts'
-import type { Programs } from '../src/sync/upstream/git/objects/git-host.ts'
 import type { TreeUpstream } from '../src/sync/upstream/upstream.ts'
 import { NO_PROGRAMS } from '../test/support/process/no-programs.ts'
 import './run-the-build.ts'
@@ -11,12 +11,12 @@ import './run-the-build.ts'
 const { configOfSources } = await import('../src/daemon/config/command-line-config.ts')
 const { Publisher } = await import('../src/sync/pull/publisher.ts')
 const { pullSource } = await import('../src/sync/pull/pull.ts')
-const { inParallel } = await import('../src/base/parallel.ts')
+const { inParallel } = await import('../src/base/async/parallel.ts')
 const { Store } = await import('../src/sync/store/store.ts')
 const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
 const { temporaryWorkspace } = await import('../src/sync/store/objects/temporary-blobs.ts')
-const { FetchThreads } = await import('../src/sync/upstream/git/fetch-threads.ts')
-const { openUpstream } = await import('../src/sync/upstream/open.ts')
+const { FetchThreads } = await import('../src/sync/git/fetch-threads.ts')
+const { openUpstream } = await import('../src/sync/pull/open-upstream.ts')
 const { NOTHING_KNOWN } = await import('../src/sync/upstream/upstream.ts')
 const { PLAIN_WAY } = await import('../src/sync/upstream/http/host-access.ts')
 

@@ -11,7 +11,7 @@ import { makeSkills } from './skills.ts'
 import { runAlone } from './table.ts'
 import { serveAll } from './upstream.ts'
 
-const { inParallel } = await import('../src/base/parallel.ts')
+const { inParallel } = await import('../src/base/async/parallel.ts')
 
 /** Many small sources: a daemon over repositories of one skill each. */
 export async function measureSources(ground: Ground): Promise<Figure[]> {

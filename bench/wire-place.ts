@@ -1,5 +1,5 @@
-import { FOLLOWER_HEADER, REPORT_PATH } from '../src/sync/recall/follower-report.ts'
-import type { ChannelPlace, KnownCheckpoint, ServedCheckpoint } from '../src/sync/upstream/channel/channel-place.ts'
+import type { ChannelPlace, KnownCheckpoint, ServedCheckpoint } from '../src/features/channel/follow/channel-place.ts'
+import { FOLLOWER_HEADER, REPORT_PATH } from '../src/features/channel/recall/follower-report.ts'
 import { Wire, requestOf } from './wire.ts'
 
 /** The traffic of one follower, both ways, with the heads. */

@@ -1,11 +1,11 @@
-import type { LoadedGroup } from '../src/daemon/cli/command-table.ts'
 import type { Command, Option, Options } from '../src/daemon/cli/command.ts'
-import { COMMON, CONFIGURING, usageOf } from '../src/daemon/cli/help/help.ts'
+import { COMMON, CONFIGURING, usageOf } from '../src/daemon/cli/help.ts'
+import type { LoadedGroup } from '../src/daemon/command-table.ts'
 
 /** The manual page skillsyncd(1), made of what each command says of itself. */
 export function manualPage(groups: readonly LoadedGroup[], version: string): string {
   return [
-    '.\\" Made of the commands themselves. UPDATE_MAN=1 npx vitest run test/daemon/cli/help/manual.test.ts writes it anew.',
+    '.\\" Made of the commands themselves. UPDATE_MAN=1 npx vitest run test/daemon/cli/manual.test.ts writes it anew.',
     `.TH SKILLSYNCD 1 "" "skillsyncd ${version}" "User Commands"`,
     '.SH NAME',
     text('skillsyncd - agent skills from git to every agent, pinned'),

@@ -3,11 +3,11 @@ import { access, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { validate } from '../src/sync/lint/lint.ts'
-import { lintCodes, describeCode } from '../src/sync/lint/rule-texts.ts'
+import { validate } from '../src/features/author/lint/lint.ts'
+import { lintCodes, describeCode } from '../src/features/author/lint/rule-texts.ts'
 import { SYNC_ERROR_RULES } from '../src/sync/model/sync-error.ts'
-import { FRONTMATTER_LIMITS, readFrontmatter } from '../src/sync/skill-md/frontmatter.ts'
-import { isSkillName } from '../src/sync/skill-md/skill-name.ts'
+import { FRONTMATTER_LIMITS, readFrontmatter } from '../src/sync/skill/frontmatter.ts'
+import { isSkillName } from '../src/sync/skill/skill-name.ts'
 import { temporaryWorkspace } from '../src/sync/store/objects/temporary-blobs.ts'
 import { readFolder } from '../src/sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../src/sync/upstream/upstream.ts'
@@ -29,7 +29,7 @@ describe('docs/troubleshooting.md', () => {
   })
 
   test('has a heading for each finding rule and for no other', async () => {
-    const rules = await membersOf('src/sync/skill-md/skill-diagnostic.ts', 'SkillCode')
+    const rules = await membersOf('src/sync/skill/skill-diagnostic.ts', 'SkillCode')
 
     const headings = await headingsBelow('Findings')
 
@@ -38,7 +38,7 @@ describe('docs/troubleshooting.md', () => {
   })
 
   test('says of each finding what becomes of the skill', async () => {
-    const rules = await membersOf('src/sync/skill-md/skill-diagnostic.ts', 'SkillCode')
+    const rules = await membersOf('src/sync/skill/skill-diagnostic.ts', 'SkillCode')
     const text = await textOf('docs/troubleshooting.md')
 
     const silent = rules.filter(

@@ -1209,11 +1209,11 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** Files that are rooms of their own: the folder around them may import what they must not, or the reverse. */
 export const FILES_APART: Readonly<Record<string, string>> = {
   'daemon/main.ts': 'daemon/main',
-  'daemon/context.ts': 'daemon/context',
-  'daemon/cli/cli.ts': 'daemon/cli/cli',
-  'daemon/cli/command-line.ts': 'daemon/cli/cli',
-  'daemon/cli/command-table.ts': 'daemon/cli/cli',
-  'sync/upstream/open.ts': 'sync/upstream/open',
+  'daemon/runtime/context.ts': 'daemon/context',
+  'daemon/cli.ts': 'daemon/cli/cli',
+  'daemon/command-line.ts': 'daemon/cli/cli',
+  'daemon/command-table.ts': 'daemon/cli/cli',
+  'sync/pull/open-upstream.ts': 'sync/upstream/open',
   'sync/upstream/upstream.ts': 'sync/upstream/port',
   'sync/upstream/shared-listings.ts': 'sync/upstream/port',
 }

@@ -1,5 +1,5 @@
-import { sorting } from './cooperative.ts'
-import type { Steps } from './cooperative.ts'
+import { sorting } from './async/cooperative.ts'
+import type { Steps } from './async/cooperative.ts'
 
 /** Distinct texts in the order of their UTF-16 units. A text may be created only when it is read. */
 export interface Sorted {

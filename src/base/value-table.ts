@@ -1,5 +1,5 @@
-import type { Steps } from './cooperative.ts'
-import { IncrementalCache } from './incremental.ts'
+import type { Steps } from './async/cooperative.ts'
+import { IncrementalCache } from './async/incremental.ts'
 import { sortingTexts } from './sorted-texts.ts'
 import type { Sorted } from './sorted-texts.ts'
 

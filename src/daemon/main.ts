@@ -13,8 +13,8 @@ if (Number.parseInt(process.versions.node, 10) < FLOOR) {
   // Nothing is imported above: an older Node would fail on the imports with an error that does not give the reason.
   const { prepareThreads } = await import('./config/process-environment.ts')
   prepareThreads()
-  const { run } = await import('./cli/cli.ts')
-  const { endThoughHung, leave } = await import('./base/force-exit.ts')
+  const { run } = await import('./cli.ts')
+  const { endThoughHung, leave } = await import('./runtime/force-exit.ts')
   const { stdin, stdout, stderr } = process
   process.exitCode = await run(process.argv.slice(2), {
     stdin,

@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { UsageError } from './base/usage-error.ts'
+import { UsageError } from './runtime/usage-error.ts'
 
 /** The files that a service manager starts: absolute paths, without links. */
 export interface ProgramFiles {

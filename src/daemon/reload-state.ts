@@ -1,21 +1,21 @@
-import type { OAuthOptions } from '../serve/http/access/protected-resource.ts'
+import { Linking } from '../features/agent-folders/link-sync.ts'
+import { holdFor } from '../features/hub-of-several/notification-hold.ts'
+import { PageSessionRecords } from '../features/hub-of-several/sessions/page-session-records.ts'
+import { SharedSessionLog } from '../features/hub-of-several/sessions/shared-session-log.ts'
+import { shareTokens } from '../features/hub-of-several/shared-texts.ts'
+import { PublicationCounts } from '../features/marketplace/publish/publication-counts.ts'
+import type { OAuthOptions } from '../serve/http/protected-resource.ts'
 import { Registry } from '../serve/registry.ts'
 import { Views } from '../serve/views.ts'
-import { Linking } from './agent-folders/link-sync.ts'
-import { FetchedBytes } from './base/fetched-bytes.ts'
-import { PullCounts } from './base/pull-counts.ts'
+import { HostNames } from './access/host-names.ts'
+import type { OAuthParts } from './access/oauth.ts'
+import { Tokens } from './access/tokens.ts'
 import type { OAuthConfig } from './config/auth.ts'
 import type { Config } from './config/config.ts'
-import type { DaemonContext } from './context.ts'
-import { HostNames } from './credentials/host-names.ts'
-import type { OAuthParts } from './http/oauth.ts'
-import { Tokens } from './http/tokens.ts'
-import { PublicationCounts } from './publish/publication-counts.ts'
-import { holdFor } from './replicas/notification-hold.ts'
-import { HostBackoff } from './schedule/host-backoff.ts'
-import { PageSessionRecords } from './sessions/page-session-records.ts'
-import { SharedSessionLog } from './sessions/shared-session-log.ts'
-import { shareTokens } from './shared-texts.ts'
+import { HostBackoff } from './pull/schedule/host-backoff.ts'
+import type { DaemonContext } from './runtime/context.ts'
+import { FetchedBytes } from './runtime/fetched-bytes.ts'
+import { PullCounts } from './runtime/pull-counts.ts'
 import { ContractNews } from './status/contract-log.ts'
 import type { UpgradeDiagnostic } from './status/upgrade-notices.ts'
 
@@ -87,5 +87,5 @@ export async function newReloadState(
 
 /** Few configurations have an issuer, and the code that checks its tokens takes long to load. */
 async function oauthOf(oauth: OAuthConfig, parts: OAuthParts): Promise<OAuthOptions> {
-  return (await import('./http/oauth.ts')).oauthVerifier(oauth, parts)
+  return (await import('./access/oauth.ts')).oauthVerifier(oauth, parts)
 }

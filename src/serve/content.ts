@@ -3,7 +3,7 @@ import type { TraceContext } from '../base/trace-context.ts'
 import type { CatalogFile } from '../sync/catalog/catalog-entry.ts'
 import type { Docs } from '../sync/model/docs-folder.ts'
 import type { Skill, SkillFile } from '../sync/model/skill.ts'
-import { utf8 } from '../sync/skill-md/frontmatter.ts'
+import { utf8 } from '../sync/skill/frontmatter.ts'
 
 /** The skill or documents that files are stored with. */
 export type StoredLocation = Skill | Docs

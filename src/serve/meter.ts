@@ -1,4 +1,4 @@
-import { OMITTED_LIST } from '../sync/skill-md/entry-faults.ts'
+import { OMITTED_LIST } from '../sync/skill/entry-faults.ts'
 
 /** Counts the work of serving. Each event is reported once. Its methods never block and never throw. */
 export interface Meter {

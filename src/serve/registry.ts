@@ -1,5 +1,5 @@
-import { stepByStep } from '../base/cooperative.ts'
-import type { Steps } from '../base/cooperative.ts'
+import { stepByStep } from '../base/async/cooperative.ts'
+import type { Steps } from '../base/async/cooperative.ts'
 import { EMPTY_CATALOG } from '../sync/catalog/catalog.ts'
 import type { Catalog } from '../sync/catalog/catalog.ts'
 import { diff, diffing, isEmpty } from '../sync/catalog/changes.ts'

@@ -1,5 +1,5 @@
-import { atOnce } from '../base/cooperative.ts'
-import type { Steps } from '../base/cooperative.ts'
+import { atOnce } from '../base/async/cooperative.ts'
+import type { Steps } from '../base/async/cooperative.ts'
 import { packingCatalog } from '../sync/catalog/catalog-packs.ts'
 import type { Catalog } from '../sync/catalog/catalog.ts'
 import { canHold, choicesDigestOf } from '../sync/catalog/pack.ts'

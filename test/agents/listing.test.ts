@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { MEASURED } from '../../src/sync/budget/client-rules.ts'
+import { MEASURED } from '../../src/sync/catalog/budget/client-rules.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { AgentHome, installAgents } from './agents.ts'
 import { ModelApi } from './model-api.ts'

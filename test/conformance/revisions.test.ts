@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { serveStream } from '../../src/serve/stdio/stdio.ts'
+import { serveStream } from '../../src/serve/mcp/transports/stdio/stdio.ts'
 import { META, hear, legacyHttp, modernHttp, stdio } from '../support/clients/peer.ts'
 import type { Heard, Peer, Reply } from '../support/clients/peer.ts'
 import {

@@ -1,6 +1,6 @@
-import { UsageError } from '../../src/daemon/base/usage-error.ts'
-import { commandIn, isFamily, parseOptions } from '../../src/daemon/cli/command-line.ts'
 import type { Operands } from '../../src/daemon/cli/command.ts'
+import { commandIn, isFamily, parseOptions } from '../../src/daemon/command-line.ts'
+import { UsageError } from '../../src/daemon/runtime/usage-error.ts'
 
 /** The problems of the arguments of a run of skillsyncd. A placeholder such as COMMAND stands for any command. */
 export async function faultsOf(words: readonly string[]): Promise<readonly string[]> {

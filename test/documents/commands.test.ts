@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { isFamily } from '../../src/daemon/cli/command-line.ts'
+import { isFamily } from '../../src/daemon/command-line.ts'
 import { neededProgram } from '../support/process/has-program.ts'
 import { faultsOf } from './command-faults.ts'
 import { runsIn } from './command-lines.ts'

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { contentOf } from '../conformance/peers.ts'
 import { listingOf } from '../faults/witness.ts'
+import { CraftedChannel, KEY, skillNamed, startFileServer } from '../features/channel/follow/site.ts'
+import type { FileServer } from '../features/channel/follow/site.ts'
 import { modernHttp } from '../support/clients/peer.ts'
 import type { Peer } from '../support/clients/peer.ts'
 import { Home } from '../support/process/program.ts'
 import type { Ended, Program } from '../support/process/program.ts'
-import { CraftedChannel, KEY, skillNamed, startFileServer } from '../sync/upstream/channel/site.ts'
-import type { FileServer } from '../sync/upstream/channel/site.ts'
 
 test('an entry that the gate refuses is not served, and the next one is judged anew', async () => {
   await using world = await World.open(

@@ -1,10 +1,10 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { skillMd, sound } from '../features/author/lint/linted.ts'
 import { fillFolder } from '../support/content/folder.ts'
 import type { Files } from '../support/git/scripted-upstream.ts'
 import { Home } from '../support/process/program.ts'
-import { skillMd, sound } from '../sync/lint/linted.ts'
 
 /** One skill that is broken, one that is only warned of, one that is sound. */
 const SKILLS: Files = {

@@ -1,8 +1,8 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { signerText } from '../../src/sync/log/signed-note.ts'
-import { Follower } from '../sync/upstream/channel/follower.ts'
-import { CraftedChannel, KEY, ORIGIN, SIGNER, skillNamed } from '../sync/upstream/channel/site.ts'
+import { signerText } from '../../src/features/channel/log/signed-note.ts'
+import { Follower } from '../features/channel/follow/follower.ts'
+import { CraftedChannel, KEY, ORIGIN, SIGNER, skillNamed } from '../features/channel/follow/site.ts'
 import type { CrashScene } from './crash-scenes.ts'
 import { SECOND, Stage } from './crash-stage.ts'
 

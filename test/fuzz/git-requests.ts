@@ -1,6 +1,6 @@
-import { DELIMITER, FLUSH, packet } from '../../src/base/git/pkt-line.ts'
-import { readCommand, readUploadRequest } from '../../src/serve/http/git/fetch-request.ts'
-import type { FetchRequest } from '../../src/serve/http/git/fetch-request.ts'
+import { DELIMITER, FLUSH, packet } from '../../src/base/pkt-line.ts'
+import { readCommand, readUploadRequest } from '../../src/features/marketplace/git/fetch-request.ts'
+import type { FetchRequest } from '../../src/features/marketplace/git/fetch-request.ts'
 import { expect } from './target.ts'
 import type { Target } from './target.ts'
 

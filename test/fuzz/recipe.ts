@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { deflateSync } from 'node:zlib'
+import { PackFile } from '../../src/sync/git/objects/pack-file.ts'
 import type { ObjectFormat } from '../../src/sync/model/revision.ts'
-import { PackFile } from '../../src/sync/upstream/git/objects/pack-file.ts'
 
 /**
  * A pack written so that each byte of it can be changed and it still unfolds: for each object its type, a byte that is added

@@ -1,9 +1,9 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { SkillsClient, SkillVerificationError } from '@modelcontextprotocol/client/ext/skills'
 import { expect, test } from 'vitest'
+import { diagnosticsOf, sound } from '../features/author/lint/linted.ts'
 import { Repository } from '../support/git/repository.ts'
 import { serve } from '../support/served.ts'
-import { diagnosticsOf, sound } from '../sync/lint/linted.ts'
 
 const ODD: Readonly<Record<string, readonly string[]>> = {
   'in-lines': ['x: "one', '  two"'],

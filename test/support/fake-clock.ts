@@ -1,5 +1,5 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
-import type { Clock } from '../../src/base/clock.ts'
+import type { Clock } from '../../src/base/async/clock.ts'
 
 /**
  * A clock that stands still until it is moved by hand. It starts in the year 2026, at noon UTC, and as a timer of Node does

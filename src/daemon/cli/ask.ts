@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import type { Interface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
-import { printableLine } from '../base/log-line.ts'
+import { printableLine } from '../runtime/log/log-line.ts'
 
 export interface QuestionsOptions {
   readonly input: Readable

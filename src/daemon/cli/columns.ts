@@ -1,4 +1,4 @@
-import { printableLine } from '../base/log-line.ts'
+import { printableLine } from '../runtime/log/log-line.ts'
 import { paintFor } from './colors.ts'
 import { printLines } from './command.ts'
 import type { Context } from './command.ts'

@@ -1,9 +1,9 @@
 import { isObject } from '../../base/json-object.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { OperatorError } from '../base/operator-error.ts'
-import { UsageError } from '../base/usage-error.ts'
 import type { Config } from '../config/config.ts'
 import { request } from '../control/requests.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
+import { UsageError } from '../runtime/usage-error.ts'
 
 /** Returns the URL by which clients reach the daemon of a configuration. */
 export async function hubAddressOf(config: Config, signal: AbortSignal): Promise<string> {

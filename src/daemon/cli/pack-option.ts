@@ -1,6 +1,6 @@
-import { printableLine } from '../base/log-line.ts'
-import { UsageError } from '../base/usage-error.ts'
 import type { Config } from '../config/config.ts'
+import { printableLine } from '../runtime/log/log-line.ts'
+import { UsageError } from '../runtime/usage-error.ts'
 
 /**
  * The packs that `--pack` names, in the order of the configuration, without duplicates. `undefined` if the option is

@@ -1,7 +1,7 @@
-import { printableLine } from '../base/log-line.ts'
-import { UsageError } from '../base/usage-error.ts'
+import { earlierRing } from '../../features/rings/ring-config.ts'
 import type { Config } from '../config/config.ts'
-import { earlierRing } from '../config/rings.ts'
+import { printableLine } from '../runtime/log/log-line.ts'
+import { UsageError } from '../runtime/usage-error.ts'
 
 /** The ring whose channel `--ring` names. `undefined` if the option is absent, or names the last ring. */
 export function channelRingNamed(

@@ -1,6 +1,6 @@
 import { isAbsolute, join } from 'node:path'
-import type { UserFolders } from '../agents/agents.ts'
-import { OperatorError } from '../base/operator-error.ts'
+import type { UserFolders } from '../../features/agent-folders/agents.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
 
 /**
  * The parts of the process environment that the daemon uses. Only `process-environment.ts` reads them. A folder below

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { countOf } from '../../base/text/plural.ts'
-import { printableLine } from '../base/log-line.ts'
+import { printableLine } from '../runtime/log/log-line.ts'
 import type { RepositoryPlace } from './schema/pasted-address.ts'
 
 /** A place that is read before its source is written. */

@@ -1,7 +1,7 @@
 import { access, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { codeOf } from '../../base/error-code.ts'
-import { utf8 } from '../../sync/skill-md/frontmatter.ts'
+import { utf8 } from '../../sync/skill/frontmatter.ts'
 import type { Config } from './config.ts'
 import { ifHomeIsKnown } from './environment.ts'
 import type { Environment } from './environment.ts'

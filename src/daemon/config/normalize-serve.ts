@@ -1,4 +1,4 @@
-import type { MarketplaceConfig } from '../../serve/marketplace/plugins.ts'
+import type { MarketplaceConfig } from '../../features/marketplace/plugins.ts'
 import type { WebConfig } from '../../serve/page/http/web-routes.ts'
 import type { OAuthConfig, PageClient, SecretReference } from './auth.ts'
 import type { FormsConfig, HttpListenAddress, ServeConfig } from './config.ts'

@@ -1,4 +1,5 @@
 import { pathToFileURL } from 'node:url'
+import { quorumOf } from '../../features/channel/normalize-channel.ts'
 import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type {
@@ -14,7 +15,6 @@ import type {
 import type { ConfiguredSource, SignedBy } from './config.ts'
 import { accessOf, bearerOf, programOf, programValuesOf, proxyOf, referenceOf } from './normalize-access.ts'
 import type { Absolute, SourceEntry } from './normalize-access.ts'
-import { quorumOf } from './normalize-channel.ts'
 
 /** A source, with the access to its host. The entry has been completed from `defaults`. */
 export function configuredOf(entry: SourceEntry, absolute: Absolute): ConfiguredSource {

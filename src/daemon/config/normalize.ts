@@ -1,14 +1,16 @@
 import { dirname, join, resolve } from 'node:path'
-import type { BudgetTerms } from '../../sync/budget/context-budget.ts'
+import { channelOf, hostDefaultsOf, publicationOf } from '../../features/channel/normalize-channel.ts'
+import type { DefaultsEntry } from '../../features/channel/normalize-channel.ts'
+import { followedLockFile } from '../../features/lock-repository/followed-lock.ts'
+import { OF_LOCK } from '../../features/lock-repository/schema-lock.ts'
+import { earlierRing, ringsOf } from '../../features/rings/ring-config.ts'
+import { gateOf } from '../../features/scan/gate-config.ts'
+import type { BudgetTerms } from '../../sync/catalog/budget/context-budget.ts'
 import type { Pack, PackSelection } from '../../sync/catalog/pack.ts'
-import { followedLockFile } from '../../sync/store/followed-lock.ts'
 import type { Config, ConfiguredSource, KeptFolder, LockOrigin, Mode } from './config.ts'
 import type { Environment } from './environment.ts'
-import { gateOf } from './gate.ts'
 import { absolutePath, fixedAccessOf, programOf, referenceOf } from './normalize-access.ts'
 import type { Absolute, AuthEntry, SecretEntry, SourceEntry } from './normalize-access.ts'
-import { channelOf, hostDefaultsOf, publicationOf } from './normalize-channel.ts'
-import type { DefaultsEntry } from './normalize-channel.ts'
 import { auditConfigOf, limitsOf, usageConfigOf } from './normalize-limits.ts'
 import {
   formsOf,
@@ -19,9 +21,7 @@ import {
   webConfigOf,
 } from './normalize-serve.ts'
 import { configuredOf } from './normalize-source.ts'
-import { earlierRing, ringsOf } from './rings.ts'
 import { withDefaults } from './rules/defaults.ts'
-import { OF_LOCK } from './schema/schema-lock.ts'
 import { OF_HUB } from './schema/schema-source.ts'
 import type { ConfigFile } from './schema/schema.ts'
 

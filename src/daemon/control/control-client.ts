@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { codeOf } from '../../base/error-code.ts'
 import { isObject } from '../../base/json-object.ts'
 import { remedyIn } from '../../sync/model/sync-error.ts'
-import { OperatorError, operatorErrorCodeOf } from '../base/operator-error.ts'
+import { OperatorError, operatorErrorCodeOf } from '../runtime/operator-error.ts'
 import { LINE_BYTES, parseLine, readLines } from './control-lines.ts'
 
 /** The result of a request to the daemon. Kind `no-daemon`: no daemon listens. */

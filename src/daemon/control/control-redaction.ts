@@ -1,7 +1,7 @@
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { OperatorError } from '../base/operator-error.ts'
-import type { Redactor } from '../base/redactor.ts'
 import { cleanError } from '../pull/pull-context.ts'
+import type { Redactor } from '../runtime/log/redactor.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
 import type { ControlHandler, ControlHandlers } from './control.ts'
 
 /** The handlers, with secrets removed from all results, events and error messages. */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { open } from 'node:fs/promises'
-import { ignoreAbort } from '../../base/abort-error.ts'
-import type { Clock } from '../../base/clock.ts'
-import { SerialQueue } from '../../base/serial-queue.ts'
+import { ignoreAbort } from '../../base/async/abort-error.ts'
+import type { Clock } from '../../base/async/clock.ts'
+import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Linking } from '../agent-folders/link-sync.ts'
-import { ENTRY, LINKED_SKILL, NAME, ONLY, USE } from '../agent-folders/links-file.ts'
+import type { Linking } from '../../features/agent-folders/link-sync.ts'
+import { ENTRY, LINKED_SKILL, NAME, ONLY, USE } from '../../features/agent-folders/links-file.ts'
 import type { ControlHandlers } from './control.ts'
 import { parseParams } from './request-params.ts'
 

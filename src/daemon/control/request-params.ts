@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { OperatorError } from '../base/operator-error.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
 
 /** The part of a request that the schema describes. */
 export function parseParams<Value>(schema: z.ZodType<Value>, params: unknown): Value {

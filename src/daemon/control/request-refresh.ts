@@ -1,8 +1,8 @@
-import { isAbortError } from '../../base/abort-error.ts'
+import { isAbortError } from '../../base/async/abort-error.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { OperatorError } from '../base/operator-error.ts'
 import type { Config } from '../config/config.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
 import { request } from './requests.ts'
 
 /**

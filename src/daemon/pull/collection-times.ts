@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/async/clock.ts'
 
 /**
  * Decides after which pulls garbage is collected. A collection reads all that is kept, so in a burst of pulls it runs

@@ -1,8 +1,8 @@
-import { identityOf, isAbout, type SourceDecision } from '../../sync/decisions/decisions.ts'
+import { identityOf, isAbout, type SourceDecision } from '../../sync/model/decisions/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
 import { isAwaitingDecision, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { revisionText } from '../../sync/pull/move-policy.ts'
-import { OperatorError } from '../base/operator-error.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
 
 /** The decisions that an operator can make about a source. */
 export const VERBS = ['pause', 'resume', 'pin', 'unpin', 'release', 'approve', 'reject'] as const

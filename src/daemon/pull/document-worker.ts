@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
-import type { DocumentReading } from '../../sync/skill-md/document-reader.ts'
-import type { FrontmatterLimits } from '../../sync/skill-md/frontmatter.ts'
-import type { HiddenText } from '../../sync/skill-md/hidden-unicode.ts'
+import type { DocumentReading } from '../../sync/skill/document-reader.ts'
+import type { FrontmatterLimits } from '../../sync/skill/frontmatter.ts'
+import type { HiddenText } from '../../sync/skill/hidden-unicode.ts'
 import { documentReading, linkedPathsIn } from '../../sync/survey/document-reading.ts'
 import { hiddenInText } from '../../sync/survey/listing-hidden-text.ts'
 

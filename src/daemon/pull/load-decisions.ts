@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { recognise } from '../../sync/store/recognize-disabled.ts'
-import type { DaemonContext } from '../context.ts'
+import type { DaemonContext } from '../runtime/context.ts'
 
 /**
  * Reads the operator's decisions and logs faults in them. If they cannot be read, no source moves: each pull reports

@@ -1,4 +1,4 @@
-import { isLocked } from '../../sync/decisions/lock.ts'
+import { isLocked } from '../../sync/model/decisions/lock.ts'
 import { readLock } from '../../sync/store/lock-file.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { Config } from '../config/config.ts'

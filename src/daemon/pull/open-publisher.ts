@@ -2,7 +2,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Admission, Loss } from '../../sync/pull/load-generation.ts'
 import { Publisher } from '../../sync/pull/publisher.ts'
 import { isCorruption } from '../../sync/store/objects/database.ts'
-import type { DaemonContext } from '../context.ts'
+import type { DaemonContext } from '../runtime/context.ts'
 
 /** Opens the publisher. A database that turns out to be damaged costs what it had, and not the start. */
 export async function openPublisher(

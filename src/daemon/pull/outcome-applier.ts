@@ -1,5 +1,5 @@
-import { outdatedIn } from '../../sync/decisions/approvals.ts'
-import { isAbout, withoutCandidate, withoutApproval } from '../../sync/decisions/decisions.ts'
+import { outdatedIn } from '../../sync/model/decisions/approvals.ts'
+import { isAbout, withoutCandidate, withoutApproval } from '../../sync/model/decisions/decisions.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../../sync/model/outcome.ts'
 import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
@@ -7,11 +7,11 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { plainProblemOf, SyncError, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { Config } from '../config/config.ts'
-import type { DaemonContext } from '../context.ts'
-import { refusalOf } from '../trust/serving-policy.ts'
+import type { DaemonContext } from '../runtime/context.ts'
 import type { BudgetHold } from './budget-hold.ts'
 import type { DamagedSources } from './damaged-sources.ts'
 import type { ServedCatalog } from './served-catalog.ts'
+import { refusalOf } from './trust/serving-policy.ts'
 
 export interface OutcomeApplierParts extends Pick<DaemonContext, 'store' | 'log'> {
   readonly config: Config

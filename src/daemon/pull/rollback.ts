@@ -1,10 +1,10 @@
-import type { SourceDecision } from '../../sync/decisions/decisions.ts'
+import type { SourceDecision } from '../../sync/model/decisions/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
 import type { Current } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { Store } from '../../sync/store/store.ts'
-import { OperatorError } from '../base/operator-error.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
 
 /** The target of a rollback: a whole generation, or one source at a commit. */
 export type RollbackTarget =

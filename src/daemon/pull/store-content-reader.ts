@@ -1,5 +1,7 @@
-import { ignoreAbort } from '../../base/abort-error.ts'
+import { ignoreAbort } from '../../base/async/abort-error.ts'
 import type { TraceContext } from '../../base/trace-context.ts'
+import type { UpstreamContents } from '../../features/mcp-sources/verified-read.ts'
+import type { RingRepair } from '../../features/rings/ring-repair.ts'
 import type { NotNow, StoredLocation, UnreadContent } from '../../serve/content.ts'
 import type { Registry } from '../../serve/registry.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
@@ -8,9 +10,7 @@ import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { Damaged, SyncError } from '../../sync/model/sync-error.ts'
 import { storedOf } from '../../sync/store/skills/stored-path.ts'
-import type { DaemonContext } from '../context.ts'
-import type { UpstreamContents } from '../mcp-sources/verified-read.ts'
-import type { RingRepair } from './ring-repair.ts'
+import type { DaemonContext } from '../runtime/context.ts'
 
 export interface StoreContentReaderParts extends Pick<DaemonContext, 'store' | 'log'> {
   readonly registry: Registry

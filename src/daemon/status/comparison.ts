@@ -1,6 +1,6 @@
 import { hunksOf } from '../../base/text/text-diff.ts'
 import type { PageHunk, PageSkillChange, PendingChange, SourceChange, TextDiff } from '../../serve/page/page-data.ts'
-import { docsChange, skillChanges, skillsToLock } from '../../sync/decisions/lock.ts'
+import { docsChange, skillChanges, skillsToLock } from '../../sync/model/decisions/lock.ts'
 import type { Generation } from '../../sync/model/generation.ts'
 import { isInLists, isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'

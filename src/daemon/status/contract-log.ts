@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { stepByStep } from '../../base/cooperative.ts'
+import { stepByStep } from '../../base/async/cooperative.ts'
 import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { Registry } from '../../serve/registry.ts'
 import { contractDiagnosticSteps, CONTRACT_CODES } from '../../sync/catalog/contract-diagnostics.ts'
 import type { ContractCode, ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
-import type { Log } from '../base/log.ts'
+import type { Log } from '../runtime/log/log.ts'
 
 /** Logs the diagnostics between skills of the contract: each code once, and again when its diagnostics change. */
 export class ContractNews {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { SourceDecision } from '../../sync/decisions/decisions.ts'
+import type { SourceDecision } from '../../sync/model/decisions/decisions.ts'
 import type { KeptVersion, Standing } from '../../sync/model/skill.ts'
-import { printableLine } from '../base/log-line.ts'
+import { printableLine } from '../runtime/log/log-line.ts'
 import type { DisabledBy, RecallReason } from './status.ts'
 
 /** The operator's decisions about a source, one sentence each, with the command that reverts it. */

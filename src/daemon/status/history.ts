@@ -1,5 +1,5 @@
-import { docsChange, skillChanges, skillsToLock } from '../../sync/decisions/lock.ts'
-import type { LockedSkill, SkillChange } from '../../sync/decisions/lock.ts'
+import { docsChange, skillChanges, skillsToLock } from '../../sync/model/decisions/lock.ts'
+import type { LockedSkill, SkillChange } from '../../sync/model/decisions/lock.ts'
 import type { GenerationCause, Generation } from '../../sync/model/generation.ts'
 import type { ObjectId } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'

@@ -1,9 +1,9 @@
+import type { FollowedLock, LockProblem } from '../../features/lock-repository/followed-lock.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import { mendOf } from '../../sync/model/sync-error.ts'
-import type { FollowedLock, LockProblem } from '../../sync/store/followed-lock.ts'
 import type { Config } from '../config/config.ts'
 import type { LockOrigin } from '../config/config.ts'
-import type { LockStanding } from '../trust/lock-rules.ts'
+import type { LockStanding } from '../pull/trust/lock-rules.ts'
 import type { LockOriginStatus } from './status.ts'
 
 /** The state of the lock for a source, as text; `undefined` if there is no lock to report. */

@@ -1,4 +1,4 @@
-import { OperatorError } from '../base/operator-error.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
 
 /** The names by which a skill can be addressed. */
 export interface SkillReference {

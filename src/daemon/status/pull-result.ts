@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { identityOf } from '../../sync/decisions/decisions.ts'
+import { identityOf } from '../../sync/model/decisions/decisions.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { tallyOf } from '../../sync/model/snapshot.ts'
 import { mendOf, plainProblemOf } from '../../sync/model/sync-error.ts'
-import type { LockStanding } from '../trust/lock-rules.ts'
+import type { LockStanding } from '../pull/trust/lock-rules.ts'
 
 const TALLY = z.object({
   seen: z.number(),

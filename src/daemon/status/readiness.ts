@@ -1,7 +1,7 @@
 import { spanText } from '../../base/text/age-text.ts'
-import type { Unready } from '../../serve/http/routes/health.ts'
+import type { Unready } from '../../serve/http/health.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
-import type { Age } from '../schedule/staleness.ts'
+import type { Age } from '../pull/schedule/staleness.ts'
 
 /** The reasons to send requests elsewhere. Empty if each required source is served and fresh enough. */
 export function unreadyIn(catalog: Catalog, ages: readonly Age[]): readonly Unready[] {

@@ -1,5 +1,6 @@
-import type { Clock } from '../../base/clock.ts'
-import { identityOf } from '../../sync/decisions/decisions.ts'
+import type { Clock } from '../../base/async/clock.ts'
+import type { HubReplica } from '../../features/hub-of-several/hub-replica.ts'
+import { identityOf } from '../../sync/model/decisions/decisions.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'
 import type { Moved } from '../../sync/model/skill-delta.ts'
@@ -11,9 +12,8 @@ import { SyncError, isByChoice, mendOf, plainProblemOf } from '../../sync/model/
 import { followedIn } from '../../sync/pull/followed-ref.ts'
 import { recordAt } from '../../sync/store/source-records.ts'
 import type { SourceRecord, SourceRecords } from '../../sync/store/source-records.ts'
-import type { Log } from '../base/log.ts'
-import type { PullCounts } from '../base/pull-counts.ts'
-import type { HubReplica } from '../replicas/hub-replica.ts'
+import type { Log } from '../runtime/log/log.ts'
+import type { PullCounts } from '../runtime/pull-counts.ts'
 
 /** Logs, counts and records the outcomes of pulls. No other module does so. */
 export class PullReport {

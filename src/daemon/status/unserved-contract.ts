@@ -1,7 +1,7 @@
 import { countOf } from '../../base/text/plural.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Source } from '../../sync/model/source.ts'
-import { CONTRACT_KEY } from '../../sync/skill-md/contract/contract.ts'
+import { CONTRACT_KEY } from '../../sync/skill/contract/contract.ts'
 
 /**
  * True for a skill that is served without its contract block: the source does not use the contract, or the frontmatter

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Diagnostic } from '../../base/diagnostic.ts'
-import type { Decisions } from '../../sync/decisions/decisions.ts'
+import type { Decisions } from '../../sync/model/decisions/decisions.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { Config } from '../config/config.ts'
-import { isBound, standingIn } from '../trust/lock-rules.ts'
-import type { LockRead } from '../trust/lock-rules.ts'
+import { isBound, standingIn } from '../pull/trust/lock-rules.ts'
+import type { LockRead } from '../pull/trust/lock-rules.ts'
 import { isFollowed, lockStandingText } from './lock-text.ts'
 
 /** A change of behavior since the version that last wrote the state folder, if it affects this installation. */

@@ -1,5 +1,5 @@
 import { shellWord } from '../../base/text/shell-word.ts'
-import { ENROLLED_AGENTS, tokenStep } from '../marketplace/enrollment.ts'
+import { ENROLLED_AGENTS, tokenStep } from '../../features/marketplace/enrollment/enrollment.ts'
 import { clientWays } from './client-setup.ts'
 import type { ClientWay } from './client-setup.ts'
 import { html, EMPTY_HTML, isolateText } from './html.ts'

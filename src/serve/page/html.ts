@@ -1,4 +1,4 @@
-import { splitAtHidden } from '../../sync/skill-md/hidden-unicode.ts'
+import { splitAtHidden } from '../../sync/skill/hidden-unicode.ts'
 
 /** A safe piece of HTML, in which all foreign text is escaped. */
 export interface Html {

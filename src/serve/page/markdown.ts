@@ -1,6 +1,6 @@
 import MarkdownIt from 'markdown-it'
 import type { MarkdownIt as Reader, Token } from 'markdown-it'
-import { yamlComments } from '../../sync/skill-md/yaml-comments.ts'
+import { yamlComments } from '../../sync/skill/yaml-comments.ts'
 import { escapedText, visibleText } from './html.ts'
 import { lineNamer, MarkdownLines, ruleNamed } from './markdown-lines.ts'
 

@@ -1,11 +1,11 @@
 import type { Diagnostic } from '../../base/diagnostic.ts'
-import type { PackBudgetLimits } from '../../sync/budget/catalog-budget.ts'
+import type { PackBudgetLimits } from '../../sync/catalog/budget/catalog-budget.ts'
 import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Tally } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
-import type { SkillCode } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { SkillCode } from '../../sync/skill/skill-diagnostic.ts'
 import type { CommitWords } from './format.ts'
 
 /**

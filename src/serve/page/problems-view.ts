@@ -1,7 +1,7 @@
 import { describeSkillCode } from '../../sync/model/code-descriptions.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { SkillDiagnostic } from '../../sync/skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'

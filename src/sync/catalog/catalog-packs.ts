@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Steps } from '../../base/cooperative.ts'
+import type { Steps } from '../../base/async/cooperative.ts'
 import { renamedFolders } from '../model/serving-paths.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'

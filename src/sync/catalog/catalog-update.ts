@@ -1,5 +1,5 @@
-import type { Steps } from '../../base/cooperative.ts'
-import { NONE_DISABLED, type Disabled } from '../decisions/disabled-skills.ts'
+import type { Steps } from '../../base/async/cooperative.ts'
+import { NONE_DISABLED, type Disabled } from '../model/decisions/disabled-skills.ts'
 import type { Generation } from '../model/generation.ts'
 import { renamedFolders } from '../model/serving-paths.ts'
 import { uriOf } from '../model/skill-uri.ts'

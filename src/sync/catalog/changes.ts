@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Steps } from '../../base/cooperative.ts'
-import { MadeBetween } from '../../base/incremental.ts'
+import type { Steps } from '../../base/async/cooperative.ts'
+import { MadeBetween } from '../../base/async/incremental.ts'
 import type { CatalogFile, CatalogSkill } from './catalog-entry.ts'
 import type { Catalog } from './catalog.ts'
 import { filesOf } from './skill-files.ts'

@@ -1,9 +1,9 @@
-import { atOnce } from '../../base/cooperative.ts'
-import type { Steps } from '../../base/cooperative.ts'
+import { atOnce } from '../../base/async/cooperative.ts'
+import type { Steps } from '../../base/async/cooperative.ts'
 import type { Diagnostic } from '../../base/diagnostic.ts'
 import { joinPath } from '../../base/paths.ts'
 import { comparePaths } from '../model/digest.ts'
-import { shownValue } from '../skill-md/contract/contract-value.ts'
+import { shownValue } from '../skill/contract/contract-value.ts'
 import type { Catalog } from './catalog.ts'
 import { findingCycles } from './dependencies.ts'
 

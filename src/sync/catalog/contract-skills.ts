@@ -1,5 +1,5 @@
 import { comparePaths } from '../model/digest.ts'
-import type { Contract } from '../skill-md/contract/contract.ts'
+import type { Contract } from '../skill/contract/contract.ts'
 import type { CatalogSkill } from './catalog-entry.ts'
 import type { Catalog } from './catalog.ts'
 

@@ -1,4 +1,4 @@
-import type { Steps } from '../../base/cooperative.ts'
+import type { Steps } from '../../base/async/cooperative.ts'
 
 /** The ids that each id depends on. */
 export type Dependencies = ReadonlyMap<string, readonly string[]>

@@ -1,5 +1,5 @@
 import type { Skill } from '../model/skill.ts'
-import { isOn } from '../skill-md/contract/contract-flags.ts'
+import { isOn } from '../skill/contract/contract-flags.ts'
 
 /**
  * True if the server may name a skill to models: its author can reserve it for people (`disable-model-invocation`, a

@@ -4,7 +4,7 @@ import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { LifecycleRule } from '../model/source.ts'
-import type { LifecycleEdit } from '../skill-md/lifecycle.ts'
+import type { LifecycleEdit } from '../skill/lifecycle.ts'
 
 /** The rules of the operator about the lifecycle of skills, by source. */
 export type LifecycleRules = ReadonlyMap<SourceId, readonly LifecycleRule[]>

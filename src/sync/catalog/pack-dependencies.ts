@@ -2,7 +2,7 @@ import { joinPath } from '../../base/paths.ts'
 import { comparePaths } from '../model/digest.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
-import { lifecycleOf } from '../skill-md/lifecycle.ts'
+import { lifecycleOf } from '../skill/lifecycle.ts'
 import { packedIn } from './pack.ts'
 import type { Pack } from './pack.ts'
 

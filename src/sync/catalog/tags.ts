@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
-import { CONTRACT_KEY } from '../skill-md/contract/contract.ts'
+import { CONTRACT_KEY } from '../skill/contract/contract.ts'
 
 /**
  * The tags of a frontmatter, in lower case, each once: `tags` at its top, below `metadata` or in the block of the URI

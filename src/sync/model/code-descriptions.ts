@@ -1,5 +1,5 @@
 import type { Severity } from '../../base/diagnostic.ts'
-import type { SkillCode } from '../skill-md/skill-diagnostic.ts'
+import type { SkillCode } from '../skill/skill-diagnostic.ts'
 
 /** Describes a code that a survey reports. */
 export function describeSkillCode(code: SkillCode): CodeDescription {

@@ -1,4 +1,4 @@
-import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
 import type { ObjectId } from './revision.ts'
 import type { SkillFile } from './skill.ts'
 

@@ -1,5 +1,5 @@
 import { countOf } from '../../base/text/plural.ts'
-import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
 import type { ListingForm } from './listing-form.ts'
 
 /** An enumeration, and how it may be kept. */

@@ -1,8 +1,8 @@
-import { sorting } from '../../base/cooperative.ts'
-import type { Steps } from '../../base/cooperative.ts'
+import { sorting } from '../../base/async/cooperative.ts'
+import type { Steps } from '../../base/async/cooperative.ts'
 import { baseName, foldedPath, folderOf, foldersAbove, joinPath, relativeTo } from '../../base/paths.ts'
-import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
-import { isSkillName } from '../skill-md/skill-name.ts'
+import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
+import { isSkillName } from '../skill/skill-name.ts'
 import { comparePaths } from './digest.ts'
 import type { Skill } from './skill.ts'
 

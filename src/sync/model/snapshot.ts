@@ -1,6 +1,6 @@
 import { baseName } from '../../base/paths.ts'
-import type { Marketplace } from '../marketplace/marketplace.ts'
-import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
+import type { Marketplace } from '../survey/marketplace/marketplace.ts'
 import type { Docs, DocsFolder } from './docs-folder.ts'
 import type { HeldSnapshot } from './generation.ts'
 import type { ListingForm } from './listing-form.ts'

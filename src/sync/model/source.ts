@@ -1,5 +1,5 @@
-import type { HiddenPolicy } from '../skill-md/hidden-unicode.ts'
-import type { LifecycleEdit } from '../skill-md/lifecycle.ts'
+import type { HiddenPolicy } from '../skill/hidden-unicode.ts'
+import type { LifecycleEdit } from '../skill/lifecycle.ts'
 import type { AskedRef } from './revision.ts'
 import type { SourceId } from './source-id.ts'
 

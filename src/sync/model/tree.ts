@@ -1,4 +1,4 @@
-import type { HiddenText } from '../skill-md/hidden-unicode.ts'
+import type { HiddenText } from '../skill/hidden-unicode.ts'
 import type { ObjectId, Revision } from './revision.ts'
 
 /** The files of one revision, read-only. Its scratch data is gone when it is disposed. */

@@ -1,4 +1,4 @@
-import { isAbout } from '../decisions/decisions.ts'
+import { isAbout } from '../model/decisions/decisions.ts'
 import type { Outcome, Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
 import { plainProblemOf, SyncError } from '../model/sync-error.ts'

@@ -1,4 +1,4 @@
-import type { LockEntry, LockedOrigin } from '../decisions/lock.ts'
+import type { LockEntry, LockedOrigin } from '../model/decisions/lock.ts'
 import type { Updated } from '../model/outcome.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
 import { isSameSigners, type Signers } from '../model/signers.ts'

@@ -1,4 +1,4 @@
-import { isWanted } from '../decisions/decisions.ts'
+import { isWanted } from '../model/decisions/decisions.ts'
 import type { Updated, Waiting } from '../model/outcome.ts'
 import { movedBetween } from '../model/skill-delta.ts'
 import { plainProblemOf } from '../model/sync-error.ts'

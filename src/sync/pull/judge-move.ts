@@ -1,4 +1,4 @@
-import { isWanted } from '../decisions/decisions.ts'
+import { isWanted } from '../model/decisions/decisions.ts'
 import type { Waiting } from '../model/outcome.ts'
 import { isSameRevision } from '../model/revision.ts'
 import { plainProblemOf } from '../model/sync-error.ts'

@@ -1,11 +1,11 @@
+import type { RingPolicy } from '../../features/rings/ring-contents.ts'
 import type { LifecycleRules } from '../catalog/operator-lifecycle.ts'
-import type { Decisions } from '../decisions/decisions.ts'
+import type { Decisions } from '../model/decisions/decisions.ts'
 import type { Generation, HeldSnapshot } from '../model/generation.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { SourceRecord } from '../store/source-records.ts'
 import type { Store } from '../store/store.ts'
-import type { RingPolicy } from './rings/ring-contents.ts'
 
 /** The checks that stored content must pass before it is served. */
 export interface Admission {

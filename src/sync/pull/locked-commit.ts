@@ -1,4 +1,4 @@
-import { docsChange, isLocked, skillChanges, skillsToLock } from '../decisions/lock.ts'
+import { docsChange, isLocked, skillChanges, skillsToLock } from '../model/decisions/lock.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Workspace } from '../store/objects/blob-store.ts'

@@ -1,4 +1,4 @@
-import { isAbout, isWanted, type SourceDecision } from '../decisions/decisions.ts'
+import { isAbout, isWanted, type SourceDecision } from '../model/decisions/decisions.ts'
 import { askedText, isObjectId, isSameAsked, isSameRevision, type Revision } from '../model/revision.ts'
 import type { Source } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'

@@ -1,17 +1,5 @@
-import { atOnce, stepByStep, type Steps } from '../../base/cooperative.ts'
-import { SerialQueue } from '../../base/serial-queue.ts'
-import { EMPTY_CATALOG } from '../catalog/catalog.ts'
-import type { Catalog } from '../catalog/catalog.ts'
-import type { Approvals } from '../decisions/approvals.ts'
-import type { OutOfService } from '../decisions/out-of-service.ts'
-import type { GenerationCause, Generation } from '../model/generation.ts'
-import type { Snapshot, Current } from '../model/snapshot.ts'
-import type { SourceId } from '../model/source-id.ts'
-import type { Store } from '../store/store.ts'
-import { catalogOf } from './generation-catalog.ts'
-import type { CatalogAdmission } from './generation-catalog.ts'
-import { everServed, loadGeneration } from './load-generation.ts'
-import type { Admission, LoadedGeneration, Loss } from './load-generation.ts'
+import { atOnce, stepByStep, type Steps } from '../../base/async/cooperative.ts'
+import { SerialQueue } from '../../base/async/serial-queue.ts'
 import {
   heldInRing,
   loadRings,
@@ -20,8 +8,20 @@ import {
   ringStatesOf,
   SAME_CONTENTS,
   withoutLost,
-} from './rings/ring-contents.ts'
-import type { PromotionRules, RingContents, RingPolicy, RingPromotion } from './rings/ring-contents.ts'
+} from '../../features/rings/ring-contents.ts'
+import type { PromotionRules, RingContents, RingPolicy, RingPromotion } from '../../features/rings/ring-contents.ts'
+import { EMPTY_CATALOG } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { Approvals } from '../model/decisions/approvals.ts'
+import type { OutOfService } from '../model/decisions/out-of-service.ts'
+import type { GenerationCause, Generation } from '../model/generation.ts'
+import type { Snapshot, Current } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
+import type { Store } from '../store/store.ts'
+import { catalogOf } from './generation-catalog.ts'
+import type { CatalogAdmission } from './generation-catalog.ts'
+import { everServed, loadGeneration } from './load-generation.ts'
+import type { Admission, LoadedGeneration, Loss } from './load-generation.ts'
 
 /** The new state of each changed source; `undefined`: nothing. */
 export type Changed = ReadonlyMap<SourceId, Current | undefined>

@@ -1,5 +1,5 @@
-import { isLocked } from '../decisions/lock.ts'
-import type { LockEntry } from '../decisions/lock.ts'
+import { isLocked } from '../model/decisions/lock.ts'
+import type { LockEntry } from '../model/decisions/lock.ts'
 import type { Drift, Outcome, Updated } from '../model/outcome.ts'
 import { isSameRevision, type Revision } from '../model/revision.ts'
 import type { Snapshot, Current } from '../model/snapshot.ts'

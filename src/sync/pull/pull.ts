@@ -1,4 +1,4 @@
-import { isLocked } from '../decisions/lock.ts'
+import { isLocked } from '../model/decisions/lock.ts'
 import type { Outcome, Updated, Waiting } from '../model/outcome.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { isAway } from '../model/source.ts'

@@ -1,10 +1,10 @@
 import { joinPath } from '../../base/paths.ts'
+import type { GitHost } from '../git/objects/git-host.ts'
+import type { ServedClaim, SecondOpinion } from '../git/second-opinion/second-opinion.ts'
 import { isOfUpstream } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Selection, Source } from '../model/source.ts'
-import type { GitHost } from '../upstream/git/objects/git-host.ts'
-import type { ServedClaim, SecondOpinion } from '../upstream/git/second-opinion/second-opinion.ts'
 
 /**
  * Compares a served commit with another reader's fetch of the same commit: isomorphic-git's, or that of our own reader if
@@ -21,7 +21,7 @@ export async function secondLook(
   const by = source.kind === 'git' && source.backend === 'isomorphic' ? 'the built-in reader' : 'isomorphic-git'
   if (why !== undefined) return { kind: 'not-compared', why, by }
   // isomorphic-git and its readers are loaded only for this.
-  const { secondOpinion } = await import('../upstream/git/second-opinion/second-opinion.ts')
+  const { secondOpinion } = await import('../git/second-opinion/second-opinion.ts')
   return secondOpinion(url, { revision, claims: claimsOf(snapshot, source), by }, reach, signal)
 }
 

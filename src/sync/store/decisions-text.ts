@@ -1,20 +1,20 @@
 import { isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { isTexts, parseJson } from '../../base/json-value.ts'
-import type { Approval, Approvals } from '../decisions/approvals.ts'
-import type { SourceDecision, Decisions } from '../decisions/decisions.ts'
+import type { Approval, Approvals } from '../model/decisions/approvals.ts'
+import type { SourceDecision, Decisions } from '../model/decisions/decisions.ts'
 import {
   MOST_PLACES,
   type DisabledPlace,
   type DisabledSkill,
   type DisabledSkills,
-} from '../decisions/disabled-skills.ts'
-import { NO_RECALLS } from '../decisions/recalled-skills.ts'
-import type { RecalledSkill, RecalledSkills } from '../decisions/recalled-skills.ts'
+} from '../model/decisions/disabled-skills.ts'
+import { recallIdOf } from '../model/decisions/published-recall.ts'
+import { NO_RECALLS } from '../model/decisions/recalled-skills.ts'
+import type { RecalledSkill, RecalledSkills } from '../model/decisions/recalled-skills.ts'
 import type { Naming, Namings } from '../model/named-uris.ts'
 import { isObjectId } from '../model/revision.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
-import { recallIdOf } from '../recall/recall.ts'
 import { isDigest } from './skills/stored-path.ts'
 
 /** All decisions in the file. */

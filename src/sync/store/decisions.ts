@@ -1,26 +1,26 @@
-import { stepByStep } from '../../base/cooperative.ts'
-import { withApproval } from '../decisions/approvals.ts'
-import type { Approval, Approvals } from '../decisions/approvals.ts'
-import { UNDECIDED } from '../decisions/decisions.ts'
-import type { SourceDecision, Decisions } from '../decisions/decisions.ts'
+import { stepByStep } from '../../base/async/cooperative.ts'
+import { withApproval } from '../model/decisions/approvals.ts'
+import type { Approval, Approvals } from '../model/decisions/approvals.ts'
+import { UNDECIDED } from '../model/decisions/decisions.ts'
+import type { SourceDecision, Decisions } from '../model/decisions/decisions.ts'
 import {
   enabledAt,
   disabledEntryOf,
   following,
   scannedEntries,
   type FollowedEntries,
-} from '../decisions/disabled-entries.ts'
-import { isByPath, withEntry, type DisabledSkills, type ScanChange } from '../decisions/disabled-skills.ts'
-import { NOTHING_OUT } from '../decisions/out-of-service.ts'
-import type { OutOfService } from '../decisions/out-of-service.ts'
-import { withList, withRecall, withRevoked } from '../decisions/recalled-skills.ts'
-import type { FollowedSource, RecalledSkill, RecalledSkills } from '../decisions/recalled-skills.ts'
+} from '../model/decisions/disabled-entries.ts'
+import { isByPath, withEntry, type DisabledSkills, type ScanChange } from '../model/decisions/disabled-skills.ts'
+import { NOTHING_OUT } from '../model/decisions/out-of-service.ts'
+import type { OutOfService } from '../model/decisions/out-of-service.ts'
+import type { PublishedRecall } from '../model/decisions/published-recall.ts'
+import { withList, withRecall, withRevoked } from '../model/decisions/recalled-skills.ts'
+import type { FollowedSource, RecalledSkill, RecalledSkills } from '../model/decisions/recalled-skills.ts'
 import { withNaming } from '../model/named-uris.ts'
 import type { Naming, Namings } from '../model/named-uris.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { SyncError } from '../model/sync-error.ts'
-import type { PublishedRecall } from '../recall/recall.ts'
 import type { StoredDecisions } from './decisions-text.ts'
 import type { StateFolder } from './files/state-folder.ts'
 import type { LogFollower } from './followed-logs.ts'

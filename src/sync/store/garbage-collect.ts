@@ -1,9 +1,9 @@
+import { heldOnTheWay } from '../../features/rings/ring-states.ts'
 import type { Generation } from '../model/generation.ts'
 import type { Checkouts } from './checkouts/checkouts.ts'
 import type { GenerationObjects, GenerationStore } from './generations.ts'
 import { KeptContents } from './kept-contents.ts'
 import type { LiveObjects, ObjectStore, StoreHead } from './objects/object-store.ts'
-import { heldOnTheWay } from './ring-states.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
 import type { SnapshotStore } from './snapshots.ts'
 

@@ -1,4 +1,4 @@
-import { SerialQueue } from '../../base/serial-queue.ts'
+import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { DecisionFiles, NO_DECISIONS, SHARED_DECISIONS } from './decision-files.ts'
 import type { StoredDecisions } from './decisions-text.ts'

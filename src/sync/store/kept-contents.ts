@@ -1,4 +1,4 @@
-import { inSlices } from '../../base/cooperative.ts'
+import { inSlices } from '../../base/async/cooperative.ts'
 import { isOfUpstream } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'

@@ -1,6 +1,6 @@
 import { readFile, rename, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { EMPTY_LOCK, type Lock } from '../decisions/lock.ts'
+import { EMPTY_LOCK, type Lock } from '../model/decisions/lock.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { syncFolder } from './files/atomic.ts'
 import { cannot, unlessAbsent } from './files/disk-error.ts'

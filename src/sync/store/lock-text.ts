@@ -4,13 +4,20 @@ import { isObject } from '../../base/json-object.ts'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isTexts, parseJson } from '../../base/json-value.ts'
 import { isPackId } from '../catalog/pack.ts'
-import { setDigestOf } from '../decisions/lock.ts'
-import type { Lock, LockedOrigin, LockedPack, LockedSelection, LockedSkill, LockEntry } from '../decisions/lock.ts'
+import { setDigestOf } from '../model/decisions/lock.ts'
+import type {
+  Lock,
+  LockedOrigin,
+  LockedPack,
+  LockedSelection,
+  LockedSkill,
+  LockEntry,
+} from '../model/decisions/lock.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
 import type { Signer, Signers } from '../model/signers.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
-import { HIDDEN_POLICIES } from '../skill-md/hidden-unicode.ts'
+import { HIDDEN_POLICIES } from '../skill/hidden-unicode.ts'
 import { isDigest } from './skills/stored-path.ts'
 
 /** The version of the format. A lock of a newer version is rejected, never guessed at. */

@@ -1,4 +1,4 @@
-import { isByPath } from '../decisions/disabled-skills.ts'
+import { isByPath } from '../model/decisions/disabled-skills.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { Store } from './store.ts'

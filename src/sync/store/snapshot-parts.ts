@@ -1,6 +1,6 @@
+import { inSlices } from '../../base/async/cooperative.ts'
+import { WIDTH, inParallel } from '../../base/async/parallel.ts'
 import { canonicalJson } from '../../base/canonical-json.ts'
-import { inSlices } from '../../base/cooperative.ts'
-import { WIDTH, inParallel } from '../../base/parallel.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
 import { Damaged } from '../model/sync-error.ts'
 import { textOf } from './objects/json-object.ts'

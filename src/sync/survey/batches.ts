@@ -1,4 +1,4 @@
-import { abortable } from '../../base/abortable.ts'
+import { abortable } from '../../base/async/abortable.ts'
 import { BLOBS_AT_ONCE } from '../model/tree.ts'
 import type { ResolvedCandidate } from './read-skill.ts'
 

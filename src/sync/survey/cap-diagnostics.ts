@@ -1,4 +1,4 @@
-import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
 
 /**
  * The first findings, and one more with the number of the rest, under the rule of the first that is left out. There may

@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import { baseName } from '../../base/paths.ts'
 import type { ContractUse } from '../model/source.ts'
-import { NOT_OFFERED, faultAt, type ContractFault } from '../skill-md/contract/contract-error.ts'
-import { CONTRACT_KEY, type Contract } from '../skill-md/contract/contract.ts'
-import { readContract } from '../skill-md/contract/read-contract.ts'
-import { diagnosticAbout } from '../skill-md/skill-diagnostic.ts'
-import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import { NOT_OFFERED, faultAt, type ContractFault } from '../skill/contract/contract-error.ts'
+import { CONTRACT_KEY, type Contract } from '../skill/contract/contract.ts'
+import { readContract } from '../skill/contract/read-contract.ts'
+import { diagnosticAbout } from '../skill/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
 
 /** The result of the contract for one skill: a violation withholds it, a note does not. */
 export interface CheckedContracts {

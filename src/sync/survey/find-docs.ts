@@ -1,7 +1,7 @@
 import { joinPath } from '../../base/paths.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
-import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
 import type { FoundFile, FoundLink } from './find-skills.ts'
 import { submoduleDiagnostic } from './link-resolver.ts'
 import { unusableDiagnostic } from './read-skill.ts'

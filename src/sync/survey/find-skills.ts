@@ -1,5 +1,5 @@
-import { sorting } from '../../base/cooperative.ts'
-import type { Steps } from '../../base/cooperative.ts'
+import { sorting } from '../../base/async/cooperative.ts'
+import type { Steps } from '../../base/async/cooperative.ts'
 import { folderOf, foldersAbove, joinPath } from '../../base/paths.ts'
 import { printablePath } from '../../base/text/printable.ts'
 import { comparePaths } from '../model/digest.ts'
@@ -8,7 +8,7 @@ import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import { diskFix, SyncError } from '../model/sync-error.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
-import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
 
 /** The result of one walk over a tree: only names and ids, no content. */
 export interface FoundSkills {

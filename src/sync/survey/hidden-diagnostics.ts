@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
-import { describeHidden, hiddenIn } from '../skill-md/hidden-unicode.ts'
-import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
-import { diagnosticAbout } from '../skill-md/skill-diagnostic.ts'
-import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+import { describeHidden, hiddenIn } from '../skill/hidden-unicode.ts'
+import type { HiddenPolicy, HiddenText } from '../skill/hidden-unicode.ts'
+import { diagnosticAbout } from '../skill/skill-diagnostic.ts'
+import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
 import { firstDiagnostics } from './cap-diagnostics.ts'
 
 /** A place that may contain invisible characters. */

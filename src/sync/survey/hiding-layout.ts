@@ -1,6 +1,6 @@
-import type { Span } from '../lint/markdown/markdown-blocks.ts'
-import { isTelling } from '../skill-md/hidden-markdown.ts'
-import type { Unrendered, UnrenderedKind } from '../skill-md/hidden-markdown.ts'
+import { isTelling } from '../skill/hidden-markdown.ts'
+import type { Unrendered, UnrenderedKind } from '../skill/hidden-markdown.ts'
+import type { Span } from '../skill/markdown/markdown-blocks.ts'
 
 /** The text with blanks in place of its code and of all before `start`, so that offsets stay. Code is visible. */
 export function withoutCode(text: string, start: number, code: readonly Span[]): string {

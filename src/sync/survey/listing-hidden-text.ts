@@ -9,9 +9,9 @@ import {
   hiddenInFile,
   isReadByAgents,
   isYamlPath,
-} from '../skill-md/hidden-unicode.ts'
-import type { HiddenPolicy, HiddenText } from '../skill-md/hidden-unicode.ts'
-import type { SkillDiagnostic } from '../skill-md/skill-diagnostic.ts'
+} from '../skill/hidden-unicode.ts'
+import type { HiddenPolicy, HiddenText } from '../skill/hidden-unicode.ts'
+import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
 import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-diagnostics.ts'
 import type { HidingPlace } from './hidden-diagnostics.ts'
 

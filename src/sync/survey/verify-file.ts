@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isMapping } from '../../base/json-value.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
-import { shownValue } from '../skill-md/contract/contract-value.ts'
-import type { FrontmatterReading } from '../skill-md/frontmatter.ts'
+import { shownValue } from '../skill/contract/contract-value.ts'
+import type { FrontmatterReading } from '../skill/frontmatter.ts'
 
 /**
  * The reason why these bytes are not the file that the skill declares; `undefined` if they are. The length is checked

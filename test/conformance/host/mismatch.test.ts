@@ -1,7 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { declarationOf } from '../../../src/sync/decisions/approvals.ts'
+import { declarationOf } from '../../../src/sync/model/decisions/approvals.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { legacyHttp, stdio } from '../../support/clients/peer.ts'
 import { METHOD_NOT_FOUND, RpcFault } from '../../support/hostile/hostile-answer.ts'

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { newToken } from '../../../src/daemon/http/tokens.ts'
+import { newToken } from '../../../src/daemon/access/tokens.ts'
 import { modernHttp, stdio } from '../../support/clients/peer.ts'
 import type { Peer } from '../../support/clients/peer.ts'
 import { GitServer } from '../../support/git/git-server.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { newToken } from '../../../src/daemon/http/tokens.ts'
+import { newToken } from '../../../src/daemon/access/tokens.ts'
 import type { Peer } from '../../support/clients/peer.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { serve } from '../../support/served.ts'

@@ -1,7 +1,7 @@
 import { access, chmod, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newToken } from '../../../src/daemon/http/tokens.ts'
+import { newToken } from '../../../src/daemon/access/tokens.ts'
 import type { Scope } from '../../../src/serve/principal.ts'
 import type { Peer, Reply } from '../../support/clients/peer.ts'
 import { damageObject } from '../../support/damage.ts'

@@ -7,8 +7,6 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test, vi } from 'vitest'
-import { OperatorError } from '../../../src/daemon/base/operator-error.ts'
-import { Redactor } from '../../../src/daemon/base/redactor.ts'
 import { askDaemon, type ControlAnswer } from '../../../src/daemon/control/control-client.ts'
 import {
   isFresh,
@@ -18,6 +16,8 @@ import {
 } from '../../../src/daemon/control/control-path.ts'
 import { redactHandlers } from '../../../src/daemon/control/control-redaction.ts'
 import { serveControl, type ControlHandlers } from '../../../src/daemon/control/control.ts'
+import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
+import { OperatorError } from '../../../src/daemon/runtime/operator-error.ts'
 import { mendOf, SyncError } from '../../../src/sync/model/sync-error.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 

@@ -5,7 +5,6 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { processIdentityOf } from '../../../src/daemon/base/process-identity.ts'
 import {
   acquireLock,
   DaemonLock,
@@ -15,6 +14,7 @@ import {
   type LockHolder,
 } from '../../../src/daemon/control/daemon-lock.ts'
 import { newLease, replaceLease } from '../../../src/daemon/control/lease.ts'
+import { processIdentityOf } from '../../../src/daemon/runtime/process-identity.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 

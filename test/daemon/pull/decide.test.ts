@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { decisionAfter, decisionAfterRollback, isWaiting, type Verb } from '../../../src/daemon/pull/decide.ts'
-import type { SourceDecision } from '../../../src/sync/decisions/decisions.ts'
+import type { SourceDecision } from '../../../src/sync/model/decisions/decisions.ts'
 import { isSameRevision, isObjectId, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
 
 const A = revision('a')

@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { ChannelLog } from '../../../src/sync/channel/channel-log.ts'
-import { FolderChannel } from '../../../src/sync/channel/folder-channel.ts'
-import { entriesPath } from '../../../src/sync/log/tiles.ts'
+import { ChannelLog } from '../../../src/features/channel/content/channel-log.ts'
+import { FolderChannel } from '../../../src/features/channel/content/folder-channel.ts'
+import { entriesPath } from '../../../src/features/channel/log/tiles.ts'
 import { Store } from '../../../src/sync/store/store.ts'
+import { KEY, ORIGIN, SIGNER } from '../../features/channel/follow/site.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { never } from '../../sync/store/samples.ts'
-import { KEY, ORIGIN, SIGNER } from '../../sync/upstream/channel/site.ts'
 
 const run = promisify(execFile)
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { partAsked } from '../../../src/serve/http/routes/byte-range.ts'
+import { partAsked } from '../../../src/serve/http/byte-range.ts'
 
 const ETAG = '"a"'
 

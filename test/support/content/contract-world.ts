@@ -6,7 +6,7 @@ import { digestOf } from '../../../src/sync/model/digest.ts'
 import type { Docs } from '../../../src/sync/model/docs-folder.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
-import type { Contract, Icon, Reference } from '../../../src/sync/skill-md/contract/contract.ts'
+import type { Contract, Icon, Reference } from '../../../src/sync/skill/contract/contract.ts'
 import { sample, snapshotOf, sourceId } from '../../sync/store/samples.ts'
 
 /** What the sources hold, by their ids. */

@@ -1,4 +1,4 @@
-import type { LintCode } from '../../../src/sync/lint/diagnostic.ts'
+import type { LintCode } from '../../../src/features/author/lint/diagnostic.ts'
 
 /** One odd frontmatter. */
 export interface OddFrontmatter {

@@ -1,4 +1,4 @@
-import type { Programs } from '../../../src/sync/upstream/git/objects/git-host.ts'
+import type { Programs } from '../../../src/sync/git/objects/git-host.ts'
 
 /** A machine without the git program, for what never asks for it. */
 export const NO_PROGRAMS: Programs = {

@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '../../../src/base/clock.ts'
-import { createLog } from '../../../src/daemon/base/log.ts'
-import { Redactor } from '../../../src/daemon/base/redactor.ts'
+import { systemClock } from '../../../src/base/async/clock.ts'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../src/daemon/config/load-config.ts'
-import { servingOf } from '../../../src/daemon/http/mcp-serving.ts'
-import type { Searching as BuiltSearching } from '../../../src/daemon/search/search-service.ts'
-import type { SessionLog } from '../../../src/serve/http/mcp/session-store.ts'
+import { createLog } from '../../../src/daemon/runtime/log/log.ts'
+import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
+import { servingOf } from '../../../src/daemon/status/page/mcp-serving.ts'
+import type { MarketplaceHost } from '../../../src/features/marketplace/marketplaces.ts'
+import { ContentUnavailable } from '../../../src/features/marketplace/read-whole.ts'
 import { serveHttp } from '../../../src/serve/http/server.ts'
 import type { HttpOptions, HttpServer } from '../../../src/serve/http/server.ts'
-import type { MarketplaceHost } from '../../../src/serve/marketplace/marketplaces.ts'
-import { ContentUnavailable } from '../../../src/serve/marketplace/read-whole.ts'
 import type { Serving } from '../../../src/serve/mcp/core/methods.ts'
+import type { Searching as BuiltSearching } from '../../../src/serve/mcp/tools/search/search-service.ts'
+import type { SessionLog } from '../../../src/serve/mcp/transports/session-store.ts'
 import type { PageHost } from '../../../src/serve/page/page-data.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
 import type { Principal } from '../../../src/serve/principal.ts'
@@ -25,7 +25,7 @@ import type { SourceId } from '../../../src/sync/model/source-id.ts'
 import { readWorld } from '../content/contract-world.ts'
 
 // Its thread is a file that only the build has.
-const BUILT = new URL('../../../dist/daemon/search/search-service.js', import.meta.url).href
+const BUILT = new URL('../../../dist/serve/mcp/tools/search/search-service.js', import.meta.url).href
 const { Searching }: { readonly Searching: typeof BuiltSearching } = await import(/* @vite-ignore */ BUILT)
 
 /** A world served over HTTP in every form there is, whole and in packs. */

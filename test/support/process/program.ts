@@ -106,7 +106,7 @@ export class Home implements AsyncDisposable {
     isTTY: boolean,
   ): Promise<Ended> {
     // Most tests run child processes alone, and need not wait until the whole program is loaded here.
-    const { run } = await import('../../../src/daemon/cli/cli.ts')
+    const { run } = await import('../../../src/daemon/cli.ts')
     const [stdout, stderr] = [new Heard(isTTY), new Heard(isTTY)]
     const stdin = Object.assign(Readable.from(typed(lines)), { isTTY })
     const process = { stdin, stdout, stderr, on: () => undefined, exit: noExit, endSoon: () => undefined }

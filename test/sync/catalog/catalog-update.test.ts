@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../src/base/cooperative.ts'
+import { atOnce } from '../../../src/base/async/cooperative.ts'
 import { catalogAfter } from '../../../src/sync/catalog/catalog-update.ts'
 import { buildCatalog, EMPTY_CATALOG, type Catalog } from '../../../src/sync/catalog/catalog.ts'
 import { skillText, type Files } from '../../support/git/scripted-upstream.ts'

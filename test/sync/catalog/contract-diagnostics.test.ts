@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { atOnce } from '../../../src/base/cooperative.ts'
+import { atOnce } from '../../../src/base/async/cooperative.ts'
 import {
   contractDiagnostics,
   diagnosticsAmong,

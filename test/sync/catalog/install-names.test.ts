@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { atOnce } from '../../../src/base/cooperative.ts'
+import { atOnce } from '../../../src/base/async/cooperative.ts'
 import type { CatalogSkill, FolderSkill } from '../../../src/sync/catalog/catalog-entry.ts'
 import { installNames } from '../../../src/sync/catalog/install-names.ts'
 import type { InstallableSkill } from '../../../src/sync/catalog/install-names.ts'
 import { uriOf } from '../../../src/sync/model/skill-uri.ts'
-import { isSkillName } from '../../../src/sync/skill-md/skill-name.ts'
+import { isSkillName } from '../../../src/sync/skill/skill-name.ts'
 
 /** As much of a skill as its name depends on. Its content is its own where nothing else is said. */
 function skillAt(source: string, path: string, digest?: string): CatalogSkill {

@@ -7,8 +7,8 @@ import {
   packMismatches,
 } from '../../../src/sync/catalog/pack.ts'
 import type { PackSelection, Pack } from '../../../src/sync/catalog/pack.ts'
-import { lockEntryOf } from '../../../src/sync/decisions/lock.ts'
-import type { Lock, LockedPack } from '../../../src/sync/decisions/lock.ts'
+import { lockEntryOf } from '../../../src/sync/model/decisions/lock.ts'
+import type { Lock, LockedPack } from '../../../src/sync/model/decisions/lock.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { Source } from '../../../src/sync/model/source.ts'
 import type { Files } from '../../support/git/scripted-upstream.ts'

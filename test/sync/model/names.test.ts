@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isObjectId } from '../../../src/sync/model/revision.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 import { isSyncErrorCode, mendOf } from '../../../src/sync/model/sync-error.ts'
-import { isSkillName } from '../../../src/sync/skill-md/skill-name.ts'
+import { isSkillName } from '../../../src/sync/skill/skill-name.ts'
 
 describe.each([
   ['a skill', isSkillName],

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { atOnce } from '../../../src/base/cooperative.ts'
+import { atOnce } from '../../../src/base/async/cooperative.ts'
 import { placing, renamedFolders, servedPathOf, type PlacementRules } from '../../../src/sync/model/serving-paths.ts'
 import type { Skill, Standing } from '../../../src/sync/model/skill.ts'
 import { sample } from '../store/samples.ts'

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { lockEntryOf } from '../../../src/sync/decisions/lock.ts'
+import { lockEntryOf } from '../../../src/sync/model/decisions/lock.ts'
 import { skillText, type Files } from '../../support/git/scripted-upstream.ts'
 import { lawRuns } from '../../support/law-runs.ts'
 import { FOLLOW, Scene, sourceWith } from './pulled.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { lockEntryOf } from '../../../src/sync/decisions/lock.ts'
+import { lockEntryOf } from '../../../src/sync/model/decisions/lock.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Signers } from '../../../src/sync/model/signers.ts'
 import type { Skill } from '../../../src/sync/model/skill.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SourceDecision } from '../../../src/sync/decisions/decisions.ts'
+import type { SourceDecision } from '../../../src/sync/model/decisions/decisions.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { GitSource, Source } from '../../../src/sync/model/source.ts'

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { linkableIn } from '../../../src/daemon/agent-folders/linkable-skills.ts'
-import { copyGeneration } from '../../../src/sync/store/copy-generation.ts'
+import { linkableIn } from '../../../src/features/agent-folders/linkable-skills.ts'
+import { copyGeneration } from '../../../src/features/hub-of-several/copy-generation.ts'
+import { declaredSkills } from '../../../src/features/mcp-sources/listing/listing-skills.ts'
 import { Store } from '../../../src/sync/store/store.ts'
-import { declaredSkills } from '../../../src/sync/survey/listing-skills.ts'
+import { skillNamed } from '../../features/channel/follow/site.ts'
+import { World } from '../../features/channel/follow/world.ts'
 import { skillText } from '../../support/git/scripted-upstream.ts'
 import { DECEPTIVE_PATHS, REFUSED_OF_HUB, REFUSED_PATHS } from '../../support/hostile/refused-paths.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { catalogOf } from '../catalog/catalogs.ts'
 import { never, publishSamples, sample, snapshotOf, sourceId } from '../store/samples.ts'
 import { noted, rulesWith, skillAt, surveyed } from '../survey/surveyed.ts'
-import { skillNamed } from '../upstream/channel/site.ts'
-import { World } from '../upstream/channel/world.ts'
 
 const EVERYWHERE = Object.entries(REFUSED_PATHS)
 const AT_A_FOLLOWER = [

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { HISTORY_LIMITS } from '../../../src/sync/git/objects/ancestry.ts'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
-import { HISTORY_LIMITS } from '../../../src/sync/upstream/git/objects/ancestry.ts'
 import type { Relation } from '../../../src/sync/upstream/upstream.ts'
 import { Repository } from '../../support/git/repository.ts'
-import { objectId, reach, STEADY, workers, type Open } from './reached.ts'
+import { objectId, reach, STEADY, workers, type Open } from '../pull/reached.ts'
 import { ABSENT } from './sample.ts'
 
 /** Whether a branch went on from where it was, or was rewritten. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import type { Ref } from '../../../src/sync/git/objects/ref-rules.ts'
 import { isObjectId } from '../../../src/sync/model/revision.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
-import type { Ref } from '../../../src/sync/upstream/git/objects/ref-rules.ts'
 import { SharedListings } from '../../../src/sync/upstream/shared-listings.ts'
 
 const MAIN = 'refs/heads/main'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { SKILL_LIMITS } from '../../../sync/model/skill.ts'
-import { FRONTMATTER_LIMITS } from '../../../sync/skill-md/frontmatter.ts'
+import { FRONTMATTER_LIMITS } from '../../../sync/skill/frontmatter.ts'
 import { RETENTION } from '../../../sync/store/garbage-collect.ts'
 import { FETCH_LIMITS } from '../../../sync/upstream/upstream.ts'
 import { bytes, shortestBytesText, count, duration, durationText } from './scalars.ts'

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { isServedPluginName, isReservedName } from '../../../serve/marketplace/plugin-name.ts'
+import { isServedPluginName, isReservedName } from '../../../features/marketplace/plugin-name.ts'
 import { skillSpaceOf } from '../../../serve/mcp/resources/files/skill-template.ts'
 import { duration, host, line, path, port, prose, webUrl } from './scalars.ts'
 import { SECRET } from './schema-access.ts'

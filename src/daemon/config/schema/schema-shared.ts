@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { HIDDEN_POLICIES } from '../../../sync/skill-md/hidden-unicode.ts'
+import { HIDDEN_POLICIES } from '../../../sync/skill/hidden-unicode.ts'
 import { cron, duration, path, webUrl } from './scalars.ts'
 import { AUTH, PROXY_AUTH, SECRET } from './schema-access.ts'
 

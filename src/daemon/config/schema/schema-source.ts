@@ -1,8 +1,15 @@
 import { z } from 'zod'
+import {
+  DIFFERENT_NAMES,
+  FOLLOW,
+  FOLLOW_KEYS,
+  haveOneName,
+  WITNESS_RULES,
+} from '../../../features/channel/schema-follow.ts'
 import { ARCHIVE_FORMATS } from '../../../serve/mcp/resources/derived/archive.ts'
 import { isVersionRange } from '../../../sync/model/tag-range.ts'
-import { isReplacement } from '../../../sync/skill-md/lifecycle.ts'
-import { isSkillName } from '../../../sync/skill-md/skill-name.ts'
+import { isReplacement } from '../../../sync/skill/lifecycle.ts'
+import { isSkillName } from '../../../sync/skill/skill-name.ts'
 import {
   bytes,
   count,
@@ -18,7 +25,6 @@ import {
   skillUriScalar,
 } from './scalars.ts'
 import { oneOf, PROGRAM } from './schema-access.ts'
-import { DIFFERENT_NAMES, FOLLOW, FOLLOW_KEYS, haveOneName, WITNESS_RULES } from './schema-follow.ts'
 import { SHARED, WEBHOOK } from './schema-shared.ts'
 
 // One entry of `sources`, including the keys of later versions: the name of a key never changes.

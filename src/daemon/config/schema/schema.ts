@@ -1,6 +1,8 @@
 import { z } from 'zod'
-import { AGENTS } from '../../agents/agents.ts'
-import { isKnownScanner, SCANNER_NAMES } from '../../scanners/scanner-presets.ts'
+import { AGENTS } from '../../../features/agent-folders/agents.ts'
+import { QUORUM, WITNESS_RULES } from '../../../features/channel/schema-follow.ts'
+import { FOLLOWED_LOCK } from '../../../features/lock-repository/schema-lock.ts'
+import { isKnownScanner, SCANNER_NAMES } from '../../../features/scan/scanner-presets.ts'
 import {
   addressPrefix,
   branch,
@@ -20,9 +22,7 @@ import {
   witnessKey,
 } from './scalars.ts'
 import { GATE_AUTH, oneOf, PROGRAM, SECRET } from './schema-access.ts'
-import { QUORUM, WITNESS_RULES } from './schema-follow.ts'
 import { KEPT, LIMITS } from './schema-limits.ts'
-import { FOLLOWED_LOCK } from './schema-lock.ts'
 import { SERVE } from './schema-serve.ts'
 import { SHARED } from './schema-shared.ts'
 import { HUB, SOURCE } from './schema-source.ts'

@@ -1,4 +1,4 @@
-import { SerialQueue } from '../../../base/serial-queue.ts'
+import { SerialQueue } from '../../../base/async/serial-queue.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { abortable } from '../../../base/abortable.ts'
+import { abortable } from '../../../base/async/abortable.ts'
 import { ClientGone, disconnectSignal } from './client-gone.ts'
 import { unsentOf } from './response-backpressure.ts'
 

@@ -1,7 +1,7 @@
 import { Server } from '@modelcontextprotocol/server'
 import type { ServerContext, ServerOptions } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { OMITTED, OMITTED_LIST } from '../../../sync/skill-md/entry-faults.ts'
+import { OMITTED, OMITTED_LIST } from '../../../sync/skill/entry-faults.ts'
 import { VERSION } from '../../version.ts'
 import type { Caller, Era } from '../rpc/caller.ts'
 import { methodsOf } from './methods.ts'

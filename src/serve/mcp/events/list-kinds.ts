@@ -1,6 +1,6 @@
 import type { Principal } from '../../principal.ts'
 import { opensPrompts, opensScope } from '../resources/forms.ts'
-import type { ResourceScope } from '../resources/port/resource-family.ts'
+import type { ResourceScope } from '../resources/resource-family.ts'
 
 /**
  * The lists that a notification can be about. `skills`: the list of resources for all clients. `contract`: the part of

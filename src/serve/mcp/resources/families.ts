@@ -4,7 +4,7 @@ import { DerivedResources } from './derived/derived-family.ts'
 import type { DerivedOptions } from './derived/derived-family.ts'
 import { SkillFiles } from './files/skill-files.ts'
 import type { SkillFileOptions } from './files/skill-files.ts'
-import type { ResourceFamily } from './port/resource-family.ts'
+import type { ResourceFamily } from './resource-family.ts'
 
 /** The configuration of all families. */
 export interface FamilyOptions extends SkillFileOptions, DerivedOptions, ContractOptions {}

@@ -1,8 +1,8 @@
-import { atOnce } from '../../../base/cooperative.ts'
-import type { Steps } from '../../../base/cooperative.ts'
+import { atOnce } from '../../../base/async/cooperative.ts'
+import type { Steps } from '../../../base/async/cooperative.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Forms } from './forms.ts'
-import type { FoundResource } from './port/resource-family.ts'
+import type { FoundResource } from './resource-family.ts'
 
 /**
  * Finds a resource in the first family that serves or refuses the URI. If no family does, the reason is that of the

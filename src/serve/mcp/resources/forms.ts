@@ -1,5 +1,5 @@
 import type { Principal } from '../../principal.ts'
-import type { ResourceFamily, ResourceScope } from './port/resource-family.ts'
+import type { ResourceFamily, ResourceScope } from './resource-family.ts'
 
 /** The forms of skills in addition to the newest, for clients of older revisions and of other servers. */
 export interface Forms {

@@ -1,5 +1,5 @@
-import { stepByStep } from '../../../base/cooperative.ts'
-import type { Steps } from '../../../base/cooperative.ts'
+import { stepByStep } from '../../../base/async/cooperative.ts'
+import type { Steps } from '../../../base/async/cooperative.ts'
 import { DerivedCache } from '../../../base/memo.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { readSkillUri, uriOf } from '../../../sync/model/skill-uri.ts'
@@ -11,7 +11,7 @@ import type { PageLimits } from '../rpc/pagination.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams, resourceNotFound } from '../rpc/rpc-error.ts'
 import { findResource } from './find-resource.ts'
 import type { Forms } from './forms.ts'
-import type { FamilyResource, FoundResource } from './port/resource-family.ts'
+import type { FamilyResource, FoundResource } from './resource-family.ts'
 
 /** Serves `resources/list`: the SKILL.md of every listed skill, and the additions of the operator's configuration. */
 export async function listResources(

@@ -1,6 +1,6 @@
 import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
-import { OMITTED_LIST } from '../../../sync/skill-md/entry-faults.ts'
+import { OMITTED_LIST } from '../../../sync/skill/entry-faults.ts'
 import { pageOf } from '../rpc/pagination.ts'
 import type { PageLimits } from '../rpc/pagination.ts'
 import { requiredUri } from '../rpc/params.ts'

@@ -1,4 +1,4 @@
-import { IncrementalCache } from '../../../base/incremental.ts'
+import { IncrementalCache } from '../../../base/async/incremental.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Registry } from '../../registry.ts'
 import type { Method, Methods, Surface } from '../core/methods.ts'

@@ -1,9 +1,9 @@
-import { atOnce } from '../../../base/cooperative.ts'
-import type { Steps } from '../../../base/cooperative.ts'
+import { atOnce } from '../../../base/async/cooperative.ts'
+import type { Steps } from '../../../base/async/cooperative.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { offeringSteps } from '../../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
-import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
+import { withoutHidden } from '../../../sync/skill/hidden-unicode.ts'
 import { MEANING_OF_MARK } from './untrusted.ts'
 
 /**

@@ -4,7 +4,7 @@ import type { Registry } from '../../registry.ts'
 import type { Surface } from '../core/methods.ts'
 import { formsFor } from '../resources/forms.ts'
 import type { Forms } from '../resources/forms.ts'
-import type { ResourceTemplate } from '../resources/port/resource-family.ts'
+import type { ResourceTemplate } from '../resources/resource-family.ts'
 import type { Params } from '../rpc/params.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
 

@@ -1,7 +1,7 @@
 import { countOf } from '../../../base/text/plural.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
-import { withHiddenEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
+import { withHiddenEscaped } from '../../../sync/skill/hidden-unicode.ts'
 import { unservedReasonOf } from './unserved-sources.ts'
 import type { UnservedSources } from './unserved-sources.ts'
 

@@ -1,4 +1,4 @@
-import { abortable } from '../../../base/abortable.ts'
+import { abortable } from '../../../base/async/abortable.ts'
 import { isObject } from '../../../base/json-object.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { offeringIn } from '../../../sync/catalog/tool-catalog.ts'

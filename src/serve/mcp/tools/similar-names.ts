@@ -1,4 +1,4 @@
-import type { Steps } from '../../../base/cooperative.ts'
+import type { Steps } from '../../../base/async/cooperative.ts'
 import { baseName } from '../../../base/paths.ts'
 import { editDistance } from '../../../base/text/edit-distance.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'

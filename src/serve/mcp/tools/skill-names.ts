@@ -1,5 +1,5 @@
-import type { Steps } from '../../../base/cooperative.ts'
-import { IncrementalCache } from '../../../base/incremental.ts'
+import type { Steps } from '../../../base/async/cooperative.ts'
+import { IncrementalCache } from '../../../base/async/incremental.ts'
 import { baseName, foldersAbove } from '../../../base/paths.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { isForModels } from '../../../sync/catalog/model-invocation.ts'
@@ -9,7 +9,7 @@ import { decodedSegment, folderUrisAbove, readSkillUri, uriOf } from '../../../s
 import { isInLists } from '../../../sync/model/skill.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
-import { withHiddenEscaped } from '../../../sync/skill-md/hidden-unicode.ts'
+import { withHiddenEscaped } from '../../../sync/skill/hidden-unicode.ts'
 import { foldName, MOST_NEAR, nearest, toldOf } from './similar-names.ts'
 import type { Told } from './similar-names.ts'
 

@@ -1,11 +1,11 @@
-import type { Steps } from '../../../base/cooperative.ts'
-import { IncrementalCache } from '../../../base/incremental.ts'
+import type { Steps } from '../../../base/async/cooperative.ts'
+import { IncrementalCache } from '../../../base/async/incremental.ts'
 import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { offeringSteps, pathIdOf } from '../../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
-import { isOff } from '../../../sync/skill-md/contract/contract-flags.ts'
-import { withoutHidden } from '../../../sync/skill-md/hidden-unicode.ts'
+import { isOff } from '../../../sync/skill/contract/contract-flags.ts'
+import { withoutHidden } from '../../../sync/skill/hidden-unicode.ts'
 import { INIT_SKILLS, SKILLS_CATALOG } from './prompts.ts'
 
 /** A skill that a person may start by its name. */

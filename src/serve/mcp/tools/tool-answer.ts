@@ -1,14 +1,9 @@
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import { uriOf } from '../../../sync/model/skill-uri.ts'
 import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
-import { bodyOf, utf8 } from '../../../sync/skill-md/frontmatter.ts'
-import {
-  describeHidden,
-  hiddenIn,
-  withDeceitEscaped,
-  withHiddenEscaped,
-} from '../../../sync/skill-md/hidden-unicode.ts'
-import { lifecycleOf } from '../../../sync/skill-md/lifecycle.ts'
+import { bodyOf, utf8 } from '../../../sync/skill/frontmatter.ts'
+import { describeHidden, hiddenIn, withDeceitEscaped, withHiddenEscaped } from '../../../sync/skill/hidden-unicode.ts'
+import { lifecycleOf } from '../../../sync/skill/lifecycle.ts'
 import { isUnread, NOT_READ_NOW } from '../../content.ts'
 import type { UnreadContent } from '../../content.ts'
 import { mimeTypeOf } from '../../mime.ts'

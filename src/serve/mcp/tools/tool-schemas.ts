@@ -1,4 +1,4 @@
-import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from '../../search/query.ts'
+import { DEFAULT_HITS, LEAST_TOKENS, MOST_CHARACTERS, MOST_HITS } from './search/query.ts'
 
 /** Returns the tools for `tools/list`. `hasPaths`: true if the caller may learn the paths of skills. */
 export function toolsFor({ hasPaths, hasSearch }: { hasPaths: boolean; hasSearch: boolean }): readonly Tool[] {

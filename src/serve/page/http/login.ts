@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HttpAccess } from '../../http/access/access.ts'
+import type { HttpAccess } from '../../http/access.ts'
 import type { HttpAudit } from '../../http/server/audit.ts'
 import type { Site } from '../../http/server/listener.ts'
 import { readBody } from '../../http/server/request-body.ts'

@@ -1,4 +1,4 @@
-import type { LockEntry } from '../../decisions/lock.ts'
+import type { LockEntry } from '../../model/decisions/lock.ts'
 import { digestOf } from '../../model/digest.ts'
 import { isOfUpstream } from '../../model/skill.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../../model/skill.ts'

@@ -1,7 +1,7 @@
 import { lstat, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { SerialQueue } from '../../../base/async/serial-queue.ts'
 import { foldersAbove } from '../../../base/paths.ts'
-import { SerialQueue } from '../../../base/serial-queue.ts'
 import { removeAll, syncFolder, temporaryIn } from '../files/atomic.ts'
 import { cannot, isDiskError, unlessAbsent } from '../files/disk-error.ts'
 import { fileNamesIn, makeFolder, type StateFolder } from '../files/state-folder.ts'

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { WIDTH, inParallel } from '../../../base/parallel.ts'
+import { WIDTH, inParallel } from '../../../base/async/parallel.ts'
 import { syncPath } from './atomic.ts'
 import { cannot } from './disk-error.ts'
 

@@ -1,6 +1,6 @@
 import { backup, type DatabaseSync, type StatementSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
-import { inSlices } from '../../../base/cooperative.ts'
+import { inSlices } from '../../../base/async/cooperative.ts'
 import { Damaged } from '../../model/sync-error.ts'
 import { databaseFailure, inTransaction, isCorruption, numberOf, runOnDatabase } from './database.ts'
 import { HeadRows } from './head-rows.ts'

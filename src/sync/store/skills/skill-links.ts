@@ -1,7 +1,7 @@
 import { readlink, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SyncError } from '../../model/sync-error.ts'
-import { isSkillName } from '../../skill-md/skill-name.ts'
+import { isSkillName } from '../../skill/skill-name.ts'
 import { isTemporary, syncFolder, temporaryIn } from '../files/atomic.ts'
 import { cannot, unlessAbsent } from '../files/disk-error.ts'
 import { fileNamesIn, type StateFolder } from '../files/state-folder.ts'

@@ -1,7 +1,7 @@
 import type { SkillFile } from '../../model/skill.ts'
 import type { SourceId } from '../../model/source-id.ts'
 import { Damaged, SyncError } from '../../model/sync-error.ts'
-import type { PathLimits } from '../../skill-md/skill-path.ts'
+import type { PathLimits } from '../../skill/skill-path.ts'
 import type { ObjectStore } from '../objects/object-store.ts'
 import { calledOf, checkDigest, checkPath, checkStorable } from './stored-path.ts'
 import type { StoredSkill } from './stored-path.ts'

@@ -5,9 +5,9 @@ import type { Skill, SkillFile } from '../../model/skill.ts'
 import type { Snapshot } from '../../model/snapshot.ts'
 import type { SourceId } from '../../model/source-id.ts'
 import { SyncError } from '../../model/sync-error.ts'
-import { isSkillName } from '../../skill-md/skill-name.ts'
-import { formProblem, gitFolderProblem } from '../../skill-md/skill-path.ts'
-import type { PathLimits } from '../../skill-md/skill-path.ts'
+import { isSkillName } from '../../skill/skill-name.ts'
+import { formProblem, gitFolderProblem } from '../../skill/skill-path.ts'
+import type { PathLimits } from '../../skill/skill-path.ts'
 
 /** A skill version or docs folder in the store. Its checkout is `checkouts/<digest>/<folderName>/…`. */
 export interface StoredSkill {

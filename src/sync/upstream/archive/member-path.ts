@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { nameProblem } from '../../skill-md/skill-path.ts'
+import { nameProblem } from '../../skill/skill-path.ts'
 import { badMember } from './archive-error.ts'
 
 export type MemberKind = 'file' | 'folder'

@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import type { ObjectId } from '../../model/revision.ts'
-import { pacedBlobId } from '../git/objects/paced-hash.ts'
+import { pacedBlobId } from '../objects/paced-hash.ts'
 import { FolderChanged, folderErrorAt, readFault, type PlaceFault } from './folder-error.ts'
 import { fileMarkOf } from './folder-hashes.ts'
 import type { FolderHashes } from './folder-hashes.ts'

@@ -12,12 +12,12 @@ import {
   type Tree,
   type TreeEntry,
 } from '../../model/tree.ts'
-import { hiddenInFile } from '../../skill-md/hidden-unicode.ts'
-import { isLfsPointer } from '../../skill-md/lfs.ts'
+import { hiddenInFile } from '../../skill/hidden-unicode.ts'
+import { isLfsPointer } from '../../skill/lfs.ts'
 import type { BlobBatch, BlobStore } from '../../store/objects/blob-store.ts'
-import { pacedBlobId } from '../git/objects/paced-hash.ts'
-import { plainCommit } from '../git/objects/synthetic-commit.ts'
-import { parseTree } from '../git/objects/tree-object.ts'
+import { pacedBlobId } from '../objects/paced-hash.ts'
+import { plainCommit } from '../objects/synthetic-commit.ts'
+import { parseTree } from '../objects/tree-object.ts'
 import type { FetchLimits } from '../upstream.ts'
 import { realPlacesBelow } from './excluded-paths.ts'
 import { FolderChanged, legiblePath, rawPath, readFault } from './folder-error.ts'

@@ -1,4 +1,4 @@
-import { isDotGit } from '../../skill-md/skill-path.ts'
+import { isDotGit } from '../../skill/skill-path.ts'
 import { parseIgnorePatterns } from './ignore-patterns.ts'
 
 /**

@@ -6,11 +6,11 @@ import type { Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { NO_SESSION_LOG } from '../../../../src/serve/http/mcp/session-store.ts'
 import { EventStream, EventStreams } from '../../../../src/serve/http/server/event-stream.ts'
 import { EVERY_PART } from '../../../../src/serve/mcp/events/list-kinds.ts'
 import type { ListPart } from '../../../../src/serve/mcp/events/list-kinds.ts'
 import { updateOf } from '../../../../src/serve/mcp/events/subscriptions.ts'
+import { NO_SESSION_LOG } from '../../../../src/serve/mcp/transports/session-store.ts'
 import { openSessions } from '../opened.ts'
 
 const MIB = 2 ** 20

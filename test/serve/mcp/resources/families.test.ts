@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Steps } from '../../../../src/base/cooperative.ts'
+import type { Steps } from '../../../../src/base/async/cooperative.ts'
 import { Answers } from '../../../../src/serve/mcp/core/response-cache.ts'
 import { eventsBetween } from '../../../../src/serve/mcp/events/events.ts'
 import { findResource, servedAmong } from '../../../../src/serve/mcp/resources/find-resource.ts'
@@ -9,7 +9,7 @@ import type {
   FamilyResource,
   FoundResource,
   ResourceFamily,
-} from '../../../../src/serve/mcp/resources/port/resource-family.ts'
+} from '../../../../src/serve/mcp/resources/resource-family.ts'
 import { listResources, listTemplates, readResource } from '../../../../src/serve/mcp/resources/resources.ts'
 import { announcedBytes } from '../../../../src/serve/mcp/tools/response-size.ts'
 import { Registry } from '../../../../src/serve/registry.ts'

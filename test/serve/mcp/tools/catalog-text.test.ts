@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../../src/base/cooperative.ts'
+import { atOnce } from '../../../../src/base/async/cooperative.ts'
 import { textingCatalog } from '../../../../src/serve/mcp/tools/catalog-text.ts'
 import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
 import { catalogWith, saying } from '../../../support/content/searchable-skills.ts'

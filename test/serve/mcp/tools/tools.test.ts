@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../../src/base/cooperative.ts'
+import { atOnce } from '../../../../src/base/async/cooperative.ts'
 import type { ReadContent } from '../../../../src/serve/content.ts'
 import type { Surface } from '../../../../src/serve/mcp/core/methods.ts'
 import { ScopedCore } from '../../../../src/serve/mcp/core/scoped-server.ts'

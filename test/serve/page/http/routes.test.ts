@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { newToken } from '../../../../src/daemon/http/tokens.ts'
+import { newToken } from '../../../../src/daemon/access/tokens.ts'
 import type { Scope } from '../../../../src/serve/principal.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { TokenIssuer } from '../../../support/http/issuer.ts'

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lockEntryOf, isLocked } from '../../../../src/sync/decisions/lock.ts'
-import type { LockEntry } from '../../../../src/sync/decisions/lock.ts'
+import { lockEntryOf, isLocked } from '../../../../src/sync/model/decisions/lock.ts'
+import type { LockEntry } from '../../../../src/sync/model/decisions/lock.ts'
 import { digestOf } from '../../../../src/sync/model/digest.ts'
 import type { Skill } from '../../../../src/sync/model/skill.ts'
 import type { GitSource } from '../../../../src/sync/model/source.ts'
@@ -12,8 +12,8 @@ import { storedSkill } from '../../../../src/sync/store/skills/stored-path.ts'
 import { histories } from '../../../support/content/random-files.ts'
 import { skillText, type Files } from '../../../support/git/scripted-upstream.ts'
 import { sourceId } from '../../store/samples.ts'
-import { objectId } from '../../upstream/reached.ts'
 import { FOLLOW, Scene, sourceWith } from '../pulled.ts'
+import { objectId } from '../reached.ts'
 
 const HUB = sourceId('hub')
 

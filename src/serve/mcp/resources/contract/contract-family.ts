@@ -1,4 +1,4 @@
-import type { Steps } from '../../../../base/cooperative.ts'
+import type { Steps } from '../../../../base/async/cooperative.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { isContractUri } from '../../../../sync/catalog/contract-uri.ts'
 import { inTurn } from '../../../content.ts'
@@ -12,7 +12,7 @@ import type {
   ResourceFamily,
   ResourceTemplate,
   SkillPart,
-} from '../port/resource-family.ts'
+} from '../resource-family.ts'
 import { changingContract, isContractListChanged } from './contract-changes.ts'
 import { describeContract, listedOfContract } from './contract-list.ts'
 import type { ContractListing } from './contract-list.ts'

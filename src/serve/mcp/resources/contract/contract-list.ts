@@ -1,6 +1,6 @@
 import { baseName } from '../../../../base/paths.ts'
-import type { Contract, Icon } from '../../../../sync/skill-md/contract/contract.ts'
-import { withHiddenEscaped, withoutHidden } from '../../../../sync/skill-md/hidden-unicode.ts'
+import type { Contract, Icon } from '../../../../sync/skill/contract/contract.ts'
+import { withHiddenEscaped, withoutHidden } from '../../../../sync/skill/hidden-unicode.ts'
 import { mimeTypeOfContract } from './contract.ts'
 import type { ContractFamily, ContractResource } from './contract.ts'
 

@@ -1,8 +1,8 @@
-import type { Steps } from '../../../../base/cooperative.ts'
+import type { Steps } from '../../../../base/async/cooperative.ts'
 import { DerivedCache } from '../../../../base/memo.ts'
 import { ValueTable } from '../../../../base/value-table.ts'
 import type { ValueRow } from '../../../../base/value-table.ts'
-import type { ListedTemplate, ResourceTemplate } from '../port/resource-family.ts'
+import type { ListedTemplate, ResourceTemplate } from '../resource-family.ts'
 import type { ContractFamily, ContractResource } from './contract.ts'
 
 /** Returns the templates with at least one resource; built once for each family. */

@@ -1,7 +1,7 @@
 import { DerivedCache } from '../../../../base/memo.ts'
 import type { ContractSkill } from '../../../../sync/catalog/contract-skills.ts'
 import { contractUri } from '../../../../sync/catalog/contract-uri.ts'
-import { withoutHidden } from '../../../../sync/skill-md/hidden-unicode.ts'
+import { withoutHidden } from '../../../../sync/skill/hidden-unicode.ts'
 import { contentIn } from '../../../content.ts'
 import type { ResourceContent, ReadContent, UnreadContent } from '../../../content.ts'
 import { sizeOfContract } from './contract.ts'

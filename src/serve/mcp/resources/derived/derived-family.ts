@@ -1,4 +1,4 @@
-import type { Steps } from '../../../../base/cooperative.ts'
+import type { Steps } from '../../../../base/async/cooperative.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { readSkillUri } from '../../../../sync/model/skill-uri.ts'
 import type { ReadContent, ResourceContent, UnreadContent } from '../../../content.ts'
@@ -10,7 +10,7 @@ import type {
   LargeText,
   ResourceFamily,
   SkillPart,
-} from '../port/resource-family.ts'
+} from '../resource-family.ts'
 import { changingSynthetics } from './derived-changes.ts'
 import {
   INDEX_URI,

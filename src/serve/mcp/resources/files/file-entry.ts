@@ -1,5 +1,5 @@
 import type { CatalogFile, CatalogFolder } from '../../../../sync/catalog/catalog-entry.ts'
-import { withHiddenEscaped, withoutHidden } from '../../../../sync/skill-md/hidden-unicode.ts'
+import { withHiddenEscaped, withoutHidden } from '../../../../sync/skill/hidden-unicode.ts'
 import { mimeTypeOf } from '../../../mime.ts'
 
 /** The list entry of a file. A SKILL.md has the name and description of its skill (SEP-2640). */

@@ -3,8 +3,8 @@ import type { CatalogSkill } from '../../../../sync/catalog/catalog-entry.ts'
 import { filesOf } from '../../../../sync/catalog/skill-files.ts'
 import type { Signers } from '../../../../sync/model/signers.ts'
 import { EXECUTABLES } from '../../../../sync/model/skill.ts'
-import { lifecycleOf } from '../../../../sync/skill-md/lifecycle.ts'
-import type { Lifecycle } from '../../../../sync/skill-md/lifecycle.ts'
+import { lifecycleOf } from '../../../../sync/skill/lifecycle.ts'
+import type { Lifecycle } from '../../../../sync/skill/lifecycle.ts'
 
 /** SEP-2640: the entry of a skill in `skills/list` and `skills/get`. */
 export interface SkillEntry {

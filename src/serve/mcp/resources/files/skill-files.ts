@@ -1,4 +1,4 @@
-import type { Steps } from '../../../../base/cooperative.ts'
+import type { Steps } from '../../../../base/async/cooperative.ts'
 import { DerivedCache } from '../../../../base/memo.ts'
 import { ValueTable } from '../../../../base/value-table.ts'
 import type { ValueRow } from '../../../../base/value-table.ts'
@@ -6,7 +6,7 @@ import type { CatalogFile } from '../../../../sync/catalog/catalog-entry.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { filesOf } from '../../../../sync/catalog/skill-files.ts'
 import { folderUrisAbove, uriOf } from '../../../../sync/model/skill-uri.ts'
-import { hiddenIn } from '../../../../sync/skill-md/hidden-unicode.ts'
+import { hiddenIn } from '../../../../sync/skill/hidden-unicode.ts'
 import { contentOf, inTurn } from '../../../content.ts'
 import type { ResourceContent, UnreadContent } from '../../../content.ts'
 import type {
@@ -17,7 +17,7 @@ import type {
   ResourceFamily,
   ResourceTemplate,
   SkillPart,
-} from '../port/resource-family.ts'
+} from '../resource-family.ts'
 import { describeFile } from './file-entry.ts'
 import { lookup } from './lookup.ts'
 import { valuesIn, variablesOf } from './skill-template.ts'

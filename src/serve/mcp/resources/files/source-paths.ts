@@ -1,5 +1,5 @@
-import type { Steps } from '../../../../base/cooperative.ts'
-import { IncrementalCache } from '../../../../base/incremental.ts'
+import type { Steps } from '../../../../base/async/cooperative.ts'
+import { IncrementalCache } from '../../../../base/async/incremental.ts'
 import { DerivedCache } from '../../../../base/memo.ts'
 import { sortingTexts } from '../../../../base/sorted-texts.ts'
 import type { Sorted } from '../../../../base/sorted-texts.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../../../src/base/cooperative.ts'
+import { atOnce } from '../../../../../src/base/async/cooperative.ts'
 import { changingSynthetics } from '../../../../../src/serve/mcp/resources/derived/derived-changes.ts'
 import {
   manifestText,

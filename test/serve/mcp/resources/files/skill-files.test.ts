@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../../../src/base/cooperative.ts'
+import { atOnce } from '../../../../../src/base/async/cooperative.ts'
 import { SkillFiles } from '../../../../../src/serve/mcp/resources/files/skill-files.ts'
 import { EMPTY_CATALOG } from '../../../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'

@@ -1,0 +1,100 @@
+import { parseArgs } from 'node:util'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { idsOf } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { ConfigError } from '../config/rules/config-error.ts'
+import { UsageError } from '../runtime/usage-error.ts'
+import { readRows } from '../status/skill-rows.ts'
+import { bashScript } from './bash.ts'
+import { typingsOf } from './command-model.ts'
+import type { Typing } from './command-model.ts'
+import { configFor, printLines } from './command.ts'
+import type { Command, Context } from './command.ts'
+import { fishScript } from './fish.ts'
+import { CONFIGURING } from './help.ts'
+import { zshScript } from './zsh.ts'
+
+const SHELLS: Readonly<Record<string, (typings: readonly Typing[]) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+}
+
+/** The lists that the scripts request while the user types. */
+const ASKED: Readonly<Record<string, (config: Config) => Promise<readonly string[]>>> = {
+  sources: async (config) => idsOf(config),
+  packs: async ({ packs }) => packs.map(({ id }) => id),
+  skills: async (config) =>
+    (await readRows(config)).flatMap(({ source, path, id, name = '' }) =>
+      [id, `${source}/${path === '' ? name : path}`].filter((text) => text !== undefined),
+    ),
+}
+
+export const completion: Command = {
+  name: 'completion',
+  summary: 'Print a script for shell completion',
+  operands: {
+    text: 'bash | zsh | fish',
+    most: Number.POSITIVE_INFINITY,
+    offers: [Object.keys(SHELLS), []],
+  },
+  needsConfiguration: false,
+  details: `
+  It completes commands, options, sources and skills.
+
+  Have your shell read it when it starts:
+
+    source <(skillsyncd completion bash)     # in ~/.bashrc
+    source <(skillsyncd completion zsh)      # in ~/.zshrc, after compinit
+    skillsyncd completion fish | source      # in ~/.config/fish/config.fish
+
+  Sources, skills and packs come from the configuration and the state folder that the typed line names, whether a daemon
+  runs or not: the scripts call skillsyncd completion sources|skills|packs -- WORD…
+`,
+  examples: ['source <(skillsyncd completion bash)'],
+  async run(context) {
+    const [what = '', ...line] = context.operands
+    const [script, asked] = [entryOf(SHELLS, what), entryOf(ASKED, what)]
+    if (asked !== undefined) {
+      printLines(context, [...new Set(await answerTo(asked, line, context))].filter(isPlainWord))
+      return 0
+    }
+    if (script === undefined || line.length > 0)
+      throw new UsageError('"completion" wants bash, zsh or fish; see skillsyncd completion --help')
+    const commands = await Promise.all([...context.commands.values()].map((load) => load()))
+    context.streams.stdout.write(script(typingsOf(commands)))
+    return 0
+  },
+}
+
+function entryOf<Value>(table: Readonly<Record<string, Value>>, key: string): Value | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined
+}
+
+/** Errors yield no completions: the command itself reports them later. */
+async function answerTo(
+  asked: (config: Config) => Promise<readonly string[]>,
+  line: readonly string[],
+  context: Context,
+): Promise<readonly string[]> {
+  try {
+    return await asked(await configFor({ ...context, values: configuringIn(line, context) }))
+  } catch (error) {
+    if (error instanceof ConfigError || error instanceof UsageError || error instanceof SyncError) return []
+    throw error
+  }
+}
+
+/** The options of an incomplete line that name its configuration. The shell has not expanded the line. */
+function configuringIn(line: readonly string[], { environment }: Context): Context['values'] {
+  const args = line.map((word) => word.replace(/^~(?=\/)/, environment.home))
+  return parseArgs({ args, options: CONFIGURING, strict: false, allowPositionals: true }).values
+}
+
+/**
+ * True if the text is one plain word in every shell. A repository chooses the names of its skills, so they are not
+ * trusted.
+ */
+function isPlainWord(text: string): boolean {
+  return /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._/@+-]*$/u.test(text)
+}

@@ -1,0 +1,112 @@
+import { parseArgs } from 'node:util'
+import { closestTo } from '../base/text/closest.ts'
+import type { Command } from './cli/command.ts'
+import { COMMON, CONFIGURING, helpOf, helpOfCommand, helpOfFamily, optionsOf } from './cli/help.ts'
+import { COMMANDS, SYNONYMS, commandNamed, loaded, loadedGroups, verbsOf } from './command-table.ts'
+import { printableLine } from './runtime/log/log-line.ts'
+import { UsageError } from './runtime/usage-error.ts'
+
+/** A command with its arguments. */
+interface CommandCall {
+  readonly command: Command
+  readonly args: readonly string[]
+}
+
+/** Returns the command that the words begin with. Throws `UsageError` with a suggestion if there is none. */
+export async function commandIn(words: readonly string[]): Promise<CommandCall> {
+  const [first = '', ...rest] = words
+  const [second, ...others] = rest
+  const inFamily = second === undefined ? undefined : await commandNamed(`${first} ${second}`)
+  if (inFamily !== undefined) return { command: inFamily, args: others }
+  const command = await commandNamed(first)
+  if (command === undefined) throw unknownCommand(words)
+  return { command, args: rest }
+}
+
+/**
+ * Moves options before the command to its own options: `skillsyncd --json mcp-source mirror hub` is `skillsyncd
+ * mcp-source mirror hub --json`.
+ */
+export function commandFirst(args: readonly string[]): readonly string[] {
+  const before: string[] = []
+  const rest = [...args]
+  for (;;) {
+    const [option = '', value] = rest
+    const known = Object.entries(LEADING).find(([name, { short }]) =>
+      option.startsWith('--') ? option.split('=', 1)[0] === `--${name}` : option === `-${short}`,
+    )
+    if (known === undefined) {
+      if (rest.length === 0) return args
+      // They have no meaning for the help.
+      if (rest[0] === 'help') return rest
+      const own = rest.findIndex((word, at) => at > 0 && word.startsWith('-'))
+      return own === -1 ? [...rest, ...before] : rest.toSpliced(own, 0, ...before)
+    }
+    const isSeparate = known[1].type === 'string' && !option.includes('=')
+    before.push(option, ...(isSeparate && value !== undefined ? [value] : []))
+    rest.splice(0, isSeparate ? 2 : 1)
+  }
+}
+
+/** The options that may stand before the command. Help of it is help of the program. */
+const { help: _help, ...LEADING } = { ...CONFIGURING, ...COMMON }
+
+/** Returns the help of the command, or of the family of commands, that the words name; without words, of all. */
+export async function helpAbout(args: readonly string[], columns: number): Promise<string> {
+  const words = args.filter((arg) => !arg.startsWith('-'))
+  const [name] = words
+  if (name === undefined) return helpOf(await loadedGroups(), columns)
+  if (!isFamily(words)) return helpOfCommand((await commandIn(words)).command, columns)
+  const family = new Map([...COMMANDS].filter(([one]) => one.startsWith(`${name} `)))
+  return helpOfFamily(name, await loaded(family), columns)
+}
+
+/** True for the name of a family of commands alone, or with options. */
+export function isFamily([name = '', second]: readonly string[]): boolean {
+  return (second === undefined || second.startsWith('-')) && verbsOf(name).length > 0
+}
+
+/** True if the words have the option `--json`. */
+export function isJsonWanted(words: readonly string[]): boolean {
+  const end = words.indexOf('--')
+  return words.slice(0, end === -1 ? undefined : end).includes('--json')
+}
+
+/**
+ * The programs of other servers have no commands, and client configurations are written in their form: `--skills-dir
+ * DIR` alone.
+ */
+function unknownCommand(words: readonly string[]): UsageError {
+  const [name = '', second] = words.map((word) => printableLine(word))
+  const isOption = /^--(?:skills-dir|source|config|state|form|pack)(?:=|$)/.test(name)
+  if (isOption)
+    return new UsageError(`The command stands before its options: skillsyncd mcp ${name.split('=', 1)[0]} …`)
+  const verbs = verbsOf(name)
+  if (verbs.length > 0) {
+    const meant = closestTo(second ?? '', verbs)
+    const hint = meant === undefined ? `it has ${verbs.join(', ')}` : `did you mean "skillsyncd ${name} ${meant}"?`
+    return new UsageError(`There is no command "${name} ${second ?? ''}"; ${hint}`)
+  }
+  const meant = Object.hasOwn(SYNONYMS, name) ? SYNONYMS[name] : closestTo(name, [...COMMANDS.keys()])
+  const hint = meant === undefined ? 'skillsyncd --help lists them' : `did you mean "skillsyncd ${meant}"?`
+  return new UsageError(`There is no command "${name}"; ${hint}`)
+}
+
+/** Parses the options of a command. Throws `UsageError` with a suggestion. */
+export function parseOptions(command: Command, args: readonly string[]): ReturnType<typeof parseArgs> {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: optionsOf(command),
+      allowPositionals: true,
+      strict: true,
+    })
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    // Node's message continues with suggestions.
+    const [fault = ''] = error.message.split('. To specify')
+    const meant = closestTo(/^Unknown option '--([^']*)'/.exec(fault)?.[1] ?? '', Object.keys(optionsOf(command)))
+    const hint = meant === undefined ? `see skillsyncd ${command.name} --help` : `did you mean --${meant}?`
+    throw new UsageError(`${fault}; ${hint}`, { cause: error })
+  }
+}

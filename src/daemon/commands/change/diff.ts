@@ -1,0 +1,287 @@
+import { budgetDeltas, deltaText } from '../../../sync/catalog/budget/budget-delta.ts'
+import type { BudgetDelta } from '../../../sync/catalog/budget/budget-delta.ts'
+import { docsChange, newlyKept, skillChanges } from '../../../sync/model/decisions/lock.ts'
+import type { LockedSkill, SkillChange } from '../../../sync/model/decisions/lock.ts'
+import { comparePaths } from '../../../sync/model/digest.ts'
+import type { Revision } from '../../../sync/model/revision.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { readLock } from '../../../sync/store/lock-file.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { paintFor } from '../../cli/colors.ts'
+import type { Paint } from '../../cli/colors.ts'
+import { configFor, printJson, printLines } from '../../cli/command.ts'
+import type { Command, Context, ExitStatus } from '../../cli/command.ts'
+import type { SourceFailure } from '../../cli/store-reader.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { lockRead, standingIn } from '../../pull/trust/lock-rules.ts'
+import type { LockStanding } from '../../pull/trust/lock-rules.ts'
+import { printableLine } from '../../runtime/log/log-line.ts'
+import { UsageError } from '../../runtime/usage-error.ts'
+import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
+import { sideOf } from './diff-side.ts'
+import type { DiffContents, Side, SideSource } from './diff-side.ts'
+import { SkillTexts } from './skill-texts.ts'
+
+export const diffCommand: Command = {
+  name: 'diff',
+  summary: 'Compare two states, skill by skill',
+  operands: { text: '[A] [B]', most: 2, offers: [['lock', 'served', 'upstream']] },
+  details: `
+  The exit status is 3 if they differ. A state is lock, served, upstream, the number of a generation, or the path of a
+  lock file (./3 for a file named 3). The default for A is the lock, or served if there is no lock. The default for B
+  is upstream, which is fetched and not served.
+`,
+  examples: ['skillsyncd diff', 'skillsyncd diff served upstream --only team', 'skillsyncd diff 41 42'],
+  options: {
+    only: {
+      type: 'string',
+      value: 'ID',
+      multiple: true,
+      help: 'compare only this source; may be repeated',
+      offers: 'sources',
+    },
+    text: { type: 'boolean', help: 'with --json: include the changed lines of each SKILL.md' },
+  },
+  async run(context) {
+    const config = await configFor(context)
+    const [a = await defaultSide(config), b = 'upstream'] = context.operands
+    const only = onlyOf(context)
+    const ids = idsOf(config).filter((id) => only?.has(id) ?? true)
+    const before = await sideOf(a, ids, context, config)
+    const after = await sideOf(b, ids, context, config)
+    const ends = compareSides(before, after, only)
+    if (only !== undefined) expectKnown(only, before, after, config)
+    const texts = new SkillTexts(await Store.openExisting(config.state))
+    const standings = await standingsOf(config, context)
+    if (context.json) {
+      const differences = await differencesOf(ends, texts, context.values['text'] === true)
+      printJson(context, {
+        a,
+        b,
+        sources: ends.map((end, at) => withStanding(differences[at], standings.get(end.source))),
+      })
+    } else {
+      await printDifferences(context, ends, texts)
+      if (a === 'lock' || b === 'lock') printLines(context, unfollowedLines(ends, standings))
+    }
+    return statusOf(ends)
+  },
+}
+
+async function defaultSide({ lock }: Config): Promise<string> {
+  return lock !== undefined && (await readLock(lock)) !== undefined ? 'lock' : 'served'
+}
+
+function onlyOf({ values }: Context): ReadonlySet<string> | undefined {
+  const { only } = values
+  return Array.isArray(only) ? new Set(only.map(String)) : undefined
+}
+
+/** A source can be in a lock although it is no longer configured. */
+function expectKnown(only: ReadonlySet<string>, before: Side, after: Side, config: Config): void {
+  const known = new Set<string>([...before.keys(), ...after.keys(), ...idsOf(config)])
+  for (const id of only) if (!known.has(id)) throw new UsageError(`--only: no source is called "${id}" on either side`)
+}
+
+/** The differences of one source, or the reason why they are unknown. */
+type End =
+  | { readonly source: SourceId; readonly failure: SourceFailure }
+  | {
+      readonly source: SourceId
+      readonly from: Revision | undefined
+      readonly to: Revision | undefined
+      readonly skills: readonly Change[]
+      /** The change of the docs, if any. */
+      readonly docs?: SkillChange['change']
+      /** The change of the listing of the source in agents. Absent if one side's descriptions are not known. */
+      readonly budget?: readonly BudgetDelta[]
+    }
+
+interface Change {
+  readonly path: string
+  /** `kept`: the same version as before, because the one of the later commit is broken. */
+  readonly change: SkillChange['change'] | 'renamed' | 'kept'
+  /** The names and digests, on the sides that have the skill. */
+  readonly from: Version | undefined
+  readonly to: Version | undefined
+}
+
+interface Version {
+  readonly name: string
+  readonly digest: string
+  /** The commit of an earlier version. */
+  readonly keptFrom?: string
+}
+
+/** The differences between two sides, source by source. */
+export function compareSides(before: Side, after: Side, only: ReadonlySet<string> | undefined): End[] {
+  const ids = [...new Set([...before.keys(), ...after.keys()])].filter((id) => only?.has(id) ?? true)
+  return ids.toSorted(comparePaths).map((source) => endOf(source, before.get(source), after.get(source)))
+}
+
+function endOf(source: SourceId, before: SideSource | undefined, after: SideSource | undefined): End {
+  for (const side of [before, after])
+    if (side !== undefined && 'failure' in side) return { source, failure: side.failure }
+  const [from, to] = [contentsIn(before), contentsIn(after)]
+  const docs = docsChange(from?.docs, to?.docs)
+  const skills = changesOf(from?.skills, to?.skills)
+  const budget = budgetBetween(from, to)
+  return {
+    source,
+    from: from?.revision,
+    to: to?.revision,
+    skills,
+    ...(docs !== undefined && { docs }),
+    ...(budget !== undefined && { budget }),
+  }
+}
+
+/** A side without the source lists nothing of it. */
+function budgetBetween(
+  from: Pick<DiffContents, 'listed'> = NOTHING_LISTED,
+  to: Pick<DiffContents, 'listed'> = NOTHING_LISTED,
+): readonly BudgetDelta[] | undefined {
+  return from.listed === undefined || to.listed === undefined ? undefined : budgetDeltas(from.listed, to.listed)
+}
+
+const NOTHING_LISTED = { listed: [] }
+
+function contentsIn(side: SideSource | undefined): DiffContents | undefined {
+  return side === undefined || 'failure' in side ? undefined : side
+}
+
+function changesOf(from: DiffContents['skills'] = new Map(), to: DiffContents['skills'] = new Map()): Change[] {
+  const changes = skillChanges(from, to)
+  const moved = new Set(changes.map(({ path }) => path))
+  const kept = newlyKept(from, to).filter((path) => !moved.has(path))
+  const all = [...changes, ...kept.map((path) => ({ path, change: 'kept' as const }))]
+  return all
+    .toSorted((a, b) => comparePaths(a.path, b.path))
+    .map(({ path, change }) => {
+      const [old, current] = [from.get(path), to.get(path)]
+      const isSameContent = change !== 'kept' && old?.digest === current?.digest
+      return { path, change: isSameContent ? 'renamed' : change, from: versionOf(old), to: versionOf(current) }
+    })
+}
+
+function versionOf(skill: Pick<LockedSkill, 'name' | 'digest' | 'from'> | undefined): Version | undefined {
+  if (skill === undefined) return undefined
+  const { name, digest, from } = skill
+  return { name, digest, ...(from !== undefined && { keptFrom: from.commit }) }
+}
+
+function isEqual(end: End): boolean {
+  if ('failure' in end) return false
+  return (
+    end.skills.length === 0 &&
+    end.docs === undefined &&
+    end.from?.commit === end.to?.commit &&
+    end.from?.tag === end.to?.tag
+  )
+}
+
+function statusOf(ends: readonly End[]): ExitStatus {
+  if (ends.some((end) => 'failure' in end)) return 1
+  return ends.every(isEqual) ? 0 : 3
+}
+
+/** The state of the lock for each configured source. */
+async function standingsOf(config: Config, { signal }: Context): Promise<Standings> {
+  const lock = await lockRead(config)
+  const mode = (await agreeWithDaemon(config, signal)) ?? config.mode
+  const decisions = await (await Store.openExisting(config.state))?.decisions.read()
+  return new Map(
+    config.sources.map(({ source }) => [
+      source.id,
+      standingIn(lock, { ...config, mode }, source, decisions?.get(source.id)),
+    ]),
+  )
+}
+
+type Standings = ReadonlyMap<SourceId, LockStanding>
+
+/** A difference from a lock that is not followed has no effect. */
+function unfollowedLines(ends: readonly End[], standings: Standings): string[] {
+  const differing = ends.filter((end) => !isEqual(end))
+  return differing.flatMap(({ source }) => {
+    const standing = standings.get(source)
+    const text = standing === undefined || isFollowed(standing) ? undefined : lockStandingText(standing)
+    return text === undefined ? [] : [`${source}: lock: ${text}`]
+  })
+}
+
+function withStanding(difference: object | undefined, lock: LockStanding | undefined): object {
+  return { ...difference, ...(lock !== undefined && { lock }) }
+}
+
+/** Differences as plain data. */
+export async function differencesOf(ends: readonly End[], texts: SkillTexts, withText: boolean): Promise<object[]> {
+  const sources: object[] = []
+  for (const end of ends) {
+    if ('failure' in end) sources.push({ source: end.source, error: end.failure })
+    else sources.push({ ...end, skills: await withDetails(end.skills, texts, withText) })
+  }
+  return sources
+}
+
+async function withDetails(skills: readonly Change[], texts: SkillTexts, withText: boolean): Promise<object[]> {
+  const told: object[] = []
+  for (const skill of skills) {
+    const text = withText ? await textOf(skill, texts) : []
+    const lifecycle = await texts.lifecycleDiff(skill.from?.digest, skill.to?.digest)
+    told.push({ ...skill, ...(lifecycle.length > 0 && { lifecycle }), ...(text.length > 0 && { text }) })
+  }
+  return told
+}
+
+/** Only for a skill with different content on the two sides. */
+async function textOf({ change, from, to }: Change, texts: SkillTexts): Promise<string[]> {
+  if (change !== 'changed' || from === undefined || to === undefined) return []
+  return texts.diff(from.digest, to.digest)
+}
+
+/** Prints differences one skill at a time, so that memory holds no more than that of a large change. */
+export async function printDifferences(context: Context, ends: readonly End[], texts: SkillTexts): Promise<void> {
+  const paint = paintFor(context)
+  if (ends.every(isEqual)) printLines(context, ['no difference'])
+  for (const end of ends) {
+    if (isEqual(end)) continue
+    printLines(context, [headOf(end)])
+    for (const skill of 'failure' in end ? [] : end.skills) {
+      const lifecycle = await texts.lifecycleDiff(skill.from?.digest, skill.to?.digest)
+      const details = [...lifecycle, ...(await textOf(skill, texts))]
+      printLines(context, [lineOf(skill)].concat(details.map((line) => `    ${paintChange(line, paint)}`)))
+    }
+    if ('failure' in end) continue
+    if (end.docs !== undefined) printLines(context, [`  ${end.docs.padEnd(7)} the docs folder`])
+    if (end.budget !== undefined && end.budget.length > 0)
+      printLines(context, [`  context budget: ${deltaText(end.budget)}`])
+  }
+}
+
+/** Colors a line of a comparison by its mark. */
+function paintChange(line: string, paint: Paint): string {
+  if (line.startsWith('+')) return paint('green', line)
+  return line.startsWith('-') ? paint('red', line) : line
+}
+
+function headOf(end: End): string {
+  if ('failure' in end) return `${end.source}: not known (${end.failure.code}): ${printableLine(end.failure.message)}`
+  return `${end.source}: ${placeOf(end.from)} to ${placeOf(end.to)}`
+}
+
+function placeOf(revision: Revision | undefined): string {
+  if (revision === undefined) return 'nothing'
+  const { ref, commit, tag } = revision
+  return `${printableLine(ref)} at ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
+}
+
+function lineOf({ path, change, from, to }: Change): string {
+  const isRenamed = from !== undefined && to !== undefined && from.name !== to.name
+  const names = isRenamed ? `: "${printableLine(from.name)}" is "${printableLine(to.name)}" now` : ''
+  const kept =
+    to?.keptFrom === undefined ? '' : `: the version of commit ${to.keptFrom}, because its later one is broken`
+  return `  ${change.padEnd(7)} ${printableLine(path) || 'the root'}${names}${kept}`
+}

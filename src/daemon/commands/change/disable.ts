@@ -1,0 +1,222 @@
+import { z } from 'zod'
+import { uriOf } from '../../../sync/model/skill-uri.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { MODE_OPTIONS, configFor, printJson, printLines } from '../../cli/command.ts'
+import type { Command, Context, Options } from '../../cli/command.ts'
+import { withWriter } from '../../cli/daemon-client.ts'
+import type { AskWriter } from '../../cli/daemon-client.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { printableLine } from '../../runtime/log/log-line.ts'
+import { UsageError } from '../../runtime/usage-error.ts'
+import { disabledText, matchedText, RECALL_REASON } from '../../status/decision-text.ts'
+import { theOnlyIfAny } from '../../status/named-skill.ts'
+import type { SkillReference } from '../../status/named-skill.ts'
+import { readRows } from '../../status/skill-rows.ts'
+import type { SkillRow } from '../../status/skill-rows.ts'
+import type { DisabledBy } from '../../status/status.ts'
+
+/** A command for a decision about skills. */
+interface Disabling {
+  readonly name: 'disable' | 'enable'
+  readonly summary: string
+  readonly details: string
+  readonly examples: Command['examples']
+  readonly options: Options
+}
+
+const SOURCE_ONLY = 'source-only'
+
+export const disable = disabling({
+  name: 'disable',
+  summary: 'Take a skill out of service at once',
+  details: `It stays disabled across restarts and pulls, and while its source does not have it; also under another name or
+  path, and wherever the same SKILL.md is. A skill that contains its files is out of service too.`,
+  examples: ['skillsyncd disable team/skills/pdf'],
+  options: {
+    ...MODE_OPTIONS,
+    [SOURCE_ONLY]: { type: 'boolean', help: 'keep the same content in other sources in service' },
+  },
+})
+
+export const enable = disabling({
+  name: 'enable',
+  summary: 'Serve a disabled skill again',
+  details: 'It is served at once, if its source has it, with all that was out of service because of it.',
+  examples: ['skillsyncd enable team/skills/pdf'],
+  options: MODE_OPTIONS,
+})
+
+function disabling(kind: Disabling): Command {
+  return {
+    name: kind.name,
+    summary: kind.summary,
+    operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
+    details: `
+  SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name, in any case of letters.
+  ${kind.details}
+`,
+    examples: kind.examples,
+    options: kind.options,
+    async run(context) {
+      if (context.operands.length === 0)
+        throw new UsageError(`"${kind.name}" wants the URI, path or name of a skill; skillsyncd list shows them`)
+      const config = await configFor(context)
+      await agreeWithDaemon(config, context.signal)
+      const { skills, unknown } = await meant(kind, context, config)
+      const sourceOnly = context.values[SOURCE_ONLY] === true
+      const decided =
+        skills.length === 0 ? [] : await withWriter(context, config, (ask) => decide(kind, { skills, sourceOnly }, ask))
+      print(context, kind, decided, unknown)
+      return unknown.length === 0 ? 0 : 1
+    },
+  }
+}
+
+interface Meant {
+  /** Without duplicates. */
+  readonly skills: readonly SkillReference[]
+  /** Operands that match no skill. */
+  readonly unknown: readonly string[]
+}
+
+/** Throws, before any decision, if one of the names can mean several skills. */
+async function meant({ name }: Disabling, { operands }: Context, config: Config): Promise<Meant> {
+  const known = await knownSkills(config, name)
+  const skills = new Set<SkillReference>()
+  const unknown: string[] = []
+  for (const asked of operands) {
+    const skill = known.gone.find(({ source, path }) => asked === `${source}/${path}`) ?? theOnlyIfAny(known.all, asked)
+    if (skill === undefined) unknown.push(asked)
+    else skills.add(skill)
+  }
+  return { skills: [...skills], unknown }
+}
+
+interface Known {
+  /** All skills in the state folder, and disabled skills that are not there in any form. */
+  readonly all: readonly SkillReference[]
+  /** Disabled skills that are no longer at their place. */
+  readonly gone: readonly SkillReference[]
+}
+
+async function knownSkills(config: Config, name: Disabling['name']): Promise<Known> {
+  const rows = (await readRows(config)).map((row) => callableIn(row, name))
+  using store = await Store.openExisting(config.state)
+  await store?.decisions.read()
+  const there = new Set(rows.map(({ source, path }) => `${source}/${path}`))
+  const elsewhere = new Set(rows.map(({ disabledBy }) => disabledBy?.as))
+  const gone = [...(store?.decisions.disabled ?? [])].flatMap(([source, entries]) =>
+    [...entries]
+      .filter(
+        ([path, { scans }]) => scans === undefined && idsOf(config).includes(source) && !there.has(`${source}/${path}`),
+      )
+      .map(
+        ([
+          path,
+          {
+            places: [place],
+          },
+        ]): SkillReference => {
+          const uri = place?.servedPath === undefined ? undefined : uriOf(source, `${place.servedPath}/SKILL.md`)
+          return { source, path, uri, name: place?.name }
+        },
+      ),
+  )
+  // A disabled skill that is now at another place is addressed there by its names.
+  const lost = gone.filter(({ source, path }) => !elsewhere.has(`${source}/${path}`))
+  return { all: [...rows, ...lost], gone }
+}
+
+/**
+ * A disabled skill leaves its shorter id to others of its name. For `enable`, that id must not mean a skill that is not
+ * disabled.
+ */
+function callableIn(row: SkillRow, command: Disabling['name']): SkillRow {
+  if (command === 'disable' || row.disabled) return row
+  const { id: _, ...others } = row
+  return others
+}
+
+/** The result for one skill. */
+interface Decided {
+  readonly source: string
+  readonly path: string
+  readonly uri: string | undefined
+  /** True if the skill was already in the requested state. */
+  readonly already: boolean
+  /** The other skills that went out of service, or came back, with it: their number, and the first of them. */
+  readonly others: { readonly count: number; readonly places: Answer['places'] }
+  /** The match that still keeps it out of service. */
+  readonly still?: DisabledBy
+}
+
+async function decide(
+  { name }: Disabling,
+  { skills, sourceOnly }: Pick<Meant, 'skills'> & { readonly sourceOnly: boolean },
+  ask: AskWriter,
+): Promise<Decided[]> {
+  const decided: Decided[] = []
+  for (const { source, path, uri } of skills) {
+    const asked = { source, path, disabled: name === 'disable', sourceOnly }
+    const { isNew, count, places, still } = ANSWER.parse(await ask('disable', asked))
+    const others = places.filter(({ place }) => place !== `${source}/${path}`)
+    const isAmong = others.length < places.length
+    decided.push({
+      source,
+      path,
+      uri,
+      already: !isNew,
+      others: { count: isAmong ? count - 1 : count, places: others },
+      ...(still !== undefined && { still }),
+    })
+  }
+  return decided
+}
+
+const BY = z.object({
+  as: z.string(),
+  by: z.enum(['path', 'uri', 'name', 'content', 'holds', 'scan']),
+  recall: RECALL_REASON.exactOptional(),
+})
+const ANSWER = z.object({
+  isNew: z.boolean(),
+  count: z.number(),
+  places: z.array(BY.extend({ place: z.string() })),
+  still: BY.optional(),
+})
+type Answer = z.infer<typeof ANSWER>
+
+function print(context: Context, { name }: Disabling, decided: readonly Decided[], unknown: readonly string[]): void {
+  for (const asked of unknown) {
+    const warning = `no skill is called "${asked}", so nothing was changed for it; skillsyncd list shows them`
+    context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(printableLine(warning))}\n`)
+  }
+  const disabled = name === 'disable'
+  if (context.json) {
+    printJson(context, { skills: decided.map((row) => ({ ...row, disabled })), unknown })
+    return
+  }
+  printLines(
+    context,
+    decided.flatMap((row) => linesOf(row, disabled)),
+  )
+}
+
+function linesOf({ source, path, already, others, still }: Decided, disabled: boolean): string[] {
+  const what = disabled
+    ? disabledText(source, path)
+    : still === undefined
+      ? 'enabled'
+      : disabledText(source, path, still)
+  const isKept = !disabled && still !== undefined
+  const lines = [`${source}/${path}: ${already && !isKept ? 'already ' : ''}${what}`]
+  const { count, places } = others
+  for (const { place, by } of places.slice(0, MOST_SHOWN))
+    lines.push(disabled ? `  ${place} is out of service too: ${matchedText(by)} it` : `  ${place} is in service too`)
+  if (count > MOST_SHOWN) lines.push(`  and ${count - MOST_SHOWN} more; skillsyncd list shows them`)
+  return lines.map(printableLine)
+}
+
+const MOST_SHOWN = 10

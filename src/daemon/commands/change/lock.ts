@@ -1,0 +1,158 @@
+import { systemClock } from '../../../base/async/clock.ts'
+import { countOf } from '../../../base/text/plural.ts'
+import { linesOfProofs, writeLockProofs } from '../../../features/channel/lock-proofs.ts'
+import type { ProofEnd } from '../../../features/channel/lock-proofs.ts'
+import { expectNotRecalled } from '../../../features/channel/recall/recalled-lock.ts'
+import { lockEntryOf } from '../../../sync/model/decisions/lock.ts'
+import type { Lock, LockEntry } from '../../../sync/model/decisions/lock.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { isGoneAtHub } from '../../../sync/model/source.ts'
+import type { Source } from '../../../sync/model/source.ts'
+import { changeLock, readLock } from '../../../sync/store/lock-file.ts'
+import { configFor, printJson, printLines } from '../../cli/command.ts'
+import type { Command, Context } from '../../cli/command.ts'
+import { withHubLook, withWriter } from '../../cli/daemon-client.ts'
+import { pullOneSource } from '../../cli/pull-results.ts'
+import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../../cli/store-reader.ts'
+import type { SourceReader } from '../../cli/store-reader.ts'
+import { configuredIn } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { sourcesOf } from '../../control/requests.ts'
+import { printableLine } from '../../runtime/log/log-line.ts'
+import { lockUseText } from '../../status/lock-text.ts'
+import { changedLockOf, LOCK_OPTION, withLockOption } from './lock-option.ts'
+import { linesOfPack, lockPacks } from './lock-packs.ts'
+import type { PackEnd } from './lock-packs.ts'
+
+export const lock: Command = {
+  name: 'lock',
+  summary: 'Pin the served commits in skills.lock',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  The lock is skills.lock beside the configuration, for your repository. From then on the locked commits are served,
+  unless the configuration says lock: ignore. Existing entries stay; skillsyncd update moves them. Of a source that
+  follows a channel, skills.lock.SOURCE.tlog-proof beside it proves that the log of the channel has the locked entry.
+`,
+  examples: ['skillsyncd lock', 'skillsyncd lock --prune'],
+  options: {
+    lock: LOCK_OPTION,
+    prune: {
+      type: 'boolean',
+      help: 'remove entries of sources that are no longer configured, or that a followed hub has no more',
+    },
+  },
+  async run(context) {
+    const config = await withHubLook(context, withLockOption(context, await configFor(context)))
+    const file = changedLockOf(config)
+    const before = await readLock(file)
+    const missing = [...new Set(sourcesOf(context.operands, config))].filter((id) => before?.sources.has(id) !== true)
+    const ends = missing.length === 0 ? [] : await entriesFor(missing, context, config)
+    const added = ends.flatMap(({ id, entry }) => (entry === undefined ? [] : [[id, entry] as const]))
+    const isWritten = await changeLock(
+      file,
+      (now) => mergeEntries(now, added, config, context),
+      () => systemClock.now().getTime(),
+      context.signal,
+    )
+    const looked = ends.flatMap(({ snapshot }) => snapshot ?? [])
+    const packs = await lockPacks(config, file, looked, context.signal)
+    const proofs = await writeLockProofs(config, file, async (method, params) =>
+      withWriter(context, config, (ask) => ask(method, params)),
+    )
+    print(context, config, file, { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends, proofs })
+    return ends.some(({ entry }) => entry === undefined) || packs.ends.some(({ why }) => why !== undefined) ? 1 : 0
+  },
+}
+
+interface End {
+  readonly id: SourceId
+  readonly entry: LockEntry | undefined
+  readonly snapshot?: Snapshot
+  readonly why?: string
+}
+
+interface Done {
+  readonly isWritten: boolean
+  readonly ends: readonly End[]
+  readonly packs: readonly PackEnd[]
+  readonly proofs: readonly ProofEnd[]
+}
+
+/** Locks what is served after a pull: locking must not approve a revision that waits for a decision. */
+async function entriesFor(ids: readonly SourceId[], context: Context, config: Config): Promise<End[]> {
+  const sources = ids.map((id) => configuredIn(config, id))
+  return withStoreAndWriter(context, config, (looking) =>
+    eachCounted(context, sources, 'checked', ({ source }) => entryFor(source, looking)),
+  )
+}
+
+async function entryFor(source: Source, looking: SourceReader): Promise<End> {
+  const { id } = source
+  try {
+    // A source that follows the lock serves nothing before it is locked.
+    const snapshot =
+      source.update === 'locked' ? await readCandidate(looking, id) : await servedSnapshot(source, looking)
+    if (typeof snapshot === 'string') return { id, entry: undefined, why: snapshot }
+    expectLockable(source, snapshot)
+    await expectNotRecalled(snapshot, looking.store)
+    return { id, entry: lockEntryOf(source, snapshot), snapshot }
+  } catch (error) {
+    return { id, entry: undefined, why: failureIn(error).message }
+  }
+}
+
+async function servedSnapshot(source: Source, { ask, store }: SourceReader): Promise<Snapshot | string> {
+  const { id } = source
+  const end = await pullOneSource(id, ask)
+  const held = (await store.generations.current())?.sources.find((candidate) => candidate.source === id)
+  if (held === undefined || end?.outcome === 'failed') return end?.message ?? 'nothing of it is served'
+  const snapshot = await store.snapshots.read(held.snapshot)
+  // The served content can be from another address than the configuration names now.
+  return snapshot.url === source.url ? snapshot : `what is served is of ${snapshot.url}; ${end?.message ?? ''}`
+}
+
+/** Another process may have written the lock meanwhile: existing entries stay. */
+function mergeEntries(
+  now: Lock,
+  added: readonly (readonly [SourceId, LockEntry])[],
+  config: Config,
+  { values }: Context,
+): Lock {
+  const sources = new Map([...added, ...now.sources])
+  const known = new Set<SourceId>(config.sources.flatMap(({ source }) => (isGoneAtHub(source) ? [] : [source.id])))
+  if (values['prune'] === true) for (const id of sources.keys()) if (!known.has(id)) sources.delete(id)
+  return { ...now, sources }
+}
+
+function print(context: Context, config: Config, file: string, { isWritten, ends, packs, proofs }: Done): void {
+  if (context.json) {
+    const sources = ends.map(({ id, entry, why }) => ({
+      source: id,
+      ...(entry === undefined
+        ? { error: why }
+        : { commit: entry.revision.commit, ref: entry.revision.ref, skills: entry.skills.size }),
+    }))
+    const use = config.lockUse
+    printJson(context, {
+      lock: file,
+      use,
+      written: isWritten,
+      sources,
+      ...(packs.length > 0 && { packs }),
+      ...(proofs.length > 0 && { proofs }),
+    })
+    return
+  }
+  const lines = ends.map(({ id, entry, why }) =>
+    entry === undefined
+      ? `${id}: not locked: ${printableLine(why ?? '')}`
+      : `${id}: locked ${printableLine(entry.revision.ref)} at ${entry.revision.commit}, ${countOf(entry.skills.size, 'skill')}`,
+  )
+  printLines(context, [
+    ...lines,
+    ...packs.flatMap(linesOfPack),
+    ...linesOfProofs(proofs),
+    `${isWritten ? `wrote ${file}` : `${file} is as it was`}: ${lockUseText(config)}`,
+  ])
+}

@@ -1,0 +1,130 @@
+import type { JsonObject } from '../../../base/json-value.ts'
+import { readKept } from '../../../features/mcp-sources/stored-file.ts'
+import { asUntrusted } from '../../../serve/mcp/tools/untrusted.ts'
+import { isOfUpstream } from '../../../sync/model/skill.ts'
+import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
+import { shownValue } from '../../../sync/skill/contract/contract-value.ts'
+import { withDeceitEscaped } from '../../../sync/skill/hidden-unicode.ts'
+import { storedSkill } from '../../../sync/store/skills/stored-path.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { configFor, printJson, printLines } from '../../cli/command.ts'
+import type { Command, Context } from '../../cli/command.ts'
+import { withWriter } from '../../cli/daemon-client.ts'
+import type { Config } from '../../config/config.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { printableLine, printableText } from '../../runtime/log/log-line.ts'
+import { OperatorError } from '../../runtime/operator-error.ts'
+import { UsageError } from '../../runtime/usage-error.ts'
+import { theOnly } from '../../status/named-skill.ts'
+import { readSkillRows } from '../../status/skill-rows.ts'
+import { declarationsId, lineFor } from './approve-skills.ts'
+
+export const preview: Command = {
+  name: 'preview',
+  summary: 'Show the SKILL.md of a skill, approved or not',
+  operands: { text: 'SKILL', most: 1, offers: ['skills'] },
+  details: `
+  SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name. The skill stays as it is: one that waits for
+  approval stays waiting. A file of an MCP source is fetched, and checked as for clients. With --json, and to a pipe
+  or a file, its text is marked as untrusted, because a model may read it.
+`,
+  examples: ['skillsyncd preview team/skills/pdf'],
+  async run(context) {
+    const [asked] = context.operands
+    if (asked === undefined)
+      throw new UsageError('"preview" wants the URI, path or name of a skill; skillsyncd list shows them')
+    const config = await configFor(context)
+    await agreeWithDaemon(config, context.signal)
+    const rows = await readSkillRows(config)
+    const row = theOnly(
+      rows.map((one) => one.row),
+      asked,
+    )
+    const found = rows.find((one) => one.row === row)
+    if (found === undefined) throw new TypeError('A row that was found is one of the rows')
+    print(context, await previewOf(context, config, found))
+    return 0
+  },
+}
+
+type Found = Awaited<ReturnType<typeof readSkillRows>>[number]
+
+/** A skill for review by a person. */
+interface Preview {
+  readonly source: string
+  readonly path: string
+  readonly uri: string | undefined
+  /** Its URI on its own server, if it comes from another MCP server. */
+  readonly upstream: string | undefined
+  readonly pending: boolean
+  /** The command line that approves exactly this version, if it waits for approval. */
+  readonly approve?: string
+  readonly digest: string | undefined
+  /** The frontmatter fields that a client may act on. skillsyncd does not act on them. */
+  readonly requests: JsonObject
+  /**
+   * The complete SKILL.md. One of an MCP server is marked as `get_skill` marks it, unless a person reads it on a
+   * terminal.
+   */
+  readonly content: string
+}
+
+async function previewOf(context: Context, config: Config, { row, skill }: Found): Promise<Preview> {
+  const { source, path, uri, upstream, pending, digest } = row
+  const name = `${source}/${path}`
+  const file = skill.files.find((candidate) => candidate.path === 'SKILL.md')
+  if (row.disabled) throw new OperatorError('disabled', `Cannot preview "${name}": it is disabled; enable it first`)
+  if (skill.standing === 'withheld' || file === undefined)
+    throw new OperatorError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show has the reason`)
+  const text = (await bytesOf(context, config, skill, file)).toString('utf8')
+  const content =
+    isOfUpstream(skill) && !isForPerson(context) ? asUntrusted(withDeceitEscaped(text), skill.upstream) : text
+  const approve = pending ? { approve: lineFor([name], declarationsId([{ row, skill }])) } : {}
+  const requests = requestsIn(skill.frontmatter)
+  return { source, path, uri, upstream, pending, ...approve, digest, requests, content }
+}
+
+/** True on a terminal. Output to a file or to another program may reach a model. */
+function isForPerson({ json, streams }: Context): boolean {
+  return !json && streams.stdout.isTTY === true
+}
+
+async function bytesOf(context: Context, config: Config, skill: Skill, file: SkillFile): Promise<Buffer> {
+  using store = await Store.open(config.state)
+  if (!isOfUpstream(skill)) return await store.skills.read(storedSkill(skill), file)
+  const { source } = skill.upstream
+  const kept = await readKept(skill, file, { store, config }, context.signal)
+  if (kept.kind === 'whole') return Buffer.from(kept.bytes)
+  await withWriter(context, config, (ask) => ask('bring', { source, path: skill.path, file: file.path }))
+  const brought = await readKept(skill, file, { store, config }, context.signal)
+  if (brought.kind === 'whole') return Buffer.from(brought.bytes)
+  throw new OperatorError('unknown-skill', `Cannot preview "${source}/${skill.path}": its SKILL.md is not in the store`)
+}
+
+/** The fields that clients may act on. */
+const REQUESTS = ['allowed-tools', 'disallowed-tools', 'hooks', 'model', 'context', 'agent', 'shell'] as const
+
+function requestsIn(frontmatter: JsonObject | undefined): JsonObject {
+  const entries = REQUESTS.flatMap((key) => {
+    const value = frontmatter?.[key]
+    return value === undefined ? [] : [[key, value] as const]
+  })
+  return Object.fromEntries(entries)
+}
+
+function print(context: Context, found: Preview): void {
+  if (context.json) {
+    printJson(context, found)
+    return
+  }
+  const { source, path, upstream, approve, digest, requests, content } = found
+  const from = upstream === undefined ? source : `the MCP server "${source}", where it is ${upstream}`
+  printLines(context, [
+    `${printableLine(`${source}/${path}`)}: from ${printableLine(from)}`,
+    ...(digest === undefined ? [] : [`digest ${digest}`]),
+    ...(approve === undefined ? [] : [printableLine(`it waits for ${approve}`)]),
+    ...Object.entries(requests).map(([key, value]) => printableLine(`requests ${key}: ${shownValue(value)}`)),
+    '',
+    ...content.split('\n').map((line) => printableText(line.replace(/\r$/, ''))),
+  ])
+}

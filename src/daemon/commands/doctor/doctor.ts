@@ -1,0 +1,180 @@
+import { resolve } from 'node:path'
+import { systemClock } from '../../../base/async/clock.ts'
+import { countOf } from '../../../base/text/plural.ts'
+import { databaseChecks } from '../../../features/hub-of-several/database-checks.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { verdicts } from '../../cli/check.ts'
+import type { DoctorCheck, CheckResult, Ground } from '../../cli/check.ts'
+import { paintFor } from '../../cli/colors.ts'
+import type { Paint } from '../../cli/colors.ts'
+import { configFor, printJson, printLines, progressOf } from '../../cli/command.ts'
+import type { Command, Context, ExitStatus } from '../../cli/command.ts'
+import { withWriter } from '../../cli/daemon-client.ts'
+import { configOfSources } from '../../config/command-line-config.ts'
+import { idsOf, reachedBy } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { ConfigError } from '../../config/rules/config-error.ts'
+import { sourcesOf } from '../../control/requests.ts'
+import { printableLine } from '../../runtime/log/log-line.ts'
+import { UsageError } from '../../runtime/usage-error.ts'
+import { connectAsEachEra } from './connect.ts'
+import { contractChecks, offerChecks } from './contract-checks.ts'
+import { credentialChecks } from './credential-checks.ts'
+import { dependencyChecks } from './dependency-checks.ts'
+import { folderChecks } from './folder-checks.ts'
+import { hostChecks } from './host-checks.ts'
+import { linkChecks } from './link-checks.ts'
+import { listenChecks } from './listen-checks.ts'
+import { lockOriginChecks } from './lock-origin-checks.ts'
+import { programChecks } from './program-checks.ts'
+import { examine } from './run-checks.ts'
+import { secondOpinions } from './second-opinion.ts'
+import { serviceChecks } from './service-checks.ts'
+import { stateChecks } from './state-checks.ts'
+import { writerChecks } from './writer-checks.ts'
+
+/** The groups of local checks, each made from the configuration. */
+const GROUPS: readonly ((ground: Ground) => DoctorCheck[])[] = [
+  programChecks,
+  stateChecks,
+  writerChecks,
+  listenChecks,
+  credentialChecks,
+  folderChecks,
+  linkChecks,
+  lockOriginChecks,
+  serviceChecks,
+]
+
+/** The checks that need the network. */
+const AWAY: readonly ((ground: Ground) => DoctorCheck[])[] = [hostChecks, databaseChecks]
+
+export const doctor: Command = {
+  name: 'doctor',
+  summary: 'Check what could keep the daemon from working',
+  operands: { text: '[SOURCE… | URL]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  mayHang: true,
+  details: `
+  The exit status is 3 for a failure. With SOURCE, only those sources are checked, and a second reader (isomorphic-git)
+  fetches the served commit of each once more, to compare all files of its skills.
+
+  With --connect, only the configured or named address is checked: it is opened as clients of both eras of MCP open
+  it, which list, read, verify and subscribe. The token comes from a file or from the variable SKILLSYNCD_TOKEN, the
+  proxy from HTTP_PROXY and HTTPS_PROXY.
+`,
+  examples: ['skillsyncd doctor', 'skillsyncd doctor --connect https://skills.example.com/mcp'],
+  options: {
+    connect: { type: 'boolean', help: 'open the address as clients of both eras do, through its proxies' },
+    'token-file': {
+      type: 'string',
+      value: 'FILE',
+      help: 'with --connect: the file with the token',
+      offers: 'files',
+    },
+    offline: { type: 'boolean', help: 'do not check whether hosts can be reached' },
+    strict: { type: 'boolean', help: 'exit with 3 for a warning too' },
+  },
+  async run(context) {
+    if (context.values['connect'] === true) {
+      const { checks, ...ends } = await connectAsEachEra(context)
+      return printConclusion(context, checks, ends)
+    }
+    if (context.values['token-file'] !== undefined) throw new UsageError('--token-file is only used with --connect')
+    const { environment, redactor, signal, values } = context
+    const { config: whole, told } = await readConfiguration(context)
+    const named = told.state === 'ok' && context.operands.length > 0 ? sourcesOf(context.operands, whole) : []
+    const config = named.length === 0 ? whole : sourcesAlone(whole, named)
+    const ground = {
+      config: { ...config, sources: reachedBy(config) },
+      whole,
+      environment,
+      redactor,
+      clock: systemClock,
+    }
+    const groups = values['offline'] === true ? GROUPS : [...GROUPS, ...AWAY]
+    const asked = idsOf(config)
+    const checksOfSkills = [
+      ...contractChecks(whole, asked),
+      ...offerChecks(whole, asked),
+      ...dependencyChecks(whole, asked),
+    ]
+    const checks = [...groups.flatMap((group) => group(ground)), ...checksOfSkills]
+    const found = [told, ...(await examine(checks, systemClock, signal))]
+    const all = [...found, ...(values['offline'] === true ? [] : await seconds(context, whole, named))]
+    return printConclusion(context, all)
+  },
+}
+
+/** Prints the results, with additional data for `--json`. */
+function printConclusion(context: Context, all: readonly CheckResult[], more: object = {}): ExitStatus {
+  print(context, all, more)
+  const counts = context.values['strict'] === true ? ['warn', 'fail'] : ['fail']
+  return all.some(({ state }) => counts.includes(state)) ? 3 : 0
+}
+
+function sourcesAlone(config: Config, named: readonly SourceId[]): Config {
+  return { ...config, sources: config.sources.filter(({ source }) => named.includes(source.id)) }
+}
+
+async function seconds(context: Context, config: Config, named: readonly SourceId[]): Promise<readonly CheckResult[]> {
+  using progress = progressOf(context)
+  const ground = { config, show: (text: string): void => progress.show(text), signal: context.signal }
+  const checked = await secondOpinions(named, ground, (work) => withWriter(context, config, work))
+  progress.show('')
+  return checked
+}
+
+function sourcesText({ sources, follow }: Config): string {
+  const count = countOf(sources.length, 'source')
+  return follow === undefined ? count : `${count} of the hub at ${follow.source.url}`
+}
+
+/** Reads the configuration. If it is unusable, the machine is still checked, without sources. */
+async function readConfiguration(context: Context): Promise<{ readonly config: Config; readonly told: CheckResult }> {
+  const { ok, fail } = verdicts('configuration')
+  try {
+    // `--offline` limits only this command: a daemon that was started without it must still answer.
+    const config = { ...(await configFor(context)), mode: { locked: false, offline: false } }
+    const where = config.file ?? 'the command line'
+    return { config, told: ok(`${where}: valid, ${sourcesText(config)}`) }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const { environment, values } = context
+    const state = typeof values['state'] === 'string' ? values['state'] : environment.state
+    const config = { ...configOfSources({ urls: [ANY], state: resolve(state) }, environment), sources: [] }
+    return { config, told: fail(error.message, 'Fix what the message names; sources are not checked until then') }
+  }
+}
+
+/** A configuration has at least one source; this one is removed again. */
+const ANY = 'https://localhost/any.git'
+
+function print(context: Context, all: readonly CheckResult[], more: object): void {
+  const offline = context.values['offline'] === true
+  const count = (wanted: CheckResult['state']) => all.filter(({ state }) => state === wanted).length
+  const [ok, warn, fail] = [count('ok'), count('warn'), count('fail')]
+  if (context.json) {
+    printJson(context, { ok: fail === 0, counts: { ok, warn, fail }, offline, ...more, checks: all })
+    return
+  }
+  const shown = context.quiet ? all.filter(({ state }) => state !== 'ok') : all
+  const verdict = fail + warn === 0 ? 'nothing found' : `${countOf(fail, 'fault')}, ${countOf(warn, 'warning')}`
+  const hosts = offline ? '; no host was queried' : ''
+  const paint = paintFor(context)
+  printLines(context, [
+    ...shown.flatMap((result) => linesOf(result, paint)),
+    `${countOf(all.length, 'check')}: ${verdict}${hosts}`,
+  ])
+}
+
+const STATE_COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const
+
+function linesOf({ check, state, subject, message, mend }: CheckResult, paint: Paint): string[] {
+  const about = subject === undefined ? check : `${check} ${printableLine(subject)}`
+  const [first = '', ...rest] = message.split('\n').map(printableLine)
+  const lines = [
+    `${paint(STATE_COLOURS[state], state.padEnd(4))}  ${about}: ${first}`,
+    ...rest.map((line) => `        ${line}`),
+  ]
+  return mend === undefined ? lines : [...lines, `        → ${printableLine(mend)}`]
+}

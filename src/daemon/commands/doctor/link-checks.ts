@@ -1,0 +1,76 @@
+import { countOf } from '../../../base/text/plural.ts'
+import { cautionsFor } from '../../../features/agent-folders/cautions.ts'
+import type { CautionGround } from '../../../features/agent-folders/cautions.ts'
+import {
+  foldersNow,
+  isAsServed,
+  linkCommandOf,
+  unlinkedUpstream,
+} from '../../../features/agent-folders/folder-status.ts'
+import type { FolderNow } from '../../../features/agent-folders/folder-status.ts'
+import { readLinks } from '../../../features/agent-folders/links-file.ts'
+import type { LeftOut } from '../../../features/agent-folders/unlinkable-skills.ts'
+import { verdicts } from '../../cli/check.ts'
+import type { DoctorCheck, CheckResult, Ground } from '../../cli/check.ts'
+import type { Config } from '../../config/config.ts'
+import type { Environment } from '../../config/environment.ts'
+
+/**
+ * Checks that agents find the served skills. Their folders are recorded in the state, so one check covers all of them.
+ */
+export function linkChecks({ config, environment }: Ground): DoctorCheck[] {
+  return [{ name: 'links', look: async () => linksChecked(config, environment) }]
+}
+
+async function linksChecked(config: Config, environment: Environment): Promise<readonly CheckResult[]> {
+  const folders = await foldersNow(config, environment)
+  const ground = { config, environment, links: await readLinks(config.state) }
+  const duplicates = await Promise.all(folders.map(async (now) => duplicatesOf(now, ground)))
+  const leftOut = folders.length === 0 ? [] : await unlinkedUpstream(config)
+  return [
+    ...folders.map(checkFolder),
+    ...folders.flatMap(omissionsOf),
+    ...leftOut.slice(0, MOST_NAMED).map(checkLeftOut),
+    ...duplicates.flat(),
+  ]
+}
+
+/** A skill of an MCP server that the operator lets into folders, and that is in none. */
+function checkLeftOut({ source, path, why }: LeftOut): CheckResult {
+  return verdicts('links', `${source}/${path}`).warn(`in no folder: ${why}`, 'skillsyncd link names all such skills')
+}
+
+/** The places where an agent may find each skill of the folder twice. */
+async function duplicatesOf({ folder, uses }: FolderNow, ground: CautionGround): Promise<readonly CheckResult[]> {
+  // As of copies: what is known of an agent and links is said once, by `link`.
+  const cautions = await cautionsFor({ uses, copies: true }, ground)
+  return cautions.map((caution) => verdicts('links', folder).warn(caution, 'see docs/clients.md'))
+}
+
+function omissionsOf({ folder, omitted }: FolderNow): readonly CheckResult[] {
+  return omitted.map((line) =>
+    verdicts('links', folder).warn(line, 'change SKILL.md upstream; over MCP clients have it'),
+  )
+}
+
+function checkFolder(now: FolderNow): CheckResult {
+  const { folder, copies, current, behind, gone, blocked } = now
+  const { ok, warn } = verdicts('links', folder)
+  if (isAsServed(now)) return ok(`${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}, as served`)
+  const parts = [
+    told(behind, 'not there, or older'),
+    told(gone, 'no longer served'),
+    told(blocked, 'blocked by something else'),
+  ]
+  return warn(parts.filter((part) => part !== '').join('; '), linkCommandOf(now))
+}
+
+function told(names: readonly string[], what: string): string {
+  if (names.length === 0) return ''
+  const first = names.slice(0, MOST_NAMED)
+  const more = names.length > first.length ? ` and ${names.length - first.length} more` : ''
+  return `${first.join(', ')}${more}: ${what}`
+}
+
+/** `skillsyncd link` names all. */
+const MOST_NAMED = 5

@@ -1,0 +1,50 @@
+import type { Config } from '../../config/config.ts'
+import { lockHolderOf } from '../../control/daemon-lock.ts'
+import type { FoundHolder } from '../../control/daemon-lock.ts'
+import { request } from '../../control/requests.ts'
+import { ELSEWHERE_MEND, absenceText, processText, silentHolderText } from '../../control/write-lock.ts'
+import { OperatorError } from '../../runtime/operator-error.ts'
+
+/** A request that only a daemon answers: a process that a client started has no part in it. */
+export interface DaemonRequest {
+  readonly method: 'reload' | 'stop'
+  readonly signal: AbortSignal
+  /** The longest silence of the daemon; default: as for other requests. */
+  readonly timeoutMs?: number
+  /** The remedy if no daemon runs. */
+  readonly mend?: string
+}
+
+/** The answer of the daemon. */
+export interface DaemonAnswer {
+  readonly result: unknown
+  /** The holder of the lock when the request was sent; `undefined` on a disk that accepts no lock. */
+  readonly holder: FoundHolder | undefined
+}
+
+/** Sends the request to the daemon of the state folder. Throws `no-daemon` if there is none in reach. */
+export async function requestDaemon(
+  config: Config,
+  { method, mend, ...waiting }: DaemonRequest,
+): Promise<DaemonAnswer> {
+  const holder = await lockHolderOf(config.state)
+  if (holder !== undefined && holder.command !== 'start')
+    throw noDaemon(
+      method,
+      `process ${holder.pid} (skillsyncd ${holder.command}) is not a daemon; it ends with its client`,
+    )
+  const answer = await request(config, method, {}, waiting)
+  if (answer !== undefined) return { result: answer.result, holder }
+  if (holder?.isElsewhere === true)
+    throw noDaemon(method, `${processText(holder)} has the lock and cannot be reached from here; ${ELSEWHERE_MEND}`)
+  const silent = await silentHolderText(holder)
+  if (silent !== undefined) throw noDaemon(method, silent)
+  throw noDaemon(
+    method,
+    `${await absenceText(config.state, ` for "${config.state}"`)}${mend === undefined ? '' : `; ${mend}`}`,
+  )
+}
+
+function noDaemon(method: DaemonRequest['method'], why: string): OperatorError {
+  return new OperatorError('no-daemon', `Cannot ${method}: ${why}`)
+}

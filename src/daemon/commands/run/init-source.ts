@@ -1,0 +1,161 @@
+import { lstat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { isBelow } from '../../../base/paths.ts'
+import { repositoryAt } from '../../../sync/git/disk-transport.ts'
+import { isObjectId } from '../../../sync/model/revision.ts'
+import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
+import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
+import { idFrom, namedRepository } from '../../config/command-line-config.ts'
+import type { Config } from '../../config/config.ts'
+import type { Environment } from '../../config/environment.ts'
+import { startingText } from '../../config/init-template.ts'
+import type { FetchedPlace, ServerPlace, StartingSource } from '../../config/init-template.ts'
+import { parseConfig } from '../../config/load-config.ts'
+import { isPerhapsRepository } from '../../config/schema/pasted-address.ts'
+import { printableLine } from '../../runtime/log/log-line.ts'
+import type { Redactor } from '../../runtime/log/redactor.ts'
+import { firstLook } from './init-probe.ts'
+import type { FirstLook } from './init-probe.ts'
+
+/** A requested source without an id. */
+export type FoundSource = Omit<StartingSource, 'id'>
+
+/** The parts that a first fetch needs. */
+interface Looking {
+  readonly environment: Environment
+  readonly redactor: Redactor
+  readonly signal: AbortSignal
+}
+
+export interface SourceCandidate {
+  readonly place: FetchedPlace
+  readonly config: Config
+  /** The folder, if a path was given. */
+  readonly folder: string | undefined
+  /** The whole address as a repository, if it is not surely that of a page. */
+  readonly whole?: FetchedPlace
+}
+
+/** The source at an address or a path, or the fault in it as text that quotes no secret of it. */
+export function sourceCandidateOf(text: string, looking: Looking): SourceCandidate | string {
+  const path = text.startsWith('~/') ? join(looking.environment.home, text.slice(2)) : text
+  const place = namedRepository(path)
+  const config = configOf(place, looking)
+  if (typeof config === 'string') return config
+  const isPath = place.url.startsWith('file:') && !/^file:/i.test(path)
+  const url = path.trim()
+  return {
+    place,
+    config,
+    folder: isPath ? resolve(path) : undefined,
+    ...(isPerhapsRepository(url) && { whole: { url } }),
+  }
+}
+
+/** The MCP server at an address, or the fault in it. */
+export function serverAt(mcp: string, looking: Looking): ServerPlace | string {
+  const config = configOf({ mcp }, looking)
+  return typeof config === 'string' ? config : { mcp }
+}
+
+/** The failure of a first read, with its remedy. */
+export function failureLines(error: SyncError): string[] {
+  return [`${printableLine(error.message)} (${error.code})`, `  ${mendOf(error)}`]
+}
+
+function configOf(place: StartingSource['place'], { environment }: Looking): Config | string {
+  const config = parseConfig(startingText([{ id: 'source', place, seen: undefined }]), '/unused', environment)
+  return Array.isArray(config) ? (config[0]?.message ?? '') : config
+}
+
+/** The content of the source, or the error. A folder that is not a repository counts as a folder of skills. */
+export async function probeSource(
+  { place, config, folder, whole }: SourceCandidate,
+  looking: Looking,
+): Promise<FoundSource | SyncError> {
+  try {
+    return foundAt(place, await firstLook(config, looking, looking.signal))
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    const other = error.code === 'ref-not-found' ? withLongerRef(place) : ABSENT.has(error.code) && whole
+    const next = other && configOf(other, looking)
+    if (typeof other === 'object' && typeof next === 'object') {
+      const found = await probeSource({ place: other, config: next, folder }, looking)
+      return found instanceof SyncError && ABSENT.has(found.code) ? error : found
+    }
+    if (folder === undefined || error.code !== 'repository-not-found') return error
+    const plain = configOf({ path: folder }, looking)
+    if (typeof plain === 'string' || (await unlessAbsent(lstat(folder)))?.isDirectory() !== true) return error
+    return probeFolder(folder, plain, looking)
+  }
+}
+
+/** The failures after which another reading of the same address is tried. A host may hide what is absent as a refusal. */
+const ABSENT: ReadonlySet<string> = new Set(['ref-not-found', 'repository-not-found', 'credentials-rejected'])
+
+/** The source of a candidate that is not read: a path of a folder without git is that folder. */
+export async function unreadSource({ place, folder }: SourceCandidate): Promise<FoundSource> {
+  if (folder === undefined || (await unlessAbsent(lstat(folder)))?.isDirectory() !== true)
+    return { place, seen: undefined }
+  const isPlain = await repositoryAt(folder).then(
+    () => false,
+    (error: unknown) => error instanceof SyncError && error.code === 'repository-not-found',
+  )
+  return { place: isPlain ? { path: folder } : place, seen: undefined }
+}
+
+async function probeFolder(folder: string, config: Config, looking: Looking): Promise<FoundSource | SyncError> {
+  try {
+    return foundAt({ path: folder }, await firstLook(config, looking, looking.signal))
+  } catch (error) {
+    if (error instanceof SyncError) return error
+    throw error
+  }
+}
+
+/** A page's address does not say where the name of its branch ends: a name with slashes reaches into the path. */
+function withLongerRef(place: FetchedPlace): FetchedPlace | undefined {
+  if (!('url' in place) || place.ref === undefined || place.root === undefined) return undefined
+  const [first = '', ...rest] = place.root.split('/')
+  const ref = `${place.ref}/${first}`
+  if (ref.split('/').length > MOST_IN_BRANCH) return undefined
+  return { url: place.url, ref, ...(rest.length > 0 && { root: rest.join('/') }) }
+}
+
+const MOST_IN_BRANCH = 4
+
+/** The folder of the skills in most repositories that also hold other things. */
+const USUAL_ROOT = 'skills'
+
+function foundAt(place: FetchedPlace, look: FirstLook): FoundSource {
+  const { revision, skills, hasDocs } = look
+  const { ref, commit } = revision
+  const usual = skills.some((path) => isBelow(path, USUAL_ROOT)) ? USUAL_ROOT : ''
+  const root = place.root ?? usual
+  const real = place.root === undefined ? root : look.root
+  const below = skills.filter((path) => path === real || isBelow(path, real)).length
+  const branch = 'url' in place ? branchOf(ref) : undefined
+  const chosen = 'url' in place ? (place.ref ?? branch) : undefined
+  return {
+    place: { ...place, ...(chosen !== undefined && { ref: chosen }), ...(root !== '' && { root }) },
+    seen: { branch, commit, skills: below, elsewhere: skills.length - below, root, hasDocs },
+  }
+}
+
+/** The short name of the branch, if it is unambiguous in a configuration: a server can give its branch any name. */
+function branchOf(ref: string): string | undefined {
+  const name = /^refs\/heads\/(\w[\w-]*(?:[./]\w[\w-]*)*)$/.exec(ref)?.[1]
+  return name === undefined || isObjectId(name) || name.endsWith('.lock') ? undefined : name
+}
+
+/** Named after the repository; if that has a generic name, after its owner. A server is named after its host. */
+export function sourceIdFor(place: StartingSource['place']): string {
+  if ('mcp' in place) return idFrom(URL.parse(place.mcp)?.hostname ?? place.mcp)
+  const address = 'url' in place ? place.url : place.path
+  const id = idFrom(address)
+  const [owner = ''] = address
+    .replace(/\/+$/, '')
+    .split(/[/\\:]/)
+    .slice(-2)
+  return id === 'skills' || id === 'agent-skills' ? idFrom(owner === '' ? id : owner) : id
+}

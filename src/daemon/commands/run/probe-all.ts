@@ -1,0 +1,43 @@
+import { countOf } from '../../../base/text/plural.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { progressOf } from '../../cli/command.ts'
+import type { Context } from '../../cli/command.ts'
+import { UsageError } from '../../runtime/usage-error.ts'
+import { failureLines, probeSource, serverAt, sourceCandidateOf, unreadSource } from './init-source.ts'
+import type { FoundSource } from './init-source.ts'
+
+/**
+ * Reads each place that the command line names, but none with `--offline` or `--mcp`. Returns `undefined` if one cannot
+ * be read, and prints all failures.
+ */
+export async function probeAll(
+  texts: readonly string[],
+  context: Context,
+): Promise<readonly FoundSource[] | undefined> {
+  if (context.values['mcp'] === true)
+    return usable(texts.map((text) => serverAt(text, context))).map((place) => ({ place, seen: undefined }))
+  const candidates = usable(texts.map((text) => sourceCandidateOf(text, context)))
+  if (context.values['offline'] === true) return Promise.all(candidates.map(unreadSource))
+  using progress = progressOf(context)
+  const found: FoundSource[] = []
+  const failed: string[] = []
+  for (const [index, candidate] of candidates.entries()) {
+    progress.count(index, candidates.length, `reading ${index + 1} of ${countOf(candidates.length, 'place')}`)
+    const probed = await probeSource(candidate, context)
+    if (probed instanceof SyncError) failed.push(...failureLines(probed))
+    else found.push(probed)
+  }
+  progress.show('')
+  if (failed.length === 0) return found
+  const lines = [...failed, 'Nothing was written; --offline writes without reading']
+  context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(lines.join('\n'))}\n`)
+  return undefined
+}
+
+/** Throws for the first address with a fault. */
+function usable<Place extends object>(places: readonly (Place | string)[]): readonly Place[] {
+  return places.map((place, index) => {
+    if (typeof place === 'object') return place
+    throw new UsageError(`Cannot use ${places.length > 1 ? `address ${index + 1}` : 'the address'}: it ${place}`)
+  })
+}

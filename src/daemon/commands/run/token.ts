@@ -1,0 +1,269 @@
+import { systemClock } from '../../../base/async/clock.ts'
+import { agoText, dueText } from '../../../base/text/age-text.ts'
+import { countOf } from '../../../base/text/plural.ts'
+import { SCOPES } from '../../../serve/principal.ts'
+import type { Scope } from '../../../serve/principal.ts'
+import { Tokens, isExpired, isTokenName, madeElsewhere, newToken } from '../../access/tokens.ts'
+import type { Token } from '../../access/tokens.ts'
+import { printRows } from '../../cli/columns.ts'
+import { configFor, printJson, printJsonAsIs, printLines } from '../../cli/command.ts'
+import type { Command, Context, ExitStatus } from '../../cli/command.ts'
+import { packsNamed } from '../../cli/pack-option.ts'
+import { durationOf } from '../../config/schema/scalars.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { whyNotOpened } from '../../runtime/disk-error-text.ts'
+import { printableLine } from '../../runtime/log/log-line.ts'
+import { OperatorError } from '../../runtime/operator-error.ts'
+import { readBounded } from '../../runtime/plain-file.ts'
+import { UsageError } from '../../runtime/usage-error.ts'
+import { changeTokens, readTokens } from './token-changes.ts'
+
+/** The scopes that MCP clients need, and the page that the same person reads. */
+const OF_A_PERSON: readonly Scope[] = SCOPES.filter(
+  (scope) => !['well-known', 'marketplace', 'channel', 'metrics', 'telemetry'].includes(scope),
+)
+
+export const token: Command = {
+  name: 'token',
+  summary: 'Add, list, renew and revoke the tokens of HTTP clients',
+  operands: {
+    text: 'add NAME | list | renew NAME | revoke NAME',
+    most: 2,
+    offers: [['add', 'list', 'renew', 'revoke'], []],
+  },
+  details: `
+  add prints the token on stdout, once: only its hash is stored. renew moves the expiry; the token stays the same. list
+  shows the last use, exact to an hour. A running daemon applies each change at once.
+
+  With --from, the token comes from a file: sks_ and 32 random bytes in base64url. It is not printed.
+`,
+  examples: [
+    'skillsyncd token add ada',
+    'skillsyncd token add ci --scope skills,tools --expires 30d',
+    'skillsyncd token add hub-of-site-b --scope channel',
+    'skillsyncd token renew ada',
+  ],
+  options: {
+    scope: {
+      type: 'string',
+      value: 'S,…',
+      multiple: true,
+      help: `what the token opens: ${SCOPES.join(', ')}; default: ${OF_A_PERSON.join(', ')}`,
+      offers: SCOPES,
+    },
+    pack: {
+      type: 'string',
+      value: 'P,…',
+      multiple: true,
+      help: 'the only packs that the token opens; default: everything',
+      offers: 'packs',
+    },
+    expires: { type: 'string', value: 'T', help: 'the time until it expires, such as 90d, or never; default: 90d' },
+    from: {
+      type: 'string',
+      value: 'FILE',
+      help: 'use the token in this file; a token that exists already is no error',
+      offers: 'files',
+    },
+  },
+  async run(context) {
+    const [verb, name] = context.operands
+    if (verb !== 'add') refuseOptionsOfOthers(context, verb)
+    if (verb === 'list' && name === undefined) return listTokens(context)
+    if (verb === 'add' && name !== undefined) return addToken(context, name)
+    if (verb === 'renew' && name !== undefined) return renewToken(context, name)
+    if (verb === 'revoke' && name !== undefined) return revokeToken(context, name)
+    throw new UsageError('"token" takes add NAME, list, renew NAME or revoke NAME; see skillsyncd token --help')
+  },
+}
+
+function refuseOptionsOfOthers({ values }: Context, verb = ''): void {
+  const taken = OPTIONS_OF_OTHERS.get(verb)
+  const given = ['scope', 'pack', 'expires', 'from'].find((name) => values[name] !== undefined)
+  if (given !== undefined && taken?.includes(given) === false)
+    throw new UsageError(`--${given} goes with "token add", not with "token ${verb}"`)
+}
+
+const OPTIONS_OF_OTHERS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['list', []],
+  ['renew', ['expires']],
+  ['revoke', []],
+])
+
+async function addToken(context: Context, name: string): Promise<ExitStatus> {
+  if (!isTokenName(name))
+    throw new UsageError('The name of a token has 1 to 64 letters, digits, dots, hyphens and underscores')
+  const config = await configFor(context)
+  const scopes = scopesOf(context.values['scope'])
+  const packs = packsNamed(context.values['pack'], config)
+  expectOfUse(scopes, packs)
+  const created = systemClock.now()
+  const expires = expiryOf(context.values['expires'], created)
+  const { from } = context.values
+  const given = typeof from === 'string' ? await tokenIn(from) : undefined
+  const { secret, sha256 } = given === undefined ? newToken() : { secret: undefined, ...given }
+  const added: Token = {
+    name,
+    sha256,
+    scopes,
+    ...(packs && { packs }),
+    created: created.toISOString(),
+    ...(expires && { expires }),
+  }
+  // The daemon gets only the hash: it cannot leak a token that it does not know.
+  const adding = changeTokens(context, config, { method: 'token-add', params: { token: added } })
+  if (secret === undefined)
+    return printGiven(context, added, await isThereAlready(adding, added, async () => readTokens(context, config)))
+  await adding
+  const { streams, json, quiet } = context
+  // The token must be shown this once, so it bypasses the filter of secrets.
+  if (json) printJsonAsIs(context, { ...withoutDigest(added, created), token: secret })
+  else streams.stdout.write(`${secret}\n`)
+  if (!json && !quiet)
+    streams.stderr.write(
+      `${name} opens ${scopes.join(', ')}${ofPacks(added)}; ${expiryText(added)}. It is not shown again.\n`,
+    )
+  return 0
+}
+
+async function tokenIn(file: string): Promise<{ readonly sha256: string }> {
+  const bytes = await readBounded(file, MOST_BYTES).catch((cause: unknown) => {
+    throw new UsageError(`Cannot read the token in "${file}": ${whyNotOpened(cause)}`, { cause })
+  })
+  const made = bytes && madeElsewhere(Buffer.from(bytes).toString('latin1').trimEnd())
+  if (made === undefined)
+    throw new UsageError(
+      `Cannot use what is in "${file}": a token is sks_ and 32 random bytes in base64url, and no more`,
+    )
+  return made
+}
+
+const MOST_BYTES = 1024
+
+/** A machine that is set up again adds its token again. */
+async function isThereAlready(
+  adding: Promise<unknown>,
+  { name, sha256 }: Token,
+  read: () => Promise<readonly Token[]>,
+): Promise<boolean> {
+  try {
+    await adding
+    return false
+  } catch (error) {
+    if (!(error instanceof OperatorError) || error.code !== 'token-exists') throw error
+    if ((await read()).some((one) => one.name === name && one.sha256 === sha256)) return true
+    throw error
+  }
+}
+
+function printGiven(context: Context, added: Token, isThere: boolean): ExitStatus {
+  if (context.json) printJson(context, withoutDigest(added, systemClock.now()))
+  else printLines(context, [`${added.name} is ${isThere ? 'there already, as it was' : `added; ${expiryText(added)}`}`])
+  return 0
+}
+
+async function renewToken(context: Context, name: string): Promise<ExitStatus> {
+  const config = await configFor(context)
+  const expires = expiryOf(context.values['expires'], systemClock.now())
+  await changeTokens(context, config, { method: 'token-renew', params: { name, ...(expires && { expires }) } })
+  if (context.json) printJson(context, { name, ...(expires && { expires }) })
+  else printLines(context, [`${printableLine(name)} ${expiryText({ expires })}`])
+  return 0
+}
+
+async function revokeToken(context: Context, name: string): Promise<ExitStatus> {
+  const config = await configFor(context)
+  await changeTokens(context, config, { method: 'token-revoke', params: { name } })
+  if (context.json) printJson(context, { name, revoked: true })
+  else printLines(context, [`${printableLine(name)} is revoked`])
+  return 0
+}
+
+async function listTokens(context: Context): Promise<ExitStatus> {
+  const config = await configFor(context)
+  await agreeWithDaemon(config, context.signal)
+  const now = systemClock.now()
+  const kept = new Tokens(config.state, () => now)
+  const tokens = await kept.read()
+  const uses = await kept.lastUses()
+  if (context.json) printJson(context, { tokens: tokens.map((one) => listed(one, now, uses)) })
+  else if (tokens.length === 0) printLines(context, ['there are no tokens'])
+  else
+    printRows(
+      context,
+      HEADS,
+      tokens.map((one) => rowOf(one, now, uses)),
+    )
+  return 0
+}
+
+const HEADS = ['NAME', 'EXPIRES', 'LAST USED', 'CREATED', 'SCOPES', 'PACKS']
+
+function rowOf(token: Token, now: Date, uses: ReadonlyMap<string, string>): readonly string[] {
+  const { name, scopes, packs, created, sha256 } = token
+  const used = uses.get(sha256)
+  return [
+    name,
+    expiryCell(token, now),
+    used === undefined ? 'never' : agoText(used, now),
+    agoText(created, now),
+    scopes.join(','),
+    packs?.join(',') ?? 'all',
+  ]
+}
+
+function expiryCell(token: Token, now: Date): string {
+  const { expires } = token
+  if (expires === undefined) return 'never'
+  return isExpired(token, now) ? `expired ${agoText(expires, now)}` : dueText(expires, now)
+}
+
+function listed(one: Token, now: Date, uses: ReadonlyMap<string, string>): object {
+  const lastUsed = uses.get(one.sha256)
+  return { ...withoutDigest(one, now), ...(lastUsed !== undefined && { lastUsed }) }
+}
+
+/** The hash is left out, because it is of no use to a reader. */
+function withoutDigest({ sha256: _sha256, ...rest }: Token, now: Date): object {
+  return { ...rest, expired: isExpired({ ...rest, sha256: _sha256 }, now) }
+}
+
+function expiryText({ expires }: { readonly expires?: string | undefined }): string {
+  return expires === undefined ? 'never expires' : `expires ${expires}`
+}
+
+function scopesOf(given: unknown): readonly Scope[] {
+  if (!Array.isArray(given)) return OF_A_PERSON
+  const named = given.flatMap((list) => String(list).split(','))
+  const unknown = named.find((name) => !SCOPES.some((scope) => scope === name))
+  if (unknown !== undefined)
+    throw new UsageError(`--scope is a list of ${SCOPES.join(', ')}; ${quote(unknown)} is none`)
+  return SCOPES.filter((scope) => named.includes(scope))
+}
+
+function expectOfUse(scopes: readonly Scope[], packs: readonly string[] | undefined): void {
+  if (packs !== undefined && scopes.includes('metrics'))
+    throw new UsageError('The figures are of everything that is served; leave out --pack, or metrics')
+}
+
+function ofPacks({ packs }: Pick<Token, 'packs'>): string {
+  return packs === undefined ? '' : ` of ${countOf(packs.length, 'pack')}: ${packs.join(', ')}`
+}
+
+function expiryOf(given: unknown = '90d', now: Date): string | undefined {
+  if (given === 'never') return undefined
+  const ms = durationOf(String(given))
+  if (ms === undefined)
+    throw new UsageError(`--expires is a duration such as 12h or 90d, or never; ${quote(String(given))} is none`)
+  if (ms > MOST_MS) throw new UsageError(`--expires is ${MOST} at most, or never`)
+  return new Date(now.getTime() + ms).toISOString()
+}
+
+/** Ten years, as for the durations of the configuration. */
+const MOST = '3650d'
+const MOST_MS = 3_650 * 86_400_000
+
+/** Text in the wrong place may be a token. */
+function quote(text: string): string {
+  return text.includes('sks_') ? 'what looks like a token' : `"${printableLine(text)}"`
+}

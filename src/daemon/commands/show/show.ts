@@ -1,0 +1,97 @@
+import { countOf } from '../../../base/text/plural.ts'
+import { scanTexts } from '../../../features/scan/scan-text.ts'
+import type { Contract } from '../../../sync/skill/contract/contract.ts'
+import { lifecycleLines } from '../../../sync/skill/lifecycle.ts'
+import { configFor, printJson, printLines } from '../../cli/command.ts'
+import type { Command } from '../../cli/command.ts'
+import { agreeWithDaemon } from '../../control/requests.ts'
+import { printableLine } from '../../runtime/log/log-line.ts'
+import { UsageError } from '../../runtime/usage-error.ts'
+import { disabledText, keptText, pendingText, stateText } from '../../status/decision-text.ts'
+import { theOnly } from '../../status/named-skill.ts'
+import { readRows } from '../../status/skill-rows.ts'
+import type { SkillRow } from '../../status/skill-rows.ts'
+import { UNSERVED_CONTRACT } from '../../status/unserved-contract.ts'
+import { verifiedText } from '../../status/verified-files.ts'
+
+export const show: Command = {
+  name: 'show',
+  summary: 'Show a skill: its commit, files, digests and findings',
+  operands: { text: 'SKILL', most: 1, offers: ['skills'] },
+  details: `
+  SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name.
+`,
+  examples: ['skillsyncd show pdf', 'skillsyncd show team/skills/pdf --json'],
+  async run(context) {
+    const [asked] = context.operands
+    if (asked === undefined)
+      throw new UsageError('"show" wants the URI, path or name of a skill; skillsyncd list shows them')
+    const config = await configFor(context)
+    await agreeWithDaemon(config, context.signal)
+    const row = theOnly(await readRows(config), asked)
+    if (context.json) printJson(context, row)
+    else printLines(context, linesOf(row))
+    return 0
+  },
+}
+
+function linesOf(row: SkillRow): string[] {
+  const {
+    name,
+    path,
+    source,
+    uri,
+    upstream,
+    disabled,
+    pending,
+    description,
+    commit,
+    ref,
+    digest,
+    size,
+    files,
+    contract,
+    findings,
+  } = row
+  return [
+    `${printableLine(name ?? path)} (${stateText(row)})`,
+    ...(description === undefined ? [] : [`  ${printableLine(description.replaceAll(/\s+/g, ' '))}`]),
+    ...(uri === undefined ? [] : [`  uri     ${uri}`]),
+    `  from    ${source}, ${path === '' ? 'the root' : printableLine(path)}, ${printableLine(ref)} at ${commit}`,
+    ...(row.kept === undefined ? [] : [`  kept    ${keptText(row.kept)}`]),
+    ...(upstream === undefined ? [] : [`  there   ${printableLine(upstream)}`]),
+    ...(digest === undefined ? [] : [`  digest  ${digest}, ${countOf(files.length, 'file')}, ${size} bytes`]),
+    ...(row.plugins === undefined ? [] : [`  plugins ${printableLine(row.plugins.join(', '))}`]),
+    ...(row.verified === undefined ? [] : [`  checked ${verifiedText(row.verified)}`]),
+    ...lifecycleLines(row.lifecycle ?? {}).map((line) => `  - ${printableLine(line)}`),
+    ...contractLines(contract),
+    ...(row.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
+    ...(disabled ? [`  ! ${printableLine(disabledText(source, path, row.disabledBy))}`] : []),
+    ...(pending ? [`  ! ${printableLine(pendingText(source, path))}`] : []),
+    ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printableLine(at)}: ${printableLine(message)}`),
+    ...scanLines(row.scan),
+    ...files.map(
+      (file) =>
+        `  ${file.digest}  ${String(file.size).padStart(9)}  ${printableLine(file.path)}${file.executable ? ' *' : ''}`,
+    ),
+  ]
+}
+
+/** The findings of the scanner, as `why` has them too. */
+export function scanLines(scan: SkillRow['scan']): string[] {
+  if (scan === undefined) return []
+  const { summary, findings } = scanTexts(scan)
+  return [`  scan    ${summary}`, ...findings.map((text) => `  ! scan ${printableLine(text)}`)]
+}
+
+function contractLines(contract: Contract | undefined): string[] {
+  if (contract === undefined) return []
+  const { version, tags, dependsOn, references } = contract
+  const named: readonly (readonly [string, readonly string[]])[] = [
+    ['tags', tags],
+    ['depends on', dependsOn],
+    ['references', references.map(({ id }) => id)],
+  ]
+  const parts = named.flatMap(([what, names]) => (names.length === 0 ? [] : [`${what} ${names.join(', ')}`]))
+  return [`  contract ${printableLine([version, ...parts].join('; '))}`]
+}

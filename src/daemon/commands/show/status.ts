@@ -1,0 +1,317 @@
+import { systemClock } from '../../../base/async/clock.ts'
+import { agoText } from '../../../base/text/age-text.ts'
+import { countOf } from '../../../base/text/plural.ts'
+import { foldersNow, isAsServed, linkCommandOf } from '../../../features/agent-folders/folder-status.ts'
+import type { FolderNow } from '../../../features/agent-folders/folder-status.ts'
+import { replicaLines } from '../../../features/hub-of-several/replica-lines.ts'
+import { readFollowedLock } from '../../../features/lock-repository/followed-lock.ts'
+import { channelLines, hubLines, publicationLines } from '../../../features/marketplace/publication-lines.ts'
+import { needsOperator } from '../../../features/marketplace/publish/publication-status.ts'
+import { ringLines } from '../../../features/rings/ring-lines.ts'
+import { storedRings } from '../../../features/rings/stored-rings.ts'
+import { scansLines } from '../../../features/scan/scans-lines.ts'
+import { VERSION } from '../../../serve/version.ts'
+import { EMPTY_CATALOG } from '../../../sync/catalog/catalog.ts'
+import { diagnosticsAbout } from '../../../sync/catalog/contract-diagnostics.ts'
+import { NONE_APPROVED } from '../../../sync/model/decisions/approvals.ts'
+import type { SourceDecision } from '../../../sync/model/decisions/decisions.ts'
+import { NOTHING_OUT } from '../../../sync/model/decisions/out-of-service.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { currentState } from '../../../sync/pull/generation-catalog.ts'
+import { NO_SCANS } from '../../../sync/store/scan-records.ts'
+import { recordAt } from '../../../sync/store/source-records.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { paintFor } from '../../cli/colors.ts'
+import type { Paint } from '../../cli/colors.ts'
+import { configFor, printJson, printLines } from '../../cli/command.ts'
+import type { Command, Context } from '../../cli/command.ts'
+import { blockOf } from '../../cli/status-block.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import type { Environment } from '../../config/environment.ts'
+import { lockHolderOf, isAtWork } from '../../control/daemon-lock.ts'
+import { GLANCE_MS } from '../../control/lease.ts'
+import { request, sourcesOf } from '../../control/requests.ts'
+import { absenceText, processText, silentHolderText } from '../../control/write-lock.ts'
+import { lockRead } from '../../pull/trust/lock-rules.ts'
+import { admissionOf } from '../../pull/trust/serving-policy.ts'
+import { printableLine } from '../../runtime/log/log-line.ts'
+import { OperatorError } from '../../runtime/operator-error.ts'
+import { unreadyText } from '../../status/readiness.ts'
+import { keptOf } from '../../status/skill-rows.ts'
+import { statusOf, withFindings } from '../../status/status.ts'
+import type { DaemonStatus, SourceStatus, Status, WriterElsewhere } from '../../status/status.ts'
+import { upgradeDiagnostics, unlessUnreadable } from '../../status/upgrade-notices.ts'
+import { URGENCIES, isUpToDate, urgencyOf } from '../../status/urgency.ts'
+import type { Urgency } from '../../status/urgency.ts'
+import type { KeptDigests } from '../../status/verified-files.ts'
+import { budgetStatusLines } from './budget-status.ts'
+import { lockLines } from './lock-lines.ts'
+import { tableOf } from './status-table.ts'
+import type { TableLook } from './status-table.ts'
+import { tokenLines } from './token-lines.ts'
+
+export const status: Command = {
+  name: 'status',
+  summary: 'Show what is served, and what is wrong',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  With SOURCE, or with few sources: all about each. Otherwise a line for each, the most urgent first: ! needs an
+  operator, ~ is retried, - is intended. --json has exact times.
+`,
+  examples: ['skillsyncd status', 'skillsyncd status team --findings', 'skillsyncd status --check'],
+  options: {
+    check: { type: 'boolean', help: 'exit with 3 if something needs an operator' },
+    findings: { type: 'boolean', help: 'show every finding, not only their number' },
+  },
+  async run(context) {
+    const config = await configFor(context)
+    const ids = new Set(sourcesOf(context.operands, config))
+    const whole = await statusNow(context, config, context.operands.length === 0 ? undefined : ids)
+    const now = systemClock.now()
+    const sources = whole.sources.filter(({ id }) => ids.has(id))
+    const attention = attentionOf(sources, now)
+    const linked = await linkedNow(config, context.environment)
+    if (context.json) printJson(context, { ...whole, sources, attention, ...linked })
+    else {
+      const sorted = { ...whole, sources: byUrgency(sources, now) }
+      printLines(
+        context,
+        linesOf(sorted, { attention, absence: await absenceText(config.state), ...linked }, lookOf(context, now)),
+      )
+    }
+    const published = [...(whole.publications ?? []), ...(whole.channels ?? [])]
+    const isUnpublished = [...published, whole.hub ?? {}, whole.lock?.from ?? {}].some(needsOperator)
+    const isScanHeld = whole.scans?.held !== undefined
+    const areLost = whole.decisionsLost !== undefined || whole.servedLost.length > 0
+    const needsPerson =
+      attention.person > 0 || areLost || isUnpublished || isScanHeld || diagnosticsAbout(ids, whole.problems).length > 0
+    return context.values['check'] === true && needsPerson ? 3 : 0
+  },
+}
+
+/** The state of linked folders. The command reads it, because the daemon does not write in most of them. */
+interface Linked {
+  readonly folders: readonly FolderNow[]
+  /** The reason why they are unknown. */
+  readonly foldersError?: string
+}
+
+/** A failure here must not hide the rest of the status. */
+async function linkedNow(config: Config, environment: Environment): Promise<Linked> {
+  try {
+    return { folders: await foldersNow(config, environment) }
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return { folders: [], foldersError: error.message }
+  }
+}
+
+interface Beside extends Linked {
+  readonly attention: Attention
+  /** The text where no daemon answers. */
+  readonly absence: string
+}
+
+/** The number of sources for each urgency. */
+type Attention = Readonly<Record<Urgency, number>> & { readonly upToDate: number }
+
+function attentionOf(sources: readonly SourceStatus[], now: Date): Attention {
+  const count = (wanted: Urgency) => sources.filter((source) => urgencyOf(source, now) === wanted).length
+  const upToDate = sources.filter((source) => urgencyOf(source, now) === 'well' && isUpToDate(source)).length
+  return { person: count('person'), retried: count('retried'), chosen: count('chosen'), well: count('well'), upToDate }
+}
+
+function byUrgency(sources: readonly SourceStatus[], now: Date): SourceStatus[] {
+  const rank = (source: SourceStatus) => URGENCIES.indexOf(urgencyOf(source, now))
+  return sources.toSorted((a, b) => rank(a) - rank(b))
+}
+
+interface Look extends TableLook {
+  /** True to show every finding. */
+  readonly all: boolean
+  /** True to show the full block of each source, however many there are. */
+  readonly inFull: boolean
+}
+
+function lookOf(context: Context, now: Date): Look {
+  const { streams, operands, values } = context
+  const { isTTY, columns } = streams.stdout
+  const all = values['findings'] === true
+  const width = isTTY === true ? (columns ?? TERMINAL_COLUMNS) : FILE_COLUMNS
+  return { now, columns: width, paint: paintFor(context), all, inFull: all || operands.length > 0 }
+}
+
+const TERMINAL_COLUMNS = 80
+/** Output that is not a terminal has no width. */
+const FILE_COLUMNS = 120
+
+/** `about`: the named sources, if any. */
+async function statusNow({ signal }: Context, config: Config, about?: ReadonlySet<string>): Promise<Status> {
+  const answer = await request(config, 'status', {}, { signal })
+  using store = await Store.openExisting(config.state)
+  const ids = idsOf(config)
+  // The daemon reports the decisions from memory, so a damaged file does not affect that.
+  const decisions = answer === undefined ? await store?.decisions.read() : undefined
+  const { catalog, lost } =
+    store === undefined ? { catalog: EMPTY_CATALOG, lost: [] } : await currentState(store, ids, admissionOf(config))
+  const kept: KeptDigests = store === undefined ? new Map() : await keptOf(catalog, store)
+  const scans = new Map(
+    await Promise.all(ids.map(async (id) => [id, (await store?.scans.read(id)) ?? NO_SCANS] as const)),
+  )
+  const beside = { kept, scans, about }
+  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config, beside)
+  const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
+  const lock = await lockRead(config)
+  const known = decisions ?? new Map<SourceId, SourceDecision>()
+  const now = statusOf({
+    config,
+    catalog,
+    recordOf: (source) => recordAt(records.get(source.id), source),
+    decisions: known,
+    outOfService: store?.decisions.outOfService ?? NOTHING_OUT,
+    loss: store?.decisions.loss,
+    lost,
+    approvals: store?.decisions.approvals ?? NONE_APPROVED,
+    lock,
+    followedLock: config.lockFrom === undefined ? {} : await readFollowedLock(config.state),
+    notices:
+      store === undefined
+        ? []
+        : await unlessUnreadable(upgradeDiagnostics({ config, store, lock, decisions: known }), []),
+    nextPolls: new Map<SourceId, Date>(),
+    lookingSince: new Map<SourceId, Date>(),
+    fetchedFrom: undefined,
+    startedAt: undefined,
+    http: undefined,
+    rings: await storedRings(config, store, systemClock.now()),
+  })
+  const elsewhere = await writerElsewhere(config, signal)
+  return withFindings({ ...now, ...(elsewhere !== undefined && { elsewhere }) }, catalog, config, beside)
+}
+
+/** The writer that cannot be queried from here. */
+async function writerElsewhere({ state }: Config, signal: AbortSignal): Promise<WriterElsewhere | undefined> {
+  const holder = await lockHolderOf(state)
+  const silent = await silentHolderText(holder)
+  if (holder !== undefined && silent !== undefined)
+    return { pid: holder.pid, command: holder.command, isAlive: true, silent }
+  if (holder?.isElsewhere !== true) return undefined
+  const isAlive = await isAtWork(state, holder, { clock: systemClock, signal, ms: GLANCE_MS })
+  return { pid: holder.pid, command: holder.command, isAlive }
+}
+
+/** Another version of this program may have another format of its status. */
+function ofThisVersion(result: unknown): Status {
+  if (isStatus(result)) return result
+  throw new OperatorError('other-version', 'The daemon is another version of this program; restart it')
+}
+
+function isStatus(result: unknown): result is Status {
+  return typeof result === 'object' && result !== null && 'version' in result && result.version === VERSION
+}
+
+function linesOf(now: Status, { attention, absence, folders, foldersError }: Beside, look: Look): string[] {
+  const daemon =
+    now.daemon === undefined
+      ? (elsewhereText(now.elsewhere) ?? absence)
+      : `daemon ${now.daemon.pid}, started ${agoText(now.daemon.startedAt, look.now)}${modeText(now.daemon)}`
+  const head = `skillsyncd ${now.version}: ${daemon}; generation ${now.generation}, ${countOf(now.skills, 'skill')} served`
+  const clients =
+    now.http && `${now.http.url}/mcp: ${countOf(now.http.sessions, 'session')}, ${countOf(now.http.streams, 'stream')}`
+  const hooks = now.http?.operations && `${now.http.operations.url}/hooks: webhooks`
+  return [
+    head,
+    `state ${now.state}`,
+    ...lockLines(now, look.now, look.paint),
+    ...now.notices.map(({ message }) => look.paint('yellow', `! ${printableLine(message)}`)),
+    ...(clients === undefined ? [] : [clients]),
+    ...(now.http === undefined ? [] : tokenLines(now.http, look.now, look.paint)),
+    ...(hooks === undefined ? [] : [hooks]),
+    ...(now.decisionsLost === undefined
+      ? []
+      : [look.paint('red', printableLine(`! decisions-lost: ${now.decisionsLost}`))]),
+    ...now.servedLost.map(({ message }) => look.paint('red', printableLine(`! served-lost: ${message}`))),
+    ...(now.readOnly === undefined ? [] : [look.paint('red', printableLine(`read-only: ${now.readOnly.message}`))]),
+    ...(now.http?.unready ?? []).map((unready) => look.paint('red', `not ready: ${unreadyText(unready)}`)),
+    ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
+    ...folders.flatMap(({ folder, omitted }) => omitted.map((line) => printableLine(`${folder}: ${line}`))),
+    ...publicationLines(now.publications ?? [], look.now, look.paint),
+    ...channelLines(now.channels ?? [], look.now, look.paint),
+    ...hubLines(now.hub, look.paint),
+    ...ringLines(now.rings ?? [], look.now, look.paint),
+    ...scansLines(now.scans, look.paint),
+    ...replicaLines(now.replicas, look.now, look.paint),
+    ...(foldersError === undefined ? [] : [printableLine(foldersError)]),
+    attentionLine(now.sources, attention, look.paint),
+    ...sourceLines(now, look),
+    ...collisionLines(now),
+    ...problemLines(now, look.all),
+    ...budgetStatusLines(now.budget, look),
+  ]
+}
+
+function elsewhereText(elsewhere: WriterElsewhere | undefined): string | undefined {
+  if (elsewhere === undefined) return undefined
+  if (elsewhere.silent !== undefined) return elsewhere.silent
+  const who = processText({ ...elsewhere, isElsewhere: true })
+  if (elsewhere.isAlive) return `${who} writes the state folder, and cannot be reached from here`
+  return `no daemon runs here; ${who} has the lock and did not renew its lease for ${GLANCE_MS / 1000} s`
+}
+
+function modeText({ locked, offline }: DaemonStatus): string {
+  const switches = [locked ? '--locked' : '', offline ? '--offline' : ''].filter((text) => text !== '')
+  return switches.length === 0 ? '' : ` with ${switches.join(' ')}`
+}
+
+function sourceLines({ sources, http }: Status, look: Look): string[] {
+  if (look.inFull || sources.length <= MOST_IN_FULL)
+    return sources.flatMap((source) => ['', ...blockOf(source, { http, now: look.now, all: look.all })])
+  return ['', ...tableOf(sources, look), '', look.paint('dim', 'skillsyncd status SOURCE shows all about one')]
+}
+
+/** More of them do not fit on a screen. */
+const MOST_IN_FULL = 2
+
+function attentionLine(
+  sources: readonly SourceStatus[],
+  { person, retried, chosen, upToDate }: Attention,
+  paint: Paint,
+): string {
+  const withheld = sources.reduce((sum, { tally }) => sum + tally.withheld, 0)
+  const parts = [
+    person === 0 ? '' : paint('red', `${person} need${person === 1 ? 's' : ''} a person`),
+    retried === 0 ? '' : paint('yellow', `${retried} tried again`),
+    chosen === 0 ? '' : `${chosen} kept by choice`,
+    upToDate === 0 ? '' : paint('green', `${upToDate} up to date`),
+  ].filter((part) => part !== '')
+  const text = `${countOf(sources.length, 'source')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}`
+  return withheld === 0 ? text : `${text}; ${countOf(withheld, 'skill')} withheld`
+}
+
+function folderText(now: FolderNow): string {
+  const amiss = now.behind.length + now.gone.length + now.blocked.length
+  return printableLine(`${now.folder}: ${countOf(amiss, 'skill')} not as served; ${linkCommandOf(now)}`)
+}
+
+function collisionLines({ collisions: { count, names } }: Status): string[] {
+  if (count === 0) return []
+  const lines = names.slice(0, SHOWN_FINDINGS).map(({ name, count: skills, uris }) => {
+    return `  - ${printableLine(name)}: ${printableLine(uris.join(', '))}${skills > uris.length ? `, ${skills - uris.length} more` : ''}`
+  })
+  const left = count - lines.length
+  return ['', 'Names that skills of different sources share:', ...lines, ...(left > 0 ? [`  ${left} more`] : [])]
+}
+
+function problemLines({ problems }: Status, all: boolean): string[] {
+  if (problems.length === 0) return []
+  const shown = all ? problems : problems.slice(0, SHOWN_FINDINGS)
+  const lines = shown.map(({ kind, message }) => `  - ${kind}: ${printableLine(message)}`)
+  const left = problems.length - shown.length
+  const more = left > 0 ? [`  ${left} more; --findings shows them`] : []
+  return ['', 'Between skills of the contract:', ...lines, ...more]
+}
+
+/** As many as fit on a screen with the rest. */
+const SHOWN_FINDINGS = 5

@@ -1,0 +1,138 @@
+import { expectProof } from '../../../features/channel/lock-proof.ts'
+import { choicesDigestOf, packDigestOf, packMismatches } from '../../../sync/catalog/pack.ts'
+import {
+  asLocked,
+  docsChange,
+  isLocked,
+  mismatchesOf,
+  skillChanges,
+  skillsToLock,
+} from '../../../sync/model/decisions/lock.ts'
+import type { Lock, LockEntry, Mismatch } from '../../../sync/model/decisions/lock.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { readLock } from '../../../sync/store/lock-file.ts'
+import type { Config } from '../../config/config.ts'
+import { followedBy, isLockHeeded, sentence } from '../../pull/trust/lock-rules.ts'
+import type { Verifying } from './verify-context.ts'
+import { verifyError, verifyNote } from './verify-diagnostic.ts'
+import type { VerifyDiagnostic } from './verify-diagnostic.ts'
+
+/** Checks that the lock can be read, fits the configuration, and matches the served content. */
+export async function* lockAgrees(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
+  const { config } = verifying
+  try {
+    const lock = config.lock === undefined ? undefined : await readLock(config.lock)
+    if (lock === undefined) yield* missing(config)
+    else {
+      yield* compareEntries(lock, verifying)
+      yield* proofsAgree(lock, config)
+    }
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    yield verifyError('lock-unreadable', error.message)
+  }
+}
+
+/** Checks the proofs beside the lock: each must be of the locked entry of its source. */
+async function* proofsAgree(lock: Lock, { lock: file, sources }: Config): AsyncGenerator<VerifyDiagnostic> {
+  for (const { source } of sources) {
+    const entry = lock.sources.get(source.id)
+    if (file === undefined || entry === undefined) continue
+    try {
+      await expectProof(file, source, entry.revision.commit)
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      yield verifyError('lock-mismatch', error.message, { source: source.id })
+    }
+  }
+}
+
+function* missing(config: Config): Generator<VerifyDiagnostic> {
+  for (const { source } of config.sources) {
+    if (followedBy(config, source) !== undefined)
+      yield verifyError('lock-missing', `follows the lock, and there is none; skillsyncd lock makes one`, {
+        source: source.id,
+      })
+  }
+}
+
+function* compareEntries(lock: Lock, verifying: Verifying): Generator<VerifyDiagnostic> {
+  const { config, snapshots, store } = verifying
+  const decisions = store?.decisions.known
+  const sources = config.sources.map(({ source }) => source)
+  for (const mismatch of mismatchesOf(lock, sources)) yield mismatchDiagnostic(mismatch, lock, config)
+  for (const source of sources) {
+    const entry = lock.sources.get(source.id)
+    if (entry === undefined) continue
+    const snapshot = snapshots.find((candidate) => candidate.source === source.id)
+    const isHeeded = isLockHeeded(config, source, decisions?.get(source.id))
+    if (!isHeeded) yield verifyNote('lock-not-followed', unheededText(config), { source: source.id })
+    const make = isHeeded ? verifyError : verifyNote
+    if (snapshot === undefined)
+      yield make('lock-not-served', 'is in the lock, and nothing of it is served', { source: source.id })
+    else if (!isLocked(entry, snapshot)) yield* differences(entry, snapshot, make)
+  }
+  yield* packsCompared(lock, verifying)
+}
+
+function unheededText({ lockUse }: Config): string {
+  if (lockUse === 'ignore') return 'is in the lock, which is not followed (lock: ignore)'
+  return 'is in the lock, which is not followed while the source is pinned or held'
+}
+
+/**
+ * Compares the packs' choices and skills with the lock. While a source can move, the skills of a pack can change too.
+ */
+function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator<VerifyDiagnostic> {
+  const make = config.mode.locked ? verifyError : verifyNote
+  for (const mismatch of packMismatches(lock.packs, config.packs)) yield make('lock-mismatch', sentence(mismatch))
+  const areLocked = config.sources.every(({ source }) => followedBy(config, source) !== undefined)
+  const held = snapshots.map((one) => heldBy(lock, one))
+  for (const pack of config.packs) {
+    const locked = lock.packs.get(pack.id)
+    if (locked === undefined || locked.choices !== choicesDigestOf([pack])) continue
+    if (locked.digest !== packDigestOf(pack, held))
+      yield (areLocked ? verifyError : verifyNote)(
+        'lock-differs',
+        `"pack ${pack.id}" holds other skills than the locked ones`,
+      )
+  }
+}
+
+/** A pack's content of a source is that of its lock entry. */
+function heldBy({ sources }: Lock, snapshot: Snapshot): Snapshot {
+  const entry = sources.get(snapshot.source)
+  return (entry && asLocked(entry, snapshot)) ?? snapshot
+}
+
+/** A lock that is not followed can be incomplete; an entry that contradicts the configuration is always wrong. */
+function mismatchDiagnostic(mismatch: Mismatch, lock: Lock, config: Config): VerifyDiagnostic {
+  const configured = config.sources.find(({ source }) => source.id === mismatch.source)
+  const follows = configured === undefined ? config.mode.locked : followedBy(config, configured.source) !== undefined
+  const isThere = configured !== undefined && lock.sources.has(configured.source.id)
+  const make = follows || isThere ? verifyError : verifyNote
+  return make('lock-mismatch', sentence(mismatch), { source: mismatch.source })
+}
+
+function* differences(
+  entry: LockEntry,
+  snapshot: Snapshot,
+  make: typeof verifyError | typeof verifyNote,
+): Generator<VerifyDiagnostic> {
+  const { source, revision } = snapshot
+  if (snapshot.url !== entry.url)
+    yield make('lock-differs', `is served from ${snapshot.url}, locked is ${entry.url}`, { source })
+  if (revision.commit !== entry.revision.commit)
+    yield make('lock-differs', `is served at ${revision.commit}, locked is ${entry.revision.commit}`, { source })
+  for (const { path, change } of skillChanges(entry.skills, skillsToLock(snapshot)))
+    yield make('lock-differs', WORDS[change], { source, skill: path })
+  const docs = docsChange(entry.docs, snapshot.docs?.digest)
+  if (docs !== undefined) yield make('lock-differs', `the docs folder ${WORDS[docs]}`, { source })
+}
+
+const WORDS = {
+  added: 'is served and not in the lock',
+  removed: 'is in the lock and not served',
+  changed: 'is served with another digest or name than the locked one',
+} as const

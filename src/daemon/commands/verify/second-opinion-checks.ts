@@ -1,0 +1,83 @@
+import { z } from 'zod'
+import { countOf } from '../../../base/text/plural.ts'
+import { shellWord } from '../../../base/text/shell-word.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { OperatorError } from '../../runtime/operator-error.ts'
+import { verifyError, verifyNote } from './verify-diagnostic.ts'
+import type { VerifyDiagnostic } from './verify-diagnostic.ts'
+
+/** The reader of a second opinion. A writer of an earlier version has only one, and does not name it. */
+const BY = z.string().default('isomorphic-git')
+
+/** A second opinion in the answer of the writer. */
+const OPINION = z.discriminatedUnion('kind', [
+  z.object({
+    by: BY,
+    kind: z.literal('compared'),
+    files: z.number(),
+    differences: z.array(z.object({ skill: z.string().optional(), path: z.string(), message: z.string() })),
+    more: z.number(),
+    unread: z.array(z.string()).optional(),
+  }),
+  z.object({ by: BY, kind: z.literal('not-compared'), why: z.string() }),
+])
+type Opinion = z.infer<typeof OPINION>
+
+/** The diagnostics of the second opinion on one source, and the number of compared files. */
+export interface ComparedFiles {
+  readonly diagnostics: readonly VerifyDiagnostic[]
+  /** `undefined` if nothing was compared. */
+  readonly files?: number
+  /** The reader that they were compared with. */
+  readonly by?: string
+}
+
+/** Has another reader fetch the served commit of a source again, and reports the files that differ. */
+export async function compareFiles(
+  source: SourceId,
+  ask: (method: string, params: object) => Promise<unknown>,
+): Promise<ComparedFiles> {
+  try {
+    const opinion = OPINION.nullable().parse((await ask('second-opinion', { source })) ?? null)
+    return opinion === null ? { diagnostics: [] } : diagnosticsOf(source, opinion)
+  } catch (error) {
+    if (!(error instanceof SyncError) && !(error instanceof OperatorError)) throw error
+    return { diagnostics: [verifyError(error.code, error.message, { source })] }
+  }
+}
+
+function diagnosticsOf(source: SourceId, opinion: Opinion): ComparedFiles {
+  const { by } = opinion
+  if (opinion.kind === 'not-compared') return { diagnostics: [notCompared(source, by, opinion.why)] }
+  const { files, differences, more, unread = [] } = opinion
+  const diagnostics = [
+    ...differences.map(({ skill, path, message }) =>
+      verifyError('second-opinion-differs', `${message}; ${mendOf(source, skill)}`, {
+        source,
+        path,
+        ...(skill !== undefined && { skill }),
+      }),
+    ),
+    ...unread.map((why) => notCompared(source, by, why)),
+  ]
+  const rest = `${countOf(more, 'more file')} of what is served differ`
+  return {
+    by,
+    files,
+    diagnostics: more === 0 ? diagnostics : [...diagnostics, verifyError('second-opinion-differs', rest, { source })],
+  }
+}
+
+function notCompared(source: SourceId, by: string, why: string): VerifyDiagnostic {
+  return verifyNote('not-compared', `not compared once more by ${by}: ${why}; ${INSTEAD}`, { source })
+}
+
+/** The checks that were made without a second opinion. */
+const INSTEAD = 'the stored files are compared with their digests, and the commit with its id'
+
+function mendOf(source: SourceId, skill: string | undefined): string {
+  if (skill === undefined) return 'do not serve it until it is clear which of the two is right'
+  const command = `skillsyncd disable ${shellWord(`${source}/${skill}`)}`
+  return `${command} takes the skill out of service until it is clear which of the two is right`
+}

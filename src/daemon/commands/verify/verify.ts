@@ -1,0 +1,270 @@
+import { join } from 'node:path'
+import { countOf } from '../../../base/text/plural.ts'
+import { readLinks } from '../../../features/agent-folders/links-file.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { lastPublished } from '../../../sync/store/generations.ts'
+import { isCorruption } from '../../../sync/store/objects/database.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { paintFor } from '../../cli/colors.ts'
+import { MODE_OPTIONS, configFor, printJson, printLines, progressOf } from '../../cli/command.ts'
+import type { Command, Context } from '../../cli/command.ts'
+import { withWriter } from '../../cli/daemon-client.ts'
+import type { AskWriter } from '../../cli/daemon-client.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
+import { lockRead, standingIn } from '../../pull/trust/lock-rules.ts'
+import { refusalOf } from '../../pull/trust/serving-policy.ts'
+import { UsageError } from '../../runtime/usage-error.ts'
+import { lockAgrees } from './lock-checks.ts'
+import { proofsHold } from './proof-checks.ts'
+import { compareFiles } from './second-opinion-checks.ts'
+import { databaseDamage, databaseIsWhole, decisionsAreWhole, filesAreWhole, keptAreWhole } from './store-checks.ts'
+import { objectsAreWhole, servedIsWhole } from './store-checks.ts'
+import { upstreamDiagnostics } from './upstream-checks.ts'
+import type { Verifying, StoreCheck } from './verify-context.ts'
+import { verifyingOf } from './verify-context.ts'
+import { diagnosticLine, verifyError, verifyNote } from './verify-diagnostic.ts'
+import type { VerifyDiagnostic } from './verify-diagnostic.ts'
+
+const CHECKS: readonly StoreCheck[] = [
+  decisionsAreWhole,
+  linksAreWhole,
+  lockAgrees,
+  databaseIsWhole,
+  servedIsWhole,
+  signaturesHold,
+  filesAreWhole,
+]
+
+/** The checks that take long on a large state folder. */
+const DEEP_CHECKS: readonly StoreCheck[] = [keptAreWhole, proofsHold, objectsAreWhole]
+
+export const verify: Command = {
+  name: 'verify',
+  summary: 'Check the store against the lock and the digests',
+  operands: { text: '[SOURCE… | FOLDER]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  The exit status is 3 for a finding. With --deep, isomorphic-git fetches each served commit once more, and all files
+  of served skills are compared with what it read. For a source with backend: isomorphic the built-in reader does so.
+
+  --proof checks a file of skillsyncd export --proof and prints what it shows. It needs the public key of the log, and no
+  configuration, no state folder and no network. FOLDER has the files of the skill that it shows: they are compared.
+`,
+  examples: [
+    'skillsyncd verify',
+    'skillsyncd verify team --deep',
+    'skillsyncd verify --proof review.proof.json --key "$CHANNEL_KEY"',
+  ],
+  options: {
+    deep: {
+      type: 'boolean',
+      help: 'also check all stored generations, commit and tag objects, upstream, and each file by a second reader',
+    },
+    log: {
+      type: 'boolean',
+      help: 'read the whole log of each followed channel and of this hub, and compare it with what is signed',
+    },
+    against: {
+      type: 'string',
+      value: 'FILE',
+      help: 'with --log: the checkpoint of another machine, or a proof that it exported; both must be of one log',
+      offers: 'files',
+    },
+    proof: {
+      type: 'string',
+      value: 'FILE',
+      help: 'check this proof of what a channel served, and nothing else',
+      offers: 'files',
+    },
+    key: {
+      type: 'string',
+      multiple: true,
+      value: 'KEY',
+      help: 'with --proof: the public key of the log; again for each further key',
+    },
+    ...MODE_OPTIONS,
+  },
+  async run(context) {
+    const { proof, key, log, against } = context.values
+    const deep = context.values['deep'] === true
+    if (log === true && (proof !== undefined || deep))
+      throw new UsageError('--log goes with neither --proof nor --deep')
+    if (proof !== undefined && deep) throw new UsageError('--proof goes with no --deep')
+    if (proof === '') throw new UsageError('--proof names no file')
+    if (typeof proof === 'string')
+      return (await import('../../../features/channel/check-proof.ts')).checkProof(context, proof)
+    if (key !== undefined) throw new UsageError('--key goes with --proof')
+    if (against !== undefined && log !== true) throw new UsageError('--against goes with --log')
+    const other = typeof against === 'string' ? against : undefined
+    if (log === true) return (await import('./log-checks.ts')).checkLogs(context, other)
+    const config = await configFor(context)
+    // `--locked` applies to the verdict only; the daemon need not have been started with it.
+    const asking = { ...config, mode: { ...config.mode, locked: false } }
+    await agreeWithDaemon(asking, context.signal)
+    const named = new Set<string>(sourcesOf(context.operands, config))
+    using progress = progressOf(context)
+    const show = (text: string): void => progress.show(text)
+    const { verifying, damage } = await opened(config, { named, show }, context.signal)
+    using _store = verifying.store
+    const own = await diagnosticsOf(deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS, verifying)
+    const asked = deep ? await upstream(context, asking, verifying) : NOTHING_ASKED
+    const diagnostics = [...damage, ...own, ...asked.diagnostics].filter(
+      ({ source }) => source === undefined || named.has(source),
+    )
+    progress.show('')
+    print(context, verifying, await locksOf(verifying), { diagnostics, deep, compared: asked.compared })
+    return diagnostics.some(({ severity }) => severity === 'error') ? 3 : 0
+  },
+}
+
+/** The input of the checks, and what kept the database from being opened. */
+interface Opened {
+  readonly verifying: Verifying
+  readonly damage: readonly VerifyDiagnostic[]
+}
+
+/** Opens the store; a database that SQLite cannot read is a finding, and the checks go on without it. */
+async function opened(config: Config, means: Pick<Verifying, 'named' | 'show'>, signal: AbortSignal): Promise<Opened> {
+  try {
+    using opening = new DisposableStack()
+    const store = opening.use(await Store.openExisting(config.state))
+    const found = { verifying: await verifyingOf(config, store, means, signal), damage: await lossIn(config, store) }
+    opening.move()
+    return found
+  } catch (error) {
+    if (!isCorruption(error)) throw error
+    const damage = databaseDamage(join(config.state, 'store.db'), error.message)
+    return { verifying: await verifyingOf(config, undefined, means, signal), damage: [damage] }
+  }
+}
+
+/** The finding for a database that was removed, or begun anew and not filled yet. */
+async function lossIn({ state }: Config, store: Store | undefined): Promise<readonly VerifyDiagnostic[]> {
+  const last = await lastPublished(state)
+  if (last === 0 || (await store?.objects.head()) !== undefined) return []
+  const message = `all generations are lost, up to ${last}: the database "${join(state, 'store.db')}" was removed, or is new and not filled yet; skillsyncd sync fills it`
+  return [verifyError('generation-damaged', message)]
+}
+
+/** A check that meets damage which SQLite finds ends there, and is no hindrance to the others. */
+async function diagnosticsOf(checks: readonly StoreCheck[], verifying: Verifying): Promise<VerifyDiagnostic[]> {
+  const diagnostics: VerifyDiagnostic[] = []
+  for (const check of checks) {
+    try {
+      for await (const diagnostic of check(verifying)) diagnostics.push(diagnostic)
+    } catch (error) {
+      if (!isCorruption(error)) throw error
+      if (diagnostics.some(({ code }) => code === 'database-damaged')) continue
+      diagnostics.push(databaseDamage(verifying.store?.folder.database ?? '', error.message))
+    }
+  }
+  return diagnostics
+}
+
+/** The outcome of the upstream queries: the diagnostics, and the number of files with a second opinion, by its reader. */
+interface Asked {
+  readonly diagnostics: readonly VerifyDiagnostic[]
+  readonly compared: ReadonlyMap<string, number>
+}
+
+const NOTHING_ASKED: Asked = { diagnostics: [], compared: new Map() }
+
+async function upstream(context: Context, config: Config, verifying: Verifying): Promise<Asked> {
+  if (config.mode.offline) return withoutAsking(verifyNote('upstream-not-asked', '--offline forbids network access'))
+  const ids = idsOf(config).filter((id) => verifying.named.has(id))
+  try {
+    return await withWriter(context, config, (ask) => askedAbout(ids, verifying, ask))
+  } catch (error) {
+    // Another check has already reported a state folder that no writer can open.
+    if (error instanceof SyncError) return withoutAsking(verifyError('upstream-not-asked', error.message))
+    throw error
+  }
+}
+
+function withoutAsking(diagnostic: VerifyDiagnostic): Asked {
+  return { ...NOTHING_ASKED, diagnostics: [diagnostic] }
+}
+
+async function askedAbout(ids: readonly SourceId[], { show, signal }: Verifying, ask: AskWriter): Promise<Asked> {
+  const moved = await Promise.all(ids.map(async (id) => [id, await upstreamDiagnostics(id, ask)] as const))
+  const diagnostics = moved.flatMap(([, found]) => found)
+  const compared = new Map<string, number>()
+  for (const [id, found] of moved) {
+    signal.throwIfAborted()
+    // An unreachable host is reported once.
+    if (found.some(({ code }) => !KNOWN_MOVES.has(code))) continue
+    show(`a second reader fetches ${id}`)
+    const second = await compareFiles(id, ask)
+    diagnostics.push(...second.diagnostics)
+    if (second.by !== undefined) compared.set(second.by, (compared.get(second.by) ?? 0) + (second.files ?? 0))
+  }
+  return { diagnostics, compared }
+}
+
+/** The codes of sources that could be queried. */
+const KNOWN_MOVES: ReadonlySet<string> = new Set(['upstream-moved', 'commit-gone', 'tag-moved', 'history-rewritten'])
+
+/** The state of the lock for each source, for programs. */
+async function locksOf({ config, store }: Verifying): Promise<readonly object[]> {
+  const lock = await lockRead(config)
+  return config.sources.map(({ source }) => {
+    return { source: source.id, ...standingIn(lock, config, source, store?.decisions.known.get(source.id)) }
+  })
+}
+
+function print(
+  context: Context,
+  { served, looked }: Verifying,
+  lock: readonly object[],
+  { diagnostics, deep, compared }: Asked & { readonly deep: boolean },
+): void {
+  const of = (wanted: VerifyDiagnostic['severity']) =>
+    diagnostics.filter(({ severity }) => severity === wanted).map(({ severity: _severity, ...rest }) => rest)
+  const [findings, notes] = [of('error'), of('note')]
+  const checked = {
+    generation: served?.number ?? 0,
+    skills: looked.size,
+    deep,
+    ...(deep && { compared: [...compared.values()].reduce((sum, files) => sum + files, 0) }),
+  }
+  if (context.json) {
+    printJson(context, { ...checked, lock, findings, notes })
+    return
+  }
+  const what =
+    served === undefined
+      ? 'nothing is served yet'
+      : `generation ${served.number}, ${countOf(looked.size, 'skill')} checked${deep ? second(compared) : ''}`
+  const count = findings.length === 0 ? 'nothing found' : `${findings.length} found`
+  printLines(context, [
+    ...findings.map((diagnostic) => paintFor(context)('red', `! ${diagnosticLine(diagnostic)}`)),
+    ...notes.map((diagnostic) => `- ${diagnosticLine(diagnostic)}`),
+    `${what}: ${count}${notes.length === 0 ? '' : `, ${countOf(notes.length, 'note')}`}`,
+  ])
+}
+
+function second(compared: Asked['compared']): string {
+  const parts = [...compared].map(([by, files]) => `${countOf(files, 'file')} compared with ${by}`)
+  return `, ${parts.length === 0 ? 'no file compared once more' : parts.join(', ')}`
+}
+
+/** Checks the record of what was put into agents' folders: without it, that content cannot be removed again. */
+async function* linksAreWhole({ config }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+  try {
+    await readLinks(config.state)
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    yield verifyError('links-damaged', error.message)
+  }
+}
+
+/** Checks the required signatures of the served content with the keys that are trusted now. */
+async function* signaturesHold({ config, snapshots }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+  for (const snapshot of snapshots) {
+    const refusal = await refusalOf(config, snapshot)
+    if (refusal?.code === 'revision-unverified')
+      yield verifyError(refusal.code, refusal.message, { source: snapshot.source })
+  }
+}

@@ -1,0 +1,179 @@
+import { systemClock } from '../base/async/clock.ts'
+import { isLoopback } from '../base/host-name.ts'
+import { traceIds } from '../base/trace-context.ts'
+import type { TraceContext } from '../base/trace-context.ts'
+import type { UsageRecorder } from '../features/usage/usage-recorder.ts'
+import { usageRecorderOf, withUsage } from '../features/usage/usage-recorder.ts'
+import type { Unready } from '../serve/http/health.ts'
+import { serveOperations } from '../serve/http/operations-server.ts'
+import type { OperationsOptions } from '../serve/http/operations-server.ts'
+import { serveHttp } from '../serve/http/server.ts'
+import type { HttpOptions, HttpServer } from '../serve/http/server.ts'
+import type { HttpListener } from '../serve/http/server/listener.ts'
+import { WebhookEndpoint } from '../serve/http/webhook.ts'
+import type { Serving } from '../serve/mcp/core/methods.ts'
+import { httpOptionsOf, isTokenRequired, reachedFromElsewhereBy } from './access/http-options.ts'
+import { expiringIn } from './access/tokens.ts'
+import type { HandedSocket, HandedSockets } from './commands/service/handed-sockets.ts'
+import type { Config, ListenAddress } from './config/config.ts'
+import type { Daemon } from './daemon.ts'
+import type { Log } from './runtime/log/log.ts'
+import { OperatorError } from './runtime/operator-error.ts'
+import { UsageError } from './runtime/usage-error.ts'
+import { auditLogOf, withAudit } from './status/audit/audit-log.ts'
+import type { MetricsPlace } from './status/metrics/metrics-place.ts'
+import { Metrics } from './status/metrics/metrics.ts'
+import type { Writer } from './writer.ts'
+
+/** The HTTP side of a daemon, while it listens. */
+export interface HttpSide {
+  /** Includes the port that was picked. */
+  readonly url: string
+  /** The separate address for the operator's programs and git hosts, if configured. */
+  readonly operationsUrl: string | undefined
+  /** Serves the existing clients from this daemon from now on. */
+  readonly serve: (daemon: Daemon) => void
+}
+
+export interface FrontParts {
+  readonly listen: ListenAddress
+  readonly sockets: HandedSockets
+  readonly place: MetricsPlace
+  readonly log: Log
+}
+
+/** Serves clients over HTTP until the work settles. */
+export async function whileServing(
+  writer: Pick<Writer, 'daemon'>,
+  parts: FrontParts,
+  work: (front: HttpSide) => Promise<void>,
+): Promise<void> {
+  const { listen, sockets, place, log } = parts
+  const { config, tokens } = writer.daemon
+  expectSomebodyKnown(writer.daemon, listen)
+  await using usage = usageRecorderOf(config, log, systemClock, writer.daemon.shared)
+  const totals = config.serve.web.open.has('metrics') ? undefined : usage?.totals
+  const metrics = place === undefined ? undefined : new Metrics(() => writer.daemon.figures(), totals)
+  const webhooks = new WebhookEndpoint(writer.daemon.webhooks, config.limits.http.bodyBytes, () => systemClock.now())
+  const unready = (): readonly Unready[] => writer.daemon.unready
+  const isReadOnly = (): boolean => writer.daemon.isReadOnly
+  const isApart = (): boolean => writer.daemon.isApart
+  const edgeOf = (daemon: Daemon): HttpOptions => edgeOptions(daemon, listen, log, usage)
+  await using operations = await operationsOf(sockets.operations ?? config.serve.operations, config, {
+    ...edgeOf(writer.daemon),
+    webhooks,
+    unready,
+    isReadOnly,
+    isApart,
+    metrics,
+  })
+  await using sessionLog = writer.daemon.openSessions()
+  await using audit = auditLogOf(config, 'http', log, systemClock)
+  const servingOf = ({ serving }: Daemon): Serving =>
+    withUsage(withAudit({ ...serving, ...(metrics !== undefined && { meter: metrics.counts }) }, audit), usage)
+  const optionsOf = (daemon: Daemon): HttpOptions => ({
+    ...edgeOf(daemon),
+    sessionLog,
+    unready,
+    isReadOnly,
+    isApart,
+    ...(operations === undefined && { webhooks }),
+    ...(place === 'beside' && metrics !== undefined && { metrics: metrics.text }),
+  })
+  const opening = { ...optionsOf(writer.daemon), handed: sockets.http?.handed }
+  await using http = await serveHttp(servingOf(writer.daemon), opening).catch((error: unknown) => {
+    throw listenError(listen, error, 'try --port 0')
+  })
+  tokens.listen(() => http.endWhatIsOver())
+  metrics?.isServedBy(() => http.figures())
+  tellStatus(writer.daemon, { listen, http, operations })
+  await work({
+    url: http.url,
+    operationsUrl: operations?.url,
+    serve(daemon) {
+      webhooks.serve(daemon.webhooks)
+      http.serve(servingOf(daemon), optionsOf(daemon))
+      tellStatus(daemon, { listen, http, operations })
+    },
+  })
+}
+
+/** An unreadable token file does not prevent the start: it can be repaired while loopback clients are served. */
+function expectSomebodyKnown({ config, tokens, oauth }: Daemon, listen: ListenAddress): void {
+  const isAnybodyKnown = oauth !== undefined || tokens.all === undefined || tokens.isAnyInForce
+  if (isAnybodyKnown || !isTokenRequired(config, listen)) return
+  const why = `${reachedFromElsewhereBy(config, listen)} makes it reachable for other machines`
+  throw new UsageError(
+    `Cannot listen on "${listen.host}": clients need a token, since ${why}, and there is no valid one; make one with skillsyncd token add NAME`,
+  )
+}
+
+function edgeOptions(
+  { config, tokens, oauth, page, marketplace, channels, pageSessions }: Daemon,
+  listen: ListenAddress,
+  log: Log,
+  usage: UsageRecorder | undefined,
+): HttpOptions {
+  const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
+  const shared = { marketplace, channels, pageSessions }
+  const news = { host: { ...page.host, uses: usage && (async () => usage.recent.all()) } }
+  return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError, ...shared })
+}
+
+interface Listening {
+  readonly listen: ListenAddress
+  readonly http: HttpServer
+  readonly operations: HttpListener | undefined
+}
+
+/** Adds the HTTP side to the status. */
+function tellStatus(daemon: Daemon, { listen, http, operations }: Listening): void {
+  const { config, tokens } = daemon
+  const required = isTokenRequired(config, listen)
+  daemon.isServedBy(() => ({
+    url: http.url,
+    ...http.counts(),
+    unready: daemon.unready,
+    tokens: {
+      required,
+      ...(tokens.all && { count: tokens.all.length, expiring: expiringIn(tokens.all, systemClock.now()) }),
+    },
+    ...(operations !== undefined && { operations: { url: operations.url } }),
+  }))
+}
+
+interface Operations extends Omit<OperationsOptions, 'metrics' | 'meter'> {
+  readonly metrics: Metrics | undefined
+}
+
+/**
+ * If it is reachable from other machines, its metrics need a token as well. Webhooks authenticate themselves and never
+ * need one.
+ */
+async function operationsOf(
+  operations: ListenAddress | HandedSocket | undefined,
+  { serve: { web } }: Config,
+  { metrics, access, ...options }: Operations,
+): Promise<HttpListener | undefined> {
+  if (operations === undefined) return undefined
+  return serveOperations({
+    ...options,
+    ...operations,
+    access: { ...access, open: web.open, isTokenRequired: access.isTokenRequired || !isLoopback(operations.host) },
+    metrics: metrics?.text,
+    meter: metrics?.counts,
+  }).catch((error: unknown) => {
+    throw listenError(operations, error, 'set another port in serve.operations')
+  })
+}
+
+/** The failure to listen at an address, with what to do. */
+export function listenError({ host, port }: ListenAddress, error: unknown, mend: string): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error
+  const why = error.code === 'EADDRINUSE' ? `another program listens there; ${mend}` : error.message
+  return new OperatorError('cannot-listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
+}
+
+function logFailed(log: Log, error: unknown, trace: TraceContext | undefined): void {
+  log.error('request-failed', { error: error instanceof Error ? error : String(error), ...traceIds(trace) })
+}

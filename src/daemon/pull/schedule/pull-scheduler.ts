@@ -1,0 +1,205 @@
+import { hostname } from 'node:os'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Trigger } from '../../../sync/model/generation.ts'
+import type { Outcome } from '../../../sync/model/outcome.ts'
+import type { Current } from '../../../sync/model/snapshot.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { isAway } from '../../../sync/model/source.ts'
+import type { Source } from '../../../sync/model/source.ts'
+import type { SourceRecord } from '../../../sync/store/source-records.ts'
+import { configuredIn, ownFolders, repositoryOf } from '../../config/config.ts'
+import type { Config, ConfiguredSource } from '../../config/config.ts'
+import type { DaemonContext } from '../../runtime/context.ts'
+import { FolderWatch } from './folder-watch.ts'
+import { hostOf } from './host-backoff.ts'
+import type { HostBackoff } from './host-backoff.ts'
+import { Poller } from './poller.ts'
+import type { PollEnd, Polled } from './poller.ts'
+import type { PullActivity } from './pull-activity.ts'
+import { Freshness } from './refresh-on-read.ts'
+import { Staleness } from './staleness.ts'
+import type { Age } from './staleness.ts'
+import { TriggerDebounce } from './trigger-debounce.ts'
+
+export interface PullSchedulerParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'environment'> {
+  readonly config: Config
+  readonly hosts: HostBackoff
+  readonly activity: PullActivity
+  readonly puller: ScheduledPuller
+  readonly served: { currentOf(id: SourceId): Current | undefined }
+  readonly report: { recordOf(source: Source): SourceRecord }
+}
+
+/** The puller, as far as it is scheduled. */
+export interface ScheduledPuller {
+  request(id: SourceId, trigger: Trigger): Promise<Outcome>
+  /** True if a change at this path of a folder can affect what is served of it. */
+  isOfUse(id: SourceId, path: string): Promise<boolean>
+}
+
+/** Decides when each source is pulled: on its schedule, when a change is reported, and when a client reads it. */
+export class PullScheduler implements AsyncDisposable {
+  readonly #parts: PullSchedulerParts
+  readonly #debounce: TriggerDebounce
+  readonly #freshness: Freshness
+  readonly #staleness: Staleness
+  #poller: Poller | undefined
+  #watches: ReadonlyMap<SourceId, FolderWatch> = new Map()
+
+  constructor(parts: PullSchedulerParts) {
+    const { config, clock, report, store } = parts
+    this.#parts = parts
+    this.#debounce = new TriggerDebounce({
+      clock,
+      closedMs: (id) => this.#closedMs(configuredIn(config, id).source),
+      pull: (id) => this.#pullTriggered(id),
+    })
+    this.#freshness = this.#freshnessOf(config)
+    this.#staleness = new Staleness({
+      config,
+      clock,
+      recordOf: (source) => report.recordOf(source),
+      decisions: () => store.decisions.known,
+      freshMs: (id) => this.#freshMs(id),
+    })
+  }
+
+  /** Starts to pull each source on its schedule, and each folder source when a file in it changes. */
+  start(): void {
+    const { config, clock, hosts } = this.#parts
+    this.#watches = this.#watchFolders()
+    this.#poller = new Poller(
+      config.sources.map((configured) => this.#polledOf(configured)),
+      {
+        clock,
+        hosts,
+        machine: hostname(),
+        random: Math.random,
+        poll: (id) => this.#poll(id),
+      },
+    )
+  }
+
+  /** Pulls a source soon, because a change of it was reported. Several reports in a short time lead to one pull. */
+  trigger(id: SourceId): void {
+    this.#debounce.nudge(id)
+  }
+
+  /**
+   * Checks the stale sources, or the given one even if it is fresh, because a client requests their content. Resolves
+   * when the result is served or the wait is over (default: `serve.tools.wait`). Returns the time left of that wait.
+   */
+  async refresh(id?: SourceId, mostMs?: number): Promise<number> {
+    // Lets pending file system events of watched folders arrive first.
+    await turn()
+    return this.#freshness.look(id, mostMs)
+  }
+
+  /** The ages of all sources, in their order. */
+  ages(): readonly Age[] {
+    return this.#staleness.all()
+  }
+
+  /** The time of the next poll of each source; empty before `start`. */
+  nextPolls(): ReadonlyMap<SourceId, Date> {
+    return this.#poller?.nextPolls() ?? new Map()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#debounce[Symbol.dispose]()
+    await Promise.all([...this.#watches.values()].map((watch) => watch[Symbol.asyncDispose]()))
+    await this.#poller?.[Symbol.asyncDispose]()
+  }
+
+  #freshnessOf({ sources, serve }: Config): Freshness {
+    const { clock, activity, puller } = this.#parts
+    return new Freshness(
+      sources.map(({ source }) => source),
+      {
+        clock,
+        waitMs: serve.tools?.waitMs ?? 0,
+        // A source that its server declares fresh counts as just checked.
+        sinceAttemptMs: (id) => (this.#freshMs(id) > 0 ? 0 : this.#sinceAttemptMs(id)),
+        hasNews: (id) => activity.hasNews(id) || this.#watches.get(id)?.isSure === false,
+        isOpen: (source) => this.#isOpen(source),
+        pull: (id) => puller.request(id, 'call'),
+      },
+    )
+  }
+
+  #watchFolders(): ReadonlyMap<SourceId, FolderWatch> {
+    const { config, clock, log, environment, activity, puller } = this.#parts
+    const options = {
+      clock,
+      log,
+      nudge: (id: SourceId): void => this.trigger(id),
+      apart: ownFolders(config, environment),
+      onNews: (id: SourceId): void => activity.heard(id),
+      isOfUse: (id: SourceId, path: string): Promise<boolean> => puller.isOfUse(id, path),
+    }
+    return new Map(
+      config.sources.flatMap(({ source }) =>
+        source.kind === 'directory' ? [[source.id, new FolderWatch(source, options)]] : [],
+      ),
+    )
+  }
+
+  #polledOf(configured: ConfiguredSource): Polled {
+    const { source } = configured
+    return {
+      id: source.id,
+      host: hostOf(source),
+      group: JSON.stringify([repositoryOf(configured), source.schedule]),
+      schedule: source.schedule,
+      isNew: this.#parts.served.currentOf(source.id) === undefined,
+    }
+  }
+
+  /** A server is not polled before its answer stops being fresh, unless something is wrong. */
+  async #poll(id: SourceId): Promise<PollEnd> {
+    const freshMs = this.#freshMs(id)
+    if (freshMs > 0) return { failed: undefined, freshMs }
+    const outcome = await this.#parts.puller.request(id, 'schedule')
+    return { failed: outcome.kind === 'failed' ? outcome.error.code : undefined, freshMs: this.#freshMs(id) }
+  }
+
+  /** The recovery of a webhook is logged here and not at each request: pulls happen less often than requests. */
+  async #pullTriggered(id: SourceId): Promise<void> {
+    const { config, log, puller } = this.#parts
+    log.debug('source-nudged', { source: id })
+    log.recovery('webhook-refused', id)
+    const { kind } = configuredIn(config, id).source
+    const outcome = await puller.request(id, kind === 'git' ? 'webhook' : 'change')
+    // The change that triggered this pull must not be lost with the failed pull.
+    if (outcome.kind === 'failed') this.#poller?.retry(id, outcome.error.code)
+  }
+
+  /** The time for which the last answer of a server stays fresh; 0 if something is wrong with the source. */
+  #freshMs(id: SourceId): number {
+    const { condition } = this.#recordOf(id)
+    return condition === undefined ? this.#parts.activity.freshMs(id) : 0
+  }
+
+  /** The time since the last pull of a source ended, with any outcome. Infinite if there was none. */
+  #sinceAttemptMs(id: SourceId): number {
+    return this.#parts.activity.sinceMs(id, this.#recordOf(id).lastAttempt)
+  }
+
+  #recordOf(id: SourceId): SourceRecord {
+    const { config, report } = this.#parts
+    return report.recordOf(configuredIn(config, id).source)
+  }
+
+  /** True if the source may be pulled for a client now. */
+  #isOpen(source: Source): boolean {
+    const { config, store } = this.#parts
+    const isOffline = config.mode.offline && isAway(source)
+    if (isOffline || store.decisions.knownOf(source.id).paused === true) return false
+    return this.#closedMs(source) === 0
+  }
+
+  /** The remaining backoff of the host of a source. */
+  #closedMs(source: Source): number {
+    return this.#parts.hosts.closedMs(hostOf(source))
+  }
+}

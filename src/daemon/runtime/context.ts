@@ -1,0 +1,27 @@
+import type { Clock } from '../../base/async/clock.ts'
+import type { HubReplica } from '../../features/hub-of-several/hub-replica.ts'
+import type { SharedStore } from '../../features/hub-of-several/postgres/shared-store.ts'
+import type { SyncError } from '../../sync/model/sync-error.ts'
+import type { OpenUpstream } from '../../sync/pull/open-upstream.ts'
+import type { Store } from '../../sync/store/store.ts'
+import type { Environment } from '../config/environment.ts'
+import type { Log } from './log/log.ts'
+import type { Redactor } from './log/redactor.ts'
+
+/** The parts that the daemon is built from. */
+export interface DaemonContext {
+  readonly store: Store
+  readonly clock: Clock
+  readonly log: Log
+  readonly environment: Environment
+  /** Receives every secret that is read. */
+  readonly redactor: Redactor
+  /** Returns why the state folder is read-only at this moment; `undefined` if it is writable. */
+  readonly readOnly?: () => SyncError | undefined
+  /** The store that this process shares with the other processes of the hub; `undefined` if it is the only one. */
+  readonly shared?: SharedStore
+  /** The part of this process in that hub. */
+  readonly replica?: HubReplica
+  /** Opens upstreams; tests pass their own function. */
+  readonly open?: OpenUpstream
+}

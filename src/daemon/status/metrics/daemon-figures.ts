@@ -1,0 +1,117 @@
+import type { ChannelFigures } from '../../../features/channel/channel-families.ts'
+import type { RecallFigures } from '../../../features/channel/recall/recall-families.ts'
+import type { FollowedLock } from '../../../features/lock-repository/followed-lock.ts'
+import type { PublicationFigures } from '../../../features/marketplace/publication-families.ts'
+import type { RingStatus } from '../../../features/rings/ring-status.ts'
+import type { ScanFigures } from '../../../features/scan/scan-families.ts'
+import type { ScansStatus } from '../../../features/scan/scan-run.ts'
+import { sourceScanOf } from '../../../features/scan/source-scan.ts'
+import type { Registry } from '../../../serve/registry.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import type { Source } from '../../../sync/model/source.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { followerOf } from '../../../sync/store/followed-logs.ts'
+import type { SourceRecord } from '../../../sync/store/source-records.ts'
+import type { Config } from '../../config/config.ts'
+import type { PullActivity } from '../../pull/schedule/pull-activity.ts'
+import type { Age } from '../../pull/schedule/staleness.ts'
+import type { DaemonContext } from '../../runtime/context.ts'
+import type { FetchedBytes } from '../../runtime/fetched-bytes.ts'
+import type { PullCounts } from '../../runtime/pull-counts.ts'
+import type { DaemonFigures } from './metrics.ts'
+import type { SourceFigures } from './source-families.ts'
+
+export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 'replica'> {
+  readonly config: Config
+  readonly registry: Registry
+  readonly report: { recordOf(source: Source): SourceRecord }
+  readonly activity: PullActivity
+  readonly scheduler: { ages(): readonly Age[] }
+  readonly served: { readonly lost: readonly unknown[] }
+  readonly status: { readonly unready: DaemonFigures['unready'] }
+  readonly pulls: PullCounts
+  readonly fetched: FetchedBytes
+  readonly tokens: { readonly nextExpiry: DaemonFigures['nextTokenExpiry'] }
+  readonly rings: { readonly status: readonly RingStatus[] }
+  readonly publications: { readonly figures: readonly PublicationFigures[] }
+  readonly channels: { readonly figures: readonly ChannelFigures[] }
+  readonly followedLock: { readonly known: FollowedLock }
+  readonly scans: { readonly status: ScansStatus | undefined }
+  readonly recalls: { readonly figures: RecallFigures }
+}
+
+/** The figures of a daemon, for metrics. */
+export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFigures> {
+  const { channels, config, publications, registry, rings, scheduler, served, status, store } = daemon
+  const { decisions } = store
+  return {
+    catalog: registry.catalog,
+    sources: config.sources,
+    limits: config.limits,
+    outOfService: decisions.outOfService,
+    areDecisionsLost: decisions.loss !== undefined,
+    sourcesLost: served.lost.length,
+    approvals: decisions.approvals,
+    publications: publications.figures,
+    channels: channels.figures,
+    rings: rings.status,
+    recalls: daemon.recalls.figures,
+    replicas: daemon.replica?.status,
+    isLockCurrent: config.lockFrom === undefined ? undefined : isCurrent(daemon.followedLock.known),
+    scans: scanFiguresOf(daemon),
+    unready: status.unready,
+    storedBytes: storedBytesOf(store),
+    nextTokenExpiry: daemon.tokens.nextExpiry,
+    ofSources: await Promise.all(scheduler.ages().map(async (age) => sourceFiguresOf(age, daemon))),
+  }
+}
+
+function isCurrent({ taken, problem }: FollowedLock): boolean {
+  return taken !== undefined && problem === undefined
+}
+
+function scanFiguresOf({ scans: { status }, config, registry, store }: MeasuredDaemon): ScanFigures | undefined {
+  if (status === undefined) return undefined
+  const { snapshots } = registry.catalog
+  const ofSources = config.sources.map(({ source: { id } }) => {
+    const snapshot = snapshots.find(({ source }) => source === id)
+    return { source: id, scan: sourceScanOf(snapshot, store.scans.knownOf(id)) }
+  })
+  return { status, ofSources }
+}
+
+/** NaN while the database cannot be read: all other figures are of use then. */
+function storedBytesOf(store: MeasuredDaemon['store']): number {
+  try {
+    return store.bytes
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return Number.NaN
+  }
+}
+
+async function sourceFiguresOf(age: Age, daemon: MeasuredDaemon): Promise<SourceFigures> {
+  const { report, activity, pulls, fetched } = daemon
+  const { source } = age.configured
+  const id: SourceId = source.id
+  return {
+    age,
+    record: report.recordOf(source),
+    pulls: pulls.of(id),
+    fetchedBytes: fetched.of(id),
+    isLookedAt: activity.lookingSince.has(id),
+    entryAgeMs: await entryAgeOf(source, daemon),
+  }
+}
+
+/** `undefined` if the source follows no log, or none was seen yet; NaN if the record of it cannot be read. */
+async function entryAgeOf(source: Source, { store, clock }: MeasuredDaemon): Promise<number | undefined> {
+  if (source.kind !== 'channel') return undefined
+  try {
+    const record = await store.followed.read(followerOf(source))
+    return record && clock.now().getTime() - Date.parse(record.entry.at)
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    return Number.NaN
+  }
+}

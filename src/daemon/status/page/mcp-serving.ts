@@ -1,0 +1,134 @@
+import { hash } from 'node:crypto'
+import type { Serving } from '../../../serve/mcp/core/methods.ts'
+import type { DocsOwner } from '../../../serve/mcp/resources/contract/contract-docs.ts'
+import { ContractForm } from '../../../serve/mcp/resources/contract/contract.ts'
+import type { ContractAsked } from '../../../serve/mcp/resources/contract/contract.ts'
+import { ArchiveCache } from '../../../serve/mcp/resources/derived/archive.ts'
+import { IndexDocument } from '../../../serve/mcp/resources/derived/index-document.ts'
+import { familiesOf } from '../../../serve/mcp/resources/families.ts'
+import { skillSpaceOf } from '../../../serve/mcp/resources/files/skill-template.ts'
+import type { Forms } from '../../../serve/mcp/resources/forms.ts'
+import { catalogPrompt } from '../../../serve/mcp/tools/catalog-prompt.ts'
+import { templateCompletion } from '../../../serve/mcp/tools/completion.ts'
+import { PROMPTS } from '../../../serve/mcp/tools/prompts.ts'
+import type { Finder } from '../../../serve/mcp/tools/search/finder.ts'
+import { skillPrompts } from '../../../serve/mcp/tools/skill-prompts.ts'
+import type { ToolHost } from '../../../serve/mcp/tools/tool-document.ts'
+import { skillTools } from '../../../serve/mcp/tools/tools.ts'
+import type { UnservedSources } from '../../../serve/mcp/tools/unserved-sources.ts'
+import type { Registry } from '../../../serve/registry.ts'
+import { partsOfView, viewOfRing, WHOLE } from '../../../serve/views.ts'
+import type { ViewName, Views } from '../../../serve/views.ts'
+import { canHold } from '../../../sync/catalog/pack.ts'
+import { foldersIn } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
+import { lackingUnnamed } from '../unserved-sources.ts'
+
+/** The parts of a daemon that answer clients. */
+export interface ServingParts {
+  readonly config: Config
+  /** The reader of the catalog's files, and the check for skills of which no file is served. */
+  readonly reading: Pick<Serving, 'read' | 'isRefused'>
+  readonly host: ToolHost
+  readonly finder?: Finder | undefined
+}
+
+/** The serving from which clients are answered, for everything and for each view. */
+export function servingOf(parts: ServingParts, views: Views): Serving {
+  const whole = registryServing(parts, views.registryOf(WHOLE))
+  const of = (view: ViewName): Serving =>
+    partsOfView(view).packs === WHOLE
+      ? { ...registryServing(parts, views.registryOf(view)), view }
+      : packServing(parts, views, view)
+  return { ...whole, packs: { views, of } }
+}
+
+/**
+ * The operator's instructions about the whole, and sources from which the packs can hold nothing, would reveal things
+ * that the pack's clients must not see. They are left out.
+ */
+function packServing(parts: ServingParts, views: Views, view: ViewName): Serving {
+  const { config, host } = parts
+  const packs = views.packsOf(view)
+  const said = packs.flatMap(({ description }) => description ?? [])
+  const sources = config.sources.filter(({ source }) => packs.some((pack) => canHold(pack, source.id)))
+  const { instructions: _instructions, ...serve } = config.serve
+  const instructions = said.length === 0 ? undefined : said.join('\n\n')
+  const whole = views.registryOf(viewOfRing(partsOfView(view).ring))
+  const narrowed = { ...config, sources, serve: { ...serve, instructions, templates: [] } }
+  // The view lacks all data about a source from which its packs choose nothing, so this reads the whole.
+  const lacking = async (): Promise<UnservedSources> => lackingUnnamed(whole.catalog, sources)
+  const viewed = { ...parts, config: narrowed, host: { ...host, lacking } }
+  return { ...registryServing(viewed, views.registryOf(view)), view }
+}
+
+function registryServing({ config, reading, host, finder }: ServingParts, registry: Registry): Serving {
+  const { instructions, ttlMs, tools, prompts, search } = config.serve
+  const { listing: pages } = config.limits
+  const { read } = reading
+  const forms = formsOf(config)
+  return {
+    registry,
+    ...reading,
+    pages,
+    cache: { ttlMs, cacheScope: cacheScopeOf(config) },
+    forms,
+    surfaces: [
+      templateCompletion(registry, forms),
+      ...(tools === undefined
+        ? []
+        : [
+            skillTools({ registry, read, pages }, { ...host, folders: foldersIn(config) }, search ? finder : undefined),
+          ]),
+      ...(prompts === 'off' ? [] : [PROMPTS, catalogPrompt(registry)]),
+      ...(forms.skillPrompts ? [skillPrompts({ registry, read, pages }, host)] : []),
+    ],
+    ...(search && finder !== undefined && { finder }),
+    ...(instructions !== undefined && { instructions }),
+  }
+}
+
+function formsOf(config: Config): Forms {
+  const { sources, serve } = config
+  const { index, templates, resources } = serve
+  const contract = serve.contract ? contractAskedOf(config) : undefined
+  const isOffered = serve.contract && sources.some(({ source }) => source.contract === 'offer')
+  const archives = new ArchiveCache(new Map(sources.map((configured) => [configured.source.id, configured.archives])))
+  const offered = sources.flatMap(({ source: { id }, archives: formats }) =>
+    formats.length > 0 ? [[id, formats]] : [],
+  )
+  const inOrder = offered.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))
+  const hasSkills = serve.prompts === 'user-invocable'
+  // Without the switch the digest is the same as before the switch existed, so an upgrade notifies no session.
+  const made = [index, templates, resources, contract, inOrder, ...(hasSkills ? ['prompts'] : [])]
+  return {
+    digest: hash('sha256', JSON.stringify(made), 'base64url').slice(0, 16),
+    families: familiesOf({
+      ...resources,
+      index: index === 'off' ? undefined : new IndexDocument(archives, index === 'include' ? templates : []),
+      archives,
+      // The configuration was validated: each template is a skill space.
+      spaces: templates.map(skillSpaceOf).filter((space) => 'segments' in space),
+      // An offer is not in the digest: the family exists from the first valid block on, and that is a change of the lists.
+      contract: contract || isOffered ? new ContractForm(contract ?? { ofSkills: false, docs: undefined }) : undefined,
+    }),
+    skillPrompts: hasSkills,
+  }
+}
+
+/** `undefined` if no source requires the contract, and none has docs. */
+function contractAskedOf({ sources }: Config): ContractAsked | undefined {
+  const ofSkills = sources.some(({ source }) => source.contract === true)
+  const [docs] = sources.flatMap(({ source: { id, docs: folder, root } }): DocsOwner[] =>
+    folder === undefined ? [] : [{ source: id, folder, root }],
+  )
+  return ofSkills || docs !== undefined ? { ofSkills, docs } : undefined
+}
+
+/**
+ * All clients with access get the same answers. But content from another server, fetched with our credential, may be
+ * for us alone. That server may say so only when a file is read, so no cache between us and a client may share it.
+ */
+function cacheScopeOf({ sources }: Config): Serving['cache']['cacheScope'] {
+  return sources.some(({ source }) => source.kind === 'mcp') ? 'private' : 'public'
+}

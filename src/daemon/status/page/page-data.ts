@@ -1,0 +1,263 @@
+import { SideThread } from '../../../base/async/worker-client.ts'
+import { matcher } from '../../../base/globs.ts'
+import { pageRingsOf } from '../../../features/rings/page-rings.ts'
+import { scanTexts } from '../../../features/scan/scan-text.ts'
+import { scanIn } from '../../../features/scan/source-scan.ts'
+import type {
+  HubDiagnostic,
+  MisfitDiagnostic,
+  PageGeneration,
+  PageHost,
+  PageRing,
+  PathDiagnostics,
+  PageSkillChange,
+  PendingChange,
+  PendingRevision,
+  SourceChange,
+  SourceHealth,
+} from '../../../serve/page/page-data.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import type { ContractDiagnostic } from '../../../sync/catalog/contract-diagnostics.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import type { Config } from '../../config/config.ts'
+import type { DaemonContext } from '../../runtime/context.ts'
+import type { PendingSides } from '../comparison.ts'
+import type { SourceMove, StoredGeneration as Past } from '../history.ts'
+import type { Status } from '../status.ts'
+import type { PastAnswer, PastQuestion } from './history-worker.ts'
+import { alarmsOf } from './hub-alarms.ts'
+import { isBelowGlobs, listedContractDiagnostics, pathDiagnosticsOf } from './page-diagnostics.ts'
+import type { Around } from './page-diagnostics.ts'
+import { PendingRevisions } from './pending-revisions.ts'
+import type { PendingParts } from './pending-revisions.ts'
+import { SkillMoments } from './skill-moments.ts'
+import type { SkillMomentsParts } from './skill-moments.ts'
+import { healthOf } from './source-health.ts'
+import { isTextFree } from './text-rule.ts'
+
+/** The parts of the daemon that the web page shows. */
+export interface NewsParts
+  extends Pick<DaemonContext, 'redactor'>, SkillMomentsParts, Pick<PendingParts, 'undecided' | 'servedOf' | 'take'> {
+  readonly status: () => Status
+  /** The problems between skills of the contract, as last found. */
+  readonly contractProblems: () => readonly ContractDiagnostic[]
+  readonly pendingOf: (id: SourceId) => readonly string[]
+}
+
+/** The daemon's state for its web page. */
+export class PageData implements AsyncDisposable {
+  readonly host: Omit<PageHost, 'isTokenRequired'>
+  readonly #parts: NewsParts
+  readonly #past = new SideThread<PastQuestion, PastAnswer>(new URL('./history-worker.js', import.meta.url), {
+    deadlineMs: 10_000,
+    heapMb: 1_024,
+    waiting: 8,
+  })
+  readonly #moments: SkillMoments
+  readonly #pending: PendingRevisions
+  /** Cached for one catalog, and the scans of its skills. */
+  #problems:
+    | { readonly catalog: Catalog; readonly scans: number; readonly problems: readonly PathDiagnostics[] }
+    | undefined
+  /** Cached for one catalog and the problems that were found in it. */
+  #misfits:
+    | {
+        readonly catalog: Catalog
+        readonly of: readonly ContractDiagnostic[]
+        readonly misfits: readonly MisfitDiagnostic[]
+      }
+    | undefined
+  #status: StatusNow | undefined
+  /** Answers about the past, cached for one catalog. */
+  #known: { readonly catalog: Catalog; readonly answers: Map<string, Promise<PastAnswer | undefined>> } | undefined
+
+  constructor(parts: NewsParts) {
+    const { redactor, clock } = parts
+    this.#parts = parts
+    this.#moments = new SkillMoments(parts)
+    this.#pending = new PendingRevisions({
+      ...parts,
+      clean: (text) => this.#clean(text),
+      compare: (sides) => this.#comparePending(sides),
+    })
+    this.host = {
+      clean: (text) => redactor.clean(text),
+      now: () => clock.now(),
+      sources: () => this.#now().sources,
+      problems: () => this.#problemsNow(),
+      scanFindings: ({ source, digest }) => {
+        const scan = scanIn(parts.store.scans.knownOf(source), 'skill', digest)
+        return scan === undefined ? [] : scanTexts(scan).findings
+      },
+      alarms: () => this.#now().alarms,
+      misfits: () => this.#misfitsNow(),
+      packBudgets: parts.config.packBudgets,
+      history: () => this.#history(),
+      lastChanges: () => this.#moments.read(),
+      compare: (from, to) => this.#compare(from, to),
+      pending: (source) => this.#pendingOf(source),
+      ...(parts.config.rings.length > 0 && { rings: () => this.#now().rings }),
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#moments[Symbol.asyncDispose]()
+    await this.#pending[Symbol.asyncDispose]()
+    await this.#past[Symbol.asyncDispose]()
+  }
+
+  /** A status visits all skills, so it is cached for one second. */
+  #now(): StatusNow {
+    const { clock, status, undecided } = this.#parts
+    const nowMs = clock.monotonicMs()
+    if (this.#status !== undefined && nowMs - this.#status.atMs < 1_000) return this.#status
+    const clean = (text: string): string => this.#clean(text)
+    const now = status()
+    const sources = now.sources.map((source) => healthOf(source, undecided(source.id), clean))
+    const alarms = alarmsOf(now, clean)
+    const rings = pageRingsOf(now.rings ?? [], now.sources, clean)
+    this.#status = { atMs: nowMs, sources, alarms, rings }
+    return this.#status
+  }
+
+  /** Removes secrets and paths of this machine. */
+  #clean(text: string): string {
+    const { redactor, config } = this.#parts
+    const withoutLock = config.lock === undefined ? text : text.replaceAll(config.lock, 'skills.lock')
+    return redactor.clean(withoutLock.replaceAll(config.state, 'the state folder'))
+  }
+
+  #misfitsNow(): readonly MisfitDiagnostic[] {
+    const { catalog } = this.#parts.registry
+    const of = this.#parts.contractProblems()
+    if (this.#misfits?.catalog === catalog && this.#misfits.of === of) return this.#misfits.misfits
+    const misfits = listedContractDiagnostics(catalog, of)
+    this.#misfits = { catalog, of, misfits }
+    return misfits
+  }
+
+  #problemsNow(): readonly PathDiagnostics[] {
+    const { registry, config } = this.#parts
+    const { catalog } = registry
+    const { version } = this.#parts.store.scans
+    if (this.#problems?.catalog === catalog && this.#problems.scans === version) return this.#problems.problems
+    const problems = catalog.snapshots.flatMap((snapshot) => {
+      const configured = config.sources.find(({ source }) => source.id === snapshot.source)
+      return configured === undefined
+        ? []
+        : pathDiagnosticsOf(snapshot, { ...this.#around(snapshot.source), configured, catalog })
+    })
+    const sorted = problems.toSorted((a, b) => ORDER.indexOf(a.standing) - ORDER.indexOf(b.standing))
+    this.#problems = { catalog, scans: version, problems: sorted }
+    return sorted
+  }
+
+  #around(source: SourceId): Pick<Around, 'outOfService' | 'pending' | 'scans'> {
+    const { store, pendingOf } = this.#parts
+    const scans = store.scans.knownOf(source)
+    return { outOfService: store.decisions.outOfService, pending: new Set(pendingOf(source)), scans }
+  }
+
+  async #history(): Promise<readonly PageGeneration[] | undefined> {
+    const { config } = this.#parts
+    const answer = await this.#ask('history', { kind: 'history', state: config.state, most: MOST_MOMENTS })
+    if (answer?.kind !== 'history') return undefined
+    const configured = new Set(config.sources.map(({ source }) => source.id))
+    return answer.moments.map((past) => momentOf(past, configured))
+  }
+
+  async #compare(from: number, to: number): Promise<readonly SourceChange[] | undefined> {
+    const { config, registry, isBound } = this.#parts
+    const sources = config.sources.map((configured) => ({
+      source: configured.source.id,
+      withText: isTextFree(configured, isBound(configured.source.id)),
+    }))
+    const texts = sources.map(({ withText }) => Number(withText)).join('')
+    const answer = await this.#ask(`${from} ${to} ${texts}`, {
+      kind: 'compare',
+      state: config.state,
+      from,
+      to,
+      sources,
+    })
+    if (answer?.kind !== 'compare') return undefined
+    const served = new Set(registry.catalog.listed.map(({ source, skill }) => `${source}/${skill.path}`))
+    return answer.sources?.map((change) => withoutHidden(change, config, served))
+  }
+
+  async #pendingOf(source: string): Promise<PendingRevision | undefined> {
+    const { config, isBound } = this.#parts
+    const configured = config.sources.find(({ source: { id } }) => id === source)
+    return configured && this.#pending.of(configured, isTextFree(configured, isBound(configured.source.id)))
+  }
+
+  async #comparePending(sides: PendingSides): Promise<PendingChange | undefined> {
+    const answer = await this.#past.ask({ kind: 'pending', state: this.#parts.config.state, sides })
+    return answer?.kind === 'pending' ? answer.change : undefined
+  }
+
+  /** Failures are not cached. */
+  async #ask(key: string, question: PastQuestion): Promise<PastAnswer | undefined> {
+    const { catalog } = this.#parts.registry
+    if (this.#known?.catalog !== catalog || this.#known.answers.size > MOST_ANSWERS)
+      this.#known = { catalog, answers: new Map() }
+    const { answers } = this.#known
+    const asked = answers.get(key) ?? this.#past.ask(question)
+    answers.set(key, asked)
+    const answer = await asked
+    if (answer === undefined) answers.delete(key)
+    return answer
+  }
+}
+
+interface StatusNow {
+  readonly atMs: number
+  readonly sources: readonly SourceHealth[]
+  readonly alarms: readonly HubDiagnostic[]
+  readonly rings: readonly PageRing[]
+}
+
+const MOST_MOMENTS = 30
+const MOST_ANSWERS = 16
+
+const ORDER: readonly PathDiagnostics['standing'][] = [
+  'withheld',
+  'tools',
+  'pending',
+  'disabled',
+  'source',
+  'link',
+  'noted',
+]
+
+function momentOf(
+  { generation, createdAt, isServed, cause, moves }: Past,
+  configured: ReadonlySet<SourceId>,
+): PageGeneration {
+  const by = cause && `${cause.action}${cause.source === undefined ? '' : ` of ${cause.source}`} by ${cause.trigger}`
+  return {
+    generation,
+    createdAt,
+    isServed,
+    cause: cause?.rewritten === true ? `${by}, history rewritten` : by,
+    moves: moves?.filter(({ source }) => configured.has(source)).map(moveOf),
+  }
+}
+
+function moveOf({ source, from, to, skills }: SourceMove): Exclude<PageGeneration['moves'], undefined>[number] {
+  return { source, from, to, ...skills }
+}
+
+/** Leaves out unlisted skills, and the text of any skill that is not served at this moment. */
+function withoutHidden(change: SourceChange, { sources }: Config, served: ReadonlySet<string>): SourceChange {
+  const source = sources.find(({ source: { id } }) => id === change.source)?.source
+  const isHidden = isBelowGlobs(matcher(source?.unlisted ?? []))
+  const skills = change.skills
+    .filter(({ path }) => !isHidden(path))
+    .map((skill) => (served.has(`${change.source}/${skill.path}`) ? skill : withoutText(skill)))
+  return { ...change, skills }
+}
+
+function withoutText({ path, name, change, files, moreFiles }: PageSkillChange): PageSkillChange {
+  return { path, name, change, files, moreFiles, diff: undefined }
+}

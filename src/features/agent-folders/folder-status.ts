@@ -1,0 +1,148 @@
+import { stat } from 'node:fs/promises'
+import { shellWord } from '../../base/text/shell-word.ts'
+import { pathOfKept } from '../../daemon/config/config.ts'
+import type { Config } from '../../daemon/config/config.ts'
+import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
+import type { Environment } from '../../daemon/config/environment.ts'
+import { futurePath } from '../../daemon/runtime/resolve-path.ts'
+import { isDiskError } from '../../sync/store/files/disk-error.ts'
+import { AGENTS } from './agents.ts'
+import type { Agent } from './agents.ts'
+import { omissionsIn } from './cautions.ts'
+import { sourcesWithFolders } from './fetched-skills.ts'
+import { planOf } from './folder-plan.ts'
+import type { PlanStep } from './folder-plan.ts'
+import { linkedState } from './link-context.ts'
+import type { LinkedState } from './link-context.ts'
+import { namedFolderOf, useOfFolder } from './link-record.ts'
+import type { LinkedFolder, LinkedSkill, Only, Use } from './link-record.ts'
+import { readLinks } from './links-file.ts'
+import { remainderOf } from './remainder.ts'
+import type { LeftOut } from './unlinkable-skills.ts'
+
+/** The state of one linked folder compared with the served skills. */
+export interface FolderNow {
+  readonly folder: string
+  readonly uses: readonly Use[]
+  readonly copies: boolean
+  readonly only: Only | undefined
+  /** The names that are as desired. */
+  readonly current: readonly string[]
+  /** Served, but absent from the folder or outdated there: `link` puts it there. */
+  readonly behind: readonly string[]
+  /** No longer served: `link` removes what is left of it. */
+  readonly gone: readonly string[]
+  /** Served, but blocked by content that is not ours, or by another skill of that name. */
+  readonly blocked: readonly string[]
+  /** Skills that an agent does not show, though they are there: lines with the agent and the reason. */
+  readonly omitted: readonly string[]
+}
+
+/**
+ * The state of every linked folder, and of those that the configuration names, also where nothing could be linked. The
+ * daemon writes only in the latter; it reports these differences for all others. Reads no catalog if there is no folder.
+ */
+export async function foldersNow(config: Config, environment: Environment): Promise<readonly FolderNow[]> {
+  const { folders } = await readLinks(config.state)
+  const isNone = folders.size === 0 && config.links.length === 0
+  const state = isNone ? undefined : await linkedState(config)
+  if (state === undefined) return []
+  const followed = await followedFolders(config, environment)
+  const all = new Map([...followed, ...state.links.folders])
+  return Promise.all([...all].map(([path, folder]) => folderNow(path, folder, state, followed.has(path))))
+}
+
+/** The skills of MCP servers with `folders` that are put into no folder, each with the reason. */
+export async function unlinkedUpstream(config: Config): Promise<readonly LeftOut[]> {
+  const servers = new Set(sourcesWithFolders(config).map(({ id }) => id))
+  const state = servers.size === 0 ? undefined : await linkedState(config)
+  return state?.leftOut.filter(({ source }) => servers.has(source)) ?? []
+}
+
+/** The folders that the configuration names, with links resolved, as if nothing were recorded of them. */
+async function followedFolders(
+  { links }: Config,
+  environment: Environment,
+): Promise<ReadonlyMap<string, LinkedFolder>> {
+  const folders = new Map<string, LinkedFolder>()
+  for (const kept of links) {
+    const path = pathOfKept(kept, environment)
+    const folder = await futurePath(path).catch((error: unknown) => {
+      if (isDiskError(error)) return path
+      throw error
+    })
+    const use = 'to' in kept ? useOfFolder(folder) : { agent: kept.agent }
+    const { uses, copies } = folders.get(folder) ?? { uses: [], copies: kept.copies }
+    folders.set(folder, { uses: [...uses, use], copies, made: [], entries: new Map() })
+  }
+  return folders
+}
+
+async function folderNow(
+  folder: string,
+  { uses, copies, only }: LinkedFolder,
+  state: LinkedState,
+  isFollowed: boolean,
+): Promise<FolderNow> {
+  const wanted = {
+    folder,
+    only,
+    copies,
+    ...(isFollowed && { remainderOf: (one: LinkedSkill) => remainderOf(one, state) }),
+  }
+  const { steps } = await planOf(wanted, state)
+  const named = (...kinds: readonly PlanStep['kind'][]): string[] =>
+    steps.filter(({ kind }) => kinds.includes(kind)).map(({ name }) => name)
+  return {
+    folder,
+    uses,
+    copies,
+    only,
+    current: named('kept'),
+    behind: named('put'),
+    gone: named('remove'),
+    blocked: named('foreign', 'clash'),
+    omitted: omissionsIn(
+      uses,
+      steps.filter((step) => step.kind === 'kept' || step.kind === 'put'),
+    ),
+  }
+}
+
+/** True if the folder holds all served skills and no others. */
+export function isAsServed({ behind, gone, blocked }: FolderNow): boolean {
+  return behind.length + gone.length + blocked.length === 0
+}
+
+/** The agents that are installed on this machine, judged by their folders. */
+export async function agentsHere(environment: Environment): Promise<readonly Agent[]> {
+  const here = AGENTS.map(async (agent) => {
+    const home = ifHomeIsKnown(() => agent.home?.(environment))
+    return home !== undefined && (await isFolder(home)) ? [agent] : []
+  })
+  return (await Promise.all(here)).flat()
+}
+
+/** A folder that cannot be read counts as absent. */
+export async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch (error) {
+    if (isDiskError(error)) return false
+    throw error
+  }
+}
+
+/** The command that brings a folder up to date, ready to be typed in a shell. */
+export function linkCommandOf({ uses, copies, only }: Pick<FolderNow, 'uses' | 'copies' | 'only'>): string {
+  const [use] = uses
+  if (use === undefined) return 'skillsyncd unlink --all'
+  const named = namedFolderOf(use)
+  const project = use.project === undefined ? '' : ` --project ${shellWord(use.project)}`
+  const target = named === undefined ? `${use.agent}${project}` : `--to ${shellWord(named)}`
+  const some = [
+    ...(only?.sources.map((id) => ` --only ${id}`) ?? []),
+    ...(only?.skills.map((id) => ` --skill ${shellWord(id)}`) ?? []),
+  ]
+  return `skillsyncd link ${target}${some.join('')}${copies ? ' --copy' : ''}`
+}

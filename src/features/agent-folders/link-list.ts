@@ -1,0 +1,65 @@
+import { countOf } from '../../base/text/plural.ts'
+import { printJson, printLines } from '../../daemon/cli/command.ts'
+import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
+import type { Config } from '../../daemon/config/config.ts'
+import { agreeWithDaemon } from '../../daemon/control/requests.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { AGENTS } from './agents.ts'
+import type { Agent } from './agents.ts'
+import { agentsHere, foldersNow, linkCommandOf, unlinkedUpstream } from './folder-status.ts'
+import type { FolderNow } from './folder-status.ts'
+import type { Use } from './link-record.ts'
+import { folderUseText, leftOutLine } from './link-text.ts'
+
+/**
+ * Prints the known agents, which of them are installed here, and the state of their linked folders compared with the
+ * served skills.
+ */
+export async function listLinks(context: Context, config: Config): Promise<ExitStatus> {
+  await agreeWithDaemon(config, context.signal)
+  const folders = await foldersNow(config, context.environment)
+  const leftOut = await unlinkedUpstream(config)
+  const here = await agentsHere(context.environment)
+  const agents = AGENTS.map((agent) => ({
+    agent,
+    folder: agent.user(context.environment),
+    isHere: here.includes(agent),
+    isLinked: folders.some(({ uses }) => uses.some((use) => isOfUser(use, agent))),
+  }))
+  if (context.json) {
+    const shown = agents.map(({ agent: { id, title }, ...rest }) => ({ id, title, ...rest }))
+    printJson(context, { agents: shown, folders, leftOut })
+    return 0
+  }
+  const others = agents.filter(({ isLinked }) => !isLinked)
+  printLines(context, [
+    ...folders.flatMap(linesOfFolder),
+    ...others.map(({ agent, folder, isHere }) =>
+      printableLine(`${agent.id}: not linked${hereText(agent, isHere)}; ${folder}`),
+    ),
+    ...leftOut.map(leftOutLine),
+  ])
+  return 0
+}
+
+function isOfUser({ agent, project }: Use, { id }: Agent): boolean {
+  return agent === id && project === undefined
+}
+
+function hereText({ home }: Agent, isHere: boolean): string {
+  if (home === undefined) return ''
+  return isHere ? ', and on this machine' : ''
+}
+
+function linesOfFolder(now: FolderNow): string[] {
+  const { folder, uses, copies, current, behind, gone, blocked, omitted } = now
+  const what = `${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}`
+  const again = linkCommandOf(now)
+  return [
+    `${uses.map(folderUseText).join(', ')}: ${what}; ${folder}`,
+    ...(behind.length > 0 ? [`  ${behind.join(', ')}: not there, or older; ${again}`] : []),
+    ...(gone.length > 0 ? [`  ${gone.join(', ')}: no longer served; ${again}`] : []),
+    ...(blocked.length > 0 ? [`  ${blocked.join(', ')}: blocked by something else; ${again} shows by what`] : []),
+    ...omitted.map((line) => `  ${line}`),
+  ].map(printableLine)
+}

@@ -1,0 +1,181 @@
+import { MODE_OPTIONS, configFor, printJson, printLines } from '../../daemon/cli/command.ts'
+import type { Command, Context } from '../../daemon/cli/command.ts'
+import { withWriter } from '../../daemon/cli/daemon-client.ts'
+import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
+import { linesOfPull, pullWithProgress } from '../../daemon/cli/pull-results.ts'
+import { idsOf } from '../../daemon/config/config.ts'
+import type { Config } from '../../daemon/config/config.ts'
+import { agreeWithDaemon, sourcesOf } from '../../daemon/control/requests.ts'
+import { OperatorError } from '../../daemon/runtime/operator-error.ts'
+import { theOnly, theOnlyIfAny } from '../../daemon/status/named-skill.ts'
+import type { SkillReference } from '../../daemon/status/named-skill.ts'
+import { expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
+import { AGENTS } from './agents.ts'
+import { applyPlan, predictPlan } from './apply-plan.ts'
+import type { Done, Recording } from './apply-plan.ts'
+import { cautionsFor, omissionsIn } from './cautions.ts'
+import { planOf } from './folder-plan.ts'
+import { linkedState } from './link-context.ts'
+import type { LinkedState } from './link-context.ts'
+import { listLinks } from './link-list.ts'
+import {
+  AGENT_OPERANDS,
+  DRY_RUN_OPTION,
+  PROJECT_OPTION,
+  TO_OPTION,
+  namesPlaces,
+  placesOf,
+  recordingOf,
+  textsOf,
+} from './link-operands.ts'
+import type { Only } from './link-record.ts'
+import { linkTargetsOf } from './link-target.ts'
+import type { LinkTarget } from './link-target.ts'
+import { endInJson, exitOf, leftOutLine, linesOf } from './link-text.ts'
+import type { FolderEnd } from './link-text.ts'
+import { readLinks } from './links-file.ts'
+import type { LeftOut } from './unlinkable-skills.ts'
+
+export const link: Command = {
+  name: 'link',
+  summary: 'Install the served skills in the folders of agents',
+  operands: AGENT_OPERANDS,
+  details: `
+  Without AGENT, it shows what is installed.
+
+  AGENT is ${AGENTS.map(({ id }) => id).join(', ')}.
+
+  If nothing was fetched yet, the sources are fetched first. Each skill is a link to the served version, which the
+  daemon keeps current. Run it again for skills that were added or removed since, or name the folder under links in
+  the configuration. A file or folder that skillsyncd did not make stays, and is named. So is each skill that cannot
+  be in a folder.
+`,
+  examples: ['skillsyncd link claude-code', 'skillsyncd link codex --project . --only team'],
+  options: {
+    project: PROJECT_OPTION,
+    to: TO_OPTION,
+    skill: {
+      type: 'string',
+      multiple: true,
+      value: 'SKILL',
+      help: 'only this one: id, URI, SOURCE/PATH, SOURCE/NAME, path or name; may be repeated',
+      offers: 'skills',
+    },
+    only: {
+      type: 'string',
+      multiple: true,
+      value: 'SOURCE',
+      help: 'only skills of this source; may be repeated',
+      offers: 'sources',
+    },
+    copy: {
+      type: 'boolean',
+      help: 'install copies, not links; run link again to renew them, or use links in the configuration',
+    },
+    'dry-run': DRY_RUN_OPTION,
+    ...MODE_OPTIONS,
+  },
+  async run(context) {
+    const config = await configFor(context)
+    if (!namesPlaces(context)) return listLinks(context, config)
+    const targets = await linkTargetsOf(await placesOf(context), config)
+    // The daemon of another user could not switch the links that root puts into its own folders.
+    await expectOwnFolder(config.state, { asReader: false })
+    await agreeWithDaemon(config, context.signal)
+    const isDry = context.values['dry-run'] === true
+    const { ends, leftOut } = isDry
+      ? await linkFolder(context, config, targets, undefined)
+      : await withWriter(context, config, async (ask) => {
+          await pullIfEmpty(context, config, ask)
+          return linkFolder(context, config, targets, recordingOf(ask, config.state))
+        })
+    if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson), leftOut })
+    else printLines(context, [...ends.flatMap(linesOf), ...leftOut.map(leftOutLine)])
+    return exitOf(ends)
+  },
+}
+
+/** Pulls the sources if nothing was ever served: the first command of a new user is often this one. */
+async function pullIfEmpty(context: Context, config: Config, ask: AskWriter): Promise<void> {
+  if (config.mode.offline || (await linkedState(config))?.isServing === true) return
+  const { ends } = await pullWithProgress(context, idsOf(config), ask)
+  for (const line of ends.flatMap(linesOfPull)) context.streams.stderr.write(`${context.redactor.clean(line)}\n`)
+}
+
+interface Linked {
+  readonly ends: readonly FolderEnd[]
+  /** The requested skills (all, if none is named) that are put into no folder. */
+  readonly leftOut: readonly LeftOut[]
+}
+
+/** Without a `recording`, only predicts the result. */
+async function linkFolder(
+  context: Context,
+  config: Config,
+  targets: readonly LinkTarget[],
+  recording: Recording | undefined,
+): Promise<Linked> {
+  const served = await servedState(config)
+  const only = onlyOf(context, served)
+  const ends: Omit<FolderEnd, 'cautions'>[] = []
+  for (const { folder, uses } of targets) {
+    // Read again for each folder, because a name that one folder gives to a skill holds in all.
+    const state = { ...served, links: await readLinks(config.state) }
+    const plan = await planOf({ folder, only, copies: context.values['copy'] === true }, state)
+    const done =
+      recording === undefined
+        ? predictPlan(plan)
+        : await applyPlan({ plan, uses, state, recording }, { signal: context.signal })
+    ends.push({ folder, uses, copies: plan.copies, done, ofUpstream: state.ofUpstream })
+  }
+  const links = await readLinks(config.state)
+  const ground = { config, environment: context.environment, links }
+  return {
+    ends: await Promise.all(
+      ends.map(async (end) => {
+        const there = end.done.flatMap(({ end: is, name, skill }) =>
+          skill !== undefined && THERE.has(is) ? [{ name, skill }] : [],
+        )
+        return Object.assign(end, { cautions: [...(await cautionsFor(end, ground)), ...omissionsIn(end.uses, there)] })
+      }),
+    ),
+    leftOut: served.leftOut.filter(({ source }) => only === undefined || only.sources.includes(source)),
+  }
+}
+
+/** The ends after which the skill is in the folder. */
+const THERE: ReadonlySet<Done['end']> = new Set(['kept', 'linked', 'copied'])
+
+async function servedState(config: Config): Promise<LinkedState> {
+  const state = await linkedState(config)
+  if (state !== undefined && state.isServing) return state
+  throw new OperatorError(
+    'nothing-served',
+    'Cannot link: nothing is served yet; skillsyncd sync brings the first skills',
+  )
+}
+
+/** The requested selection in a form that stays valid; `undefined` for all. */
+function onlyOf({ values }: Context, state: LinkedState): Only | undefined {
+  const [sources, skills] = [textsOf(values['only']), textsOf(values['skill'])]
+  if (sources.length === 0 && skills.length === 0) return undefined
+  return {
+    sources: sources.length === 0 ? [] : sourcesOf(sources, state.config),
+    skills: skills.map((asked) => theOneToLink(state, asked)).map(({ source, path }) => `${source}/${path}`),
+  }
+}
+
+function theOneToLink({ linkable, offered, leftOut, upstream }: LinkedState, asked: string): SkillReference {
+  const ids = new Map(offered.listed.map(({ skill, id }) => [skill, id]))
+  const named = linkable.map(({ source, uri, name, skill }): SkillReference => {
+    const id = ids.get(skill)
+    return { source, uri, name, path: skill.path, ...(id !== undefined && { id }) }
+  })
+  const found = theOnlyIfAny(named, asked)
+  if (found !== undefined) return found
+  const { source, path, why } = theOnly(
+    [...leftOut, ...upstream].map((one) => Object.assign({ uri: undefined }, one)),
+    asked,
+  )
+  throw new OperatorError('cannot-link', `Cannot link "${source}/${path}": ${why}`)
+}

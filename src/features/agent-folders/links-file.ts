@@ -1,0 +1,88 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { indentedJson } from '../../base/canonical-json.ts'
+import { parseJson } from '../../base/json-value.ts'
+import { readBounded } from '../../daemon/runtime/plain-file.ts'
+import { isSourceId } from '../../sync/model/source-id.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { isSkillName } from '../../sync/skill/skill-name.ts'
+import { writeWhole } from '../../sync/store/files/atomic.ts'
+import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { MOST_DIGESTS, MOST_TARGETS, NO_LINKS } from './link-record.ts'
+import type { Links } from './link-record.ts'
+
+/**
+ * Reads the record of what was put into agents' folders, `links.json` in the state folder. An unreadable file is an
+ * error: forgotten entries would stay in users' folders forever.
+ */
+export async function readLinks(state: string): Promise<Links> {
+  const file = fileIn(state)
+  const bytes = await unlessAbsent(readBounded(file, MOST_BYTES).then((found) => found ?? NO_FILE)).catch(
+    cannot(`read "${file}"`),
+  )
+  if (bytes === undefined) return NO_LINKS
+  const { data } = LINKS.safeParse(bytes.length > MOST_BYTES ? undefined : parseJson(Buffer.from(bytes).toString()))
+  if (data !== undefined) return data
+  const message = `Cannot read "${file}": it is damaged; it lists the skills in the folders of agents, so check it before you remove it`
+  throw new SyncError('store-failed', message)
+}
+
+/** Replaces the file atomically; it is on disk when this returns. Only for the process that holds the lock. */
+export async function writeLinks(state: string, { skills, folders }: Links): Promise<void> {
+  const written = {
+    skills: Object.fromEntries(skills),
+    folders: Object.fromEntries(
+      [...folders].map(([path, { entries, ...rest }]) => [path, { ...rest, entries: Object.fromEntries(entries) }]),
+    ),
+  }
+  const text = indentedJson(written)
+  // Every written file can be read again.
+  if (Buffer.byteLength(text) > MOST_BYTES)
+    throw new SyncError(
+      'store-failed',
+      `Cannot write "${fileIn(state)}": there are more links than ${MOST_BYTES} bytes hold`,
+      { fix: 'Link fewer skills: skillsyncd unlink takes some away' },
+    )
+  await writeWhole(fileIn(state), text)
+}
+
+function fileIn(state: string): string {
+  return join(state, 'links.json')
+}
+
+/** Some 100,000 links. */
+const MOST_BYTES = 2 ** 24
+
+/** A pipe or a folder holds no record. */
+const NO_FILE = new Uint8Array()
+
+export const NAME = z.string().refine((text) => isSkillName(text))
+
+export const LINKED_SKILL = z.object({ source: z.string().refine(isSourceId), path: z.string() })
+
+export const USE = z.object({ agent: z.string(), project: z.string().optional() })
+
+export const ONLY = z.object({ sources: z.array(z.string()), skills: z.array(z.string()) })
+
+export const ENTRY = z.object({
+  targets: z.array(z.string()).max(MOST_TARGETS),
+  digests: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(MOST_DIGESTS),
+})
+
+const FOLDER = z.object({
+  uses: z.array(USE),
+  made: z.array(z.string()),
+  copies: z.boolean(),
+  only: ONLY.optional(),
+  entries: byKey(NAME, ENTRY),
+})
+
+const LINKS = z.object({ skills: byKey(NAME, LINKED_SKILL), folders: byKey(z.string(), FOLDER) })
+
+/** A Map, because a plain object also has the names of its prototype. */
+function byKey<Value extends z.ZodType>(
+  key: z.ZodType<string, string>,
+  value: Value,
+): z.ZodType<ReadonlyMap<string, z.output<Value>>> {
+  return z.record(key, value).transform((found) => new Map(Object.entries(found)))
+}

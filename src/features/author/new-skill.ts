@@ -1,0 +1,88 @@
+import { basename, join, relative, resolve } from 'node:path'
+import { shellWord } from '../../base/text/shell-word.ts'
+import { printJson, printLines } from '../../daemon/cli/command.ts'
+import type { Command } from '../../daemon/cli/command.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { isThere, writeNew } from '../../daemon/runtime/new-file.ts'
+import { UsageError } from '../../daemon/runtime/usage-error.ts'
+import { isSkillName } from '../../sync/skill/skill-name.ts'
+
+export const newSkill: Command = {
+  name: 'new',
+  summary: 'Write the skeleton of a skill',
+  operands: { text: 'SKILL', most: 1, offers: ['folders'] },
+  needsConfiguration: false,
+  details: `
+  SKILL is the name of the skill, or the path of its folder, which ends with the name. The folder gets a SKILL.md that
+  passes skillsyncd validate. An existing folder is refused.
+`,
+  examples: [
+    'skillsyncd new skills/incident-report',
+    'skillsyncd new incident-report --description "Writes …. Use when …."',
+  ],
+  options: {
+    description: { type: 'string', value: 'TEXT', help: 'what the skill does, and when an agent uses it' },
+  },
+  async run(context) {
+    const [path] = context.operands
+    if (path === undefined || path === '')
+      throw new UsageError('"new" wants a name, for example: skillsyncd new skills/incident-report')
+    const folder = resolve(path)
+    const name = basename(folder)
+    if (!isSkillName(name))
+      throw new UsageError(
+        `Cannot name a skill "${printableLine(name)}": a name has 1 to 64 of a-z, 0-9 and single hyphens between them`,
+      )
+    if (await isThere(folder, 'choose another folder')) throw alreadyThere(folder)
+    const description = descriptionIn(context.values)
+    const file = join(folder, 'SKILL.md')
+    if (!(await writeNew(file, skeleton(name, description ?? PLACEHOLDER), false))) throw alreadyThere(folder)
+    if (context.json) printJson(context, { name, file })
+    else {
+      const shown = printableLine(relative('', file))
+      const edit = description === undefined ? 'its description and its text' : 'its text'
+      printLines(context, [
+        `wrote ${shown}`,
+        '',
+        'Next:',
+        `  edit ${edit}: agents choose a skill by its description`,
+        `  skillsyncd validate ${shellWord(relative('', folder))}`,
+      ])
+    }
+    return 0
+  },
+}
+
+function descriptionIn({ description }: Readonly<Record<string, unknown>>): string | undefined {
+  if (typeof description !== 'string') return undefined
+  const text = description.trim()
+  if (text === '') throw new UsageError('--description is empty; say what the skill does, and when an agent uses it')
+  return text
+}
+
+function alreadyThere(folder: string): UsageError {
+  return new UsageError(`Cannot write "${printableLine(folder)}": it is there already; choose another name`)
+}
+
+const PLACEHOLDER = 'Describe here what the skill does. Use when a task needs exactly that.'
+
+/** JSON is YAML: a quoted description has no other meaning in it, whatever it contains. */
+function skeleton(name: string, description: string): string {
+  const title = name.replaceAll('-', ' ').replace(/^./, (letter) => letter.toUpperCase())
+  return `---
+name: ${name}
+description: ${JSON.stringify(description)}
+---
+
+# ${title}
+
+## Steps
+
+1. Say what the agent does first, as an instruction.
+2. Name each further file by its path relative to this one, and say when to read it.
+
+## Result
+
+Say how the agent recognizes that the task is done.
+`
+}

@@ -1,0 +1,185 @@
+import { isUtf8 } from 'node:buffer'
+import { z } from 'zod'
+import { canonicalJson } from '../../../base/canonical-json.ts'
+import { parseJson } from '../../../base/json-value.ts'
+import { digestOf } from '../../../sync/model/digest.ts'
+import type { Skill } from '../../../sync/model/skill.ts'
+import type { HubSource } from '../../../sync/model/snapshot.ts'
+import { sha256Of } from '../../../sync/store/objects/object-rows.ts'
+import type { Digest } from '../../../sync/store/objects/object-store.ts'
+import type { NoteVerifier } from '../log/signed-note.ts'
+import { encodeProof, openProof, parseProof, ProofRefused } from '../log/tlog-proof.ts'
+import type { LogProof } from '../log/tlog-proof.ts'
+import { parseEntry } from './channel-entry.ts'
+import type { ChannelEntry } from './channel-entry.ts'
+import { findInChannel } from './skill-paths.ts'
+import type { FoundInChannel } from './skill-paths.ts'
+
+/** A skill of a channel, by the source at its hub and the path in that source. */
+export interface SkillPlace {
+  readonly source: string
+  readonly path: string
+}
+
+/** A proof of an entry that has the bytes of the entry with it. */
+export type EntryProof = LogProof & { readonly extra: Uint8Array }
+
+/**
+ * Writes the proof of what a channel served: the proof of the entry, and the objects from the entry down to these skills,
+ * or all of them. Equal content gives equal text. Throws `ProofRefused` if a skill is not there, or if it is too much.
+ */
+export async function proveServed(
+  proof: EntryProof,
+  skills: readonly SkillPlace[] | undefined,
+  read: (digest: Digest) => Promise<Uint8Array>,
+): Promise<string> {
+  const all = new Map<Digest, string>()
+  let bytes = 0
+  const keep = async (digest: Digest): Promise<Uint8Array> => {
+    const object = await read(digest)
+    if (!all.has(digest)) bytes += object.length
+    if (skills === undefined && bytes > MOST_PROOF_BYTES / 2) throw tooLarge()
+    // A follower can have it from a hub that writes other JSON than this program.
+    if (!isUtf8(object)) throw new ProofRefused(`the object ${digest} is no text`)
+    all.set(digest, Buffer.from(object).toString('utf8'))
+    return object
+  }
+  const onPath = new Set<Digest>()
+  const missing = new Set(skills?.map(keyOf))
+  for await (const { source, skill, path } of findInChannel(loggedEntry(proof).head, keep)) {
+    if (skill === undefined || !missing.delete(keyOf({ source: source.source, path: skill.path }))) continue
+    for (const digest of path) onPath.add(digest)
+  }
+  const [absent] = missing
+  if (absent !== undefined) throw new ProofRefused(`the channel has no skill "${absent}"`)
+  const objects = [...all].flatMap(([digest, text]) => (skills === undefined || onPath.has(digest) ? [text] : []))
+  const named = skills && [
+    ...new Map(skills.map(({ source, path }) => [keyOf({ source, path }), { source, path }])).values(),
+  ]
+  const text = canonicalJson({ format: FORMAT, proof: encodeProof(proof), skills: named, objects })
+  if (Buffer.byteLength(text) > MOST_PROOF_BYTES) throw tooLarge()
+  return text
+}
+
+function tooLarge(): ProofRefused {
+  return new ProofRefused(`it would have over ${MOST_PROOF_BYTES} bytes; name the skills that it is to show`)
+}
+
+/** A skill as a proof shows it. */
+export interface ShownSkill extends SkillPlace, Pick<Skill, 'name' | 'standing' | 'digest' | 'files'> {}
+
+/** The content that a proof shows. */
+export interface ShownChannel {
+  /** The name of the log. */
+  readonly log: string
+  /** The keys that have signed the checkpoint, of those that were given. */
+  readonly signers: readonly NoteVerifier[]
+  readonly index: number
+  /** The number of entries of the log. */
+  readonly size: number
+  readonly entry: ChannelEntry
+  /** True if these are all skills of the entry. */
+  readonly isWhole: boolean
+  /** The sources of the skills. */
+  readonly sources: readonly HubSource[]
+  readonly skills: readonly ShownSkill[]
+}
+
+/**
+ * Checks the text of a proof with nothing but public keys of the log: its signature, the place of the entry in the log, and
+ * each digest on the way from the entry to the skills. Throws `ProofRefused`.
+ */
+export async function checkServed(text: string, verifiers: readonly NoteVerifier[]): Promise<ShownChannel> {
+  const file = fileIn(text)
+  const proof = entryProofOf(parseProof(file.proof))
+  const log = verifiers[0]?.name ?? ''
+  const { size, signers } = openProof(proof, proof.extra, log, verifiers)
+  const entry = loggedEntry(proof)
+  const found = await foundIn(entry.head, file)
+  return { log, signers, index: proof.index, size, entry, isWhole: file.skills === undefined, ...found }
+}
+
+async function foundIn(head: Digest, file: ProofFile): Promise<Pick<ShownChannel, 'sources' | 'skills'>> {
+  const objects = new Map(file.objects.map((text) => [sha256Of(Buffer.from(text)), text]))
+  const used = new Set<Digest>()
+  const read = async (digest: Digest): Promise<Uint8Array | undefined> => {
+    const object = objects.get(digest)
+    if (object !== undefined) used.add(digest)
+    else if (file.skills === undefined) throw new ProofRefused(`it lacks the object ${digest}`)
+    return object === undefined ? undefined : Buffer.from(object)
+  }
+  const wanted = file.skills && new Set(file.skills.map(keyOf))
+  const sources = new Map<string, HubSource>()
+  const skills = new Map<string, ShownSkill>()
+  for await (const { source, skill } of findInChannel(head, read)) {
+    const place = { source: source.source, path: skill?.path ?? '' }
+    if (wanted !== undefined && (skill === undefined || !wanted.has(keyOf(place)))) continue
+    sources.set(place.source, hubSource(source))
+    if (skill === undefined) continue
+    if (skills.has(keyOf(place))) throw new ProofRefused(`it has the skill "${keyOf(place)}" twice`)
+    skills.set(keyOf(place), shown(place, skill))
+  }
+  const missing = file.skills?.find((place) => !skills.has(keyOf(place)))
+  if (missing !== undefined) throw new ProofRefused(`it does not show the skill "${keyOf(missing)}" that it names`)
+  if (used.size !== file.objects.length) throw new ProofRefused('it has an object that its entry does not lead to')
+  return { sources: [...sources.values()], skills: [...skills.values()] }
+}
+
+function shown(place: SkillPlace, { name, standing, digest, files }: Skill): ShownSkill {
+  if (digest !== undefined && digest !== digestOf(files))
+    throw new ProofRefused(`the digest of the skill "${keyOf(place)}" is not that of its files`)
+  return { ...place, name, standing, digest, files }
+}
+
+function hubSource({ source, url, ref, commit, tag, signers }: FoundInChannel['source']): HubSource {
+  return { source, url, ref, commit, ...(tag !== undefined && { tag }), ...(signers !== undefined && { signers }) }
+}
+
+function keyOf({ source, path }: SkillPlace): string {
+  return path === '' ? source : `${source}/${path}`
+}
+
+/** Returns the proof if it has the bytes of its entry. The entry counts once the proof is opened with these bytes. */
+export function entryProofOf({ extra, ...proof }: LogProof): EntryProof {
+  if (extra === undefined) throw new ProofRefused('it has no entry')
+  return { ...proof, extra }
+}
+
+/** The entry that a proof has with it. Throws `ProofRefused` if it is none. */
+export function loggedEntry({ extra }: EntryProof): ChannelEntry {
+  const entry = parseEntry(extra)
+  if (entry === undefined) throw new ProofRefused('its entry has the wrong form')
+  return entry
+}
+
+/** The checkpoint in a text: it is one itself, a tlog-proof, or a proof of what was served. Throws `ProofRefused`. */
+export function checkpointIn(text: string): string {
+  if (text.startsWith('{')) return parseProof(fileIn(text).proof).checkpoint
+  return text.startsWith('c2sp.org/tlog-proof') ? parseProof(text).checkpoint : text
+}
+
+type ProofFile = z.infer<typeof FILE>
+
+function fileIn(text: string): ProofFile {
+  if (text.length > MOST_PROOF_BYTES) throw new ProofRefused(`it has over ${MOST_PROOF_BYTES} bytes`)
+  const value = FILE.safeParse(parseJson(text)).data
+  if (value !== undefined) return value
+  throw new ProofRefused('it is no proof of this version')
+}
+
+const FORMAT = 'skillsyncd-proof@v1'
+
+const FILE = z.object({
+  format: z.literal(FORMAT),
+  proof: z.string(),
+  /** Absent if all skills are shown. */
+  skills: z
+    .array(z.object({ source: z.string(), path: z.string() }))
+    .min(1)
+    .optional(),
+  /** The texts of the objects; their digests say which they are. */
+  objects: z.array(z.string()),
+})
+
+/** The most bytes of a proof: room for some ten thousand skills. */
+export const MOST_PROOF_BYTES = 2 ** 24

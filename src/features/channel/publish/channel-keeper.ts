@@ -1,0 +1,157 @@
+import { ignoreAbort, isAbortError } from '../../../base/async/abort-error.ts'
+import { SerialQueue } from '../../../base/async/serial-queue.ts'
+import type { DaemonContext } from '../../../daemon/runtime/context.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { isPassing, SyncError, unwrapSuppressed } from '../../../sync/model/sync-error.ts'
+import type { ChannelStatus, PublicationCondition } from '../../marketplace/publish/publication-status.ts'
+import { channelMend } from '../../marketplace/publish/publication-status.ts'
+import { partOf, partText } from './channel-names.ts'
+import type { ChannelName } from './channel-names.ts'
+import { HEARTBEAT_MS } from './channel-publisher.ts'
+import type { ChannelEnd, ChannelPublisher } from './channel-publisher.ts'
+
+/** The parts that keep one channel up to date. */
+export interface ChannelKeeperParts extends Pick<DaemonContext, 'clock' | 'log' | 'redactor'> {
+  readonly channel: ChannelPublisher
+  /** The reason why nothing may be published now; `undefined` if it may. */
+  readonly whyNot: () => string | undefined
+}
+
+/** A channel that is kept up to date: without a folder, for the clients of this daemon. */
+export interface ChannelOutput {
+  readonly to: string | undefined
+  readonly channel: ChannelName
+}
+
+/** Keeps one channel, in its log alone or in a folder too, at what is served. At most one attempt waits for its turn. */
+export class ChannelKeeper implements AsyncDisposable {
+  readonly #place: ChannelOutput
+  readonly #parts: ChannelKeeperParts
+  readonly #queue = new SerialQueue()
+  readonly #over = new AbortController()
+  #isQueued = false
+  /** The catalog that was published last. */
+  #published: Catalog | undefined
+  #newest: Pick<ChannelEnd, 'entries' | 'at'> | undefined
+  #condition: PublicationCondition | undefined
+  #failures = 0
+  /** Ends the wait for the next attempt that nothing else begins. */
+  #waiting = new AbortController()
+
+  constructor(place: ChannelOutput, parts: ChannelKeeperParts) {
+    this.#place = place
+    this.#parts = parts
+  }
+
+  get channel(): ChannelName {
+    return this.#place.channel
+  }
+
+  get status(): ChannelStatus {
+    const { to, channel } = this.#place
+    return {
+      ...(to !== undefined && { to }),
+      ...partOf(channel),
+      isCurrent: this.#condition === undefined && this.#published === this.#parts.channel.catalog,
+      ...(this.#newest !== undefined && { entries: this.#newest.entries }),
+      ...(this.#condition !== undefined && { condition: this.#condition }),
+    }
+  }
+
+  /** The time of the newest entry, once this process has published it. ISO 8601, UTC. */
+  get newestAt(): string | undefined {
+    return this.#newest?.at
+  }
+
+  /** Publishes what is served. */
+  follow(): void {
+    if (this.#isQueued) return
+    this.#isQueued = true
+    // It rejects only with an error that is meant to end the process.
+    void this.#queue.next(async () => {
+      this.#isQueued = false
+      if (!this.#over.signal.aborted) await this.#attempt()
+    })
+  }
+
+  /** Publishes now. Throws a `SyncError` if that fails. */
+  async publish(signal: AbortSignal): Promise<ChannelEnd> {
+    const until = AbortSignal.any([signal, this.#over.signal])
+    const end = await this.#parts.channel.publish(this.#place.to, until)
+    this.#succeeded(end)
+    return end
+  }
+
+  /** Names it in the log. */
+  get #name(): string {
+    const { to, channel } = this.#place
+    return to ?? (channel === undefined ? 'channel' : `channel of ${partText(partOf(channel))}`)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort()
+    await this.#queue.idle()
+  }
+
+  async #attempt(): Promise<void> {
+    const { channel, whyNot } = this.#parts
+    const { leads } = channel
+    // Folders belong to the leader of the hub. The first catalog begins the next attempt.
+    if (leads ? channel.catalog.generation === 0 : this.#place.to !== undefined) return
+    const why = leads ? whyNot() : undefined
+    if (why !== undefined) return this.#failed(new SyncError('store-failed', `Cannot publish: ${why}`))
+    try {
+      if (leads) await this.publish(this.#over.signal)
+      else await this.#followLeader()
+    } catch (thrown) {
+      const error = unwrapSuppressed(thrown)
+      if (this.#over.signal.aborted && isAbortError(error)) return
+      if (!(error instanceof SyncError)) throw error
+      this.#failed(error)
+    }
+  }
+
+  /** Serves what the leader of the hub has published. */
+  async #followLeader(): Promise<void> {
+    const end = await this.#parts.channel.follow(this.#over.signal)
+    if (end !== undefined) this.#succeeded(end)
+  }
+
+  #succeeded({ entries, at, catalog, isNew, objects }: ChannelEnd): void {
+    const { log, clock } = this.#parts
+    this.#newest = { entries, at }
+    this.#published = catalog
+    this.#condition = undefined
+    this.#failures = 0
+    log.recovery(EVENT, '', undefined, this.#name)
+    if (isNew || objects > 0) log.info('channel-published', { channel: this.#name, entries, objects })
+    this.#tryAgainAfter(Math.max(Date.parse(at) + HEARTBEAT_MS - clock.now().getTime(), FIRST_BACKOFF_MS))
+  }
+
+  #failed(error: SyncError): void {
+    const { log, clock, redactor } = this.#parts
+    const { code, message } = error
+    const said = redactor.clean(message)
+    log.failure('warn', EVENT, { source: '', publication: this.#name, code, message: said }, said)
+    const since = this.#condition?.since ?? clock.now().toISOString()
+    this.#condition = { code, message: said, mend: redactor.clean(channelMend(error)), since }
+    this.#failures += 1
+    const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1))
+    // A key that cannot be read may be in the middle of a change.
+    const isSoon = isPassing(code) || code === 'credentials-rejected'
+    // A process that does not lead waits for what the leader mends.
+    if (!this.#parts.channel.leads) this.#tryAgainAfter(FIRST_BACKOFF_MS)
+    else this.#tryAgainAfter(isSoon ? backoffMs : LONGEST_BACKOFF_MS)
+  }
+
+  #tryAgainAfter(ms: number): void {
+    this.#waiting.abort()
+    this.#waiting = new AbortController()
+    const until = AbortSignal.any([this.#waiting.signal, this.#over.signal])
+    void this.#parts.clock.wait(ms, until).then(() => this.follow(), ignoreAbort)
+  }
+}
+
+const EVENT = 'not-published'
+const FIRST_BACKOFF_MS = 10_000
+const LONGEST_BACKOFF_MS = 3_600_000

@@ -1,0 +1,37 @@
+import { readSecret, secretNameOf } from '../../../daemon/config/auth.ts'
+import type { ChannelConfig } from '../../../daemon/config/config.ts'
+import type { DaemonContext } from '../../../daemon/runtime/context.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { parseSigner, renamedSigner, verifierText } from '../log/signed-note.ts'
+import type { NoteSigner } from '../log/signed-note.ts'
+import { originOf } from './channel-names.ts'
+import type { ChannelName } from './channel-names.ts'
+
+/** Reads the private keys of the channel. One that cannot be read, or is none, is a `SyncError`. */
+export async function channelSigners(
+  { name, keys }: ChannelConfig,
+  { environment, redactor }: Pick<DaemonContext, 'environment' | 'redactor'>,
+): Promise<readonly NoteSigner[]> {
+  const signers: NoteSigner[] = []
+  for (const reference of keys) {
+    const signer = parseSigner((await readSecret(reference, environment, redactor)).trim())
+    if (signer?.name !== name)
+      throw new SyncError(
+        'credentials-rejected',
+        `Cannot use the ${secretNameOf(reference)}: it is no private key of the channel "${name}"; skillsyncd channel new-key makes one`,
+        { fix: 'Name the file that skillsyncd channel new-key has made for this channel' },
+      )
+    signers.push(signer)
+  }
+  return signers
+}
+
+/** The public keys of one of the channels, in the form that followers configure. Each has the name of the log that it signs. */
+export function publicKeysOf(
+  channel: ChannelConfig,
+  name: ChannelName,
+  signers: readonly NoteSigner[],
+): readonly string[] {
+  const origin = originOf(channel, name)
+  return signers.map((signer) => verifierText(renamedSigner(signer, origin)))
+}

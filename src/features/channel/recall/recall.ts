@@ -1,0 +1,152 @@
+import { z } from 'zod'
+import { countOf } from '../../../base/text/plural.ts'
+import { MODE_OPTIONS, configFor, printJson, printLines } from '../../../daemon/cli/command.ts'
+import type { Command, Context, ExitStatus } from '../../../daemon/cli/command.ts'
+import { withWriter } from '../../../daemon/cli/daemon-client.ts'
+import type { Config } from '../../../daemon/config/config.ts'
+import { agreeWithDaemon } from '../../../daemon/control/requests.ts'
+import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
+import { UsageError } from '../../../daemon/runtime/usage-error.ts'
+import { RECALL_REASON, recalledText } from '../../../daemon/status/decision-text.ts'
+import { theOnly } from '../../../daemon/status/named-skill.ts'
+import { readRows } from '../../../daemon/status/skill-rows.ts'
+import { recallReason } from '../../../daemon/status/status.ts'
+import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
+import { NO_RECALLS } from '../../../sync/model/decisions/recalled-skills.ts'
+import type { RecalledSkills } from '../../../sync/model/decisions/recalled-skills.ts'
+import { Store } from '../../../sync/store/store.ts'
+import { reportReach } from './recall-report.ts'
+
+export const recall: Command = {
+  name: 'recall',
+  summary: 'Take a skill out of service at all followers too',
+  operands: { text: '[SKILL|DIGEST…]', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
+  details: `
+  Without SKILL and DIGEST: the recalls, in force and ended. SKILL is an id, a URI, SOURCE/PATH, a path or a name. DIGEST is
+  that of a skill or of its SKILL.md; it need not be here. Followers of the channel obey with their next request, also if
+  their source is locked or pinned. A recall goes on until --revoke ends it where it was made.
+`,
+  examples: [
+    "skillsyncd recall team/pdf --reason 'sends files to a stranger: INC-4711'",
+    'skillsyncd recall',
+    'skillsyncd recall --report 3f2c9d1e5b7a',
+    'skillsyncd recall --revoke 3f2c9d1e5b7a',
+  ],
+  options: {
+    ...MODE_OPTIONS,
+    reason: {
+      type: 'string',
+      value: 'TEXT',
+      help: `what is wrong with it, for all who lose it; ${MOST_REASON} characters`,
+    },
+    report: { type: 'string', value: 'ID', help: 'show the followers that obey a recall, and those that do not yet' },
+    csv: { type: 'boolean', help: 'with --report: one line for each follower, as CSV' },
+    revoke: { type: 'string', value: 'ID', help: 'end a recall: its id, or its first 8 digits or more' },
+  },
+  async run(context) {
+    const config = await configFor(context)
+    await agreeWithDaemon(config, context.signal)
+    const { reason, report, revoke, csv } = context.values
+    if ([reason, report, revoke].filter((one) => one !== undefined).length > 1)
+      throw new UsageError('--reason, --report and --revoke exclude each other')
+    if (csv === true && context.json) throw new UsageError('--csv and --json exclude each other')
+    if (typeof report === 'string') return reportReach(context, config, report)
+    if (csv === true) throw new UsageError('--csv goes with --report')
+    if (typeof revoke === 'string') return endRecall(context, config, revoke)
+    if (context.operands.length > 0) return recallAll(context, config, reasonIn(reason))
+    if (reason !== undefined) throw new UsageError('--reason goes with a skill or a digest')
+    return listRecalls(context, config)
+  },
+}
+
+function reasonIn(reason: unknown): string {
+  const text = typeof reason === 'string' ? reason.trim() : ''
+  if (text === '') throw new UsageError('"recall" wants --reason TEXT, which is shown here and at the followers')
+  if (text.length > MOST_REASON) throw new UsageError(`--reason takes ${MOST_REASON} characters at most`)
+  return text
+}
+
+async function recallAll(context: Context, config: Config, reason: string): Promise<ExitStatus> {
+  const rows = await readRows(config)
+  const contents = context.operands.map((asked) => {
+    const [, digest] = /^(?:sha256:)?([\da-f]{64})$/.exec(asked) ?? []
+    if (digest !== undefined) return { digest }
+    const { source, path } = theOnly(rows, asked)
+    return { source, path }
+  })
+  const ends = await withWriter(context, config, async (ask) => {
+    const done: RecallAnswer[] = []
+    for (const content of contents) done.push(ANSWER.parse(await ask('recall', { ...content, reason })))
+    return done
+  })
+  if (context.json) printJson(context, { recalls: ends })
+  else printLines(context, ends.flatMap(recalledLines))
+  return 0
+}
+
+async function endRecall(context: Context, config: Config, id: string): Promise<ExitStatus> {
+  if (context.operands.length > 0) throw new UsageError('--revoke goes with no skill and no digest')
+  const end = ANSWER.parse(await withWriter(context, config, async (ask) => ask('revoke-recall', { id })))
+  if (context.json) printJson(context, { recalls: [end] })
+  else
+    printLines(context, [
+      `${end.recall.id}: ${end.isNew ? 'ended' : 'had ended already'}`,
+      ...placeLines(end, 'is in service again'),
+    ])
+  return 0
+}
+
+async function listRecalls(context: Context, config: Config): Promise<ExitStatus> {
+  const recalls = await readRecalls(config)
+  const rows = [...recalls.values()].toSorted((a, b) => (a.at < b.at ? -1 : 1))
+  if (context.json) {
+    const shown = rows.map(({ beside: _beside, ...row }) => row)
+    printJson(context, { recalls: shown })
+    return 0
+  }
+  printLines(
+    context,
+    rows.flatMap((row) => [
+      `${row.id}: ${row.revoked === undefined ? recalledText(recallReason(row)) : `ended ${row.revoked}`}`,
+      ...row.places.slice(0, MOST_SHOWN).map(({ source, path }) => printableLine(`  ${source}/${path}`)),
+    ]),
+  )
+  if (rows.length === 0 && !context.quiet) context.streams.stderr.write('nothing is recalled\n')
+  return 0
+}
+
+async function readRecalls(config: Config): Promise<RecalledSkills> {
+  using store = await Store.openExisting(config.state)
+  await store?.decisions.read()
+  return store?.decisions.recalls ?? NO_RECALLS
+}
+
+function recalledLines(end: RecallAnswer): readonly string[] {
+  const { recall: made, isNew } = end
+  return [`${made.id}: ${isNew ? 'recalled' : 'already recalled'}`, ...placeLines(end, 'is out of service')]
+}
+
+function placeLines({ count, places }: RecallAnswer, what: string): readonly string[] {
+  const lines = places.slice(0, MOST_SHOWN).map(({ place }) => printableLine(`  ${place} ${what}`))
+  return count > lines.length ? [...lines, `  and ${countOf(count - lines.length, 'more skill')}`] : lines
+}
+
+const MOST_SHOWN = 10
+
+const ANSWER = z.object({
+  recall: z.object({
+    id: z.string(),
+    at: z.string(),
+    contents: z.array(z.string()),
+    reason: z.string().exactOptional(),
+    by: z.string().exactOptional(),
+    revoked: z.string().exactOptional(),
+  }),
+  isNew: z.boolean(),
+  count: z.number(),
+  places: z.array(
+    z.object({ place: z.string(), as: z.string(), by: z.string(), recall: RECALL_REASON.exactOptional() }),
+  ),
+})
+
+type RecallAnswer = z.infer<typeof ANSWER>

@@ -1,0 +1,43 @@
+import { recalledText } from '../../../daemon/status/decision-text.ts'
+import { recallReason } from '../../../daemon/status/status.ts'
+import { disabledIn } from '../../../sync/model/decisions/disabled-matches.ts'
+import { NO_DISABLED_SKILLS } from '../../../sync/model/decisions/disabled-skills.ts'
+import type { RecalledSkills } from '../../../sync/model/decisions/recalled-skills.ts'
+import type { Outcome } from '../../../sync/model/outcome.ts'
+import { isLockable } from '../../../sync/model/skill.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import type { Store } from '../../../sync/store/store.ts'
+
+/** Throws `skill-recalled` if a lock of this content would name a recalled skill. */
+export async function expectNotRecalled(snapshot: Snapshot, { decisions }: Pick<Store, 'decisions'>): Promise<void> {
+  await decisions.read()
+  const error = recallRefusal(snapshot, decisions.recalls)
+  if (error !== undefined) throw error
+}
+
+/**
+ * The outcome of a pull that followed the lock: a lock that names a recalled skill is refused. What was served before stays,
+ * without that skill.
+ */
+export function unlessRecalled(outcome: Outcome, current: Snapshot | undefined, recalls: RecalledSkills): Outcome {
+  if (outcome.kind !== 'updated' && outcome.kind !== 'unchanged') return outcome
+  const snapshot = outcome.kind === 'updated' ? outcome.snapshot : current
+  const error = snapshot && recallRefusal(snapshot, recalls)
+  return error === undefined ? outcome : { kind: 'failed', error }
+}
+
+/** Skills that a lock does not name are no reason: those that are withheld have no digest in it. */
+function recallRefusal(snapshot: Snapshot, recalls: RecalledSkills): SyncError | undefined {
+  const matches = disabledIn(snapshot, { disabled: NO_DISABLED_SKILLS, recalls })
+  const named = snapshot.skills.flatMap((skill) => {
+    const recall = isLockable(skill) ? matches.get(skill.path)?.recall : undefined
+    return recall === undefined ? [] : [`"${skill.path}" is ${recalledText(recallReason(recall))}`]
+  })
+  if (named.length === 0) return undefined
+  const rest = named.length > MOST_NAMED ? `; and ${named.length - MOST_NAMED} more` : ''
+  const what = `Cannot lock "${snapshot.source}" at ${snapshot.revision.commit}`
+  return new SyncError('skill-recalled', `${what}: ${named.slice(0, MOST_NAMED).join('; ')}${rest}`)
+}
+
+const MOST_NAMED = 5

@@ -1,0 +1,213 @@
+import { ignoreAbort } from '../../../base/async/abort-error.ts'
+import type { Config } from '../../../daemon/config/config.ts'
+import { followDisabled } from '../../../daemon/pull/load-decisions.ts'
+import type { ServedCatalog } from '../../../daemon/pull/served-catalog.ts'
+import type { DaemonContext } from '../../../daemon/runtime/context.ts'
+import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
+import { disablementIn } from '../../../daemon/status/disablement.ts'
+import type { Disablement } from '../../../daemon/status/disablement.ts'
+import { disabledEntryOf, recallIn } from '../../../sync/model/decisions/disabled-entries.ts'
+import type { OutOfService } from '../../../sync/model/decisions/out-of-service.ts'
+import { MOST_RECALLS } from '../../../sync/model/decisions/published-recall.ts'
+import { activeRecalls, recalledContents, newRecall } from '../../../sync/model/decisions/recalled-skills.ts'
+import type { RecalledSkill } from '../../../sync/model/decisions/recalled-skills.ts'
+import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import { parseVerifier } from '../log/signed-note.ts'
+import type { FollowerReach } from '../publish/follower-reach.ts'
+import type { RecallCounts } from './follower-report.ts'
+import { answeringProcess, countsFor, recallReach } from './recall-reach.ts'
+import type { RecallReach, ReachSources } from './recall-reach.ts'
+
+/** The parts that make recalls effective. */
+export interface RecallsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'replica'> {
+  readonly config: Config
+  readonly served: ServedCatalog
+  readonly channels: { readonly reach: FollowerReach; followRecalls(): void }
+  readonly tokens: ReachSources['tokens']
+}
+
+/** The content that an operator recalls: a skill that is here, or any digest. */
+export type RecalledContent =
+  | { readonly kind: 'skill'; readonly source: SourceId; readonly path: string }
+  | { readonly kind: 'digest'; readonly digest: string }
+
+/** The effect of a recall, or of its end. */
+export interface RecallEnd extends Pick<Disablement, 'isNew' | 'count' | 'places'> {
+  readonly recall: Pick<RecalledSkill, 'id' | 'at' | 'contents' | 'reason' | 'by' | 'revoked'>
+}
+
+/** Recalls: those that an operator makes and ends here, and those of the hubs that are followed. */
+export class Recalls {
+  readonly #parts: RecallsParts
+  readonly #over = new AbortController()
+  #isReporting = false
+
+  constructor(parts: RecallsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Takes a content out of service at once, here and at the followers of the channels. It need not be here. The recall is
+   * on the disk first: a client that was notified must not find the skill again after a kill.
+   */
+  async recall(content: RecalledContent, reason: string): Promise<RecallEnd> {
+    const { store, clock } = this.#parts
+    const made = this.#made(content, reason, clock.now().toISOString())
+    const known = activeRecalls(store.decisions.recalls).find(
+      ({ isOwn, contents }) => isOwn && made.contents.every((digest) => contents.includes(digest)),
+    )
+    if (known !== undefined) return { recall: known, isNew: false, count: 0, places: [] }
+    const before = store.decisions.outOfService
+    if (!(await store.decisions.recall(made)))
+      throw new OperatorError(
+        'bad-request',
+        `Cannot recall: there are ${MOST_RECALLS} recalls in force; end some with skillsyncd recall --revoke ID`,
+      )
+    this.#parts.log.warn('skill-recalled', { recall: made.id, ...labelOf(content), reason })
+    return { recall: made, isNew: true, ...(await this.#serve(before)) }
+  }
+
+  #made(content: RecalledContent, reason: string, at: string): RecalledSkill {
+    const { snapshots } = this
+    if (content.kind === 'digest') return recallIn(newRecall([content.digest], reason, at), snapshots)
+    const { source, path } = content
+    const { places, beside } = disabledEntryOf(source, path, snapshots)
+    // A ring may serve another version of the skill, and so may the followers.
+    const contents = snapshots
+      .filter((snapshot) => snapshot.source === source)
+      .flatMap((snapshot) => {
+        const [place] = disabledEntryOf(source, path, [snapshot]).places
+        return recalledContents(path, snapshot, place?.document)
+      })
+    if (contents.length === 0)
+      throw new OperatorError(
+        'unknown-skill',
+        `Cannot recall "${source}/${path}": no content of it is served here; recall its digest, which a lock and skillsyncd why have`,
+      )
+    return recallIn({ ...newRecall(contents, reason, at), places, beside }, snapshots)
+  }
+
+  /** Ends a recall that was made here, or that no followed hub has in force. `id`: enough of its first digits. */
+  async revoke(id: string): Promise<RecallEnd> {
+    const { store, clock, log } = this.#parts
+    const recall = recallOf(id, store.decisions.recalls.values())
+    const followed = recall.via.find((one) => this.#followedLogs.has(one))
+    if (!recall.isOwn && recall.revoked === undefined && followed !== undefined)
+      throw new OperatorError(
+        'bad-request',
+        `Cannot end the recall ${recall.id}: it is in force at "${followed}", which this daemon follows; end it there`,
+      )
+    const before = store.decisions.outOfService
+    const isNew = await store.decisions.revoke(recall.id, clock.now().toISOString())
+    if (isNew) log.warn('recall-revoked', { recall: recall.id })
+    return { recall: store.decisions.recalls.get(recall.id) ?? recall, isNew, ...(await this.#serve(before)) }
+  }
+
+  /** Serves what the recalls of another hub leave, once they are on the disk. */
+  async obeyed(log: string, recalls: readonly RecalledSkill[]): Promise<void> {
+    for (const { id, reason } of recalls)
+      this.#parts.log.warn('recall-obeyed', { recall: id, log, ...(reason !== undefined && { reason }) })
+    await this.#serve(this.#parts.store.decisions.outOfService)
+  }
+
+  /** Names the skills that went out of service or came back since. */
+  async #serve(before: OutOfService): Promise<Pick<Disablement, 'count' | 'places'>> {
+    const { store, served, channels } = this.#parts
+    const { snapshots } = this
+    await followDisabled(snapshots, this.#parts)
+    await served.serveInSlices()
+    channels.followRecalls()
+    return disablementIn(snapshots, before, store.decisions.outOfService)
+  }
+
+  /** The report of a recall. `id`: enough of its first digits. */
+  reachOf(id: string): { readonly recall: RecallEnd['recall'] } & RecallReach {
+    const recall = recallOf(id, this.#parts.store.decisions.recalls.values())
+    const process = answeringProcess(this.#parts.replica, this.#parts.channels.reach)
+    return { recall, ...recallReach(recall.id, this.#reachSources), ...(process && { process }) }
+  }
+
+  /** The number of recalls in force, and how many followers obey all of them. */
+  get figures(): {
+    readonly inForce: number
+    readonly followers: { readonly obeyed: number; readonly behind: number }
+  } {
+    const recalls = activeRecalls(this.#parts.store.decisions.recalls)
+    const { reach } = this.#parts.channels
+    return { inForce: recalls.length, followers: reach.followersOfAll(recalls.map(({ id }) => id)) }
+  }
+
+  /** The reports of the followers of this machine about the recalls of other hubs. */
+  below(): readonly RecallCounts[] {
+    const others = activeRecalls(this.#parts.store.decisions.recalls).filter(({ isOwn }) => !isOwn)
+    return countsFor(
+      others.slice(-MOST_RECALLS).map(({ id }) => id),
+      this.#reachSources,
+    )
+  }
+
+  /** Has the hubs pulled soon, which sends them the reports of the followers here: once for all changes of some seconds. */
+  reportSoon(pull: (source: SourceId) => void): void {
+    const { config, replica } = this.#parts
+    // The process that leads knows the followers of all, and pulls for all.
+    if (replica?.isLeading === false) return
+    const hubs = config.sources.filter(({ source }) => source.kind === 'channel')
+    if (hubs.length === 0 || this.#isReporting || this.below().length === 0) return
+    this.#isReporting = true
+    void this.#reportAfter(REPORTED_AFTER_MS, () => hubs.forEach(({ source }) => pull(source.id)))
+  }
+
+  async #reportAfter(ms: number, report: () => void): Promise<void> {
+    try {
+      await this.#parts.clock.wait(ms, this.#over.signal)
+      this.#isReporting = false
+      report()
+    } catch (error) {
+      ignoreAbort(error)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#over.abort()
+  }
+
+  get #reachSources(): ReachSources {
+    const { channels, config, tokens } = this.#parts
+    return { reach: channels.reach, config, tokens }
+  }
+
+  /** The content of the first ring, then what only later rings serve. */
+  get snapshots(): readonly Snapshot[] {
+    const { current, currentInRings } = this.#parts.served
+    return [...current, ...currentInRings].map(({ snapshot }) => snapshot)
+  }
+
+  get #followedLogs(): ReadonlySet<string> {
+    const { sources, follow } = this.#parts.config
+    const keys = [...sources, ...(follow === undefined ? [] : [follow])].flatMap(({ source }) =>
+      source.kind === 'channel' ? source.keys : [],
+    )
+    return new Set(keys.flatMap((key) => parseVerifier(key)?.name ?? []))
+  }
+}
+
+/** Followers of a hub report at about the same time. */
+const REPORTED_AFTER_MS = 2_000
+
+function labelOf(content: RecalledContent): Readonly<Record<string, string>> {
+  return content.kind === 'skill' ? { source: content.source, skill: content.path } : { digest: content.digest }
+}
+
+/** The recall whose id begins with these digits. Throws if there is none, or several. */
+export function recallOf(digits: string, recalls: Iterable<RecalledSkill>): RecalledSkill {
+  const [recall, ...others] = /^[\da-f]{8,64}$/.test(digits)
+    ? [...recalls].filter(({ id }) => id.startsWith(digits))
+    : []
+  if (recall !== undefined && others.length === 0) return recall
+  const why = recall === undefined ? 'no recall' : 'more than one recall'
+  throw new OperatorError(
+    'unknown-recall',
+    `${why} has an id that begins with "${digits}", of which 8 digits are needed; skillsyncd recall shows them`,
+  )
+}

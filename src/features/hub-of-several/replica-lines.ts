@@ -1,0 +1,42 @@
+import { agoText } from '../../base/text/age-text.ts'
+import type { Paint } from '../../daemon/cli/colors.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import type { ReplicaRow, ReplicasStatus } from './hub-replica.ts'
+
+/** The processes of a hub of several, with the generation that each serves. */
+export function replicaLines(replicas: ReplicasStatus | undefined, now: Date, paint: Paint): readonly string[] {
+  if (replicas === undefined) return []
+  const { id, leader, processes, away } = replicas
+  const newest = Math.max(0, ...processes.map(({ generation }) => generation))
+  const roleOf = (one: ReplicaRow): string =>
+    one.id === leader?.id ? `leads since ${agoText(leader.since, now)}` : 'follows'
+  const living = processes.filter(({ isLiving }) => isLiving)
+  const lines = living.map((one) => {
+    const behind = one.generation < newest ? `, ${newest - one.generation} behind` : ''
+    const other = one.hasOtherConfig ? ', different configuration' : ''
+    const seen = away === undefined ? '' : `, last seen ${agoText(one.seenAt, now)}`
+    const here = one.id === id ? ' (this one)' : ''
+    return printableLine(
+      `process ${one.id.slice(0, 8)} on ${one.machine}${here}: ${roleOf(one)}; generation ${one.generation}${behind}${other}${seen}`,
+    )
+  })
+  const since = away && agoText(away.since, now)
+  return [
+    ...lines,
+    ...goneLines(processes, now),
+    ...(away === undefined
+      ? []
+      : [paint('red', printableLine(`! the database cannot be used since ${since}: ${away.message}`))]),
+    ...(away === undefined && leader === undefined ? [paint('yellow', '~ no process of the hub leads')] : []),
+  ]
+}
+
+/** The processes that were killed, or have lost the database. One that was stopped cleanly is not among them. */
+function goneLines(processes: readonly ReplicaRow[], now: Date): readonly string[] {
+  const gone = processes.filter(({ isLiving }) => !isLiving).toSorted((a, b) => (a.seenAt < b.seenAt ? 1 : -1))
+  const [last] = gone
+  if (last === undefined) return []
+  const name = `${last.id.slice(0, 8)} on ${last.machine}, seen ${agoText(last.seenAt, now)}`
+  const head = gone.length === 1 ? '1 process has' : `${gone.length} processes have`
+  return [printableLine(`${head} gone within the last hour without a stop; the last one is ${name}`)]
+}

@@ -1,0 +1,93 @@
+import { matcher } from '../../base/globs.ts'
+import { isObject } from '../../base/json-object.ts'
+import { hasMatch } from '../../daemon/config/rules/auth-rules.ts'
+import type { Fault, KeyPath } from '../../daemon/config/rules/config-error.ts'
+import { withDefaults } from '../../daemon/config/rules/defaults.ts'
+import { entriesAt, idsAt, valueAt } from '../../daemon/config/rules/entries.ts'
+import { isReservedName, isServedPluginName, MOST_NAME } from './plugin-name.ts'
+
+/** Each plugin has one name that clients take, and each old name leads to a plugin that is served. */
+export function marketplaceFaults(value: unknown): Fault[] {
+  const entry = valueAt(valueAt(value, 'serve'), 'marketplace')
+  if (!isObject(entry)) return []
+  const path = ['serve', 'marketplace']
+  const packs = idsAt(value, 'packs')
+  const { plugin = 'skills' } = entry
+  const served = new Set([...packs, ...(typeof plugin === 'string' ? [plugin] : [])])
+  return [
+    ...(packs.some((id) => id === plugin)
+      ? [{ path: [...path, 'plugin'], message: 'is also the id of a pack; they must differ' }]
+      : []),
+    ...packNameFaults(entry['name'], packs, [...path, 'name']),
+    ...retiredFaults(entriesAt(entry, 'retired'), served, [...path, 'retired']),
+    ...renameFaults(entry['renames'], served, [...path, 'renames']),
+  ]
+}
+
+/** The marketplace of one pack is named after both. */
+function packNameFaults(name: unknown, packs: readonly string[], path: KeyPath): Fault[] {
+  if (typeof name !== 'string') return []
+  return packs.flatMap((id): Fault[] => {
+    const whole = `${name}-${id}`
+    if (!isServedPluginName(id)) return [{ path, message: `cannot have the pack "${id}": it is a device of Windows` }]
+    if (whole.length > MOST_NAME)
+      return [{ path, message: `makes a name of over ${MOST_NAME} characters with the pack "${id}"` }]
+    return isReservedName(whole)
+      ? [{ path, message: `makes "${whole}" with the pack "${id}", a name that Claude Code refuses` }]
+      : []
+  })
+}
+
+function retiredFaults(retired: readonly unknown[], served: ReadonlySet<string>, path: KeyPath): Fault[] {
+  return retired.flatMap((old, index): Fault[] => {
+    if (typeof old !== 'string') return []
+    if (served.has(old)) return [{ path: [...path, index], message: 'is served; a retired plugin is not' }]
+    return retired.indexOf(old) === index ? [] : [{ path: [...path, index], message: 'is there twice' }]
+  })
+}
+
+function renameFaults(renames: unknown, served: ReadonlySet<string>, path: KeyPath): Fault[] {
+  if (!isObject(renames)) return []
+  const after = new Map(Object.entries(renames))
+  return [...after.keys()].flatMap((old): Fault[] => {
+    if (served.has(old)) return [{ path: [...path, old], at: 'key', message: 'is served under this name' }]
+    let now: unknown = old
+    for (let steps = 0; typeof now === 'string' && after.has(now) && steps <= after.size; steps += 1)
+      now = after.get(now)
+    if (typeof now !== 'string' || served.has(now)) return []
+    return [{ path: [...path, old], message: 'names no plugin: neither a pack nor `plugin`' }]
+  })
+}
+
+/** Reports each choice by `plugin` that can match no source with `marketplace: true`: it would choose nothing. */
+export function pluginFaults(value: unknown): Fault[] {
+  const defaults = entriesAt(value, 'defaults').filter(hasMatch)
+  const ids = entriesAt(value, 'sources').flatMap((source) => (hasMarketplace(source, defaults) ? [source['id']] : []))
+  return entriesAt(value, 'packs').flatMap((pack, index) =>
+    ['include', 'exclude'].flatMap((key) =>
+      entriesAt(pack, key).flatMap((choice, at): Fault[] => {
+        if (!isObject(choice) || typeof choice['plugin'] !== 'string') return []
+        const { source = '**' } = choice
+        // The schema reports any other glob.
+        if (typeof source !== 'string' || source === '' || source.length > MOST_GLOB) return []
+        const isMatch = matcher([source])
+        if (ids.some((id) => typeof id === 'string' && isMatch(id))) return []
+        const message = 'needs a source with `marketplace: true` that the entry can match'
+        return [{ path: ['packs', index, key, at, 'plugin'], at: 'key', message }]
+      }),
+    ),
+  )
+}
+
+function hasMarketplace(
+  source: unknown,
+  defaults: Parameters<typeof withDefaults>[2],
+): source is Readonly<Record<string, unknown>> {
+  if (!isObject(source) || source['enabled'] === false || Object.hasOwn(source, 'mcp')) return false
+  const { url } = source
+  const said: { readonly marketplace?: unknown } = withDefaults(source, typeof url === 'string' ? url : '', defaults)
+  return said.marketplace === true
+}
+
+/** The limit of the schema on the glob. */
+const MOST_GLOB = 200

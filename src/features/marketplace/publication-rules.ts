@@ -1,0 +1,60 @@
+import { isObject } from '../../base/json-object.ts'
+import { keyText } from '../../daemon/config/rules/config-error.ts'
+import type { Fault, KeyPath } from '../../daemon/config/rules/config-error.ts'
+import { normal } from '../../daemon/config/rules/defaults.ts'
+import { entriesAt, idsAt, valueAt } from '../../daemon/config/rules/entries.ts'
+
+/** Each publication has what it publishes, and a branch or a folder for itself: two would take turns on it for ever. */
+export function publicationFaults(value: unknown): Fault[] {
+  const serve = valueAt(value, 'serve')
+  const hasMarketplace = isObject(valueAt(serve, 'marketplace'))
+  const hasChannel = isObject(value) && isObject(value['channel'])
+  const packs = new Set<unknown>(idsAt(value, 'packs'))
+  const rings = new Set<unknown>(idsAt(value, 'rings'))
+  const first = new Map<string, number>()
+  const faults: Fault[] = []
+  for (const [index, entry] of entriesAt(value, 'publish').entries()) {
+    if (!isObject(entry)) continue
+    const { git, to, branch = 'main', pack, ring } = entry
+    const path = ['publish', index]
+    if (to !== undefined) faults.push(...channelFolderFaults(entry, hasChannel, path))
+    if (git !== undefined && !hasMarketplace)
+      faults.push({ path, message: 'needs `serve.marketplace`, which is what is published' })
+    if (pack !== undefined && !packs.has(pack))
+      faults.push({ path: [...path, 'pack'], message: 'must be the id of a pack' })
+    if (ring !== undefined) faults.push(...ringOfFolderFaults(entry, rings, [...path, 'ring']))
+    const place = typeof git === 'string' ? [normal(git), branch] : [to]
+    const key = JSON.stringify(place)
+    const earlier = first.get(key)
+    if (earlier === undefined) first.set(key, index)
+    else {
+      const what = typeof git === 'string' ? 'the address and the branch' : 'the folder'
+      faults.push({ path, message: `has ${what} of ${keyText(['publish', earlier])}; they must differ` })
+    }
+  }
+  return faults
+}
+
+/** Finds the faults of a publication to a folder. */
+function channelFolderFaults(entry: object, hasChannel: boolean, path: KeyPath): Fault[] {
+  const keys = ['branch', 'auth', 'ca', 'proxy'].filter((key) => Object.hasOwn(entry, key))
+  return [
+    ...(hasChannel ? [] : [{ path, message: 'needs `channel`, which has the name and the key of what is published' }]),
+    ...keys.map((key): Fault => ({
+      path: [...path, key],
+      at: 'key',
+      message: 'goes with `git` alone: a folder has no host',
+    })),
+  ]
+}
+
+/** Finds the faults of the ring of a publication. A branch and a pack have the content of the last ring. */
+function ringOfFolderFaults(
+  { to, pack, ring }: { readonly to?: unknown; readonly pack?: unknown; readonly ring?: unknown },
+  rings: ReadonlySet<unknown>,
+  path: KeyPath,
+): Fault[] {
+  if (to === undefined) return [{ path, at: 'key', message: 'goes with `to` alone: a branch has the last ring' }]
+  if (pack !== undefined) return [{ path, at: 'key', message: 'does not go with `pack`: a pack has the last ring' }]
+  return rings.has(ring) ? [] : [{ path, message: 'must be the id of a ring' }]
+}

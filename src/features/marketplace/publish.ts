@@ -1,0 +1,136 @@
+import { resolve } from 'node:path'
+import { z } from 'zod'
+import { countOf } from '../../base/text/plural.ts'
+import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
+import type { Command, Context, ExitStatus } from '../../daemon/cli/command.ts'
+import { withWriter } from '../../daemon/cli/daemon-client.ts'
+import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
+import { channelRingNamed } from '../../daemon/cli/ring-option.ts'
+import type { Config } from '../../daemon/config/config.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { UsageError } from '../../daemon/runtime/usage-error.ts'
+
+export const publish: Command = {
+  name: 'publish',
+  summary: 'Push the plugin marketplace, or write the channel',
+  details: `
+  Each push is a new commit of a branch at a git host. Without --git and --to: to all that publish names in
+  the configuration. The running daemon pushes, or this process if none runs. A branch that has the served tree already
+  is not changed. A push is never forced.
+
+  --to writes what is served, with its signed log, to a folder that any web server can serve, or that is carried to
+  a machine without a network. It needs \`channel\` in the configuration.
+`,
+  examples: [
+    'skillsyncd publish',
+    'skillsyncd publish --git https://git.example.com/team/plugins.git --dry-run',
+    'skillsyncd publish --to /media/usb/channel',
+  ],
+  options: {
+    to: {
+      type: 'string',
+      value: 'FOLDER',
+      help: 'write the channel to this folder, and push nothing',
+      offers: 'folders',
+    },
+    git: {
+      type: 'string',
+      value: 'URL',
+      help: 'push only to this repository, with the credential of the configuration',
+    },
+    branch: { type: 'string', value: 'NAME', help: 'with --git: the branch; main if nothing is configured' },
+    pack: { type: 'string', value: 'PACK', help: 'with --git or --to: the skills of this pack alone', offers: 'packs' },
+    ring: { type: 'string', value: 'RING', help: 'with --to: the content of this ring; default: the last one' },
+    'dry-run': { type: 'boolean', help: 'show what would be pushed, and push nothing' },
+  },
+  async run(context) {
+    const { git, to, branch, pack, ring, 'dry-run': dry = false } = context.values
+    if (typeof to === 'string') return publishTo(context, to)
+    if (git === undefined && (branch !== undefined || pack !== undefined))
+      throw new UsageError('--branch goes with --git, and --pack with --git or --to')
+    if (ring !== undefined) throw new UsageError('--ring goes with --to')
+    const config = await configFor(context)
+    const folders = git === undefined && dry !== true ? config.channelFolders : []
+    // Without any, the daemon says what is missing.
+    const isPushed = git !== undefined || config.publications.length > 0 || folders.length === 0
+    const { ends, written } = await withWriter(context, config, async (ask) => ({
+      ends: isPushed ? ENDS.parse(await ask('publish', { git, branch, pack, dry })) : [],
+      written: await eachWritten(folders, ask),
+    }))
+    if (context.json) printJson(context, { publications: ends, ...(written.length > 0 && { channels: written }) })
+    else printLines(context, [...ends.flatMap(linesOf), ...written.map(writtenLine)])
+    return ends.some(({ kind }) => kind === 'failed') ? 1 : 0
+  },
+}
+
+async function eachWritten(folders: Config['channelFolders'], ask: AskWriter): Promise<readonly Written[]> {
+  const written: Written[] = []
+  for (const folder of folders) written.push(...WRITTEN.parse(await ask('publish', { ...folder, dry: false })))
+  return written
+}
+
+async function publishTo(context: Context, to: string): Promise<ExitStatus> {
+  const { git, branch, pack, 'dry-run': dry } = context.values
+  if (git !== undefined || branch !== undefined || dry === true)
+    throw new UsageError('--to goes with none of --git, --branch and --dry-run')
+  const config = await configFor(context)
+  const ring = channelRingNamed(context.values, config)
+  const folder = resolve(to)
+  const answer = await withWriter(context, config, (ask) => ask('publish', { to: folder, pack, ring, dry: false }))
+  const [written] = WRITTEN.parse(answer)
+  if (context.json) printJson(context, { channels: [written] })
+  else printLines(context, [writtenLine(written)])
+  return 0
+}
+
+function writtenLine({ to, entries, objects, isNew }: Written): string {
+  const what = isNew ? `entry ${entries} is new` : `up to date at entry ${entries}`
+  return printableLine(`${to}: ${what}, ${countOf(objects, 'new object')} written`)
+}
+
+const WRITTEN = z.tuple([
+  z.object({
+    to: z.string(),
+    pack: z.string().optional(),
+    ring: z.string().optional(),
+    entries: z.number(),
+    objects: z.number(),
+    isNew: z.boolean(),
+  }),
+])
+
+type Written = z.infer<typeof WRITTEN>[number]
+
+const NAMED = { url: z.string(), branch: z.string(), pack: z.string().optional() }
+const DONE = z.object({
+  ...NAMED,
+  kind: z.enum(['pushed', 'unchanged', 'would-push']),
+  commit: z.string().optional(),
+  parent: z.string().optional(),
+  tree: z.string(),
+})
+const FAILED = z.object({
+  ...NAMED,
+  kind: z.literal('failed'),
+  code: z.string(),
+  message: z.string(),
+  mend: z.string(),
+})
+const ENDS = z.array(z.discriminatedUnion('kind', [DONE, FAILED]))
+
+function linesOf(end: z.infer<typeof ENDS>[number]): readonly string[] {
+  const place = printableLine(`${end.url}, branch ${end.branch}`)
+  if (end.kind === 'failed') return [`${place}: ${end.code}: ${printableLine(end.message)}`, `  ${end.mend}`]
+  const commit = end.commit?.slice(0, 12)
+  const after = end.parent === undefined ? 'the first commit of the branch' : `after ${end.parent.slice(0, 12)}`
+  switch (end.kind) {
+    case 'pushed':
+      return [`${place}: pushed ${commit}, ${after}`]
+    case 'unchanged':
+      return [`${place}: nothing to push, ${commit} has what is served`]
+    case 'would-push':
+      return [`${place}: would push the tree ${end.tree.slice(0, 12)}, ${after}`]
+    default:
+      return end satisfies never
+  }
+}

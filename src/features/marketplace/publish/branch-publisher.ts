@@ -1,0 +1,270 @@
+import { ignoreAbort, isAbortError } from '../../../base/async/abort-error.ts'
+import { SerialQueue } from '../../../base/async/serial-queue.ts'
+import { printable } from '../../../base/text/printable.ts'
+import type { Keyring } from '../../../daemon/access/keyring.ts'
+import type { Config, Publication, ReachedHost } from '../../../daemon/config/config.ts'
+import type { HostBackoff } from '../../../daemon/pull/schedule/host-backoff.ts'
+import type { DaemonContext } from '../../../daemon/runtime/context.ts'
+import type { Registry } from '../../../serve/registry.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { isPassing, SyncError, unwrapSuppressed } from '../../../sync/model/sync-error.ts'
+import { PushRemote } from '../git/push-remote.ts'
+import type { Marketplaces, ServedMarketplace } from '../marketplaces.ts'
+import { ContentUnavailable } from '../read-whole.ts'
+import { publicationName } from './named-publication.ts'
+import type { PublicationCounts } from './publication-counts.ts'
+import { publicationKeys, publicationMend } from './publication-status.ts'
+import type { PublicationCondition, PublicationEnd, PublicationStatus } from './publication-status.ts'
+import { publishTree } from './publish-tree.ts'
+import type { KnownCommit, Published } from './publish-tree.ts'
+
+/** The parts that the publisher of one branch needs. */
+export interface BranchPublisherParts extends DaemonContext {
+  readonly config: Config
+  readonly registry: Registry
+  readonly hosts: HostBackoff
+  readonly published: PublicationCounts
+  readonly keyring: Keyring
+  readonly marketplaces: Marketplaces
+  /** The reason why nothing may be published now; `undefined` if it may. */
+  readonly whyNot: () => string | undefined
+  /** False for a branch that is published to once: its failure is not tried again. */
+  readonly isKept: boolean
+}
+
+/** Keeps one branch of a repository at what is served. One attempt runs at a time, and at most one waits. */
+export class BranchPublisher implements AsyncDisposable {
+  readonly #publication: Publication
+  readonly #parts: BranchPublisherParts
+  readonly #queue = new SerialQueue()
+  readonly #over = new AbortController()
+  readonly #reached: ReachedHost
+  #isQueued = false
+  #known: KnownCommit | undefined
+  /** The catalog whose marketplace the branch had when it was last read. */
+  #current: Catalog | undefined
+  #pushedAt: Date | undefined
+  #failure: Failure | undefined
+  #failures = 0
+
+  constructor(publication: Publication, parts: BranchPublisherParts) {
+    const { url, access, ca, proxy } = publication
+    this.#publication = publication
+    this.#parts = parts
+    this.#reached = { source: { id: publicationName(publication), url, kind: 'git' }, access, ca, proxy }
+  }
+
+  get name(): string {
+    return publicationName(this.#publication)
+  }
+
+  get status(): PublicationStatus {
+    const failure = this.#failure
+    return {
+      ...publicationKeys(this.#publication),
+      isCurrent: failure === undefined && this.#current === this.#parts.registry.catalog,
+      ...(this.#known !== undefined && { commit: this.#known.commit }),
+      ...(this.#pushedAt !== undefined && { pushedAt: this.#pushedAt.toISOString() }),
+      ...(failure !== undefined && {
+        condition: failure.condition,
+        ...(failure.nextAttempt !== undefined && { nextAttempt: failure.nextAttempt.toISOString() }),
+      }),
+    }
+  }
+
+  /** Publishes what is served. After a failure the next attempt does, but a refusal may concern that content alone. */
+  follow(): void {
+    const failure = this.#failure
+    const mayTry = failure === undefined || failure.condition.code === 'push-refused'
+    if (this.#isQueued || !mayTry) return
+    this.#enqueue(false)
+  }
+
+  #enqueue(isRetry: boolean): void {
+    this.#isQueued = true
+    // It rejects only with an error that is meant to end the process.
+    void this.#queue.next(async () => {
+      this.#isQueued = false
+      if (!this.#over.signal.aborted) await this.#attempt({ isDry: false, isAsked: isRetry }, this.#over.signal)
+    })
+  }
+
+  /** Publishes now, whatever failed before. */
+  async publish(isDry: boolean, signal: AbortSignal): Promise<PublicationEnd> {
+    const until = AbortSignal.any([signal, this.#over.signal])
+    const end = await this.#queue.next(async () => this.#attempt({ isDry, isAsked: true }, until))
+    until.throwIfAborted()
+    if (end === undefined) throw new TypeError('A requested publication came to no end')
+    return end
+  }
+
+  /** Ends the failure in the log. */
+  recovered(): void {
+    this.#parts.log.recovery(EVENT, '', undefined, this.name)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort()
+    await this.#queue.idle()
+  }
+
+  /** `undefined` if there is nothing to do, or the attempt was aborted. */
+  async #attempt(
+    { isDry, isAsked }: { readonly isDry: boolean; readonly isAsked: boolean },
+    signal: AbortSignal,
+  ): Promise<PublicationEnd | undefined> {
+    const { registry, marketplaces, whyNot } = this.#parts
+    const { pack } = this.#publication
+    let tree: string | undefined
+    try {
+      for (let round = 1; round <= MOST_ROUNDS; round += 1) {
+        const why = whyNot()
+        if (why !== undefined) throw new SyncError('store-failed', `Cannot publish: ${why}`)
+        const { catalog } = registry
+        const served = await marketplaces.serve({
+          pack,
+          visible: pack === undefined ? undefined : new Set([pack]),
+          ring: undefined,
+        })
+        ;({ tree } = served.revision)
+        if (!isAsked && this.#isDone(tree, catalog)) return undefined
+        const published = await this.#publishTree(served, { isDry, catalog }, signal)
+        if (published === undefined) continue
+        if (!isDry) this.#succeeded(published, catalog)
+        return this.#endOf(published, served)
+      }
+      throw new ContentUnavailable('What is served changed all the time meanwhile')
+    } catch (thrown) {
+      const error = unwrapSuppressed(thrown)
+      if (signal.aborted && isAbortError(error)) return undefined
+      return this.#failed(this.#expected(error), { isDry, tree })
+    }
+  }
+
+  /** The branch was read since the daemon started, and had this tree; or it refused just this tree. */
+  #isDone(tree: string, catalog: Catalog): boolean {
+    if (this.#failure !== undefined) return this.#failure.tree === tree
+    if (this.#known?.tree !== tree) return false
+    this.#current = catalog
+    return true
+  }
+
+  async #publishTree(
+    served: ServedMarketplace,
+    { isDry, catalog }: { readonly isDry: boolean; readonly catalog: Catalog },
+    signal: AbortSignal,
+  ): Promise<Published | undefined> {
+    const { store, clock, config, keyring, registry } = this.#parts
+    const isCurrent = (): boolean => registry.catalog === catalog
+    const { url, branch } = this.#publication
+    const reached = this.#reached
+    this.#expectOpen()
+    await using scratch = await store.folder.scratch()
+    const host = { scratch: scratch.path, limits: config.limits.fetch, way: keyring.wayTo(reached) }
+    const target = { remote: new PushRemote(url, host), ref: `refs/heads/${branch}`, known: this.#known }
+    try {
+      const published = await publishTree(served, target, { clock, isDry, isCurrent, signal })
+      await keyring.heard(reached, { kind: 'published' }, signal)
+      return published
+    } catch (error) {
+      if (error instanceof SyncError) await keyring.heard(reached, { kind: 'failed', error }, signal)
+      throw error
+    }
+  }
+
+  /** A host that requested a pause, also of a source, is given it. */
+  #expectOpen(): void {
+    const { hosts } = this.#parts
+    const leftMs = hosts.closedMs(this.#host)
+    if (leftMs === 0) return
+    const message = `Cannot publish: the host requested a pause, and ${Math.ceil(leftMs / 1000)} s of it are left`
+    throw new SyncError('rate-limited', message, { retryAfterMs: leftMs })
+  }
+
+  get #host(): string {
+    return new URL(this.#publication.url).host
+  }
+
+  #succeeded({ kind, at, parent }: Published, catalog: Catalog): void {
+    const { log, clock, published } = this.#parts
+    this.#known = at
+    this.#current = catalog
+    this.#failure?.retry.abort()
+    this.#failure = undefined
+    this.#failures = 0
+    this.recovered()
+    if (kind !== 'pushed' || at === undefined) return
+    this.#pushedAt = clock.now()
+    published.add(this.name, 'pushed')
+    log.info('published', { publication: this.name, commit: at.commit, parent, tree: at.tree })
+  }
+
+  #endOf({ kind, at, parent }: Published, { revision: { tree } }: ServedMarketplace): PublicationEnd {
+    return {
+      ...publicationKeys(this.#publication),
+      kind,
+      ...(at !== undefined && { commit: at.commit }),
+      ...(parent !== undefined && { parent }),
+      tree,
+    }
+  }
+
+  #failed(
+    error: SyncError,
+    { isDry, tree }: { readonly isDry: boolean; readonly tree: string | undefined },
+  ): PublicationEnd {
+    const { log, clock, hosts, published, redactor, isKept } = this.#parts
+    const { code, message, retryAfterMs } = error
+    if (retryAfterMs !== undefined) hosts.close(this.#host, retryAfterMs)
+    const mend = redactor.clean(publicationMend(error))
+    // What is cut before it is cleaned may have the beginning of a secret.
+    const said = printable(redactor.clean(message), MOST_SAID)
+    const end = { ...publicationKeys(this.#publication), kind: 'failed', code, message: said, mend } as const
+    if (isDry || !isKept) return end
+    published.add(this.name, 'failed')
+    log.failure('warn', EVENT, { source: '', publication: this.name, code, message: said }, said)
+    const since = this.#failure?.condition.since ?? clock.now().toISOString()
+    this.#retry({ code, message: said, mend, since }, tree)
+    return end
+  }
+
+  /** The delay that the host asks for is bounded, whatever it sends. */
+  #retry(condition: PublicationCondition, tree: string | undefined): void {
+    const { clock, hosts } = this.#parts
+    this.#failure?.retry.abort()
+    this.#failures += 1
+    const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1))
+    const ms = Math.max(isPassing(condition.code) ? backoffMs : LONGEST_BACKOFF_MS, hosts.closedMs(this.#host))
+    const retry = new AbortController()
+    this.#failure = { condition, tree, retry, nextAttempt: new Date(clock.now().getTime() + ms) }
+    void clock.wait(ms, AbortSignal.any([retry.signal, this.#over.signal])).then(() => this.#enqueue(true), ignoreAbort)
+  }
+
+  /** Turns what may fail into our error. */
+  #expected(error: unknown): SyncError {
+    if (error instanceof SyncError) return error
+    if (!(error instanceof ContentUnavailable)) throw error
+    return new SyncError('store-failed', `Cannot publish: ${error.message}`, { cause: error })
+  }
+}
+
+const EVENT = 'not-published'
+
+/** The characters of a failure: a sentence of ours, and some of what the server says. */
+const MOST_SAID = 500
+
+/** A catalog that is replaced all the time must not keep this busy: it is tried again later. */
+const MOST_ROUNDS = 4
+
+interface Failure {
+  readonly condition: PublicationCondition
+  /** The tree that could not be published, if it was known. */
+  readonly tree: string | undefined
+  /** Aborts the wait for the next attempt. */
+  readonly retry: AbortController
+  readonly nextAttempt: Date
+}
+
+/** As long as a restart of a host takes; doubled with each failure in a row. */
+const FIRST_BACKOFF_MS = 10_000
+const LONGEST_BACKOFF_MS = 3_600_000

@@ -1,0 +1,105 @@
+import { parseJson } from '../../../base/json-value.ts'
+import { printable } from '../../../base/text/printable.ts'
+import { ChildGroup, NO_PROGRAM, type Ended } from '../../../sync/git/program/process-group.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import type { ConnectionOptions, ProgramAddress } from './address.ts'
+import { Overlong, Unanswered, type Channel, type ChannelListener, type ServerStream } from './channel.ts'
+import { LineFrames } from './line-frames.ts'
+import type { Outgoing } from './message.ts'
+
+/** A channel to a local program, one message per line. Disposal leaves no process of the program running. */
+export class ProgramChannel implements Channel {
+  readonly name: string
+  readonly isByRequest = false
+  readonly #group: ChildGroup
+  readonly #limit: number
+  #frames: LineFrames | undefined
+  #ended: Promise<void> = Promise.resolve()
+
+  private constructor(name: string, group: ChildGroup, limit: number) {
+    this.name = name
+    this.#group = group
+    this.#limit = limit
+  }
+
+  static async open(address: ProgramAddress, { limits }: ConnectionOptions): Promise<ProgramChannel> {
+    const { command, args, path, home } = address
+    const env = { PATH: path, HOME: home, ...(await address.env()) }
+    // The program must not depend on this process's working directory.
+    const group = new ChildGroup({ command, args, cwd: '/', env, fileBytes: undefined })
+    return new ProgramChannel(command, group, limits.answerBytes)
+  }
+
+  get isAmid(): boolean {
+    return this.#frames?.isAmid === true
+  }
+
+  hear(ears: ChannelListener): void {
+    const frames = new LineFrames(
+      this.#limit,
+      // Other output of the program parses to `undefined` and is ignored.
+      (line) => ears.heard(parseJson(line)),
+      (start, end, came) => this.#refuse(idAtRim(start, end), came, ears),
+    )
+    this.#frames = frames
+    this.#group.child.stdout.on('data', (bytes: Buffer) => {
+      frames.push(bytes)
+      if (frames.isAmid) ears.came(undefined)
+    })
+    // A child process that outlives the program may keep its output open.
+    this.#group.child.once('exit', () => void setTimeout(() => this.#group.letGo(), LAST_WORDS_MS).unref())
+    this.#ended = this.#group.ended.then(
+      (ended) => ears.lost(this.#failure(ended)),
+      (cause: unknown) =>
+        ears.lost(new SyncError('source-unreachable', `Cannot start "${this.name}"`, { cause, fix: NO_PROGRAM })),
+    )
+  }
+
+  async send(message: Outgoing): Promise<void> {
+    const { stdin } = this.#group.child
+    if (stdin.writableLength > MOST_UNREAD_BYTES)
+      throw new Unanswered(`Cannot reach "${this.name}": the program does not read what it is sent`)
+    // If the program has ended, the pending answers fail with the loss of the channel.
+    stdin.write(`${JSON.stringify(message)}\n`)
+  }
+
+  speak(): void {}
+
+  async listen(): Promise<ServerStream> {
+    return { ended: this.#ended }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#group.child.stdin.end()
+    await this.#group[Symbol.asyncDispose]()
+  }
+
+  #refuse(id: number | undefined, came: number, ears: ChannelListener): void {
+    const refusal = new Overlong(`Cannot read from "${this.name}": an answer is over ${this.#limit} bytes`, came)
+    if (id === undefined) ears.lost(refusal)
+    else ears.failed(id, refusal)
+  }
+
+  #failure({ status, stderr }: Ended): Unanswered {
+    const said = printable(stderr.trim().split('\n').at(-1) ?? '')
+    const how = status === undefined ? 'the program was ended' : `the program ended with status ${status}`
+    return new Unanswered(`Cannot reach "${this.name}": ${how}${said === '' ? '' : `, and says "${said}"`}`)
+  }
+}
+
+/** For pending requests and answers, each a few hundred bytes. */
+const MOST_UNREAD_BYTES = 2 ** 20
+
+/** The time for the program's last output to arrive after its exit. */
+const LAST_WORDS_MS = 500
+
+/** Finds the id of a message that is too long to parse: it is before the result, or after it. */
+function idAtRim(start: string, end: string): number | undefined {
+  const id = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,/.exec(start)
+  const last =
+    /\}\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?,\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/.exec(
+      end,
+    )
+  const found = id?.[1] ?? last?.[1]
+  return found === undefined ? undefined : Number(found)
+}

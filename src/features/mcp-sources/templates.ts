@@ -1,0 +1,95 @@
+import { z } from 'zod'
+import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
+import type { Command, Context } from '../../daemon/cli/command.ts'
+import { withWriter } from '../../daemon/cli/daemon-client.ts'
+import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
+import { failureIn } from '../../daemon/cli/store-reader.ts'
+import type { SourceFailure } from '../../daemon/cli/store-reader.ts'
+import { configuredIn } from '../../daemon/config/config.ts'
+import type { Config } from '../../daemon/config/config.ts'
+import { sourcesOf } from '../../daemon/control/requests.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+
+export const templates: Command = {
+  name: 'mcp-source templates',
+  summary: 'List templates for skills that are not listed',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  Each has a number, for skillsyncd mcp-source resolve. The servers are queried now. Without SOURCE: all MCP sources.
+`,
+  examples: ['skillsyncd mcp-source templates acme'],
+  async run(context) {
+    const config = await configFor(context)
+    const sources = wantedSources(context, config)
+    const offers = sources.length === 0 ? [] : await withWriter(context, config, async (ask) => offersOf(sources, ask))
+    print(context, offers)
+    return offers.some(({ error }) => error !== undefined) ? 1 : 0
+  },
+}
+
+/** The answer of the writer about a source. */
+export const SPACES = z.object({
+  spaces: z.array(
+    z.object({
+      template: z.string(),
+      variables: z.array(z.string()),
+      name: z.string().optional(),
+      description: z.string().optional(),
+    }),
+  ),
+  refused: z.array(z.object({ template: z.string(), why: z.string() })),
+})
+
+type Spaces = z.infer<typeof SPACES>
+
+interface Offer extends Spaces {
+  readonly source: string
+  /** The reason why the source could not be queried. */
+  readonly error?: SourceFailure
+}
+
+function wantedSources({ operands }: Context, config: Config): readonly string[] {
+  const named = sourcesOf(operands, config)
+  return operands.length > 0 ? named : named.filter((id) => configuredIn(config, id).source.kind === 'mcp')
+}
+
+/** Queries all in parallel, so that a silent source does not delay the others. */
+async function offersOf(sources: readonly string[], ask: AskWriter): Promise<Offer[]> {
+  return Promise.all(
+    sources.map(async (source) => {
+      try {
+        return { source, ...SPACES.parse(await ask('templates', { source })) }
+      } catch (error) {
+        return { source, spaces: [], refused: [], error: failureIn(error) }
+      }
+    }),
+  )
+}
+
+function print(context: Context, offers: readonly Offer[]): void {
+  if (context.json) {
+    printJson(context, {
+      sources: offers.map(({ spaces, ...rest }) => {
+        return { ...rest, spaces: spaces.map((space, index) => ({ number: index + 1, ...space })) }
+      }),
+    })
+    return
+  }
+  printLines(context, offers.flatMap(linesOf).map(printableLine))
+  for (const line of offers.flatMap(remarksOf))
+    context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(printableLine(line))}\n`)
+}
+
+function linesOf({ source, spaces }: Offer): readonly string[] {
+  return spaces.map(({ template, variables, name, description }, index) => {
+    const about = [name, description].filter((text) => text !== undefined).join(': ')
+    const filled = variables.length === 0 ? 'no variables' : variables.join(', ')
+    return `${source} ${index + 1}  ${template} (${filled})${about === '' ? '' : `  ${about.replaceAll(/\s+/g, ' ')}`}`
+  })
+}
+
+function remarksOf({ source, spaces, refused, error }: Offer): readonly string[] {
+  if (error !== undefined) return [`"${source}": ${error.code}: ${error.message}`]
+  const none = spaces.length === 0 && refused.length === 0 ? [`"${source}" has no templates for skills`] : []
+  return [...none, ...refused.map(({ template, why }) => `"${source}": ${template} is left out: ${why}`)]
+}

@@ -1,0 +1,213 @@
+import { ignoreAbort } from '../../base/async/abort-error.ts'
+import { atOnce } from '../../base/async/cooperative.ts'
+import { configuredIn } from '../../daemon/config/config.ts'
+import type { Config } from '../../daemon/config/config.ts'
+import type { ServedCatalog } from '../../daemon/pull/served-catalog.ts'
+import type { DaemonContext } from '../../daemon/runtime/context.ts'
+import type { PullReport } from '../../daemon/status/report.ts'
+import type { Registry } from '../../serve/registry.ts'
+import { findingDisabled } from '../../sync/model/decisions/disabled-matches.ts'
+import type { Trigger } from '../../sync/model/generation.ts'
+import type { Skill } from '../../sync/model/skill.ts'
+import type { Snapshot } from '../../sync/model/snapshot.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import { isAwaitingDecision, SyncError } from '../../sync/model/sync-error.ts'
+import type { UsageReader } from '../usage/local-usage.ts'
+import { usageReaderOf } from '../usage/usage-recorder.ts'
+import { failingSkillsIn, failingText } from './failing-skills.ts'
+import { nextEligibleAt } from './promotion.ts'
+import type { RingCandidate, RingPromotion } from './ring-contents.ts'
+import { ringStatuses } from './ring-status.ts'
+import type { RingStatus, RingStop } from './ring-status.ts'
+
+export interface RingPromotionsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'shared'> {
+  readonly config: Config
+  readonly registry: Registry
+  readonly served: ServedCatalog
+  readonly report: PullReport
+}
+
+/** A request of the operator to promote now. */
+export interface PromotionRequest {
+  /** The sources; all if there is none. */
+  readonly sources: readonly SourceId[]
+  /** The ring that takes something; `undefined` for all. */
+  readonly ring: string | undefined
+  /** True to leave out the minimum age, and all that stops a promotion but a hold of the operator. */
+  readonly isForced: boolean
+}
+
+/** Lets content pass from ring to ring when its time has come. One process of a hub does it for all. */
+export class RingPromotions implements AsyncDisposable {
+  readonly #parts: RingPromotionsParts
+  readonly #usage: UsageReader | undefined
+  readonly #over = new AbortController()
+  /** The stops of the last look, by ring and source. */
+  #stops: ReadonlyMap<string, RingStop> = new Map()
+  #wake = new AbortController()
+  #running: Promise<void> | undefined
+  #due: Promise<void> = Promise.resolve()
+  #watching: Disposable | undefined
+
+  constructor(parts: RingPromotionsParts) {
+    this.#parts = parts
+    this.#usage = usageReaderOf(parts.config, parts.shared)
+  }
+
+  /** Promotes from now on: at the time of each, and after each change of what is served. */
+  start(): void {
+    if (this.#parts.config.rings.length === 0) return
+    this.#watching = this.#parts.registry.watch(() => this.#wake.abort())
+    this.#running ??= this.#run().catch(ignoreAbort)
+  }
+
+  /** Promotes once, as the operator asks. */
+  async promote({ sources, ring, isForced }: PromotionRequest): Promise<readonly RingPromotion[]> {
+    const named = sources.length === 0 ? undefined : new Set(sources)
+    const isMeant = (id: string): boolean => ring === undefined || ring === id
+    return this.#promote(
+      {
+        now: this.#parts.clock.now(),
+        sources: named,
+        isAged: (id) => isForced && isMeant(id),
+        stopOf: async (candidate) => {
+          if (!isMeant(candidate.ring)) return 'not meant'
+          const stop = isForced ? this.#holdOf(candidate) : await this.#stopOf(candidate)
+          return stop?.message
+        },
+      },
+      'command',
+    )
+  }
+
+  /** The content of each ring that differs from that of the first; empty without rings. */
+  get status(): readonly RingStatus[] {
+    const { config, served, clock, store } = this.#parts
+    const stopOf = (source: SourceId, ring: string): RingStop | undefined => this.#stops.get(keyOf({ source, ring }))
+    const { known: decisions } = store.decisions
+    return ringStatuses({ rings: config.rings, contents: served.rings, decisions, now: clock.now(), stopOf })
+  }
+
+  /** Resolves when the promotions that have begun are served, or have failed. */
+  async settled(): Promise<void> {
+    await this.#due.catch(() => {})
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort()
+    this.#watching?.[Symbol.dispose]()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#parts
+    const { signal } = this.#over
+    while (!signal.aborted) {
+      this.#wake = new AbortController()
+      const { signal: woken } = this.#wake
+      try {
+        this.#due = this.#promoteDue()
+        await this.#due
+        log.recovery('promotion-failed', '')
+      } catch (error) {
+        if (!(error instanceof SyncError)) throw error
+        log.failure('warn', 'promotion-failed', { source: '', code: error.code, message: error.message })
+      }
+      const waiting = AbortSignal.any([signal, woken])
+      await clock.wait(this.#waitMs(), waiting).catch((error: unknown) => {
+        if (!waiting.aborted) throw error
+      })
+    }
+  }
+
+  async #promoteDue(): Promise<void> {
+    const stops = new Map<string, RingStop>()
+    const stopOf = async (candidate: RingCandidate): Promise<string | undefined> => {
+      const stop = await this.#stopOf(candidate)
+      const key = keyOf(candidate)
+      // The newest candidate of a ring comes first: it is the one that people ask about.
+      if (stop !== undefined && !stops.has(key)) stops.set(key, stop)
+      return stop?.message
+    }
+    await this.#promote({ now: this.#parts.clock.now(), stopOf, isAged: () => false }, 'schedule')
+    this.#report(stops)
+    this.#stops = stops
+  }
+
+  #report(stops: ReadonlyMap<string, RingStop>): void {
+    for (const [key, { source, ring, message }] of stops)
+      if (this.#stops.get(key)?.message !== message)
+        this.#parts.log.warn('promotion-stopped', { source, ring, message })
+  }
+
+  async #promote(rules: Parameters<ServedCatalog['promote']>[0], trigger: Trigger): Promise<readonly RingPromotion[]> {
+    const { served, log } = this.#parts
+    const promotions = await served.promote(rules, trigger)
+    for (const { source, ring, from, to } of promotions)
+      log.info('ring-promoted', { source, ring, commit: to.commit, ...(from !== undefined && { from: from.commit }) })
+    return promotions
+  }
+
+  /** The time to the next look. What stops a promotion may end without a change of what is served. */
+  #waitMs(): number {
+    const { config, served, clock } = this.#parts
+    const now = clock.now()
+    const times = [...served.rings.trails.values()].flatMap((trail) =>
+      config.rings.flatMap((_, at) => nextEligibleAt(trail, config.rings, at, now) ?? []),
+    )
+    return Math.max(1, Math.min(LONGEST_MS, ...times.map((time) => time.getTime() - now.getTime())))
+  }
+
+  /** The reason why a ring must not take a snapshot now. */
+  async #stopOf(candidate: RingCandidate): Promise<RingStop | undefined> {
+    const { source, ring } = candidate
+    const held = this.#holdOf(candidate)
+    if (held !== undefined) return held
+    const { config, report } = this.#parts
+    const { condition } = report.recordOf(configuredIn(config, source).source)
+    if (
+      condition !== undefined &&
+      (isAwaitingDecision(condition.code) ||
+        condition.code === 'content-refused' ||
+        condition.code === 'root-not-found')
+    )
+      return { source, ring, code: condition.code, message: condition.message }
+    const disabled = this.#disabledIn(candidate)
+    if (disabled === undefined) return this.#failuresIn(candidate)
+    const message = `"${source}/${disabled.path}" is disabled, recalled or withheld by a scan`
+    return { source, ring, code: 'skill-disabled', message }
+  }
+
+  #holdOf({ source, ring }: Pick<RingCandidate, 'source' | 'ring'>): RingStop | undefined {
+    const hold = this.#parts.store.decisions.knownOf(source).ringHolds?.[ring]
+    return hold && { source, ring, code: 'ring-held', message: hold.reason }
+  }
+
+  /** Without counts of use, no failures are known. */
+  async #failuresIn(candidate: RingCandidate): Promise<RingStop | undefined> {
+    const { source, ring } = candidate
+    const { config } = this.#parts
+    const rule = config.rings.find(({ id }) => id === ring)
+    if (this.#usage === undefined || rule === undefined) return undefined
+    const failing = await failingSkillsIn(candidate, this.#usage, rule.mostFailures)
+    if (failing.length === 0) return undefined
+    return { source, ring, code: 'ring-failures', message: failingText(failing) }
+  }
+
+  /** The first skill out of service that the ring would get, or get with other content. */
+  #disabledIn({ snapshot, from }: RingCandidate): Skill | undefined {
+    const matches = atOnce(findingDisabled(snapshot, this.#parts.store.decisions.outOfService))
+    return snapshot.skills.find((skill) => matches.has(skill.path) && !isSameIn(from, skill))
+  }
+}
+
+function isSameIn(snapshot: Snapshot | undefined, { path, digest }: Skill): boolean {
+  return snapshot?.skills.some((skill) => skill.path === path && skill.digest === digest) === true
+}
+
+function keyOf({ source, ring }: Pick<RingCandidate, 'source' | 'ring'>): string {
+  return `${ring} ${source}`
+}
+
+/** A clock of the wall that is set meanwhile is noticed after this time. */
+const LONGEST_MS = 600_000

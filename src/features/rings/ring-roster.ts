@@ -1,0 +1,40 @@
+import type { Config } from '../../daemon/config/config.ts'
+import type { RingRoster } from '../../serve/views.ts'
+import { membershipOf } from './membership.ts'
+import type { Membership, NamedMember, RingMembers, RingPrincipal } from './membership.ts'
+import type { RingConfig } from './ring-config.ts'
+
+/** The rings of the configuration, for the views; `undefined` if there are none. */
+export function rosterOf({ rings }: Pick<Config, 'rings'>): RingRoster | undefined {
+  if (rings.length === 0) return undefined
+  const membersOf = memberships(rings)
+  return { ids: rings.map(({ id }) => id), ringOf: (principal) => membersOf(principal).ring }
+}
+
+/** Finds the ring of a principal by its id, or of a client without a token, with the reason. */
+export function memberships(rings: readonly RingConfig[]): (principal: string | undefined) => Membership {
+  const members = rings.map(membersIn)
+  return (principal) => membershipOf(members, principal === undefined ? undefined : ringPrincipalOf(principal))
+}
+
+function membersIn({ id, principals, groups, share, isAnonymous }: RingConfig): RingMembers {
+  const named = new Map<string, NamedMember>()
+  for (const group of groups) for (const name of group.principals) named.set(name, { group: group.id })
+  for (const name of principals) named.set(name, { group: undefined })
+  return { id, named, share, isAnonymous }
+}
+
+/** The id of the principal that a person names: a whole id, or the name of a token, which then has no digest. */
+export function principalNamed(name: string): string {
+  return name.includes(':') ? name : `token:${name}`
+}
+
+/**
+ * The principal of an id. A token that is made again under the same name is the same machine, so the digest in its id does
+ * not count.
+ */
+export function ringPrincipalOf(id: string): RingPrincipal {
+  const [, name] = /^token:([^#]+)(?:#[0-9a-f]{12})?$/.exec(id) ?? []
+  if (name !== undefined) return { key: `token:${name}`, names: [id, `token:${name}`, name] }
+  return { key: id, names: [id, id.replace(/#[0-9a-f]{32}$/, '')] }
+}

@@ -1,0 +1,167 @@
+import { systemClock } from '../../base/async/clock.ts'
+import { Tokens } from '../../daemon/access/tokens.ts'
+import { paintFor } from '../../daemon/cli/colors.ts'
+import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
+import type { Command, Context } from '../../daemon/cli/command.ts'
+import type { ChannelConfig, Config } from '../../daemon/config/config.ts'
+import { expectRings, request } from '../../daemon/control/requests.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { Store } from '../../sync/store/store.ts'
+import { channelSigners, publicKeysOf } from '../channel/publish/channel-keys.ts'
+import { channelAddressOf, channelName, originOf } from '../channel/publish/channel-names.ts'
+import type { ChannelName } from '../channel/publish/channel-names.ts'
+import type { Membership } from './membership.ts'
+import { earlierRing } from './ring-config.ts'
+import { linesOfRing, percentText, sourceLine } from './ring-lines.ts'
+import { memberships, principalNamed, ringPrincipalOf } from './ring-roster.ts'
+import type { RingStatus } from './ring-status.ts'
+import { storedRings } from './stored-rings.ts'
+
+export const ringsCommand: Command = {
+  name: 'rings',
+  summary: 'Show who gets which commit, and why',
+  operands: { text: '[PRINCIPAL]', most: 1, offers: [[]] },
+  details: `
+  PRINCIPAL is the name of a token, or an id as the log and the audit have it. If this hub has a channel, the entry of a
+  machine with that token follows, as its configuration needs it. Without PRINCIPAL: each ring, with its tokens.
+`,
+  examples: ['skillsyncd rings', 'skillsyncd rings ci-1'],
+  async run(context) {
+    const config = await configFor(context)
+    expectRings(config)
+    const rings = await ringsNow(context, config)
+    const [name] = context.operands
+    if (name === undefined) await showAll(context, config, rings)
+    else await showOne(context, config, { rings, name })
+    return 0
+  },
+}
+
+async function showAll(context: Context, config: Config, rings: readonly RingStatus[]): Promise<void> {
+  const of = memberships(config.rings)
+  const withoutToken = of(undefined).ring
+  const tokens = (await tokensOf(config)).map(({ name }) => name).toSorted()
+  const shown = rings.map((ring) => ({
+    ...ring,
+    tokens: tokens.filter((name) => of(principalNamed(name)).ring === ring.id),
+    hasThoseWithoutToken: ring.id === withoutToken,
+  }))
+  if (context.json) return printJson(context, { rings: shown })
+  const now = systemClock.now()
+  const lines: string[] = []
+  for (const [at, ring] of shown.entries()) {
+    lines.push(...linesOfRing(ring, at, now, paintFor(context)))
+    if (ring.tokens.length > 0) lines.push(`  tokens: ${ring.tokens.join(', ')}`)
+    if (ring.hasThoseWithoutToken) lines.push('  clients without a token')
+  }
+  printLines(context, lines)
+}
+
+interface Shown {
+  readonly rings: readonly RingStatus[]
+  readonly name: string
+}
+
+async function showOne(context: Context, config: Config, { rings, name }: Shown): Promise<void> {
+  const principal = principalNamed(name)
+  const member = memberships(config.rings)(principal)
+  const ring = rings.find(({ id }) => id === member.ring)
+  const sources = ring?.sources ?? []
+  const channel = await channelOf(context, config, { principal, ring: member.ring })
+  if (context.json) return printJson(context, { principal: name, ...member, sources, ...(channel && { channel }) })
+  const now = systemClock.now()
+  const has = sources.map((source) => sourceLine(source, now, paintFor(context)))
+  printLines(context, [
+    printableLine(`${name}: ring ${member.ring}, ${reasonText(member)}`),
+    ...(has.length === 0
+      ? ['it has what the first ring has of each source']
+      : ['it has of each source what the first ring has, but:']),
+    ...has,
+    ...(channel === undefined ? [] : channelLines(channel, config)),
+  ])
+}
+
+interface RingChannel {
+  /** The path at the hub. */
+  readonly address: string
+  readonly log: string
+  /** The public keys that followers need; absent if the private ones cannot be read here. */
+  readonly keys?: readonly string[]
+}
+
+/** The channel of its ring; `undefined` without channels, or for a token that sees those of its packs alone. */
+async function channelOf(
+  context: Context,
+  config: Config,
+  { principal, ring }: { readonly principal: string; readonly ring: string },
+): Promise<RingChannel | undefined> {
+  const ofPacks = (await tokensOf(config)).filter(({ packs }) => packs !== undefined)
+  const { key } = ringPrincipalOf(principal)
+  if (config.channel === undefined || ofPacks.some(({ name }) => key === principalNamed(name))) return undefined
+  const channel = channelName({ ring: earlierRing(ring, config.rings) })
+  const keys = await keysOf(context, config.channel, channel)
+  const address = channelAddressOf(channel)
+  return { address, log: originOf(config.channel, channel), ...(keys !== undefined && { keys }) }
+}
+
+async function keysOf(
+  context: Context,
+  channel: ChannelConfig,
+  name: ChannelName,
+): Promise<readonly string[] | undefined> {
+  try {
+    return publicKeysOf(channel, name, await channelSigners(channel, context))
+  } catch (error) {
+    if (error instanceof SyncError) return undefined
+    throw error
+  }
+}
+
+/** The lines about the channel, with the entry for the configuration of the follower. */
+function channelLines({ address, log, keys }: RingChannel, { serve }: Config): readonly string[] {
+  const head = `as a follower it reads ${address}, the log ${log}`
+  if (keys === undefined)
+    return [`${head}; skillsyncd channel keys prints its key, for a user that can read the private one`]
+  const url = `${serve.http.publicUrl ?? 'https://…'}${address}`
+  // JSON, which YAML reads as it is.
+  const texts = keys.map((key) => JSON.stringify(key)).join(', ')
+  return [
+    `${head}, with its token in the variable HUB_TOKEN:`,
+    `    follow: { url: ${JSON.stringify(url)}, key: ${keys.length === 1 ? texts : `[${texts}]`}, auth: { token: { env: HUB_TOKEN } } }`,
+  ]
+}
+
+function reasonText(member: Membership): string {
+  switch (member.by) {
+    case 'name':
+      return 'which names it'
+    case 'group':
+      return `by the group "${member.group}"`
+    case 'share':
+      return `by its share: its place is ${percentText(member.fraction)}`
+    case 'rest':
+      return `which has the rest: its place is ${percentText(member.fraction)}`
+    case 'no-token':
+      return 'as every client without a token'
+  }
+}
+
+async function ringsNow({ signal }: Context, config: Config): Promise<readonly RingStatus[]> {
+  const answer = await request(config, 'rings', {}, { signal })
+  if (answer !== undefined && isRings(answer.result)) return answer.result
+  using store = await Store.openExisting(config.state)
+  await store?.decisions.read()
+  return await storedRings(config, store, systemClock.now())
+}
+
+/** The daemon is of this version, or it does not know the request. */
+function isRings(result: unknown): result is readonly RingStatus[] {
+  return Array.isArray(result)
+}
+
+async function tokensOf({ state }: Config): Promise<NonNullable<Tokens['all']>> {
+  const tokens = new Tokens(state, () => systemClock.now())
+  await tokens.read()
+  return tokens.all ?? []
+}

@@ -1,0 +1,16 @@
+import type { Config } from '../../daemon/config/config.ts'
+import { admissionOf } from '../../daemon/pull/trust/serving-policy.ts'
+import type { Store } from '../../sync/store/store.ts'
+import { SAME_CONTENTS, loadRings } from './ring-contents.ts'
+import { ringStatuses } from './ring-status.ts'
+import type { RingStatus } from './ring-status.ts'
+
+/** The content of the rings by the state folder alone. What stops a promotion but for holds is unknown without a daemon. */
+export async function storedRings(config: Config, store: Store | undefined, now: Date): Promise<readonly RingStatus[]> {
+  const { rings } = config
+  const { rings: policy } = admissionOf(config)
+  const generation = await store?.generations.newest()
+  const isKnown = policy !== undefined && store !== undefined && generation !== undefined
+  const contents = isKnown ? await loadRings(generation, policy, store) : SAME_CONTENTS
+  return ringStatuses({ rings, contents, decisions: store?.decisions.known ?? new Map(), now, stopOf: () => undefined })
+}

@@ -1,0 +1,95 @@
+import { ignoreAbort } from '../../base/async/abort-error.ts'
+import type { Clock } from '../../base/async/clock.ts'
+import type { Environment } from '../../daemon/config/environment.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import type { Redactor } from '../../daemon/runtime/log/redactor.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { GateCandidate } from './candidate.ts'
+import type { GateConfig } from './gate-config.ts'
+import { askAddress } from './http.ts'
+import { askProgram } from './program.ts'
+import { askScanner } from './scanner.ts'
+import type { KnownScans } from './scanner.ts'
+import { GateUnanswered } from './unanswered.ts'
+
+/**
+ * The decision about a candidate. `unanswered` is the reason why the gate gave no answer, if the operator configured to
+ * publish in that case.
+ */
+export type Verdict =
+  | { readonly kind: 'publish'; readonly unanswered?: string }
+  | { readonly kind: 'refuse' | 'hold'; readonly reason: string }
+
+/** A gate and its dependencies. */
+export interface Gate {
+  readonly config: GateConfig
+  readonly environment: Environment
+  readonly redactor: Redactor
+  readonly clock: Clock
+  /** True for work that must not take processor time from others. */
+  readonly isBackground?: boolean
+  /** The scans of the source of the candidate; absent to keep none. */
+  readonly scans?: KnownScans
+}
+
+/**
+ * Queries the gate once, within its time limit. If there is no answer, the verdict is the one that the operator
+ * configured. Rejects only if the signal aborts. `docs/pinning-and-review.md` specifies the rules of both sides.
+ */
+export async function askGate(candidate: GateCandidate, gate: Gate, signal: AbortSignal): Promise<Verdict> {
+  signal.throwIfAborted()
+  try {
+    const verdict = await withinGateTime(gate, signal, (limited) => ask(candidate, gate, limited))
+    return verdict.kind === 'publish' ? verdict : { ...verdict, reason: lineOf(verdict.reason, gate.redactor) }
+  } catch (error) {
+    signal.throwIfAborted()
+    // An unreadable secret of the gate is a SyncError: without the secret, the gate cannot be queried.
+    if (!(error instanceof GateUnanswered || error instanceof SyncError)) throw error
+    const reason = `the gate gave no answer: ${lineOf(error.message, gate.redactor)}`
+    return gate.config.onFailure === 'publish' ? { kind: 'publish', unanswered: reason } : { kind: 'refuse', reason }
+  }
+}
+
+async function ask(candidate: GateCandidate, gate: Gate, signal: AbortSignal): Promise<Verdict> {
+  const { asked } = gate.config
+  const document = (): Uint8Array => Buffer.from(JSON.stringify(candidate))
+  switch (asked.kind) {
+    case 'program':
+      return askProgram(document(), asked, gate, signal)
+    case 'scanner':
+      return askScanner(candidate, asked, gate, signal)
+    case 'address':
+      return askAddress(document(), asked, gate, signal)
+    default:
+      return asked satisfies never
+  }
+}
+
+/** Runs work within the time limit of the gate; throws `GateUnanswered` if that is over. */
+export async function withinGateTime<Result>(
+  { clock, config }: Pick<Gate, 'clock' | 'config'>,
+  signal: AbortSignal,
+  run: (limited: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const overdue = new AbortController()
+  const done = new AbortController()
+  const late = new GateUnanswered(`it took more than ${config.timeoutMs} ms`)
+  void clock.wait(config.timeoutMs, done.signal).then(() => overdue.abort(late), ignoreAbort)
+  try {
+    return await run(AbortSignal.any([signal, overdue.signal]))
+  } catch (error) {
+    // The timeout is the cause of any failure that follows it.
+    throw overdue.signal.aborted ? late : error
+  } finally {
+    done.abort()
+  }
+}
+
+/** The beginning of a foreign text, on one line and without secrets. */
+function lineOf(text: string, redactor: Redactor): string {
+  const line = redactor.clean(text).trim().replaceAll(/\s+/g, ' ')
+  const cut = line.length > REASON_CHARACTERS ? `${line.slice(0, REASON_CHARACTERS).toWellFormed()}…` : line
+  return printableLine(cut)
+}
+
+const REASON_CHARACTERS = 500

@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { countOf } from '../../base/text/plural.ts'
+import { MODE_OPTIONS, configFor, printJson, printLines, progressOf } from '../../daemon/cli/command.ts'
+import type { Command } from '../../daemon/cli/command.ts'
+import { withWriter } from '../../daemon/cli/daemon-client.ts'
+import { sourcesOf } from '../../daemon/control/requests.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { massText } from './scan-run.ts'
+import type { ScanEnd } from './scan-run.ts'
+import { countsText } from './scan-text.ts'
+
+export const scan: Command = {
+  name: 'scan',
+  summary: 'Scan what is served with the scanner of the gate',
+  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  It needs gate.scanner or gate.sarif. Content that the same scanner has scanned by the same rules is not scanned again.
+  What the scanner refuses goes out of service if gate.rescan says so, and comes back when a scan clears it. The exit
+  status is 3 if the scanner refuses a skill that is served, and 1 if it gave no answer for some.
+`,
+  examples: ['skillsyncd scan', 'skillsyncd scan team --fresh', 'skillsyncd scan --withhold'],
+  options: {
+    ...MODE_OPTIONS,
+    fresh: { type: 'boolean', help: 'scan everything again, also by the same rules' },
+    withhold: { type: 'boolean', help: 'take what it refuses out of service, however much that is' },
+  },
+  async run(context) {
+    const config = await configFor(context)
+    const sources = sourcesOf(context.operands, config)
+    const asked = {
+      sources,
+      isFresh: context.values['fresh'] === true,
+      withholdsAll: context.values['withhold'] === true,
+    }
+    using progress = progressOf(context)
+    let shown: number | undefined
+    const onEvent = (event: unknown): void => {
+      const found = PROGRESS.safeParse(event)
+      if (!found.success) return
+      const { done, of } = found.data.scanning
+      const step = of === 0 ? STEPS : Math.floor((done * STEPS) / of)
+      if (step === shown) return
+      shown = step
+      progress.count(done, of, `${done} of ${countOf(of, 'content')} scanned`)
+    }
+    const end = END.parse(await withWriter(context, config, async (ask) => ask('scan', asked, onEvent)))
+    progress[Symbol.dispose]()
+    if (context.json) printJson(context, end)
+    else printLines(context, linesOf(end))
+    if (end.refused.some(({ is }) => is === 'served')) return 3
+    return end.failed.length === 0 ? 0 : 1
+  },
+}
+
+function linesOf({ scanned, counts, failed, refused, cleared, held }: z.infer<typeof END>): string[] {
+  return [
+    `${countOf(scanned, 'content')} scanned: ${countsText(counts)}`,
+    ...refused.map(({ skill, is }) => `  ! ${printableLine(skill)}: ${STATES[is]}; skillsyncd why shows the findings`),
+    ...cleared.map((skill) => `  ${printableLine(skill)}: cleared, and in service again`),
+    ...failed.map(({ source, path, message }) => `  ! ${printableLine(`${source}/${path}: no answer: ${message}`)}`),
+    ...(held === undefined ? [] : [`! scan-held: ${massText(held)}`]),
+  ]
+}
+
+/** A log of the progress has so many lines at most, however many contents there are. */
+const STEPS = 20
+
+const STATES: Readonly<Record<ScanEnd['refused'][number]['is'], string>> = {
+  withheld: 'withheld',
+  served: 'refused by the scanner, and served',
+  accepted: 'refused by the scanner, and served because a person enabled it',
+}
+
+const PROGRESS = z.object({ scanning: z.object({ done: z.number(), of: z.number() }) })
+const COUNTS = z.object({ error: z.number(), warning: z.number(), note: z.number(), none: z.number() })
+const END = z.object({
+  at: z.string(),
+  scanned: z.number(),
+  counts: COUNTS,
+  failed: z.array(z.object({ source: z.string(), path: z.string(), message: z.string() })),
+  refused: z.array(z.object({ skill: z.string(), is: z.enum(['withheld', 'served', 'accepted']) })),
+  cleared: z.array(z.string()),
+  held: z.object({ skills: z.number(), of: z.number(), mostPercent: z.number() }).optional(),
+})

@@ -1,0 +1,23 @@
+import { countOf } from '../../base/text/plural.ts'
+import type { Paint } from '../../daemon/cli/colors.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { massText } from './scan-run.ts'
+import type { ScansStatus } from './scan-run.ts'
+import { countsText } from './scan-text.ts'
+
+/** The scans of what is served, for `status`. */
+export function scansLines(scans: ScansStatus | undefined, paint: Paint): string[] {
+  if (scans === undefined) return []
+  const { scanner, running, last, error, held, next } = scans
+  const parts = [
+    ...(running === undefined ? [] : [`${running.done} of ${countOf(running.of, 'content')} scanned`]),
+    ...(last === undefined ? [] : [`last scan ${last.at}, ${countsText(last.counts)}`]),
+    ...(last === undefined || last.failed === 0 ? [] : [`no answer for ${last.failed}`]),
+    ...(next === undefined ? [] : [`next ${next}`]),
+  ]
+  return [
+    ...(parts.length === 0 ? [] : [`scanner ${scanner}: ${parts.join('; ')}`]),
+    ...(error === undefined ? [] : [paint('yellow', printableLine(`! scan-failed: ${error}`))]),
+    ...(held === undefined ? [] : [paint('red', `! scan-held: ${massText(held)}`)]),
+  ]
+}

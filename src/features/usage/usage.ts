@@ -1,0 +1,225 @@
+import { systemClock } from '../../base/async/clock.ts'
+import { countOf } from '../../base/text/plural.ts'
+import { printRows } from '../../daemon/cli/columns.ts'
+import { configFor, printJson } from '../../daemon/cli/command.ts'
+import type { Command, Context } from '../../daemon/cli/command.ts'
+import { printCsv } from '../../daemon/cli/csv.ts'
+import type { Config } from '../../daemon/config/config.ts'
+import { durationOf } from '../../daemon/config/schema/scalars.ts'
+import { agreeWithDaemon } from '../../daemon/control/requests.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { OperatorError } from '../../daemon/runtime/operator-error.ts'
+import { UsageError } from '../../daemon/runtime/usage-error.ts'
+import { readRows } from '../../daemon/status/skill-rows.ts'
+import type { SkillRow } from '../../daemon/status/skill-rows.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { withHiddenEscaped } from '../../sync/skill/hidden-unicode.ts'
+import { readDatabaseUrl } from '../hub-of-several/open-shared.ts'
+import { LocalUsage } from './local-usage.ts'
+import type { UsageReader } from './local-usage.ts'
+import { SharedUsage } from './shared-usage.ts'
+import { dayOf, usagePathIn } from './usage-database.ts'
+import { isDimension, spanUpTo } from './usage-report.ts'
+import type { CountedDays, DaySpan, Dimension, UsageRow } from './usage-report.ts'
+
+export const usageCommand: Command = {
+  name: 'usage',
+  summary: 'Show how often skills were listed, loaded and read',
+  details: `
+  The counts are of the answers to clients, by day in UTC, and are up to a minute old. A list shows all skills that its
+  client sees, and is counted once. A load has the instructions of a skill, a read has another file of it. A failure
+  should have been one of these, and its content or the store did not allow it. The names of clients are those that they
+  give themselves. Nothing is sent anywhere.
+`,
+  examples: [
+    'skillsyncd usage',
+    'skillsyncd usage --by client,day --since 7d',
+    'skillsyncd usage --unused 30d',
+    'skillsyncd usage --csv --since 2026-01-01',
+  ],
+  options: {
+    by: {
+      type: 'string',
+      value: 'D,…',
+      help: 'add up by skill, pack, client, principal or day; default: skill',
+      offers: ['skill', 'pack', 'client', 'principal', 'day'],
+    },
+    since: { type: 'string', value: 'TIME', help: 'the first day, or a duration up to now; default: 30d' },
+    unused: { type: 'string', value: 'TIME', help: 'the served skills without a load or a read for so long' },
+    csv: { type: 'boolean', help: 'as comma-separated values' },
+  },
+  async run(context) {
+    const { values } = context
+    if (values['unused'] !== undefined && (values['by'] !== undefined || values['since'] !== undefined))
+      throw new UsageError('--unused excludes --by and --since')
+    if (values['csv'] === true && context.json) throw new UsageError('--csv and --json exclude each other')
+    const today = dayOf(systemClock.now())
+    const span = spanOf(values['unused'] ?? values['since'] ?? '30d', today)
+    const by = dimensionsOf(values['by'])
+    const config = await configFor(context)
+    await agreeWithDaemon(config, context.signal)
+    await (values['unused'] === undefined ? showRows(context, config, span, by) : showUnused(context, config, span))
+    return 0
+  },
+}
+
+async function showRows(context: Context, config: Config, span: DaySpan, by: readonly Dimension[]): Promise<void> {
+  const { found: rows, ...counted } = await readCounts(context, config, span, async (counts) => counts.rows(span, by))
+  if (context.json) return printJson(context, { ...span, ...factsOf(config, counted), rows })
+  const heads = [...by, 'lists', 'loads', 'reads', 'failures']
+  const cells = rows.map((row) => [...by.map((one) => cellOf(one, row)), ...numbersOf(row)])
+  print(context, heads, cells)
+  explain(context, config, counted, span, rows.length === 0 ? ['no use was counted in this time'] : [])
+}
+
+function numbersOf({ lists, loads, reads, failures }: UsageRow): readonly string[] {
+  return [lists, loads, reads, failures].map(String)
+}
+
+async function showUnused(context: Context, config: Config, span: DaySpan): Promise<void> {
+  const { found: last, ...counted } = await readCounts(context, config, span, async (counts) =>
+    counts.lastUses(span.to),
+  )
+  const unused = (await readRows(config))
+    .filter(isServed)
+    .map((row) => unusedOf(row, last))
+    .filter((row) => row.last === null || row.last < span.from)
+  if (context.json) return printJson(context, { ...span, ...factsOf(config, counted), unused })
+  const cells = unused.map(({ skill, last: day }) => [skill, day ?? 'never'])
+  print(context, ['skill', 'last use'], cells)
+  explain(context, config, counted, span, unused.length === 0 ? ['every served skill was used in this time'] : [])
+}
+
+function unusedOf({ source, path, uri }: SkillRow, lastUse: ReadonlyMap<string, string>): UnusedSkill {
+  const skill = `${source}/${withHiddenEscaped(path)}`
+  return { skill, uri: uri ?? null, last: lastUse.get(skill) ?? null }
+}
+
+interface UnusedSkill {
+  readonly skill: string
+  /** `null` for a tools-only skill. */
+  readonly uri: string | null
+  /** The last day with a load or a read; `null` if none is known. */
+  readonly last: string | null
+}
+
+function isServed({ standing, disabled, pending }: SkillRow): boolean {
+  return standing !== 'withheld' && !disabled && !pending
+}
+
+/** The days that were counted, and if these are the counts of one process of several. */
+interface CountedBy extends CountedDays {
+  /** The reason why the counts of the others are missing; `undefined` if none are. */
+  readonly alone?: string
+}
+
+/** Reads the counts of all processes. If the database of a hub of several cannot be read, those of this one. */
+async function readCounts<Found>(
+  { environment, redactor }: Context,
+  config: Config,
+  span: DaySpan,
+  find: (counts: UsageReader) => Promise<Found>,
+): Promise<CountedBy & { readonly found: Found }> {
+  const ofOne = new LocalUsage(usagePathIn(config.state))
+  const read = async (counts: UsageReader): Promise<CountedDays & { readonly found: Found }> => ({
+    found: await find(counts),
+    ...(await counts.countedDays(span)),
+  })
+  if (config.postgres === undefined) return read(ofOne)
+  try {
+    const url = await readDatabaseUrl(config.postgres.url, environment, redactor)
+    const { PostgresDatabase } = await import('../hub-of-several/postgres/postgres-database.ts')
+    await using database = PostgresDatabase.at({ url, times: TIMES, connections: 1 })
+    return await read(new SharedUsage({ database, open: async () => {} }))
+  } catch (error) {
+    if (!(error instanceof SyncError || error instanceof OperatorError)) throw error
+    return { ...(await read(ofOne)), alone: error.message }
+  }
+}
+
+const TIMES = { connectMs: 5_000, statementMs: 30_000 }
+
+/** The facts without which the counts mislead. */
+function factsOf(config: Config, { since, missing, alone }: CountedBy): object {
+  return {
+    counting: config.usage !== undefined,
+    countingSince: since,
+    daysWithoutCounting: missing,
+    ofOneProcess: alone !== undefined,
+  }
+}
+
+function explain(
+  { streams, quiet }: Context,
+  config: Config,
+  { since, missing, alone }: CountedBy,
+  span: DaySpan,
+  first: readonly string[],
+): void {
+  if (quiet) return
+  const notes = [
+    ...first,
+    ...(config.usage === undefined ? ['counting is off: usage.enabled is false'] : []),
+    ...(since === null ? ['no day was counted yet: a daemon, or skillsyncd mcp, counts from its start'] : []),
+    ...(since !== null && since > span.from ? [`counting began on ${since}, later than ${span.from}`] : []),
+    ...(missing > 0 ? [`no process counted on ${countOf(missing, 'day')} of this time`] : []),
+    ...(alone === undefined ? [] : [`these are the counts of one process of the hub: ${printableLine(alone)}`]),
+  ]
+  streams.stderr.write(notes.map((note) => `${note}\n`).join(''))
+}
+
+/** Writes columns, or comma-separated values. */
+function print(context: Context, heads: readonly string[], rows: readonly (readonly string[])[]): void {
+  if (context.values['csv'] !== true)
+    return printRows(
+      context,
+      heads.map((head) => head.toUpperCase()),
+      rows,
+    )
+  printCsv(context, [heads, ...rows])
+}
+
+function cellOf(dimension: Dimension, row: UsageRow): string {
+  return row[dimension] ?? NULLS[dimension]
+}
+
+/** The words for `null`. */
+const NULLS: Readonly<Record<Dimension, string>> = {
+  skill: '(lists)',
+  pack: '(everything)',
+  client: '',
+  principal: '(none)',
+  day: '',
+}
+
+function dimensionsOf(given: unknown): readonly Dimension[] {
+  const named = typeof given === 'string' ? given.split(',') : ['skill']
+  const known = named.filter(isDimension)
+  if (known.length < named.length || new Set(known).size < known.length)
+    throw new UsageError(
+      `Cannot add up by ${quote(given)}: the dimensions are skill, pack, client, principal and day, each at most once`,
+    )
+  return known
+}
+
+function spanOf(given: unknown, today: string): DaySpan {
+  const text = String(given)
+  const ms = durationOf(text)
+  if (ms !== undefined && ms <= MOST_MS) return spanUpTo(today, ms)
+  if (!isDay(text))
+    throw new UsageError(`${quote(text)} is neither a duration such as 30d nor a day such as 2026-01-31`)
+  if (text > today) throw new UsageError(`${quote(text)} is in the future: give a day up to today, ${today} in UTC`)
+  return { from: text, to: today }
+}
+
+/** `Date.parse` takes February 31 for a day of March. */
+function isDay(text: string): boolean {
+  const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isFinite(ms) && dayOf(new Date(ms)) === text
+}
+
+const MOST_MS = 3_650 * 86_400_000
+
+function quote(given: unknown): string {
+  return JSON.stringify(String(given))
+}

@@ -1,0 +1,95 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpAudit } from '../../http/server/audit.ts'
+import type { EventStreams } from '../../http/server/event-stream.ts'
+import type { Routes } from '../../http/server/listener.ts'
+import { sendCrowded, sendError } from '../../http/server/response.ts'
+import type { ShareHolderOf } from '../../http/server/share-holder.ts'
+import type { Principal } from '../../principal.ts'
+import type { ViewName } from '../../views.ts'
+import { servingFor, viewOf } from '../core/methods.ts'
+import type { Serving } from '../core/methods.ts'
+import { Answers, contentCache } from '../core/response-cache.ts'
+import { ScopedCore } from '../core/scoped-server.ts'
+import type { TextCache } from '../rpc/text-cache.ts'
+import { readyFor } from '../tools/prepare.ts'
+import { announcedBytes } from '../tools/response-size.ts'
+import type { BatchBounds } from './batch.ts'
+import { McpEndpoint } from './endpoint.ts'
+import { Shortcut } from './fast-path.ts'
+import { LegacyEdge } from './legacy-endpoint.ts'
+import { ModernEdge } from './modern-endpoint.ts'
+import { ByView } from './per-view.ts'
+import type { Sessions } from './sessions.ts'
+import type { ViewHubs } from './view-hubs.ts'
+
+/** The parts behind the MCP routes. */
+export interface DoorParts {
+  readonly serving: Serving
+  readonly rooms: Pick<ViewHubs, 'of'>
+  readonly sessions: Sessions
+  readonly streams: EventStreams
+  readonly audit: HttpAudit
+  readonly holderOf: ShareHolderOf
+  readonly bodyBytes: number
+  readonly batches: BatchBounds
+  /** The message of a 404. For a pack that does not exist for the caller, the message is the same. */
+  readonly nothingHere: string
+  readonly hasPage: boolean
+}
+
+/** The routes `/mcp`, with everything that the caller sees, and `/mcp/<pack>`, with one pack of that. */
+export function mcpRoutes(parts: DoorParts): Routes {
+  const contents = contentCache()
+  const endpoints = new ByView(parts.serving, (view) => endpointOf(parts, view, contents))
+  const answer = async (
+    packs: ReadonlySet<string> | undefined,
+    principal: Principal | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> => {
+    const view = viewOf(parts.serving, principal, packs, parts.holderOf(request, principal))
+    if (view === undefined) return sendCrowded(response)
+    return endpoints.of(view).answer(request, response, principal)
+  }
+  const route = { scope: 'skills', audit: 'refusals' } as const
+  return {
+    '/mcp': {
+      ...route,
+      ...(parts.hasPage && { page: './' }),
+      answer: (request, response, { principal }) => answer(principal?.packs, principal, request, response),
+    },
+    '/mcp/': {
+      ...route,
+      ...(parts.hasPage && { page: '../' }),
+      answer: async (request: IncomingMessage, response: ServerResponse, { name, principal }) => {
+        if (!seesPack(parts.serving, name, principal))
+          return sendError(response, { status: 404, code: -32000, message: parts.nothingHere })
+        return answer(new Set([name]), principal, request, response)
+      },
+    },
+  }
+}
+
+function seesPack({ packs }: Serving, id: string, principal: Principal | undefined): boolean {
+  return packs?.views.has(id) === true && principal?.packs?.has(id) !== false
+}
+
+function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpEndpoint {
+  const { serving: whole, rooms, sessions, streams, bodyBytes, batches } = parts
+  const serving = servingFor(whole, view)
+  const audit = parts.audit.of(serving)
+  const ofView = sessions.in(view)
+  const answers = new Answers(serving, contents)
+  const common = { streams, audit, batches }
+  const { hub } = rooms.of(view)
+  return new McpEndpoint({
+    modern: new ModernEdge({ ...common, core: new ScopedCore(serving, 'modern'), serving, hub, view }),
+    legacy: new LegacyEdge({ ...common, core: new ScopedCore(serving, 'legacy'), sessions: ofView, answers }),
+    shortcut: new Shortcut(answers, ofView, audit, batches),
+    audit,
+    bodyBytes,
+    batches,
+    announced: (body) => announcedBytes(serving.registry.catalog, serving.forms, body),
+    ready: async (body, signalOf) => readyFor(serving.registry.catalog, serving.forms, body, signalOf),
+  })
+}

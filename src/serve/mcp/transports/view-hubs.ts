@@ -1,0 +1,144 @@
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
+import { WHOLE } from '../../views.ts'
+import type { Choices, ViewName } from '../../views.ts'
+import { servingFor } from '../core/methods.ts'
+import type { Serving } from '../core/methods.ts'
+import { listenForEvents } from '../events/events.ts'
+import type { Telling } from '../events/events.ts'
+import { Hub, SubscriptionCost } from '../events/subscriptions.ts'
+import { MissedEvents } from './missed-events.ts'
+import type { Mark, SessionLog } from './session-store.ts'
+
+/** The notifications of one view, and the changes that its clients missed. */
+export interface Room {
+  readonly hub: Hub
+  readonly past: MissedEvents
+}
+
+/** The serving state that the notifications are about. */
+type Told = Telling & Pick<Serving, 'packs'>
+
+/** The hubs of all views. They outlive a change of the configuration. */
+export class ViewHubs implements Disposable {
+  #serving: Told
+  /** The selection digests that the clients were notified of; the packs may have changed already. */
+  #choices: Choices | undefined
+  /** The catalogs of the rings that the clients were notified of. */
+  #rings: Mark['rings']
+  readonly #catalogOf: SessionLog['catalogOf']
+  /** The total cost of all subscriptions. */
+  readonly spent = new SubscriptionCost()
+  readonly #rooms = new Map<ViewName, OpenRoom>()
+
+  constructor(serving: Told, catalogOf: SessionLog['catalogOf']) {
+    this.#serving = serving
+    this.#choices = serving.packs?.views.choices
+    this.#rings = serving.packs?.views.notifiedRings
+    this.#catalogOf = catalogOf
+    // Created before the sessions: a change that is published while sessions are restored must reach those already
+    // restored.
+    this.of(WHOLE)
+  }
+
+  of(view: ViewName): Room {
+    const known = this.#rooms.get(view)
+    if (known !== undefined) return known
+    const serving = servingFor(this.#serving, view)
+    const past = new MissedEvents({
+      serving,
+      view,
+      now: () => this.now,
+      catalogOf: this.#catalogOf,
+      packs: this.#serving.packs,
+    })
+    const room = new OpenRoom(new Hub(this.spent), past, serving)
+    this.#rooms.set(view, room)
+    return room
+  }
+
+  /** True if the view names only existing packs. */
+  has(view: ViewName): boolean {
+    return view === WHOLE || this.#serving.packs?.views.isNamed(view) === true
+  }
+
+  /** Returns true if the holder may use the view. Another view may be dropped to make room. */
+  admit(view: ViewName, holder: ShareHolder): boolean {
+    return this.#serving.packs?.views.admit(view, holder) !== false
+  }
+
+  /** Closes a dropped view. Its subscribers have ended. */
+  close(view: ViewName): void {
+    this.#rooms.get(view)?.[Symbol.dispose]()
+    this.#rooms.delete(view)
+  }
+
+  /** The mark of the catalog that clients were last notified of. */
+  get now(): Mark {
+    return this.#markOf(this.#serving.registry.notified, this.#serving.packs?.views.notifiedRings)
+  }
+
+  /**
+   * Returns the marks of two catalogs of this process, of which the second one is that of `now`. They cover the whole
+   * catalogs, because the part of a view depends on nothing else. The rings are served and notified first.
+   */
+  marksBetween(before: Catalog, catalog: Catalog): { readonly before: Mark; readonly now: Mark } {
+    const earlier = this.#rings
+    this.#rings = this.#serving.packs?.views.notifiedRings
+    return { before: this.#markOf(before, earlier), now: this.#markOf(catalog, this.#rings) }
+  }
+
+  #markOf({ generation, digest, sources }: Catalog, rings: Mark['rings']): Mark {
+    const forms = this.#serving.forms.digest
+    return { generation, digest, forms, packs: this.#choices, ...(rings !== undefined && { rings }), sources }
+  }
+
+  /** Replaces the serving state. Returns true if subscribers had to be notified of it. */
+  serve(serving: Told): boolean {
+    const choices = serving.packs?.views.choices
+    let isNews = JSON.stringify(choices) !== JSON.stringify(this.#choices)
+    this.#serving = serving
+    this.#choices = choices
+    for (const [view, room] of this.#rooms) isNews = room.serve(servingFor(serving, view), serving.packs) || isNews
+    return isNews
+  }
+
+  get figures(): { readonly subscribedUris: number; readonly updates: number; readonly listChanges: number } {
+    const sum = { subscribedUris: 0, updates: 0, listChanges: 0 }
+    for (const { hub } of this.#rooms.values()) {
+      sum.subscribedUris += hub.size
+      sum.updates += hub.told.updates
+      sum.listChanges += hub.told.listChanges
+    }
+    return sum
+  }
+
+  [Symbol.dispose](): void {
+    for (const room of this.#rooms.values()) room[Symbol.dispose]()
+  }
+}
+
+class OpenRoom implements Room, Disposable {
+  readonly hub: Hub
+  readonly past: MissedEvents
+  #telling: Disposable
+
+  constructor(hub: Hub, past: MissedEvents, serving: Telling) {
+    this.hub = hub
+    this.past = past
+    this.#telling = listenForEvents(serving, (events) => hub.tell(events))
+  }
+
+  serve(serving: Telling, packs: Serving['packs']): boolean {
+    this.#telling[Symbol.dispose]()
+    this.#telling = listenForEvents(serving, (events) => this.hub.tell(events))
+    const events = this.past.serve(serving, packs)
+    if (events !== undefined) this.hub.tell(events)
+    return events !== undefined
+  }
+
+  [Symbol.dispose](): void {
+    this.hub.close()
+    this.#telling[Symbol.dispose]()
+  }
+}

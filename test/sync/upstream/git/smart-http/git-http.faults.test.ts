@@ -1,3 +1,0 @@
-import { refusesTheFaultsOfAHost } from '../../http-faults.ts'
-
-refusesTheFaultsOfAHost({ backend: 'embedded', flips: 60, harmless: 20 })
