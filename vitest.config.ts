@@ -8,7 +8,7 @@ const dist = fileURLToPath(new URL('./dist/', import.meta.url))
 export const FAULTS = ['test/faults/**/*.test.ts', 'test/systemd/**/*.test.ts', 'test/**/*.faults.test.ts']
 
 /** Tests that run third-party clients and programs; the git program is one of them. */
-export const PEERS = ['test/peers/**/*.test.ts', 'test/sync/upstream/git/program/**/*.test.ts']
+export const PEERS = ['test/peers/**/*.test.ts', 'test/sync/git/program/**/*.test.ts']
 
 /** Tests of the whole program: started as users start it, as a client of other servers, and by the tools of agents. */
 export const E2E = [
