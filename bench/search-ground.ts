@@ -6,12 +6,12 @@ const { Registry } = await import('../src/serve/registry.ts')
 const { createLog } = await import('../src/daemon/runtime/log/log.ts')
 const { Redactor } = await import('../src/daemon/runtime/log/redactor.ts')
 const { systemClock } = await import('../src/base/async/clock.ts')
-const { Searching } = await import('../src/serve/mcp/tools/search/search-service.ts')
+const { SearchService } = await import('../src/serve/mcp/tools/search/search-service.ts')
 const { Store } = await import('../src/sync/store/store.ts')
 const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
 
-type Searching = InstanceType<typeof Searching>
-type SearchTimes = NonNullable<ConstructorParameters<typeof Searching>[0]['times']>
+type SearchService = InstanceType<typeof SearchService>
+type SearchTimes = NonNullable<ConstructorParameters<typeof SearchService>[0]['times']>
 
 /** So many skills in a store in a folder, served, and what searches them. `large`: a file of the last one. */
 export async function openSearchGround(count: number, state: string, large?: Buffer) {
@@ -30,7 +30,7 @@ export async function openSearchGround(count: number, state: string, large?: Buf
   })
   const read: ReadContent = async (kept, file) =>
     'kind' in kept ? undefined : store.skills.read(storedSkill(kept), file)
-  const newSearching = (times?: SearchTimes): Searching =>
-    new Searching({ state, log, clock: systemClock, ...(times && { times }) })
+  const newSearching = (times?: SearchTimes): SearchService =>
+    new SearchService({ state, log, clock: systemClock, ...(times && { times }) })
   return { skills, store, registry, read, newSearching }
 }

@@ -1,5 +1,5 @@
 /** Caches a value that is made from an object on first use, for the lifetime of the object. */
-export class DerivedCache<Of extends object, Made extends object | string> {
+export class Memo<Of extends object, Made extends object | string> {
   readonly #made = new WeakMap<Of, Made>()
 
   of(from: Of, make: (from: Of) => Made): Made {

@@ -11,7 +11,7 @@ import { RingPromotions } from '../features/rings/ring-promotions.ts'
 import { RingRepair } from '../features/rings/ring-repair.ts'
 import { rosterOf } from '../features/rings/ring-roster.ts'
 import { Scans } from '../features/scan/scans.ts'
-import { Searching } from '../serve/mcp/tools/search/search-service.ts'
+import { SearchService } from '../serve/mcp/tools/search/search-service.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import type { Fallback } from '../sync/pull/fallback/fallback-source.ts'
 import type { Publisher } from '../sync/pull/publisher.ts'
@@ -24,17 +24,17 @@ import { DocumentThread } from './pull/document-thread.ts'
 import { OperatorDecisions } from './pull/operator-decisions.ts'
 import type { ReachingParts } from './pull/pull-context.ts'
 import { Puller } from './pull/puller.ts'
-import { Rollbacks } from './pull/run-rollback.ts'
+import { Rollbacks } from './pull/rollbacks.ts'
 import { PullActivity } from './pull/schedule/pull-activity.ts'
 import { PullScheduler } from './pull/schedule/pull-scheduler.ts'
 import { ServedCatalog } from './pull/served-catalog.ts'
 import { StoreContentReader } from './pull/store-content-reader.ts'
 import type { KnownLock } from './pull/trust/known-lock.ts'
-import { isBound } from './pull/trust/lock-rules.ts'
+import { mustFollowLock } from './pull/trust/lock-rules.ts'
 import type { ReloadState } from './reload-state.ts'
 import type { DaemonContext } from './runtime/context.ts'
 import { PageData } from './status/page/page-data.ts'
-import type { PullReport } from './status/report.ts'
+import type { PullReport } from './status/pull-report.ts'
 import { StatusReader } from './status/status-reader.ts'
 
 /** The parts of a daemon that were read from its state folder, or that its predecessor passed on. */
@@ -104,7 +104,7 @@ export function compose(loaded: LoadedParts) {
   const contents = new StoreContentReader({ ...base, puller, ringRepair, upstream: mcp.contents })
   const folders = new FolderFollower(ofOldest)
   const publications = new Publications({ ...ofOldest, contents })
-  const search = new Searching({ ...loaded, state: config.state })
+  const search = new SearchService({ ...loaded, state: config.state })
   const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
   const scans = new Scans(base)
@@ -126,7 +126,7 @@ export function compose(loaded: LoadedParts) {
     servedOf: (id) => served.currentOf(id),
     take: (id, commit, signal) => candidates.take(id, commit, signal),
     status: () => status.status(true),
-    isBound: (id) => isBound(status.besidePull(id).lock),
+    isBound: (id) => mustFollowLock(status.sourceNotes(id).lock),
     contractProblems: () => contract.known,
   })
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Linking } from '../features/agent-folders/link-sync.ts'
+import type { LinkSync } from '../features/agent-folders/link-sync.ts'
 import type { ChannelHost } from '../features/channel/channel-routes.ts'
 import type { HubSources } from '../features/channel/hub-sources.ts'
 import type { ChannelEnd } from '../features/channel/publish/channel-publisher.ts'
@@ -20,11 +20,11 @@ import type { RingStatus } from '../features/rings/ring-status.ts'
 import type { ScanEnd, ScanProgress, ScanRequest } from '../features/scan/scan-run.ts'
 import type { Unready } from '../serve/http/health.ts'
 import type { OAuthOptions } from '../serve/http/protected-resource.ts'
-import type { Webhooks } from '../serve/http/webhook.ts'
+import type { Webhooks } from '../serve/http/webhook-endpoint.ts'
 import type { Serving } from '../serve/mcp/core/methods.ts'
 import { SessionJournal } from '../serve/mcp/transports/session-journal.ts'
 import type { SessionLog } from '../serve/mcp/transports/session-store.ts'
-import type { SharedPageSessions } from '../serve/page/http/login-sessions.ts'
+import type { SharedPageSessions } from '../serve/page/http/page-sessions.ts'
 import type { Registry } from '../serve/registry.ts'
 import { diagnosticsAbout, type ContractDiagnostic } from '../sync/catalog/contract-diagnostics.ts'
 import type { Trigger } from '../sync/model/generation.ts'
@@ -58,8 +58,8 @@ import { daemonFiguresOf } from './status/metrics/daemon-figures.ts'
 import type { DaemonFigures } from './status/metrics/metrics.ts'
 import { servingOf } from './status/page/mcp-serving.ts'
 import type { PageData } from './status/page/page-data.ts'
-import type { Beside } from './status/pull-result.ts'
-import { PullReport } from './status/report.ts'
+import { PullReport } from './status/pull-report.ts'
+import type { SourceNotes } from './status/pull-result.ts'
 import type { HttpStatus, Status } from './status/status.ts'
 import { lackingIn } from './status/unserved-sources.ts'
 import { isNew, upgradeDiagnostics, remember, unlessUnreadable } from './status/upgrade-notices.ts'
@@ -78,7 +78,7 @@ export class Daemon implements AsyncDisposable {
   readonly oauth: OAuthOptions | undefined
   readonly lock: KnownLock
   /** The links from the folders of agents. */
-  readonly linking: Linking
+  readonly linking: LinkSync
   readonly #loaded: LoadedParts
   readonly #reloadState: ReloadState
   readonly #parts: Composition
@@ -492,8 +492,8 @@ export class Daemon implements AsyncDisposable {
   }
 
   /** The facts about a source that are reported in addition to the outcome of its pull. */
-  besidePull(id: SourceId): Beside {
-    return this.#parts.status.besidePull(id)
+  sourceNotes(id: SourceId): SourceNotes {
+    return this.#parts.status.sourceNotes(id)
   }
 
   /** The figures of the daemon, for metrics. */

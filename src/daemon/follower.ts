@@ -4,11 +4,11 @@ import { stat } from 'node:fs/promises'
 import type { Clock } from '../base/async/clock.ts'
 import { waitAtMost } from '../base/async/wait-at-most.ts'
 import { codeOf } from '../base/error-code.ts'
-import { RemoteFiles } from '../features/mcp-sources/request-file.ts'
+import { RemoteFiles } from '../features/mcp-sources/remote-files.ts'
 import { rosterOf } from '../features/rings/ring-roster.ts'
 import type { ReadContent } from '../serve/content.ts'
 import type { Serving } from '../serve/mcp/core/methods.ts'
-import { Searching } from '../serve/mcp/tools/search/search-service.ts'
+import { SearchService } from '../serve/mcp/tools/search/search-service.ts'
 import type { ToolHost } from '../serve/mcp/tools/tool-document.ts'
 import { Registry } from '../serve/registry.ts'
 import { Views } from '../serve/views.ts'
@@ -18,7 +18,7 @@ import type { SourceId } from '../sync/model/source-id.ts'
 import { SyncError, undefinedIfDamaged } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/pull/generation-catalog.ts'
 import { cannot, isUnwritable, unlessAbsent } from '../sync/store/files/disk-error.ts'
-import { HINT } from '../sync/store/generations.ts'
+import { HINT } from '../sync/store/generation-store.ts'
 import { Store } from '../sync/store/store.ts'
 import { idsOf } from './config/config.ts'
 import type { Config } from './config/config.ts'
@@ -26,7 +26,7 @@ import { withPresentSources } from './config/present-sources.ts'
 import { requestCheck, type AskForLook } from './control/request-refresh.ts'
 import { readDecisions } from './pull/load-decisions.ts'
 import { readStored } from './pull/store-content-reader.ts'
-import { isLockHeeded } from './pull/trust/lock-rules.ts'
+import { followsLock } from './pull/trust/lock-rules.ts'
 import { admissionOf } from './pull/trust/serving-policy.ts'
 import type { Log } from './runtime/log/log.ts'
 import { servingOf } from './status/page/mcp-serving.ts'
@@ -53,7 +53,7 @@ export class Follower implements AsyncDisposable {
   readonly #stop = new AbortController()
   /** Aborted when the first generation is served. */
   readonly #first = new AbortController()
-  readonly #searching: Searching
+  readonly #searching: SearchService
   readonly #watching: Promise<void>
   readonly #watcher: FSWatcher | undefined
   readonly #asked: RemoteFiles
@@ -78,7 +78,7 @@ export class Follower implements AsyncDisposable {
     this.#asked = new RemoteFiles({ config, store, signal: this.#stop.signal, log })
     this.#log = log
     this.#clock = clock
-    this.#searching = new Searching({ state: config.state, log, clock })
+    this.#searching = new SearchService({ state: config.state, log, clock })
     // `look` rejects only with an error that must end the process.
     this.#watcher = watchFolder(config.state, (name) => void (LOOKED_AT.has(name) && this.look()))
     this.#watching = this.#lookNowAndThen()
@@ -264,7 +264,7 @@ interface Looker {
 /** The files that determine what may be served: the lock if it is followed, and the lists of signers. */
 function rulesIn(config: Config): string[] {
   const { lock, sources } = config
-  const isHeeded = sources.some(({ source }) => isLockHeeded(config, source))
+  const isHeeded = sources.some(({ source }) => followsLock(config, source))
   const signers = sources.flatMap(({ signed }) => [signed?.allowedSigners, signed?.keyring])
   return [isHeeded ? lock : undefined, ...signers].filter((file) => file !== undefined)
 }

@@ -1,4 +1,4 @@
-import { Linking } from '../features/agent-folders/link-sync.ts'
+import { LinkSync } from '../features/agent-folders/link-sync.ts'
 import { holdFor } from '../features/hub-of-several/notification-hold.ts'
 import { PageSessionRecords } from '../features/hub-of-several/sessions/page-session-records.ts'
 import { SharedSessionLog } from '../features/hub-of-several/sessions/shared-session-log.ts'
@@ -16,7 +16,7 @@ import { HostBackoff } from './pull/schedule/host-backoff.ts'
 import type { DaemonContext } from './runtime/context.ts'
 import { FetchedBytes } from './runtime/fetched-bytes.ts'
 import { PullCounts } from './runtime/pull-counts.ts'
-import { ContractNews } from './status/contract-log.ts'
+import { ContractNews } from './status/contract-news.ts'
 import type { UpgradeDiagnostic } from './status/upgrade-notices.ts'
 
 /** The state that a daemon passes to its successor when the configuration is reloaded. */
@@ -33,7 +33,7 @@ export interface ReloadState {
   readonly hosts: HostBackoff
   /** Keeps its last answers across the reload. */
   readonly names: HostNames
-  readonly linking: Linking
+  readonly linking: LinkSync
   /** Reports each problem once, also across a reload. */
   readonly contract: ContractNews
   /** Counters increase as long as the process lives. */
@@ -62,7 +62,7 @@ export async function newReloadState(
     async () => parts.store.folder.expectRight(),
   )
   await shareTokens(tokens, parts)
-  const linking = new Linking(parts, views)
+  const linking = new LinkSync(parts, views)
   registry.watch(() => linking.follow())
   registry.watch(() => parts.replica?.served())
   const hasPacks = (): boolean => views.packs.length > 0

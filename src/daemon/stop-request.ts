@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ControlHandler } from './control/control.ts'
+import type { ControlHandler } from './control/control-server.ts'
 import { PROCESS_IDENTITY } from './control/daemon-lock.ts'
 import { processIdentityOf } from './runtime/process-identity.ts'
 

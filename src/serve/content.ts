@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { TraceContext } from '../base/trace-context.ts'
-import type { CatalogFile } from '../sync/catalog/catalog-entry.ts'
+import type { CatalogFile } from '../sync/catalog/catalog-file.ts'
 import type { Docs } from '../sync/model/docs-folder.ts'
 import type { Skill, SkillFile } from '../sync/model/skill.ts'
 import { utf8 } from '../sync/skill/frontmatter.ts'

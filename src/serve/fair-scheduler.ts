@@ -6,7 +6,7 @@ import type { ShareHolder } from './fair-shares.ts'
  * under way. The number and length of other holders' pieces do not matter. A returning holder starts at the level of
  * the others, so that idle time earns no credit. A holder that has just consumed much still comes after the others.
  */
-export class FairQueue<Piece> {
+export class FairScheduler<Piece> {
   /** The least recently served holder comes first. */
   readonly #waiting = new Map<ShareHolder, Queue<Piece>>()
   /**

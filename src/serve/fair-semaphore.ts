@@ -1,4 +1,4 @@
-import { Shares } from './fair-shares.ts'
+import { FairShares } from './fair-shares.ts'
 import type { ShareHolder } from './fair-shares.ts'
 
 /** A place of one client. The client disposes it when the place is no longer needed. */
@@ -12,11 +12,11 @@ export interface FairPermit extends Disposable {
  * Semaphore with a bounded number of places. If all are taken, the holder with the most places loses its youngest to
  * another holder.
  */
-export class SharedPlaces {
+export class FairSemaphore {
   readonly #most: number
   /** The function that takes a place from its holder, by place. */
   readonly #lose = new Map<FairPermit, () => void>()
-  readonly #shares = new Shares<FairPermit>()
+  readonly #shares = new FairShares<FairPermit>()
 
   constructor(most: number) {
     this.#most = most

@@ -14,7 +14,7 @@ export function holderOf(principalId: string | undefined, network: ShareHolder =
  * The places of one limit, by holder. A single holder may have all of them. When all are taken, each further place
  * comes from the holder with the most. A holder of its fair share or less never loses a place to another.
  */
-export class Shares<Place> {
+export class FairShares<Place> {
   /** The least recently held or used place comes first. */
   readonly #byHolder = new Map<ShareHolder, Set<Place>>()
   /** The holders by their number of places. Finding the largest needs no scan of the others. */

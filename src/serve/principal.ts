@@ -46,7 +46,7 @@ export function isTermOver({ endMs, hadPacks }: PrincipalTerm, now: Date, hasPac
 }
 
 /** True if the principal has the scope. Metrics cover everything, so a principal limited to packs never has them. */
-export function opens({ scopes, packs }: Principal, scope: Scope): boolean {
+export function hasScope({ scopes, packs }: Principal, scope: Scope): boolean {
   return scopes.has(scope) && (packs === undefined || scope !== 'metrics')
 }
 

@@ -1,4 +1,4 @@
-import { stepByStep } from '../base/async/cooperative.ts'
+import { runInSlices } from '../base/async/cooperative.ts'
 import type { Steps } from '../base/async/cooperative.ts'
 import { EMPTY_CATALOG } from '../sync/catalog/catalog.ts'
 import type { Catalog } from '../sync/catalog/catalog.ts'
@@ -19,10 +19,10 @@ export type Watcher = (before: Catalog, catalog: Catalog) => void
  * if a process of the hub may serve an earlier catalog for longer. Then `again` is called when that one serves it too;
  * `areAll`: when no other process may serve an earlier one.
  */
-export type NotificationHold = (notify: (isServedByAll: boolean) => void, again?: (areAll: boolean) => void) => void
+export type NotificationBarrier = (notify: (isServedByAll: boolean) => void, again?: (areAll: boolean) => void) => void
 
 /** The hold of a hub of one process. */
-const AT_ONCE: NotificationHold = (notify) => notify(true)
+const AT_ONCE: NotificationBarrier = (notify) => notify(true)
 
 /** The catalog being served. The only mutable cell between sync and serve. */
 export class Registry {
@@ -30,13 +30,13 @@ export class Registry {
   #notified: Catalog = EMPTY_CATALOG
   /** The catalog before the first change that clients may have read too early. */
   #readEarly: Catalog | undefined
-  readonly #hold: NotificationHold
+  readonly #hold: NotificationBarrier
   readonly #listeners = new Map<ChangesListener, Preparing | undefined>()
   readonly #watchers = new Map<Watcher, Preparing | undefined>()
   readonly #recorders = new Set<Watcher>()
 
   /** `hold`: for a hub of several processes. A notified client may read at one that serves the change a moment later. */
-  constructor(hold: NotificationHold = AT_ONCE) {
+  constructor(hold: NotificationBarrier = AT_ONCE) {
     this.#hold = hold
   }
 
@@ -55,7 +55,7 @@ export class Registry {
    * `publish` does the work at once.
    */
   async prepare(next: Catalog): Promise<void> {
-    await stepByStep(this.preparing(next))
+    await runInSlices(this.preparing(next))
   }
 
   /** Works like `prepare`, as a part of larger work. */

@@ -1,14 +1,14 @@
-import { atOnce } from '../base/async/cooperative.ts'
+import { runNow } from '../base/async/cooperative.ts'
 import type { Steps } from '../base/async/cooperative.ts'
 import { packingCatalog } from '../sync/catalog/catalog-packs.ts'
 import type { Catalog } from '../sync/catalog/catalog.ts'
 import { canHold, choicesDigestOf } from '../sync/catalog/pack.ts'
 import type { Pack } from '../sync/catalog/pack.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
-import { NO_HOLDER, Shares } from './fair-shares.ts'
+import { NO_HOLDER, FairShares } from './fair-shares.ts'
 import type { ShareHolder } from './fair-shares.ts'
 import { Registry } from './registry.ts'
-import type { NotificationHold } from './registry.ts'
+import type { NotificationBarrier } from './registry.ts'
 
 /**
  * The set of visible packs as one string: their ids in order. The empty string means everything, in packs or not. A view
@@ -110,17 +110,17 @@ export class Views {
   readonly #made = new Map<ViewName, Made>()
   /** Views built before the catalog is served. */
   readonly #ready = new Map<ViewName, Ready>()
-  readonly #shares = new Shares<ViewName>()
+  readonly #shares = new FairShares<ViewName>()
   /** The least recently used view comes first. */
   readonly #held = new Map<ViewName, Held>()
   readonly #now: () => number
-  readonly #registryHold: NotificationHold | undefined
+  readonly #registryHold: NotificationBarrier | undefined
   #use: ViewUse = { of: () => undefined, end: () => {} }
   #packs: ReadonlyMap<string, Pack> = new Map()
   #choices: Choices = {}
 
   /** `now`: a monotonic clock in milliseconds. `hold`: that of the registry of everything. */
-  constructor(whole: Registry, now: () => number, hold?: NotificationHold) {
+  constructor(whole: Registry, now: () => number, hold?: NotificationBarrier) {
     this.#whole = whole
     this.#now = now
     this.#registryHold = hold
@@ -329,7 +329,7 @@ export class Views {
   #next(whole: Catalog, view: ViewName): Catalog {
     const ready = this.#ready.get(view)
     const isReady = ready?.whole === whole && ready.packs === this.#packs
-    const made = isReady ? ready.made : atOnce(this.#making(whole, view))
+    const made = isReady ? ready.made : runNow(this.#making(whole, view))
     this.#made.set(view, made)
     return made.catalog
   }
@@ -351,7 +351,7 @@ export class Views {
 
   /** Returns the part of a catalog that the view sees. */
   in(catalog: Catalog, view: ViewName): Catalog {
-    return atOnce(this.#seeing(catalog, view))
+    return runNow(this.#seeing(catalog, view))
   }
 
   *#seeing(catalog: Catalog, view: ViewName): Steps<Catalog> {

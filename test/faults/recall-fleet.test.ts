@@ -4,7 +4,7 @@ import { ChannelUpstream } from '../../src/features/channel/follow/channel-upstr
 import { disabledIn } from '../../src/sync/model/decisions/disabled-matches.ts'
 import type { Snapshot } from '../../src/sync/model/snapshot.ts'
 import { SyncError } from '../../src/sync/model/sync-error.ts'
-import { DecisionStore } from '../../src/sync/store/decisions.ts'
+import { DecisionStore } from '../../src/sync/store/decision-store.ts'
 import { openState } from '../../src/sync/store/files/state-folder.ts'
 import { FollowedLogs } from '../../src/sync/store/followed-logs.ts'
 import { Store } from '../../src/sync/store/store.ts'

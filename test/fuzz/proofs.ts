@@ -5,7 +5,7 @@ import { checkServed } from '../../src/features/channel/content/served-proof.ts'
 import { signCheckpoint } from '../../src/features/channel/log/checkpoint.ts'
 import { leafHash, nodeHash } from '../../src/features/channel/log/merkle-tree.ts'
 import { signerOf } from '../../src/features/channel/log/signed-note.ts'
-import { encodeProof, openProof, parseProof, ProofRefused } from '../../src/features/channel/log/tlog-proof.ts'
+import { encodeProof, openProof, parseProof, ProofRefusedError } from '../../src/features/channel/log/tlog-proof.ts'
 import { digestOf } from '../../src/sync/model/digest.ts'
 import { expect, refuse } from './target.ts'
 import type { Target } from './target.ts'
@@ -68,7 +68,7 @@ async function orRefuse(read: () => Promise<void>): Promise<void> {
   try {
     await read()
   } catch (error) {
-    if (error instanceof ProofRefused) refuse(error.message)
+    if (error instanceof ProofRefusedError) refuse(error.message)
     throw error
   }
 }

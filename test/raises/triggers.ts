@@ -7,13 +7,13 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/mcp-sources/client/entry-requests costsOnly source-unreachable',
     'features/mcp-sources/upstream/pages enumerationFault content-refused',
     'features/mcp-sources/upstream/pages enumerationRefusal source-unreachable',
-    'features/mcp-sources/upstream/pages over limit-exceeded',
+    'features/mcp-sources/upstream/pages tooManyItems limit-exceeded',
   ],
-  'test/sync/store/decisions.test.ts': ['sync/store/decision-files recall store-failed'],
+  'test/sync/store/decision-store.test.ts': ['sync/store/decision-files recall store-failed'],
   'test/conformance/host/causes.test.ts': [
     'features/mcp-sources/fetch-budget over limit-exceeded',
-    'features/mcp-sources/verified-read withhold content-refused',
-    'features/mcp-sources/verified-read notGiven content-refused',
+    'features/mcp-sources/verified-reader withhold content-refused',
+    'features/mcp-sources/verified-reader notGiven content-refused',
   ],
   'test/conformance/host/mismatch.test.ts': [
     'features/mcp-sources/known-mismatches knownRefusalOf content-refused',
@@ -46,10 +46,10 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'daemon/commands/connect/probe-fetch bounded limit-exceeded',
     'daemon/commands/connect/probe-fetch fetch source-unreachable',
   ],
-  'test/daemon/control/control.test.ts': [
+  'test/daemon/control/control-server.test.ts': [
     'daemon/control/control-client toldError given',
     'daemon/control/control-client tooLong limit-exceeded',
-    'daemon/control/control tooLong limit-exceeded',
+    'daemon/control/control-server tooLong limit-exceeded',
   ],
   'test/daemon/control/daemon-lock.test.ts': [
     'daemon/control/daemon-lock read store-failed',
@@ -62,11 +62,11 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'daemon/access/credential-helper askHelper credentials-rejected 3',
     'daemon/access/credential-helper askHelper credentials-rejected 4',
     'daemon/access/credential-helper run credentials-rejected',
-    'daemon/access/github-app keyFrom credentials-rejected',
-    'daemon/access/github-app refusalOf credentials-rejected',
-    'daemon/access/github-app refusalOf source-unreachable',
-    'daemon/access/github-app textOf limit-exceeded',
-    'daemon/access/github-app givenIn source-unreachable',
+    'daemon/access/github-app-tokens keyFrom credentials-rejected',
+    'daemon/access/github-app-tokens refusalOf credentials-rejected',
+    'daemon/access/github-app-tokens refusalOf source-unreachable',
+    'daemon/access/github-app-tokens textOf limit-exceeded',
+    'daemon/access/github-app-tokens givenIn source-unreachable',
   ],
   'test/daemon/damaged-files.test.ts': [
     'features/agent-folders/links-file readLinks store-failed',
@@ -148,9 +148,9 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/followed-logs read store-failed',
     'sync/store/hub-sources readHubSources store-failed',
     'sync/store/objects/sqlite-objects each store-failed',
-    'sync/store/skills/skills fetched store-failed',
+    'sync/store/skills/skill-store fetched store-failed',
     'sync/store/skills/stored-path storedSkill store-failed',
-    'sync/store/snapshots headIn store-failed',
+    'sync/store/snapshot-store headIn store-failed',
   ],
   'test/sync/store/files/atomic.test.ts': ['sync/store/files/disk-error cannot store-failed'],
   'test/sync/store/files/file-lock.test.ts': ['sync/store/files/file-lock isBroken store-failed'],
@@ -159,7 +159,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/files/state-folder formatOf store-failed',
     'sync/store/files/state-folder ownFolder store-failed',
   ],
-  'test/sync/store/generations.test.ts': ['sync/store/generations expectStored store-failed'],
+  'test/sync/store/generation-store.test.ts': ['sync/store/generation-store expectStored store-failed'],
   'test/sync/store/migration/migrate-state.test.ts': [
     'sync/store/migration/migrate-state migrationFailure store-failed',
     'sync/store/store open store-failed',
@@ -196,15 +196,15 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/shared-text notReached store-failed',
   ],
   'test/sync/store/skills/skill-links.test.ts': ['sync/store/skills/skill-links lead store-failed'],
-  'test/sync/store/skills/skills.test.ts': [
-    'sync/store/skills/skills expectWhole store-failed',
-    'sync/store/skills/skills read store-failed',
+  'test/sync/store/skills/skill-store.test.ts': [
+    'sync/store/skills/skill-store expectWhole store-failed',
+    'sync/store/skills/skill-store read store-failed',
     'sync/store/skills/stored-path checkDigest store-failed',
   ],
   'test/sync/store/skills/stored-path.test.ts': ['sync/store/skills/stored-path refusal content-refused'],
-  'test/sync/store/snapshots.test.ts': [
+  'test/sync/store/snapshot-store.test.ts': [
     'sync/store/snapshot-parts one store-failed',
-    'sync/store/snapshots outline store-failed',
+    'sync/store/snapshot-store outline store-failed',
   ],
   'test/sync/store/store.test.ts': ['sync/store/store replacedError store-failed'],
   'test/sync/survey/survey.test.ts': ['sync/survey/find-skills count limit-exceeded'],
@@ -218,7 +218,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/http/http-redirect tooManyRedirects source-unreachable',
   ],
   'test/features/channel/follow/bad-log.test.ts': ['features/channel/follow/folder-place read source-unreachable'],
-  'test/features/channel/follow/log-audit.test.ts': [
+  'test/features/channel/follow/log-auditor.test.ts': [
     'features/channel/follow/channel-upstream take content-refused',
     'features/channel/follow/channel-upstream audit limit-exceeded',
     'features/channel/follow/channel-upstream prove source-unreachable',
@@ -231,7 +231,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/features/channel/follow/replaced-entry.test.ts': [
     'features/channel/follow/channel-objects fetchObject source-unreachable',
   ],
-  'test/sync/upstream/folder/directory.test.ts': [
+  'test/sync/upstream/folder/directory-upstream.test.ts': [
     'sync/survey/find-skills rootFolder source-unreachable',
     'sync/upstream/folder/folder-objects file limit-exceeded',
     'sync/upstream/folder/folder-tree changeError source-unreachable',
@@ -256,7 +256,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/sync/git/program/git-ssh.test.ts': [
     'sync/git/program/git-ssh-config writeKey credentials-rejected 2',
-    'sync/git/program/object-supply expectRoom limit-exceeded',
+    'sync/git/program/program-supply expectRoom limit-exceeded',
     'sync/git/program/process-group runToEnd source-unreachable',
     'sync/git/program/program-failure readAs given',
   ],
@@ -269,7 +269,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/sync/git/smart-http/git-http.test.ts': [
     'sync/git/git-tree openFetch source-unreachable',
     'sync/git/git-worker keepBlob limit-exceeded',
-    'sync/git/git fetch source-unreachable',
+    'sync/git/git-upstream fetch source-unreachable',
     'sync/git/program/program-failure programFailure source-unreachable',
     'sync/git/smart-http/git-http read limit-exceeded',
     'sync/upstream/http/http-failure statusFailure credentials-rejected 2',
@@ -308,7 +308,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/http/http-redirect signInRedirect credentials-rejected',
     'sync/upstream/http/http-redirect refusedRedirect source-unreachable',
   ],
-  'test/features/mcp-sources/client/connection.test.ts': [
+  'test/features/mcp-sources/client/mcp-connection.test.ts': [
     'features/mcp-sources/client/deadline expect source-unreachable',
     'features/mcp-sources/client/http-answer unreadable source-unreachable',
     'features/mcp-sources/client/http-answer unreadable source-unreachable 2',
@@ -317,11 +317,11 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/mcp-sources/client/http-fetch refuse source-unreachable',
     'features/mcp-sources/client/http-fetch refuse source-unreachable 2',
     'features/mcp-sources/client/http-fetch bounded limit-exceeded',
-    'features/mcp-sources/client/json-rpc late source-unreachable',
-    'features/mcp-sources/client/json-rpc module source-unreachable',
+    'features/mcp-sources/client/json-rpc-connection late source-unreachable',
+    'features/mcp-sources/client/json-rpc-connection module source-unreachable',
   ],
   'test/features/mcp-sources/upstream/program.test.ts': [
-    'features/mcp-sources/client/json-rpc giveUp source-unreachable 2',
+    'features/mcp-sources/client/json-rpc-connection giveUp source-unreachable 2',
     'features/mcp-sources/client/program-channel send source-unreachable',
     'features/mcp-sources/client/program-channel refuse limit-exceeded',
     'features/mcp-sources/client/program-channel failure source-unreachable',
@@ -357,7 +357,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/git/program/program-objects more source-unreachable',
     'sync/git/program/program-objects line source-unreachable',
     'sync/git/program/git-ssh-config writeKey credentials-rejected',
-    'sync/git/program/object-supply endReason content-refused',
+    'sync/git/program/program-supply endReason content-refused',
     'sync/git/program/program-transport noList source-unreachable',
   ],
   'test/daemon/control/requests.test.ts': ['daemon/control/control-redaction redactHandler given'],
@@ -370,8 +370,8 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/mcp-sources/upstream/named-skills byMethod source-unreachable',
     'features/mcp-sources/client/entry-requests request source-unreachable',
     'features/mcp-sources/client/entry-requests request source-unreachable 2',
-    'features/mcp-sources/client/json-rpc giveUp source-unreachable',
-    'features/mcp-sources/client/json-rpc dry source-unreachable',
+    'features/mcp-sources/client/json-rpc-connection giveUp source-unreachable',
+    'features/mcp-sources/client/json-rpc-connection dry source-unreachable',
     'features/mcp-sources/client/http-answer unreadable credentials-rejected',
   ],
   'test/features/lock-repository/lock-at-commit.test.ts': [
@@ -391,15 +391,15 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a folder with a part that the user may not read: root, which the suites under faults need, reads all',
   'daemon/commands/verify/log-checks bytesAt source-unreachable':
     'a file that the user may not read: root, which the suites under faults need, reads all',
-  'features/mcp-sources/request-file refusalOf content-refused': NOT_YET,
-  'features/mcp-sources/request-file mismatchOf content-refused': NOT_YET,
-  'features/mcp-sources/request-file refusal content-refused': NOT_YET,
-  'daemon/access/github-app askForToken source-unreachable':
+  'features/mcp-sources/remote-files refusalOf content-refused': NOT_YET,
+  'features/mcp-sources/remote-files mismatchOf content-refused': NOT_YET,
+  'features/mcp-sources/remote-files refusal content-refused': NOT_YET,
+  'daemon/access/github-app-tokens askForToken source-unreachable':
     'a host that is silent for the whole of a fixed time limit',
   'features/marketplace/enrollment/address-answer failureFor source-unreachable':
     'a host that is silent for the whole of a fixed time limit',
   'features/lock-repository/lock-follower expectContinued source-unreachable': NOT_YET,
-  'features/mcp-sources/verified-read expectReadable content-refused': NOT_YET,
+  'features/mcp-sources/verified-reader expectReadable content-refused': NOT_YET,
   'daemon/writer again store-failed':
     'a hub of several processes whose daemon cannot start again with the configuration that it had',
   'features/marketplace/publish/branch-publisher attempt store-failed':
@@ -423,7 +423,7 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a hub of several processes that share a database, in the moment after the lead has passed to another one',
   'sync/pull/fetch-snapshot read store-failed': 'the last defense: an earlier check of the same pull refuses it first',
   'sync/store/files/journal writeAll store-failed': 'lines of half a gigabyte, which take twice that memory',
-  'sync/store/generations replace store-failed':
+  'sync/store/generation-store replace store-failed':
     'two processes that publish between one read and one write of the same head',
   'features/hub-of-several/postgres/shared-logs refusal store-failed':
     'a hub of several processes that share a database, in the moment after the lead has passed to another one',
@@ -440,9 +440,9 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a comparison that takes the whole of a fixed time limit',
   'sync/git/second-opinion/second-opinion explanationOf limit-exceeded':
     'a thread that the system does not start, or ends, for lack of memory',
-  'sync/git/worker-client explanationOf limit-exceeded':
+  'sync/git/object-worker explanationOf limit-exceeded':
     'a thread that the system does not start, or ends, for lack of memory',
-  'sync/git/worker-client explanationOf store-failed':
+  'sync/git/object-worker explanationOf store-failed':
     'a thread that the system does not start, or ends, for lack of memory',
   'features/mcp-sources/client/program-channel hear source-unreachable':
     'an error that Node reports of a process after its start, as where it cannot be ended',

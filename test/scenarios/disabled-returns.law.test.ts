@@ -3,7 +3,7 @@ import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Put } from '../../src/features/agent-folders/link-record.ts'
+import type { LinkAdded } from '../../src/features/agent-folders/link-record.ts'
 import { offeredIn } from '../../src/sync/catalog/tool-catalog.ts'
 import { modern } from '../conformance/exchange.ts'
 import { edited } from '../support/content/random-files.ts'
@@ -173,7 +173,7 @@ function isOfUri(uri: string): boolean {
 }
 
 /** An agent's folder has the skill. */
-function link(): Put {
+function link(): LinkAdded {
   const skill = { name: 'pdf', source: TEAM, path: HOME, targets: [], digests: [] }
   return { folder: '/nowhere/skills', uses: [{ agent: 'claude-code' }], made: [], copies: false, skills: [skill] }
 }

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { contentOf, isUnread } from '../../src/serve/content.ts'
 import { mimeTypeOf } from '../../src/serve/mime.ts'
-import { CatalogFile } from '../../src/sync/catalog/catalog-entry.ts'
+import { CatalogFile } from '../../src/sync/catalog/catalog-file.ts'
 import { sample } from '../sync/store/samples.ts'
 
 /** A file as it is listed, whose bytes are these. */

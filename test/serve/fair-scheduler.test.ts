@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FairQueue } from '../../src/serve/fair-scheduler.ts'
+import { FairScheduler } from '../../src/serve/fair-scheduler.ts'
 
 test('holders that always have work get equal times, whatever one piece of each takes', () => {
   const desk = new Desk({ mallory: 50, ada: 1, bob: 3 })
@@ -68,7 +68,7 @@ test('holders that come anew all the time keep none that waits from its turn', (
 })
 
 test('pieces of one holder come in their order, those that go on before those that begin', () => {
-  const turns = new FairQueue<string>()
+  const turns = new FairScheduler<string>()
   turns.wait('ada', 'first')
   turns.wait('ada', 'second')
   turns.wait('ada', 'goes on', true)
@@ -77,7 +77,7 @@ test('pieces of one holder come in their order, those that go on before those th
 })
 
 test('a piece that is taken away leaves its place to the next, and is charged to none', () => {
-  const turns = new FairQueue<string>()
+  const turns = new FairScheduler<string>()
   for (const piece of ['first', 'second']) turns.wait('ada', piece)
 
   turns.leave('ada', 'first')
@@ -104,7 +104,7 @@ test('of a hundred thousand holders that came once a bounded number is remembere
 
 /** Serves what waits, each piece of a holder in its own time. */
 class Desk {
-  readonly turns = new FairQueue<string>()
+  readonly turns = new FairScheduler<string>()
   readonly #takes: Readonly<Record<string, number>>
   readonly #served = new Map<string, number>()
   #count = 0

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { SharedPlaces } from '../../src/serve/fair-semaphore.ts'
+import { FairSemaphore } from '../../src/serve/fair-semaphore.ts'
 
 test('once all places are taken the holder of most loses its youngest to another, and is refused more', async () => {
-  const places = new SharedPlaces(3)
+  const places = new FairSemaphore(3)
   const held = [places.place('mallory')!, places.place('mallory')!, places.place('mallory')!]
   const lost: number[] = []
   for (const [index, place] of held.entries()) void place.lost.then(() => lost.push(index))
@@ -16,7 +16,7 @@ test('once all places are taken the holder of most loses its youngest to another
 })
 
 test('a place that is disposed is there for the next', () => {
-  const places = new SharedPlaces(1)
+  const places = new FairSemaphore(1)
   const first = places.place('ada')!
 
   const refused = places.place('ada')

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Shares, holderOf } from '../../src/serve/fair-shares.ts'
+import { FairShares, holderOf } from '../../src/serve/fair-shares.ts'
 
 test('a holder alone may hold every place, and gives up as many as others come for', () => {
-  const shares = new Shares<string>()
+  const shares = new FairShares<string>()
   for (const place of ['a', 'b', 'c', 'd']) shares.hold('one', place)
 
   const toOther = shares.giverTo('other')
@@ -20,7 +20,7 @@ test('a holder alone may hold every place, and gives up as many as others come f
 })
 
 test('places are given in the order of their last use', () => {
-  const shares = new Shares<string>()
+  const shares = new FairShares<string>()
   for (const place of ['a', 'b', 'c']) shares.hold('one', place)
 
   shares.use('one', 'a')
@@ -37,7 +37,7 @@ test('the largest holder is the one with most places, whatever was held, used an
   const step = fc.record({ holder: fc.nat(4).map(String), place: fc.nat(9), isHeld: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const shares = new Shares<string>()
+      const shares = new FairShares<string>()
       const model = new Map<string, Set<string>>()
       for (const { holder, place, isHeld } of steps) {
         const name = `${holder} ${place}`

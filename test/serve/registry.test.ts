@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { listenForEvents } from '../../src/serve/mcp/events/events.ts'
 import type { Events } from '../../src/serve/mcp/events/events.ts'
 import { Registry } from '../../src/serve/registry.ts'
-import type { NotificationHold } from '../../src/serve/registry.ts'
+import type { NotificationBarrier } from '../../src/serve/registry.ts'
 import { Views } from '../../src/serve/views.ts'
 import type { Catalog } from '../../src/sync/catalog/catalog.ts'
 import { formsOf } from '../support/clients/forms.ts'
@@ -98,7 +98,7 @@ test('what is held back is served at once, and notified later, change by change,
 test('what is notified early is notified again when all serve it, as one change', () => {
   const held: ((isServedByAll: boolean) => void)[] = []
   const late = new Set<(areAll: boolean) => void>()
-  const hold: NotificationHold = (notify, again) => {
+  const hold: NotificationBarrier = (notify, again) => {
     held.push(notify)
     if (again !== undefined) late.add(again)
   }

@@ -6,7 +6,7 @@ const SLICE_MS = 8
 /** Work that yields wherever other work may run. A caller can run it at once, or in slices if other work would wait. */
 export type Steps<Made> = Generator<undefined, Made, undefined>
 
-export function atOnce<Made>(steps: Steps<Made>): Made {
+export function runNow<Made>(steps: Steps<Made>): Made {
   for (;;) {
     const step = steps.next()
     if (step.done === true) return step.value
@@ -17,7 +17,7 @@ export function atOnce<Made>(steps: Steps<Made>): Made {
  * Runs the steps and lets other work on the thread run between slices. `turn` returns a promise for the start of the
  * next slice, or `undefined` if it may begin now.
  */
-export async function stepByStep<Made>(steps: Steps<Made>, turn?: () => Promise<void> | undefined): Promise<Made> {
+export async function runInSlices<Made>(steps: Steps<Made>, turn?: () => Promise<void> | undefined): Promise<Made> {
   let startMs = performance.now()
   for (;;) {
     const step = steps.next()

@@ -1,4 +1,4 @@
-import { atOnce, stepByStep } from './cooperative.ts'
+import { runNow, runInSlices } from './cooperative.ts'
 import type { Steps } from './cooperative.ts'
 
 /**
@@ -15,7 +15,7 @@ export class IncrementalCache<Of extends object, Made extends object | string> {
   }
 
   of(from: Of): Made {
-    return this.#made.get(from) ?? this.#keep(from, atOnce(this.#making(from)))
+    return this.#made.get(from) ?? this.#keep(from, runNow(this.#making(from)))
   }
 
   /** Makes the value as part of larger work. */
@@ -38,7 +38,7 @@ export class IncrementalCache<Of extends object, Made extends object | string> {
   async #make(from: Of): Promise<Made> {
     try {
       // The `await` runs `finally` after `#coming` has the promise: one that fails at once would otherwise stay in it.
-      return await stepByStep(this.steps(from))
+      return await runInSlices(this.steps(from))
     } finally {
       this.#coming.delete(from)
     }
@@ -57,7 +57,7 @@ export class IncrementalCache<Of extends object, Made extends object | string> {
  * Caches a value that is derived from an object and its predecessor, for the lifetime of the object. Remembers only the
  * last predecessor.
  */
-export class MadeBetween<Of extends object, Made extends object> {
+export class DiffCache<Of extends object, Made extends object> {
   readonly #making: (before: Of, after: Of) => Steps<Made>
   readonly #made = new WeakMap<Of, { readonly before: WeakRef<Of>; readonly made: Made }>()
 
@@ -66,7 +66,7 @@ export class MadeBetween<Of extends object, Made extends object> {
   }
 
   of(before: Of, after: Of): Made {
-    return atOnce(this.steps(before, after))
+    return runNow(this.steps(before, after))
   }
 
   *steps(before: Of, after: Of): Steps<Made> {

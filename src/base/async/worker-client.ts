@@ -15,7 +15,7 @@ export interface ThreadLimits {
  * A thread for work whose duration foreign content controls. It answers one question after another, and is terminated
  * if one takes too long. It starts with the first question, and ends after a period without any.
  */
-export class SideThread<Question, Answer> implements AsyncDisposable {
+export class WorkerClient<Question, Answer> implements AsyncDisposable {
   readonly #script: URL
   readonly #limits: ThreadLimits
   readonly #waiting: Waiting<Question, Answer>[] = []

@@ -1,5 +1,5 @@
 import type { SignInFault } from '../../serve/sign-in.ts'
-import type { SignInEndpoints } from './issuer-keys.ts'
+import type { SignInEndpoints } from './issuer.ts'
 
 /** An error that the authorization server answered with in place of a code. */
 export interface AuthorizationError {
@@ -48,7 +48,7 @@ export function isAmbiguous(query: URLSearchParams): boolean {
 const PARAMETERS = ['state', 'code', 'iss', 'error', 'error_description']
 
 /** Prevents a mix-up with another authorization server (RFC 9207, 2.4). */
-export function isFrom(query: URLSearchParams, issuer: string, { namesIssuer }: SignInEndpoints): boolean {
+export function isResponseOfIssuer(query: URLSearchParams, issuer: string, { namesIssuer }: SignInEndpoints): boolean {
   const named = query.get('iss')
   return named === null ? !namesIssuer : named === issuer
 }

@@ -5,7 +5,7 @@ import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
 import { exchange } from '../../sync/upstream/http/http-exchange.ts'
 import type { HttpAnswer } from '../../sync/upstream/http/http-exchange.ts'
 import { textWithin } from '../runtime/response-text.ts'
-import type { SignInEndpoints } from './issuer-keys.ts'
+import type { SignInEndpoints } from './issuer.ts'
 
 /** The tokens that an authorization server issued for a code. */
 export interface IssuedTokens {

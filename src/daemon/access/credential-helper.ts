@@ -4,7 +4,7 @@ import { basicOf } from '../config/auth.ts'
 import type { CredentialHelper } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
-import { ProgramFailure, runProgram } from '../runtime/run-program.ts'
+import { ProgramFailedError, runProgram } from '../runtime/run-program.ts'
 import type { ProgramEnd } from '../runtime/run-program.ts'
 import { programVariables } from './program-variables.ts'
 
@@ -97,7 +97,7 @@ async function run(
   try {
     return await runProgram(call, { timeoutMs, outputBytes: OUTPUT_BYTES, signal })
   } catch (cause) {
-    if (!(cause instanceof ProgramFailure)) throw cause
+    if (!(cause instanceof ProgramFailedError)) throw cause
     throw rejection(`Cannot run the credential helper "${command}": ${cause.message}`)
   }
 }

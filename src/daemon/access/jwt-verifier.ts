@@ -1,7 +1,7 @@
 import { errors, jwtVerify } from 'jose'
 import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from 'jose'
 import type { Clock } from '../../base/async/clock.ts'
-import type { Issuer, IssuerKeys } from './issuer-keys.ts'
+import type { Issuer, IssuerKeys } from './issuer.ts'
 
 /** Asymmetric algorithms only. With a shared secret, each party that checks a token could also make one. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']

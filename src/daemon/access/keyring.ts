@@ -4,7 +4,7 @@ import type { GitHost } from '../../sync/git/objects/git-host.ts'
 import { CredentialRefused } from '../../sync/model/sync-error.ts'
 import { PLAIN_WAY } from '../../sync/upstream/http/host-access.ts'
 import type { HostRoute, HostAccess } from '../../sync/upstream/http/host-access.ts'
-import { BlankSecret, basicOf, headersOf, TOKEN_USERNAME } from '../config/auth.ts'
+import { BlankSecretError, basicOf, headersOf, TOKEN_USERNAME } from '../config/auth.ts'
 import type { CredentialHelper } from '../config/auth.ts'
 import type { ReachedHost } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
@@ -12,7 +12,7 @@ import type { Redactor } from '../runtime/log/redactor.ts'
 import { readAuthorities } from './ca-file.ts'
 import { askHelper, notifyHelper } from './credential-helper.ts'
 import type { HelperAnswer } from './credential-helper.ts'
-import { AppTokens } from './github-app.ts'
+import { GithubAppTokens } from './github-app-tokens.ts'
 import type { HostNames } from './host-names.ts'
 import { proxyTo } from './proxy.ts'
 
@@ -43,7 +43,7 @@ export interface KeyringOptions {
 /** The credentials of all pulls, or of all publications. It reads secrets at each use, and keeps temporary tokens in memory. */
 export class Keyring {
   readonly #options: KeyringOptions
-  readonly #appTokens: AppTokens
+  readonly #appTokens: GithubAppTokens
   /** The answers of helpers for the running pulls. */
   readonly #answers = new Map<string, HelperAnswer>()
   /**
@@ -56,7 +56,7 @@ export class Keyring {
 
   constructor(options: KeyringOptions) {
     this.#options = options
-    this.#appTokens = new AppTokens(options)
+    this.#appTokens = new GithubAppTokens(options)
   }
 
   /** The access of one pull to its host. A helper runs once for the whole pull, as in git. */
@@ -86,7 +86,7 @@ export class Keyring {
     } catch (error) {
       const sent = this.#sent.get(key)
       const isFirst = sent !== undefined && (sent.blankIn ?? pull) === pull
-      if (!(error instanceof BlankSecret) || !isFirst) throw error
+      if (!(error instanceof BlankSecretError) || !isFirst) throw error
       this.#sent.set(key, { headers: sent.headers, blankIn: pull })
       return sent.headers
     }

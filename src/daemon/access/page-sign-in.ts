@@ -17,11 +17,11 @@ import type { PageClient } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
-import { authorizationErrorIn, isAmbiguous, isFrom } from './authorization-answer.ts'
+import { authorizationErrorIn, isAmbiguous, isResponseOfIssuer } from './authorization-answer.ts'
 import { exchangeCode } from './code-exchange.ts'
 import type { CodeRequest, IssuedTokens, NotIssued } from './code-exchange.ts'
 import { isIdTokenFor, isIssuedWith, nameIn } from './id-token.ts'
-import type { Issuer, SignInEndpoints } from './issuer-keys.ts'
+import type { Issuer, SignInEndpoints } from './issuer.ts'
 import { endMsOf } from './jwt-verifier.ts'
 import type { JwtVerifier } from './jwt-verifier.ts'
 import { PendingSignIn } from './pending-sign-in.ts'
@@ -116,7 +116,7 @@ export class PageSignIn implements SignIn {
     const known = await this.#parts.issuer.keys(signal)
     if (known === undefined) return { ...failed('unavailable'), isRepeatable: true }
     if (known.signIn === undefined) return this.#failed('rejected', NO_ENDPOINTS)
-    if (!isFrom(query, known.issuer, known.signIn)) return failed('not-expected')
+    if (!isResponseOfIssuer(query, known.issuer, known.signIn)) return failed('not-expected')
     const error = authorizationErrorIn(query)
     if (error !== undefined) return { ...this.#failed(error.why, error.cause), said: error.said }
     const code = query.get('code')

@@ -1,4 +1,4 @@
-import type { Webhook, Webhooks } from '../../serve/http/webhook.ts'
+import type { Webhook, Webhooks } from '../../serve/http/webhook-endpoint.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { secretOf } from '../config/auth.ts'

@@ -1,5 +1,5 @@
-import { Prompt } from './ask.ts'
 import type { Context } from './command.ts'
+import { Prompt } from './prompt.ts'
 
 /** The answer of a person on a terminal; false elsewhere. */
 export async function isYes(context: Context, question: string): Promise<boolean> {

@@ -137,7 +137,7 @@ async function sshKeyOf(
   const name = secretNameOf(reference)
   if (reference.kind === 'file') return { kind: 'file', path: reference.path, name }
   const text = await rawSecret(reference, environment)
-  if (text === undefined || isBlank(text)) throw new BlankSecret(name, text)
+  if (text === undefined || isBlank(text)) throw new BlankSecretError(name, text)
   redactor.add(text)
   return { kind: 'text', text, name }
 }
@@ -152,7 +152,7 @@ export function secretOf(
 }
 
 /** A secret that is unset or only white space: its file may be in the middle of a write. It is never sent. */
-export class BlankSecret extends SyncError {
+export class BlankSecretError extends SyncError {
   constructor(name: string, secret: string | undefined) {
     const why = (secret ?? '') === '' ? 'it is not set, or empty' : 'it contains only white space'
     super('credentials-rejected', `Cannot use the ${name}: ${why}`, { fix: SECRET })
@@ -172,7 +172,7 @@ export async function readSecret(
 ): Promise<string> {
   const name = secretNameOf(reference)
   const secret = await rawSecret(reference, environment)
-  if (secret === undefined || isBlank(secret)) throw new BlankSecret(name, secret)
+  if (secret === undefined || isBlank(secret)) throw new BlankSecretError(name, secret)
   redactor.add(secret)
   const control = shape === 'line' ? /\p{Cc}/u : /(?![\t\n\r])\p{Cc}/u
   // A second line is always a mistake, and no header could carry it.

@@ -46,13 +46,13 @@ export async function findConfig(explicit?: string, environment = processEnviron
   const searched = configPlaces(environment)
     .map((place) => `"${place}"`)
     .join(', ')
-  throw new ConfigMissing(
+  throw new ConfigMissingError(
     `Cannot find a configuration: there is none at ${searched}; skillsyncd init URL writes one, --config FILE names one`,
   )
 }
 
 /** No file is named, and none is at the usual places. */
-export class ConfigMissing extends ConfigError {}
+export class ConfigMissingError extends ConfigError {}
 
 /** The first configuration that exists in the current folder, the user's and the system's. `undefined` if none does. */
 export async function searchConfig(environment: Environment): Promise<string | undefined> {

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { quorumOf } from '../../features/channel/normalize-channel.ts'
-import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive.ts'
+import { ARCHIVE_FORMATS } from '../../serve/mcp/resources/derived/archive-cache.ts'
 import type { AskedRef } from '../../sync/model/revision.ts'
 import type {
   Brakes,

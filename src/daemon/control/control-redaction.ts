@@ -2,7 +2,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { cleanError } from '../pull/pull-context.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
-import type { ControlHandler, ControlHandlers } from './control.ts'
+import type { ControlHandler, ControlHandlers } from './control-server.ts'
 
 /** The handlers, with secrets removed from all results, events and error messages. */
 export function redactHandlers(handlers: ControlHandlers, redactor: Redactor): ControlHandlers {

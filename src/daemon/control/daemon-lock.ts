@@ -10,8 +10,8 @@ import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { processIdentityOf, isAlive, isHere, type ProcessIdentity } from '../runtime/process-identity.ts'
 import { answers } from './control-client.ts'
 import { removeSocketFolder } from './control-path.ts'
-import { newLease, replaceLease, staysAsIs, TERM_MS } from './lease.ts'
-import type { Watching } from './lease.ts'
+import { newLease, replaceLease, staysAsIs, TERM_MS } from './lease-renewal.ts'
+import type { Watching } from './lease-renewal.ts'
 
 /** The process that writes a state folder, as its lock records it. */
 export interface LockHolder extends ProcessIdentity {

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import type { Linking } from '../../features/agent-folders/link-sync.ts'
+import type { LinkSync } from '../../features/agent-folders/link-sync.ts'
 import { ENTRY, LINKED_SKILL, NAME, ONLY, USE } from '../../features/agent-folders/links-file.ts'
-import type { ControlHandlers } from './control.ts'
+import type { ControlHandlers } from './control-server.ts'
 import { parseParams } from './request-params.ts'
 
 /** The requests of a running daemon about agents' folders. `check` validates each request. */
-export function linkHandlers(linking: Linking, check: (params: unknown) => unknown): ControlHandlers {
+export function linkHandlers(linking: LinkSync, check: (params: unknown) => unknown): ControlHandlers {
   return {
     async link(params) {
       check(params)

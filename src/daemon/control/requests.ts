@@ -19,11 +19,11 @@ import { VERBS } from '../pull/decide.ts'
 import type { RollbackTarget } from '../pull/rollback.ts'
 import type { FetchedAmount } from '../pull/schedule/pull-activity.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
-import { summarizeContract } from '../status/contract-log.ts'
+import { summarizeContract } from '../status/contract-news.ts'
 import { syncEndOf } from '../status/pull-result.ts'
 import { askDaemon } from './control-client.ts'
 import { unlockedSocketOf } from './control-path.ts'
-import type { ControlHandlers } from './control.ts'
+import type { ControlHandlers } from './control-server.ts'
 import { lockHolderOf, socketOf } from './daemon-lock.ts'
 import { linkHandlers } from './link-requests.ts'
 import { parseParams } from './request-params.ts'
@@ -58,7 +58,7 @@ export function requestHandlers(daemon: Daemon, config: Config): ControlHandlers
       const ends = ids.map(async (id) => {
         const onFetched = (source: SourceId, fetched: FetchedAmount): void => send({ fetching: { source, ...fetched } })
         const [end] = await daemon.sync([id], onFetched)
-        if (end !== undefined) send(syncEndOf(...end, daemon.besidePull(id)))
+        if (end !== undefined) send(syncEndOf(...end, daemon.sourceNotes(id)))
       })
       await Promise.all(ends)
       const summaries = summarizeContract(await daemon.contractProblems(ids))

@@ -8,7 +8,7 @@ import { OperatorError } from '../runtime/operator-error.ts'
 import { isAlive } from '../runtime/process-identity.ts'
 import { acquireLock } from './daemon-lock.ts'
 import type { DaemonLock, FoundHolder, LockHolder } from './daemon-lock.ts'
-import { Renewal, TERM_MS } from './lease.ts'
+import { LeaseRenewal, TERM_MS } from './lease-renewal.ts'
 
 /** The parts that a write right uses. */
 export interface WriteRightParts {
@@ -29,7 +29,7 @@ export class WriteRight {
   readonly #lost = new AbortController()
   #me: Pick<LockHolder, 'pid' | 'socket' | 'command'>
   #lock: DaemonLock | undefined
-  #renewal: Renewal | undefined
+  #renewal: LeaseRenewal | undefined
   #isGranted = false
   #refusal: SyncError | undefined
 
@@ -69,7 +69,7 @@ export class WriteRight {
       const lock = await acquireLock(this.#state, { ...this.#me, ...this.#parts, signal, listens })
       if ('heldBy' in lock) return lock
       this.#lock = lock
-      this.#renewal = new Renewal(async () => this.#renew(lock), this.#parts.clock)
+      this.#renewal = new LeaseRenewal(async () => this.#renew(lock), this.#parts.clock)
       this.#refusal = undefined
     } catch (error) {
       if (!isUnwritable(error)) throw error

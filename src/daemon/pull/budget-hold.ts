@@ -3,7 +3,7 @@ import { costText } from '../../sync/catalog/budget/budget-text.ts'
 import { allowanceOf } from '../../sync/catalog/budget/context-budget.ts'
 import { packOverrun } from '../../sync/catalog/budget/pack-limit.ts'
 import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
-import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
+import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { revisionText } from '../../sync/pull/move-policy.ts'
 import type { Config } from '../config/config.ts'
@@ -34,14 +34,14 @@ export class BudgetHold {
    * Judges the candidate beside what is served when it is published: another source may have taken the room since. A
    * candidate that was not judged before, such as one that a person approved, is not judged here.
    */
-  judgeAgain(next: Snapshot, current: readonly Current[]): SyncError | undefined {
+  judgeAgain(next: Snapshot, current: readonly ServedSource[]): SyncError | undefined {
     return this.#isJudged ? overrunOf(next, current, this.#parts) : undefined
   }
 }
 
 function overrunOf(
   next: Snapshot,
-  current: readonly Current[],
+  current: readonly ServedSource[],
   { config, store }: Pick<BudgetHoldParts, 'config' | 'store'>,
 ): SyncError | undefined {
   const inService = (snapshot: Snapshot) => ({ snapshot, disabled: disabledIn(snapshot, store.decisions.outOfService) })

@@ -4,7 +4,7 @@ import { UNDECIDED } from '../../sync/model/decisions/decisions.ts'
 import type { LockEntry } from '../../sync/model/decisions/lock.ts'
 import type { ObjectId, Revision } from '../../sync/model/revision.ts'
 import { isSameRevision } from '../../sync/model/revision.ts'
-import type { Snapshot, Current } from '../../sync/model/snapshot.ts'
+import type { Snapshot, ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isAway, type Source } from '../../sync/model/source.ts'
 import { offlineError, SyncError } from '../../sync/model/sync-error.ts'
@@ -38,7 +38,7 @@ export interface Comparison {
 
 export interface CandidatesParts extends ReachingParts {
   readonly config: Config
-  readonly served: { currentOf(id: SourceId): Current | undefined }
+  readonly served: { currentOf(id: SourceId): ServedSource | undefined }
   readonly hosts: HostBackoff
   readonly names: HostNames
   readonly collections: CollectionTimes
@@ -79,7 +79,7 @@ export class Candidates {
   }
 
   /** Fetches the current upstream, or one commit, into the store, to be inspected or locked. It is not served. */
-  async take(id: SourceId, precise: ObjectId | undefined, signal: AbortSignal): Promise<Current> {
+  async take(id: SourceId, precise: ObjectId | undefined, signal: AbortSignal): Promise<ServedSource> {
     return this.#inspect(id, signal, async (one, workspace) => {
       const { source, current } = one
       const upstream = one.io.open(source, workspace)
@@ -175,14 +175,14 @@ export class Candidates {
   }
 
   /** The objection of the gate against serving a candidate. */
-  async vetoOf({ snapshot }: Current, signal: AbortSignal): Promise<SyncError | undefined> {
+  async vetoOf({ snapshot }: ServedSource, signal: AbortSignal): Promise<SyncError | undefined> {
     const configured = configuredIn(this.#config, snapshot.source)
     const current = this.#parts.served.currentOf(snapshot.source)
     return this.#contextOf(configured).gate?.(snapshot, current?.snapshot, signal)
   }
 
   /** Fetches only the commit: its trees are known. */
-  async #isGone({ source, signal }: Pull, { snapshot }: Current, upstream: TreeUpstream): Promise<boolean> {
+  async #isGone({ source, signal }: Pull, { snapshot }: ServedSource, upstream: TreeUpstream): Promise<boolean> {
     const { asked, commit } = snapshot.revision
     const known = knownTrees({ selection: source, limits: this.#config.limits }, snapshot)
     try {

@@ -1,5 +1,5 @@
 import { abortable } from '../../base/async/abortable.ts'
-import { SideThread } from '../../base/async/worker-client.ts'
+import { WorkerClient } from '../../base/async/worker-client.ts'
 import type { ThreadLimits } from '../../base/async/worker-client.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { DocumentReader, DocumentReading } from '../../sync/skill/document-reader.ts'
@@ -17,12 +17,12 @@ import type { DocumentAnswer, DocumentQuestion } from './document-worker.ts'
  */
 export class DocumentThread implements DocumentReader, AsyncDisposable {
   readonly #limits: ThreadLimits
-  readonly #thread: SideThread<DocumentQuestion, DocumentAnswer>
+  readonly #thread: WorkerClient<DocumentQuestion, DocumentAnswer>
 
   /** With the defaults, the worst document within the limits takes half a second. */
   constructor(limits: ThreadLimits = THREAD_LIMITS, script = new URL('./document-worker.js', import.meta.url)) {
     this.#limits = limits
-    this.#thread = new SideThread(script, limits)
+    this.#thread = new WorkerClient(script, limits)
   }
 
   async read(bytes: Uint8Array, limits: FrontmatterLimits, signal: AbortSignal): Promise<DocumentReading> {
@@ -73,7 +73,7 @@ export class DocumentThread implements DocumentReader, AsyncDisposable {
     return end.answer.linked
   }
 
-  async #put(question: DocumentQuestion): ReturnType<SideThread<DocumentQuestion, DocumentAnswer>['put']> {
+  async #put(question: DocumentQuestion): ReturnType<WorkerClient<DocumentQuestion, DocumentAnswer>['put']> {
     let end = await this.#thread.put(question)
     for (let attempt = 1; attempt < ATTEMPTS && end.kind === 'unanswered'; attempt += 1)
       end = await this.#thread.put(question)

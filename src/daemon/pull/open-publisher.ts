@@ -1,5 +1,5 @@
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { Admission, Loss } from '../../sync/pull/load-generation.ts'
+import type { Admission, LostSource } from '../../sync/pull/load-generation.ts'
 import { Publisher } from '../../sync/pull/publisher.ts'
 import { isCorruption } from '../../sync/store/objects/database.ts'
 import type { DaemonContext } from '../runtime/context.ts'
@@ -9,7 +9,7 @@ export async function openPublisher(
   { store, clock, log, readOnly }: DaemonContext,
   ids: readonly SourceId[],
   admission: Admission,
-  lostBefore: readonly Loss[],
+  lostBefore: readonly LostSource[],
 ): ReturnType<typeof Publisher.open> {
   const open = async (): ReturnType<typeof Publisher.open> => Publisher.open(store, ids, admission, lostBefore)
   try {

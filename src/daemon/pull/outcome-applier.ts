@@ -2,7 +2,7 @@ import { outdatedIn } from '../../sync/model/decisions/approvals.ts'
 import { isAbout, withoutCandidate, withoutApproval } from '../../sync/model/decisions/decisions.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../../sync/model/outcome.ts'
-import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
+import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { plainProblemOf, SyncError, type SyncErrorCode } from '../../sync/model/sync-error.ts'
@@ -72,7 +72,7 @@ export class OutcomeApplier {
     const refusal = await refusalOf(config, snapshot, store.decisions.knownOf(id))
     if (refusal !== undefined) throw refusal
     const cause: GenerationCause = { action: 'update', trigger, source: id, ...(rewritten && { rewritten }) }
-    const admit = async (others: readonly Current[]): Promise<void> => {
+    const admit = async (others: readonly ServedSource[]): Promise<void> => {
       const overrun = budget?.judgeAgain(snapshot, others)
       if (overrun !== undefined) throw overrun
       await this.#revokeOutdated(snapshot)

@@ -1,6 +1,6 @@
 import type { ChannelReach } from '../../features/channel/follow/channel-upstream.ts'
 import type { RecallCounts } from '../../features/channel/recall/follower-report.ts'
-import type { McpConnections } from '../../features/mcp-sources/connections.ts'
+import type { McpConnections } from '../../features/mcp-sources/mcp-connections.ts'
 import { gateCandidateOf } from '../../features/scan/candidate.ts'
 import type { GateConfig } from '../../features/scan/gate-config.ts'
 import { askGate } from '../../features/scan/gate.ts'

@@ -1,18 +1,18 @@
 import type { SourceDecision } from '../../sync/model/decisions/decisions.ts'
 import type { Outcome, Waiting } from '../../sync/model/outcome.ts'
-import type { Current } from '../../sync/model/snapshot.ts'
+import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { NotSigned, SyncError } from '../../sync/model/sync-error.ts'
 import type { PullOrders } from '../../sync/pull/pull-context.ts'
 import type { Config } from '../config/config.ts'
 import type { DaemonContext } from '../runtime/context.ts'
-import type { PullReport } from '../status/report.ts'
+import type { PullReport } from '../status/pull-report.ts'
 import type { DamagedSources } from './damaged-sources.ts'
 import { readDecisions } from './load-decisions.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 import type { KnownLock } from './trust/known-lock.ts'
-import { followedBy, NotLocked } from './trust/lock-rules.ts'
+import { followedBy, NotLockedError } from './trust/lock-rules.ts'
 import { revocationOf } from './trust/serving-policy.ts'
 
 export interface PullPlannerParts extends Pick<DaemonContext, 'store' | 'log' | 'clock'> {
@@ -50,7 +50,7 @@ export class PullPlanner {
       return { decision, offline, waiting, followed, isDamaged, ...ofLock }
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
-      return { kind: 'failed', error, ...(error instanceof NotLocked && { withdraw: true }) }
+      return { kind: 'failed', error, ...(error instanceof NotLockedError && { withdraw: true }) }
     }
   }
 
@@ -82,10 +82,10 @@ export class PullPlanner {
   }
 
   /** Checks nothing upstream, but withdraws what the lock or the signatures revoke. */
-  async #outcomeWhilePaused({ id }: Source, current: Current | undefined): Promise<Outcome> {
+  async #outcomeWhilePaused({ id }: Source, current: ServedSource | undefined): Promise<Outcome> {
     const { config, store } = this.#parts
     const error = current && (await revocationOf(config, current.snapshot, store.decisions.knownOf(id)))
-    if (error instanceof NotLocked || error instanceof NotSigned) return { kind: 'failed', error, withdraw: true }
+    if (error instanceof NotLockedError || error instanceof NotSigned) return { kind: 'failed', error, withdraw: true }
     return { kind: 'held', revision: undefined, reason: { code: 'paused', message: `"${id}" is paused` } }
   }
 }

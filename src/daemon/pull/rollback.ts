@@ -1,6 +1,6 @@
 import type { SourceDecision } from '../../sync/model/decisions/decisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
-import type { Current } from '../../sync/model/snapshot.ts'
+import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { Store } from '../../sync/store/store.ts'
@@ -15,15 +15,15 @@ export type RollbackTarget =
 export async function heldInGeneration(
   store: Store,
   number: number,
-  currentOf: (id: SourceId) => Current | undefined,
+  currentOf: (id: SourceId) => ServedSource | undefined,
   sources: readonly Source[],
-): Promise<ReadonlyMap<SourceId, Current>> {
+): Promise<ReadonlyMap<SourceId, ServedSource>> {
   const generation = await store.generations.read(number)
   if (generation === undefined) {
     const kept = (await store.generations.numbers()).join(', ')
     throw new OperatorError('unknown-generation', `There is no generation ${number}; kept are ${kept}`)
   }
-  const back = new Map<SourceId, Current>()
+  const back = new Map<SourceId, ServedSource>()
   for (const { id } of sources) {
     const held = generation.sources.find(({ source }) => source === id)
     if (held === undefined || held.snapshot === currentOf(id)?.held.snapshot) continue
@@ -33,8 +33,8 @@ export async function heldInGeneration(
 }
 
 /** The newest stored content of a source at a commit, which may be abbreviated. */
-export async function heldAtCommit(store: Store, source: SourceId, commit: string): Promise<Current | undefined> {
-  const found = new Map<ObjectId, Current>()
+export async function heldAtCommit(store: Store, source: SourceId, commit: string): Promise<ServedSource | undefined> {
+  const found = new Map<ObjectId, ServedSource>()
   for (const number of await store.generations.numbers()) {
     const held = (await store.generations.read(number))?.sources.find((candidate) => candidate.source === source)
     const snapshot = held && (await store.snapshots.readWhole(held.snapshot))

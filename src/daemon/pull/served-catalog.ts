@@ -4,10 +4,10 @@ import type { PromotionRules, RingContents, RingPromotion } from '../../features
 import type { Registry } from '../../serve/registry.ts'
 import type { Views } from '../../serve/views.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
-import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
+import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
-import type { Admission, Loss } from '../../sync/pull/load-generation.ts'
+import type { Admission, LostSource } from '../../sync/pull/load-generation.ts'
 import type { Changed, PublicationTerms, Publisher } from '../../sync/pull/publisher.ts'
 import { snapshotWithTexts } from '../../sync/survey/listing-hidden-text.ts'
 import type { Config } from '../config/config.ts'
@@ -31,17 +31,17 @@ export class ServedCatalog {
     this.#publisher = parts.publisher
   }
 
-  currentOf(source: SourceId): Current | undefined {
+  currentOf(source: SourceId): ServedSource | undefined {
     return this.#publisher.currentOf(source)
   }
 
   /** The served content of all sources that have any, in their order. */
-  get current(): readonly Current[] {
+  get current(): readonly ServedSource[] {
     return this.#parts.config.sources.flatMap(({ source }) => this.currentOf(source.id) ?? [])
   }
 
   /** The sources whose served content is lost on disk, until it is restored. */
-  get lost(): readonly Loss[] {
+  get lost(): readonly LostSource[] {
     return this.#publisher.lost
   }
 
@@ -115,7 +115,7 @@ export class ServedCatalog {
   }
 
   /** The content that some ring after the first serves in place of that of the first. */
-  get currentInRings(): readonly Current[] {
+  get currentInRings(): readonly ServedSource[] {
     return this.#publisher.heldInRings
   }
 

@@ -1,6 +1,6 @@
 import { ignoreAbort } from '../../base/async/abort-error.ts'
 import type { TraceContext } from '../../base/trace-context.ts'
-import type { UpstreamContents } from '../../features/mcp-sources/verified-read.ts'
+import type { VerifiedReader } from '../../features/mcp-sources/verified-reader.ts'
 import type { RingRepair } from '../../features/rings/ring-repair.ts'
 import type { NotNow, StoredLocation, UnreadContent } from '../../serve/content.ts'
 import type { Registry } from '../../serve/registry.ts'
@@ -23,7 +23,7 @@ export interface StoreContentReaderParts extends Pick<DaemonContext, 'store' | '
   /** Repairs what only a later ring serves. */
   readonly ringRepair: Pick<RingRepair, 'begin'>
   /** The files of skills of other MCP servers. */
-  readonly upstream: UpstreamContents
+  readonly upstream: VerifiedReader
 }
 
 /** Reads the files of the store for clients. */

@@ -16,7 +16,7 @@ export interface FolderFile {
 }
 
 /** An entry in a folder that prevents the folder from being taken as a skill. */
-export class FolderFault extends Error {
+export class FolderFaultError extends Error {
   override readonly name = 'FolderFault'
   /** Relative to the folder. */
   readonly path: string
@@ -29,7 +29,7 @@ export class FolderFault extends Error {
 
 /**
  * Reads every file of a skill's folder except those in `.git`. A link to a file inside the folder counts as that file.
- * Any other link, and anything that is neither a file nor a folder, is a `FolderFault` and is never opened.
+ * Any other link, and anything that is neither a file nor a folder, is a `FolderFaultError` and is never opened.
  */
 export async function folderFilesOf(folder: string): Promise<FolderFile[]> {
   const walk = new Walk(await realpath(folder), AUTHORED)
@@ -37,7 +37,7 @@ export async function folderFilesOf(folder: string): Promise<FolderFile[]> {
   return walk.files
 }
 
-/** Reads every file of a folder that contains only files and non-empty folders; anything else is a `FolderFault`. */
+/** Reads every file of a folder that contains only files and non-empty folders; anything else is a `FolderFaultError`. */
 export async function filesAsWritten(folder: string): Promise<FolderFile[]> {
   const walk = new Walk(await realpath(folder), WRITTEN)
   await walk.into('', 0)
@@ -65,7 +65,7 @@ export async function fileOf(folder: string, path: string): Promise<FolderFile> 
   const walk = new Walk(await realpath(folder), AUTHORED)
   await walk.take(path, await lstat(join(folder, path)))
   const [file] = walk.files
-  if (file === undefined) throw new FolderFault(path, 'is a folder')
+  if (file === undefined) throw new FolderFaultError(path, 'is a folder')
   return file
 }
 
@@ -111,15 +111,16 @@ class Walk {
   }
 
   async into(path: string, level: number): Promise<void> {
-    if (level > MOST_LEVELS) throw new FolderFault(path, `is more than ${MOST_LEVELS} folders deep`)
+    if (level > MOST_LEVELS) throw new FolderFaultError(path, `is more than ${MOST_LEVELS} folders deep`)
     const entries = await readdir(join(this.#folder, path), { withFileTypes: true })
-    if (this.#rules.isPlain && entries.length === 0 && !this.#mayBeEmpty(path)) throw new FolderFault(path, 'is empty')
+    if (this.#rules.isPlain && entries.length === 0 && !this.#mayBeEmpty(path))
+      throw new FolderFaultError(path, 'is empty')
     for (const entry of entries) {
       if (this.#rules.passedOver.includes(entry.name)) continue
       this.#entries += 1
       // Folders count like files: a tree of nothing but folders ends too.
       const most = 16 * this.#limits.files
-      if (this.#entries > most) throw new FolderFault('', `holds over ${most} files and folders`)
+      if (this.#entries > most) throw new FolderFaultError('', `holds over ${most} files and folders`)
       const below = join(path, entry.name)
       if (entry.isDirectory()) await this.into(below, level + 1)
       else if (this.#rules.isUsed && entry.isFile() && isLeaving(below)) this.#left.push(below)
@@ -134,7 +135,7 @@ class Walk {
       for (const path of this.#left) await this.take(path, await lstat(join(this.#folder, path)))
       return this.files.slice(before)
     } catch (error) {
-      if (error instanceof FolderFault) return undefined
+      if (error instanceof FolderFaultError) return undefined
       throw error
     }
   }
@@ -146,25 +147,27 @@ class Walk {
 
   async take(path: string, entry: Kind): Promise<void> {
     if (this.files.length >= this.#limits.files)
-      throw new FolderFault('', `holds over ${this.#limits.files} files, the most that a skill may have`)
-    if (this.#rules.isPlain && entry.isSymbolicLink()) throw new FolderFault(path, 'is a link')
+      throw new FolderFaultError('', `holds over ${this.#limits.files} files, the most that a skill may have`)
+    if (this.#rules.isPlain && entry.isSymbolicLink()) throw new FolderFaultError(path, 'is a link')
     const left = this.#limits.bytes - this.#bytes
     const file = await readPlain(entry.isSymbolicLink() ? await this.#targetOf(path) : join(this.#folder, path), left)
-    if (file === undefined) throw new FolderFault(path, 'is neither a file, nor a folder, nor a link to a file')
-    if (file === 'changing') throw new FolderFault(path, 'changed while it was read; try again')
-    if (file === 'too-large') throw new FolderFault(path, `makes the skill larger than ${this.#limits.bytes} bytes`)
+    if (file === undefined) throw new FolderFaultError(path, 'is neither a file, nor a folder, nor a link to a file')
+    if (file === 'changing') throw new FolderFaultError(path, 'changed while it was read; try again')
+    if (file === 'too-large')
+      throw new FolderFaultError(path, `makes the skill larger than ${this.#limits.bytes} bytes`)
     this.#bytes += file.bytes.length
     this.files.push({ path, ...file })
   }
 
   async #targetOf(path: string): Promise<string> {
     const target = await realpath(join(this.#folder, path)).catch((cause: unknown) => {
-      if (isDiskError(cause)) throw new FolderFault(path, `is a link that leads nowhere (${cause.code})`, { cause })
+      if (isDiskError(cause))
+        throw new FolderFaultError(path, `is a link that leads nowhere (${cause.code})`, { cause })
       throw cause
     })
     const inside = relative(this.#folder, target)
     if (isAbsolute(inside) || inside.split(sep).some((segment) => segment === '..' || segment === '.git'))
-      throw new FolderFault(path, 'is a link that leads out of the skill')
+      throw new FolderFaultError(path, 'is a link that leads out of the skill')
     return target
   }
 }

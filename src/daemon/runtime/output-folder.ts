@@ -8,7 +8,7 @@ import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { FileLock } from '../../sync/store/files/file-lock.ts'
 import { makeDurable } from '../../sync/store/files/fsync.ts'
 import { makeFolders } from '../../sync/store/files/make-folders.ts'
-import { FolderFault, filesAsWritten } from './folder-files.ts'
+import { FolderFaultError, filesAsWritten } from './folder-files.ts'
 import type { FolderFile } from './folder-files.ts'
 import { readRecord, writeRecord } from './written-record.ts'
 import type { WrittenRecord } from './written-record.ts'
@@ -41,7 +41,7 @@ export class OutputFolder {
     return join(this.#path, name)
   }
 
-  /** Writes a whole skill in one step, durably. Throws a `FolderFault` if something foreign is at its path. */
+  /** Writes a whole skill in one step, durably. Throws a `FolderFaultError` if something foreign is at its path. */
   async put(name: string, files: readonly FolderFile[], signal: AbortSignal): Promise<'written' | 'unchanged'> {
     const digest = digestOfFiles(files)
     if ((await contentAt(this.pathOf(name))) === digest) return 'unchanged'
@@ -122,8 +122,8 @@ const TURN = '.skillsyncd-projections.lock'
 /** Longer than writing one skill takes on any disk. */
 const ABANDONED_MS = 3_600_000
 
-function foreign(target: string): FolderFault {
-  return new FolderFault('', `"${target}" is not as this command wrote it; move it out of the way`)
+function foreign(target: string): FolderFaultError {
+  return new FolderFaultError('', `"${target}" is not as this command wrote it; move it out of the way`)
 }
 
 const FOREIGN = 'foreign'
@@ -136,7 +136,7 @@ async function contentAt(path: string): Promise<string | undefined> {
   try {
     return digestOfFiles(await filesAsWritten(path))
   } catch (error) {
-    if (error instanceof FolderFault) return FOREIGN
+    if (error instanceof FolderFaultError) return FOREIGN
     throw error
   }
 }

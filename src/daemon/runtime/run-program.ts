@@ -26,7 +26,7 @@ export interface ProgramEnd {
 }
 
 /** A program that could not run to its end within its bounds. The message gives the reason and contains no names. */
-export class ProgramFailure extends Error {
+export class ProgramFailedError extends Error {
   override readonly name = 'ProgramFailure'
 }
 
@@ -50,7 +50,7 @@ function startProgram(command: string, args: readonly string[], env: Readonly<Re
   try {
     return spawn(command, args, { env, stdio: ['pipe', 'pipe', 'ignore'], detached: true })
   } catch (cause) {
-    throw new ProgramFailure(`it cannot be started (${codeOf(cause) ?? 'no reason given'})`, { cause })
+    throw new ProgramFailedError(`it cannot be started (${codeOf(cause) ?? 'no reason given'})`, { cause })
   }
 }
 
@@ -60,7 +60,7 @@ async function endOf(child: Child, { timeoutMs, outputBytes, signal }: ProgramBo
   const { promise, resolve, reject } = Promise.withResolvers<ProgramEnd>()
   const parts: Buffer[] = []
   let left = outputBytes
-  const fail = (why: string): void => reject(new ProgramFailure(why))
+  const fail = (why: string): void => reject(new ProgramFailedError(why))
   const abort = (): void => reject(signal.reason)
   const timer = setTimeout(fail, timeoutMs, `it is not done after ${timeoutMs} ms`)
   signal.addEventListener('abort', abort, { once: true })

@@ -1,4 +1,4 @@
-import { noArchiveReason } from '../../serve/mcp/resources/derived/archive.ts'
+import { noArchiveReason } from '../../serve/mcp/resources/derived/archive-cache.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { ConfiguredSource } from '../config/config.ts'
 import type { SourceDiagnostic } from './status.ts'

@@ -1,5 +1,5 @@
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { Loss } from '../../sync/pull/load-generation.ts'
+import type { LostSource } from '../../sync/pull/load-generation.ts'
 import type { Log } from '../runtime/log/log.ts'
 
 /** A source whose served content was lost, with a message. */
@@ -8,17 +8,17 @@ export interface ServedLost {
   readonly message: string
 }
 
-export function servedLost(lost: readonly Loss[]): readonly ServedLost[] {
+export function servedLost(lost: readonly LostSource[]): readonly ServedLost[] {
   return lost.map(({ source, instead }) => ({ source, message: textOf(source, instead) }))
 }
 
 /** Logs the losses at a start as errors, because an unreachable upstream cannot restore them. */
-export function tellLosses(lost: readonly Loss[], log: Pick<Log, 'failure'>): void {
+export function tellLosses(lost: readonly LostSource[], log: Pick<Log, 'failure'>): void {
   for (const { source, message } of servedLost(lost))
     log.failure('error', 'served-lost', { source, code: 'store-failed', message })
 }
 
-function textOf(source: SourceId, instead: Loss['instead']): string {
+function textOf(source: SourceId, instead: LostSource['instead']): string {
   const served =
     instead === undefined
       ? 'nothing of it is served'

@@ -53,14 +53,14 @@ export const SYNC_EVENT = z.union([z.object({ fetching: FETCHING }), SYNC_END])
 export type SyncEnd = z.infer<typeof SYNC_END>
 
 /** The state of a source in addition to its outcome. */
-export interface Beside {
+export interface SourceNotes {
   /** The paths of its skills that wait for approval. */
   readonly pending: readonly string[]
   readonly served: Revision | undefined
   readonly lock: LockStanding
 }
 
-export function syncEndOf(source: string, outcome: Outcome, { pending, served, lock }: Beside): SyncEnd {
+export function syncEndOf(source: string, outcome: Outcome, { pending, served, lock }: SourceNotes): SyncEnd {
   switch (outcome.kind) {
     case 'failed':
       return { source, outcome: 'failed', lock, ...toldOf(source, plainProblemOf(outcome.error)) }

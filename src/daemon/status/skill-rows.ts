@@ -1,4 +1,4 @@
-import { atOnce } from '../../base/async/cooperative.ts'
+import { runNow } from '../../base/async/cooperative.ts'
 import { folderOf } from '../../base/paths.ts'
 import { scanIn } from '../../features/scan/source-scan.ts'
 import type { ScanRow } from '../../features/scan/source-scan.ts'
@@ -150,7 +150,7 @@ export async function readOffered(config: Config, packs?: readonly string[]): Pr
   const whole = await currentCatalog(store, idsOf(config), admissionOf(config))
   if (packs === undefined) return offeredIn(whole)
   const named = config.packs.filter(({ id }) => packs.includes(id))
-  return offeredIn(atOnce(packingCatalog(whole, named)))
+  return offeredIn(runNow(packingCatalog(whole, named)))
 }
 
 /** Ordered by path. */

@@ -4,10 +4,10 @@ import type { RingStatus } from '../../features/rings/ring-status.ts'
 import type { ScansStatus } from '../../features/scan/scan-run.ts'
 import type { Unready } from '../../serve/http/health.ts'
 import type { Registry } from '../../serve/registry.ts'
-import type { Current } from '../../sync/model/snapshot.ts'
+import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
-import type { Loss } from '../../sync/pull/load-generation.ts'
+import type { LostSource } from '../../sync/pull/load-generation.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import { configuredIn, idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
@@ -15,9 +15,9 @@ import type { PullActivity } from '../pull/schedule/pull-activity.ts'
 import type { PullScheduler } from '../pull/schedule/pull-scheduler.ts'
 import type { KnownLock } from '../pull/trust/known-lock.ts'
 import type { DaemonContext } from '../runtime/context.ts'
-import type { Beside } from './pull-result.ts'
+import type { PullReport } from './pull-report.ts'
+import type { SourceNotes } from './pull-result.ts'
 import { unreadyIn } from './readiness.ts'
-import type { PullReport } from './report.ts'
 import { statusLine } from './status-line.ts'
 import { statusOf } from './status.ts'
 import type { FollowedHub, HttpStatus, Status } from './status.ts'
@@ -30,7 +30,7 @@ export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOn
   readonly scheduler: PullScheduler
   readonly activity: PullActivity
   readonly lock: KnownLock
-  readonly served: { readonly lost: readonly Loss[]; currentOf(id: SourceId): Current | undefined }
+  readonly served: { readonly lost: readonly LostSource[]; currentOf(id: SourceId): ServedSource | undefined }
   /** The bytes of files that came from an MCP source in the last hour. */
   readonly fetchedFrom: (id: SourceId) => number
   /** The paths of the skills of a source that wait for approval. */
@@ -112,7 +112,7 @@ export class StatusReader {
   }
 
   /** The facts about a source that are reported in addition to the outcome of its pull. */
-  besidePull(id: SourceId): Beside {
+  sourceNotes(id: SourceId): SourceNotes {
     const { lock, served, store, pendingOf } = this.#parts
     const standing = lock.standingOf(this.#sourceOf(id), store.decisions.knownOf(id))
     return { pending: pendingOf(id), served: served.currentOf(id)?.snapshot.revision, lock: standing }

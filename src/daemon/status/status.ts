@@ -31,14 +31,14 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { mendOf, SyncError } from '../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
-import type { Loss } from '../../sync/pull/load-generation.ts'
+import type { LostSource } from '../../sync/pull/load-generation.ts'
 import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
 import { NO_SCANS } from '../../sync/store/scan-records.ts'
 import type { SourceScans } from '../../sync/store/scan-records.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
 import { credentialOf } from '../config/auth.ts'
 import type { Config, ConfiguredSource, Mode } from '../config/config.ts'
-import { standingIn } from '../pull/trust/lock-rules.ts'
+import { lockStateOf } from '../pull/trust/lock-rules.ts'
 import type { LockRead, LockStanding } from '../pull/trust/lock-rules.ts'
 import { archiveDiagnostics } from './archive-diagnostics.ts'
 import { lockOriginStatusOf } from './lock-text.ts'
@@ -337,7 +337,7 @@ export interface StatusInput {
   readonly fetchedFrom: ((id: SourceId) => number) | undefined
   /** `undefined` if no daemon runs. */
   readonly startedAt: Date | undefined
-  readonly lost: readonly Loss[]
+  readonly lost: readonly LostSource[]
   /** The reason why that daemon does not write. */
   readonly readOnly?: SyncError | undefined
   readonly replicas?: ReplicasStatus | undefined
@@ -379,7 +379,7 @@ export function statusOf(input: StatusInput): Status {
 function lockStatusOf(file: string, { lock, config, decisions, followedLock }: StatusInput): LockStatus {
   const use = config.lockUse
   const origin = config.lockFrom && { from: lockOriginStatusOf(config.lockFrom, followedLock) }
-  const standings = config.sources.map(({ source }) => standingIn(lock, config, source, decisions.get(source.id)))
+  const standings = config.sources.map(({ source }) => lockStateOf(lock, config, source, decisions.get(source.id)))
   const followed = standings.filter(({ state }) => state === 'followed' || state === 'other-rules').length
   if (lock instanceof SyncError) return { file, use, isThere: true, error: lock.message, followed, ...origin }
   return { file, use, isThere: lock !== undefined, followed, ...origin }
@@ -404,7 +404,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     ...(movedTo !== undefined && { movedTo }),
     ref: typeof source.ref === 'object' ? askedText(source.ref) : source.ref,
     update: source.update,
-    lock: standingIn(input.lock, input.config, source, decision),
+    lock: lockStateOf(input.lock, input.config, source, decision),
     decision,
     disabled: { count: disabled.length, paths: disabled.slice(0, MOST_DISABLED), ...placesIn(matches) },
     pending: firstOf(pending),

@@ -7,7 +7,7 @@ import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { Config } from '../config/config.ts'
-import { isBound, standingIn } from '../pull/trust/lock-rules.ts'
+import { mustFollowLock, lockStateOf } from '../pull/trust/lock-rules.ts'
 import type { LockRead } from '../pull/trust/lock-rules.ts'
 import { isFollowed, lockStandingText } from './lock-text.ts'
 
@@ -67,8 +67,8 @@ function fileOf({ folder }: Store): string {
 /** Previous versions followed a lock only with `--locked` or `update: locked`. */
 function lockIsFollowed({ config, lock, decisions }: NoticeParts): UpgradeDiagnostic | undefined {
   const sources = config.sources.flatMap(({ source }): string[] => {
-    const standing = standingIn(lock, config, source, decisions.get(source.id))
-    if (standing.by !== undefined || !isBound(standing)) return []
+    const standing = lockStateOf(lock, config, source, decisions.get(source.id))
+    if (standing.by !== undefined || !mustFollowLock(standing)) return []
     if (isFollowed(standing) && standing.commit !== undefined)
       return [`"${source.id}" stays at ${standing.commit.slice(0, 12)}`]
     return [`"${source.id}": it ${lockStandingText(standing)}`]

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { lstat, readdir, readlink, rename, rmdir, symlink, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { FolderFault, filesAsUsed, isLeaving } from '../../daemon/runtime/folder-files.ts'
+import { FolderFaultError, filesAsUsed, isLeaving } from '../../daemon/runtime/folder-files.ts'
 import type { FolderFile } from '../../daemon/runtime/folder-files.ts'
 import { digestOf } from '../../sync/model/digest.ts'
 import type { DigestedFile } from '../../sync/model/digest.ts'
@@ -51,7 +51,7 @@ async function digestsAt(path: string, limits: SkillLimits): Promise<readonly st
     const all = leavings === undefined ? [] : [digestOf([...files, ...leavings].map(digestedOf))]
     return [...new Set([...all, digestOf(files.map(digestedOf))])]
   } catch (error) {
-    if (error instanceof FolderFault) return []
+    if (error instanceof FolderFaultError) return []
     throw error
   }
 }

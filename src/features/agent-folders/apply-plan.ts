@@ -13,10 +13,10 @@ import { storedSkill } from '../../sync/store/skills/stored-path.ts'
 import { digestsOf, missingAbove, placeFolder, createLink, removeOurs, scratchIn, sweep } from './agent-folder.ts'
 import type { Ours } from './agent-folder.ts'
 import { nextEntry } from './folder-plan.ts'
-import type { FolderPlan, Pace, PlanStep } from './folder-plan.ts'
+import type { FolderPlan, WorkControl, PlanStep } from './folder-plan.ts'
 import type { ServedLinks } from './link-context.ts'
 import { isSameUse } from './link-record.ts'
-import type { Drop, LinkEntry, LinkedSkill, Links, Put, Use } from './link-record.ts'
+import type { LinkRemoved, LinkEntry, LinkedSkill, Links, LinkAdded, Use } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
 import { LINKED_SKILL, NAME } from './links-file.ts'
 
@@ -35,8 +35,8 @@ export interface Done {
 
 /** The requests to the process that writes the record. A record is on disk before the request resolves. */
 export interface Recording {
-  readonly put: (put: Put) => Promise<unknown>
-  readonly drop: (drop: Drop) => Promise<unknown>
+  readonly put: (put: LinkAdded) => Promise<unknown>
+  readonly drop: (drop: LinkRemoved) => Promise<unknown>
   /** The most entries in one request, because its length is limited. */
   readonly atOnce: number
   /** The record at this moment. */
@@ -54,7 +54,7 @@ export interface PlanApplication {
 }
 
 /** Applies a plan to a folder. Content is recorded before it is put there, and forgotten after it is removed. */
-export async function applyPlan(application: PlanApplication, pace: Pace): Promise<Done[]> {
+export async function applyPlan(application: PlanApplication, pace: WorkControl): Promise<Done[]> {
   const { plan, state } = application
   const entries = state.links.folders.get(plan.folder)?.entries.values() ?? []
   // Content that cannot be swept does no harm.
@@ -92,7 +92,7 @@ const DROPPED = 'unlink took it out meanwhile'
 async function takenBack(
   written: readonly RecordedPut[],
   { plan: { folder }, state, recording }: PlanApplication,
-  { signal }: Pace,
+  { signal }: WorkControl,
 ): Promise<ReadonlySet<string>> {
   const names = new Set<string>()
   if (written.length === 0) return names
@@ -134,7 +134,7 @@ function failureOf(name: string, why: string, skill?: Linkable): Done {
   return { name, end: 'failed', why, ...(skill !== undefined && { skill }) }
 }
 
-async function removedFrom({ plan, state, recording }: PlanApplication, pace: Pace): Promise<Done[]> {
+async function removedFrom({ plan, state, recording }: PlanApplication, pace: WorkControl): Promise<Done[]> {
   const { folder, steps } = plan
   const { signal } = pace
   const done: Done[] = []
@@ -221,7 +221,7 @@ export function isRecorded({ plan, uses, state }: Omit<PlanApplication, 'recordi
 async function recordPuts(
   puts: readonly PutStep[],
   { plan, uses, state, recording }: PlanApplication,
-  pace: Pace,
+  pace: WorkControl,
 ): Promise<RecordedPuts> {
   const made = puts.length === 0 ? [] : await missingAbove(plan.folder)
   const { folder, copies, only } = plan

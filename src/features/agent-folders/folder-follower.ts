@@ -16,22 +16,22 @@ import type { Done, Recording } from './apply-plan.ts'
 import { fetchedIn } from './fetched-skills.ts'
 import type { FetchedSkills } from './fetched-skills.ts'
 import { planOf } from './folder-plan.ts'
-import type { Pace } from './folder-plan.ts'
+import type { WorkControl } from './folder-plan.ts'
 import { isFolder, linkCommandOf } from './folder-status.ts'
 import type { ServedLinks } from './link-context.ts'
 import { useOfFolder } from './link-record.ts'
 import type { LinkedSkill } from './link-record.ts'
-import type { Linking } from './link-sync.ts'
+import type { LinkSync } from './link-sync.ts'
 import { linkTargetsOf } from './link-target.ts'
 import type { LinkPlace, LinkTarget } from './link-target.ts'
-import { LinkTargets, linkableIn } from './linkable-skills.ts'
+import { LinkableSkills, linkableIn } from './linkable-skills.ts'
 import { remainderOf } from './remainder.ts'
 
 /** The parts of the daemon that following needs. */
 export interface FollowerParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'environment' | 'readOnly'> {
   readonly config: Config
   readonly registry: Registry
-  readonly linking: Pick<Linking, 'links' | 'settled' | 'put' | 'drop'>
+  readonly linking: Pick<LinkSync, 'links' | 'settled' | 'put' | 'drop'>
   readonly publisher: Pick<Publisher, 'lost'>
 }
 
@@ -178,7 +178,7 @@ export class FolderFollower implements AsyncDisposable {
       // Each request verifies files and writes the whole record.
       atOnce: Number.POSITIVE_INFINITY,
     }
-    const pace: Pace = { signal: this.#over.signal, onEntry: () => (this.#entries += 1) }
+    const pace: WorkControl = { signal: this.#over.signal, onEntry: () => (this.#entries += 1) }
     try {
       // Before anything is removed: another process may be the writer by now.
       await store.folder.expectRight()
@@ -206,7 +206,7 @@ export class FolderFollower implements AsyncDisposable {
     const fetched = await fetchedIn(catalog, this.#parts)
     if (this.#served?.catalog !== catalog || this.#served.fetched !== fetched) {
       const linkable = linkableIn(catalog, fetched)
-      this.#served = { catalog, fetched, linkable, meant: new LinkTargets(linkable) }
+      this.#served = { catalog, fetched, linkable, meant: new LinkableSkills(linkable) }
     }
     const { linkable, meant } = this.#served
     return { linkable, meant }

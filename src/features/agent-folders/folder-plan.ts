@@ -8,20 +8,20 @@ import type { AgentFolderEntry } from './agent-folder.ts'
 import { wantedOf } from './link-context.ts'
 import type { ServedLinks } from './link-context.ts'
 import { isNameIn } from './link-record.ts'
-import type { LinkEntry, LinkedSkill, Only } from './link-record.ts'
+import type { LinkEntry, LinkedSkill, LinkFilter } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
 import { choiceOf } from './name-choice.ts'
 import type { NameHolderOf } from './name-choice.ts'
 import { strayEntry } from './orphan-links.ts'
-import type { Remainder } from './remainder.ts'
+import type { LeftoverLinks } from './remainder.ts'
 
 /** The desired content of one agent's folder. */
 export interface WantedLinks {
   readonly folder: string
-  readonly only: Only | undefined
+  readonly only: LinkFilter | undefined
   readonly copies: boolean
   /** The remainder of an entry whose skill is no longer served. Absent: nothing remains. */
-  readonly remainderOf?: (linked: LinkedSkill) => Remainder
+  readonly remainderOf?: (linked: LinkedSkill) => LeftoverLinks
 }
 
 /** The steps that bring one agent's folder to the desired content. Making the plan changes nothing. */
@@ -56,19 +56,19 @@ export type PlanStep =
   | { readonly kind: 'clash'; readonly name: string; readonly skill: Linkable; readonly by: LinkedSkill }
 
 /** Ends work on the entries of folders, and hears of each entry. */
-export interface Pace {
+export interface WorkControl {
   readonly signal: AbortSignal
   readonly onEntry?: () => void
 }
 
 /** Throws if the work is to end. */
-export function nextEntry(pace: Pace | undefined): void {
+export function nextEntry(pace: WorkControl | undefined): void {
   pace?.signal.throwIfAborted()
   pace?.onEntry?.()
 }
 
 /** Compares one folder with its desired content. */
-export async function planOf(wanted: WantedLinks, state: ServedLinks, pace?: Pace): Promise<FolderPlan> {
+export async function planOf(wanted: WantedLinks, state: ServedLinks, pace?: WorkControl): Promise<FolderPlan> {
   const { folder, only } = wanted
   const { config, links } = state
   const entries = links.folders.get(folder)?.entries ?? new Map<string, LinkEntry>()

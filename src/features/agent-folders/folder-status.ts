@@ -15,7 +15,7 @@ import type { PlanStep } from './folder-plan.ts'
 import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
 import { namedFolderOf, useOfFolder } from './link-record.ts'
-import type { LinkedFolder, LinkedSkill, Only, Use } from './link-record.ts'
+import type { LinkedFolder, LinkedSkill, LinkFilter, Use } from './link-record.ts'
 import { readLinks } from './links-file.ts'
 import { remainderOf } from './remainder.ts'
 import type { LeftOut } from './unlinkable-skills.ts'
@@ -25,7 +25,7 @@ export interface FolderNow {
   readonly folder: string
   readonly uses: readonly Use[]
   readonly copies: boolean
-  readonly only: Only | undefined
+  readonly only: LinkFilter | undefined
   /** The names that are as desired. */
   readonly current: readonly string[]
   /** Served, but absent from the folder or outdated there: `link` puts it there. */

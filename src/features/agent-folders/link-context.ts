@@ -8,12 +8,12 @@ import { pendingIn } from '../../sync/model/decisions/approvals.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import { currentState } from '../../sync/pull/generation-catalog.ts'
-import type { Loss } from '../../sync/pull/load-generation.ts'
+import type { LostSource } from '../../sync/pull/load-generation.ts'
 import { Store } from '../../sync/store/store.ts'
 import { fetchedIn, sourcesWithFolders } from './fetched-skills.ts'
-import type { Links, Only } from './link-record.ts'
+import type { Links, LinkFilter } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
-import { LinkTargets, linkableIn } from './linkable-skills.ts'
+import { LinkableSkills, linkableIn } from './linkable-skills.ts'
 import { readLinks } from './links-file.ts'
 import { leftOutOf, upstreamIn } from './unlinkable-skills.ts'
 import type { LeftOut } from './unlinkable-skills.ts'
@@ -24,7 +24,7 @@ export interface ServedLinks {
   readonly store: Store
   readonly links: Links
   readonly linkable: readonly Linkable[]
-  readonly meant: LinkTargets
+  readonly meant: LinkableSkills
 }
 
 /** The served links, and what a command says of the other skills. */
@@ -32,7 +32,7 @@ export interface LinkedState extends ServedLinks {
   /** The skills that the tools offer from this catalog, by the ids that `search` prints. */
   readonly offered: OfferedSkills
   /** The sources whose served content was lost from the disk. */
-  readonly lost: readonly Loss[]
+  readonly lost: readonly LostSource[]
   /** True if a generation exists: something was pulled. */
   readonly isServing: boolean
   /** The number of listed skills that come from MCP servers whose sources have no `folders`. */
@@ -57,7 +57,7 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
     store,
     links: await readLinks(config.state),
     linkable,
-    meant: new LinkTargets(linkable),
+    meant: new LinkableSkills(linkable),
     offered: offeredIn(catalog),
     lost,
     isServing: catalog.generation > 0,
@@ -77,7 +77,7 @@ function pendingOf({ snapshots }: Catalog, config: Config, { decisions }: Store)
 }
 
 /** The requested skills: all, or those of some sources plus single ones (`source/path`). */
-export function wantedOf({ linkable }: ServedLinks, only: Only | undefined): readonly Linkable[] {
+export function wantedOf({ linkable }: ServedLinks, only: LinkFilter | undefined): readonly Linkable[] {
   if (only === undefined) return linkable
   return linkable.filter(
     ({ source, skill }) => only.sources.includes(source) || only.skills.includes(`${source}/${skill.path}`),

@@ -23,7 +23,7 @@ export interface LinkedFolder {
   /** True if the operator requested copies instead of links. */
   readonly copies: boolean
   /** Absent: all served skills. */
-  readonly only?: Only | undefined
+  readonly only?: LinkFilter | undefined
   /** By name. */
   readonly entries: ReadonlyMap<string, LinkEntry>
 }
@@ -49,7 +49,7 @@ export function namedFolderOf({ agent, project }: Use): string | undefined {
 }
 
 /** The requested sources and skills, as the user named them. */
-export interface Only {
+export interface LinkFilter {
   readonly sources: readonly string[]
   readonly skills: readonly string[]
 }
@@ -66,17 +66,17 @@ export interface LinkEntry {
 export const NO_LINKS: Links = { skills: new Map(), folders: new Map() }
 
 /** The content that is about to be put into one folder. */
-export interface Put {
+export interface LinkAdded {
   readonly folder: string
   readonly uses: readonly Use[]
   readonly made: readonly string[]
   readonly copies: boolean
-  readonly only?: Only | undefined
+  readonly only?: LinkFilter | undefined
   readonly skills: readonly (LinkedSkill & LinkEntry & { readonly name: string })[]
 }
 
 /** The content that was removed from one folder. */
-export interface Drop {
+export interface LinkRemoved {
   readonly folder: string
   readonly uses: readonly Use[]
   readonly names: readonly string[]
@@ -89,7 +89,10 @@ export interface NameTaken {
 }
 
 /** The links after a put into a folder, except for names that already stand for another skill. */
-export function withPut(before: Links, put: Put): { readonly links: Links; readonly taken: readonly NameTaken[] } {
+export function withPut(
+  before: Links,
+  put: LinkAdded,
+): { readonly links: Links; readonly taken: readonly NameTaken[] } {
   const earlier = before.folders.get(put.folder)
   const skills = new Map(before.skills)
   const entries = new Map(earlier?.entries)
@@ -129,7 +132,7 @@ export const MOST_TARGETS = 4
 export const MOST_DIGESTS = 8
 
 /** The links after a removal from a folder. A name that is in no folder any more stands for nothing. */
-export function withDropped(before: Links, drop: Drop): Links {
+export function withDropped(before: Links, drop: LinkRemoved): Links {
   const earlier = before.folders.get(drop.folder)
   if (earlier === undefined) return before
   const names = new Set(drop.names)
@@ -156,7 +159,7 @@ function distinctUses(uses: readonly Use[]): readonly Use[] {
 }
 
 /** All, if one of the two is all. */
-function bothOf(one: Only | undefined, other: Only | undefined): Only | undefined {
+function bothOf(one: LinkFilter | undefined, other: LinkFilter | undefined): LinkFilter | undefined {
   if (one === undefined || other === undefined) return undefined
   return {
     sources: [...new Set([...one.sources, ...other.sources])],

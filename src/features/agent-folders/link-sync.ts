@@ -9,8 +9,8 @@ import type { StoredSkill } from '../../sync/store/skills/stored-path.ts'
 import { storedSkill } from '../../sync/store/skills/stored-path.ts'
 import { NONE_FETCHED, fetchedIn, forgetExamined } from './fetched-skills.ts'
 import { NO_LINKS, withDropped, withPut } from './link-record.ts'
-import type { Drop, Links, Put, NameTaken } from './link-record.ts'
-import { LinkTargets, linkableIn } from './linkable-skills.ts'
+import type { LinkRemoved, Links, LinkAdded, NameTaken } from './link-record.ts'
+import { LinkableSkills, linkableIn } from './linkable-skills.ts'
 import type { Linkable } from './linkable-skills.ts'
 import { readLinks, writeLinks } from './links-file.ts'
 
@@ -18,7 +18,7 @@ import { readLinks, writeLinks } from './links-file.ts'
  * Keeps `links/` pointed at the served skills. Changes nothing in agents' folders: their links lead here, and the command
  * or the follower that creates them has them recorded first.
  */
-export class Linking {
+export class LinkSync {
   readonly #parts: Pick<DaemonContext, 'store' | 'log'>
   readonly #views: Pick<Views, 'oldest'>
   #config: Config | undefined
@@ -88,7 +88,7 @@ export class Linking {
   }
 
   /** Records content that is about to be put into an agent's folder, and points its links at the served skills. */
-  async put(put: Put): Promise<{ readonly taken: readonly NameTaken[] }> {
+  async put(put: LinkAdded): Promise<{ readonly taken: readonly NameTaken[] }> {
     return this.#inTurn(async () => {
       if (this.#failure !== undefined) throw this.#failure
       const { links, taken } = withPut(this.#links, put)
@@ -98,7 +98,7 @@ export class Linking {
   }
 
   /** Records what was removed from an agent's folder. */
-  async drop(drop: Drop): Promise<void> {
+  async drop(drop: LinkRemoved): Promise<void> {
     await this.#inTurn(async () => {
       if (this.#failure !== undefined) throw this.#failure
       await this.#write(withDropped(this.#links, drop))
@@ -120,7 +120,7 @@ export class Linking {
     // While the disabled skills are unknown, the links keep their last known targets.
     if (this.#failure !== undefined || this.#parts.store.decisions.areUnknown) return
     const { skills } = this.#links
-    const meant = new LinkTargets(skills.size === 0 ? [] : await this.#linkable())
+    const meant = new LinkableSkills(skills.size === 0 ? [] : await this.#linkable())
     const found = new Map([...skills].map(([name, linked]) => [name, meant.of(name, linked)?.skill]))
     const wanted = new Map<string, StoredSkill>()
     for (const [name, skill] of found) if (skill !== undefined) wanted.set(name, storedSkill(skill))

@@ -28,7 +28,7 @@ import {
   recordingOf,
   textsOf,
 } from './link-operands.ts'
-import type { Only } from './link-record.ts'
+import type { LinkFilter } from './link-record.ts'
 import { linkTargetsOf } from './link-target.ts'
 import type { LinkTarget } from './link-target.ts'
 import { endInJson, exitOf, leftOutLine, linesOf } from './link-text.ts'
@@ -156,7 +156,7 @@ async function servedState(config: Config): Promise<LinkedState> {
 }
 
 /** The requested selection in a form that stays valid; `undefined` for all. */
-function onlyOf({ values }: Context, state: LinkedState): Only | undefined {
+function onlyOf({ values }: Context, state: LinkedState): LinkFilter | undefined {
   const [sources, skills] = [textsOf(values['only']), textsOf(values['skill'])]
   if (sources.length === 0 && skills.length === 0) return undefined
   return {

@@ -1,5 +1,5 @@
 import { printablePath } from '../../base/text/printable.ts'
-import type { CatalogSkill, FolderSkill } from '../../sync/catalog/catalog-entry.ts'
+import type { CatalogSkill, FolderSkill } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { folderSkillsIn } from '../../sync/catalog/folder-skills.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
@@ -35,7 +35,7 @@ export function refusedNameIn({ files }: Skill): string | undefined {
 }
 
 /** Finds the skills that linked names stand for in one catalog. */
-export class LinkTargets {
+export class LinkableSkills {
   readonly #named = new Map<string, Linkable[]>()
 
   constructor(linkable: readonly Linkable[]) {

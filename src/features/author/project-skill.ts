@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { whyNotUsed } from '../../daemon/runtime/disk-error-text.ts'
-import { FolderFault, fileOf, folderFilesOf } from '../../daemon/runtime/folder-files.ts'
+import { FolderFaultError, fileOf, folderFilesOf } from '../../daemon/runtime/folder-files.ts'
 import type { OutputFolder } from '../../daemon/runtime/output-folder.ts'
 import { DOCUMENT, isWithin } from '../../daemon/runtime/skill-folders.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -63,7 +63,7 @@ export async function copyTo(
   return unlessFaulty(async () => {
     const files = await folderFilesOf(folder)
     const document = files.find(({ path }) => path === DOCUMENT)
-    if (document === undefined) throw new FolderFault(DOCUMENT, 'is not there any more')
+    if (document === undefined) throw new FolderFaultError(DOCUMENT, 'is not there any more')
     const result = projectOne({ bytes: document.bytes, folder, files: files.map(({ path }) => path) }, making)
     if (result.kind === 'failed') return result
     const { name, bytes, dropped } = result
@@ -129,7 +129,7 @@ async function unlessFaulty<Result>(work: () => Promise<ProjectionResult<Result>
   try {
     return await work()
   } catch (error) {
-    if (error instanceof FolderFault) return failure([{ path: error.path, message: error.message }])
+    if (error instanceof FolderFaultError) return failure([{ path: error.path, message: error.message }])
     if (error instanceof SyncError) return failure([{ path: '', message: error.message }])
     if (isDiskError(error))
       return failure([{ path: '', message: `cannot be read or written: ${whyNotUsed(error)} (${error.message})` }])

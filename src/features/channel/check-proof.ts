@@ -19,7 +19,7 @@ import { checkServed, MOST_PROOF_BYTES } from './content/served-proof.ts'
 import type { ShownChannel, ShownSkill } from './content/served-proof.ts'
 import { parseVerifier, verifierText } from './log/signed-note.ts'
 import type { NoteVerifier } from './log/signed-note.ts'
-import { ProofRefused } from './log/tlog-proof.ts'
+import { ProofRefusedError } from './log/tlog-proof.ts'
 
 /** Checks a proof of what a channel served, without configuration, state and network. */
 export async function checkProof(context: Context, proof: string): Promise<ExitStatus> {
@@ -28,7 +28,7 @@ export async function checkProof(context: Context, proof: string): Promise<ExitS
   if (others.length > 0) throw new UsageError('--proof compares one folder at most')
   const file = resolve(proof)
   const shown = await shownIn(file, keys)
-  if (shown instanceof ProofRefused) return refuse(context, file, shown)
+  if (shown instanceof ProofRefusedError) return refuse(context, file, shown)
   const differences = folder === undefined ? [] : await differencesIn(resolve(folder), onlySkill(shown))
   print(context, shown, differences)
   return differences.length === 0 ? 0 : 3
@@ -45,11 +45,11 @@ function keysIn(value: unknown): readonly NoteVerifier[] {
   return keys
 }
 
-async function shownIn(file: string, keys: readonly NoteVerifier[]): Promise<ShownChannel | ProofRefused> {
+async function shownIn(file: string, keys: readonly NoteVerifier[]): Promise<ShownChannel | ProofRefusedError> {
   try {
     return await checkServed(await readProof(file), keys)
   } catch (error) {
-    if (error instanceof ProofRefused) return error
+    if (error instanceof ProofRefusedError) return error
     throw error
   }
 }
@@ -58,8 +58,8 @@ async function readProof(file: string): Promise<string> {
   const bytes = await readBounded(file, MOST_PROOF_BYTES).catch((error: unknown) => {
     throw new OperatorError('bad-request', `Cannot read the proof "${file}": ${whyNotOpened(error)}`)
   })
-  if (bytes === undefined) throw new ProofRefused('it is not a file')
-  if (bytes.length > MOST_PROOF_BYTES) throw new ProofRefused(`it has over ${MOST_PROOF_BYTES} bytes`)
+  if (bytes === undefined) throw new ProofRefusedError('it is not a file')
+  if (bytes.length > MOST_PROOF_BYTES) throw new ProofRefusedError(`it has over ${MOST_PROOF_BYTES} bytes`)
   return Buffer.from(bytes).toString('utf8')
 }
 
@@ -72,7 +72,7 @@ function onlySkill({ skills }: ShownChannel): ShownSkill {
   )
 }
 
-function refuse(context: Context, file: string, { message }: ProofRefused): ExitStatus {
+function refuse(context: Context, file: string, { message }: ProofRefusedError): ExitStatus {
   const finding = { code: 'proof-refused', message: `"${file}" proves nothing: ${message}` }
   if (context.json) printJson(context, { findings: [finding] })
   else printLines(context, [paintFor(context)('red', printableLine(`! ${finding.code}: ${finding.message}`))])

@@ -22,7 +22,7 @@ import { expectObject } from './content/channel-tree.ts'
 import { entryProofOf, proveServed } from './content/served-proof.ts'
 import type { EntryProof, SkillPlace } from './content/served-proof.ts'
 import { renamedSigner } from './log/signed-note.ts'
-import { parseProof, ProofRefused } from './log/tlog-proof.ts'
+import { parseProof, ProofRefusedError } from './log/tlog-proof.ts'
 import { channelSigners } from './publish/channel-keys.ts'
 import { channelName, checkpointFileOf, logFileOf, originOf } from './publish/channel-names.ts'
 import type { ChannelName } from './publish/channel-names.ts'
@@ -166,6 +166,6 @@ function nothingServed(why: string): OperatorError {
 }
 
 function refused(error: unknown): never {
-  if (error instanceof ProofRefused) throw new OperatorError('bad-request', `Cannot prove: ${error.message}`)
+  if (error instanceof ProofRefusedError) throw new OperatorError('bad-request', `Cannot prove: ${error.message}`)
   throw error
 }

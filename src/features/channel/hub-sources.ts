@@ -11,7 +11,7 @@ import { hostOf } from '../../daemon/pull/schedule/host-backoff.ts'
 import type { HostBackoff } from '../../daemon/pull/schedule/host-backoff.ts'
 import type { ServedCatalog } from '../../daemon/pull/served-catalog.ts'
 import type { KnownLock } from '../../daemon/pull/trust/known-lock.ts'
-import { isBound } from '../../daemon/pull/trust/lock-rules.ts'
+import { mustFollowLock } from '../../daemon/pull/trust/lock-rules.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import type { Condition, FollowedHub } from '../../daemon/status/status.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -191,7 +191,7 @@ export class HubSources implements AsyncDisposable {
     const { config, lock, store } = this.#parts
     const decision = store.decisions.knownOf(id)
     if (decision.frozen !== undefined || decision.paused === true) return true
-    return isBound(lock.standingOf(configuredIn(config, id).source, decision))
+    return mustFollowLock(lock.standingOf(configuredIn(config, id).source, decision))
   }
 
   #skillsOf(id: SourceId): number {

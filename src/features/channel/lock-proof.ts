@@ -4,7 +4,7 @@ import type { ChannelSource, Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { entryProofOf, loggedEntry } from './content/served-proof.ts'
 import { parseVerifier } from './log/signed-note.ts'
-import { openProof, parseProof, ProofRefused } from './log/tlog-proof.ts'
+import { openProof, parseProof, ProofRefusedError } from './log/tlog-proof.ts'
 
 /** The file beside the lock with the proof that the channel of a source has the locked entry. */
 export function lockProofFile(lock: string, source: string): string {
@@ -50,7 +50,7 @@ export function lockProofProblem(
     const entry = loggedEntry(proof)
     return entry.head === head ? undefined : `it is of ${entry.head}, and ${head} is locked`
   } catch (error) {
-    if (error instanceof ProofRefused) return error.message
+    if (error instanceof ProofRefusedError) return error.message
     throw error
   }
 }

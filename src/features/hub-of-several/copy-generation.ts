@@ -1,11 +1,11 @@
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { undefinedIfDamaged } from '../../sync/model/sync-error.ts'
 import { GenerationParts } from '../../sync/store/generation-parts.ts'
-import { readOutline } from '../../sync/store/generations.ts'
+import { readOutline } from '../../sync/store/generation-store.ts'
 import { fileObjectsOf } from '../../sync/store/kept-contents.ts'
 import type { Digest, ObjectStore, StoreHead } from '../../sync/store/objects/object-store.ts'
-import { SNAPSHOT_LABEL, SnapshotStore } from '../../sync/store/snapshots.ts'
-import { heldOnTheWay } from '../rings/ring-states.ts'
+import { SNAPSHOT_LABEL, SnapshotStore } from '../../sync/store/snapshot-store.ts'
+import { snapshotsInTrails } from '../rings/ring-states.ts'
 import { expectSkills, expectSnapshot } from './expect-copied.ts'
 
 /** The stores between which a generation is copied. */
@@ -27,7 +27,7 @@ export async function copyGeneration(head: StoreHead, stores: CopiedStores, sign
   const present = await snapshotsAt(to)
   const { generation } = outline
   let copied = 0
-  for (const { source, snapshot } of [...generation.sources, ...heldOnTheWay(generation)]) {
+  for (const { source, snapshot } of [...generation.sources, ...snapshotsInTrails(generation)]) {
     const before = present.of.get(source)
     if (!present.all.has(snapshot)) copied += await copySnapshot(snapshot, { ...stores, before }, signal)
   }
@@ -44,7 +44,7 @@ async function snapshotsAt(
   const { sources = [], rings } = outline?.generation ?? {}
   return {
     of: new Map(sources.map(({ source, snapshot }) => [source, snapshot])),
-    all: new Set([...sources, ...heldOnTheWay({ rings })].map(({ snapshot }) => snapshot)),
+    all: new Set([...sources, ...snapshotsInTrails({ rings })].map(({ snapshot }) => snapshot)),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { NotificationHold } from '../../serve/registry.ts'
+import type { NotificationBarrier } from '../../serve/registry.ts'
 import type { HubReplica } from './hub-replica.ts'
 
 /**
@@ -6,8 +6,8 @@ import type { HubReplica } from './hub-replica.ts'
  * read at any other one. What comes while some wait waits for the next round, so that none is held for long. If a process
  * takes longer than a round, clients are notified, and again once that process serves it: they can have read there.
  */
-export function holdFor(replica: Pick<HubReplica, 'isServedByAll' | 'onCaughtUp'>): NotificationHold {
-  let waiting: Parameters<NotificationHold>[] = []
+export function holdFor(replica: Pick<HubReplica, 'isServedByAll' | 'onCaughtUp'>): NotificationBarrier {
+  let waiting: Parameters<NotificationBarrier>[] = []
   const late = new Set<(areAll: boolean) => void>()
   let isRunning = false
   const run = async (): Promise<void> => {

@@ -3,8 +3,8 @@ import { ignoreAbort, isAbortError } from '../../base/async/abort-error.ts'
 import type { Clock } from '../../base/async/clock.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { waitAtMost } from '../../base/async/wait-at-most.ts'
-import { Bell } from '../../daemon/runtime/bell.ts'
 import type { Log } from '../../daemon/runtime/log/log.ts'
+import { WakeUp } from '../../daemon/runtime/wake-up.ts'
 import { VERSION } from '../../serve/version.ts'
 import { SyncError, unlessSyncError } from '../../sync/model/sync-error.ts'
 import type { StoreHead } from '../../sync/store/objects/object-store.ts'
@@ -16,7 +16,7 @@ import type { PostgresObjects } from './postgres/postgres-objects.ts'
 import { ReplicaRows } from './postgres/replica-rows.ts'
 import type { StoredReplica } from './postgres/replica-rows.ts'
 import type { SharedStore } from './postgres/shared-store.ts'
-import { NoLonger, SharedFiles } from './shared-files.ts'
+import { StaleFile, SharedFiles } from './shared-files.ts'
 import { SharedHead } from './shared-head.ts'
 
 export interface ReplicaParts {
@@ -57,9 +57,9 @@ export class Replica implements AsyncDisposable {
   readonly #head: SharedHead
   readonly #over = new AbortController()
   /** Three loops, so that none waits for another: the lead, news and requests, and copies. */
-  readonly #pulse: Bell
-  readonly #news: Bell
-  readonly #copies: Bell
+  readonly #pulse: WakeUp
+  readonly #news: WakeUp
+  readonly #copies: WakeUp
   #running: Promise<unknown> = Promise.resolve()
   /** The first copy, which rejects only with an error that ends the process. */
   #opening: Promise<void> = Promise.resolve()
@@ -74,7 +74,7 @@ export class Replica implements AsyncDisposable {
   /** The changes in the store of this process that its host has not taken over. */
   #unserved: { head: boolean; readonly files: Set<string> } = { head: false, files: new Set() }
   /** The failure of each loop. */
-  readonly #failures = new Map<Bell, Failure>()
+  readonly #failures = new Map<WakeUp, Failure>()
   #processes: readonly ReplicaRow[] = []
   /** The processes that were late, with the version of the database that each lacked last. */
   readonly #late = new Map<string, number>()
@@ -97,9 +97,9 @@ export class Replica implements AsyncDisposable {
     this.#rows = new ReplicaRows(shared.pulse, shared.id)
     this.#files = new SharedFiles(store.folder, shared.documents)
     this.#head = new SharedHead({ store, log, signal })
-    this.#pulse = new Bell(clock, signal)
-    this.#news = new Bell(clock, signal)
-    this.#copies = new Bell(clock, signal)
+    this.#pulse = new WakeUp(clock, signal)
+    this.#news = new WakeUp(clock, signal)
+    this.#copies = new WakeUp(clock, signal)
     store.generations.commitWith(async (before, next) => this.#commit(before, next))
   }
 
@@ -232,7 +232,7 @@ export class Replica implements AsyncDisposable {
     await shared[Symbol.asyncDispose]()
   }
 
-  async #whileRunning(bell: Bell, work: () => Promise<void>): Promise<void> {
+  async #whileRunning(bell: WakeUp, work: () => Promise<void>): Promise<void> {
     while (!this.#over.signal.aborted) {
       await this.#tried(bell, work)
       await bell.wait(LOOK_MS)
@@ -240,7 +240,7 @@ export class Replica implements AsyncDisposable {
   }
 
   /** Runs a round of a loop. One that fails is repeated; what is served stays. */
-  async #tried(loop: Bell, work: () => Promise<void>): Promise<void> {
+  async #tried(loop: WakeUp, work: () => Promise<void>): Promise<void> {
     const { log, clock } = this.#parts
     try {
       await work()
@@ -364,7 +364,7 @@ export class Replica implements AsyncDisposable {
   /** The epoch in which this process leads. Throws `store-failed` if it does not. */
   get #epoch(): number {
     const { epoch } = this.#parts.shared.leadership
-    if (epoch === undefined) throw new NoLonger()
+    if (epoch === undefined) throw new StaleFile()
     return epoch
   }
 
@@ -387,13 +387,13 @@ export class Replica implements AsyncDisposable {
 
   /** Publishes in the database first, for the other processes. Only the leader can. */
   async #commit(before: StoreHead | undefined, next: StoreHead): Promise<void> {
-    if (!this.#isLeading) throw new NoLonger()
+    if (!this.#isLeading) throw new StaleFile()
     const objects = await this.#parts.shared.open()
     using _lease = objects.lease()
     await this.#files.push(this.#epoch)
     if (await this.#head.publish(objects, before, next)) return
     this.nudge()
-    throw new NoLonger()
+    throw new StaleFile()
   }
 
   /** Shows the other processes that this one is there, and how far it is. */

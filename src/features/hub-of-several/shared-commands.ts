@@ -15,7 +15,7 @@ import {
 import { DatabaseFailure } from './postgres/database-failure.ts'
 import { notify } from './postgres/notify.ts'
 import type { PostgresDatabase } from './postgres/postgres-database.ts'
-import { NoLonger } from './shared-files.ts'
+import { StaleFile } from './shared-files.ts'
 
 /** Answers a request of another process. */
 export type AnswerRequest = (method: string, params: unknown, send: (event: unknown) => void) => Promise<unknown>
@@ -102,7 +102,7 @@ export class SharedCommands {
     } catch (thrown) {
       const error = unwrapSuppressed(thrown)
       // This daemon was replaced, or leads no more: the next one begins anew.
-      if (isAbortError(error) || error instanceof NoLonger) return await this.#giveBack(id, epoch)
+      if (isAbortError(error) || error instanceof StaleFile) return await this.#giveBack(id, epoch)
       const told = toldOf(error)
       this.#unsent.set(id, { epoch, text: answerText({ events, error: told ?? UNEXPECTED }) })
       // The next leader must not run into it too.

@@ -31,7 +31,7 @@ export class SharedFiles {
     if (this.#waiting.size === 0) return
     const names = [...this.#waiting]
     const changes = await Promise.all(names.map(async (name) => this.#read(name)))
-    if ((await this.#documents.write(changes, epoch)) === undefined) throw new NoLonger()
+    if ((await this.#documents.write(changes, epoch)) === undefined) throw new StaleFile()
     for (const name of names) this.#waiting.delete(name)
   }
 
@@ -68,7 +68,7 @@ export class SharedFiles {
 }
 
 /** This process was the leader, and another one is by now. */
-export class NoLonger extends SyncError {
+export class StaleFile extends SyncError {
   constructor() {
     super('store-failed', 'Cannot publish: another process of this hub leads now', { fix: LEADER })
   }

@@ -8,7 +8,7 @@ import { hostOf } from '../../daemon/pull/schedule/host-backoff.ts'
 import type { HostBackoff } from '../../daemon/pull/schedule/host-backoff.ts'
 import { throttleUpstream } from '../../daemon/pull/schedule/throttled-upstream.ts'
 import type { KnownLock } from '../../daemon/pull/trust/known-lock.ts'
-import { Bell } from '../../daemon/runtime/bell.ts'
+import { WakeUp } from '../../daemon/runtime/wake-up.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { isAway } from '../../sync/model/source.ts'
 import { SyncError, unlessSyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
@@ -36,13 +36,13 @@ export class LockFollower implements AsyncDisposable {
   readonly #parts: LockFollowerParts
   readonly #over = new AbortController()
   readonly #queue = new SerialQueue()
-  readonly #bell: Bell
+  readonly #bell: WakeUp
   #running: Promise<void> = Promise.resolve()
   #known: FollowedLock = {}
 
   constructor(parts: LockFollowerParts) {
     this.#parts = parts
-    this.#bell = new Bell(parts.clock, this.#over.signal)
+    this.#bell = new WakeUp(parts.clock, this.#over.signal)
   }
 
   /** The lock in force, as this process knows it. */

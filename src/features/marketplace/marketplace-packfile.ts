@@ -5,7 +5,7 @@ import { deflate, deflateSync } from 'node:zlib'
 import type { ReadContent } from '../../serve/content.ts'
 import { isSystemError } from '../../sync/model/sync-error.ts'
 import type { MarketplaceObject, MarketplaceRevision } from './marketplace-revision.ts'
-import { ContentUnavailable, readWhole } from './read-whole.ts'
+import { ContentUnavailableError, readWhole } from './read-whole.ts'
 
 const deflated = promisify(deflate)
 
@@ -31,7 +31,7 @@ export class MarketplacePackfile implements AsyncDisposable {
   }
 
   /**
-   * Writes the pack. Objects that the `earlier` pack has are copied. Throws `ContentUnavailable`, also when `signal` is
+   * Writes the pack. Objects that the `earlier` pack has are copied. Throws `ContentUnavailableError`, also when `signal` is
    * aborted.
    */
   static async write(
@@ -39,14 +39,14 @@ export class MarketplacePackfile implements AsyncDisposable {
     parts: WritingParts,
     earlier: MarketplacePackfile | undefined,
   ): Promise<MarketplacePackfile> {
-    if (parts.signal.aborted) throw new ContentUnavailable('The server stops')
+    if (parts.signal.aborted) throw new ContentUnavailableError('The server stops')
     const file = await parts.openScratch()
     try {
       return await MarketplacePackfile.#writeTo(file, revision, parts, earlier)
     } catch (error) {
       await file.close()
       if (!isSystemError(error)) throw error
-      throw new ContentUnavailable('The disk accepts no data at the moment', { cause: error })
+      throw new ContentUnavailableError('The disk accepts no data at the moment', { cause: error })
     }
   }
 
@@ -225,7 +225,7 @@ class PackWriter {
   }
 
   async #flush(): Promise<void> {
-    if (this.#signal.aborted) throw new ContentUnavailable('The server stops')
+    if (this.#signal.aborted) throw new ContentUnavailableError('The server stops')
     const bytes = Buffer.concat(this.#pending)
     this.#pending = []
     this.#pendingBytes = 0

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Steps } from '../../base/async/cooperative.ts'
-import type { CatalogFile } from '../../sync/catalog/catalog-entry.ts'
+import type { CatalogFile } from '../../sync/catalog/catalog-file.ts'
 import { filesToInstall } from '../../sync/catalog/folder-skills.ts'
 import type { InstallableSkill } from '../../sync/catalog/install-names.ts'
 import type { ObjectId } from '../../sync/model/revision.ts'

@@ -9,7 +9,7 @@ import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { carriedText } from '../../daemon/status/marketplace-rows.ts'
 import type { MarketplaceRow } from '../../daemon/status/marketplace-rows.ts'
 import type { PluginGroup, SuggestedSource } from '../../sync/survey/marketplace/marketplace.ts'
-import { FreeIds, marketplaceOf, sourceEntries } from './marketplace-selection.ts'
+import { FreeIds, marketplaceOf, sourceEntries } from './free-ids.ts'
 
 export const marketplaceCommand: Command = {
   name: 'marketplace',

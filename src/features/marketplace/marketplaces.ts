@@ -1,6 +1,6 @@
-import { inSlices, stepByStep } from '../../base/async/cooperative.ts'
+import { inSlices, runInSlices } from '../../base/async/cooperative.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
-import type { CatalogFile } from '../../sync/catalog/catalog-entry.ts'
+import type { CatalogFile } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { filesToInstall } from '../../sync/catalog/folder-skills.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
@@ -10,7 +10,7 @@ import { marketplaceRevision } from './marketplace-revision.ts'
 import type { MarketplaceRevision } from './marketplace-revision.ts'
 import { pluginsIn } from './plugins.ts'
 import type { LeftOutSkill, MarketplaceConfig, Plugin } from './plugins.ts'
-import { AGAIN_MS, ContentUnavailable, readWhole } from './read-whole.ts'
+import { AGAIN_MS, ContentUnavailableError, readWhole } from './read-whole.ts'
 import { RevisionPackfiles } from './revision-packfiles.ts'
 import type { OpenPackfile } from './revision-packfiles.ts'
 
@@ -48,7 +48,7 @@ export interface ServedMarketplace {
   readonly isKnown: (commit: string) => boolean
   /** Returns the ids of the objects that none of these known commits has. */
   readonly without: (commits: readonly string[]) => readonly string[]
-  /** Opens the pack of the revision, which is written first if it has to be. Throws `ContentUnavailable`. */
+  /** Opens the pack of the revision, which is written first if it has to be. Throws `ContentUnavailableError`. */
   readonly open: () => Promise<OpenPackfile>
 }
 
@@ -80,10 +80,10 @@ export class Marketplaces implements AsyncDisposable {
     return this.#parts?.ringOf(principal)
   }
 
-  /** Returns the marketplace of the served catalog. Concurrent callers share one build. Throws `ContentUnavailable`. */
+  /** Returns the marketplace of the served catalog. Concurrent callers share one build. Throws `ContentUnavailableError`. */
   async serve(scope: MarketplaceScope): Promise<ServedMarketplace> {
     const parts = this.#parts
-    if (parts === undefined) throw new ContentUnavailable('There is no marketplace any more')
+    if (parts === undefined) throw new ContentUnavailableError('There is no marketplace any more')
     const built = await this.#builtFor(parts, scope)
     built.usedAtMs = parts.now()
     return this.#serveBuilt(built, parts)
@@ -114,7 +114,7 @@ export class Marketplaces implements AsyncDisposable {
       const { open } = await this.#serveBuilt(built, parts)
       await using _ = await open()
     } catch (error) {
-      if (!(error instanceof ContentUnavailable)) throw error
+      if (!(error instanceof ContentUnavailableError)) throw error
     }
   }
 
@@ -174,11 +174,11 @@ export class Marketplaces implements AsyncDisposable {
     { pack, visible }: MarketplaceScope,
   ): Promise<MarketplaceRevision> {
     const { config, packs } = parts
-    const { plugins, leftOut } = await stepByStep(pluginsIn(catalog, packs(), config, visible))
+    const { plugins, leftOut } = await runInSlices(pluginsIn(catalog, packs(), config, visible))
     this.#report(leftOut, parts)
     const ids = await this.#idsIn(plugins, parts)
     const name = pack === undefined ? config.name : `${config.name}-${pack}`
-    return stepByStep(
+    return runInSlices(
       marketplaceRevision({ ...config, name }, plugins, ({ file }) => ids.get(file.sha256) ?? file.blob),
     )
   }
@@ -188,7 +188,7 @@ export class Marketplaces implements AsyncDisposable {
     const ids = new Map<string, string>()
     const skills = plugins.flatMap((plugin) => [...plugin.skills.values()])
     await inSlices(skills, async (skill) => {
-      if (this.#end.signal.aborted) throw new ContentUnavailable('The server stops')
+      if (this.#end.signal.aborted) throw new ContentUnavailableError('The server stops')
       for (const listed of filesToInstall(skill))
         if (listed.file.blob.length !== SHA1_DIGITS) ids.set(listed.file.sha256, await this.#blobIdOf(listed, parts))
     })

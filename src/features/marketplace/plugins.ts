@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Steps } from '../../base/async/cooperative.ts'
 import { isWindowsDevice } from '../../base/paths.ts'
-import type { CatalogSkill, FolderSkill } from '../../sync/catalog/catalog-entry.ts'
+import type { CatalogSkill, FolderSkill } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { folderSkillsIn, isReadByInstallers } from '../../sync/catalog/folder-skills.ts'
 import { installNames } from '../../sync/catalog/install-names.ts'

@@ -1,7 +1,7 @@
 import { isObject } from '../../base/json-object.ts'
 import { keyText } from '../../daemon/config/rules/config-error.ts'
 import type { Fault, KeyPath } from '../../daemon/config/rules/config-error.ts'
-import { normal } from '../../daemon/config/rules/defaults.ts'
+import { normalizeUrl } from '../../daemon/config/rules/defaults.ts'
 import { entriesAt, idsAt, valueAt } from '../../daemon/config/rules/entries.ts'
 
 /** Each publication has what it publishes, and a branch or a folder for itself: two would take turns on it for ever. */
@@ -23,7 +23,7 @@ export function publicationFaults(value: unknown): Fault[] {
     if (pack !== undefined && !packs.has(pack))
       faults.push({ path: [...path, 'pack'], message: 'must be the id of a pack' })
     if (ring !== undefined) faults.push(...ringOfFolderFaults(entry, rings, [...path, 'ring']))
-    const place = typeof git === 'string' ? [normal(git), branch] : [to]
+    const place = typeof git === 'string' ? [normalizeUrl(git), branch] : [to]
     const key = JSON.stringify(place)
     const earlier = first.get(key)
     if (earlier === undefined) first.set(key, index)

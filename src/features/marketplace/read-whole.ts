@@ -1,16 +1,16 @@
 import { bytesOf, isUnread } from '../../serve/content.ts'
 import type { ReadContent } from '../../serve/content.ts'
-import type { CatalogFile } from '../../sync/catalog/catalog-entry.ts'
+import type { CatalogFile } from '../../sync/catalog/catalog-file.ts'
 
 /** The content of a file is needed, and cannot be read at this moment. */
-export class ContentUnavailable extends Error {
+export class ContentUnavailableError extends Error {
   override readonly name = 'ContentUnavailable'
 }
 
-/** Reads a file. Throws `ContentUnavailable` if its bytes are not those that are listed, or cannot be read now. */
+/** Reads a file. Throws `ContentUnavailableError` if its bytes are not those that are listed, or cannot be read now. */
 export async function readWhole(listed: CatalogFile, read: ReadContent): Promise<Buffer> {
   const bytes = await bytesOf(listed, read)
-  if (isUnread(bytes)) throw new ContentUnavailable('A file of a skill cannot be read at this moment')
+  if (isUnread(bytes)) throw new ContentUnavailableError('A file of a skill cannot be read at this moment')
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 

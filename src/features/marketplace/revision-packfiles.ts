@@ -2,7 +2,7 @@ import type { SerialQueue } from '../../base/async/serial-queue.ts'
 import { MarketplacePackfile } from './marketplace-packfile.ts'
 import type { PackfileParts } from './marketplace-packfile.ts'
 import type { MarketplaceRevision } from './marketplace-revision.ts'
-import { AGAIN_MS, ContentUnavailable } from './read-whole.ts'
+import { AGAIN_MS, ContentUnavailableError } from './read-whole.ts'
 
 /** A pack that stays open until it is disposed. */
 export interface OpenPackfile extends AsyncDisposable {
@@ -26,7 +26,7 @@ export class RevisionPackfiles implements AsyncDisposable {
     this.#signal = signal
   }
 
-  /** Returns the pack of the revision. Throws `ContentUnavailable`. */
+  /** Returns the pack of the revision. Throws `ContentUnavailableError`. */
   async open(revision: MarketplaceRevision, parts: PackfileParts): Promise<OpenPackfile> {
     const failed = this.#failed
     if (failed?.tip === revision.tip && parts.now() < failed.againAtMs) throw failed.error
@@ -48,7 +48,7 @@ export class RevisionPackfiles implements AsyncDisposable {
         MarketplacePackfile.write(revision, { ...parts, signal: this.#signal }, from)
       // An earlier pack that cannot be copied must not keep all later ones from being written.
       return write(earlier).catch((error: unknown) => {
-        if (earlier === undefined || error instanceof ContentUnavailable) throw error
+        if (earlier === undefined || error instanceof ContentUnavailableError) throw error
         return write(undefined)
       })
     })

@@ -4,7 +4,7 @@ import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
-import type { Addition } from './named-skills.ts'
+import type { Addition } from './additions.ts'
 
 export const addUri: Command = {
   name: 'mcp-source add-uri',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Context, Option } from '../../daemon/cli/command.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
-import type { Addition } from './named-skills.ts'
+import type { Addition } from './additions.ts'
 
 /** An `Addition` in the answer of the writer. */
 export const ADDITION = z.object({

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { ControlHandlers } from '../../daemon/control/control.ts'
+import type { ControlHandlers } from '../../daemon/control/control-server.ts'
 import { parseParams } from '../../daemon/control/request-params.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { Additions } from './named-skills.ts'
+import type { Additions } from './additions.ts'
 
 /**
  * The requests of a running daemon about skills that no server lists. `sourceOf` checks a request and returns its

@@ -9,14 +9,14 @@ import { pendingIn } from '../../sync/model/decisions/approvals.ts'
 import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
-import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
+import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 
 export interface AdvanceFetchParts extends Pick<DaemonContext, 'store' | 'log' | 'clock'> {
   readonly config: Config
-  readonly currentOf: (id: SourceId) => Current | undefined
+  readonly currentOf: (id: SourceId) => ServedSource | undefined
   /** Reads a file from the store, or fetches, compares and stores it. */
   readonly read: (skill: UpstreamSkill, file: SkillFile) => Promise<Uint8Array | UnreadContent>
 }

@@ -3,25 +3,25 @@ import { SerialQueue } from '../../base/async/serial-queue.ts'
 import type { PackedFile } from '../../sync/model/skill.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
-import { overBudget } from './budgeted-read.ts'
-import type { MeteredReads } from './budgeted-read.ts'
+import { overBudget } from './budgeted-reads.ts'
+import type { BudgetedReads } from './budgeted-reads.ts'
 import { UNPACKED_BYTES } from './fetch-budget.ts'
 import type { FetchBudget } from './fetch-budget.ts'
-import type { KnownReads } from './first-read-record.ts'
-import type { UpstreamTexts } from './hidden-text.ts'
+import type { FirstReadRecord } from './first-read-record.ts'
+import type { UpstreamTexts } from './upstream-texts.ts'
 import type { UnpackedArchives, OpenedArchive, ArchiveOpening, ReadArchive } from './upstream/archives.ts'
 import type { UnreadFile, Unusable } from './upstream/file-cache.ts'
 
 export interface PackedReadsParts {
   readonly files: UpstreamFiles
-  readonly known: KnownReads
-  readonly metered: MeteredReads
+  readonly known: FirstReadRecord
+  readonly metered: BudgetedReads
   readonly spendings: FetchBudget
   readonly texts: UpstreamTexts
 }
 
 /** The files from archives of one server. The store holds the files; the archives themselves are not kept. */
-export class PackedReads implements UnpackedArchives {
+export class ArchiveFiles implements UnpackedArchives {
   readonly #source: McpSource
   readonly #parts: PackedReadsParts
   /** Archives that cannot be served, until another one is offered or this process ends. */

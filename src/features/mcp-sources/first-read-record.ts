@@ -10,7 +10,7 @@ export interface KnownReadsParts {
 }
 
 /** The records of one server's files as they were read, by key. Kept across restarts. */
-export class KnownReads {
+export class FirstReadRecord {
   readonly #source: McpSource
   readonly #parts: KnownReadsParts
   #known: Map<string, KnownRead> | undefined

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { declarationOf } from '../../sync/model/decisions/approvals.ts'
 import type { Skill, SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
-import type { Current } from '../../sync/model/snapshot.ts'
+import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import { MOST_MISMATCHES } from '../../sync/store/skills/upstream-files.ts'
@@ -12,7 +12,7 @@ import { ContentMismatch } from './refused-skill.ts'
 export interface UpstreamMismatchesParts extends Pick<DaemonContext, 'store' | 'log'> {
   /** Applies the findings in the files of a source to the served skills. Resolves when the result is served. */
   readonly judge: (source: McpSource) => Promise<void>
-  readonly currentOf: (id: SourceId) => Current | undefined
+  readonly currentOf: (id: SourceId) => ServedSource | undefined
 }
 
 /**
@@ -30,7 +30,7 @@ export function figuresOf(bytes: Uint8Array): NonNullable<Came> {
  * The skills of other MCP servers of which other bytes arrived than declared. A withheld skill is not given out until
  * its server declares something else, whatever it sends in the meantime.
  */
-export class UpstreamMismatches {
+export class KnownMismatches {
   readonly #parts: UpstreamMismatchesParts
   readonly #known = new Map<SourceId, Map<string, string>>()
 

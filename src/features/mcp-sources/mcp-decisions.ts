@@ -6,16 +6,16 @@ import { declarationOf } from '../../sync/model/decisions/approvals.ts'
 import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill } from '../../sync/model/skill.ts'
-import type { Current } from '../../sync/model/snapshot.ts'
+import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
+import { Additions } from './additions.ts'
 import type { McpSources } from './mcp-sources.ts'
-import { Additions } from './named-skills.ts'
 
 /** The parts that the decisions about skills of MCP servers need. */
 export interface McpDecisionsParts extends DaemonContext {
   readonly config: Config
   readonly sources: McpSources
-  readonly served: { currentOf(id: SourceId): Current | undefined; serve(): void }
+  readonly served: { currentOf(id: SourceId): ServedSource | undefined; serve(): void }
   readonly puller: {
     /** Pulls the source now. */
     request(id: SourceId, trigger: 'command'): Promise<unknown>

@@ -4,7 +4,7 @@ import type { Config } from '../../daemon/config/config.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import type { FetchedBytes } from '../../daemon/runtime/fetched-bytes.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import type { Snapshot, Current } from '../../sync/model/snapshot.ts'
+import type { Snapshot, ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -12,11 +12,11 @@ import type { DocumentReader } from '../../sync/skill/document-reader.ts'
 import { hasEntryFault } from '../../sync/skill/entry-faults.ts'
 import { AdvanceFetch } from './advance-fetch.ts'
 import type { Watched } from './client/change-listener.ts'
-import { McpConnections } from './connections.ts'
 import { FetchBudget } from './fetch-budget.ts'
-import { UpstreamTexts } from './hidden-text.ts'
-import { UpstreamMismatches } from './known-mismatches.ts'
-import { UpstreamContents } from './verified-read.ts'
+import { KnownMismatches } from './known-mismatches.ts'
+import { McpConnections } from './mcp-connections.ts'
+import { UpstreamTexts } from './upstream-texts.ts'
+import { VerifiedReader } from './verified-reader.ts'
 
 export interface McpSourcesParts extends DaemonContext {
   readonly config: Config
@@ -29,7 +29,7 @@ export interface McpSourcesParts extends DaemonContext {
 
 /** The served skills of MCP servers. */
 export interface ServedSkills {
-  currentOf(id: SourceId): Current | undefined
+  currentOf(id: SourceId): ServedSource | undefined
   /** Applies the findings in the files of the source to the served skills. Resolves when the result is served. */
   applyFindings(source: McpSource, trigger: 'call'): Promise<void>
 }
@@ -37,10 +37,10 @@ export interface ServedSkills {
 /** The sources that are other MCP servers: their connections and their files. */
 export class McpSources implements AsyncDisposable {
   readonly connections: McpConnections
-  readonly contents: UpstreamContents
+  readonly contents: VerifiedReader
   /** Fetches files before a client reads them. */
   readonly advance: AdvanceFetch
-  readonly mismatches: UpstreamMismatches
+  readonly mismatches: KnownMismatches
   readonly #parts: McpSourcesParts
   readonly #budget: FetchBudget
 
@@ -52,11 +52,11 @@ export class McpSources implements AsyncDisposable {
     const texts = new UpstreamTexts(parts)
     this.connections = new McpConnections({ ...parts, spendings, texts, limits: config.limits })
     const judge = async (source: McpSource): Promise<void> => served.applyFindings(source, 'call')
-    const currentOf = (id: SourceId): Current | undefined => served.currentOf(id)
-    this.mismatches = new UpstreamMismatches({ ...parts, judge, currentOf })
+    const currentOf = (id: SourceId): ServedSource | undefined => served.currentOf(id)
+    this.mismatches = new KnownMismatches({ ...parts, judge, currentOf })
     const { connections: servers, mismatches } = this
     const onStored = (id: SourceId): void => this.advance.stored(id)
-    this.contents = new UpstreamContents({ ...parts, servers, spendings, texts, mismatches, judge, onStored })
+    this.contents = new VerifiedReader({ ...parts, servers, spendings, texts, mismatches, judge, onStored })
     this.advance = new AdvanceFetch({
       ...parts,
       currentOf,

@@ -1,17 +1,17 @@
 import { foldersAbove } from '../../base/paths.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import type { KnownRead, UpstreamFiles } from '../../sync/store/skills/upstream-files.ts'
-import type { MeteredReads } from './budgeted-read.ts'
-import type { KnownReads } from './first-read-record.ts'
-import type { UpstreamTexts } from './hidden-text.ts'
+import type { BudgetedReads } from './budgeted-reads.ts'
+import type { FirstReadRecord } from './first-read-record.ts'
+import type { UpstreamTexts } from './upstream-texts.ts'
 import type { ResourceContents } from './upstream/contents.ts'
 import type { CachedFile, FileCache, UnreadFile } from './upstream/file-cache.ts'
 import { pathOfUri } from './upstream/listed-files.ts'
 
 export interface FirstReadsParts {
   readonly files: UpstreamFiles
-  readonly known: KnownReads
-  readonly metered: MeteredReads
+  readonly known: FirstReadRecord
+  readonly metered: BudgetedReads
   readonly texts: UpstreamTexts
 }
 
@@ -19,7 +19,7 @@ export interface FirstReadsParts {
  * The files of one server that declares no digests. Each read counts until the next scheduled check, or until the
  * server notifies of a change.
  */
-export class FirstReads implements FileCache {
+export class UnverifiedFiles implements FileCache {
   readonly #source: McpSource
   readonly #parts: FirstReadsParts
 

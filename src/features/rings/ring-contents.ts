@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Generation, GenerationCause, RingStates, RingStep, RingTrail } from '../../sync/model/generation.ts'
-import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
+import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { SnapshotStore } from '../../sync/store/snapshots.ts'
+import type { SnapshotStore } from '../../sync/store/snapshot-store.ts'
 import { promoted } from './promotion.ts'
 import type { PromotionStep, RingRule } from './promotion.ts'
 import type { EnteringStep } from './ring-trail.ts'
@@ -35,9 +35,9 @@ export function stepIn(trail: RingTrail, ring: string): RingStep | undefined {
 /** The content of a ring: that of the first ring, but for the sources of which it serves another snapshot. */
 export function heldInRing(
   ring: string,
-  first: readonly Current[],
+  first: readonly ServedSource[],
   { trails, served }: RingContents,
-): readonly Current[] {
+): readonly ServedSource[] {
   if (trails.size === 0) return first
   return first.flatMap((current) => {
     const { source } = current.held
@@ -104,8 +104,8 @@ function endingWith(trail: RingTrail, snapshot: string | undefined): RingTrail {
 
 /** The sources that change in the first ring, before and after. */
 export interface FirstRingChange {
-  readonly before: ReadonlyMap<SourceId, Current>
-  readonly after: ReadonlyMap<SourceId, Current>
+  readonly before: ReadonlyMap<SourceId, ServedSource>
+  readonly after: ReadonlyMap<SourceId, ServedSource>
   readonly changed: Iterable<SourceId>
   readonly action: GenerationCause['action']
   /** The time of the generation before; `undefined` if there is none. */
@@ -146,7 +146,7 @@ function trailAfterChange(
   return trailAfterUpdate(source, { held, trail }, entering, order)
 }
 
-function enteringOf({ held, snapshot }: Current): EnteringStep {
+function enteringOf({ held, snapshot }: ServedSource): EnteringStep {
   return { snapshot: held.snapshot, commit: snapshot.revision.commit, content: contentOf(snapshot) }
 }
 
@@ -203,7 +203,7 @@ export interface RingCandidate {
 /** Promotes each source, by the rules of `promoted`. A snapshot that the store has lost is not taken. */
 export async function promoteRings(
   contents: RingContents,
-  first: ReadonlyMap<SourceId, Current>,
+  first: ReadonlyMap<SourceId, ServedSource>,
   { policy, store }: { readonly policy: RingPolicy; readonly store: { readonly snapshots: SnapshotStore } },
   rules: PromotionRules,
 ): Promise<{ readonly contents: RingContents; readonly promotions: readonly RingPromotion[] }> {
@@ -231,7 +231,7 @@ export async function promoteRings(
   return { contents: withServed({ trails, served }, orderOf(policy)), promotions }
 }
 
-function inMemory({ held, snapshot }: Current): readonly [string, Snapshot] {
+function inMemory({ held, snapshot }: ServedSource): readonly [string, Snapshot] {
   return [held.snapshot, snapshot]
 }
 

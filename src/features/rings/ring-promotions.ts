@@ -1,10 +1,10 @@
 import { ignoreAbort } from '../../base/async/abort-error.ts'
-import { atOnce } from '../../base/async/cooperative.ts'
+import { runNow } from '../../base/async/cooperative.ts'
 import { configuredIn } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
 import type { ServedCatalog } from '../../daemon/pull/served-catalog.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
-import type { PullReport } from '../../daemon/status/report.ts'
+import type { PullReport } from '../../daemon/status/pull-report.ts'
 import type { Registry } from '../../serve/registry.ts'
 import { findingDisabled } from '../../sync/model/decisions/disabled-matches.ts'
 import type { Trigger } from '../../sync/model/generation.ts'
@@ -196,7 +196,7 @@ export class RingPromotions implements AsyncDisposable {
 
   /** The first skill out of service that the ring would get, or get with other content. */
   #disabledIn({ snapshot, from }: RingCandidate): Skill | undefined {
-    const matches = atOnce(findingDisabled(snapshot, this.#parts.store.decisions.outOfService))
+    const matches = runNow(findingDisabled(snapshot, this.#parts.store.decisions.outOfService))
     return snapshot.skills.find((skill) => matches.has(skill.path) && !isSameIn(from, skill))
   }
 }

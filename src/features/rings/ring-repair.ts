@@ -1,12 +1,12 @@
 import { ignoreAbort } from '../../base/async/abort-error.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import type { ObjectId } from '../../sync/model/revision.ts'
-import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
+import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 
 export interface RingRepairParts extends Pick<DaemonContext, 'clock' | 'log' | 'replica'> {
-  readonly served: { readonly currentInRings: readonly Current[] }
+  readonly served: { readonly currentInRings: readonly ServedSource[] }
   readonly candidates: { refetch(id: SourceId, commit: ObjectId, signal: AbortSignal): Promise<void> }
 }
 
@@ -45,7 +45,7 @@ export class RingRepair implements AsyncDisposable {
     return !this.#running.has(digest) && this.#parts.clock.monotonicMs() >= (this.#failed.get(digest) ?? -Infinity)
   }
 
-  async #repair({ held: { source, snapshot: digest }, snapshot }: Current): Promise<void> {
+  async #repair({ held: { source, snapshot: digest }, snapshot }: ServedSource): Promise<void> {
     const { candidates, clock, log, replica } = this.#parts
     try {
       if ((await replica?.restore(digest)) !== true)

@@ -1,12 +1,16 @@
 import { isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
-import type { Generation, HeldSnapshot, RingStates, RingStep, RingTrail } from '../../sync/model/generation.ts'
+import type { Generation, GenerationEntry, RingStates, RingStep, RingTrail } from '../../sync/model/generation.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
 import { isSourceId } from '../../sync/model/source-id.ts'
 import { isDigest } from '../../sync/store/skills/stored-path.ts'
 
 /** The snapshots that the rings of a generation serve or may still take, in addition to those of its sources. */
-export function heldOnTheWay({ rings }: { readonly rings?: Generation['rings'] | undefined }): readonly HeldSnapshot[] {
+export function snapshotsInTrails({
+  rings,
+}: {
+  readonly rings?: Generation['rings'] | undefined
+}): readonly GenerationEntry[] {
   return (rings?.trails ?? []).flatMap(({ source, steps }) => steps.map(({ snapshot }) => ({ source, snapshot })))
 }
 

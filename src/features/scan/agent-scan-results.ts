@@ -1,28 +1,28 @@
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { NotScanned } from './sarif-results.ts'
+import { NotScannedError } from './sarif-results.ts'
 import type { ScanResult } from './sarif-results.ts'
 
 /**
  * Returns the issues in the output of `snyk-agent-scan scan --json`, which has no SARIF: a result for each path with
- * `issues` and an `error` (https://github.com/snyk/agent-scan/blob/main/src/agent_scan/models.py). Throws `NotScanned`
+ * `issues` and an `error` (https://github.com/snyk/agent-scan/blob/main/src/agent_scan/models.py). Throws `NotScannedError`
  * for any other text, and if a path was not scanned.
  */
 export function agentScanResultsIn(text: string): readonly ScanResult[] {
   const paths = parseJson(text)
   const ofPaths = isObject(paths) ? Object.values(paths) : []
-  if (ofPaths.length === 0) throw new NotScanned('its output has no path that was scanned')
+  if (ofPaths.length === 0) throw new NotScannedError('its output has no path that was scanned')
   return ofPaths.flatMap(resultsOfPath)
 }
 
 function resultsOfPath(path: unknown): readonly ScanResult[] {
   const issues = isObject(path) ? path['issues'] : undefined
   if (!isObject(path) || !Array.isArray(issues) || !issues.every(isObject))
-    throw new NotScanned('its output has a path without a list of issues')
+    throw new NotScannedError('its output has a path without a list of issues')
   const { error, servers } = path
   const failures = [error, ...(Array.isArray(servers) ? servers.map(errorOf) : [])]
   if (failures.some((failure) => isObject(failure) && failure['is_failure'] !== false))
-    throw new NotScanned('it reports that the scan failed')
+    throw new NotScannedError('it reports that the scan failed')
   return issues.map(resultOf)
 }
 

@@ -10,7 +10,7 @@ import { askAddress } from './http.ts'
 import { askProgram } from './program.ts'
 import { askScanner } from './scanner.ts'
 import type { KnownScans } from './scanner.ts'
-import { GateUnanswered } from './unanswered.ts'
+import { GateUnansweredError } from './unanswered.ts'
 
 /**
  * The decision about a candidate. `unanswered` is the reason why the gate gave no answer, if the operator configured to
@@ -44,7 +44,7 @@ export async function askGate(candidate: GateCandidate, gate: Gate, signal: Abor
   } catch (error) {
     signal.throwIfAborted()
     // An unreadable secret of the gate is a SyncError: without the secret, the gate cannot be queried.
-    if (!(error instanceof GateUnanswered || error instanceof SyncError)) throw error
+    if (!(error instanceof GateUnansweredError || error instanceof SyncError)) throw error
     const reason = `the gate gave no answer: ${lineOf(error.message, gate.redactor)}`
     return gate.config.onFailure === 'publish' ? { kind: 'publish', unanswered: reason } : { kind: 'refuse', reason }
   }
@@ -65,7 +65,7 @@ async function ask(candidate: GateCandidate, gate: Gate, signal: AbortSignal): P
   }
 }
 
-/** Runs work within the time limit of the gate; throws `GateUnanswered` if that is over. */
+/** Runs work within the time limit of the gate; throws `GateUnansweredError` if that is over. */
 export async function withinGateTime<Result>(
   { clock, config }: Pick<Gate, 'clock' | 'config'>,
   signal: AbortSignal,
@@ -73,7 +73,7 @@ export async function withinGateTime<Result>(
 ): Promise<Result> {
   const overdue = new AbortController()
   const done = new AbortController()
-  const late = new GateUnanswered(`it took more than ${config.timeoutMs} ms`)
+  const late = new GateUnansweredError(`it took more than ${config.timeoutMs} ms`)
   void clock.wait(config.timeoutMs, done.signal).then(() => overdue.abort(late), ignoreAbort)
   try {
     return await run(AbortSignal.any([signal, overdue.signal]))

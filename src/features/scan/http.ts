@@ -7,7 +7,7 @@ import { exchange } from '../../sync/upstream/http/http-exchange.ts'
 import type { HttpAnswer } from '../../sync/upstream/http/http-exchange.ts'
 import type { GateAccess, GateAddress } from './gate-config.ts'
 import type { Gate, Verdict } from './gate.ts'
-import { GateUnanswered } from './unanswered.ts'
+import { GateUnansweredError } from './unanswered.ts'
 
 /**
  * Posts the document. The answer is JSON with a 2xx status. Redirects are not followed, so that no secret is sent
@@ -26,8 +26,8 @@ export async function askAddress(
     const { route } = PLAIN_WAY
     return await verdictIn(await exchange(url, { method: 'POST', headers, body: document, signal, route }))
   } catch (cause) {
-    if (cause instanceof GateUnanswered || !(cause instanceof Error)) throw cause
-    throw new GateUnanswered(`the connection failed (${codeOf(cause) ?? cause.name})`, { cause })
+    if (cause instanceof GateUnansweredError || !(cause instanceof Error)) throw cause
+    throw new GateUnansweredError(`the connection failed (${codeOf(cause) ?? cause.name})`, { cause })
   }
 }
 
@@ -40,18 +40,18 @@ async function credentialFor(access: GateAccess, gate: Gate): Promise<Readonly<R
 async function verdictIn(answer: HttpAnswer): Promise<Verdict> {
   if (answer.status < 200 || answer.status > 299) {
     answer.giveUp()
-    throw new GateUnanswered(`it answers ${answer.status}`)
+    throw new GateUnansweredError(`it answers ${answer.status}`)
   }
   const said = jsonOf(await bodyOf(answer))
   const [verdict, reason] = isObject(said) ? [said['verdict'], said['reason']] : []
   if (verdict === 'publish') return { kind: 'publish' }
-  if (verdict !== 'refuse' && verdict !== 'hold') throw new GateUnanswered('its answer is not a verdict')
+  if (verdict !== 'refuse' && verdict !== 'hold') throw new GateUnansweredError('its answer is not a verdict')
   return { kind: verdict, reason: typeof reason === 'string' && reason.trim() !== '' ? reason : 'it gave no reason' }
 }
 
 async function bodyOf(answer: HttpAnswer): Promise<string> {
   const text = await textWithin(MOST_BYTES, answer)
-  if (text === undefined) throw new GateUnanswered(`its answer is over ${MOST_BYTES} bytes`)
+  if (text === undefined) throw new GateUnansweredError(`its answer is over ${MOST_BYTES} bytes`)
   return text
 }
 

@@ -7,7 +7,7 @@ import { codeOf } from '../../base/error-code.ts'
 import { programVariables } from '../../daemon/access/program-variables.ts'
 import type { GateProgram } from './gate-config.ts'
 import type { Gate, Verdict } from './gate.ts'
-import { GateUnanswered } from './unanswered.ts'
+import { GateUnansweredError } from './unanswered.ts'
 
 /**
  * Runs the program with the document on its standard input. Its exit status is the answer: 0 publish, 3 hold, any other
@@ -32,7 +32,7 @@ interface ProgramEnd {
 
 /**
  * Runs a program with this input. Its process group is killed when it has ended or the signal aborts. Throws
- * `GateUnanswered` if it cannot be started, or is ended by a signal. `mostBytes`: of its standard output that are kept.
+ * `GateUnansweredError` if it cannot be started, or is ended by a signal. `mostBytes`: of its standard output that are kept.
  */
 export async function runGateProgram(
   program: Omit<GateProgram, 'kind'>,
@@ -55,7 +55,7 @@ export async function runGateProgram(
     // Kills the processes that it left behind, which also closes its output.
     killGroup(child)
     signal.throwIfAborted()
-    if (end.status === null) throw new GateUnanswered(`it was ended by ${end.by}`)
+    if (end.status === null) throw new GateUnansweredError(`it was ended by ${end.by}`)
     await Promise.all([stdout.whole(signal), stderr.whole(signal)])
     return { status: end.status, stdout: stdout.text(), stderr: stderr.text() }
   } finally {
@@ -102,8 +102,8 @@ async function endOf(child: ChildProcess): Promise<{ readonly status: number | n
   })
 }
 
-function startFailure(cause: unknown): GateUnanswered {
-  return new GateUnanswered(`it cannot be started: ${codeOf(cause) ?? String(cause)}`, { cause })
+function startFailure(cause: unknown): GateUnansweredError {
+  return new GateUnansweredError(`it cannot be started: ${codeOf(cause) ?? String(cause)}`, { cause })
 }
 
 function killGroup({ pid }: ChildProcess): void {

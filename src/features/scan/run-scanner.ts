@@ -8,12 +8,12 @@ import { agentScanResultsIn } from './agent-scan-results.ts'
 import type { GateScanner } from './gate-config.ts'
 import type { Gate } from './gate.ts'
 import { runGateProgram } from './program.ts'
-import { NotScanned, sarifResultsIn } from './sarif-results.ts'
+import { NotScannedError, sarifResultsIn } from './sarif-results.ts'
 import type { ScanResult } from './sarif-results.ts'
 import { SCANNER_PRESETS } from './scanner-presets.ts'
-import { GateUnanswered } from './unanswered.ts'
+import { GateUnansweredError } from './unanswered.ts'
 
-/** Scans one folder, an absolute path. Throws `GateUnanswered` if the output of the scanner cannot be read. */
+/** Scans one folder, an absolute path. Throws `GateUnansweredError` if the output of the scanner cannot be read. */
 export async function scanFolder(
   folder: string,
   scanner: GateScanner,
@@ -26,9 +26,9 @@ export async function scanFolder(
   try {
     return scanOf(resultsIn(stdout, scanner), folder, gate)
   } catch (error) {
-    if (!(error instanceof NotScanned)) throw error
+    if (!(error instanceof NotScannedError)) throw error
     const said = stderr.trim() === '' ? '' : `; it says: ${stderr.trim()}`
-    throw new GateUnanswered(`${error.message}${said}`, { cause: error })
+    throw new GateUnansweredError(`${error.message}${said}`, { cause: error })
   }
 }
 
@@ -44,10 +44,10 @@ export async function runScanner(
     return await runGateProgram({ ...scanner, args }, '', mostBytes, gate, signal)
   } catch (error) {
     const { install } = SCANNER_PRESETS[scanner.name]
-    const isAbsent = error instanceof GateUnanswered && codeOf(error.cause) === 'ENOENT'
+    const isAbsent = error instanceof GateUnansweredError && codeOf(error.cause) === 'ENOENT'
     if (!isAbsent || install === undefined) throw error
     const message = `"${scanner.command}" is not installed, or not in the PATH of the daemon: ${install}, or name it in \`command\``
-    throw new GateUnanswered(message, { cause: error.cause })
+    throw new GateUnansweredError(message, { cause: error.cause })
   }
 }
 

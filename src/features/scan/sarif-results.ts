@@ -17,19 +17,19 @@ export interface ScanResult {
 }
 
 /** The output of a scanner that cannot be read, or says that the scan failed. */
-export class NotScanned extends Error {
+export class NotScannedError extends Error {
   override readonly name = 'NotScanned'
 }
 
 /**
  * Returns the results of a SARIF 2.1.0 log that need attention: failures that the operator has not suppressed. A
- * suppression inside of a scanned file does not count, since its author wrote it. Throws `NotScanned`.
+ * suppression inside of a scanned file does not count, since its author wrote it. Throws `NotScannedError`.
  */
 export function sarifResultsIn(text: string): readonly ScanResult[] {
   const log = parseJson(text)
   const runs = isObject(log) && log['version'] === '2.1.0' ? objectsIn(log['runs']) : []
-  if (runs.length === 0) throw new NotScanned('its output is not a SARIF 2.1.0 log with a run')
-  if (isObject(log) && isFilled(log['inlineExternalProperties'])) throw new NotScanned(ELSEWHERE)
+  if (runs.length === 0) throw new NotScannedError('its output is not a SARIF 2.1.0 log with a run')
+  if (isObject(log) && isFilled(log['inlineExternalProperties'])) throw new NotScannedError(ELSEWHERE)
   return runs.flatMap(resultsOf)
 }
 
@@ -38,14 +38,14 @@ type Json = Readonly<Record<string, unknown>>
 function resultsOf(run: Json): readonly ScanResult[] {
   const scanner = objectIn(run['tool'])
   const tool = textIn(objectIn(scanner?.['driver'])?.['name']) ?? 'scanner'
-  if (objectsIn(run['invocations']).some(hasFailed)) throw new NotScanned(`${tool} reports that the scan failed`)
+  if (objectsIn(run['invocations']).some(hasFailed)) throw new NotScannedError(`${tool} reports that the scan failed`)
   // A run without results was not executed (3.14.23).
-  if (!Array.isArray(run['results'])) throw new NotScanned(`${tool} reports no results, not even an empty list`)
-  if (!run['results'].every(isObject)) throw new NotScanned(`${tool} reports results that are none`)
+  if (!Array.isArray(run['results'])) throw new NotScannedError(`${tool} reports no results, not even an empty list`)
+  if (!run['results'].every(isObject)) throw new NotScannedError(`${tool} reports results that are none`)
   const external = objectIn(run['externalPropertyFileReferences'])
-  if (PARTS.some((part) => isFilled(external?.[part]))) throw new NotScanned(ELSEWHERE)
+  if (PARTS.some((part) => isFilled(external?.[part]))) throw new NotScannedError(ELSEWHERE)
   if (objectsIn(run['invocations']).some((one) => isFaulty(one['exitCode'], run['results'])))
-    throw new NotScanned(`${tool} reports the exit code of a failure`)
+    throw new NotScannedError(`${tool} reports the exit code of a failure`)
   const rules = new Rules(scanner, objectsIn(run['invocations']))
   return objectsIn(run['results'])
     .filter((result) => !HARMLESS.has(result['kind']) && result['baselineState'] !== 'absent')

@@ -11,7 +11,7 @@ import { withinGateTime } from './gate.ts'
 import type { Gate } from './gate.ts'
 import { scanFolder } from './run-scanner.ts'
 import { SCANNER_PRESETS } from './scanner-presets.ts'
-import { GateUnanswered } from './unanswered.ts'
+import { GateUnansweredError } from './unanswered.ts'
 
 /** A content that is served, by the key of its scan. */
 export interface ServedContent {
@@ -53,7 +53,7 @@ export function scannableIn(
 
 /**
  * Scans the served content of a source, one after another. Resolves with the scans; `onEnd` gets each content that has
- * ended. What was scanned is stored even if the signal aborts. Throws `GateUnanswered` if the scanner fails several
+ * ended. What was scanned is stored even if the signal aborts. Throws `GateUnansweredError` if the scanner fails several
  * times in a row.
  */
 export async function scanServed(
@@ -75,7 +75,7 @@ export async function scanServed(
       if (!isFresh && by !== undefined && before?.by === by) scans.set(key, before)
       else {
         const scan = await scanOne(kept, means, signal).catch(failureIn)
-        if (scan instanceof GateUnanswered) {
+        if (scan instanceof GateUnansweredError) {
           failures += 1
           if (failures === MOST_FAILURES) throw scan
           onEnd({ source, path: isDocs(kept) ? 'docs' : kept.path, message: scan.message })
@@ -105,8 +105,8 @@ async function scanOne(kept: Skill | Docs, { store, gate, scanner, by }: ScanMea
   return { ...(by !== undefined && { by }), ...scan }
 }
 
-function failureIn(error: unknown): GateUnanswered {
-  if (error instanceof GateUnanswered) return error
+function failureIn(error: unknown): GateUnansweredError {
+  if (error instanceof GateUnansweredError) return error
   throw error
 }
 

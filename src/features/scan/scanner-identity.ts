@@ -7,12 +7,12 @@ import { codeOf } from '../../base/error-code.ts'
 import type { GateScanner } from './gate-config.ts'
 import type { Gate } from './gate.ts'
 import { runScanner } from './run-scanner.ts'
-import { GateUnanswered } from './unanswered.ts'
+import { GateUnansweredError } from './unanswered.ts'
 
 /**
  * The identity of a scanner: SHA-256 over its command, arguments, environment, version and rules, 64 hex digits. The
  * levels of the configuration are no part of it, since scans are stored without a verdict. `undefined` if neither the
- * version nor the rules are known: such a scanner may judge differently at any time. Throws `GateUnanswered` if one of
+ * version nor the rules are known: such a scanner may judge differently at any time. Throws `GateUnansweredError` if one of
  * them cannot be read.
  */
 export async function scannerIdentity(
@@ -41,7 +41,7 @@ async function versionOf(
 ): Promise<string> {
   const { status, stdout, stderr } = await runScanner(scanner, args, VERSION_BYTES, gate, signal)
   if (status === 0) return `${stdout}${stderr}`
-  throw new GateUnanswered(
+  throw new GateUnansweredError(
     `asked for its version (${args.join(' ')}), it ended with status ${status}: ${stderr.trim()}`,
   )
 }
@@ -57,7 +57,7 @@ class Budget {
     this.#files -= 1
     this.#bytes -= bytes
     if (this.#files < 0 || this.#bytes < 0)
-      throw new GateUnanswered('its rules have more than 20000 files or 256 MiB; name a smaller folder in `rules`')
+      throw new GateUnansweredError('its rules have more than 20000 files or 256 MiB; name a smaller folder in `rules`')
   }
 }
 
@@ -68,7 +68,7 @@ async function digestOfPath(path: string, budget: Budget, signal: AbortSignal): 
   } catch (error) {
     if (codeOf(error) === undefined) throw error
     signal.throwIfAborted()
-    throw new GateUnanswered(`its rules cannot be read: "${path}": ${codeOf(error)}`, { cause: error })
+    throw new GateUnansweredError(`its rules cannot be read: "${path}": ${codeOf(error)}`, { cause: error })
   }
   return hash.digest('hex')
 }

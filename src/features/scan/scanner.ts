@@ -7,7 +7,7 @@ import type { Gate, Verdict } from './gate.ts'
 import { scanFolder } from './run-scanner.ts'
 import { scannerIdentity } from './scanner-identity.ts'
 import { SCANNER_PRESETS } from './scanner-presets.ts'
-import { GateUnanswered } from './unanswered.ts'
+import { GateUnansweredError } from './unanswered.ts'
 
 /** The stored scans of the source of a candidate. */
 export interface KnownScans {
@@ -48,14 +48,14 @@ export async function askScanner(
   const scans: FolderScan[] = []
   let verdict: Verdict | undefined
   try {
-    let unanswered: GateUnanswered | undefined
+    let unanswered: GateUnansweredError | undefined
     for (const scanned of folders) {
       try {
         const scan = reusable(known, scanned, by) ?? (await scanOf(scanned, by, scanner, gate, signal))
         scans.push({ ...scanned, scan })
       } catch (error) {
         // An author must not hide what one skill has behind another one that the scanner cannot read.
-        if (!(error instanceof GateUnanswered) || signal.aborted) throw error
+        if (!(error instanceof GateUnansweredError) || signal.aborted) throw error
         unanswered ??= error
       }
     }

@@ -2,7 +2,7 @@ import { SerialQueue } from '../../base/async/serial-queue.ts'
 import type { Config } from '../../daemon/config/config.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
-import type { Current, Snapshot } from '../../sync/model/snapshot.ts'
+import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { SkillScan } from '../../sync/store/scan-records.ts'
@@ -17,13 +17,13 @@ import { ScanSchedule } from './scan-schedule.ts'
 import { scannableIn, scanServed } from './scan-served.ts'
 import type { FailedScan, ScanMeans, ServedContent } from './scan-served.ts'
 import { scannerIdentity } from './scanner-identity.ts'
-import { GateUnanswered } from './unanswered.ts'
+import { GateUnansweredError } from './unanswered.ts'
 
 export interface ScansParts extends DaemonContext {
   readonly config: Config
   readonly served: {
-    readonly current: readonly Current[]
-    readonly currentInRings: readonly Current[]
+    readonly current: readonly ServedSource[]
+    readonly currentInRings: readonly ServedSource[]
     /** Serves the newest generation by the present decisions. */
     serveInSlices(): Promise<void>
   }
@@ -103,7 +103,7 @@ export class Scans implements AsyncDisposable {
         this.#parts.log.recovery('scan-failed', '')
       } catch (error) {
         if (signal.aborted) return
-        if (!(error instanceof SyncError || error instanceof OperatorError || error instanceof GateUnanswered))
+        if (!(error instanceof SyncError || error instanceof OperatorError || error instanceof GateUnansweredError))
           throw error
         this.#error = error.message
         this.#parts.log.failure('warn', 'scan-failed', { source: '', code: 'scan-failed', message: error.message })
@@ -143,7 +143,7 @@ export class Scans implements AsyncDisposable {
       for (const [source, ofSource] of contents)
         scans.set(source, await scanServed(source, ofSource, means, onEnd, signal))
     } catch (error) {
-      if (!(error instanceof GateUnanswered) || signal.aborted) throw error
+      if (!(error instanceof GateUnansweredError) || signal.aborted) throw error
       const message = gate.redactor.clean(`Cannot scan what is served: the scanner gave no answer: ${error.message}`)
       throw new OperatorError('scan-failed', message, { cause: error })
     }

@@ -1,4 +1,4 @@
 /** The error for a gate that gave no valid answer; the message gives the reason. */
-export class GateUnanswered extends Error {
+export class GateUnansweredError extends Error {
   override readonly name = 'Unanswered'
 }

@@ -1,5 +1,5 @@
-import { stepByStep } from '../../base/async/cooperative.ts'
-import { DerivedCache } from '../../base/memo.ts'
+import { runInSlices } from '../../base/async/cooperative.ts'
+import { Memo } from '../../base/memo.ts'
 import { servingFor } from '../../serve/mcp/core/methods.ts'
 import type { Serving } from '../../serve/mcp/core/methods.ts'
 import type { Principal } from '../../serve/principal.ts'
@@ -19,7 +19,7 @@ import type { SkillActivation } from './logs-request.ts'
 export class ActivatedSkills {
   readonly #serving: Serving
   readonly #marketplace: MarketplaceConfig | undefined
-  readonly #plugins = new DerivedCache<Catalog, Promise<ReadonlyMap<string, Plugin>>>()
+  readonly #plugins = new Memo<Catalog, Promise<ReadonlyMap<string, Plugin>>>()
 
   /** `marketplace`: without it, no skill of a plugin is found. */
   constructor(serving: Serving, marketplace: MarketplaceConfig | undefined) {
@@ -49,7 +49,7 @@ export class ActivatedSkills {
   async #pluginsIn(view: ViewName, config: MarketplaceConfig): Promise<ReadonlyMap<string, Plugin>> {
     const packs = this.#serving.packs?.views.packs ?? []
     return this.#plugins.of(servingFor(this.#serving, view).registry.catalog, async (catalog) => {
-      const { plugins } = await stepByStep(pluginsIn(catalog, packs, config, undefined))
+      const { plugins } = await runInSlices(pluginsIn(catalog, packs, config, undefined))
       return new Map(plugins.map((plugin) => [plugin.name, plugin]))
     })
   }

@@ -1,5 +1,5 @@
 import { isObject } from '../../base/json-object.ts'
-import { DerivedCache } from '../../base/memo.ts'
+import { Memo } from '../../base/memo.ts'
 import type { AnsweredFile, AnsweredMessage } from '../../serve/mcp/core/methods.ts'
 import { findResource } from '../../serve/mcp/resources/find-resource.ts'
 import { INTERNAL_ERROR } from '../../serve/mcp/rpc/rpc-error.ts'
@@ -82,7 +82,7 @@ function useOfResource(serving: AnsweredMessage['serving'], uri: string): Counte
 }
 
 /** Uses by the URIs of served resources, dropped with their catalog. */
-const USES = new DerivedCache<Catalog, Map<string, CountedUse>>()
+const USES = new Memo<Catalog, Map<string, CountedUse>>()
 const MOST_USES = 10_000
 const MOST_CHARACTERS = 512
 

@@ -1,4 +1,4 @@
-import { TELEMETRY_CLIENT } from './telemetry-routes.ts'
+import { TELEMETRY_CLIENT } from './telemetry-limits.ts'
 
 /**
  * True for a published name of an MCP client in `clientInfo`, which keeps a row of its own however many other names a day

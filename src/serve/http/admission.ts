@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Denied } from '../access-decision.ts'
 import type { Scope } from '../principal.ts'
-import type { HttpAccess } from './access.ts'
+import type { HttpAccess } from './http-access.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { Rate } from './rate-limit.ts'
 import type { Site } from './server/listener.ts'

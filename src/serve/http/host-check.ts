@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import { bareAddress } from './server/client-address.ts'
+import { bareAddress } from './server/trusted-proxies.ts'
 
 /**
  * The host names that the server accepts, and the sites whose pages may call it. An entry without a port accepts any
@@ -18,7 +18,7 @@ export interface Names {
 }
 
 /** Rejects requests that use a foreign host name or come from a page of a foreign site, before they are read. */
-export class Guard {
+export class HostCheck {
   readonly #isOnLoopback: boolean
   readonly #hosts: ReadonlySet<string>
   /** Allowed origins of foreign sites. */

@@ -1,23 +1,23 @@
 import type { IncomingMessage } from 'node:http'
 import { NO_ROUTE } from '../meter.ts'
 import type { Meter } from '../meter.ts'
-import { HttpAccess } from './access.ts'
-import type { AccessRules } from './access.ts'
 import { admission, rateOf } from './admission.ts'
 import type { RateOptions } from './admission.ts'
 import { healthRoutes } from './health.ts'
 import type { Unready } from './health.ts'
-import { Guard, refusalOfBrowser } from './host-check.ts'
+import { HostCheck, refusalOfBrowser } from './host-check.ts'
 import type { Names } from './host-check.ts'
+import { HttpAccess } from './http-access.ts'
+import type { AccessRules } from './http-access.ts'
 import { metricsRoutes } from './metrics.ts'
 import type { MetricsText } from './metrics.ts'
-import { statusTo } from './server/audit.ts'
-import { TrustedProxies } from './server/client-address.ts'
+import { statusTo } from './server/http-audit.ts'
 import { openListener } from './server/listener.ts'
 import type { HttpListener, ListenerLimits, ListenerOptions, Site } from './server/listener.ts'
 import { holdersBehind } from './server/share-holder.ts'
-import { hookRoutes } from './webhook.ts'
-import type { WebhookEndpoint } from './webhook.ts'
+import { TrustedProxies } from './server/trusted-proxies.ts'
+import { hookRoutes } from './webhook-endpoint.ts'
+import type { WebhookEndpoint } from './webhook-endpoint.ts'
 
 /** The options of the second listener. */
 export interface OperationsOptions extends ListenerOptions {
@@ -41,7 +41,7 @@ export interface OperationsOptions extends ListenerOptions {
  */
 export async function serveOperations(options: OperationsOptions): Promise<HttpListener> {
   const { host, names, webhooks, metrics, unready, isReadOnly, isApart, access, meter } = options
-  const guard = new Guard({ ...names, host })
+  const guard = new HostCheck({ ...names, host })
   const holderOf = holdersBehind(new TrustedProxies(options.trustedProxies ?? []))
   const isHook = ({ url = '/' }: IncomingMessage): boolean => url.startsWith('/hooks/')
   const site: Site = {

@@ -1,7 +1,7 @@
 import type { Authenticate, Scope } from '../principal.ts'
 import { SCOPES } from '../principal.ts'
 import type { SignIn } from '../sign-in.ts'
-import type { AccessRules } from './access.ts'
+import type { AccessRules } from './http-access.ts'
 import { READ_METHODS } from './server/listener.ts'
 import type { HttpRoute, Routes } from './server/listener.ts'
 import { sendJson } from './server/response.ts'

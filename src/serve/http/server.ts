@@ -3,42 +3,42 @@ import type { ChannelHost } from '../../features/channel/channel-routes.ts'
 import { marketplaceRoutes } from '../../features/marketplace/git/marketplace-routes.ts'
 import { Marketplaces } from '../../features/marketplace/marketplaces.ts'
 import type { MarketplaceHost, MarketplaceParts } from '../../features/marketplace/marketplaces.ts'
-import { TelemetryLimits, telemetryRoutes } from '../../features/usage/telemetry-routes.ts'
+import { TelemetryLimits, telemetryRoutes } from '../../features/usage/telemetry-limits.ts'
 import type { Serving } from '../mcp/core/methods.ts'
 import { mcpRoutes } from '../mcp/transports/mcp-routes.ts'
 import { NO_SESSION_LOG } from '../mcp/transports/session-store.ts'
 import type { SessionLimits, SessionLog } from '../mcp/transports/session-store.ts'
 import { Sessions } from '../mcp/transports/sessions.ts'
 import { ViewHubs } from '../mcp/transports/view-hubs.ts'
-import { PageSessions } from '../page/http/login-sessions.ts'
-import type { SharedPageSessions } from '../page/http/login-sessions.ts'
+import { PageSessions } from '../page/http/page-sessions.ts'
+import type { SharedPageSessions } from '../page/http/page-sessions.ts'
 import { webRoutesOf } from '../page/http/web-routes.ts'
 import type { WebOptions } from '../page/http/web-routes.ts'
 import type { Registry } from '../registry.ts'
 import { viewOfRing } from '../views.ts'
 import type { Choices } from '../views.ts'
-import { HttpAccess } from './access.ts'
-import type { AccessRules } from './access.ts'
 import { admission, rateOf } from './admission.ts'
 import { healthRoutes } from './health.ts'
 import type { HealthOptions, Unready } from './health.ts'
-import { Guard } from './host-check.ts'
+import { HostCheck } from './host-check.ts'
 import type { Names } from './host-check.ts'
+import { HttpAccess } from './http-access.ts'
+import type { AccessRules } from './http-access.ts'
 import { metricsRoutes } from './metrics.ts'
 import type { MetricsText } from './metrics.ts'
 import { metadataRoutes, rulesWith } from './protected-resource.ts'
 import type { OAuthOptions } from './protected-resource.ts'
 import type { Rate, RateLimit } from './rate-limit.ts'
-import { HttpAudit } from './server/audit.ts'
-import { TrustedProxies } from './server/client-address.ts'
 import { disconnectSignal } from './server/client-gone.ts'
 import { EventStreams } from './server/event-stream.ts'
+import { HttpAudit } from './server/http-audit.ts'
 import { openListener } from './server/listener.ts'
 import type { HttpListener, ListenerLimits, ListenerOptions, Site } from './server/listener.ts'
-import { RequestTurns } from './server/request-scheduler.ts'
+import { RequestScheduler } from './server/request-scheduler.ts'
 import { holdersBehind } from './server/share-holder.ts'
-import { hookRoutes } from './webhook.ts'
-import type { WebhookEndpoint } from './webhook.ts'
+import { TrustedProxies } from './server/trusted-proxies.ts'
+import { hookRoutes } from './webhook-endpoint.ts'
+import type { WebhookEndpoint } from './webhook-endpoint.ts'
 
 /** The options of the HTTP server. */
 export interface HttpOptions extends ListenerOptions {
@@ -181,7 +181,7 @@ interface Listeners {
   readonly sessions: Sessions
   readonly signedIn: PageSessions
   readonly rate: RateLimit | undefined
-  readonly turns: RequestTurns
+  readonly turns: RequestScheduler
   readonly marketplaces: Marketplaces
   readonly telemetry: TelemetryLimits
 }
@@ -209,7 +209,7 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
     sessions,
     signedIn: new PageSessions(now, options.pageSessions),
     rate: rateOf(options),
-    turns: new RequestTurns(now, options.spentMs),
+    turns: new RequestScheduler(now, options.spentMs),
     marketplaces: new Marketplaces(),
     telemetry: new TelemetryLimits(now),
   }
@@ -246,7 +246,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
   const proxies = new TrustedProxies(options.trustedProxies ?? [])
   const holderOf = holdersBehind(proxies)
   const admit = admission(access, heard.rate, holderOf)
-  const guard = new Guard({ ...names, host })
+  const guard = new HostCheck({ ...names, host })
   const audit = new HttpAudit(serving, proxies, now)
   const { streams, signedIn } = heard
   const { bodyBytes, requestMs: batchMs } = options.limits

@@ -1,6 +1,6 @@
 import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { PackBudgetLimits } from '../../sync/catalog/budget/catalog-budget.ts'
-import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
+import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Tally } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'

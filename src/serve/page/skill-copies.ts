@@ -1,4 +1,4 @@
-import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
+import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { contentKeyOf } from '../../sync/model/skill.ts'
 import { html, isolateText } from './html.ts'

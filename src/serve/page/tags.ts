@@ -1,4 +1,4 @@
-import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
+import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { tagsOf } from '../../sync/catalog/tags.ts'
 import { comparePaths } from '../../sync/model/digest.ts'

@@ -1,4 +1,4 @@
-import type { CatalogFile, CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
+import type { CatalogFile, CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 
 /**
  * Returns the address of a skill's page, relative to the root, because a proxy may add any path. A URI and its page

@@ -1,5 +1,5 @@
 import type { MarketplaceConfig } from '../../features/marketplace/plugins.ts'
-import type { CatalogSkill } from '../../sync/catalog/catalog-entry.ts'
+import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'

@@ -1,5 +1,5 @@
 import { folderUrisAbove } from '../model/skill-uri.ts'
-import type { CatalogSkill, FolderChildren } from './catalog-entry.ts'
+import type { CatalogSkill, FolderChildren } from './catalog-file.ts'
 import { childrenBelow, folderUrisOf } from './skill-files.ts'
 
 /** The skills of a catalog by the URI of their SKILL.md. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { atOnce, type Steps } from '../../base/async/cooperative.ts'
+import { runNow, type Steps } from '../../base/async/cooperative.ts'
 import { baseName, foldersAbove } from '../../base/paths.ts'
 import { NONE_DISABLED, type Disabled } from '../model/decisions/disabled-skills.ts'
 import { comparePaths } from '../model/digest.ts'
@@ -11,7 +11,7 @@ import { originOfSkill } from '../model/snapshot.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { isTakenByAll, isYaml } from '../skill/entry-faults.ts'
-import type { CatalogFile, CatalogFolder, CatalogSkill, FolderChildren } from './catalog-entry.ts'
+import type { CatalogFile, CatalogFolder, CatalogSkill, FolderChildren } from './catalog-file.ts'
 import { CatalogFiles } from './catalog-files.ts'
 import { CatalogFolders } from './catalog-folders.ts'
 import { filesOf, folderUrisOf } from './skill-files.ts'
@@ -54,7 +54,7 @@ export function buildCatalog(
   snapshots: readonly Snapshot[],
   disabled: Disabled = NONE_DISABLED,
 ): Catalog {
-  return atOnce(buildingCatalog(generation, snapshots, disabled))
+  return runNow(buildingCatalog(generation, snapshots, disabled))
 }
 
 /** `buildCatalog` in steps, for a caller that must let other work run: a hundred thousand skills take a second. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Steps } from '../../base/async/cooperative.ts'
-import { MadeBetween } from '../../base/async/incremental.ts'
-import type { CatalogFile, CatalogSkill } from './catalog-entry.ts'
+import { DiffCache } from '../../base/async/incremental.ts'
+import type { CatalogFile, CatalogSkill } from './catalog-file.ts'
 import type { Catalog } from './catalog.ts'
 import { filesOf } from './skill-files.ts'
 import { offeringSteps } from './tool-catalog.ts'
@@ -46,7 +46,7 @@ export function diffing(before: Catalog, after: Catalog): Steps<Changes> {
   return CHANGES.steps(before, after)
 }
 
-const CHANGES = new MadeBetween<Catalog, Changes>(comparing)
+const CHANGES = new DiffCache<Catalog, Changes>(comparing)
 
 function* comparing(before: Catalog, after: Catalog): Steps<Changes> {
   if (before.digest === after.digest) return NO_CHANGES

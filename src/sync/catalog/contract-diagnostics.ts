@@ -1,4 +1,4 @@
-import { atOnce } from '../../base/async/cooperative.ts'
+import { runNow } from '../../base/async/cooperative.ts'
 import type { Steps } from '../../base/async/cooperative.ts'
 import type { Diagnostic } from '../../base/diagnostic.ts'
 import { joinPath } from '../../base/paths.ts'
@@ -38,7 +38,7 @@ export interface ContractDiagnostic extends Diagnostic<ContractCode> {
  * there are more.
  */
 export function contractDiagnostics(catalog: Catalog): ContractDiagnostic[] {
-  return atOnce(contractDiagnosticSteps(catalog))
+  return runNow(contractDiagnosticSteps(catalog))
 }
 
 /** `contractDiagnostics` in steps, for a caller that must let other work run. */
@@ -63,7 +63,7 @@ export function diagnosticsAmong(
   declared: readonly ContractNeighbor[],
   most = Number.POSITIVE_INFINITY,
 ): ContractDiagnostic[] {
-  return atOnce(diagnosticsBetween(declared, most))
+  return runNow(diagnosticsBetween(declared, most))
 }
 
 /**
@@ -72,7 +72,7 @@ export function diagnosticsAmong(
  */
 export function nameDiagnosticsAmong(declared: readonly ContractNeighbor[]): ContractDiagnostic[] {
   const owners = byId(declared)
-  return [...few(unmet(owners, 'name'), MOST_OF_A_CODE), ...atOnce(describingCycles(owners))]
+  return [...few(unmet(owners, 'name'), MOST_OF_A_CODE), ...runNow(describingCycles(owners))]
 }
 
 function* diagnosticsBetween(declared: readonly ContractNeighbor[], most: number): Steps<ContractDiagnostic[]> {

@@ -1,6 +1,6 @@
 import { comparePaths } from '../model/digest.ts'
 import type { Contract } from '../skill/contract/contract.ts'
-import type { CatalogSkill } from './catalog-entry.ts'
+import type { CatalogSkill } from './catalog-file.ts'
 import type { Catalog } from './catalog.ts'
 
 /** A skill that keeps the contract, with the contract that it declares. */

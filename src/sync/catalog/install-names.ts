@@ -3,7 +3,7 @@ import type { Steps } from '../../base/async/cooperative.ts'
 import { IncrementalCache } from '../../base/async/incremental.ts'
 import { contentKeyOf } from '../model/skill.ts'
 import { isSkillName } from '../skill/skill-name.ts'
-import type { CatalogSkill, FolderSkill } from './catalog-entry.ts'
+import type { CatalogSkill, FolderSkill } from './catalog-file.ts'
 import type { Catalog } from './catalog.ts'
 import { folderSkillsIn, isReadByInstallers, withoutCopies } from './folder-skills.ts'
 

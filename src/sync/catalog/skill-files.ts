@@ -3,7 +3,7 @@ import { comparePaths, firstFrom } from '../model/digest.ts'
 import { servedPathOf } from '../model/serving-paths.ts'
 import { decodedSegment, isUnencoded, uriIn, uriOf } from '../model/skill-uri.ts'
 import type { SkillFile } from '../model/skill.ts'
-import { CatalogFile, type CatalogFolder, type CatalogSkill, type FolderChild } from './catalog-entry.ts'
+import { CatalogFile, type CatalogFolder, type CatalogSkill, type FolderChild } from './catalog-file.ts'
 
 /** The files of a skill, with those of nested skills: SKILL.md first, then by URI. Each call makes them anew. */
 export function filesOf(skill: CatalogSkill): readonly CatalogFile[] {

@@ -3,7 +3,7 @@ import { formatOf, type ObjectId, type Revision } from '../model/revision.ts'
 import { SyncError } from '../model/sync-error.ts'
 import {
   BLOBS_AT_ONCE,
-  TreeNotTaken,
+  TreeNotTakenError,
   type Blob,
   type OnStored,
   type Proof,
@@ -15,12 +15,12 @@ import { parseTree } from '../upstream/objects/tree-object.ts'
 import { LIMIT_KEYS, namedLimit } from '../upstream/upstream.ts'
 import type { KnownTrees, Relation } from '../upstream/upstream.ts'
 import type { GitReach } from './git-reach.ts'
+import { ObjectWorker } from './object-worker.ts'
 import { HISTORY_LIMITS } from './objects/ancestry.ts'
 import type { ObjectLocation } from './objects/git-transport.ts'
 import { folderInScratch } from './objects/scratch-folder.ts'
-import { ProgramSupply } from './program/object-supply.ts'
 import { ProgramEnded } from './program/program-objects.ts'
-import { ObjectWorker } from './worker-client.ts'
+import { ProgramSupply } from './program/program-supply.ts'
 import type { OpenedTree } from './worker-protocol.ts'
 
 /** Fetches a commit with its own folder and thread. Disposal of the tree ends both. */
@@ -88,7 +88,7 @@ class GitTree implements Tree {
     const listed = this.#listed.get(tree)
     if (listed !== undefined) return listed
     const bytes = this.#trees.get(tree)
-    if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it was not fetched`)
+    if (bytes === undefined) throw new TreeNotTakenError(`Cannot list tree ${tree}: it was not fetched`)
     const entries = parseTree(bytes, formatOf(tree), this.#reach.limits.segmentBytes)
     if (this.#listed.size === MOST_LISTED) this.#listed.clear()
     this.#listed.set(tree, entries)

@@ -8,7 +8,7 @@ export interface Generation {
   /** ISO 8601, UTC. */
   readonly createdAt: string
   /** In the order of the configuration. */
-  readonly sources: readonly HeldSnapshot[]
+  readonly sources: readonly GenerationEntry[]
   /**
    * The sources whose served content the disk had lost when this was published. The generation has no snapshot of them.
    */
@@ -34,7 +34,7 @@ export interface RingTrail {
 }
 
 /** A snapshot that the first ring has served. */
-export interface RingStep extends Pick<HeldSnapshot, 'snapshot'> {
+export interface RingStep extends Pick<GenerationEntry, 'snapshot'> {
   readonly commit: ObjectId
   /** A digest of the skills and documents of the snapshot: SHA-256, 64 hex digits. */
   readonly content: string
@@ -45,7 +45,7 @@ export interface RingStep extends Pick<HeldSnapshot, 'snapshot'> {
 }
 
 /** The snapshot that a generation holds of one source. */
-export interface HeldSnapshot {
+export interface GenerationEntry {
   readonly source: SourceId
   /** The name of the snapshot in the store: SHA-256 of its JSON, 64 hex digits. */
   readonly snapshot: string

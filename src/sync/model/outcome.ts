@@ -1,4 +1,4 @@
-import type { HeldSnapshot } from './generation.ts'
+import type { GenerationEntry } from './generation.ts'
 import type { Revision } from './revision.ts'
 import type { Moved } from './skill-delta.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -31,7 +31,7 @@ export interface Updated {
   readonly kind: 'updated'
   readonly revision: Revision
   readonly snapshot: Snapshot
-  readonly held: HeldSnapshot
+  readonly held: GenerationEntry
   /** The revision that was served before. */
   readonly from: Revision | undefined
   /** The difference between its skills and those served before. */

@@ -2,7 +2,7 @@ import { baseName } from '../../base/paths.ts'
 import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
 import type { Marketplace } from '../survey/marketplace/marketplace.ts'
 import type { Docs, DocsFolder } from './docs-folder.ts'
-import type { HeldSnapshot } from './generation.ts'
+import type { GenerationEntry } from './generation.ts'
 import type { ListingForm } from './listing-form.ts'
 import type { ObjectId, Revision } from './revision.ts'
 import type { Offers } from './server-listing.ts'
@@ -158,8 +158,8 @@ function isRefusedLink({ standing, path, digest, findings }: Skill): boolean {
 }
 
 /** The present state of a source, from its last generation. */
-export interface Current {
-  readonly held: HeldSnapshot
+export interface ServedSource {
+  readonly held: GenerationEntry
   readonly snapshot: Snapshot
 }
 

@@ -9,7 +9,7 @@ export interface Tree extends AsyncDisposable {
   /** The raw objects that lead from the ref to `root`, verified against their ids. Stored as proof. */
   readonly proof: Proof
   /**
-   * The entries of a tree object, in git's order. Throws `TreeNotTaken` for a tree that the caller declared as known.
+   * The entries of a tree object, in git's order. Throws `TreeNotTakenError` for a tree that the caller declared as known.
    */
   list(tree: ObjectId): readonly TreeEntry[]
   /**
@@ -110,6 +110,6 @@ export async function takeEach(
 }
 
 /** The fetch left out a requested tree, because its id is at a path where the caller knew it. */
-export class TreeNotTaken extends Error {
+export class TreeNotTakenError extends Error {
   override readonly name = 'TreeNotTaken'
 }

@@ -7,7 +7,7 @@ import { storedProof } from '../model/snapshot.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Source } from '../model/source.ts'
 import { SyncError, Damaged } from '../model/sync-error.ts'
-import { TreeNotTaken } from '../model/tree.ts'
+import { TreeNotTakenError } from '../model/tree.ts'
 import type { Tree } from '../model/tree.ts'
 import { storedOf } from '../store/skills/stored-path.ts'
 import type { StoredSkill } from '../store/skills/stored-path.ts'
@@ -63,7 +63,7 @@ async function fetchUnknown(pull: TreePull): Promise<Snapshot> {
     await using tree = await upstream.fetch(revision, knownTrees(rulesFor(pull), earlier), signal)
     return await snapshotOf(tree, pull)
   } catch (error) {
-    if (!(error instanceof TreeNotTaken)) throw error
+    if (!(error instanceof TreeNotTakenError)) throw error
     // A link of the new commit leads into an unchanged folder. This is rare: the whole tree is fetched again.
     await using tree = await upstream.fetch(revision, NOTHING_KNOWN, signal)
     return await snapshotOf(tree, pull)

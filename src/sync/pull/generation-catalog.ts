@@ -1,4 +1,4 @@
-import { stepByStep, type Steps } from '../../base/async/cooperative.ts'
+import { runInSlices, type Steps } from '../../base/async/cooperative.ts'
 import { heldInRing, loadRings, stepIn } from '../../features/rings/ring-contents.ts'
 import { catalogAfter } from '../catalog/catalog-update.ts'
 import { EMPTY_CATALOG, buildingCatalog } from '../catalog/catalog.ts'
@@ -9,15 +9,15 @@ import { pendingIn } from '../model/decisions/approvals.ts'
 import { findingDisabled, withoutDisabledDocs } from '../model/decisions/disabled-matches.ts'
 import type { Disabled } from '../model/decisions/disabled-skills.ts'
 import type { OutOfService } from '../model/decisions/out-of-service.ts'
-import type { Generation, HeldSnapshot } from '../model/generation.ts'
-import type { Snapshot, Current } from '../model/snapshot.ts'
+import type { Generation, GenerationEntry } from '../model/generation.ts'
+import type { Snapshot, ServedSource } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
-import type { DecisionStore } from '../store/decisions.ts'
-import type { GenerationStore } from '../store/generations.ts'
-import type { SnapshotStore } from '../store/snapshots.ts'
+import type { DecisionStore } from '../store/decision-store.ts'
+import type { GenerationStore } from '../store/generation-store.ts'
+import type { SnapshotStore } from '../store/snapshot-store.ts'
 import type { Store } from '../store/store.ts'
 import { everServed, loadGeneration } from './load-generation.ts'
-import type { Admission, LoadedGeneration, Loss } from './load-generation.ts'
+import type { Admission, LoadedGeneration, LostSource } from './load-generation.ts'
 
 /**
  * The catalog of these sources from the current store, for a process that only reads it. It uses the disabled skills as
@@ -41,12 +41,12 @@ export async function currentState(
   sources: readonly SourceId[],
   admission: Admission,
   ring?: string,
-): Promise<{ readonly catalog: Catalog; readonly lost: readonly Loss[] }> {
+): Promise<{ readonly catalog: Catalog; readonly lost: readonly LostSource[] }> {
   if (store.decisions.areUnknown) return { catalog: EMPTY_CATALOG, lost: [] }
   const loaded = await loadGeneration(store, sources, admission)
   const { generation, held } = await contentIn(loaded, store, admission, ring)
   const catalog = catalogOf({ generation, held, decided: store.decisions, admission, before: EMPTY_CATALOG })
-  return { catalog: await stepByStep(catalog), lost: loaded?.lost ?? (await everServed(store, sources)) }
+  return { catalog: await runInSlices(catalog), lost: loaded?.lost ?? (await everServed(store, sources)) }
 }
 
 async function contentIn(
@@ -100,11 +100,11 @@ export async function pastCatalog(
     if (snapshot === undefined) return undefined
     snapshots.push(withLifecycles(snapshot, lifecycles))
   }
-  return stepByStep(pastOf({ ...generation, sources: held }, snapshots, store.decisions.outOfService, told))
+  return runInSlices(pastOf({ ...generation, sources: held }, snapshots, store.decisions.outOfService, told))
 }
 
 /** The content of a ring in an earlier generation, by the rings of then. */
-function pastOfRing(ring: string, { sources, rings }: Generation): readonly HeldSnapshot[] {
+function pastOfRing(ring: string, { sources, rings }: Generation): readonly GenerationEntry[] {
   const trails = new Map(rings?.trails.map((trail) => [trail.source, trail]))
   return sources.flatMap((held) => {
     const trail = trails.get(held.source)
@@ -134,7 +134,7 @@ export type CatalogAdmission = Pick<Admission, 'reviewed' | 'lifecycles'>
 /** The content to build a catalog of, and what decides which part of it is served. */
 export interface CatalogInputs {
   readonly generation: Generation | undefined
-  readonly held: readonly Current[]
+  readonly held: readonly ServedSource[]
   readonly decided: Pick<DecisionStore, 'outOfService' | 'approvals'>
   readonly admission: CatalogAdmission
   /** The last catalog, whose unchanged parts are used again. */

@@ -1,8 +1,8 @@
 import type { RingPolicy } from '../../features/rings/ring-contents.ts'
 import type { LifecycleRules } from '../catalog/operator-lifecycle.ts'
 import type { Decisions } from '../model/decisions/decisions.ts'
-import type { Generation, HeldSnapshot } from '../model/generation.ts'
-import type { Snapshot, Current } from '../model/snapshot.ts'
+import type { Generation, GenerationEntry } from '../model/generation.ts'
+import type { Snapshot, ServedSource } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { SourceRecord } from '../store/source-records.ts'
 import type { Store } from '../store/store.ts'
@@ -20,7 +20,7 @@ export interface Admission {
 }
 
 /** A source whose last served content was lost from the disk. */
-export interface Loss {
+export interface LostSource {
   readonly source: SourceId
   /** The snapshot of an older generation that is served instead; `undefined` if there is none. */
   readonly instead: Snapshot | undefined
@@ -29,19 +29,19 @@ export interface Loss {
 /** The stored generation, without content that must not be served. */
 export interface LoadedGeneration {
   readonly generation: Generation
-  readonly held: readonly Current[]
+  readonly held: readonly ServedSource[]
   /** The sources with content that is not admitted. */
   readonly refused: readonly SourceId[]
-  readonly lost: readonly Loss[]
+  readonly lost: readonly LostSource[]
 }
 
 /** The sources of which something was served, by their records, in a store without a readable generation. */
-export async function everServed(store: Store, order: readonly SourceId[]): Promise<readonly Loss[]> {
+export async function everServed(store: Store, order: readonly SourceId[]): Promise<readonly LostSource[]> {
   const records = await Promise.all(order.map(async (source) => ({ source, record: await store.records.read(source) })))
   return records.flatMap(({ source, record }) => (wasServed(record) ? [withNothing(source)] : []))
 }
 
-function withNothing(source: SourceId): Loss {
+function withNothing(source: SourceId): LostSource {
   return { source, instead: undefined }
 }
 
@@ -59,7 +59,7 @@ export async function loadGeneration(
   store: Store,
   order: readonly SourceId[],
   admission: Admission,
-  known: ReadonlyMap<SourceId, Current> = new Map(),
+  known: ReadonlyMap<SourceId, ServedSource> = new Map(),
 ): Promise<LoadedGeneration | undefined> {
   for (let loads = 1; ; loads += 1) {
     const generation = await store.generations.newest()
@@ -78,7 +78,7 @@ const MOST_LOADS = 8
 interface Loading {
   readonly store: Store
   readonly generation: Generation
-  readonly known: ReadonlyMap<SourceId, Current>
+  readonly known: ReadonlyMap<SourceId, ServedSource>
 }
 
 async function loadOf(
@@ -88,9 +88,9 @@ async function loadOf(
 ): Promise<LoadedGeneration & { readonly isWhole: boolean }> {
   const heldBySource = new Map(generation.sources.map((each) => [each.source, each]))
   const sources = order.filter((id) => heldBySource.has(id))
-  const held: Current[] = []
+  const held: ServedSource[] = []
   const refused: SourceId[] = []
-  const lost: Loss[] = []
+  const lost: LostSource[] = []
   const all = await Promise.all(
     sources.map(async (source) => ({
       source,
@@ -114,13 +114,16 @@ async function loadOf(
 }
 
 /** `undefined` if another snapshot of the source is in memory, or none. */
-function knownAs(held: HeldSnapshot | undefined, known: ReadonlyMap<SourceId, Current>): Current | undefined {
+function knownAs(
+  held: GenerationEntry | undefined,
+  known: ReadonlyMap<SourceId, ServedSource>,
+): ServedSource | undefined {
   const current = held && known.get(held.source)
   return held !== undefined && current?.held.snapshot === held.snapshot ? { ...current, held } : undefined
 }
 
 /** Returns the content of the newest generation before that has it whole: it is old, and its age shows that. */
-async function earlierOf(store: Store, source: SourceId, newest: Generation): Promise<Current | undefined> {
+async function earlierOf(store: Store, source: SourceId, newest: Generation): Promise<ServedSource | undefined> {
   for (const number of await store.generations.numbers()) {
     if (number >= newest.number) continue
     const earlier = await store.generations.read(number)
@@ -134,7 +137,7 @@ async function earlierOf(store: Store, source: SourceId, newest: Generation): Pr
 }
 
 /** `undefined` if nothing is held, or if its snapshot is damaged or gone. */
-async function currentIn(store: Store, held: HeldSnapshot | undefined): Promise<Current | undefined> {
+async function currentIn(store: Store, held: GenerationEntry | undefined): Promise<ServedSource | undefined> {
   const snapshot = held && (await store.snapshots.readWhole(held.snapshot))
   return held && snapshot && { held, snapshot }
 }

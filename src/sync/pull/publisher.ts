@@ -1,4 +1,4 @@
-import { atOnce, stepByStep, type Steps } from '../../base/async/cooperative.ts'
+import { runNow, runInSlices, type Steps } from '../../base/async/cooperative.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import {
   heldInRing,
@@ -15,16 +15,16 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Approvals } from '../model/decisions/approvals.ts'
 import type { OutOfService } from '../model/decisions/out-of-service.ts'
 import type { GenerationCause, Generation } from '../model/generation.ts'
-import type { Snapshot, Current } from '../model/snapshot.ts'
+import type { Snapshot, ServedSource } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { Store } from '../store/store.ts'
 import { catalogOf } from './generation-catalog.ts'
 import type { CatalogAdmission } from './generation-catalog.ts'
 import { everServed, loadGeneration } from './load-generation.ts'
-import type { Admission, LoadedGeneration, Loss } from './load-generation.ts'
+import type { Admission, LoadedGeneration, LostSource } from './load-generation.ts'
 
 /** The new state of each changed source; `undefined`: nothing. */
-export type Changed = ReadonlyMap<SourceId, Current | undefined>
+export type Changed = ReadonlyMap<SourceId, ServedSource | undefined>
 
 /** The conditions of one publication. */
 export interface PublicationTerms {
@@ -34,7 +34,7 @@ export interface PublicationTerms {
    * Called in the turn of the publication with what is served by then, and what the same generation adds before it. If it
    * rejects, nothing is published, and the publication rejects with that error.
    */
-  readonly admit?: (served: readonly Current[]) => Promise<void>
+  readonly admit?: (served: readonly ServedSource[]) => Promise<void>
 }
 
 /** One call of `publish`. */
@@ -52,10 +52,10 @@ export class Publisher {
   readonly #order: readonly SourceId[]
   readonly #admission: CatalogAdmission
   readonly #policy: RingPolicy | undefined
-  #current: ReadonlyMap<SourceId, Current>
+  #current: ReadonlyMap<SourceId, ServedSource>
   #rings: RingContents
   #generation: Generation | undefined
-  #lost: readonly Loss[]
+  #lost: readonly LostSource[]
   /** The last built catalogs, whatever was decided since. */
   #before: Catalogs = { catalog: EMPTY_CATALOG, ofRings: new Map() }
   #built: (Decided & { readonly catalogs: Catalogs }) | undefined
@@ -88,12 +88,12 @@ export class Publisher {
     store: Store,
     order: readonly SourceId[],
     admission: Admission,
-    lostBefore: readonly Loss[] = [],
+    lostBefore: readonly LostSource[] = [],
   ): Promise<{ publisher: Publisher; catalog: Catalog; refused: readonly SourceId[] }> {
     const loaded = await loadGeneration(store, order, admission)
     const found = loaded?.lost ?? (await everServed(store, order))
     const known = new Set([...found, ...(loaded?.held.map(({ held }) => held) ?? [])].map(({ source }) => source))
-    const isLost = ({ source }: Loss): boolean => order.includes(source) && !known.has(source)
+    const isLost = ({ source }: LostSource): boolean => order.includes(source) && !known.has(source)
     const lost = [...found, ...lostBefore.filter(isLost)]
     const rings = await ringsOf(loaded, store, admission.rings)
     const publisher = new Publisher(store, order, admission, { loaded, lost, rings })
@@ -118,7 +118,7 @@ export class Publisher {
     const { outOfService, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return { catalog: EMPTY_CATALOG, ofRings: this.#ofRings(() => EMPTY_CATALOG) }
     if (this.#built?.outOfService === outOfService && this.#built.approvals === approvals) return this.#built.catalogs
-    return this.#keep(atOnce(this.#catalogSteps()), { outOfService, approvals })
+    return this.#keep(runNow(this.#catalogSteps()), { outOfService, approvals })
   }
 
   /** `catalog`, made in slices if it is not built yet. After a decision meanwhile, it is made at once. */
@@ -136,7 +136,7 @@ export class Publisher {
     const { outOfService, approvals, areUnknown } = this.#store.decisions
     if (areUnknown) return
     const generation = this.#generation
-    const catalogs = await stepByStep(this.#catalogSteps())
+    const catalogs = await runInSlices(this.#catalogSteps())
     // A generation that was published meanwhile is built by its publisher.
     if (generation === this.#generation) this.#keep(catalogs, { outOfService, approvals })
   }
@@ -154,7 +154,7 @@ export class Publisher {
     return { catalog, ofRings: built }
   }
 
-  #catalogOf(held: readonly Current[], before: Catalog): Steps<Catalog> {
+  #catalogOf(held: readonly ServedSource[], before: Catalog): Steps<Catalog> {
     const generation = this.#generation && { ...this.#generation, sources: held.map((current) => current.held) }
     return catalogOf({ generation, held, decided: this.#store.decisions, admission: this.#admission, before })
   }
@@ -179,7 +179,7 @@ export class Publisher {
   }
 
   /** The content that some ring after the first serves in place of that of the first. */
-  get heldInRings(): readonly Current[] {
+  get heldInRings(): readonly ServedSource[] {
     const first = this.#inOrder(this.#current)
     const held = [...this.#ofRings((ring) => heldInRing(ring, first, this.#rings)).values()].flat()
     return [...new Map(held.map((current) => [current.held.snapshot, current])).values()].filter(
@@ -207,11 +207,11 @@ export class Publisher {
   }
 
   /** The sources whose served content was lost from the disk, and that were not published since. */
-  get lost(): readonly Loss[] {
+  get lost(): readonly LostSource[] {
     return this.#lost
   }
 
-  currentOf(source: SourceId): Current | undefined {
+  currentOf(source: SourceId): ServedSource | undefined {
     return this.#current.get(source)
   }
 
@@ -320,14 +320,14 @@ export class Publisher {
   }
 
   /** Returns the unchanged sources whose snapshots the store has lost. */
-  async #missing(changed: Changed): Promise<readonly Current[]> {
+  async #missing(changed: Changed): Promise<readonly ServedSource[]> {
     const unchanged = [...this.#current.values()].filter(({ held }) => !changed.has(held.source))
     const missing = new Set(await this.#store.snapshots.missing(unchanged.map(({ held }) => held.snapshot)))
     return missing.size === 0 ? [] : unchanged.filter(({ held }) => missing.has(held.snapshot))
   }
 
   /** Writes the served content of a source to the disk again: otherwise no generation can name it. */
-  async #storedAgain({ held, snapshot }: Current): Promise<Current> {
+  async #storedAgain({ held, snapshot }: ServedSource): Promise<ServedSource> {
     return { held: { ...held, snapshot: await this.#store.snapshots.keep(snapshot) }, snapshot }
   }
 
@@ -385,7 +385,7 @@ export class Publisher {
     return this.catalog
   }
 
-  #inOrder(current: ReadonlyMap<SourceId, Current>): Current[] {
+  #inOrder(current: ReadonlyMap<SourceId, ServedSource>): ServedSource[] {
     return this.#order.flatMap((source) => current.get(source) ?? [])
   }
 }
@@ -403,11 +403,14 @@ interface Decided {
 
 interface LoadedState {
   readonly loaded: LoadedGeneration | undefined
-  readonly lost: readonly Loss[]
+  readonly lost: readonly LostSource[]
   readonly rings: RingContents
 }
 
-function withChanges(current: ReadonlyMap<SourceId, Current>, changed: Changed): ReadonlyMap<SourceId, Current> {
+function withChanges(
+  current: ReadonlyMap<SourceId, ServedSource>,
+  changed: Changed,
+): ReadonlyMap<SourceId, ServedSource> {
   const next = new Map(current)
   for (const [source, changedTo] of changed) {
     if (changedTo === undefined) next.delete(source)

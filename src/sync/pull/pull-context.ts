@@ -3,7 +3,7 @@ import type { LockEntry } from '../model/decisions/lock.ts'
 import type { Updated, Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
 import type { Signers } from '../model/signers.ts'
-import type { Current, Snapshot } from '../model/snapshot.ts'
+import type { ServedSource, Snapshot } from '../model/snapshot.ts'
 import type { Source } from '../model/source.ts'
 import type { SyncError } from '../model/sync-error.ts'
 import type { TrackedRef } from '../model/tracked-ref.ts'
@@ -19,7 +19,7 @@ import type { Fallback } from './fallback/fallback-source.ts'
 /**
  * `first`: a revision is judged by what its keys may sign now. `again`: by what they were allowed to sign at the time.
  */
-export type Sight = 'first' | 'again'
+export type FirstOrRepeated = 'first' | 'again'
 
 /** The context of a pull. */
 export interface PullContext {
@@ -34,7 +34,7 @@ export interface PullContext {
   /** Reads each SKILL.md; undefined to read it on this thread. */
   readonly reader?: DocumentReader
   /** Returns the signers, or throws `revision-unverified`. Absent if the source requires no signature. */
-  readonly prove?: (proof: Proof, revision: Revision, sight: Sight) => Promise<Signers>
+  readonly prove?: (proof: Proof, revision: Revision, sight: FirstOrRepeated) => Promise<Signers>
   /** Has the skills of a locked commit that upstream does not have any more. */
   readonly fallback?: Fallback
   /** Returns the operator's reason not to serve a candidate. All skills of the candidate are in the store. */
@@ -70,7 +70,7 @@ export interface PullOrders {
  */
 export interface Pull {
   readonly source: Source
-  readonly current: Current | undefined
+  readonly current: ServedSource | undefined
   readonly orders: PullOrders
   readonly io: PullContext
   readonly signal: AbortSignal

@@ -2,7 +2,7 @@ import { isLocked } from '../model/decisions/lock.ts'
 import type { LockEntry } from '../model/decisions/lock.ts'
 import type { Drift, Outcome, Updated } from '../model/outcome.ts'
 import { isSameRevision, type Revision } from '../model/revision.ts'
-import type { Snapshot, Current } from '../model/snapshot.ts'
+import type { Snapshot, ServedSource } from '../model/snapshot.ts'
 import { isAway } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { isByEarlierVersion, isByRules } from '../survey/survey-rules.ts'
@@ -71,7 +71,7 @@ async function seenBeside(pull: LockedPull & OpenPull): Promise<Pick<Updated, 's
 }
 
 /** The locked content is in the store: no host is queried, so nothing can have been lost. */
-async function outcomeOfStored(pull: LockedPull, { snapshot }: Current): Promise<Outcome> {
+async function outcomeOfStored(pull: LockedPull, { snapshot }: ServedSource): Promise<Outcome> {
   const proved = withSigners(snapshot, await proveAgain(snapshot, pull.io.prove))
   const outcome = await gateAndStore({ ...pull, snapshot: proved, rewritten: false })
   return outcome.kind === 'updated' ? { ...outcome, isFromStore: true } : outcome
@@ -117,10 +117,10 @@ function isOfCommit({ entry }: LockedPull, { url, revision }: Snapshot): boolean
 }
 
 /** Finds the locked snapshot, from whichever generation. `undefined` if the store does not have it. */
-async function findLocked(pull: LockedPull, isIt: typeof isMeant): Promise<Current | undefined> {
+async function findLocked(pull: LockedPull, isIt: typeof isMeant): Promise<ServedSource | undefined> {
   const { source, io, entry } = pull
   const { store } = io
-  let found: Current | undefined
+  let found: ServedSource | undefined
   for (const digest of await store.snapshots.digests()) {
     const snapshot = await store.snapshots.readWhole(digest)
     if (snapshot?.source !== source.id || !isIt(pull, snapshot)) continue

@@ -7,7 +7,7 @@ import { isTexts, parseJson } from '../../base/json-value.ts'
 import { isEdge } from '../../features/channel/log/log-edge.ts'
 import type { LogEdge } from '../../features/channel/log/log-edge.ts'
 import { HASH_BYTES } from '../../features/channel/log/merkle-tree.ts'
-import { parseProof, ProofRefused } from '../../features/channel/log/tlog-proof.ts'
+import { parseProof, ProofRefusedError } from '../../features/channel/log/tlog-proof.ts'
 import { isSourceId } from '../model/source-id.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { ChannelSource } from '../model/source.ts'
@@ -181,7 +181,7 @@ function isProof(text: string): boolean {
     parseProof(text)
     return true
   } catch (error) {
-    if (error instanceof ProofRefused) return false
+    if (error instanceof ProofRefusedError) return false
     throw error
   }
 }

@@ -1,11 +1,11 @@
-import { heldOnTheWay } from '../../features/rings/ring-states.ts'
+import { snapshotsInTrails } from '../../features/rings/ring-states.ts'
 import type { Generation } from '../model/generation.ts'
 import type { Checkouts } from './checkouts/checkouts.ts'
-import type { GenerationObjects, GenerationStore } from './generations.ts'
+import type { GenerationObjects, GenerationStore } from './generation-store.ts'
 import { KeptContents } from './kept-contents.ts'
 import type { LiveObjects, ObjectStore, StoreHead } from './objects/object-store.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
-import type { SnapshotStore } from './snapshots.ts'
+import type { SnapshotStore } from './snapshot-store.ts'
 
 /**
  * The retention policy. It keeps the newest `generations` and all younger than `youngerThanMs`, if they fit into
@@ -116,7 +116,7 @@ async function keepEarlier(
 }
 
 function namedBy(generation: Generation): readonly string[] {
-  return [...new Set([...generation.sources, ...heldOnTheWay(generation)].map(({ snapshot }) => snapshot))]
+  return [...new Set([...generation.sources, ...snapshotsInTrails(generation)].map(({ snapshot }) => snapshot))]
 }
 
 function isYoung(generation: Generation, now: Date, retention: Retention): boolean {

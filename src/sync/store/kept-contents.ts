@@ -3,7 +3,7 @@ import { isOfUpstream } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import { undefinedIfDamaged } from '../model/sync-error.ts'
-import type { SnapshotStore } from './snapshots.ts'
+import type { SnapshotStore } from './snapshot-store.ts'
 
 /** All that a set of snapshots names. Each snapshot and each part is read once, whichever generations name it. */
 export class KeptContents {

@@ -12,7 +12,10 @@ import type { ObjectStore } from './objects/object-store.ts'
  * changes only a few. A very small number of skills is one part. A part of skills with long metadata ends earlier, because
  * a part is written, hashed and read in one turn of the event loop.
  */
-export async function cut(skills: readonly Skill[], signal: AbortSignal): Promise<readonly (readonly Skill[])[]> {
+export async function splitIntoParts(
+  skills: readonly Skill[],
+  signal: AbortSignal,
+): Promise<readonly (readonly Skill[])[]> {
   const parts: Skill[][] = []
   let part: Skill[] = []
   let characters = 0

@@ -41,11 +41,11 @@ export interface SkillCandidate {
   /** Paths with a name that cannot be served. */
   readonly unusable: readonly string[]
   /** Present if the folder has more than a skill may have: the rest was not taken. */
-  readonly cut?: Cut
+  readonly cut?: OmittedFiles
 }
 
 /** The files in a folder that has too much. `isAll`: they are complete. */
-export interface Cut {
+export interface OmittedFiles {
   readonly paths: readonly string[]
   readonly isAll: boolean
 }
@@ -250,7 +250,7 @@ export class Gatherer {
   /**
    * Lists files for the number in a finding, and checks a limited number of entries. `least`: those already taken.
    */
-  #countedIn(folder: ObjectId, room: number, least: readonly FoundFile[]): Cut {
+  #countedIn(folder: ObjectId, room: number, least: readonly FoundFile[]): OmittedFiles {
     const most = Math.min(room, this.#leftToCount)
     let left = most
     const paths: string[] = []

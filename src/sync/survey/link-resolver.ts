@@ -5,8 +5,8 @@ import { utf8 } from '../skill/frontmatter.ts'
 import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
 import { rootFolder, rootNotFound, skillDocumentIn } from './find-skills.ts'
 import type { SkillCandidate, FoundLink, Gatherer } from './find-skills.ts'
-import { LinkPlaces, follow, realPath } from './links.ts'
-import type { TextOf } from './links.ts'
+import { LinkPlaces, follow, realPath } from './link-places.ts'
+import type { TextOf } from './link-places.ts'
 import type { ResolvedCandidate, ResolvedFile } from './read-skill.ts'
 
 /** The text of a link is a path; git itself allows no longer one. */

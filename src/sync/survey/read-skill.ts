@@ -13,7 +13,7 @@ import type { HiddenText } from '../skill/hidden-unicode.ts'
 import type { SkillDiagnostic, SkillCode } from '../skill/skill-diagnostic.ts'
 import { nameProblem } from '../skill/skill-path.ts'
 import { checkContract, contractFindings } from './check-contract.ts'
-import type { Cut } from './find-skills.ts'
+import type { OmittedFiles } from './find-skills.ts'
 import { hiddenBesides, hiddenInValues, judgeHidden } from './hidden-diagnostics.ts'
 import type { HidingPlace } from './hidden-diagnostics.ts'
 import type { JudgedSkill } from './last-good.ts'
@@ -31,7 +31,7 @@ export interface ResolvedCandidate {
   /** Paths with a name that cannot be served. */
   readonly unusable: readonly string[]
   /** Present if the folder has more than `files`, over the limits of a skill. */
-  readonly cut?: Cut
+  readonly cut?: OmittedFiles
   readonly findings: readonly SkillDiagnostic[]
 }
 

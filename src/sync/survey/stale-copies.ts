@@ -22,7 +22,7 @@ export interface StandInDocs {
  * whatever else was edited or damaged meanwhile. It provides only undamaged content of the store, as the current rules
  * judge it.
  */
-export class StandIns {
+export class StaleCopies {
   readonly #served: Earlier | undefined
   readonly #rules: Rules
   readonly #isReliedOn: boolean

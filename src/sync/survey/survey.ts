@@ -1,4 +1,4 @@
-import { inSlices, sorting, stepByStep } from '../../base/async/cooperative.ts'
+import { inSlices, sorting, runInSlices } from '../../base/async/cooperative.ts'
 import { matcher } from '../../base/globs.ts'
 import { comparePaths } from '../model/digest.ts'
 import type { DocFile, Docs } from '../model/docs-folder.ts'
@@ -13,7 +13,7 @@ import type { DocumentReader } from '../skill/document-reader.ts'
 import { hasYamlEscapes, hiddenInEscapes } from '../skill/hidden-unicode.ts'
 import type { HiddenText } from '../skill/hidden-unicode.ts'
 import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
-import { Arrivals, lotsOf, together } from './batches.ts'
+import { BatchResults, batchesOf, runAll } from './batch-results.ts'
 import { firstDiagnostics } from './cap-diagnostics.ts'
 import { READ_HERE } from './document-reading.ts'
 import type { Earlier } from './earlier-snapshot.ts'
@@ -23,11 +23,11 @@ import { Gatherer, decidingByTheirId, findSkills } from './find-skills.ts'
 import type { SkillCandidate, FoundSkills } from './find-skills.ts'
 import { keptPaths, keptVersions, placingWithKept } from './last-good.ts'
 import type { JudgedSkill, LastGood } from './last-good.ts'
+import type { TextOf } from './link-places.ts'
 import { LinkTexts, Resolver, linkDiagnostic, realFolder, realRoot, submoduleDiagnostic } from './link-resolver.ts'
-import type { TextOf } from './links.ts'
 import { judgeSkill, unreadableSkill, unusableDiagnostic } from './read-skill.ts'
 import type { BlobContent, KnownContent, ResolvedCandidate, SurveyLimits } from './read-skill.ts'
-import { StandIns } from './stale-copies.ts'
+import { StaleCopies } from './stale-copies.ts'
 import { surveyDocs } from './survey-docs.ts'
 import type { DocsReading, SurveyedDocs } from './survey-docs.ts'
 import { rulesOf, selector } from './survey-rules.ts'
@@ -44,7 +44,7 @@ export interface Survey extends Pick<
 }
 
 /** The inputs of a survey in addition to the tree and the rules. */
-export interface Surroundings {
+export interface SurveyInputs {
   /** An earlier snapshot. If it has the same rules, folders with unchanged tree ids are reused unread. */
   readonly earlier: Earlier | undefined
   /** The served snapshot, whatever its rules: it replaces content that cannot be read now. */
@@ -63,7 +63,7 @@ export interface Surroundings {
 export async function survey(
   tree: Tree,
   rules: Rules,
-  around: Surroundings | undefined,
+  around: SurveyInputs | undefined,
   signal: AbortSignal,
 ): Promise<Survey> {
   const digest = rulesOf(rules)
@@ -71,7 +71,7 @@ export async function survey(
   const earlier = around?.earlier?.snapshot.rules === digest ? around.earlier : undefined
   const isReliedOn = earlier !== undefined && earlier.snapshot === around?.served?.snapshot
   const reader = around?.reader ?? READ_HERE
-  const standIns = new StandIns(around?.served, real, isReliedOn, async (bytes) =>
+  const standIns = new StaleCopies(around?.served, real, isReliedOn, async (bytes) =>
     reader.read(bytes, rules.limits.frontmatter, signal),
   )
   const { lastGood, only } = around ?? {}
@@ -87,8 +87,8 @@ async function realRules(tree: Tree, { selection, limits }: Rules, signal: Abort
   return { limits, selection: { ...selection, root, ...(docs !== undefined && 'path' in docs && { docs: docs.path }) } }
 }
 
-type Around = Pick<Surroundings, 'earlier' | 'lastGood' | 'only'> & {
-  readonly standIns: StandIns
+type Around = Pick<SurveyInputs, 'earlier' | 'lastGood' | 'only'> & {
+  readonly standIns: StaleCopies
   readonly reader: DocumentReader
 }
 
@@ -97,7 +97,7 @@ class Surveyor {
   readonly #selection: Selection
   readonly #limits: SurveyLimits
   readonly #earlier: Earlier | undefined
-  readonly #standIns: StandIns
+  readonly #standIns: StaleCopies
   readonly #reader: DocumentReader
   readonly #lastGood: LastGood | undefined
   readonly #isSelected: (path: string) => boolean
@@ -124,7 +124,7 @@ class Surveyor {
 
   async survey(): Promise<Omit<Survey, 'rules' | 'roots'>> {
     const gatherer = new Gatherer(this.#tree, this.#limits.skill.files)
-    const found = await stepByStep(findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, gatherer))
+    const found = await runInSlices(findSkills(this.#tree, this.#selection.root, this.#earlier?.snapshot, gatherer))
     const { linked, resolved, unread: behindLinks, outward } = await this.#resolve(found, gatherer)
     await this.#take(found.unread.map(({ id }) => id))
     const fresh = await this.#readAll(resolved)
@@ -145,10 +145,10 @@ class Surveyor {
       ...unreadDiagnostics(unread),
       ...outwardFindings(outward),
     ]
-    const findings = await stepByStep(sorting(elsewhere, (a, b) => comparePaths(a.path, b.path)))
+    const findings = await runInSlices(sorting(elsewhere, (a, b) => comparePaths(a.path, b.path)))
     const leaning = [...leaningOnLinks(found, linked), ...this.#unfinished]
     const alone = [...decidedByNeighbours(skills), ...keptPaths(skills)]
-    const folders = await stepByStep(decidingByTheirId(found.folders, leaning, alone))
+    const folders = await runInSlices(decidingByTheirId(found.folders, leaning, alone))
     const beside = { ...(marketplace !== undefined && { marketplace }), ...docs }
     return { skills, findings, folders, ...beside, taken: this.#taken }
   }
@@ -159,7 +159,7 @@ class Surveyor {
     const again = async (skill: Skill): Promise<Skill | undefined> => this.#standIns.again(skill)
     const { commit } = this.#tree.revision
     const kept = this.#lastGood && (await keptVersions(fresh, { names, commit, again, root, lastGood: this.#lastGood }))
-    return stepByStep(placingWithKept(judged, kept ?? new Map(), { names, nested, isUnlisted: matcher(unlisted) }))
+    return runInSlices(placingWithKept(judged, kept ?? new Map(), { names, nested, isUnlisted: matcher(unlisted) }))
   }
 
   async #marketplace({ folders }: FoundSkills): Promise<FoundMarketplace> {
@@ -184,7 +184,7 @@ class Surveyor {
     return surveyDocs(reading, this.#signal)
   }
 
-  #selectedStandIns(): Pick<StandIns, 'skills' | 'again'> {
+  #selectedStandIns(): Pick<StaleCopies, 'skills' | 'again'> {
     const skills = this.#standIns.skills.filter(({ path }) => this.#isSelected(path))
     return { skills, again: (skill) => this.#standIns.again(skill) }
   }
@@ -231,7 +231,7 @@ class Surveyor {
     }
   }
 
-  async #take(blobs: readonly ObjectId[], signal = this.#signal, arrivals?: Arrivals): Promise<void> {
+  async #take(blobs: readonly ObjectId[], signal = this.#signal, arrivals?: BatchResults): Promise<void> {
     const wanted = this.#recall(blobs.filter((id) => !this.#known.has(id)))
     arrivals?.notify()
     if (wanted.length === 0) return
@@ -254,9 +254,9 @@ class Surveyor {
   /** Reads skills while others are fetched. */
   async #readAll(candidates: readonly ResolvedCandidate[]): Promise<JudgedSkill[]> {
     const skills: JudgedSkill[] = []
-    const arrivals = new Arrivals()
+    const arrivals = new BatchResults()
     const takeAll = async (signal: AbortSignal): Promise<void> => {
-      for (const lot of lotsOf(candidates)) await this.#take(lot.flatMap(blobsOf), signal, arrivals)
+      for (const lot of batchesOf(candidates)) await this.#take(lot.flatMap(blobsOf), signal, arrivals)
       arrivals.end()
     }
     const readAll = async (signal: AbortSignal): Promise<void> => {
@@ -266,7 +266,7 @@ class Surveyor {
       }
       await inSlices(candidates, readOne, signal)
     }
-    await together([takeAll, readAll], this.#signal)
+    await runAll([takeAll, readAll], this.#signal)
     return skills
   }
 

@@ -8,7 +8,7 @@ import { firstDiagnostics } from './cap-diagnostics.ts'
 import type { FoundLink } from './find-skills.ts'
 import { contentRefusal } from './read-skill.ts'
 import type { BlobContent, ResolvedCandidate } from './read-skill.ts'
-import type { StandIns } from './stale-copies.ts'
+import type { StaleCopies } from './stale-copies.ts'
 
 /** The parts of a folder that this check could not read. */
 export interface UnreadParts {
@@ -26,7 +26,7 @@ export interface UnreadParts {
  */
 export async function withUnread(
   found: readonly Skill[],
-  standIns: Pick<StandIns, 'skills' | 'again'>,
+  standIns: Pick<StaleCopies, 'skills' | 'again'>,
   unread: UnreadParts,
 ): Promise<readonly Skill[]> {
   const reasons = new Reasons(unread)

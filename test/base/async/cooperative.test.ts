@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { atOnce, sorting } from '../../../src/base/async/cooperative.ts'
+import { runNow, sorting } from '../../../src/base/async/cooperative.ts'
 
 test('what is sorted in steps stands as if it were sorted at one go, equal items in the order in which they came', () => {
   const items = fc.array(fc.record({ key: fc.nat(50), at: fc.nat() }), { maxLength: 5_000, size: 'max' })
@@ -8,7 +8,7 @@ test('what is sorted in steps stands as if it were sorted at one go, equal items
 
   fc.assert(
     fc.property(items, (all) => {
-      expect(atOnce(sorting(all, byKey))).toEqual(all.toSorted(byKey))
+      expect(runNow(sorting(all, byKey))).toEqual(all.toSorted(byKey))
     }),
     { numRuns: 50 },
   )

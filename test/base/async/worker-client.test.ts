@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { SideThread } from '../../../src/base/async/worker-client.ts'
+import { WorkerClient } from '../../../src/base/async/worker-client.ts'
 
 /** Answers a question with itself, but for those that say what else to do. */
 const SCRIPT = new URL(
@@ -15,7 +15,7 @@ const SCRIPT = new URL(
 )
 
 test('questions are answered one after another, in their order', async () => {
-  await using thread = new SideThread<string, string>(SCRIPT, { deadlineMs: 60_000, heapMb: 64, waiting: 8 })
+  await using thread = new WorkerClient<string, string>(SCRIPT, { deadlineMs: 60_000, heapMb: 64, waiting: 8 })
 
   expect(await Promise.all(['a', 'b', 'c'].map((question) => thread.ask(question)))).toEqual(['a', 'b', 'c'])
 })
@@ -25,7 +25,7 @@ test.each([
   ['fails', 'throw', 60_000],
   ['takes too much', 'eat', 60_000],
 ])('one that %s has no answer, and those behind it have theirs', async (_, question, deadlineMs) => {
-  await using thread = new SideThread<string, string>(SCRIPT, { deadlineMs, heapMb: 64, waiting: 8 })
+  await using thread = new WorkerClient<string, string>(SCRIPT, { deadlineMs, heapMb: 64, waiting: 8 })
 
   expect(await thread.ask(question)).toBeUndefined()
   // The thread is started anew, and that alone can take longer than a short deadline.
@@ -35,7 +35,7 @@ test.each([
 })
 
 test('above so many that wait there is no answer, at once', async () => {
-  await using thread = new SideThread<string, string>(SCRIPT, { deadlineMs: 60_000, heapMb: 64, waiting: 2 })
+  await using thread = new WorkerClient<string, string>(SCRIPT, { deadlineMs: 60_000, heapMb: 64, waiting: 2 })
 
   const answers = await Promise.all(['a', 'b', 'c', 'd'].map((question) => thread.ask(question)))
 
@@ -43,7 +43,7 @@ test('above so many that wait there is no answer, at once', async () => {
 })
 
 test('whoever waits when it is ended has no answer, nor has who asks after that', async () => {
-  const thread = new SideThread<string, string>(SCRIPT, { deadlineMs: 60_000, heapMb: 64, waiting: 8 })
+  const thread = new WorkerClient<string, string>(SCRIPT, { deadlineMs: 60_000, heapMb: 64, waiting: 8 })
   const answers = [thread.ask('spin'), thread.ask('a')]
 
   await thread[Symbol.asyncDispose]()

@@ -5,7 +5,7 @@ import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { socketPathOf } from '../../../src/daemon/control/control-path.ts'
-import { serveControl } from '../../../src/daemon/control/control.ts'
+import { serveControl } from '../../../src/daemon/control/control-server.ts'
 import { acquireLock, DaemonLock } from '../../../src/daemon/control/daemon-lock.ts'
 import { Home } from '../../support/process/program.ts'
 

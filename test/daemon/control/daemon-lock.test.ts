@@ -13,7 +13,7 @@ import {
   type FoundHolder,
   type LockHolder,
 } from '../../../src/daemon/control/daemon-lock.ts'
-import { newLease, replaceLease } from '../../../src/daemon/control/lease.ts'
+import { newLease, replaceLease } from '../../../src/daemon/control/lease-renewal.ts'
 import { processIdentityOf } from '../../../src/daemon/runtime/process-identity.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { temporaryFolder } from '../../support/temporary.ts'

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ProgramFailure, runProgram } from '../../../src/daemon/runtime/run-program.ts'
+import { ProgramFailedError, runProgram } from '../../../src/daemon/runtime/run-program.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const BOUNDS = { timeoutMs: 20_000, outputBytes: 1_000, signal: new AbortController().signal }
@@ -29,7 +29,7 @@ test.each([
 ])('a program that %s fails', async (why, call, bounds) => {
   const failure = await runProgram(call, { ...BOUNDS, ...bounds }).catch((error: unknown) => error)
 
-  expect(failure).toBeInstanceOf(ProgramFailure)
+  expect(failure).toBeInstanceOf(ProgramFailedError)
   expect(String(failure)).toContain(why)
 })
 

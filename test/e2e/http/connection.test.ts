@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { McpAddress } from '../../../src/features/mcp-sources/client/address.ts'
 import { MCP_LIMITS } from '../../../src/features/mcp-sources/client/address.ts'
-import { McpConnection } from '../../../src/features/mcp-sources/client/connection.ts'
+import { McpConnection } from '../../../src/features/mcp-sources/client/mcp-connection.ts'
 import { PLAIN_WAY } from '../../../src/sync/upstream/http/host-access.ts'
 import { mcpProgram, openSite, runSkillsyncd, startDaemon } from '../programs.ts'
 import type { DaemonProcess, Site } from '../programs.ts'

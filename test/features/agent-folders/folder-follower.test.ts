@@ -10,7 +10,7 @@ import type { Log } from '../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import { FolderFollower } from '../../../src/features/agent-folders/folder-follower.ts'
 import type { FollowerParts } from '../../../src/features/agent-folders/folder-follower.ts'
-import { Linking } from '../../../src/features/agent-folders/link-sync.ts'
+import { LinkSync } from '../../../src/features/agent-folders/link-sync.ts'
 import { Registry } from '../../../src/serve/registry.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { Store } from '../../../src/sync/store/store.ts'
@@ -208,7 +208,7 @@ class Desk implements AsyncDisposable {
   readonly config: Config
   readonly clock = new FakeClock()
   readonly registry = new Registry()
-  readonly linking: Linking
+  readonly linking: LinkSync
   /** Everything that was logged. */
   readonly lines: Readonly<Record<string, unknown>>[] = []
   readonly #log: Log
@@ -229,7 +229,7 @@ class Desk implements AsyncDisposable {
       clock: this.clock,
       redactor: new Redactor(),
     })
-    this.linking = new Linking({ store, log: this.#log }, { oldest: this.registry })
+    this.linking = new LinkSync({ store, log: this.#log }, { oldest: this.registry })
   }
 
   static async open(rest: readonly string[]): Promise<Desk> {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { NO_LINKS, withPut } from '../../../src/features/agent-folders/link-record.ts'
-import type { Put } from '../../../src/features/agent-folders/link-record.ts'
+import type { LinkAdded } from '../../../src/features/agent-folders/link-record.ts'
 import { sourceId } from '../../sync/store/samples.ts'
 
 test('content that another process is about to place stays known as ours', () => {
@@ -21,7 +21,7 @@ test('an entry keeps no more digests than its file can have', () => {
   expect(digests.slice(0, 2)).toEqual(['18', '19'])
 })
 
-function putOf(...digests: readonly string[]): Put {
+function putOf(...digests: readonly string[]): LinkAdded {
   const skill = { name: 'alpha', source: sourceId('team'), path: 'alpha', targets: [], digests }
   return { folder: '/skills', uses: [{ agent: 'agents' }], made: [], copies: true, skills: [skill] }
 }

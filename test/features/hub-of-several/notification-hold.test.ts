@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { holdFor } from '../../../src/features/hub-of-several/notification-hold.ts'
-import type { NotificationHold } from '../../../src/serve/registry.ts'
+import type { NotificationBarrier } from '../../../src/serve/registry.ts'
 
 test('what comes while a round waits is notified in the next one, and all in their order', async () => {
   const scene = new Scene()
@@ -47,7 +47,7 @@ test('what is notified while a process serves an earlier catalog is notified aga
 class Scene {
   readonly notified: string[] = []
   readonly #rounds: PromiseWithResolvers<boolean>[] = []
-  readonly #hold: NotificationHold
+  readonly #hold: NotificationBarrier
   readonly #again = (areAll: boolean): void => void this.notified.push(areAll ? 'again, and all' : 'again')
   /** Tells the hold that a process that was late serves what it lacked. */
   catchUp: (areAll: boolean) => void = () => {}

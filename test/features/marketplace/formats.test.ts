@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../src/base/async/cooperative.ts'
+import { runNow } from '../../../src/base/async/cooperative.ts'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../src/daemon/config/load-config.ts'
@@ -123,7 +123,7 @@ const CONFIGURATIONS = fc
 
 function manifestsIn({ packs, serve: { marketplace } }: Config): ReadonlyMap<string, Buffer> {
   if (marketplace === undefined) throw new Error('There is no marketplace in the configuration')
-  return manifestsOf(marketplace, atOnce(pluginsIn(EMPTY_CATALOG, packs, marketplace, undefined)).plugins)
+  return manifestsOf(marketplace, runNow(pluginsIn(EMPTY_CATALOG, packs, marketplace, undefined)).plugins)
 }
 
 function jsonOf(bytes: Buffer | undefined): unknown {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../src/base/async/cooperative.ts'
+import { runNow } from '../../../src/base/async/cooperative.ts'
 import { manifestsOf } from '../../../src/features/marketplace/manifests.ts'
 import { marketplaceRevision } from '../../../src/features/marketplace/marketplace-revision.ts'
 import { pluginsIn } from '../../../src/features/marketplace/plugins.ts'
@@ -28,7 +28,7 @@ function catalogOf(...snapshots: readonly Snapshot[]) {
 }
 
 function foldersIn(snapshots: readonly Snapshot[]) {
-  const { plugins } = atOnce(pluginsIn(catalogOf(...snapshots), [PACK], CONFIG, undefined))
+  const { plugins } = runNow(pluginsIn(catalogOf(...snapshots), [PACK], CONFIG, undefined))
   return plugins.map(({ name, skills }) => [name, [...skills.values()].map(({ source }) => source)])
 }
 
@@ -49,8 +49,8 @@ test('the commit does not depend on the order of the sources', async () => {
   const a = { ...(await surveyed(named('a'))), source: sourceId('a') }
   const b = { ...(await surveyed(named('b'))), source: sourceId('b') }
   const tipOf = (snapshots: readonly Snapshot[]) => {
-    const { plugins } = atOnce(pluginsIn(catalogOf(...snapshots), [PACK], CONFIG, undefined))
-    return atOnce(marketplaceRevision(CONFIG, plugins, ({ file }) => file.blob)).tip
+    const { plugins } = runNow(pluginsIn(catalogOf(...snapshots), [PACK], CONFIG, undefined))
+    return runNow(marketplaceRevision(CONFIG, plugins, ({ file }) => file.blob)).tip
   }
 
   expect(tipOf([a, b])).toBe(tipOf([b, a]))
@@ -63,7 +63,7 @@ test.each([
 ] as const)('the version of a plugin is another one where %s is', async (_, config, other) => {
   const versionOf = async (of: Readonly<Record<string, string>>, settings: Partial<MarketplaceConfig>) => {
     const list = pluginsIn(catalogOf(await surveyed(of)), [], { ...CONFIG, ...settings }, undefined)
-    return atOnce(list).plugins[0]!.version
+    return runNow(list).plugins[0]!.version
   }
 
   expect(await versionOf(other, config)).not.toBe(await versionOf(files, {}))
@@ -71,7 +71,7 @@ test.each([
 
 test('the manifests of a caller name no plugin that it does not see', async () => {
   const config = { ...CONFIG, retired: ['gone'], renames: { hidden: 'skills', old: 'one' } }
-  const { plugins } = atOnce(pluginsIn(catalogOf(await surveyed(files)), [PACK], config, new Set(['one'])))
+  const { plugins } = runNow(pluginsIn(catalogOf(await surveyed(files)), [PACK], config, new Set(['one'])))
 
   const texts = [...manifestsOf(config, plugins).values()].map(String).join('')
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { NotScanned, sarifResultsIn } from '../../../src/features/scan/sarif-results.ts'
+import { NotScannedError, sarifResultsIn } from '../../../src/features/scan/sarif-results.ts'
 
 const RULES = [{ id: 'r1', defaultConfiguration: { level: 'note' } }, { id: 'r2' }]
 
@@ -49,7 +49,7 @@ test.each<readonly [what: string, run: object, log: object]>([
   ['the signal that ended it', { invocations: [{ executionSuccessful: true, exitSignalName: 'SIGKILL' }] }, {}],
   ['why it did not start', { invocations: [{ executionSuccessful: true, processStartFailureMessage: 'no' }] }, {}],
 ])('a log that has %s is no answer', (_, run, log) => {
-  expect(() => sarifResultsIn(logOf(run, log))).toThrow(NotScanned)
+  expect(() => sarifResultsIn(logOf(run, log))).toThrow(NotScannedError)
 })
 
 test('the usual exit code of a scanner that has found something is no failure', () => {

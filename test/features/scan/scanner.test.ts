@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { CandidateSkill, GateCandidate } from '../../../src/features/scan/candidate.ts'
-import { NotScanned, sarifResultsIn } from '../../../src/features/scan/sarif-results.ts'
+import { NotScannedError, sarifResultsIn } from '../../../src/features/scan/sarif-results.ts'
 import type { ScanResult } from '../../../src/features/scan/sarif-results.ts'
 import { lawRuns } from '../../support/law-runs.ts'
 import { CANDIDATE, Desk } from './desk.ts'
@@ -162,7 +162,7 @@ test('any output is results, or no scan', () => {
       ),
       (text) => {
         const [results, error] = outcomeOf(text)
-        expect(error === undefined || error instanceof NotScanned).toBe(true)
+        expect(error === undefined || error instanceof NotScannedError).toBe(true)
         for (const { rule, message } of results) expect([typeof rule, typeof message]).toEqual(['string', 'string'])
       },
     ),

@@ -1,4 +1,4 @@
-import type { Hub } from '../../../src/serve/mcp/events/subscriptions.ts'
+import type { Subscriptions } from '../../../src/serve/mcp/events/subscriptions.ts'
 import type { Forms } from '../../../src/serve/mcp/resources/forms.ts'
 import { NO_SESSION_LOG } from '../../../src/serve/mcp/transports/session-store.ts'
 import type { SessionLimits, SessionLog } from '../../../src/serve/mcp/transports/session-store.ts'
@@ -12,7 +12,7 @@ import { formsOf } from '../../support/clients/forms.ts'
 
 /** Sessions beside a registry, wired as the server wires them. */
 export interface Opened {
-  readonly hub: Hub
+  readonly hub: Subscriptions
   readonly registry: Registry
   readonly sessions: Sessions
 }

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { TreeNotTaken, type Tree } from '../../../src/sync/model/tree.ts'
+import { TreeNotTakenError, type Tree } from '../../../src/sync/model/tree.ts'
 import { temporaryWorkspace } from '../../../src/sync/store/objects/temporary-blobs.ts'
 import { NOTHING_KNOWN, type KnownTrees, type TreeUpstream } from '../../../src/sync/upstream/upstream.ts'
 import { blobsOf, linesOf, reach, STEADY } from '../../sync/pull/reached.ts'
@@ -52,8 +52,8 @@ test('a known tree is left out at its path alone, as git leaves it out', async (
   const [all, allReal] = await both.trees(known('a/deep', 'b/deep'))
 
   expect(one.list(deep)).toEqual(oneReal.list(deep))
-  expect(() => all.list(deep)).toThrow(TreeNotTaken)
-  expect(() => allReal.list(deep)).toThrow(TreeNotTaken)
+  expect(() => all.list(deep)).toThrow(TreeNotTakenError)
+  expect(() => allReal.list(deep)).toThrow(TreeNotTakenError)
 })
 
 async function openBoth() {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { isObjectId, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
-import { TreeNotTaken, type TakenBlob, type Tree, type TreeEntry } from '../../../src/sync/model/tree.ts'
+import { TreeNotTakenError, type TakenBlob, type Tree, type TreeEntry } from '../../../src/sync/model/tree.ts'
 import type { Reach } from '../../../src/sync/pull/open-upstream.ts'
 import { hiddenInFile } from '../../../src/sync/skill/hidden-unicode.ts'
 import { isLfsPointer } from '../../../src/sync/skill/lfs.ts'
@@ -95,7 +95,7 @@ export class ScriptedUpstream {
       list: (tree) => {
         this.listed.push(tree)
         const entries = reachable.get(tree)
-        if (entries === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it was not fetched`)
+        if (entries === undefined) throw new TreeNotTakenError(`Cannot list tree ${tree}: it was not fetched`)
         return entries
       },
       take: async (blobs, signal, onStored) => {

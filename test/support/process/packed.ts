@@ -9,11 +9,11 @@ import { createLog } from '../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import { servingOf } from '../../../src/daemon/status/page/mcp-serving.ts'
 import type { MarketplaceHost } from '../../../src/features/marketplace/marketplaces.ts'
-import { ContentUnavailable } from '../../../src/features/marketplace/read-whole.ts'
+import { ContentUnavailableError } from '../../../src/features/marketplace/read-whole.ts'
 import { serveHttp } from '../../../src/serve/http/server.ts'
 import type { HttpOptions, HttpServer } from '../../../src/serve/http/server.ts'
 import type { Serving } from '../../../src/serve/mcp/core/methods.ts'
-import type { Searching as BuiltSearching } from '../../../src/serve/mcp/tools/search/search-service.ts'
+import type { SearchService as BuiltSearching } from '../../../src/serve/mcp/tools/search/search-service.ts'
 import type { SessionLog } from '../../../src/serve/mcp/transports/session-store.ts'
 import type { PageHost } from '../../../src/serve/page/page-data.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
@@ -151,7 +151,7 @@ const MARKETPLACE: MarketplaceHost = {
     renames: { before: 'skills' },
   },
   openScratch: async () => {
-    throw new ContentUnavailable('No pack is written here')
+    throw new ContentUnavailableError('No pack is written here')
   },
   onLeftOut: () => {},
 }

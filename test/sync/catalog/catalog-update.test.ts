@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../src/base/async/cooperative.ts'
+import { runNow } from '../../../src/base/async/cooperative.ts'
 import { catalogAfter } from '../../../src/sync/catalog/catalog-update.ts'
 import { buildCatalog, EMPTY_CATALOG, type Catalog } from '../../../src/sync/catalog/catalog.ts'
 import { skillText, type Files } from '../../support/git/scripted-upstream.ts'
@@ -93,7 +93,7 @@ test('where a skill changed that has another in it, all is built: they have file
   const [outer, ...others] = snapshot!.skills
   const next = [{ ...snapshot!, skills: [{ ...outer!, description: 'other' }, ...others] }]
 
-  const after = atOnce(catalogAfter(before!, generationOf(next), next))
+  const after = runNow(catalogAfter(before!, generationOf(next), next))
 
   expect(seenIn(after)).toEqual(seenIn(catalogOf(...next)))
   expect(after.files.get('skill://team/a/in/SKILL.md')?.documents?.name).toBe('in')
@@ -104,7 +104,7 @@ test('where other skills are disabled, all is built', async () => {
   const { snapshots } = before!
   const disabled = new Map([[snapshots[0]!.source, new Set(['b'])]])
 
-  const after = atOnce(catalogAfter(before!, generationOf(snapshots), snapshots, disabled))
+  const after = runNow(catalogAfter(before!, generationOf(snapshots), snapshots, disabled))
 
   expect(seenIn(after)).toEqual(seenIn(buildCatalog(generationOf(snapshots), snapshots, disabled)))
   expect([...after.skills.keys()]).toEqual(['skill://team/a/SKILL.md'])
@@ -114,7 +114,7 @@ test('where other skills are disabled, all is built', async () => {
 function oneAfterAnother(catalogs: readonly Catalog[]): { before: Catalog; after: Catalog; built: Catalog }[] {
   let before: Catalog = EMPTY_CATALOG
   return catalogs.map((built) => {
-    const step = { before, after: atOnce(catalogAfter(before, generationOf(built.snapshots), built.snapshots)), built }
+    const step = { before, after: runNow(catalogAfter(before, generationOf(built.snapshots), built.snapshots)), built }
     before = step.after
     return step
   })
@@ -140,7 +140,7 @@ async function changing(change: Readonly<Record<string, string | null>>, edit: E
   return {
     before: before!,
     built: catalogOf(...snapshots),
-    after: atOnce(catalogAfter(before!, generationOf(snapshots), snapshots)),
+    after: runNow(catalogAfter(before!, generationOf(snapshots), snapshots)),
   }
 }
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { atOnce } from '../../../src/base/async/cooperative.ts'
+import { runNow } from '../../../src/base/async/cooperative.ts'
 import {
   contractDiagnostics,
   diagnosticsAmong,
@@ -182,7 +182,7 @@ describe('the problems between skills', () => {
   })
 })
 
-const cyclesIn = (graph: Dependencies, most: number): readonly string[][] => atOnce(findingCycles(graph, most))
+const cyclesIn = (graph: Dependencies, most: number): readonly string[][] => runNow(findingCycles(graph, most))
 
 const IDS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { atOnce } from '../../../src/base/async/cooperative.ts'
-import type { CatalogSkill, FolderSkill } from '../../../src/sync/catalog/catalog-entry.ts'
+import { runNow } from '../../../src/base/async/cooperative.ts'
+import type { CatalogSkill, FolderSkill } from '../../../src/sync/catalog/catalog-file.ts'
 import { installNames } from '../../../src/sync/catalog/install-names.ts'
 import type { InstallableSkill } from '../../../src/sync/catalog/install-names.ts'
 import { uriOf } from '../../../src/sync/model/skill-uri.ts'
@@ -20,7 +20,7 @@ function rootOf(skill: InstallableSkill): string {
 }
 
 function named(...places: readonly (readonly [string, string])[]): Record<string, string> {
-  const { listed } = atOnce(installNames(places.map(([source, path]) => skillAt(source, path))))
+  const { listed } = runNow(installNames(places.map(([source, path]) => skillAt(source, path))))
   return Object.fromEntries([...listed].map(([name, skill]) => [name, rootOf(skill)]))
 }
 
@@ -72,9 +72,9 @@ test('whatever skill comes to the others, no name leads to another skill than be
   fc.assert(
     fc.property(PLACES, (drawn) => {
       const skills = drawn.map(([source, folders, last]) => skillAt(source, [...folders, last].join('/')))
-      const before = atOnce(installNames(skills.slice(1)))
+      const before = runNow(installNames(skills.slice(1)))
 
-      const after = atOnce(installNames(skills))
+      const after = runNow(installNames(skills))
 
       for (const [name, skill] of before.listed) {
         const now = after.listed.get(name)
@@ -90,13 +90,13 @@ test('every skill has one name, which installers take, and the order of the skil
     fc.property(PLACES, (drawn) => {
       const skills = drawn.map(([source, folders, last]) => skillAt(source, [...folders, last].join('/')))
 
-      const names = atOnce(installNames(skills))
+      const names = runNow(installNames(skills))
 
       expect(new Set(names.listed.values())).toEqual(new Set(skills))
       expect(names.listed.size).toBe(skills.length)
       expect(names.besides.size).toBe(0)
       expect([...names.listed.keys()].filter((key) => !isSkillName(key))).toEqual([])
-      const again = atOnce(installNames(skills.toReversed()))
+      const again = runNow(installNames(skills.toReversed()))
       expect(Object.fromEntries(again.listed)).toEqual(Object.fromEntries(names.listed))
     }),
   )
@@ -110,7 +110,7 @@ test('a name whose bearers have one content is that content, and the names that 
     skillAt('c', 'docx', '2'),
   ]
 
-  const { listed, besides, places: shared } = atOnce(installNames(places))
+  const { listed, besides, places: shared } = runNow(installNames(places))
 
   const roots = Object.fromEntries([...listed].map(([name, skill]) => [name, rootOf(skill)]))
   expect(roots).toEqual({ docx: 'skill://c/docx', pdf: 'skill://a/old/pdf' })
@@ -123,7 +123,7 @@ test('what an MCP server says to have stands for nobody else’s skill, though i
   const own = skillAt('b', 'pdf', '1')
   const declared = { ...skillAt('a', 'pdf', '1'), skill: { ...own.skill, upstream: { source: 'a', uri: 'x' } } }
 
-  const { listed, places } = atOnce(installNames([own, declared as CatalogSkill]))
+  const { listed, places } = runNow(installNames([own, declared as CatalogSkill]))
 
   expect([...listed.keys()]).toEqual(['b-pdf', 'a-pdf'])
   expect(places.size).toBe(0)
@@ -136,9 +136,9 @@ test('whatever copy or other skill comes to the others, each name leads to the c
       const skills = drawn.map(([source, folders, last], at) =>
         skillAt(source, [...folders, last].join('/'), `${last} ${digests[at]}`),
       )
-      const before = atOnce(installNames(skills.slice(1)))
+      const before = runNow(installNames(skills.slice(1)))
 
-      const after = atOnce(installNames(skills))
+      const after = runNow(installNames(skills))
 
       const [was, is] = [before, after].map(({ listed, besides }) => new Map([...besides, ...listed]))
       for (const [name, { digest: content }] of was!) expect([undefined, content]).toContain(is!.get(name)?.digest)
@@ -146,7 +146,7 @@ test('whatever copy or other skill comes to the others, each name leads to the c
       expect(new Set([...after.listed.values()].map((one) => one.digest))).toEqual(
         new Set(skills.map((one) => one.digest)),
       )
-      const again = atOnce(installNames(skills.toReversed()))
+      const again = runNow(installNames(skills.toReversed()))
       expect(Object.fromEntries(again.listed)).toEqual(Object.fromEntries(after.listed))
     }),
     { numRuns: 500 },
@@ -163,7 +163,7 @@ describe('a skill for tools alone', () => {
   test('is called after its folder, and takes no name from the lists of its source', () => {
     const folderSkills = [folderSkillAt('a', 'x/pdf'), folderSkillAt('a', 'x/docx')]
 
-    const { listed } = atOnce(installNames([skillAt('a', 'pdf')], folderSkills))
+    const { listed } = runNow(installNames([skillAt('a', 'pdf')], folderSkills))
 
     expect(Object.fromEntries([...listed].map(([name, skill]) => [name, rootOf(skill)]))).toEqual({
       pdf: 'skill://a/pdf',
@@ -173,7 +173,7 @@ describe('a skill for tools alone', () => {
   })
 
   test('of another source shares its name with none of the lists', () => {
-    const { listed } = atOnce(installNames([skillAt('a', 'pdf')], [folderSkillAt('b', 'x/pdf')]))
+    const { listed } = runNow(installNames([skillAt('a', 'pdf')], [folderSkillAt('b', 'x/pdf')]))
 
     expect([...listed.keys()].toSorted()).toEqual(['a-pdf', 'b-x-pdf'])
   })
@@ -186,7 +186,7 @@ describe('a skill for tools alone', () => {
       folderSkillAt('b', 'x/two', '2'),
     ]
 
-    const { listed } = atOnce(installNames([own], copies))
+    const { listed } = runNow(installNames([own], copies))
 
     expect([...listed].map(([name, { source }]) => [name, source])).toEqual([
       ['pdf', 'a'],
@@ -202,9 +202,9 @@ describe('a skill for tools alone', () => {
         )
         const skills = inLists!.map(([source, path]) => skillAt(source, path))
         const folderSkills = folders!.map(([source, path]) => folderSkillAt(source, path))
-        const before = atOnce(installNames(skills.slice(1), folderSkills))
+        const before = runNow(installNames(skills.slice(1), folderSkills))
 
-        const after = atOnce(installNames(skills, folderSkills))
+        const after = runNow(installNames(skills, folderSkills))
 
         expect(after.listed.size).toBe(skills.length + folderSkills.length)
         expect([...after.listed.keys()].filter((key) => !isSkillName(key))).toEqual([])
@@ -213,7 +213,7 @@ describe('a skill for tools alone', () => {
           const isSame = now === undefined || rootOf(now) === rootOf(skill)
           expect(isSame || now.source === skill.source).toBe(true)
         }
-        const again = atOnce(installNames(skills.toReversed(), folderSkills.toReversed()))
+        const again = runNow(installNames(skills.toReversed(), folderSkills.toReversed()))
         expect(Object.fromEntries(again.listed)).toEqual(Object.fromEntries(after.listed))
       }),
       { numRuns: 500 },

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { atOnce } from '../../../src/base/async/cooperative.ts'
+import { runNow } from '../../../src/base/async/cooperative.ts'
 import { placing, renamedFolders, servedPathOf, type PlacementRules } from '../../../src/sync/model/serving-paths.ts'
 import type { Skill, Standing } from '../../../src/sync/model/skill.ts'
 import { sample } from '../store/samples.ts'
@@ -9,7 +9,7 @@ const REMAP: PlacementRules = { names: 'remap', nested: 'as-skills', isUnlisted:
 const EXACT: PlacementRules = { names: 'exact', nested: 'as-skills', isUnlisted: () => false }
 
 function place(skills: readonly Skill[], rules: PlacementRules): readonly Skill[] {
-  return atOnce(placing(skills, rules))
+  return runNow(placing(skills, rules))
 }
 
 /** A skill before it has a place: its folder, its name, and what lies in it besides SKILL.md. */

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Registry } from '../../../src/serve/registry.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
-import type { GenerationCause, HeldSnapshot } from '../../../src/sync/model/generation.ts'
-import type { Current } from '../../../src/sync/model/snapshot.ts'
+import type { GenerationCause, GenerationEntry } from '../../../src/sync/model/generation.ts'
+import type { ServedSource } from '../../../src/sync/model/snapshot.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { currentCatalog, currentState } from '../../../src/sync/pull/generation-catalog.ts'
@@ -55,7 +55,7 @@ function causeOf(source: SourceId): GenerationCause {
 }
 
 /** What a pull brought, as a generation names it. */
-function heldIn([changed]: [Changed, GenerationCause]): HeldSnapshot | undefined {
+function heldIn([changed]: [Changed, GenerationCause]): GenerationEntry | undefined {
   return [...changed.values()][0]?.held
 }
 
@@ -230,7 +230,7 @@ test('each of those that share a generation is admitted beside those before it, 
   const team = await pulled(opened.store, 'team', numbered(1))
   const house = await pulled(opened.store, 'house', numbered(2))
   const seen: string[][] = []
-  const beside = async (served: readonly Current[]): Promise<void> => {
+  const beside = async (served: readonly ServedSource[]): Promise<void> => {
     seen.push(served.map(({ held }) => held.source))
     if (served.length > 0) throw new SyncError('budget-exceeded', 'no room')
   }

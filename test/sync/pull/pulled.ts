@@ -2,7 +2,7 @@ import { readFile, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Outcome } from '../../../src/sync/model/outcome.ts'
-import { type Current } from '../../../src/sync/model/snapshot.ts'
+import { type ServedSource } from '../../../src/sync/model/snapshot.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import { type PullOrders, type PullContext } from '../../../src/sync/pull/pull-context.ts'
 import { pullSource } from '../../../src/sync/pull/pull.ts'
@@ -23,7 +23,7 @@ export class Scene implements AsyncDisposable {
   readonly upstream: ScriptedUpstream
   readonly store: Store
   readonly resolved: string[] = []
-  current: Current | undefined
+  current: ServedSource | undefined
   readonly #folder: AsyncDisposable
 
   private constructor(upstream: ScriptedUpstream, store: Store, folder: AsyncDisposable) {

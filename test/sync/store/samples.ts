@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { digestOf, inPathOrder } from '../../../src/sync/model/digest.ts'
 import type { Docs } from '../../../src/sync/model/docs-folder.ts'
-import type { HeldSnapshot } from '../../../src/sync/model/generation.ts'
+import type { GenerationEntry } from '../../../src/sync/model/generation.ts'
 import { isObjectId, type ObjectId } from '../../../src/sync/model/revision.ts'
 import type { Skill, SkillFile } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
@@ -95,7 +95,7 @@ export function snapshotOf(...samples: readonly Sample[]): Snapshot {
 }
 
 /** Keeps, snapshots and publishes the samples as the one source of a generation. */
-export async function publishSamples(store: Store, now: Date, ...samples: readonly Sample[]): Promise<HeldSnapshot> {
+export async function publishSamples(store: Store, now: Date, ...samples: readonly Sample[]): Promise<GenerationEntry> {
   await keepSamples(store, ...samples)
   const held = { source: sourceId('team'), snapshot: await store.snapshots.keep(snapshotOf(...samples)) }
   await store.generations.publish([held], now)

@@ -4,7 +4,7 @@ import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import { SKILL_LIMITS, type Skill } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { Selection } from '../../../src/sync/model/source.ts'
-import { TreeNotTaken } from '../../../src/sync/model/tree.ts'
+import { TreeNotTakenError } from '../../../src/sync/model/tree.ts'
 import type { DocumentReader } from '../../../src/sync/skill/document-reader.ts'
 import { FRONTMATTER_LIMITS } from '../../../src/sync/skill/frontmatter.ts'
 import type { SkillDiagnostic } from '../../../src/sync/skill/skill-diagnostic.ts'
@@ -71,7 +71,7 @@ export class Surveys implements AsyncDisposable {
     this.upstream.files = files
     const known = knownTrees(rules, this.#last)
     this.#last = await this.#survey(rules, known, limits).catch(async (error: unknown) => {
-      if (!(error instanceof TreeNotTaken)) throw error
+      if (!(error instanceof TreeNotTakenError)) throw error
       return this.#survey(rules, NOTHING_KNOWN, limits)
     })
     return this.#last

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
-import { TreeNotTaken } from '../../../src/sync/model/tree.ts'
+import { TreeNotTakenError } from '../../../src/sync/model/tree.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { linesOf, objectId, reach, STEADY, type Open } from '../pull/reached.ts'
 import { FILES, hashOf, sample } from './sample.ts'
@@ -74,10 +74,10 @@ export function fetches(open: Open, objectFormat: ObjectFormat): void {
     await using other = await fetched({ a: b, 'd/z': d })
     await using whole = await fetched({ '': await repository.git('rev-parse', 'main^{tree}') })
 
-    expect(() => below.list(objectId(d))).toThrow(TreeNotTaken)
+    expect(() => below.list(objectId(d))).toThrow(TreeNotTakenError)
     expect(below.list(objectId(a)).map(({ name }) => name)).toEqual(['b', 'y'])
     expect(below.list(objectId(b)).map(({ name }) => name)).toEqual(['x'])
     expect(linesOf(other)).toHaveLength(5)
-    expect(() => whole.list(whole.root)).toThrow(TreeNotTaken)
+    expect(() => whole.list(whole.root)).toThrow(TreeNotTakenError)
   })
 }

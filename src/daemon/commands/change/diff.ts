@@ -15,7 +15,7 @@ import type { SourceFailure } from '../../cli/store-reader.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
-import { lockRead, standingIn } from '../../pull/trust/lock-rules.ts'
+import { lockRead, lockStateOf } from '../../pull/trust/lock-rules.ts'
 import type { LockStanding } from '../../pull/trust/lock-rules.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -195,7 +195,7 @@ async function standingsOf(config: Config, { signal }: Context): Promise<Standin
   return new Map(
     config.sources.map(({ source }) => [
       source.id,
-      standingIn(lock, { ...config, mode }, source, decisions?.get(source.id)),
+      lockStateOf(lock, { ...config, mode }, source, decisions?.get(source.id)),
     ]),
   )
 }

@@ -12,7 +12,7 @@ import { failureIn, readRevision } from '../../cli/store-reader.ts'
 import type { SourceFailure } from '../../cli/store-reader.ts'
 import { configuredIn, idsOf } from '../../config/config.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
-import { lockFileOf, standingIn } from '../../pull/trust/lock-rules.ts'
+import { lockFileOf, lockStateOf } from '../../pull/trust/lock-rules.ts'
 import type { LockStanding } from '../../pull/trust/lock-rules.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
@@ -42,7 +42,7 @@ export const outdated: Command = {
     const running = { ...config, mode }
     const told: Standing[] = standings.map((standing) => {
       const source = sources.find(({ id }) => id === standing.source)
-      return withLock(standing, source && standingIn(lock, running, source, decisions?.get(source.id)))
+      return withLock(standing, source && lockStateOf(lock, running, source, decisions?.get(source.id)))
     })
     for (const source of extra) told.push({ source, state: 'extra' })
     if (context.json) printJson(context, { lock: file, use: config.lockUse, sources: told })

@@ -1,6 +1,6 @@
 import { mendOf } from '../../../sync/model/sync-error.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
-import { DigestMismatch } from './era-client.ts'
+import { DigestMismatchError } from './era-client.ts'
 import type { ProbeFetch, HttpRefusal } from './probe-fetch.ts'
 
 /** The explanation of a failed step: the message says what happened, `mend` the likely cause and what to try. */
@@ -29,7 +29,7 @@ interface Taken {
 export function causeOf(step: string, error: unknown, { fetch, hasToken }: Taken): FailureCause {
   const { failure, refusal } = fetch
   if (failure !== undefined) return { message: failure.message, mend: mendOf(failure) }
-  if (error instanceof DigestMismatch) return { message: error.message, mend: REWRITTEN }
+  if (error instanceof DigestMismatchError) return { message: error.message, mend: REWRITTEN }
   const told = refusal && refusalCause(refusal, hasToken)
   if (told !== undefined) return told
   const message = error instanceof Error ? error.message : String(error)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { codeOf } from '../../../base/error-code.ts'
-import { DigestMismatch, type ClientOptions, type EraClient } from './era-client.ts'
+import { DigestMismatchError, type ClientOptions, type EraClient } from './era-client.ts'
 
 /**
  * Opens the client of 2025-11-25 and earlier. Its package is an optional peer dependency, because it brings web servers
@@ -33,11 +33,11 @@ export async function openClient2025({ url, fetch, version }: ClientOptions): Pr
     async read(_, { uri, size, digest }, signal) {
       const { contents } = await client.readResource({ uri }, { signal })
       const [content] = contents
-      if (content === undefined) throw new DigestMismatch(`${uri} came without content`)
+      if (content === undefined) throw new DigestMismatchError(`${uri} came without content`)
       const bytes = 'text' in content ? Buffer.from(content.text) : Buffer.from(content.blob, 'base64')
       const sum = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
       if (sum !== digest || bytes.length !== size)
-        throw new DigestMismatch(
+        throw new DigestMismatchError(
           `${uri} came with ${bytes.length} bytes and ${sum}, and is listed with ${size} and ${digest}`,
         )
     },

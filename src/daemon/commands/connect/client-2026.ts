@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport, type McpSubscription } from '@modelcontextprotocol/client'
 import { SkillsClient, SkillVerificationError, type Skill } from '@modelcontextprotocol/client/ext/skills'
-import { DigestMismatch, type ClientOptions, type EraClient, type ListedSkill } from './era-client.ts'
+import { DigestMismatchError, type ClientOptions, type EraClient, type ListedSkill } from './era-client.ts'
 
 /** Opens the client of 2026-07-28, which verifies the files that it reads. */
 export function openClient2026({ url, fetch, version }: ClientOptions): EraClient {
@@ -25,7 +25,7 @@ export function openClient2026({ url, fetch, version }: ClientOptions): EraClien
       try {
         await skills.read(entry, file.uri, { signal })
       } catch (error) {
-        throw error instanceof SkillVerificationError ? new DigestMismatch(error.message, { cause: error }) : error
+        throw error instanceof SkillVerificationError ? new DigestMismatchError(error.message, { cause: error }) : error
       }
     },
     async subscribe(uri, signal) {

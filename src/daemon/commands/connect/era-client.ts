@@ -8,7 +8,7 @@ export interface EraClient {
   open(signal: AbortSignal): Promise<string>
   /** The listed skills. */
   list(signal: AbortSignal): Promise<readonly ListedSkill[]>
-  /** Reads a file of a skill. Throws a `DigestMismatch` if the file differs from the listing. */
+  /** Reads a file of a skill. Throws a `DigestMismatchError` if the file differs from the listing. */
   read(skill: ListedSkill, file: ClientFile, signal: AbortSignal): Promise<void>
   subscribe(uri: string, signal: AbortSignal): Promise<void>
   unsubscribe(uri: string, signal: AbortSignal): Promise<void>
@@ -35,6 +35,6 @@ export interface ClientOptions {
 }
 
 /** A file differs from the listing. */
-export class DigestMismatch extends Error {
+export class DigestMismatchError extends Error {
   override readonly name = 'DigestMismatch'
 }

@@ -11,7 +11,7 @@ import { verdicts } from '../../cli/check.ts'
 import type { DoctorCheck, CheckResult } from '../../cli/check.ts'
 import { idsOf, type Config } from '../../config/config.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
-import { summarizeContract } from '../../status/contract-log.ts'
+import { summarizeContract } from '../../status/contract-news.ts'
 import { isContractUnserved, unservedContractsText } from '../../status/unserved-contract.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import type { Ground } from '../../cli/check.ts'
-import { ProgramFailure, runProgram } from '../../runtime/run-program.ts'
+import { ProgramFailedError, runProgram } from '../../runtime/run-program.ts'
 
 /** The holder of a port in use, as known from systemd. `other`: systemd certainly does not hold it. */
 export type PortHolder =
@@ -38,7 +38,7 @@ async function socketsOf(
     const { status, stdout } = await runProgram(call, { timeoutMs: 5_000, outputBytes: 1_048_576, signal })
     return status === 0 ? Buffer.from(stdout).toString().split('\n') : undefined
   } catch (error) {
-    if (error instanceof ProgramFailure) return undefined
+    if (error instanceof ProgramFailedError) return undefined
     throw error
   }
 }

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { verdicts } from '../../cli/check.ts'
 import type { DoctorCheck, CheckResult, Ground } from '../../cli/check.ts'
-import { ProgramFailure, runProgram } from '../../runtime/run-program.ts'
+import { ProgramFailedError, runProgram } from '../../runtime/run-program.ts'
 
 /** Checks the state of our systemd units. No unit is fine: running as a service is optional. */
 export function serviceChecks(ground: Ground, booted = BOOTED): DoctorCheck[] {
@@ -47,7 +47,7 @@ async function unitOf(
     if (status !== 0 || values.get('LoadState') !== 'loaded') return undefined
     return { scope, active: values.get('ActiveState') ?? '', enabled: values.get('UnitFileState') ?? '' }
   } catch (error) {
-    if (error instanceof ProgramFailure) return undefined
+    if (error instanceof ProgramFailedError) return undefined
     throw error
   }
 }

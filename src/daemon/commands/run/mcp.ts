@@ -10,7 +10,7 @@ import { MODE_OPTIONS, configFor, logOf } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
 import type { Config } from '../../config/config.ts'
-import { ConfigMissing } from '../../config/load-config.ts'
+import { ConfigMissingError } from '../../config/load-config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
 import { HeldByOther } from '../../control/write-lock.ts'
 import type { Follower } from '../../follower.ts'
@@ -59,8 +59,8 @@ export const mcp: Command = {
   },
   async run(context) {
     const config = await configFor(context).catch((error: unknown) => {
-      if (!(error instanceof ConfigMissing)) throw error
-      throw new ConfigMissing(
+      if (!(error instanceof ConfigMissingError)) throw error
+      throw new ConfigMissingError(
         `${error.message}; skillsyncd mcp --skills-dir /path/of/skills serves a folder without one`,
       )
     })

@@ -19,7 +19,7 @@ import { becomeWriter } from '../../writer.ts'
 import { takeSockets } from '../service/handed-sockets.ts'
 import type { HandedSocket, HandedSockets } from '../service/handed-sockets.ts'
 import { notifySocketAt } from '../service/notify-socket.ts'
-import { ServiceNotifier } from '../service/systemd.ts'
+import { ServiceNotifier } from '../service/service-notifier.ts'
 
 export const start: Command = {
   name: 'start',

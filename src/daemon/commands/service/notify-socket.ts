@@ -1,7 +1,7 @@
 import type { Environment } from '../../config/environment.ts'
-import { ProgramFailure, runProgram } from '../../runtime/run-program.ts'
+import { ProgramFailedError, runProgram } from '../../runtime/run-program.ts'
 
-/** Sends lines `NAME=value` to the service manager as one message (sd_notify). Rejects with a `ProgramFailure`. */
+/** Sends lines `NAME=value` to the service manager as one message (sd_notify). Rejects with a `ProgramFailedError`. */
 export interface NotifySocket {
   tell(lines: readonly string[]): Promise<void>
 }
@@ -16,7 +16,7 @@ export function notifySocketAt(address: string, { path }: Pick<Environment, 'pat
     async tell(lines) {
       const call = { command: 'systemd-notify', args: lines, env: { NOTIFY_SOCKET: address, PATH: path }, input: '' }
       const { status } = await runProgram(call, { timeoutMs: PROGRAM_MS, outputBytes: 4_096, signal: NEVER })
-      if (status !== 0) throw new ProgramFailure(`it ended with ${status}`)
+      if (status !== 0) throw new ProgramFailedError(`it ended with ${status}`)
     },
   }
 }

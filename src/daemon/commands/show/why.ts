@@ -10,7 +10,7 @@ import type { Command } from '../../cli/command.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/requests.ts'
-import { standingIn } from '../../pull/trust/lock-rules.ts'
+import { lockStateOf } from '../../pull/trust/lock-rules.ts'
 import type { LockStanding } from '../../pull/trust/lock-rules.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
@@ -96,7 +96,7 @@ async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance>
   const lock = config.lock === undefined ? undefined : await readLock(config.lock)
   const decision = (await store.decisions.read()).get(source.id)
   const side: LockSide = {
-    standing: standingIn(lock, config, source, decision),
+    standing: lockStateOf(lock, config, source, decision),
     entry: lock?.sources.get(source.id),
   }
   const origin = config.lockFrom && lockOriginStatusOf(config.lockFrom, await readFollowedLock(config.state))

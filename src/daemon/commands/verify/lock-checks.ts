@@ -13,7 +13,7 @@ import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import type { Config } from '../../config/config.ts'
-import { followedBy, isLockHeeded, sentence } from '../../pull/trust/lock-rules.ts'
+import { followedBy, followsLock, mismatchText } from '../../pull/trust/lock-rules.ts'
 import type { Verifying } from './verify-context.ts'
 import { verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
@@ -66,7 +66,7 @@ function* compareEntries(lock: Lock, verifying: Verifying): Generator<VerifyDiag
     const entry = lock.sources.get(source.id)
     if (entry === undefined) continue
     const snapshot = snapshots.find((candidate) => candidate.source === source.id)
-    const isHeeded = isLockHeeded(config, source, decisions?.get(source.id))
+    const isHeeded = followsLock(config, source, decisions?.get(source.id))
     if (!isHeeded) yield verifyNote('lock-not-followed', unheededText(config), { source: source.id })
     const make = isHeeded ? verifyError : verifyNote
     if (snapshot === undefined)
@@ -86,7 +86,7 @@ function unheededText({ lockUse }: Config): string {
  */
 function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator<VerifyDiagnostic> {
   const make = config.mode.locked ? verifyError : verifyNote
-  for (const mismatch of packMismatches(lock.packs, config.packs)) yield make('lock-mismatch', sentence(mismatch))
+  for (const mismatch of packMismatches(lock.packs, config.packs)) yield make('lock-mismatch', mismatchText(mismatch))
   const areLocked = config.sources.every(({ source }) => followedBy(config, source) !== undefined)
   const held = snapshots.map((one) => heldBy(lock, one))
   for (const pack of config.packs) {
@@ -112,7 +112,7 @@ function mismatchDiagnostic(mismatch: Mismatch, lock: Lock, config: Config): Ver
   const follows = configured === undefined ? config.mode.locked : followedBy(config, configured.source) !== undefined
   const isThere = configured !== undefined && lock.sources.has(configured.source.id)
   const make = follows || isThere ? verifyError : verifyNote
-  return make('lock-mismatch', sentence(mismatch), { source: mismatch.source })
+  return make('lock-mismatch', mismatchText(mismatch), { source: mismatch.source })
 }
 
 function* differences(

@@ -6,10 +6,10 @@ import { ChannelLog } from '../../../features/channel/content/channel-log.ts'
 import { checkpointIn, MOST_PROOF_BYTES } from '../../../features/channel/content/served-proof.ts'
 import { openCheckpoint, readCheckpoint } from '../../../features/channel/log/checkpoint.ts'
 import { isSameHash } from '../../../features/channel/log/merkle-tree.ts'
-import { NoteRefused, renamedSigner } from '../../../features/channel/log/signed-note.ts'
+import { NoteRefusedError, renamedSigner } from '../../../features/channel/log/signed-note.ts'
 import type { NoteSigner } from '../../../features/channel/log/signed-note.ts'
 import { entriesPath, tilePath, tilesBetween } from '../../../features/channel/log/tiles.ts'
-import { ProofRefused } from '../../../features/channel/log/tlog-proof.ts'
+import { ProofRefusedError } from '../../../features/channel/log/tlog-proof.ts'
 import { channelSigners } from '../../../features/channel/publish/channel-keys.ts'
 import {
   channelName,
@@ -112,7 +112,7 @@ async function otherCheckpoint(file: string): Promise<OtherCheckpoint> {
     const note = checkpointIn(Buffer.from(bytes).toString('utf8'))
     return { note, origin: note.split('\n', 1)[0] ?? '' }
   } catch (error) {
-    if (error instanceof ProofRefused)
+    if (error instanceof ProofRefusedError)
       throw new OperatorError('bad-request', `Cannot compare with "${file}": ${error.message}`)
     throw error
   }
@@ -206,7 +206,7 @@ class OwnLog {
         return [verifyError('log-forked', `${has}, which are others than those of the state folder`)]
       return size === log.size ? [] : [verifyNote('log-not-read', `${has} of ${log.size}`)]
     } catch (error) {
-      if (error instanceof NoteRefused)
+      if (error instanceof NoteRefusedError)
         return [verifyError('log-unsigned', `of the checkpoint of ${where}, ${error.message}`)]
       throw error
     }

@@ -1,5 +1,5 @@
-import { heldOnTheWay } from '../../../features/rings/ring-states.ts'
-import type { Generation, HeldSnapshot } from '../../../sync/model/generation.ts'
+import { snapshotsInTrails } from '../../../features/rings/ring-states.ts'
+import type { Generation, GenerationEntry } from '../../../sync/model/generation.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import { idsOf } from '../../config/config.ts'
@@ -38,7 +38,7 @@ export async function verifyingOf(
 ): Promise<Verifying> {
   const served = await store?.generations.current()
   const configured = new Set<string>(idsOf(config))
-  const readAll = async (all: readonly HeldSnapshot[]): Promise<readonly Snapshot[]> => {
+  const readAll = async (all: readonly GenerationEntry[]): Promise<readonly Snapshot[]> => {
     const read: Snapshot[] = []
     for (const { source, snapshot } of all) {
       const found = configured.has(source) ? await store?.snapshots.readWhole(snapshot) : undefined
@@ -63,8 +63,8 @@ export async function verifyingOf(
 }
 
 /** The snapshots of a generation that a ring serves, or may still take, and that the first ring does not serve. */
-export function heldInRings(generation: Generation): readonly HeldSnapshot[] {
+export function heldInRings(generation: Generation): readonly GenerationEntry[] {
   const first = new Set(generation.sources.map(({ snapshot }) => snapshot))
-  const others = heldOnTheWay(generation).filter(({ snapshot }) => !first.has(snapshot))
+  const others = snapshotsInTrails(generation).filter(({ snapshot }) => !first.has(snapshot))
   return [...new Map(others.map((held) => [held.snapshot, held])).values()]
 }

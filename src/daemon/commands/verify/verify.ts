@@ -3,7 +3,7 @@ import { countOf } from '../../../base/text/plural.ts'
 import { readLinks } from '../../../features/agent-folders/links-file.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { lastPublished } from '../../../sync/store/generations.ts'
+import { lastPublished } from '../../../sync/store/generation-store.ts'
 import { isCorruption } from '../../../sync/store/objects/database.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { paintFor } from '../../cli/colors.ts'
@@ -14,7 +14,7 @@ import type { AskWriter } from '../../cli/daemon-client.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
-import { lockRead, standingIn } from '../../pull/trust/lock-rules.ts'
+import { lockRead, lockStateOf } from '../../pull/trust/lock-rules.ts'
 import { refusalOf } from '../../pull/trust/serving-policy.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { lockAgrees } from './lock-checks.ts'
@@ -210,7 +210,7 @@ const KNOWN_MOVES: ReadonlySet<string> = new Set(['upstream-moved', 'commit-gone
 async function locksOf({ config, store }: Verifying): Promise<readonly object[]> {
   const lock = await lockRead(config)
   return config.sources.map(({ source }) => {
-    return { source: source.id, ...standingIn(lock, config, source, store?.decisions.known.get(source.id)) }
+    return { source: source.id, ...lockStateOf(lock, config, source, store?.decisions.known.get(source.id)) }
   })
 }
 

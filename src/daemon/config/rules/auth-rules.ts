@@ -3,7 +3,7 @@ import { isObject } from '../../../base/json-object.ts'
 import { isSshAddress } from '../schema/scalars.ts'
 import { keyText } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
-import { normal, withDefaults } from './defaults.ts'
+import { normalizeUrl, withDefaults } from './defaults.ts'
 import { valueAt } from './entries.ts'
 
 /** Finds the faults in how sources and publications are accessed, including the settings from `defaults`. */
@@ -28,7 +28,7 @@ export function hasMatch(entry: unknown): entry is Entry & { readonly match: str
 function matchFaults(entry: unknown, earlier: readonly unknown[], path: KeyPath): Fault[] {
   if (!hasMatch(entry)) return []
   const faults = timeFaults(entry, path)
-  const same = earlier.findIndex((other) => hasMatch(other) && normal(other.match) === normal(entry.match))
+  const same = earlier.findIndex((other) => hasMatch(other) && normalizeUrl(other.match) === normalizeUrl(entry.match))
   if (same === -1) return faults
   const message = `means the same addresses as ${keyText(['defaults', same])}; make one of the two`
   return [...faults, { path: [...path, 'match'], message }]

@@ -13,7 +13,7 @@ interface Defaults {
 export function withDefaults<Entry extends object>(entry: Entry, url: string, defaults: readonly Defaults[]): Entry {
   const shared = new Map<string, unknown>()
   const matching = defaults.filter(({ match }) => isMatch(match, url))
-  for (const layer of matching.toSorted((a, b) => normal(a.match).length - normal(b.match).length)) {
+  for (const layer of matching.toSorted((a, b) => normalizeUrl(a.match).length - normalizeUrl(b.match).length)) {
     if (saysWhen(layer)) forgetWhen(shared)
     for (const [key, value] of Object.entries(layer)) if (key !== 'match') shared.set(key, value)
   }
@@ -32,7 +32,7 @@ function forgetWhen(shared: Map<string, unknown>): void {
 
 /** True if the address begins with the match, up to a slash or its end; for `git@host:path` also up to the colon. */
 function isMatch(match: string, url: string): boolean {
-  const [prefix, address] = [normal(match), normal(url)]
+  const [prefix, address] = [normalizeUrl(match), normalizeUrl(url)]
   if (!address.startsWith(prefix)) return false
   const isPlainPath = /[/:]$/.test(prefix) || address.length === prefix.length
   const next = address.charAt(prefix.length)
@@ -40,7 +40,7 @@ function isMatch(match: string, url: string): boolean {
 }
 
 /** Normalized as the WHATWG defines, so that two spellings of one address are equal. */
-export function normal(address: string): string {
+export function normalizeUrl(address: string): string {
   if (isSshAddress(address) && !address.includes('://')) return address
   return URL.parse(address)?.href ?? address
 }

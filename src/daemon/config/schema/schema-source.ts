@@ -6,7 +6,7 @@ import {
   haveOneName,
   WITNESS_RULES,
 } from '../../../features/channel/schema-follow.ts'
-import { ARCHIVE_FORMATS } from '../../../serve/mcp/resources/derived/archive.ts'
+import { ARCHIVE_FORMATS } from '../../../serve/mcp/resources/derived/archive-cache.ts'
 import { isVersionRange } from '../../../sync/model/tag-range.ts'
 import { isReplacement } from '../../../sync/skill/lifecycle.ts'
 import { isSkillName } from '../../../sync/skill/skill-name.ts'

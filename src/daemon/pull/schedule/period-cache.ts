@@ -5,7 +5,7 @@ import { lastPeriod, type LastPeriod } from './poll-times.ts'
 /**
  * The current time between two polls of a schedule. For a cron expression it is computed once for each of its times.
  */
-export class Periods {
+export class PeriodCache {
   readonly #clock: Pick<Clock, 'now'>
   /** By cron expression, which many sources can share. */
   readonly #known = new Map<string, LastPeriod & { readonly sinceMs: number }>()

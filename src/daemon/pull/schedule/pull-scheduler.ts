@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Trigger } from '../../../sync/model/generation.ts'
 import type { Outcome } from '../../../sync/model/outcome.ts'
-import type { Current } from '../../../sync/model/snapshot.ts'
+import type { ServedSource } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { isAway } from '../../../sync/model/source.ts'
 import type { Source } from '../../../sync/model/source.ts'
@@ -16,7 +16,7 @@ import type { HostBackoff } from './host-backoff.ts'
 import { Poller } from './poller.ts'
 import type { PollEnd, Polled } from './poller.ts'
 import type { PullActivity } from './pull-activity.ts'
-import { Freshness } from './refresh-on-read.ts'
+import { RefreshOnRead } from './refresh-on-read.ts'
 import { Staleness } from './staleness.ts'
 import type { Age } from './staleness.ts'
 import { TriggerDebounce } from './trigger-debounce.ts'
@@ -26,7 +26,7 @@ export interface PullSchedulerParts extends Pick<DaemonContext, 'store' | 'clock
   readonly hosts: HostBackoff
   readonly activity: PullActivity
   readonly puller: ScheduledPuller
-  readonly served: { currentOf(id: SourceId): Current | undefined }
+  readonly served: { currentOf(id: SourceId): ServedSource | undefined }
   readonly report: { recordOf(source: Source): SourceRecord }
 }
 
@@ -41,7 +41,7 @@ export interface ScheduledPuller {
 export class PullScheduler implements AsyncDisposable {
   readonly #parts: PullSchedulerParts
   readonly #debounce: TriggerDebounce
-  readonly #freshness: Freshness
+  readonly #freshness: RefreshOnRead
   readonly #staleness: Staleness
   #poller: Poller | undefined
   #watches: ReadonlyMap<SourceId, FolderWatch> = new Map()
@@ -111,9 +111,9 @@ export class PullScheduler implements AsyncDisposable {
     await this.#poller?.[Symbol.asyncDispose]()
   }
 
-  #freshnessOf({ sources, serve }: Config): Freshness {
+  #freshnessOf({ sources, serve }: Config): RefreshOnRead {
     const { clock, activity, puller } = this.#parts
-    return new Freshness(
+    return new RefreshOnRead(
       sources.map(({ source }) => source),
       {
         clock,

@@ -3,7 +3,7 @@ import type { Clock } from '../../../base/async/clock.ts'
 import { waitAtMost } from '../../../base/async/wait-at-most.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
-import { Periods } from './period-cache.ts'
+import { PeriodCache } from './period-cache.ts'
 import { RefreshCoalescer, type Look } from './refresh-coalescer.ts'
 
 export interface FreshnessOptions {
@@ -30,19 +30,19 @@ const FOLDER_STALE_MS = 5_000
  * Pulls sources because a client reads them: those without a pull for one period of their schedule. The period counts
  * from the last attempt, so that a failing host is queried no more often than a healthy one.
  */
-export class Freshness {
+export class RefreshOnRead {
   readonly #sources: readonly Source[]
   readonly #options: FreshnessOptions
   /** All callers that need a stale source share its pull. */
   readonly #looks = new Map<SourceId, Look>()
   readonly #newLooks: RefreshCoalescer
-  readonly #periods: Periods
+  readonly #periods: PeriodCache
 
   constructor(sources: readonly Source[], options: FreshnessOptions) {
     this.#sources = sources
     this.#options = options
     this.#newLooks = new RefreshCoalescer(options.clock, options.pull)
-    this.#periods = new Periods(options.clock)
+    this.#periods = new PeriodCache(options.clock)
   }
 
   /**

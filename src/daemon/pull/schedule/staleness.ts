@@ -5,7 +5,7 @@ import { isAway } from '../../../sync/model/source.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import type { SourceRecord } from '../../../sync/store/source-records.ts'
 import type { Config, ConfiguredSource } from '../../config/config.ts'
-import { Periods } from './period-cache.ts'
+import { PeriodCache } from './period-cache.ts'
 
 /** The time since the last success of a source, and its limit. */
 export interface Age {
@@ -29,11 +29,11 @@ export interface AgesParts {
 /** Computes the age of each source's content. */
 export class Staleness {
   readonly #parts: AgesParts
-  readonly #periods: Periods
+  readonly #periods: PeriodCache
 
   constructor(parts: AgesParts) {
     this.#parts = parts
-    this.#periods = new Periods(parts.clock)
+    this.#periods = new PeriodCache(parts.clock)
   }
 
   /** The ages of all sources, in their order. */

@@ -4,7 +4,7 @@ import type { LockEntry } from '../../../sync/model/decisions/lock.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { Config } from '../../config/config.ts'
-import { entryIn, followedBy, lockRead, standingIn } from './lock-rules.ts'
+import { entryIn, followedBy, lockRead, lockStateOf } from './lock-rules.ts'
 import type { Frozen, LockRead, LockStanding } from './lock-rules.ts'
 
 /**
@@ -54,7 +54,7 @@ export class KnownLock {
   }
 
   standingOf(source: Source, decision: Frozen): LockStanding {
-    return standingIn(this.#known, this.#config, source, decision)
+    return lockStateOf(this.#known, this.#config, source, decision)
   }
 
   #gone(): SyncError {

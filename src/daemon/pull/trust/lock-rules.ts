@@ -12,7 +12,7 @@ import type { Config } from '../../config/config.ts'
  * The error if the lock lacks what it must have. An unreadable lock is a plain `SyncError`: it may be in the middle of
  * a merge, and the served content was in it when it was last read.
  */
-export class NotLocked extends SyncError {
+export class NotLockedError extends SyncError {
   constructor(message: string) {
     super('lock-mismatch', message)
   }
@@ -54,13 +54,13 @@ export function followedBy({ mode }: Config, source: Source): FollowedBy | undef
 }
 
 /** True if an entry of the lock would determine what is served of a source. */
-export function isLockHeeded(config: Config, source: Source, { frozen }: Frozen = UNDECIDED): boolean {
+export function followsLock(config: Config, source: Source, { frozen }: Frozen = UNDECIDED): boolean {
   if (followedBy(config, source) !== undefined) return true
   return config.lock !== undefined && config.lockUse === 'follow' && frozen === undefined
 }
 
 /** True if the lock determines, or may determine, what is served of the source. */
-export function isBound({ state, by }: LockStanding): boolean {
+export function mustFollowLock({ state, by }: LockStanding): boolean {
   return by !== undefined || (state !== 'absent' && state !== 'missing' && state !== 'ignored' && state !== 'overruled')
 }
 
@@ -76,7 +76,12 @@ export async function lockRead(config: Config): Promise<LockRead> {
   }
 }
 
-export function standingIn(read: LockRead, config: Config, source: Source, decision: Frozen = UNDECIDED): LockStanding {
+export function lockStateOf(
+  read: LockRead,
+  config: Config,
+  source: Source,
+  decision: Frozen = UNDECIDED,
+): LockStanding {
   const by = followedBy(config, source)
   const entry = read instanceof SyncError ? undefined : read?.sources.get(source.id)
   const told = { ...(by !== undefined && { by }), ...(entry !== undefined && { commit: entry.revision.commit }) }
@@ -84,7 +89,7 @@ export function standingIn(read: LockRead, config: Config, source: Source, decis
   if (by === undefined && config.lockUse === 'ignore') return { state: 'ignored', ...told }
   if (read instanceof SyncError) return { state: 'unreadable', ...told }
   if (entry === undefined) return { state: 'absent', ...told }
-  if (!isLockHeeded(config, source, decision)) return { state: 'overruled', ...told }
+  if (!followsLock(config, source, decision)) return { state: 'overruled', ...told }
   if (mismatchesWith(entry, source).length === 0) return { state: 'followed', ...told }
   return { state: by === undefined && isOfSameRef(entry, source) ? 'other-rules' : 'differs', ...told }
 }
@@ -94,7 +99,7 @@ export function standingIn(read: LockRead, config: Config, source: Source, decis
  * is `lock-mismatch`, and so is a required entry that is missing.
  */
 export function entryIn(read: LockRead, config: Config, source: Source, decision: Frozen): LockEntry | undefined {
-  const { state, by } = standingIn(read, config, source, decision)
+  const { state, by } = lockStateOf(read, config, source, decision)
   if (by === undefined && state === 'differs') throw differing(read, config, source)
   return bindingIn(read, config, source, decision)
 }
@@ -103,8 +108,8 @@ export function entryIn(read: LockRead, config: Config, source: Source, decision
  * Like `entryIn`, for what may be served: an entry for another url or ref is ignored here, unless the lock is required.
  */
 export function bindingIn(read: LockRead, config: Config, source: Source, decision: Frozen): LockEntry | undefined {
-  const { state, by } = standingIn(read, config, source, decision)
-  if (by === undefined && (!isLockHeeded(config, source, decision) || read === undefined)) return undefined
+  const { state, by } = lockStateOf(read, config, source, decision)
+  if (by === undefined && (!followsLock(config, source, decision) || read === undefined)) return undefined
   const lock = expectRead(read, config)
   const entry = lock.sources.get(source.id)
   if (entry !== undefined && state === 'followed') return entry
@@ -160,11 +165,11 @@ function expectRead(read: LockRead, config: Config): Lock {
   return read
 }
 
-function unfit(config: Config, mismatches: readonly Mismatch[]): NotLocked {
-  return new NotLocked(`Cannot follow the ${lockNameOf(config)}: ${mismatches.map(sentence).join('; ')}`)
+function unfit(config: Config, mismatches: readonly Mismatch[]): NotLockedError {
+  return new NotLockedError(`Cannot follow the ${lockNameOf(config)}: ${mismatches.map(mismatchText).join('; ')}`)
 }
 
-export function sentence({ source, message }: Mismatch): string {
+export function mismatchText({ source, message }: Mismatch): string {
   return `"${source}" ${message}`
 }
 

@@ -7,7 +7,7 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { proveAgain } from '../../../sync/pull/check-signers.ts'
 import type { Admission } from '../../../sync/pull/load-generation.ts'
 import type { Config } from '../../config/config.ts'
-import { bindingIn, followedBy, lockRead, NotLocked } from './lock-rules.ts'
+import { bindingIn, followedBy, lockRead, NotLockedError } from './lock-rules.ts'
 import type { LockRead } from './lock-rules.ts'
 import { proverOf } from './signature-policy.ts'
 
@@ -98,12 +98,12 @@ async function refusalBy(
   decision: SourceDecision,
 ): Promise<SyncError | undefined> {
   const configured = config.sources.find(({ source }) => source.id === snapshot.source)
-  if (configured === undefined) return new NotLocked(`Cannot serve "${snapshot.source}": it is not configured`)
+  if (configured === undefined) return new NotLockedError(`Cannot serve "${snapshot.source}": it is not configured`)
   try {
     const entry = bindingIn(read, config, configured.source, decision)
     if (entry !== undefined && !isLocked(entry, snapshot)) {
       const at = `${snapshot.revision.commit} of "${snapshot.source}"`
-      return new NotLocked(`Cannot serve ${at}: it is not what the lock has`)
+      return new NotLockedError(`Cannot serve ${at}: it is not what the lock has`)
     }
     await proveAgain(snapshot, proverOf(configured))
     return undefined

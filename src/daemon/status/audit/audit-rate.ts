@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../../serve/audit.ts'
-import { networkOf } from '../../../serve/http/server/client-address.ts'
+import { networkOf } from '../../../serve/http/server/trusted-proxies.ts'
 
 /** An event that stands for more events of the same client. */
 export interface CountedEvent extends AuditEvent {

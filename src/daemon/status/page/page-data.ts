@@ -1,4 +1,4 @@
-import { SideThread } from '../../../base/async/worker-client.ts'
+import { WorkerClient } from '../../../base/async/worker-client.ts'
 import { matcher } from '../../../base/globs.ts'
 import { pageRingsOf } from '../../../features/rings/page-rings.ts'
 import { scanTexts } from '../../../features/scan/scan-text.ts'
@@ -48,7 +48,7 @@ export interface NewsParts
 export class PageData implements AsyncDisposable {
   readonly host: Omit<PageHost, 'isTokenRequired'>
   readonly #parts: NewsParts
-  readonly #past = new SideThread<PastQuestion, PastAnswer>(new URL('./history-worker.js', import.meta.url), {
+  readonly #past = new WorkerClient<PastQuestion, PastAnswer>(new URL('./history-worker.js', import.meta.url), {
     deadlineMs: 10_000,
     heapMb: 1_024,
     waiting: 8,

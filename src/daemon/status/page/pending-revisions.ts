@@ -5,7 +5,7 @@ import type { PendingChange, PendingContent, PendingRevision } from '../../../se
 import { disabledIn } from '../../../sync/model/decisions/disabled-matches.ts'
 import type { OutOfService } from '../../../sync/model/decisions/out-of-service.ts'
 import type { ObjectId, Revision } from '../../../sync/model/revision.ts'
-import type { Current, Snapshot } from '../../../sync/model/snapshot.ts'
+import type { ServedSource, Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
@@ -16,9 +16,9 @@ import { isBelowGlobs } from './page-diagnostics.ts'
 export interface PendingParts extends Pick<DaemonContext, 'store' | 'clock'> {
   /** The revision of a source that waits for approval. */
   readonly undecided: (id: SourceId) => Revision | undefined
-  readonly servedOf: (id: SourceId) => Current | undefined
+  readonly servedOf: (id: SourceId) => ServedSource | undefined
   /** Fetches one commit into the store. It is not served. */
-  readonly take: (id: SourceId, commit: ObjectId, signal: AbortSignal) => Promise<Current>
+  readonly take: (id: SourceId, commit: ObjectId, signal: AbortSignal) => Promise<ServedSource>
   /** Compares two stored snapshots in a thread; `undefined` if that fails or takes too long. */
   readonly compare: (sides: PendingSides) => Promise<PendingChange | undefined>
   /** Removes secrets and paths of this machine. */

@@ -1,5 +1,5 @@
 import { resultWithin } from '../../../base/async/wait-at-most.ts'
-import { SideThread } from '../../../base/async/worker-client.ts'
+import { WorkerClient } from '../../../base/async/worker-client.ts'
 import type { ContentMoment } from '../../../serve/page/page-data.ts'
 import type { Registry } from '../../../serve/registry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
@@ -19,10 +19,10 @@ export interface SkillMomentsParts extends Pick<DaemonContext, 'store' | 'clock'
 }
 
 /** Reads earlier generations beside the thread that serves. */
-export type HistoryThread = Pick<SideThread<PastQuestion, PastAnswer>, 'put' | typeof Symbol.asyncDispose>
+export type HistoryThread = Pick<WorkerClient<PastQuestion, PastAnswer>, 'put' | typeof Symbol.asyncDispose>
 
 function ownThread(): HistoryThread {
-  return new SideThread(new URL('./history-worker.js', import.meta.url), {
+  return new WorkerClient(new URL('./history-worker.js', import.meta.url), {
     deadlineMs: 60_000,
     heapMb: 1_024,
     waiting: 1,

@@ -8,7 +8,7 @@ import type { Store } from '../../../sync/store/store.ts'
 import { authoredDocument } from '../../../sync/upstream/folder/read-authored.ts'
 import type { Config } from '../../config/config.ts'
 import { KnownLock } from '../../pull/trust/known-lock.ts'
-import { isBound } from '../../pull/trust/lock-rules.ts'
+import { mustFollowLock } from '../../pull/trust/lock-rules.ts'
 
 /** The paths of skills for clients that share this disk; `undefined` if clients must not get them. */
 export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefined {
@@ -25,7 +25,7 @@ export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefin
       const source = config.sources.find((configured) => configured.source.id === id)?.source
       if (source === undefined || !isFollowedFreely(source, config, store)) return undefined
       await lock.read()
-      if (isBound(lock.standingOf(source, store.decisions.of(id)))) return undefined
+      if (mustFollowLock(lock.standingOf(source, store.decisions.of(id)))) return undefined
       // The folder's content was refused or held, or its state is unknown: it is not what is served.
       if ((await store.records.read(id))?.condition !== undefined) return undefined
       const reading = { mostBytes: config.limits.skill.bytes, apart: [config.state] }

@@ -8,9 +8,9 @@ import { lifecycleOf } from '../../../sync/skill/lifecycle.ts'
 import type { FrontmatterPath } from '../../../sync/skill/skill-diagnostic.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
+import { START } from './lines.ts'
+import type { TextPosition } from './lines.ts'
 import type { Authored } from './lint-input.ts'
-import { START } from './position.ts'
-import type { TextPosition } from './position.ts'
 
 /** A contract skill, with the places of its id and its dependencies. */
 export interface Declaration {

@@ -1,7 +1,7 @@
 import type { Diagnostic } from '../../../base/diagnostic.ts'
 import type { ContractCode } from '../../../sync/catalog/contract-diagnostics.ts'
 import type { SkillCode } from '../../../sync/skill/skill-diagnostic.ts'
-import type { TextPosition } from './position.ts'
+import type { TextPosition } from './lines.ts'
 
 /** All codes that diagnostics for a skill's author can have: those of a survey, and more. Stable, in kebab case. */
 export type LintCode = SkillCode | ContractCode | AuthorCode

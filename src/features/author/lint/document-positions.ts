@@ -5,8 +5,8 @@ import type { LenientText } from '../../../base/text/lenient-text.ts'
 import { frontmatterBlock, parseYaml } from '../../../sync/skill/frontmatter.ts'
 import type { FrontmatterLimits } from '../../../sync/skill/frontmatter.ts'
 import type { FrontmatterPath } from '../../../sync/skill/skill-diagnostic.ts'
-import { Lines, START } from './position.ts'
-import type { TextPosition } from './position.ts'
+import { Lines, START } from './lines.ts'
+import type { TextPosition } from './lines.ts'
 
 /** A SKILL.md as its author wrote it: the text, and the places of the parts of its frontmatter. */
 export interface PositionedDocument extends LenientText {

@@ -1,8 +1,8 @@
 import { baseName, joinPath } from '../../../base/paths.ts'
 import { isMarkdown } from '../../../sync/skill/markdown/markdown-file.ts'
 import type { LintDiagnostic, LintCode } from './diagnostic.ts'
+import { START } from './lines.ts'
 import type { Authored } from './lint-input.ts'
-import { START } from './position.ts'
 
 /**
  * Finds files in folders with another purpose: scripts are run, references are read, assets are copied into the output.

@@ -3,13 +3,13 @@ import { isAbsolute, linkedPath, resolveInSkill } from '../../../sync/skill/link
 import { isMarkdown } from '../../../sync/skill/markdown/markdown-file.ts'
 import { linksIn } from '../../../sync/skill/markdown/markdown-links.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
+import { Lines } from './lines.ts'
 import type { Authored } from './lint-input.ts'
 import { uriOfSource } from './other-skills.ts'
-import type { Elsewhere } from './other-skills.ts'
-import { Lines } from './position.ts'
+import type { OtherSkills } from './other-skills.ts'
 
 /** Finds links of the skill's documents that lead nowhere after the skill is taken out of its original folder. */
-export function linkDiagnostics(skill: Authored, elsewhere: Elsewhere): LintDiagnostic[] {
+export function linkDiagnostics(skill: Authored, elsewhere: OtherSkills): LintDiagnostic[] {
   if (skill.texts.size === 0) return []
   const there = new Files(skill.files.map(({ path }) => path))
   // Files in assets are copied into the output of the skill: their links are meant for that place.
@@ -23,7 +23,7 @@ interface Linking {
   readonly text: string
 }
 
-function diagnosticsOf({ skill, path, text }: Linking, there: Files, elsewhere: Elsewhere): LintDiagnostic[] {
+function diagnosticsOf({ skill, path, text }: Linking, there: Files, elsewhere: OtherSkills): LintDiagnostic[] {
   const own = path === skill.documentName ? skill.document : undefined
   const diagnostics: LintDiagnostic[] = []
   let lines = own?.lines
@@ -69,7 +69,7 @@ function faultOf(
 /**
  * A relative link leads from one URI of a server to another as it does on the disk, unless one of the two is renamed.
  */
-function outsideOf({ path: folder }: Authored, from: string, elsewhere: Elsewhere): (path: string) => string {
+function outsideOf({ path: folder }: Authored, from: string, elsewhere: OtherSkills): (path: string) => string {
   return (path) => {
     const at = resolveInSkill(joinPath(folder, folderOf(from)), path)
     const served = at === undefined ? undefined : elsewhere.servedPathOf(at)

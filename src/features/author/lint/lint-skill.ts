@@ -10,7 +10,7 @@ import { folderDiagnostics } from './folder-rules.ts'
 import { linkDiagnostics } from './link-rules.ts'
 import type { Authored } from './lint-input.ts'
 import { fieldDiagnostics } from './optional-field-rules.ts'
-import { Elsewhere } from './other-skills.ts'
+import { OtherSkills } from './other-skills.ts'
 import { referenceValidatorDiagnostics } from './reference-validator.ts'
 import { surveyDiagnostics } from './survey-diagnostics.ts'
 import { yamlValueDiagnostics } from './yaml-rules.ts'
@@ -24,7 +24,7 @@ export interface Standard {
   /** True if every skill must keep the frontmatter contract. */
   readonly contract: boolean
   /** The skills that are validated with it. */
-  readonly elsewhere?: Elsewhere
+  readonly elsewhere?: OtherSkills
 }
 
 /** All diagnostics for the skill's author, by file, from top to bottom. Never throws, whatever the skill contains. */
@@ -49,7 +49,7 @@ export function judge(
   return inOrder(diagnostics)
 }
 
-const NOWHERE = new Elsewhere([])
+const NOWHERE = new OtherSkills([])
 
 /** Drops findings of the survey that the rules here report in more detail, with data that the survey does not need. */
 function notJudgedHere(skill: Authored, findings: readonly SkillDiagnostic[]): SkillDiagnostic[] {

@@ -6,16 +6,16 @@ import type { Tree } from '../../../sync/model/tree.ts'
 import type { SkillDiagnostic } from '../../../sync/skill/skill-diagnostic.ts'
 import type { Rules } from '../../../sync/survey/survey-rules.ts'
 import { survey } from '../../../sync/survey/survey.ts'
+import { AuthoredReader } from './authored-reader.ts'
 import { contractDeclarationOf, namedDeclarationOf } from './contract-rules.ts'
 import type { Declaration } from './contract-rules.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
+import { START } from './lines.ts'
 import type { Authored } from './lint-input.ts'
 import { judge, inOrder } from './lint-skill.ts'
 import type { Level } from './lint-skill.ts'
 import { officialDiagnostics, type OfficialReader } from './official-diagnostics.ts'
-import { Elsewhere } from './other-skills.ts'
-import { START } from './position.ts'
-import { AuthoredReader } from './read-lint-input.ts'
+import { OtherSkills } from './other-skills.ts'
 import { describeCode } from './rule-texts.ts'
 
 /** A validated skill, with its diagnostics. */
@@ -59,7 +59,7 @@ export async function validate(tree: Tree, validating: Validating, signal: Abort
   const reader = new AuthoredReader(tree, taken, { skills, ...validating })
   const { level, rules } = validating
   const contract = rules.selection.contract === true
-  const standard = { level, contract, elsewhere: new Elsewhere(skills) }
+  const standard = { level, contract, elsewhere: new OtherSkills(skills) }
   const folders = new Set(skills.map(({ path }) => path))
   const judged: Judged[] = []
   for (const skill of skills) {

@@ -3,8 +3,8 @@ import { joinPath } from '../../../base/paths.ts'
 import { shownValue } from '../../../sync/skill/contract/contract-value.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
+import type { TextPosition } from './lines.ts'
 import type { Authored } from './lint-input.ts'
-import type { TextPosition } from './position.ts'
 
 /** Reads the frontmatter of a document like the official MCP client. */
 export type OfficialReader = (document: string) => Promise<OfficialReading>

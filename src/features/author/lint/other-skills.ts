@@ -3,7 +3,7 @@ import { skillUri } from '../../../sync/model/skill-uri.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
 
 /** The skills that are validated together, as targets of links that lead out of one of them. */
-export class Elsewhere {
+export class OtherSkills {
   readonly #skills: ReadonlyMap<string, Placed>
 
   constructor(skills: readonly Skill[]) {

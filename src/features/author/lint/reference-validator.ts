@@ -3,9 +3,9 @@ import { joinPath } from '../../../base/paths.ts'
 import { AGENT_SKILLS_FIELDS } from '../../../sync/skill/standard-fields.ts'
 import type { LintDiagnostic, LintCode } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
+import { START } from './lines.ts'
+import type { TextPosition } from './lines.ts'
 import type { Authored } from './lint-input.ts'
-import { START } from './position.ts'
-import type { TextPosition } from './position.ts'
 
 /**
  * The additional refusals of skills-ref, the reference validator, beyond the specification: its YAML dialect has no

@@ -10,9 +10,9 @@ import { unrenderedIn } from '../../../sync/survey/unrendered-text.ts'
 import type { LintDiagnostic } from './diagnostic.ts'
 import { positionOf } from './document-positions.ts'
 import type { PositionedDocument } from './document-positions.ts'
+import { Lines, START } from './lines.ts'
+import type { TextPosition } from './lines.ts'
 import type { Authored } from './lint-input.ts'
-import { Lines, START } from './position.ts'
-import type { TextPosition } from './position.ts'
 
 /** The survey's findings for the skill, each at the place that it is about. */
 export function surveyDiagnostics(skill: Authored, findings: readonly SkillDiagnostic[]): LintDiagnostic[] {

@@ -5,7 +5,7 @@ import type { Skill } from '../../../sync/model/skill.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { putJson } from '../../../sync/store/objects/json-object.ts'
 import type { Digest, ObjectStore } from '../../../sync/store/objects/object-store.ts'
-import { cut, SnapshotParts } from '../../../sync/store/snapshot-parts.ts'
+import { splitIntoParts, SnapshotParts } from '../../../sync/store/snapshot-parts.ts'
 import { keepRecallList } from '../recall/recall-list.ts'
 import { isPublishable, parseSkills } from './channel-schema.ts'
 import type { ChannelHead, PublishedSource } from './channel-schema.ts'
@@ -80,7 +80,7 @@ export class ChannelContents {
     signal: AbortSignal,
   ): Promise<PublishedSource> {
     const { source, url, revision, proof, findings } = snapshot
-    const parts = await this.#parts.keep(await cut(skills, signal), signal)
+    const parts = await this.#parts.keep(await splitIntoParts(skills, signal), signal)
     const list = await keepDigestList(this.#objects, parts)
     for (const digest of [...parts, ...list.objects]) named.add(digest)
     for (const digest of parts) lists.add(digest)

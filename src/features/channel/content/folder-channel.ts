@@ -11,7 +11,7 @@ import { isDigest } from '../../../sync/store/skills/stored-path.ts'
 import { readCheckpoint } from '../log/checkpoint.ts'
 import type { Checkpoint } from '../log/checkpoint.ts'
 import { isSameHash } from '../log/merkle-tree.ts'
-import { NoteRefused } from '../log/signed-note.ts'
+import { NoteRefusedError } from '../log/signed-note.ts'
 import { entriesPath, tilePath, tilesBetween } from '../log/tiles.ts'
 import { packFiles } from './channel-contents.ts'
 import type { KeptChannel } from './channel-contents.ts'
@@ -139,7 +139,8 @@ export class FolderChannel {
     try {
       return readCheckpoint(note, origin)
     } catch (error) {
-      if (error instanceof NoteRefused) throw refusal('log-unsigned', this.#path, `of its checkpoint, ${error.message}`)
+      if (error instanceof NoteRefusedError)
+        throw refusal('log-unsigned', this.#path, `of its checkpoint, ${error.message}`)
       throw error
     }
   }

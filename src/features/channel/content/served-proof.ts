@@ -8,7 +8,7 @@ import type { HubSource } from '../../../sync/model/snapshot.ts'
 import { sha256Of } from '../../../sync/store/objects/object-rows.ts'
 import type { Digest } from '../../../sync/store/objects/object-store.ts'
 import type { NoteVerifier } from '../log/signed-note.ts'
-import { encodeProof, openProof, parseProof, ProofRefused } from '../log/tlog-proof.ts'
+import { encodeProof, openProof, parseProof, ProofRefusedError } from '../log/tlog-proof.ts'
 import type { LogProof } from '../log/tlog-proof.ts'
 import { parseEntry } from './channel-entry.ts'
 import type { ChannelEntry } from './channel-entry.ts'
@@ -26,7 +26,7 @@ export type EntryProof = LogProof & { readonly extra: Uint8Array }
 
 /**
  * Writes the proof of what a channel served: the proof of the entry, and the objects from the entry down to these skills,
- * or all of them. Equal content gives equal text. Throws `ProofRefused` if a skill is not there, or if it is too much.
+ * or all of them. Equal content gives equal text. Throws `ProofRefusedError` if a skill is not there, or if it is too much.
  */
 export async function proveServed(
   proof: EntryProof,
@@ -40,7 +40,7 @@ export async function proveServed(
     if (!all.has(digest)) bytes += object.length
     if (skills === undefined && bytes > MOST_PROOF_BYTES / 2) throw tooLarge()
     // A follower can have it from a hub that writes other JSON than this program.
-    if (!isUtf8(object)) throw new ProofRefused(`the object ${digest} is no text`)
+    if (!isUtf8(object)) throw new ProofRefusedError(`the object ${digest} is no text`)
     all.set(digest, Buffer.from(object).toString('utf8'))
     return object
   }
@@ -51,7 +51,7 @@ export async function proveServed(
     for (const digest of path) onPath.add(digest)
   }
   const [absent] = missing
-  if (absent !== undefined) throw new ProofRefused(`the channel has no skill "${absent}"`)
+  if (absent !== undefined) throw new ProofRefusedError(`the channel has no skill "${absent}"`)
   const objects = [...all].flatMap(([digest, text]) => (skills === undefined || onPath.has(digest) ? [text] : []))
   const named = skills && [
     ...new Map(skills.map(({ source, path }) => [keyOf({ source, path }), { source, path }])).values(),
@@ -61,8 +61,8 @@ export async function proveServed(
   return text
 }
 
-function tooLarge(): ProofRefused {
-  return new ProofRefused(`it would have over ${MOST_PROOF_BYTES} bytes; name the skills that it is to show`)
+function tooLarge(): ProofRefusedError {
+  return new ProofRefusedError(`it would have over ${MOST_PROOF_BYTES} bytes; name the skills that it is to show`)
 }
 
 /** A skill as a proof shows it. */
@@ -87,7 +87,7 @@ export interface ShownChannel {
 
 /**
  * Checks the text of a proof with nothing but public keys of the log: its signature, the place of the entry in the log, and
- * each digest on the way from the entry to the skills. Throws `ProofRefused`.
+ * each digest on the way from the entry to the skills. Throws `ProofRefusedError`.
  */
 export async function checkServed(text: string, verifiers: readonly NoteVerifier[]): Promise<ShownChannel> {
   const file = fileIn(text)
@@ -105,7 +105,7 @@ async function foundIn(head: Digest, file: ProofFile): Promise<Pick<ShownChannel
   const read = async (digest: Digest): Promise<Uint8Array | undefined> => {
     const object = objects.get(digest)
     if (object !== undefined) used.add(digest)
-    else if (file.skills === undefined) throw new ProofRefused(`it lacks the object ${digest}`)
+    else if (file.skills === undefined) throw new ProofRefusedError(`it lacks the object ${digest}`)
     return object === undefined ? undefined : Buffer.from(object)
   }
   const wanted = file.skills && new Set(file.skills.map(keyOf))
@@ -116,18 +116,18 @@ async function foundIn(head: Digest, file: ProofFile): Promise<Pick<ShownChannel
     if (wanted !== undefined && (skill === undefined || !wanted.has(keyOf(place)))) continue
     sources.set(place.source, hubSource(source))
     if (skill === undefined) continue
-    if (skills.has(keyOf(place))) throw new ProofRefused(`it has the skill "${keyOf(place)}" twice`)
+    if (skills.has(keyOf(place))) throw new ProofRefusedError(`it has the skill "${keyOf(place)}" twice`)
     skills.set(keyOf(place), shown(place, skill))
   }
   const missing = file.skills?.find((place) => !skills.has(keyOf(place)))
-  if (missing !== undefined) throw new ProofRefused(`it does not show the skill "${keyOf(missing)}" that it names`)
-  if (used.size !== file.objects.length) throw new ProofRefused('it has an object that its entry does not lead to')
+  if (missing !== undefined) throw new ProofRefusedError(`it does not show the skill "${keyOf(missing)}" that it names`)
+  if (used.size !== file.objects.length) throw new ProofRefusedError('it has an object that its entry does not lead to')
   return { sources: [...sources.values()], skills: [...skills.values()] }
 }
 
 function shown(place: SkillPlace, { name, standing, digest, files }: Skill): ShownSkill {
   if (digest !== undefined && digest !== digestOf(files))
-    throw new ProofRefused(`the digest of the skill "${keyOf(place)}" is not that of its files`)
+    throw new ProofRefusedError(`the digest of the skill "${keyOf(place)}" is not that of its files`)
   return { ...place, name, standing, digest, files }
 }
 
@@ -141,18 +141,18 @@ function keyOf({ source, path }: SkillPlace): string {
 
 /** Returns the proof if it has the bytes of its entry. The entry counts once the proof is opened with these bytes. */
 export function entryProofOf({ extra, ...proof }: LogProof): EntryProof {
-  if (extra === undefined) throw new ProofRefused('it has no entry')
+  if (extra === undefined) throw new ProofRefusedError('it has no entry')
   return { ...proof, extra }
 }
 
-/** The entry that a proof has with it. Throws `ProofRefused` if it is none. */
+/** The entry that a proof has with it. Throws `ProofRefusedError` if it is none. */
 export function loggedEntry({ extra }: EntryProof): ChannelEntry {
   const entry = parseEntry(extra)
-  if (entry === undefined) throw new ProofRefused('its entry has the wrong form')
+  if (entry === undefined) throw new ProofRefusedError('its entry has the wrong form')
   return entry
 }
 
-/** The checkpoint in a text: it is one itself, a tlog-proof, or a proof of what was served. Throws `ProofRefused`. */
+/** The checkpoint in a text: it is one itself, a tlog-proof, or a proof of what was served. Throws `ProofRefusedError`. */
 export function checkpointIn(text: string): string {
   if (text.startsWith('{')) return parseProof(fileIn(text).proof).checkpoint
   return text.startsWith('c2sp.org/tlog-proof') ? parseProof(text).checkpoint : text
@@ -161,10 +161,10 @@ export function checkpointIn(text: string): string {
 type ProofFile = z.infer<typeof FILE>
 
 function fileIn(text: string): ProofFile {
-  if (text.length > MOST_PROOF_BYTES) throw new ProofRefused(`it has over ${MOST_PROOF_BYTES} bytes`)
+  if (text.length > MOST_PROOF_BYTES) throw new ProofRefusedError(`it has over ${MOST_PROOF_BYTES} bytes`)
   const value = FILE.safeParse(parseJson(text)).data
   if (value !== undefined) return value
-  throw new ProofRefused('it is no proof of this version')
+  throw new ProofRefusedError('it is no proof of this version')
 }
 
 const FORMAT = 'skillsyncd-proof@v1'

@@ -1,6 +1,6 @@
 import type { Skill } from '../../../sync/model/skill.ts'
 import type { Digest } from '../../../sync/store/objects/object-store.ts'
-import { ProofRefused } from '../log/tlog-proof.ts'
+import { ProofRefusedError } from '../log/tlog-proof.ts'
 import { parseHead, parseList, parseSkills, parseSource } from './channel-schema.ts'
 import type { DigestList, PublishedSource } from './channel-schema.ts'
 
@@ -16,12 +16,12 @@ export interface FoundInChannel {
 export type ReadOrSkip = (digest: Digest) => Promise<Uint8Array | undefined>
 
 /**
- * Finds the sources of a head and their skills, without those below objects that are passed over. Throws `ProofRefused` if
+ * Finds the sources of a head and their skills, without those below objects that are passed over. Throws `ProofRefusedError` if
  * an object has another form, or if more is named than any channel has.
  */
 export async function* findInChannel(head: Digest, read: ReadOrSkip): AsyncGenerator<FoundInChannel> {
   const bytes = await read(head)
-  if (bytes === undefined) throw new ProofRefused('the object that the entry names is not there')
+  if (bytes === undefined) throw new ProofRefusedError('the object that the entry names is not there')
   const counter = new Counter()
   const walk: Walk = { read, count: (more) => counter.add(more), lists: new Map() }
   for await (const { digest, bytes: own, path } of itemsOf(expected(parseHead(bytes), 'head').sources, [head], walk)) {
@@ -49,7 +49,7 @@ class Counter {
 
   add(more: number): void {
     this.#left -= more
-    if (this.#left < 0) throw new ProofRefused(`it names over ${MOST_NAMED} objects and skills`)
+    if (this.#left < 0) throw new ProofRefusedError(`it names over ${MOST_NAMED} objects and skills`)
   }
 }
 
@@ -61,7 +61,7 @@ interface FoundItem {
 }
 
 async function* itemsOf(list: DigestList, path: readonly Digest[], walk: Walk): AsyncGenerator<FoundItem> {
-  if (path.length > MOST_LEVELS) throw new ProofRefused('it has lists in lists')
+  if (path.length > MOST_LEVELS) throw new ProofRefusedError('it has lists in lists')
   const named = 'items' in list ? list.items : list.lists
   walk.count(named.length)
   for (const digest of named) {
@@ -74,7 +74,7 @@ async function* itemsOf(list: DigestList, path: readonly Digest[], walk: Walk): 
 
 function expected<Value>(value: Value | undefined, kind: string): Value {
   if (value !== undefined) return value
-  throw new ProofRefused(`an object that must be a ${kind} has another form`)
+  throw new ProofRefusedError(`an object that must be a ${kind} has another form`)
 }
 
 /** Five levels of lists for the sources, as many for the skills, and the objects between them. */

@@ -7,7 +7,7 @@ import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { ChannelSource } from '../../../sync/model/source.ts'
 import { ASK_HUB, SyncError } from '../../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../sync/model/sync-error.ts'
-import type { DecisionStore } from '../../../sync/store/decisions.ts'
+import type { DecisionStore } from '../../../sync/store/decision-store.ts'
 import { followerOf } from '../../../sync/store/followed-logs.ts'
 import type { FollowedLogs, FollowedRecord } from '../../../sync/store/followed-logs.ts'
 import { sha256Of } from '../../../sync/store/objects/object-rows.ts'
@@ -28,13 +28,13 @@ import { recallsAt, recallsOf, sourcesIn, walkChannel, walkSources } from '../co
 import type { ReadObjects } from '../content/walk-channel.ts'
 import { openCheckpoint } from '../log/checkpoint.ts'
 import type { OpenedCheckpoint } from '../log/checkpoint.ts'
-import { followLog, LogRefused } from '../log/follow-log.ts'
+import { followLog, LogRefusedError } from '../log/follow-log.ts'
 import type { LogReader } from '../log/follow-log.ts'
 import { EMPTY_EDGE, rootAt } from '../log/log-edge.ts'
 import { HASH_BYTES, isSameHash } from '../log/merkle-tree.ts'
 import type { TreeHead } from '../log/merkle-tree.ts'
 import { auditLog, proveEntry } from '../log/prove-entry.ts'
-import { NoteRefused, parseVerifier, verifierText } from '../log/signed-note.ts'
+import { NoteRefusedError, parseVerifier, verifierText } from '../log/signed-note.ts'
 import type { NoteVerifier } from '../log/signed-note.ts'
 import { bundlePrefix, entriesPath, tilePath, TILE_WIDTH } from '../log/tiles.ts'
 import { encodeProof, parseProof } from '../log/tlog-proof.ts'
@@ -44,7 +44,7 @@ import { ChannelObjects, LackingObject } from './channel-objects.ts'
 import type { ChannelPlace } from './channel-place.ts'
 import { FolderPlace } from './folder-place.ts'
 import { HttpPlace } from './http-place.ts'
-import { findingOf, LOG_CODES, MOST_AUDITED, SeenEntries } from './log-audit.ts'
+import { findingOf, LOG_CODES, MOST_AUDITED, LogAuditor } from './log-auditor.ts'
 import { selectedIn } from './selected-skills.ts'
 
 /** The context of the upstream of a channel. */
@@ -343,7 +343,9 @@ export class ChannelUpstream implements PublishedUpstream {
   }
 
   #logRefusal(error: unknown): unknown {
-    return error instanceof LogRefused ? this.#refusal(REFUSALS[error.kind], `of its log, ${error.message}`) : error
+    return error instanceof LogRefusedError
+      ? this.#refusal(REFUSALS[error.kind], `of its log, ${error.message}`)
+      : error
   }
 
   async prove(head: ObjectId, index: number | undefined, signal: AbortSignal): Promise<string> {
@@ -390,7 +392,7 @@ export class ChannelUpstream implements PublishedUpstream {
     // No entry names the object of one source; that of the newest is known.
     const isNewest = served !== undefined && this.#objectIn(record) === served
     const head = isNewest ? record.entry.head : this.#source.isNamesake ? undefined : served
-    const seen = new SeenEntries(head, onRead)
+    const seen = new LogAuditor(head, onRead)
     try {
       const compared = other === undefined ? undefined : this.#otherHead(other, size)
       const auditing = { reader: this.#reader(signal), onEntry: seen.add, other: compared, signal }
@@ -427,7 +429,7 @@ export class ChannelUpstream implements PublishedUpstream {
     try {
       return openCheckpoint(note, this.#origin, [...this.#keys, ...this.#witnesses])
     } catch (error) {
-      if (error instanceof NoteRefused) throw this.#refusal('log-unsigned', `of its checkpoint, ${error.message}`)
+      if (error instanceof NoteRefusedError) throw this.#refusal('log-unsigned', `of its checkpoint, ${error.message}`)
       throw error
     }
   }
@@ -499,7 +501,7 @@ function reportedOf(logs: FollowedLogs): Map<string, string> {
 /** The codes of what the hub alone can mend. */
 const OF_HUB: ReadonlySet<SyncErrorCode> = new Set(['content-refused', 'limit-exceeded', 'source-unreachable'])
 
-const REFUSALS: Readonly<Record<LogRefused['kind'], SyncErrorCode>> = {
+const REFUSALS: Readonly<Record<LogRefusedError['kind'], SyncErrorCode>> = {
   fork: 'log-forked',
   damaged: 'content-refused',
 }

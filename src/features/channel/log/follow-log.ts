@@ -13,12 +13,12 @@ export interface LogReader {
 }
 
 /** A log that does not continue the one that was seen before, or whose entries are not those of its checkpoint. */
-export class LogRefused extends Error {
+export class LogRefusedError extends Error {
   override readonly name = 'LogRefused'
   /** `fork`: it has other entries than before. `damaged`: what is served is not what was signed. */
   readonly kind: 'fork' | 'damaged'
 
-  constructor(kind: LogRefused['kind'], message: string) {
+  constructor(kind: LogRefusedError['kind'], message: string) {
     super(message)
     this.kind = kind
   }
@@ -35,7 +35,7 @@ export interface FollowedLog {
 
 /**
  * Follows a log up to a signed checkpoint, which is longer than what is known, and returns its newest entry. Throws
- * `LogRefused` unless the checkpoint covers that entry and all that was known. A few new entries are read one by one;
+ * `LogRefusedError` unless the checkpoint covers that entry and all that was known. A few new entries are read one by one;
  * for many, or if none is known, tiles prove the rest.
  */
 export async function followLog(known: LogEdge, checkpoint: Checkpoint, reader: LogReader): Promise<FollowedLog> {
@@ -48,7 +48,8 @@ export async function followLog(known: LogEdge, checkpoint: Checkpoint, reader: 
   }
   const edge = await provenEdge(known, checkpoint, reader)
   const followed = await appendedTo(edge, checkpoint, reader)
-  if (followed === undefined) throw new LogRefused('damaged', 'its entries are not those that its checkpoint covers')
+  if (followed === undefined)
+    throw new LogRefusedError('damaged', 'its entries are not those that its checkpoint covers')
   return followed
 }
 
@@ -81,14 +82,14 @@ async function provenEdge(known: LogEdge, { size, root }: Checkpoint, reader: Lo
   })
   try {
     if (!isSameHash(await treeRoot(size, read), root))
-      throw new LogRefused('damaged', 'its tiles are not those that its checkpoint covers')
+      throw new LogRefusedError('damaged', 'its tiles are not those that its checkpoint covers')
     const proof = await consistencyProof(known.size, size, read)
     // The signed root is that of these tiles, so the log itself has replaced an entry.
     if (known.size > 0 && !isConsistent({ size: known.size, root: rootAt(known) }, { size, root }, proof))
-      throw new LogRefused('fork', `its ${size} entries do not begin with the ${known.size} that were seen before`)
+      throw new LogRefusedError('fork', `its ${size} entries do not begin with the ${known.size} that were seen before`)
     return await readEdge(Math.floor((size - 1) / TILE_WIDTH) * TILE_WIDTH, read)
   } catch (error) {
-    if (error instanceof RangeError) throw new LogRefused('damaged', error.message)
+    if (error instanceof RangeError) throw new LogRefusedError('damaged', error.message)
     throw error
   }
 }
@@ -98,7 +99,7 @@ async function entriesBetween(from: number, size: number, reader: LogReader): Pr
   for (let index = Math.floor(from / TILE_WIDTH); index * TILE_WIDTH < size; index += 1) {
     const width = Math.min(size - index * TILE_WIDTH, TILE_WIDTH)
     const found = entriesOf(await reader.entries(index, width), width)
-    if (found === undefined) throw new LogRefused('damaged', `the bundle ${index} does not have ${width} entries`)
+    if (found === undefined) throw new LogRefusedError('damaged', `the bundle ${index} does not have ${width} entries`)
     entries.push(...found.slice(Math.max(from - index * TILE_WIDTH, 0)))
   }
   return entries

@@ -1,5 +1,5 @@
 import type { Checkpoint } from './checkpoint.ts'
-import { LogRefused } from './follow-log.ts'
+import { LogRefusedError } from './follow-log.ts'
 import type { LogReader } from './follow-log.ts'
 import { LogHashes } from './log-hashes.ts'
 import { inclusionProof, isIncluded, isSameHash, leafHash, treeRoot } from './merkle-tree.ts'
@@ -12,13 +12,13 @@ export interface ProvedEntry {
   readonly hashes: readonly Uint8Array[]
 }
 
-/** Reads one entry of a log and its audit path out of tiles. Throws `LogRefused` unless the checkpoint covers both. */
+/** Reads one entry of a log and its audit path out of tiles. Throws `LogRefusedError` unless the checkpoint covers both. */
 export async function proveEntry(
   index: number,
   { size, root }: Pick<Checkpoint, 'size' | 'root'>,
   reader: LogReader,
 ): Promise<ProvedEntry> {
-  if (index >= size) throw new LogRefused('damaged', `it has no entry ${index}`)
+  if (index >= size) throw new LogRefusedError('damaged', `it has no entry ${index}`)
   const bundle = await bundleAt(Math.floor(index / TILE_WIDTH), size, reader)
   const entry = bundle[index % TILE_WIDTH]
   const hashes = await inclusionProof(
@@ -26,11 +26,11 @@ export async function proveEntry(
     size,
     hashReader(size, async (tile) => reader.tile(tile)),
   ).catch((error: unknown) => {
-    if (error instanceof RangeError) throw new LogRefused('damaged', error.message)
+    if (error instanceof RangeError) throw new LogRefusedError('damaged', error.message)
     throw error
   })
   if (entry !== undefined && isIncluded({ leaf: leafHash(entry), index, size, root }, hashes)) return { entry, hashes }
-  throw new LogRefused('damaged', `its tiles do not show that the checkpoint covers the entry ${index}`)
+  throw new LogRefusedError('damaged', `its tiles do not show that the checkpoint covers the entry ${index}`)
 }
 
 /** The means of reading a whole log. */
@@ -86,6 +86,6 @@ const MOST_DIFFERENCES = 10
 async function bundleAt(index: number, size: number, reader: LogReader): Promise<readonly Uint8Array[]> {
   const width = Math.min(size - index * TILE_WIDTH, TILE_WIDTH)
   const entries = entriesOf(await reader.entries(index, width), width)
-  if (entries === undefined) throw new LogRefused('damaged', `the bundle ${index} does not have ${width} entries`)
+  if (entries === undefined) throw new LogRefusedError('damaged', `the bundle ${index} does not have ${width} entries`)
   return entries
 }

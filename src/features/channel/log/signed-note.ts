@@ -31,7 +31,7 @@ export interface OpenedNote {
 }
 
 /** The reason why a note is not accepted. */
-export class NoteRefused extends Error {}
+export class NoteRefusedError extends Error {}
 
 /** Signs the text, which ends with a line break and has no other control character. */
 export function signNote(text: string, signers: readonly NoteSigner[]): string {
@@ -63,7 +63,7 @@ function cosignedMessage(text: string, seconds: bigint): Buffer {
 }
 
 /**
- * Returns the text of the note and its signers. Throws `NoteRefused` if the form is wrong, if a signature of a known key
+ * Returns the text of the note and its signers. Throws `NoteRefusedError` if the form is wrong, if a signature of a known key
  * is invalid, or if there is none. Signatures of unknown keys are ignored.
  */
 export function openNote(note: string, verifiers: readonly NoteVerifier[]): OpenedNote {
@@ -74,10 +74,10 @@ export function openNote(note: string, verifiers: readonly NoteVerifier[]): Open
     const verifier = verifiers.find((one) => one.name === name && one.id === id)
     if (verifier === undefined || signers.includes(verifier)) continue
     if (!isSignatureOf(text, verifier, signature))
-      throw new NoteRefused(`the signature of the key "${name}" is invalid`)
+      throw new NoteRefusedError(`the signature of the key "${name}" is invalid`)
     signers.push(verifier)
   }
-  if (signers.length === 0) throw new NoteRefused('no known key has signed it')
+  if (signers.length === 0) throw new NoteRefusedError('no known key has signed it')
   return { text, signers }
 }
 
@@ -102,11 +102,11 @@ export function signatureLines(note: string, verifiers: readonly NoteVerifier[])
 }
 
 function partsOf(note: string): readonly [text: string, signatures: readonly string[]] {
-  if (note.length > MOST_CHARACTERS) throw new NoteRefused(`it has over ${MOST_CHARACTERS} characters`)
+  if (note.length > MOST_CHARACTERS) throw new NoteRefusedError(`it has over ${MOST_CHARACTERS} characters`)
   const at = note.lastIndexOf('\n\n')
-  if (at === -1) throw new NoteRefused('it has no signatures')
+  if (at === -1) throw new NoteRefusedError('it has no signatures')
   const [text, signatures] = [note.slice(0, at + 1), note.slice(at + 2)]
-  if (!isNoteText(text) || !isNoteText(signatures)) throw new NoteRefused('it has the wrong form')
+  if (!isNoteText(text) || !isNoteText(signatures)) throw new NoteRefusedError('it has the wrong form')
   return [text, signatures.slice(0, -1).split('\n')]
 }
 
@@ -126,7 +126,7 @@ function signatureIn(line: string): NoteSignature {
   const [, name = '', base64 = ''] = /^\u2014 (\S+) ([A-Za-z\d+/]+={0,2})$/.exec(line) ?? []
   const bytes = Buffer.from(base64, 'base64')
   if (!isKeyName(name) || bytes.length < 5 || bytes.toString('base64') !== base64)
-    throw new NoteRefused('it has a line that is no signature')
+    throw new NoteRefusedError('it has a line that is no signature')
   return { name, id: bytes.readUInt32BE(), signature: bytes.subarray(4) }
 }
 

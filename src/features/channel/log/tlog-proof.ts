@@ -1,7 +1,7 @@
 import { openCheckpoint } from './checkpoint.ts'
 import type { OpenedCheckpoint } from './checkpoint.ts'
 import { HASH_BYTES, isIncluded, leafHash } from './merkle-tree.ts'
-import { NoteRefused } from './signed-note.ts'
+import { NoteRefusedError } from './signed-note.ts'
 import type { NoteVerifier } from './signed-note.ts'
 
 /** A proof that a log has an entry, which needs nothing but the keys of the log (c2sp.org/tlog-proof). */
@@ -17,7 +17,7 @@ export interface LogProof {
 }
 
 /** The reason why a proof is not accepted. */
-export class ProofRefused extends Error {}
+export class ProofRefusedError extends Error {}
 
 /** Writes the proof in its text form. */
 export function encodeProof({ index, hashes, checkpoint, extra }: LogProof): string {
@@ -30,27 +30,28 @@ export function encodeProof({ index, hashes, checkpoint, extra }: LogProof): str
   return `${lines.join('\n')}\n\n${checkpoint}`
 }
 
-/** Reads a proof in its text form. Throws `ProofRefused` for any other text; the checkpoint is not read. */
+/** Reads a proof in its text form. Throws `ProofRefusedError` for any other text; the checkpoint is not read. */
 export function parseProof(text: string): LogProof {
-  if (text.length > MOST_PROOF_CHARACTERS) throw new ProofRefused(`it has over ${MOST_PROOF_CHARACTERS} characters`)
+  if (text.length > MOST_PROOF_CHARACTERS)
+    throw new ProofRefusedError(`it has over ${MOST_PROOF_CHARACTERS} characters`)
   const end = text.indexOf('\n\n')
-  if (end === -1) throw new ProofRefused('it has no checkpoint')
+  if (end === -1) throw new ProofRefusedError('it has no checkpoint')
   const [first, ...rest] = text.slice(0, end).split('\n')
-  if (first !== FIRST_LINE) throw new ProofRefused(`it does not begin with "${FIRST_LINE}"`)
+  if (first !== FIRST_LINE) throw new ProofRefusedError(`it does not begin with "${FIRST_LINE}"`)
   const extra = rest[0]?.startsWith(EXTRA) === true ? bytesIn(rest[0].slice(EXTRA.length)) : undefined
   const [second = '', ...path] = extra === undefined ? rest : rest.slice(1)
   const number = second.startsWith(INDEX) ? second.slice(INDEX.length) : ''
   if (!/^(?:0|[1-9]\d{0,15})$/.test(number) || !Number.isSafeInteger(Number(number)))
-    throw new ProofRefused('it has no valid index')
-  if (path.length > MOST_HASHES) throw new ProofRefused(`it has over ${MOST_HASHES} hashes`)
+    throw new ProofRefusedError('it has no valid index')
+  if (path.length > MOST_HASHES) throw new ProofRefusedError(`it has over ${MOST_HASHES} hashes`)
   const hashes = path.map(bytesIn)
-  if (hashes.some(({ length }) => length !== HASH_BYTES)) throw new ProofRefused('it has a line that is no hash')
+  if (hashes.some(({ length }) => length !== HASH_BYTES)) throw new ProofRefusedError('it has a line that is no hash')
   return { index: Number(number), hashes, checkpoint: text.slice(end + 2), ...(extra && { extra }) }
 }
 
 /**
  * Returns the checkpoint of the proof, once one of the keys has signed it and it is shown to cover the entry. Throws
- * `ProofRefused` otherwise.
+ * `ProofRefusedError` otherwise.
  */
 export function openProof(
   proof: LogProof,
@@ -61,14 +62,14 @@ export function openProof(
   const checkpoint = opened(proof.checkpoint, origin, verifiers)
   const { size, root } = checkpoint
   if (isIncluded({ leaf: leafHash(entry), index: proof.index, size, root }, proof.hashes)) return checkpoint
-  throw new ProofRefused(`it does not show that the entry is at ${proof.index} of a log of ${size}`)
+  throw new ProofRefusedError(`it does not show that the entry is at ${proof.index} of a log of ${size}`)
 }
 
 function opened(note: string, origin: string, verifiers: readonly NoteVerifier[]): OpenedCheckpoint {
   try {
     return openCheckpoint(note, origin, verifiers)
   } catch (error) {
-    if (error instanceof NoteRefused) throw new ProofRefused(`of its checkpoint, ${error.message}`)
+    if (error instanceof NoteRefusedError) throw new ProofRefusedError(`of its checkpoint, ${error.message}`)
     throw error
   }
 }
@@ -79,7 +80,7 @@ function base64Of(bytes: Uint8Array): string {
 
 function bytesIn(base64: string): Buffer {
   const bytes = Buffer.from(base64, 'base64')
-  if (base64 === '' || base64Of(bytes) !== base64) throw new ProofRefused('it has a line that is no base64')
+  if (base64 === '' || base64Of(bytes) !== base64) throw new ProofRefusedError('it has a line that is no base64')
   return bytes
 }
 

@@ -1,4 +1,4 @@
-import { stepByStep } from '../../../base/async/cooperative.ts'
+import { runInSlices } from '../../../base/async/cooperative.ts'
 import { SerialQueue } from '../../../base/async/serial-queue.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
 import { packingCatalog } from '../../../sync/catalog/catalog-packs.ts'
@@ -289,7 +289,7 @@ export class ChannelPublisher {
   /** Appends an entry for what is served now, if it is needed. */
   async #append(log: ChannelLog, served: Catalog, signal: AbortSignal): Promise<AppendedContent> {
     const { store, clock, pack } = this.#parts
-    const seen = pack === undefined ? served : await stepByStep(packingCatalog(served, [pack]))
+    const seen = pack === undefined ? served : await runInSlices(packingCatalog(served, [pack]))
     const disabled = new Map(seen.sources.map(([id, ...paths]) => [id, new Set<string>(paths)]))
     const { newest } = log
     // Without the objects of the entry before, the new one would have them all as new.

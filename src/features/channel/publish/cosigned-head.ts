@@ -10,7 +10,7 @@ import type { ChannelLog } from '../content/channel-log.ts'
 import { openCheckpoint, readCheckpoint } from '../log/checkpoint.ts'
 import type { Checkpoint, OpenedCheckpoint } from '../log/checkpoint.ts'
 import { isSameHash } from '../log/merkle-tree.ts'
-import { signatureLines, NoteRefused, openNote } from '../log/signed-note.ts'
+import { signatureLines, NoteRefusedError, openNote } from '../log/signed-note.ts'
 import type { NoteSigner, NoteVerifier } from '../log/signed-note.ts'
 import { gatherCosignatures } from '../witness/gather-cosignatures.ts'
 import type { CosigningEnd } from '../witness/gather-cosignatures.ts'
@@ -56,7 +56,7 @@ export async function readCosigned(
     const { size, root } = checkpoint
     return size <= log.size && isSameHash(await log.rootAt(size), root) ? { ...checkpoint, note } : undefined
   } catch (error) {
-    if (error instanceof NoteRefused) return undefined
+    if (error instanceof NoteRefusedError) return undefined
     throw error
   }
 }
@@ -135,7 +135,7 @@ export class CosignedHead {
       if (before.size !== size || !note.startsWith(`${text}\n`)) return new Map()
       return validLines(`${text}\n`, lines)
     } catch (error) {
-      if (error instanceof NoteRefused) return new Map()
+      if (error instanceof NoteRefusedError) return new Map()
       throw error
     }
   }
@@ -233,7 +233,7 @@ function isNoteOf(note: string, key: NoteVerifier): boolean {
   try {
     return openNote(note, [key]).signers.length > 0
   } catch (error) {
-    if (error instanceof NoteRefused) return false
+    if (error instanceof NoteRefusedError) return false
     throw error
   }
 }

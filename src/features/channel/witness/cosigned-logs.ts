@@ -6,7 +6,7 @@ import { cannot, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import type { StateFolder } from '../../../sync/store/files/state-folder.ts'
 import { readCheckpoint } from '../log/checkpoint.ts'
 import type { Checkpoint } from '../log/checkpoint.ts'
-import { signatureLines, NoteRefused, openNote } from '../log/signed-note.ts'
+import { signatureLines, NoteRefusedError, openNote } from '../log/signed-note.ts'
 import type { NoteVerifier } from '../log/signed-note.ts'
 
 /** The newest checkpoint that a witness has cosigned of each log, one file for each. */
@@ -34,7 +34,7 @@ export class CosignedLogs {
       if (signatureLines(note, [this.#key]).size > 0) openNote(note, [this.#key])
       return { ...checkpoint, note }
     } catch (error) {
-      if (!(error instanceof NoteRefused)) throw error
+      if (!(error instanceof NoteRefusedError)) throw error
       throw new SyncError(
         'store-failed',
         `Cannot read "${file}": it is damaged; give the witness a new key and an empty folder`,

@@ -6,7 +6,7 @@ import { isWebPage } from '../../../sync/upstream/http/http-failure.ts'
 import { isRedirect, redirectOf } from '../../../sync/upstream/http/http-redirect.ts'
 import { HttpWatch } from '../../../sync/upstream/http/http-watch.ts'
 import type { WatchedRequest } from '../../../sync/upstream/http/http-watch.ts'
-import { signatureLines, NoteRefused, openNote } from '../log/signed-note.ts'
+import { signatureLines, NoteRefusedError, openNote } from '../log/signed-note.ts'
 import type { NoteVerifier } from '../log/signed-note.ts'
 import { addCheckpointBody, parseTreeSize, SIZE_TYPE } from './add-checkpoint.ts'
 
@@ -125,7 +125,7 @@ function lineIn(lines: string, witness: RemoteWitness, text: string): string {
     // An empty line in the answer would move the end of the text.
     if (opened.text === text && line !== undefined) return line
   } catch (error) {
-    if (!(error instanceof NoteRefused)) throw error
+    if (!(error instanceof NoteRefusedError)) throw error
     throw refusal(witness, `of its answer, ${error.message}`)
   }
   throw refusal(witness, 'its cosignature is of another text')

@@ -3,7 +3,7 @@ import { SerialQueue } from '../../../base/async/serial-queue.ts'
 import { openCheckpoint } from '../log/checkpoint.ts'
 import type { OpenedCheckpoint } from '../log/checkpoint.ts'
 import { EMPTY_ROOT, isConsistent, isSameHash } from '../log/merkle-tree.ts'
-import { cosignatureLine, signatureLines, NoteRefused } from '../log/signed-note.ts'
+import { cosignatureLine, signatureLines, NoteRefusedError } from '../log/signed-note.ts'
 import type { NoteSigner, NoteVerifier } from '../log/signed-note.ts'
 import { parseAddCheckpoint, SIZE_TYPE } from './add-checkpoint.ts'
 import type { AddCheckpoint } from './add-checkpoint.ts'
@@ -59,7 +59,7 @@ export class Witness {
     try {
       checkpoint = openCheckpoint(request.note, origin, log.keys)
     } catch (error) {
-      if (error instanceof NoteRefused) return refused(403, `The checkpoint is refused: ${error.message}`)
+      if (error instanceof NoteRefusedError) return refused(403, `The checkpoint is refused: ${error.message}`)
       throw error
     }
     // The size is compared and replaced in one turn: a request in between could roll the log back.

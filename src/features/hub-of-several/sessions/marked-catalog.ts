@@ -1,12 +1,12 @@
 import { markedDigestIn } from '../../../serve/mcp/transports/session-store.ts'
-import type { Mark } from '../../../serve/mcp/transports/session-store.ts'
+import type { NotifiedCatalog } from '../../../serve/mcp/transports/session-store.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { LifecycleRules } from '../../../sync/catalog/operator-lifecycle.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { pastCatalog } from '../../../sync/pull/generation-catalog.ts'
 import type { PastStore } from '../../../sync/pull/generation-catalog.ts'
-import { GenerationStore } from '../../../sync/store/generations.ts'
-import { SnapshotStore } from '../../../sync/store/snapshots.ts'
+import { GenerationStore } from '../../../sync/store/generation-store.ts'
+import { SnapshotStore } from '../../../sync/store/snapshot-store.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import type { SharedStore } from '../postgres/shared-store.ts'
 
@@ -24,7 +24,7 @@ export interface MarkedParts {
  */
 export async function markedCatalog(
   { store, shared, lifecycles }: MarkedParts,
-  mark: Mark,
+  mark: NotifiedCatalog,
   ring?: string,
 ): Promise<Catalog | undefined> {
   const own = await catalogIn(async () => store, { mark, ring, lifecycles })
@@ -39,7 +39,7 @@ async function sharedPast({ folder, decisions }: Store, shared: SharedStore): Pr
 }
 
 interface MarkedCatalog {
-  readonly mark: Mark
+  readonly mark: NotifiedCatalog
   readonly ring: string | undefined
   readonly lifecycles: LifecycleRules | undefined
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Mark, SessionRecord } from '../../../serve/mcp/transports/session-store.ts'
+import type { NotifiedCatalog, SessionRecord } from '../../../serve/mcp/transports/session-store.ts'
 
 /** Everything that is to be written for one session. What is `undefined` stays as it is. */
 export interface SessionChange {
@@ -10,7 +10,7 @@ export interface SessionChange {
   readonly subscriptions?: ReadonlyMap<string, Begun | undefined> | undefined
   readonly idleMs?: number | undefined
   /** `undefined` as the mark: that of all sessions of the process. */
-  readonly told?: { readonly mark: Mark | undefined } | undefined
+  readonly told?: { readonly mark: NotifiedCatalog | undefined } | undefined
   /** `here`: it ends only if it still belongs to this process. */
   readonly ends?: 'here' | 'everywhere' | undefined
 }
@@ -71,7 +71,7 @@ export function changeAfter(before: SessionChange | undefined, next: SessionChan
 }
 
 /** The id of a mark. Its `sources` follow from the digest of the catalog. */
-export function markIdOf({ generation, digest, forms, packs, rings }: Mark): string {
+export function markIdOf({ generation, digest, forms, packs, rings }: NotifiedCatalog): string {
   const ofRings = rings === undefined ? [] : [rings]
   return hash('sha256', JSON.stringify([generation, digest, forms, packs, ...ofRings]), 'base64url')
 }

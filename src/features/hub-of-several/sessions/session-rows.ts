@@ -7,7 +7,7 @@ import type {
   ForeignSubscription,
   FoundSession,
   KeptSession,
-  Mark,
+  NotifiedCatalog,
   SessionLimits,
 } from '../../../serve/mcp/transports/session-store.ts'
 import { notify } from '../postgres/notify.ts'
@@ -63,7 +63,7 @@ export class SessionRows {
   }
 
   /** Writes the changes, then the mark of all sessions of this process. Owners are notified of what is theirs. */
-  async write(changes: readonly SessionChange[], told: Mark | undefined): Promise<void> {
+  async write(changes: readonly SessionChange[], told: NotifiedCatalog | undefined): Promise<void> {
     await this.#database.transact('store sessions', async (client) => {
       await putMarks(client, [...changes.map((change) => change.told?.mark), told])
       const owners = await this.#lock(client, changes)
@@ -222,8 +222,8 @@ export class SessionRows {
 }
 
 /** The long form of a mark replaces the short one of the same catalog. */
-async function putMarks(client: PoolClient, marks: readonly (Mark | undefined)[]): Promise<void> {
-  const byId = new Map<string, Mark>()
+async function putMarks(client: PoolClient, marks: readonly (NotifiedCatalog | undefined)[]): Promise<void> {
+  const byId = new Map<string, NotifiedCatalog>()
   for (const mark of marks) {
     if (mark === undefined) continue
     const id = markIdOf(mark)

@@ -1,16 +1,16 @@
 import type { Clock } from '../../../base/async/clock.ts'
 import { resultWithin } from '../../../base/async/wait-at-most.ts'
 import type { Log } from '../../../daemon/runtime/log/log.ts'
-import type { Mark } from '../../../serve/mcp/transports/session-store.ts'
+import type { NotifiedCatalog } from '../../../serve/mcp/transports/session-store.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { changeAfter, changeOf } from './session-change.ts'
 import type { OneSessionRecord, SessionChange } from './session-change.ts'
 
-type Write = (changes: readonly SessionChange[], told: Mark | undefined) => Promise<void>
+type Write = (changes: readonly SessionChange[], told: NotifiedCatalog | undefined) => Promise<void>
 
 interface Batch {
   readonly changes: Map<string, SessionChange>
-  told: Mark | undefined
+  told: NotifiedCatalog | undefined
   /** Resolves when the batch is written, or is known not to get there yet. */
   readonly done: PromiseWithResolvers<void>
 }
@@ -59,7 +59,7 @@ export class SessionWrites {
   }
 
   /** Writes the mark of all sessions of this process, after the changes so far. */
-  async tell(mark: Mark): Promise<void> {
+  async tell(mark: NotifiedCatalog): Promise<void> {
     this.#next.told = mark
     return this.#soon()
   }

@@ -5,7 +5,7 @@ import type { Log } from '../../../daemon/runtime/log/log.ts'
 import type {
   FoundSession,
   KeptSession,
-  Mark,
+  NotifiedCatalog,
   SessionLimits,
   SessionLog,
   SessionRecord,
@@ -56,7 +56,7 @@ export class SharedSessionLog implements SessionLog, SessionsElsewhere, AsyncDis
   #changed: Set<string> | undefined
   readonly #refreshing = new SerialQueue()
   #here: SessionsHere | undefined
-  #told: Mark | undefined
+  #told: NotifiedCatalog | undefined
   /** True if news may have been lost: the rows of all own sessions are read again. */
   #isUnsure = false
   #isOver = false
@@ -100,7 +100,7 @@ export class SharedSessionLog implements SessionLog, SessionsElsewhere, AsyncDis
     return this.#writes.add(record, isOwn)
   }
 
-  async catalogOf(mark: Mark, ring?: string): Promise<Catalog | undefined> {
+  async catalogOf(mark: NotifiedCatalog, ring?: string): Promise<Catalog | undefined> {
     return markedCatalog(this.#parts, mark, ring)
   }
 

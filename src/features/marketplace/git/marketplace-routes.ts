@@ -14,7 +14,7 @@ import { isOver } from '../../../serve/principal.ts'
 import type { Principal } from '../../../serve/principal.ts'
 import type { MarketplaceRevision } from '../marketplace-revision.ts'
 import type { Marketplaces, MarketplaceScope, ServedMarketplace } from '../marketplaces.ts'
-import { ContentUnavailable } from '../read-whole.ts'
+import { ContentUnavailableError } from '../read-whole.ts'
 import { readCommand, readUploadRequest } from './fetch-request.ts'
 import type { GitCommand } from './fetch-request.ts'
 import { advertisement, errorAnswer, fatal, fetchAnswer, keepAlive, packBody, refsAnswer } from './upload-pack.ts'
@@ -81,7 +81,7 @@ class GitEndpoint {
     } catch (error) {
       if (error instanceof Malformed) return response.sendLines('result', errorAnswer(error.message))
       if (error instanceof RefusedBody) return response.refuse(error.status, error.message)
-      if (!(error instanceof ContentUnavailable)) throw error
+      if (!(error instanceof ContentUnavailableError)) throw error
       return response.refuse(503, error.message, { 'retry-after': '10' })
     }
   }
@@ -189,7 +189,7 @@ class GitResponse {
     } catch (error) {
       // The writing goes on for others.
       opening.then((late) => late[Symbol.asyncDispose]()).catch(() => {})
-      if (!(error instanceof ContentUnavailable) || !fetch.hasSideBand) return this.#cut(error)
+      if (!(error instanceof ContentUnavailableError) || !fetch.hasSideBand) return this.#cut(error)
       await streamed.write(fatal(`${error.message}; try again`))
       return streamed.end()
     }
@@ -200,13 +200,13 @@ class GitResponse {
   }
 
   #expectCurrent({ revision }: ServedMarketplace, { revision: current }: ServedMarketplace): void {
-    if (revision.tip !== current.tip) throw new ContentUnavailable('The marketplace has changed')
-    if (this.isOver) throw new ContentUnavailable('The token is no longer valid')
+    if (revision.tip !== current.tip) throw new ContentUnavailableError('The marketplace has changed')
+    if (this.isOver) throw new ContentUnavailableError('The token is no longer valid')
   }
 
   /** Without the side band, only a closed connection shows that the pack will not come. */
   #cut(error: unknown): void {
-    if (!(error instanceof ContentUnavailable)) throw error
+    if (!(error instanceof ContentUnavailableError)) throw error
     this.#response.destroy()
   }
 

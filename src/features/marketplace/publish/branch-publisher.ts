@@ -10,7 +10,7 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { isPassing, SyncError, unwrapSuppressed } from '../../../sync/model/sync-error.ts'
 import { PushRemote } from '../git/push-remote.ts'
 import type { Marketplaces, ServedMarketplace } from '../marketplaces.ts'
-import { ContentUnavailable } from '../read-whole.ts'
+import { ContentUnavailableError } from '../read-whole.ts'
 import { publicationName } from './named-publication.ts'
 import type { PublicationCounts } from './publication-counts.ts'
 import { publicationKeys, publicationMend } from './publication-status.ts'
@@ -133,7 +133,7 @@ export class BranchPublisher implements AsyncDisposable {
         if (!isDry) this.#succeeded(published, catalog)
         return this.#endOf(published, served)
       }
-      throw new ContentUnavailable('What is served changed all the time meanwhile')
+      throw new ContentUnavailableError('What is served changed all the time meanwhile')
     } catch (thrown) {
       const error = unwrapSuppressed(thrown)
       if (signal.aborted && isAbortError(error)) return undefined
@@ -243,7 +243,7 @@ export class BranchPublisher implements AsyncDisposable {
   /** Turns what may fail into our error. */
   #expected(error: unknown): SyncError {
     if (error instanceof SyncError) return error
-    if (!(error instanceof ContentUnavailable)) throw error
+    if (!(error instanceof ContentUnavailableError)) throw error
     return new SyncError('store-failed', `Cannot publish: ${error.message}`, { cause: error })
   }
 }

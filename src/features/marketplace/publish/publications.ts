@@ -7,7 +7,7 @@ import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
 import type { ReadContent } from '../../../serve/content.ts'
 import type { Registry } from '../../../serve/registry.ts'
 import type { Pack } from '../../../sync/catalog/pack.ts'
-import type { Loss } from '../../../sync/pull/load-generation.ts'
+import type { LostSource } from '../../../sync/pull/load-generation.ts'
 import { Marketplaces } from '../marketplaces.ts'
 import { BranchPublisher } from './branch-publisher.ts'
 import { marketplaceScratch } from './marketplace-scratch.ts'
@@ -25,7 +25,7 @@ export interface PublicationsParts extends DaemonContext {
   readonly names: HostNames
   readonly published: PublicationCounts
   readonly contents: { readonly read: ReadContent }
-  readonly publisher: { readonly lost: readonly Loss[] }
+  readonly publisher: { readonly lost: readonly LostSource[] }
 }
 
 /** A request to publish now. Without a name, all publications of the configuration. */

@@ -1,6 +1,6 @@
 import { isMapping } from '../../../base/json-value.ts'
 import { OMITTED } from '../../../sync/skill/entry-faults.ts'
-import type { McpConnection } from './connection.ts'
+import type { McpConnection } from './mcp-connection.ts'
 
 /** The name of the extension in a server's capabilities. */
 const EXTENSION = 'io.modelcontextprotocol/skills'

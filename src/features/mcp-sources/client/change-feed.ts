@@ -1,7 +1,7 @@
 import type { Notification } from './message.ts'
 
 /** The requested notifications: changes of the resource list, and changes of these resources. */
-export interface Wish {
+export interface SubscriptionRequest {
   readonly list: boolean
   readonly uris: readonly string[]
 }
@@ -10,7 +10,7 @@ export type ChangeNotice = { readonly kind: 'updated'; readonly uri: string } | 
 
 /** A subscription that the server accepted. */
 export interface Watch extends AsyncDisposable {
-  readonly honoured: Wish
+  readonly honoured: SubscriptionRequest
   /** Resolves if no more notifications come: the stream was dropped or disposed of, or the server honored nothing. */
   readonly ended: Promise<void>
 }
@@ -22,7 +22,7 @@ export const NO_WATCH: Watch = {
   [Symbol.asyncDispose]: () => Promise.resolve(),
 }
 
-export function isUnheard({ list, uris }: Wish): boolean {
+export function isUnheard({ list, uris }: SubscriptionRequest): boolean {
   return !list && uris.length === 0
 }
 

@@ -3,7 +3,7 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { declaresOmitted } from './capabilities.ts'
 import { isUnheard } from './change-feed.ts'
 import type { Watch } from './change-feed.ts'
-import type { McpConnection } from './connection.ts'
+import type { McpConnection } from './mcp-connection.ts'
 
 /** The process clock, which measures pauses and the age of a stream. */
 export interface Waits {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../base/json-value.ts'
 import { CredentialRefused, SyncError } from '../../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../sync/model/sync-error.ts'
 import { AnswerLate, Overlong } from './channel.ts'
-import type { McpConnection } from './connection.ts'
+import type { McpConnection } from './mcp-connection.ts'
 import type { Reply } from './message.ts'
 
 /** No usable answer came about one skill, while the server answers other requests. It costs that skill alone. */

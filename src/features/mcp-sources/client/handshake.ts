@@ -4,11 +4,11 @@ import { printable } from '../../../base/text/printable.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { ConnectionOptions } from './address.ts'
 import { Unanswered } from './channel.ts'
-import type { Dialogue } from './json-rpc.ts'
+import type { JsonRpcConnection } from './json-rpc-connection.ts'
 import type { Reply } from './message.ts'
 
 /** The server's statements about itself. Never used as its identity. */
-export interface Greeting {
+export interface ServerInfo {
   readonly era: 'modern' | 'legacy'
   readonly version: string
   readonly capabilities: JsonObject
@@ -23,10 +23,10 @@ const MODERN = '2026-07-28'
  * answer; a program cannot be used after that.
  */
 export async function discoverServer(
-  dialogue: Dialogue,
+  dialogue: JsonRpcConnection,
   { limits, version }: ConnectionOptions,
   signal: AbortSignal,
-): Promise<Greeting | 'older' | 'mute'> {
+): Promise<ServerInfo | 'older' | 'mute'> {
   dialogue.wrap(envelope(version))
   try {
     const reply = await dialogue.ask('server/discover', {}, { totalMs: limits.connectMs }, signal)
@@ -44,11 +44,11 @@ export async function discoverServer(
 
 /** Opens a session with a server of the legacy era. */
 export async function initialize(
-  dialogue: Dialogue,
+  dialogue: JsonRpcConnection,
   { version: ours }: ConnectionOptions,
   timeoutMs: number,
   signal: AbortSignal,
-): Promise<Greeting> {
+): Promise<ServerInfo> {
   const { LATEST_PROTOCOL_VERSION, SUPPORTED_PROTOCOL_VERSIONS } = await import('@modelcontextprotocol/client')
   const params = {
     protocolVersion: LATEST_PROTOCOL_VERSION,
@@ -83,7 +83,7 @@ function envelope(version: string): JsonObject {
   }
 }
 
-function greetingIn(result: JsonObject, name: string): Greeting | 'older' {
+function greetingIn(result: JsonObject, name: string): ServerInfo | 'older' {
   const { supportedVersions, capabilities } = result
   // A server that answers any request gives no sign of its era.
   if (supportedVersions === undefined && capabilities === undefined) return 'older'
@@ -117,7 +117,7 @@ function olderAmong(versions: readonly string[], name: string): 'older' {
   throw new SyncError('unsupported', `Cannot reach "${name}": it refuses version ${MODERN}, and offers ${offered}`)
 }
 
-function saidIn({ capabilities, instructions }: JsonObject): Pick<Greeting, 'capabilities' | 'instructions'> {
+function saidIn({ capabilities, instructions }: JsonObject): Pick<ServerInfo, 'capabilities' | 'instructions'> {
   return {
     // PHP writes an empty map as a list.
     capabilities: isMapping(capabilities) ? capabilities : {},

@@ -7,7 +7,7 @@ import type { ConnectionOptions } from './address.ts'
 import { Overlong, Unanswered, type ChannelListener } from './channel.ts'
 import { Deadline } from './deadline.ts'
 import { isEventStream, isRedirectStatus, refusedRedirect, replyIn, responseOf, unreadable } from './http-answer.ts'
-import { JsonWeight } from './json-size.ts'
+import { JsonWeight } from './json-weight.ts'
 import { readMessage, METHOD_NOT_FOUND } from './message.ts'
 import { ServerStreams } from './server-streams.ts'
 

@@ -1,4 +1,4 @@
-import { jsonWeightOf } from './json-size.ts'
+import { jsonWeightOf } from './json-weight.ts'
 
 /**
  * Splits a stream of bytes into lines, each limited in its bytes and in its JSON weight. A longer line is skipped; the

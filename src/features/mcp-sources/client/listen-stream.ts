@@ -1,12 +1,19 @@
 import { isMapping, isTexts } from '../../../base/json-value.ts'
-import { NO_WATCH, isUnheard, noticeIn, type ChangeNotice, type Watch, type Wish } from './change-feed.ts'
-import type { Begun, Dialogue } from './json-rpc.ts'
+import {
+  NO_WATCH,
+  isUnheard,
+  noticeIn,
+  type ChangeNotice,
+  type Watch,
+  type SubscriptionRequest,
+} from './change-feed.ts'
+import type { Begun, JsonRpcConnection } from './json-rpc-connection.ts'
 import type { Notification } from './message.ts'
 
 /** Subscribes to a server of the modern era with one `subscriptions/listen`. */
 export async function listenToServer(
-  dialogue: Dialogue,
-  { wish, requestMs }: { readonly wish: Wish; readonly requestMs: number },
+  dialogue: JsonRpcConnection,
+  { wish, requestMs }: { readonly wish: SubscriptionRequest; readonly requestMs: number },
   heard: (notice: ChangeNotice) => void,
   signal: AbortSignal,
 ): Promise<Watch> {
@@ -35,11 +42,11 @@ class Listening implements Watch {
   readonly #acknowledged = Promise.withResolvers<boolean>()
   readonly #begun: Begun
   readonly #heard: (notice: ChangeNotice) => void
-  readonly #wish: Wish
-  #honoured: Wish = { list: false, uris: [] }
+  readonly #wish: SubscriptionRequest
+  #honoured: SubscriptionRequest = { list: false, uris: [] }
   #uris: ReadonlySet<string> = new Set()
 
-  constructor(dialogue: Dialogue, wish: Wish, heard: (notice: ChangeNotice) => void) {
+  constructor(dialogue: JsonRpcConnection, wish: SubscriptionRequest, heard: (notice: ChangeNotice) => void) {
     this.acknowledged = this.#acknowledged.promise
     this.#wish = wish
     this.#heard = heard
@@ -55,7 +62,7 @@ class Listening implements Watch {
     this.ended = this.#begun.answer.then(close, close)
   }
 
-  get honoured(): Wish {
+  get honoured(): SubscriptionRequest {
     return this.#honoured
   }
 

@@ -1,6 +1,6 @@
 import { parseJson } from '../../../base/json-value.ts'
 import { printable } from '../../../base/text/printable.ts'
-import { ChildGroup, NO_PROGRAM, type Ended } from '../../../sync/git/program/process-group.ts'
+import { ProcessGroup, NO_PROGRAM, type Ended } from '../../../sync/git/program/process-group.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { ConnectionOptions, ProgramAddress } from './address.ts'
 import { Overlong, Unanswered, type Channel, type ChannelListener, type ServerStream } from './channel.ts'
@@ -11,12 +11,12 @@ import type { Outgoing } from './message.ts'
 export class ProgramChannel implements Channel {
   readonly name: string
   readonly isByRequest = false
-  readonly #group: ChildGroup
+  readonly #group: ProcessGroup
   readonly #limit: number
   #frames: LineFrames | undefined
   #ended: Promise<void> = Promise.resolve()
 
-  private constructor(name: string, group: ChildGroup, limit: number) {
+  private constructor(name: string, group: ProcessGroup, limit: number) {
     this.name = name
     this.#group = group
     this.#limit = limit
@@ -26,7 +26,7 @@ export class ProgramChannel implements Channel {
     const { command, args, path, home } = address
     const env = { PATH: path, HOME: home, ...(await address.env()) }
     // The program must not depend on this process's working directory.
-    const group = new ChildGroup({ command, args, cwd: '/', env, fileBytes: undefined })
+    const group = new ProcessGroup({ command, args, cwd: '/', env, fileBytes: undefined })
     return new ProgramChannel(command, group, limits.answerBytes)
   }
 

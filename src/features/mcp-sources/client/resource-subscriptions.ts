@@ -1,13 +1,20 @@
 import type { JsonObject } from '../../../base/json-value.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { NO_WATCH, isUnheard, noticeIn, type ChangeNotice, type Watch, type Wish } from './change-feed.ts'
+import {
+  NO_WATCH,
+  isUnheard,
+  noticeIn,
+  type ChangeNotice,
+  type Watch,
+  type SubscriptionRequest,
+} from './change-feed.ts'
 import type { ServerStream } from './channel.ts'
-import type { Dialogue } from './json-rpc.ts'
+import type { JsonRpcConnection } from './json-rpc-connection.ts'
 
 /** The requested subscriptions and their limits. */
 export interface Subscription {
-  readonly wish: Wish
+  readonly wish: SubscriptionRequest
   /** The capabilities that the server declared; nothing else is requested. */
   readonly capabilities: JsonObject
   readonly requestMs: number
@@ -17,7 +24,7 @@ export interface Subscription {
  * Subscribes to a server of the legacy era: one `resources/subscribe` per URI, and the notifications for every session.
  */
 export async function subscribeToResources(
-  dialogue: Dialogue,
+  dialogue: JsonRpcConnection,
   { wish, capabilities, requestMs }: Subscription,
   heard: (notice: ChangeNotice) => void,
   signal: AbortSignal,
@@ -48,7 +55,7 @@ export async function subscribeToResources(
  * Pings the server. A server without a stream answers. A restarted one reports by 404 that the session is over; it may
  * have answered the stream request with the same 404 as a server without streams.
  */
-async function probe(dialogue: Dialogue, requestMs: number, signal: AbortSignal): Promise<void> {
+async function probe(dialogue: JsonRpcConnection, requestMs: number, signal: AbortSignal): Promise<void> {
   await dialogue.ask('ping', {}, { totalMs: requestMs }, signal).catch((error: unknown) => {
     if (!(error instanceof SyncError)) throw error
   })
@@ -56,13 +63,13 @@ async function probe(dialogue: Dialogue, requestMs: number, signal: AbortSignal)
 
 class Subscribed implements Watch {
   readonly ended: Promise<void>
-  readonly #dialogue: Dialogue
+  readonly #dialogue: JsonRpcConnection
   readonly #bounds: { readonly list: boolean; readonly requestMs: number }
   readonly #uris = new Set<string>()
   readonly #left = Promise.withResolvers<void>()
 
   constructor(
-    dialogue: Dialogue,
+    dialogue: JsonRpcConnection,
     stream: ServerStream,
     bounds: { readonly list: boolean; readonly requestMs: number },
     heard: (notice: ChangeNotice) => void,
@@ -76,7 +83,7 @@ class Subscribed implements Watch {
     this.ended = Promise.race([stream.ended, dialogue.ended, this.#left.promise]).finally(forget)
   }
 
-  get honoured(): Wish {
+  get honoured(): SubscriptionRequest {
     return { list: this.#bounds.list, uris: [...this.#uris] }
   }
 

@@ -1,4 +1,4 @@
-import { inSlices, stepByStep } from '../../../base/async/cooperative.ts'
+import { inSlices, runInSlices } from '../../../base/async/cooperative.ts'
 import { matcher } from '../../../base/globs.ts'
 import { isObject } from '../../../base/json-object.ts'
 import type { JsonObject } from '../../../base/json-value.ts'
@@ -56,7 +56,7 @@ export async function declaredSkills(
   const consistent = await withoutContradictions(known, signal)
   const skills = consistent.filter(({ path }) => isSelected(path))
   return {
-    skills: await stepByStep(placing(skills, { names: 'exact', nested, isUnlisted: matcher(unlisted) })),
+    skills: await runInSlices(placing(skills, { names: 'exact', nested, isUnlisted: matcher(unlisted) })),
     findings: firstDiagnostics([...unnamed, ...twins], MOST_TOLD, (left) => {
       return { path: '', message: `${left} more entries of the listing are refused` }
     }),

@@ -29,7 +29,7 @@ export interface ArchiveOffer {
  * Returns the parcel of an entry of the first revisions, or the first parcel of a later entry with a supported archive
  * form.
  */
-export function parcelIn(item: Readonly<Record<string, unknown>>): ArchiveOffer | undefined {
+export function archiveInEntry(item: Readonly<Record<string, unknown>>): ArchiveOffer | undefined {
   const { type, name, description, frontmatter, archives } = item
   if (type === 'archive') return parcelOf(item, frontmatter, saidIn([name, description]))
   const offers = Array.isArray(archives) ? archives : []

@@ -1,5 +1,5 @@
 import { isMapping } from '../../../base/json-value.ts'
-import type { McpConnection } from '../client/connection.ts'
+import type { McpConnection } from '../client/mcp-connection.ts'
 import { orSilence } from '../client/rpc-errors.ts'
 
 /** A template variable that needs a value. */

@@ -1,10 +1,10 @@
 import { isMapping, parseJson } from '../../../base/json-value.ts'
 
 /** The bytes of a resource, or why the answer is unusable. */
-export type ResourceContents = { readonly bytes: Uint8Array } | Unwanted
+export type ResourceContents = { readonly bytes: Uint8Array } | UnusableAnswer
 
 /** `came`: the size of the unusable answer in bytes. */
-export interface Unwanted {
+export interface UnusableAnswer {
   readonly why: string
   readonly came: number
   readonly isTooLarge?: true
@@ -60,6 +60,6 @@ function bytesIn(answer: unknown): number {
   return bytes
 }
 
-function tooLarge(mostBytes: number, came: number): Unwanted {
+function tooLarge(mostBytes: number, came: number): UnusableAnswer {
   return { why: `it is larger than the ${mostBytes} bytes that it may have`, isTooLarge: true, came }
 }

@@ -18,12 +18,12 @@ export type FileList =
       /** True if the folder itself was listed, so there are no other files. */
       readonly isWhole: boolean
       /** Children listed for a folder that are outside it. They are not read. */
-      readonly strays: Strays
+      readonly strays: UnexpectedFiles
     }
   | { readonly ok: false; readonly why: string }
 
 /** The first strays, formatted for messages, and the total count. */
-export interface Strays {
+export interface UnexpectedFiles {
   readonly first: readonly string[]
   readonly count: number
 }
@@ -133,7 +133,7 @@ class Walk {
     return folders
   }
 
-  get strays(): Strays {
+  get strays(): UnexpectedFiles {
     return { first: this.#firstStrays, count: this.#strays }
   }
 

@@ -2,13 +2,13 @@ import { isMapping } from '../../../base/json-value.ts'
 import type { SyncError } from '../../../sync/model/sync-error.ts'
 import { withinDepth } from '../client/depth-limit.ts'
 import { isAbsence, orSilence } from '../client/rpc-errors.ts'
-import { packedSkill, packedUri, parcelIn } from './archived-skills.ts'
+import { packedSkill, packedUri, archiveInEntry } from './archived-skills.ts'
 import { wholeEntry } from './complete-entry.ts'
 import { contentsOf, jsonIn } from './contents.ts'
 import { skillPathOf, saidIn } from './listed-files.ts'
 import { madeInTurn } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
-import { enumerationRefusal, enumerationFault, over } from './pages.ts'
+import { enumerationRefusal, enumerationFault, tooManyItems } from './pages.ts'
 import { firstRead } from './unverified-skills.ts'
 
 const INDEX = 'skill://index.json'
@@ -42,9 +42,11 @@ export async function indexItems(looking: ListingContext): Promise<readonly unkn
   hints.hear('resources/read', reply.result)
   const document = contentsOf(reply.result, budget.bytes)
   if ('why' in document)
-    throw document.isTooLarge ? over(INDEX, 'listing_bytes', budget.bytes) : enumerationFault(INDEX, document.why)
+    throw document.isTooLarge
+      ? tooManyItems(INDEX, 'listing_bytes', budget.bytes)
+      : enumerationFault(INDEX, document.why)
   const items = itemsIn(document.bytes, looking)
-  if (items.length > budget.entries) throw over(INDEX, 'listing_entries', budget.entries)
+  if (items.length > budget.entries) throw tooManyItems(INDEX, 'listing_entries', budget.entries)
   return items
 }
 
@@ -91,7 +93,7 @@ async function madeOfParcel(
 ): Promise<MadeEntry> {
   const { archives } = looking
   if (archives === undefined) return { offer: 'archives' }
-  const parcel = parcelIn(item)
+  const parcel = archiveInEntry(item)
   if (parcel === undefined) return unusable()
   const path = skillPathOf(packedUri(parcel))
   if (path !== undefined && taken.has(path)) return {}
@@ -100,7 +102,7 @@ async function madeOfParcel(
 }
 
 function packedPathOf(item: unknown): string | undefined {
-  const parcel = isMapping(item) && isPacked(item) ? parcelIn(item) : undefined
+  const parcel = isMapping(item) && isPacked(item) ? archiveInEntry(item) : undefined
   return parcel && skillPathOf(packedUri(parcel))
 }
 

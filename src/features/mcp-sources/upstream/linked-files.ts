@@ -1,5 +1,5 @@
 import { isBelow } from '../../../base/paths.ts'
-import { DeclaredTree } from '../../../sync/model/listing-paths.ts'
+import { DeclaredTree } from '../../../sync/model/declared-tree.ts'
 import { EntryUnanswered } from '../client/entry-requests.ts'
 import type { FileCache, UnreadFile } from './file-cache.ts'
 import { pathOfUri, skillPathOf, uriOfFile } from './listed-files.ts'

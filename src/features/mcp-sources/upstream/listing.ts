@@ -12,7 +12,7 @@ import { byIndex } from './index-document.ts'
 import { entryFinding } from './listing-context.ts'
 import type { ListingContext, MadeEntry } from './listing-context.ts'
 import { withNamed } from './named-skills.ts'
-import { allOf, enumerationRefusal, SpentBudget } from './pages.ts'
+import { allOf, enumerationRefusal, SpentBudgetError } from './pages.ts'
 import { listedTemplates } from './skill-templates.ts'
 
 /**
@@ -52,7 +52,7 @@ const FORMS: readonly Form[] = [
 async function byMethod(looking: ListingContext): Promise<readonly MadeEntry[] | SyncError | undefined> {
   if (!declaresSkills(looking.connection)) return undefined
   const asked = { method: 'skills/list', key: 'skills', firstMs: looking.rules.connectMs }
-  const spent = new SpentBudget(looking.budget)
+  const spent = new SpentBudgetError(looking.budget)
   const entries = await orSilence(allOf(asked, looking, spent))
   if (entries instanceof Error) return entries
   if ('ok' in entries) return entries.code === METHOD_NOT_FOUND ? undefined : enumerationRefusal('skills/list', entries)
@@ -101,7 +101,7 @@ function uriIn({ entry }: MadeEntry): readonly string[] {
  * becomes a finding, and the previously known skills stay. `spent`: the part of the budget used by `skills/list`, which
  * both share.
  */
-async function omittedBy(looking: ListingContext, spent: SpentBudget): Promise<readonly MadeEntry[]> {
+async function omittedBy(looking: ListingContext, spent: SpentBudgetError): Promise<readonly MadeEntry[]> {
   try {
     const asked = { method: OMITTED_LIST, key: 'skills', firstMs: looking.rules.connectMs }
     const entries = await allOf(asked, looking, spent)

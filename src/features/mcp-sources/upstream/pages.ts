@@ -1,8 +1,8 @@
 import type { ListingBudget } from '../../../sync/model/source.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import type { McpConnection } from '../client/connection.ts'
 import { withinDepth } from '../client/depth-limit.ts'
-import { jsonWeightOf } from '../client/json-size.ts'
+import { jsonWeightOf } from '../client/json-weight.ts'
+import type { McpConnection } from '../client/mcp-connection.ts'
 import type { RpcRefusal, Reply } from '../client/message.ts'
 import type { CacheHints } from './cache-hints.ts'
 
@@ -24,7 +24,7 @@ export interface ListRequest {
 }
 
 /** The used part of a budget. Lists that form one enumeration share it. */
-export class SpentBudget {
+export class SpentBudgetError {
   readonly #budget: ListingBudget
   #entries = 0
   #bytes = 0
@@ -36,12 +36,12 @@ export class SpentBudget {
   /** Called before any of the entries is taken. */
   addEntries(method: string, count: number): void {
     this.#entries += count
-    if (this.#entries > this.#budget.entries) throw over(method, 'listing_entries', this.#budget.entries)
+    if (this.#entries > this.#budget.entries) throw tooManyItems(method, 'listing_entries', this.#budget.entries)
   }
 
   addBytes(method: string, entry: unknown): void {
     this.#bytes += jsonWeightOf(Buffer.from(JSON.stringify(entry)))
-    if (this.#bytes > this.#budget.bytes) throw over(method, 'listing_bytes', this.#budget.bytes)
+    if (this.#bytes > this.#budget.bytes) throw tooManyItems(method, 'listing_bytes', this.#budget.bytes)
   }
 }
 
@@ -52,7 +52,7 @@ export class SpentBudget {
 export async function allOf(
   asked: ListRequest,
   enumerating: Enumerating,
-  spent = new SpentBudget(enumerating.budget),
+  spent = new SpentBudgetError(enumerating.budget),
 ): Promise<readonly unknown[] | RpcRefusal> {
   const { method, key } = asked
   const { budget, hints, signal } = enumerating
@@ -77,7 +77,7 @@ export async function allOf(
     if (nextCursor === undefined || nextCursor === null) return entries
     if (typeof nextCursor !== 'string') throw enumerationFault(method, 'its cursor is not text')
     if (cursors.has(nextCursor)) throw enumerationFault(method, 'it repeats a cursor')
-    if (page === budget.pages) throw over(method, 'listing_pages', budget.pages)
+    if (page === budget.pages) throw tooManyItems(method, 'listing_pages', budget.pages)
     cursors.add(nextCursor)
     cursor = nextCursor
   }
@@ -107,7 +107,7 @@ export function enumerationFault(method: string, why: string): SyncError {
   return new SyncError('content-refused', `Cannot enumerate with ${method}: ${why}`)
 }
 
-export function over(method: string, key: string, most: number): SyncError {
+export function tooManyItems(method: string, key: string, most: number): SyncError {
   return new SyncError('limit-exceeded', `Cannot enumerate with ${method}: it is more than budgets.${key} (${most})`, {
     place: `budgets.${key}`,
   })

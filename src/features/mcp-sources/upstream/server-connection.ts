@@ -10,9 +10,9 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { declaresFolders } from '../client/capabilities.ts'
 import type { Watched, Waits } from '../client/change-listener.ts'
 import { ChangeListener } from '../client/change-listener.ts'
-import type { McpConnection } from '../client/connection.ts'
 import { withinDepth } from '../client/depth-limit.ts'
 import { EntryRequests } from '../client/entry-requests.ts'
+import type { McpConnection } from '../client/mcp-connection.ts'
 import { isAbsence } from '../client/rpc-errors.ts'
 import type { UnpackedArchives } from './archives.ts'
 import { CacheHints } from './cache-hints.ts'
@@ -45,7 +45,7 @@ export interface LinkOptions {
 }
 
 /** Keeps one connection to a server open between uses. */
-export class ServerLink implements McpServer {
+export class ServerConnection implements McpServer {
   readonly #options: LinkOptions
   readonly #stop = new AbortController()
   readonly #listener: ChangeListener

@@ -8,7 +8,7 @@ import { frontmatterOf } from '../../../sync/skill/frontmatter.ts'
 import type { SkillDiagnostic } from '../../../sync/skill/skill-diagnostic.ts'
 import { fetchFile } from './fetch-file.ts'
 import type { CachedFile, UnreadFile } from './file-cache.ts'
-import type { Strays } from './file-lists.ts'
+import type { UnexpectedFiles } from './file-lists.ts'
 import type { ListedFile } from './listed-files.ts'
 import { pathOfUri, skillPathOf } from './listed-files.ts'
 import { entryFinding, unansweredEntry } from './listing-context.ts'
@@ -51,7 +51,7 @@ export async function firstRead(outline: Outline, looking: ListingContext): Prom
   return { ...made, findings: [...(made.findings ?? []), finding] }
 }
 
-function messageOf({ first, count }: Strays): string {
+function messageOf({ first, count }: UnexpectedFiles): string {
   const [only = ''] = first
   if (count === 1) return `${only} is listed in its folder but is elsewhere; it is not read`
   const more = count > first.length ? `, and ${count - first.length} more` : ''

@@ -1,13 +1,13 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { bareAddress, networkOf } from './client-address.ts'
-import type { TrustedProxies } from './client-address.ts'
+import { bareAddress, networkOf } from './trusted-proxies.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
 /**
  * Limits the connections of one address. A trusted proxy holds connections of many clients, so its requests in flight
  * are counted for the clients' addresses instead.
  */
-export class PerAddress {
+export class ConnectionLimit {
   readonly #most: number
   readonly #proxies: TrustedProxies
   readonly #held = new Map<string, number>()

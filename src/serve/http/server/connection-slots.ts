@@ -1,21 +1,21 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Shares } from '../../fair-shares.ts'
+import { FairShares } from '../../fair-shares.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
-import { bareAddress, networkOf } from './client-address.ts'
-import type { TrustedProxies } from './client-address.ts'
 import type { Connections } from './connections.ts'
+import { bareAddress, networkOf } from './trusted-proxies.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
 /**
  * Limits the connections, and shares them by address, because the token is not known yet. If all are taken, a new
  * connection replaces one of the address with the most. An idle one is replaced first; a busy one only for another
  * address.
  */
-export class ConnectionPlaces implements Disposable {
+export class ConnectionSlots implements Disposable {
   readonly #most: number
   readonly #proxies: TrustedProxies
   readonly #connections: Pick<Connections, 'waitingOn'>
-  readonly #shares = new Shares<Socket>()
+  readonly #shares = new FairShares<Socket>()
   readonly #open = new Map<Socket, ShareHolder>()
   /** The connections used since the last check for idle ones. */
   readonly #used = new Set<Socket>()

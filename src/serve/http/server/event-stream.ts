@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { NO_HOLDER, Shares } from '../../fair-shares.ts'
+import { NO_HOLDER, FairShares } from '../../fair-shares.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
@@ -189,7 +189,7 @@ export function refusalOfStream(response: ServerResponse): string | undefined {
 /** All open streams of the server: counted by holder, kept alive by one timer, closed together. */
 export class EventStreams implements Disposable {
   readonly #open = new Map<EventStream, Opened>()
-  readonly #shares = new Shares<EventStream>()
+  readonly #shares = new FairShares<EventStream>()
   /** Streams that the server ended, until their clients have read the rest. They take no place. */
   readonly #ending = new Set<EventStream>()
   /** Limit of bytes that wait for a client that does not read. */

@@ -4,15 +4,15 @@ import type { TraceContext } from '../../../base/trace-context.ts'
 import type { AccessDecision } from '../../access-decision.ts'
 import { traceInHeaders } from '../../mcp/rpc/trace.ts'
 import type { Principal, Scope } from '../../principal.ts'
-import { TrustedProxies } from './client-address.ts'
 import { ClientGone } from './client-gone.ts'
-import { PerAddress } from './connection-limit.ts'
-import { ConnectionPlaces } from './connection-slots.ts'
+import { ConnectionLimit } from './connection-limit.ts'
+import { ConnectionSlots } from './connection-slots.ts'
 import { Connections } from './connections.ts'
 import { allowPage } from './cross-origin.ts'
 import { refusalOfHead } from './request-head.ts'
-import { Backpressure } from './response-backpressure.ts'
+import { ResponseBackpressure } from './response-backpressure.ts'
 import { sendError } from './response.ts'
+import { TrustedProxies } from './trusted-proxies.ts'
 
 // An import would make Node load its `fetch` too, which takes ten times as long.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -146,10 +146,10 @@ export async function openListener(siteNow: () => Site, options: ListenerOptions
   const { connectionsPerAddress } = options.limits
   const proxies = new TrustedProxies(options.trustedProxies ?? [])
   const perAddress =
-    connectionsPerAddress === undefined ? undefined : new PerAddress(server, connectionsPerAddress, proxies)
+    connectionsPerAddress === undefined ? undefined : new ConnectionLimit(server, connectionsPerAddress, proxies)
   const connections = new Connections(server)
-  const places = new ConnectionPlaces(server, options.limits.connections, proxies, connections)
-  const unsent = new Backpressure(server, options.limits.unsentBytes)
+  const places = new ConnectionSlots(server, options.limits.connections, proxies, connections)
+  const unsent = new ResponseBackpressure(server, options.limits.unsentBytes)
   setLimits(server, options.limits)
   await listening(server, options)
   return {

@@ -1,4 +1,4 @@
-import { FairQueue } from '../../fair-scheduler.ts'
+import { FairScheduler } from '../../fair-scheduler.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 
 /**
@@ -7,10 +7,10 @@ import type { ShareHolder } from '../../fair-shares.ts'
  * waits is measured. The rest of a turn is charged to the holders whose requests arrived in it. A holder alone never
  * waits, unless its pieces fill a turn of the loop.
  */
-export class RequestTurns {
+export class RequestScheduler {
   readonly #now: () => number
   readonly #spentMs: () => number
-  readonly #waiting = new FairQueue<() => void>()
+  readonly #waiting = new FairScheduler<() => void>()
   #last: ShareHolder | undefined
   /** The time when a piece last came from another holder than the previous one. */
   #mixedMs = -Infinity

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
  * Limits the memory of responses until their clients have read them: one budget per listener, and a deadline for
  * clients that do not read. Event streams have their own limits (`EventStream`).
  */
-export class Backpressure implements Disposable {
+export class ResponseBackpressure implements Disposable {
   readonly #most: number
   #bytes = 0
   readonly #held = new Map<ServerResponse, Held>()
@@ -88,11 +88,11 @@ export class Backpressure implements Disposable {
  * Returns the instance of a response's listener. It is found by the connection, because many paths lead from a listener
  * to a send.
  */
-export function unsentOf({ req }: ServerResponse): Backpressure | undefined {
+export function unsentOf({ req }: ServerResponse): ResponseBackpressure | undefined {
   return OF_CONNECTION.get(req.socket)
 }
 
-const OF_CONNECTION = new WeakMap<Socket, Backpressure>()
+const OF_CONNECTION = new WeakMap<Socket, ResponseBackpressure>()
 
 interface Held {
   bytes: number

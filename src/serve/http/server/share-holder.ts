@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { holderOf } from '../../fair-shares.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import type { Principal } from '../../principal.ts'
-import { networkOf } from './client-address.ts'
-import type { TrustedProxies } from './client-address.ts'
+import { networkOf } from './trusted-proxies.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
 /** Returns the holder that a request counts for. */
 export type ShareHolderOf = (request: IncomingMessage, principal: Principal | undefined) => ShareHolder

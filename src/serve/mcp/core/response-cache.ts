@@ -1,6 +1,6 @@
-import { stepByStep } from '../../../base/async/cooperative.ts'
+import { runInSlices } from '../../../base/async/cooperative.ts'
 import type { Steps } from '../../../base/async/cooperative.ts'
-import type { CatalogFile } from '../../../sync/catalog/catalog-entry.ts'
+import type { CatalogFile } from '../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { declarationOf } from '../../../sync/model/decisions/approvals.ts'
 import { contentOf, inTurn, isUnread, unreadReason } from '../../content.ts'
@@ -66,7 +66,7 @@ const PARAMS: Readonly<Record<string, string>> = {
  * equal those of the core. Everything else is left to the core: refusals, other spellings of a URI, and additions of
  * surfaces.
  */
-export class Answers {
+export class ResponseCache {
   readonly #serving: Serving
   /** A result that depends on the caller must not be cached for others. */
   readonly #endings: { readonly legacy: Endings; readonly modern: Endings; readonly modernPrivate: Endings }
@@ -137,7 +137,7 @@ export class Answers {
     if (large === undefined) return undefined
     const { mimeType, pieces } = large
     const head = `{"contents":[{"uri":${JSON.stringify(uri)},"mimeType":${JSON.stringify(mimeType)},"text":"`
-    const escaped = await stepByStep(escaping(pieces), caller.turn)
+    const escaped = await runInSlices(escaping(pieces), caller.turn)
     return [Buffer.from(head), ...escaped, Buffer.from('"}'), ending.read]
   }
 

@@ -15,7 +15,7 @@ export type Core = Pick<Multiplexer, 'serve'>
  * the surface is neither declared to it nor usable. One server of the SDK cannot do that, because it declares the same
  * to all. A core is created for the first caller of a set of scopes.
  */
-export class ScopedCore implements Core {
+export class ScopedServer implements Core {
   readonly #serving: Serving
   readonly #era: Era
   readonly #scopes: readonly Scope[]

@@ -1,6 +1,6 @@
-import { atOnce } from '../../../base/async/cooperative.ts'
+import { runNow } from '../../../base/async/cooperative.ts'
 import type { Steps } from '../../../base/async/cooperative.ts'
-import { MadeBetween } from '../../../base/async/incremental.ts'
+import { DiffCache } from '../../../base/async/incremental.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { diffing } from '../../../sync/catalog/changes.ts'
 import type { Serving } from '../core/methods.ts'
@@ -18,11 +18,11 @@ export interface Events {
 }
 
 /** The parts of `Serving` that notifications need. */
-export type Telling = Pick<Serving, 'registry' | 'forms'>
+export type NotificationSource = Pick<Serving, 'registry' | 'forms'>
 
 /** Reports every change of the catalog after it is served, until the returned value is disposed. */
-export function listenForEvents({ registry, forms }: Telling, tell: (events: Events) => void): Disposable {
-  const events = new MadeBetween<Catalog, Events>((before, after) => eventSteps(before, after, forms))
+export function listenForEvents({ registry, forms }: NotificationSource, tell: (events: Events) => void): Disposable {
+  const events = new DiffCache<Catalog, Events>((before, after) => eventSteps(before, after, forms))
   return registry.listen(
     (_, after, before) => tell(events.of(before, after)),
     (before, after) => events.steps(before, after),
@@ -31,7 +31,7 @@ export function listenForEvents({ registry, forms }: Telling, tell: (events: Eve
 
 /** Returns the events between two catalogs. */
 export function eventsBetween(before: Catalog, after: Catalog, forms: Forms): Events {
-  return atOnce(eventSteps(before, after, forms))
+  return runNow(eventSteps(before, after, forms))
 }
 
 /** Works like `eventsBetween`, in steps. */

@@ -17,7 +17,7 @@ export interface Subscriber {
 }
 
 /** Maps resources to subscribers. The cost of a change depends on its own subscribers, not on their total number. */
-export class Hub {
+export class Subscriptions {
   /** The subscribers of each canonical URI, and the spellings that each of them used. */
   readonly #byUri = new Map<string, Map<Subscriber, Set<string>>>()
   readonly #forLists = new Map<Subscriber, ReadonlySet<ListPart>>()

@@ -1,5 +1,5 @@
-import { ContractResources } from './contract/contract-family.ts'
-import type { ContractOptions } from './contract/contract-family.ts'
+import { ContractResources } from './contract/contract-resources.ts'
+import type { ContractOptions } from './contract/contract-resources.ts'
 import { DerivedResources } from './derived/derived-family.ts'
 import type { DerivedOptions } from './derived/derived-family.ts'
 import { SkillFiles } from './files/skill-files.ts'

@@ -1,4 +1,4 @@
-import { atOnce } from '../../../base/async/cooperative.ts'
+import { runNow } from '../../../base/async/cooperative.ts'
 import type { Steps } from '../../../base/async/cooperative.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Forms } from './forms.ts'
@@ -22,7 +22,7 @@ const NOTHING: FoundResource = { kind: 'nothing', why: 'nothing of that URI is s
 
 /** Returns the URIs that are served, each with its canonical form. */
 export function servedAmong(catalog: Catalog, forms: Forms, uris: readonly string[]): ReadonlyMap<string, string> {
-  return atOnce(servingAmong(catalog, forms, uris))
+  return runNow(servingAmong(catalog, forms, uris))
 }
 
 /** Works like `servedAmong`, in steps. */

@@ -1,6 +1,6 @@
-import { stepByStep } from '../../../base/async/cooperative.ts'
+import { runInSlices } from '../../../base/async/cooperative.ts'
 import type { Steps } from '../../../base/async/cooperative.ts'
-import { DerivedCache } from '../../../base/memo.ts'
+import { Memo } from '../../../base/memo.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { readSkillUri, uriOf } from '../../../sync/model/skill-uri.ts'
 import { isUnread, unreadReason } from '../../content.ts'
@@ -96,7 +96,7 @@ export async function listedResources(catalog: Catalog, forms: Forms): Promise<r
   const ofCatalog = LISTED.of(catalog, () => new Map())
   const known = ofCatalog.get(forms.digest)
   if (known !== undefined) return known
-  const listed = stepByStep(listing(catalog, forms))
+  const listed = runInSlices(listing(catalog, forms))
   ofCatalog.set(forms.digest, listed)
   try {
     return await listed
@@ -108,7 +108,7 @@ export async function listedResources(catalog: Catalog, forms: Forms): Promise<r
 }
 
 /** The lists by the digest of the forms, because the forms of a caller are created anew for it. */
-const LISTED = new DerivedCache<Catalog, Map<string, Promise<readonly FamilyResource[]>>>()
+const LISTED = new Memo<Catalog, Map<string, Promise<readonly FamilyResource[]>>>()
 
 function* listing(catalog: Catalog, { families }: Forms): Steps<readonly FamilyResource[]> {
   const lists: (readonly FamilyResource[])[] = []

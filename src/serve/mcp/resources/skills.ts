@@ -1,4 +1,4 @@
-import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
+import type { CatalogSkill } from '../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { OMITTED_LIST } from '../../../sync/skill/entry-faults.ts'
 import { pageOf } from '../rpc/pagination.ts'

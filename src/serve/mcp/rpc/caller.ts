@@ -30,14 +30,14 @@ export interface Caller {
   /** The trace context of its request. No response depends on it. */
   readonly trace?: TraceContext
   /** The subscriptions of a 2025-era session. A 2026-era request has none, because it listens on a stream. */
-  readonly subscriptions?: Subscriptions
+  readonly subscriptions?: CallerSubscriptions
 }
 
 /** Limit of URIs that one session, or one stdio client, may subscribe to or listen for. */
 export const MAX_SUBSCRIPTIONS = 10_000
 
 /** The resources that one 2025-era session is subscribed to, each in the client's spelling and in canonical form. */
-export interface Subscriptions {
+export interface CallerSubscriptions {
   subscribe(asked: string, canonical: string): void
   unsubscribe(asked: string): void
 }

@@ -4,7 +4,7 @@ import type { Registry } from '../../registry.ts'
 import type { Method, Methods, Surface } from '../core/methods.ts'
 import type { Params } from '../rpc/params.ts'
 import { textingCatalog } from './catalog-text.ts'
-import { before, COMPLETE, noValues, promptIn, SKILLS_CATALOG } from './prompts.ts'
+import { wrapMethod, COMPLETE, noValues, promptIn, SKILLS_CATALOG } from './prompts.ts'
 
 /**
  * The prompt `skills-catalog`, in addition to the known prompts: the skills as text, for hosts that put it into the
@@ -17,10 +17,10 @@ export function catalogPrompt(registry: Registry): Surface {
     methods: (known) => ({
       ...known,
       ...withList(known),
-      ...before(known, 'prompts/get', async ({ name }) =>
+      ...wrapMethod(known, 'prompts/get', async ({ name }) =>
         name === SKILLS_CATALOG.name ? answerOf(registry.catalog) : undefined,
       ),
-      ...before(known, COMPLETE, async (params) =>
+      ...wrapMethod(known, COMPLETE, async (params) =>
         promptIn(params)?.name === SKILLS_CATALOG.name ? noValues(params, SKILLS_CATALOG.name, []) : undefined,
       ),
     }),

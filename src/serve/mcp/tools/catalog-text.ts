@@ -1,4 +1,4 @@
-import { atOnce } from '../../../base/async/cooperative.ts'
+import { runNow } from '../../../base/async/cooperative.ts'
 import type { Steps } from '../../../base/async/cooperative.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { offeringSteps } from '../../../sync/catalog/tool-catalog.ts'
@@ -11,7 +11,7 @@ import { MEANING_OF_MARK } from './untrusted.ts'
  * list.
  */
 export function catalogText(skills: readonly Offered[]): string {
-  return atOnce(catalogTexting(skills))
+  return runNow(catalogTexting(skills))
 }
 
 /** Works like `catalogText`, for a whole catalog, in steps. */

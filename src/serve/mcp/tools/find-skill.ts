@@ -1,4 +1,4 @@
-import { stepByStep } from '../../../base/async/cooperative.ts'
+import { runInSlices } from '../../../base/async/cooperative.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { offeredIn, offeringIn } from '../../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
@@ -67,7 +67,7 @@ export async function notTheOne(catalog: Catalog, id: string, candidates: readon
   const names = await skillNamesIn(catalog)
   const withheld = names.withheld(id)
   if (withheld.length > 0) return refusal(withheldReason(id, withheld))
-  const near = await stepByStep(names.near(id))
+  const near = await runInSlices(names.near(id))
   const meant = near.length === 0 ? '' : `; near it ${near.length === 1 ? 'is' : 'are'} ${listIds(near)}`
   return refusal(`There is no skill with the id ${quote(id)}${meant}; list_skills gives the ids of all skills`)
 }

@@ -68,7 +68,7 @@ const NO_VALUES = { completion: { values: [], total: 0, hasMore: false } } as co
  * Wraps a method: `answer` handles some requests, and the known method the rest. Without a known method, it adds
  * nothing.
  */
-export function before(
+export function wrapMethod(
   known: Methods,
   name: string,
   answer: (...asked: Parameters<Method>) => Promise<object | undefined>,

@@ -4,7 +4,7 @@ import { editDistance } from '../../../base/text/edit-distance.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 
 /** A skill that models may see, with its names. */
-export interface Told {
+export interface NameHint {
   readonly offered: Offered
   readonly names: readonly Spelt[]
 }
@@ -17,7 +17,7 @@ interface Spelt {
 }
 
 /** Prepares a skill for the comparison. */
-export function toldOf(offered: Offered): Told {
+export function nameHint(offered: Offered): NameHint {
   const names = new Set([offered.name, baseName(offered.id)].map(foldName))
   return { offered, names: [...names].map(spellingOf) }
 }
@@ -26,7 +26,7 @@ export function toldOf(offered: Offered): Told {
 export const MOST_NEAR = 5
 
 /** Returns the skills with similar names, the most similar first, at most `MOST_NEAR`. */
-export function* nearest(told: readonly Told[], name: string): Steps<readonly Offered[]> {
+export function* nearest(told: readonly NameHint[], name: string): Steps<readonly Offered[]> {
   const wanted = spellingOf(foldName(name))
   let best: readonly Ranked[] = []
   if (wanted.text.length < LEAST_CHARACTERS || wanted.text.length > MOST_CHARACTERS) return []

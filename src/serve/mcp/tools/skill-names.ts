@@ -10,8 +10,8 @@ import { isInLists } from '../../../sync/model/skill.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { withHiddenEscaped } from '../../../sync/skill/hidden-unicode.ts'
-import { foldName, MOST_NEAR, nearest, toldOf } from './similar-names.ts'
-import type { Told } from './similar-names.ts'
+import { foldName, MOST_NEAR, nearest, nameHint } from './similar-names.ts'
+import type { NameHint } from './similar-names.ts'
 
 /** A skill that exists but is withheld. */
 export interface Withheld {
@@ -65,9 +65,9 @@ function* naming(catalog: Catalog): Steps<SkillNames> {
   const called = yield* grouping(listed, (offered) => [offered.id, ...namesOf(offered)].map(foldName))
   const kept = yield* withholding(catalog)
   const withheld = yield* grouping(kept, (one) => [...urisOf(one), ...[one.id, ...namesOf(one)].map(foldName)])
-  const told: Told[] = []
+  const told: NameHint[] = []
   for (const offered of forModels) {
-    told.push(toldOf(offered))
+    told.push(nameHint(offered))
     yield
   }
   return new Names({ catalog, offering, called, withheld, told })
@@ -78,7 +78,7 @@ interface Groups {
   readonly offering: OfferedSkills
   readonly called: ReadonlyMap<string, readonly Offered[]>
   readonly withheld: ReadonlyMap<string, readonly Withheld[]>
-  readonly told: readonly Told[]
+  readonly told: readonly NameHint[]
 }
 
 class Names implements SkillNames {

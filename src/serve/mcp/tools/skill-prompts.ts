@@ -8,7 +8,7 @@ import type { PageLimits } from '../rpc/pagination.ts'
 import type { Params } from '../rpc/params.ts'
 import { INTERNAL_ERROR, RpcError, invalidParams } from '../rpc/rpc-error.ts'
 import { readingFor } from '../rpc/trace.ts'
-import { before, COMPLETE, noValues, promptIn } from './prompts.ts'
+import { wrapMethod, COMPLETE, noValues, promptIn } from './prompts.ts'
 import { TAKEN, promptingSkills, skillPromptsIn } from './skill-prompt-list.ts'
 import type { SkillPrompt } from './skill-prompt-list.ts'
 import { MOST_DOCUMENT_BYTES, instructionsOf, markedAs } from './tool-answer.ts'
@@ -32,7 +32,7 @@ export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages
         const own: { readonly prompts?: readonly object[] } = (await known['prompts/list']?.({}, caller, signal)) ?? {}
         return listPrompts(own.prompts ?? [], registry.catalog, cursor, pages)
       },
-      ...before(known, 'prompts/get', async (params, caller, signal) => {
+      ...wrapMethod(known, 'prompts/get', async (params, caller, signal) => {
         if (typeof params['name'] === 'string' && TAKEN.has(params['name'])) return undefined
         const asked = new SkillPrompts(
           { registry, read: inTurn(readingFor(caller, read), caller.turn) },
@@ -40,7 +40,7 @@ export function skillPrompts(serving: Pick<Serving, 'registry' | 'read' | 'pages
         )
         return asked.get(nameIn(params), wordsIn(params))
       }),
-      ...before(known, COMPLETE, async (params) => {
+      ...wrapMethod(known, COMPLETE, async (params) => {
         const name = promptIn(params)?.name
         if (typeof name !== 'string') return undefined
         const prompt = (await promptingSkills(registry.catalog)).get(name)

@@ -32,10 +32,10 @@ export interface SharedDisk {
    * one. `undefined` if the source is not a folder, is not followed freely (because of a lock, a gate or a decision),
    * or has no such readable file.
    */
-  present(source: SourceId, skill: Skill): Promise<Present | 'differs' | undefined>
+  present(source: SourceId, skill: Skill): Promise<SharedFolder | 'differs' | undefined>
 }
 
-export interface Present {
+export interface SharedFolder {
   readonly path: string
   readonly bytes: Uint8Array
 }

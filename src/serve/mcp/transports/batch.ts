@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import type { RateLimit } from '../../http/rate-limit.ts'
-import type { RequestTurns } from '../../http/server/request-scheduler.ts'
+import type { RequestScheduler } from '../../http/server/request-scheduler.ts'
 import { sendError } from '../../http/server/response.ts'
 import type { ShareHolderOf } from '../../http/server/share-holder.ts'
 import type { Principal } from '../../principal.ts'
@@ -24,7 +24,7 @@ const MAX_ANSWER_BYTES = 64 * 2 ** 20
 export interface BatchBounds {
   readonly rate: RateLimit | undefined
   readonly holderOf: ShareHolderOf
-  readonly turns: Pick<RequestTurns, 'begin' | 'goOn'>
+  readonly turns: Pick<RequestScheduler, 'begin' | 'goOn'>
   readonly batchMs: number
   /** A monotonic clock in milliseconds. */
   readonly now: () => number

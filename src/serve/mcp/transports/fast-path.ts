@@ -1,31 +1,31 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { MessageAsker, MessageAudit } from '../../http/server/audit.ts'
 import { disconnectSignal } from '../../http/server/client-gone.ts'
+import type { MessageAsker, MessageAudit } from '../../http/server/http-audit.ts'
 import { sendError, sendJsonPieces } from '../../http/server/response.ts'
 import type { Principal } from '../../principal.ts'
 import { ANSWERED } from '../core/audit-message.ts'
 import { isPlainlyAsked, textAnswer } from '../core/response-cache.ts'
-import type { Answers } from '../core/response-cache.ts'
+import type { ResponseCache } from '../core/response-cache.ts'
 import type { Caller } from '../rpc/caller.ts'
 import { RpcError } from '../rpc/rpc-error.ts'
 import { traceIn } from '../rpc/trace.ts'
 import type { BatchBounds } from './batch.ts'
 import { SESSION_HEADER } from './legacy-endpoint.ts'
-import type { PlainRequest } from './plain-request.ts'
+import type { PlainRequest } from './plain-requests.ts'
 import type { SessionsOfView } from './sessions.ts'
 
 /**
  * The path past the core, for a plain request whose response exists as text. A request that an endpoint would reject
  * goes to that endpoint.
  */
-export class Shortcut {
-  readonly #answers: Answers
+export class FastPath {
+  readonly #answers: ResponseCache
   readonly #sessions: SessionsOfView
   readonly #audit: MessageAudit
   readonly #turns: Pick<BatchBounds, 'turns' | 'holderOf'>
 
   constructor(
-    answers: Answers,
+    answers: ResponseCache,
     sessions: SessionsOfView,
     audit: MessageAudit,
     turns: Pick<BatchBounds, 'turns' | 'holderOf'>,

@@ -3,7 +3,7 @@ import type { ShareHolder } from '../../fair-shares.ts'
 import { WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import { MAX_SUBSCRIPTIONS } from '../rpc/caller.ts'
-import type { Subscriptions } from '../rpc/caller.ts'
+import type { CallerSubscriptions } from '../rpc/caller.ts'
 import { tooManySubscriptions } from '../rpc/rpc-error.ts'
 import type { FoundSession, SessionLog, SessionRecord } from './session-store.ts'
 
@@ -14,7 +14,7 @@ interface GuestTools {
 }
 
 /** A session that another process owns. Its requests are served here, and change the stored session alone. */
-export class GuestSession implements Subscriptions {
+export class GuestSession implements CallerSubscriptions {
   /** The hash of its id. */
   readonly key: string
   readonly principalId: string | undefined

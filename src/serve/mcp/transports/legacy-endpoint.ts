@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { SUPPORTED_PROTOCOL_VERSIONS, isInitializeRequest, isJSONRPCRequest } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
-import type { MessageAudit } from '../../http/server/audit.ts'
 import { disconnectSignal } from '../../http/server/client-gone.ts'
 import { EventStream, refusalOfStream } from '../../http/server/event-stream.ts'
 import type { EventStreams } from '../../http/server/event-stream.ts'
+import type { MessageAudit } from '../../http/server/http-audit.ts'
 import { sendError, sendJson, sendJsonPieces, sendNoStream, sendStatus } from '../../http/server/response.ts'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
@@ -12,7 +12,7 @@ import { servedTo } from '../core/audit-message.ts'
 import type { Tell } from '../core/audit-message.ts'
 import type { Response } from '../core/multiplexer.ts'
 import { isPlainlyAsked, textAnswer } from '../core/response-cache.ts'
-import type { Answers } from '../core/response-cache.ts'
+import type { ResponseCache } from '../core/response-cache.ts'
 import type { Core } from '../core/scoped-server.ts'
 import { partsOpenTo } from '../events/list-kinds.ts'
 import type { Caller } from '../rpc/caller.ts'
@@ -34,14 +34,14 @@ export interface LegacyEdgeParts {
   readonly sessions: SessionsOfView
   readonly streams: EventStreams
   readonly audit: MessageAudit
-  readonly answers: Answers
+  readonly answers: ResponseCache
   readonly batches: BatchBounds
 }
 
 /**
  * The HTTP requirements of revision 2025-11-25 and earlier around the core: sessions, and a stream for each session.
  */
-export class LegacyEdge {
+export class LegacyEndpoint {
   readonly #parts: LegacyEdgeParts
 
   constructor(parts: LegacyEdgeParts) {

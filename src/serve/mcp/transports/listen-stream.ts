@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
 import { SUBSCRIPTION_ID_META_KEY } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { stepByStep } from '../../../base/async/cooperative.ts'
+import { runInSlices } from '../../../base/async/cooperative.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import { EventStream } from '../../http/server/event-stream.ts'
 import type { EventStreams } from '../../http/server/event-stream.ts'
@@ -11,7 +11,7 @@ import type { ViewName } from '../../views.ts'
 import type { Serving } from '../core/methods.ts'
 import { partsOpenTo } from '../events/list-kinds.ts'
 import type { ListPart } from '../events/list-kinds.ts'
-import type { Hub, Subscriber } from '../events/subscriptions.ts'
+import type { Subscriptions, Subscriber } from '../events/subscriptions.ts'
 import { servingAmong } from '../resources/find-resource.ts'
 import { formsFor } from '../resources/forms.ts'
 import { MAX_SUBSCRIPTIONS } from '../rpc/caller.ts'
@@ -73,7 +73,7 @@ async function servedNow(
 ): Promise<ReadonlyMap<string, string>> {
   for (;;) {
     const { catalog } = registry
-    const served = await stepByStep(servingAmong(catalog, forms, uris))
+    const served = await runInSlices(servingAmong(catalog, forms, uris))
     if (catalog === registry.catalog) return served
   }
 }
@@ -112,7 +112,7 @@ export function openListenStream(
 
 /** The listening client, and what notifies it. */
 export interface StreamOpening extends Listening {
-  readonly hub: Hub
+  readonly hub: Subscriptions
   readonly streams: EventStreams
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HttpAudit } from '../../http/server/audit.ts'
 import type { EventStreams } from '../../http/server/event-stream.ts'
+import type { HttpAudit } from '../../http/server/http-audit.ts'
 import type { Routes } from '../../http/server/listener.ts'
 import { sendCrowded, sendError } from '../../http/server/response.ts'
 import type { ShareHolderOf } from '../../http/server/share-holder.ts'
@@ -8,22 +8,22 @@ import type { Principal } from '../../principal.ts'
 import type { ViewName } from '../../views.ts'
 import { servingFor, viewOf } from '../core/methods.ts'
 import type { Serving } from '../core/methods.ts'
-import { Answers, contentCache } from '../core/response-cache.ts'
-import { ScopedCore } from '../core/scoped-server.ts'
+import { ResponseCache, contentCache } from '../core/response-cache.ts'
+import { ScopedServer } from '../core/scoped-server.ts'
 import type { TextCache } from '../rpc/text-cache.ts'
 import { readyFor } from '../tools/prepare.ts'
 import { announcedBytes } from '../tools/response-size.ts'
 import type { BatchBounds } from './batch.ts'
-import { McpEndpoint } from './endpoint.ts'
-import { Shortcut } from './fast-path.ts'
-import { LegacyEdge } from './legacy-endpoint.ts'
-import { ModernEdge } from './modern-endpoint.ts'
-import { ByView } from './per-view.ts'
+import { FastPath } from './fast-path.ts'
+import { LegacyEndpoint } from './legacy-endpoint.ts'
+import { McpEndpoint } from './mcp-endpoint.ts'
+import { ModernEndpoint } from './modern-endpoint.ts'
+import { PerView } from './per-view.ts'
 import type { Sessions } from './sessions.ts'
 import type { ViewHubs } from './view-hubs.ts'
 
 /** The parts behind the MCP routes. */
-export interface DoorParts {
+export interface McpRouteOptions {
   readonly serving: Serving
   readonly rooms: Pick<ViewHubs, 'of'>
   readonly sessions: Sessions
@@ -38,9 +38,9 @@ export interface DoorParts {
 }
 
 /** The routes `/mcp`, with everything that the caller sees, and `/mcp/<pack>`, with one pack of that. */
-export function mcpRoutes(parts: DoorParts): Routes {
+export function mcpRoutes(parts: McpRouteOptions): Routes {
   const contents = contentCache()
-  const endpoints = new ByView(parts.serving, (view) => endpointOf(parts, view, contents))
+  const endpoints = new PerView(parts.serving, (view) => endpointOf(parts, view, contents))
   const answer = async (
     packs: ReadonlySet<string> | undefined,
     principal: Principal | undefined,
@@ -74,18 +74,18 @@ function seesPack({ packs }: Serving, id: string, principal: Principal | undefin
   return packs?.views.has(id) === true && principal?.packs?.has(id) !== false
 }
 
-function endpointOf(parts: DoorParts, view: ViewName, contents: TextCache): McpEndpoint {
+function endpointOf(parts: McpRouteOptions, view: ViewName, contents: TextCache): McpEndpoint {
   const { serving: whole, rooms, sessions, streams, bodyBytes, batches } = parts
   const serving = servingFor(whole, view)
   const audit = parts.audit.of(serving)
   const ofView = sessions.in(view)
-  const answers = new Answers(serving, contents)
+  const answers = new ResponseCache(serving, contents)
   const common = { streams, audit, batches }
   const { hub } = rooms.of(view)
   return new McpEndpoint({
-    modern: new ModernEdge({ ...common, core: new ScopedCore(serving, 'modern'), serving, hub, view }),
-    legacy: new LegacyEdge({ ...common, core: new ScopedCore(serving, 'legacy'), sessions: ofView, answers }),
-    shortcut: new Shortcut(answers, ofView, audit, batches),
+    modern: new ModernEndpoint({ ...common, core: new ScopedServer(serving, 'modern'), serving, hub, view }),
+    legacy: new LegacyEndpoint({ ...common, core: new ScopedServer(serving, 'legacy'), sessions: ofView, answers }),
+    shortcut: new FastPath(answers, ofView, audit, batches),
     audit,
     bodyBytes,
     batches,

@@ -1,23 +1,23 @@
-import { stepByStep } from '../../../base/async/cooperative.ts'
+import { runInSlices } from '../../../base/async/cooperative.ts'
 import { SerialQueue } from '../../../base/async/serial-queue.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { choicesIn, partsOfView, WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import type { Serving } from '../core/methods.ts'
 import { eventSteps } from '../events/events.ts'
-import type { Events, Telling } from '../events/events.ts'
+import type { Events, NotificationSource } from '../events/events.ts'
 import type { ListPart } from '../events/list-kinds.ts'
 import type { Forms } from '../resources/forms.ts'
 import { markedDigestIn } from './session-store.ts'
-import type { Mark, SessionLog } from './session-store.ts'
+import type { NotifiedCatalog, SessionLog } from './session-store.ts'
 
 /** The parts for the clients of one view. */
 export interface PastParts {
   /** The serving state of the view. */
-  readonly serving: Telling
+  readonly serving: NotificationSource
   readonly view: ViewName
   /** Returns the mark of the whole catalog that clients were last notified of. */
-  readonly now: () => Mark
+  readonly now: () => NotifiedCatalog
   readonly catalogOf: SessionLog['catalogOf']
   readonly packs?: Serving['packs']
 }
@@ -27,10 +27,10 @@ export interface PastParts {
  * catalog.
  */
 export class MissedEvents {
-  #serving: Telling
+  #serving: NotificationSource
   #packs: Serving['packs']
   readonly #view: ViewName
-  readonly #now: () => Mark
+  readonly #now: () => NotifiedCatalog
   readonly #catalogOf: SessionLog['catalogOf']
   /** The changes by the earlier catalog and its forms. All of them lead up to the catalog of one digest. */
   readonly #known = new Map<string, Promise<Events | undefined>>()
@@ -46,7 +46,7 @@ export class MissedEvents {
   }
 
   /** Replaces the forms of the same catalogs. `undefined` if they are equal; else the events of the difference. */
-  serve(serving: Telling, packs?: Serving['packs']): Events | undefined {
+  serve(serving: NotificationSource, packs?: Serving['packs']): Events | undefined {
     const { forms } = this.#serving
     this.#serving = serving
     this.#packs = packs
@@ -64,34 +64,34 @@ export class MissedEvents {
   }
 
   /** The mark of the catalog that clients were last notified of. */
-  get now(): Mark {
+  get now(): NotifiedCatalog {
     return this.#now()
   }
 
   /** True if no change follows the mark. */
-  isNow(mark: Mark): boolean {
+  isNow(mark: NotifiedCatalog): boolean {
     const now = this.#now()
     return this.#digestIn(mark) === this.#digestIn(now) && mark.forms === now.forms && this.#chooseAlike(mark)
   }
 
   /** The digest of the catalog of the view's ring, if the mark has it. */
-  #digestIn(mark: Mark): string | undefined {
+  #digestIn(mark: NotifiedCatalog): string | undefined {
     return markedDigestIn(mark, partsOfView(this.#view).ring)
   }
 
   /** True if the mark is of a later generation than the one that is served here. */
-  isBehind(mark: Mark): boolean {
+  isBehind(mark: NotifiedCatalog): boolean {
     return mark.generation > this.#now().generation
   }
 
-  #chooseAlike({ packs }: Mark): boolean {
+  #chooseAlike({ packs }: NotifiedCatalog): boolean {
     return choicesIn(packs, this.#view) === choicesIn(this.#now().packs, this.#view)
   }
 
   /**
    * Returns the changes up to the catalog that clients were notified of at the call. `undefined` if the earlier catalog is no longer known.
    */
-  async eventsSince(mark: Mark): Promise<Events | undefined> {
+  async eventsSince(mark: NotifiedCatalog): Promise<Events | undefined> {
     const { registry, forms } = this.#serving
     const { notified: catalog } = registry
     if (this.#upTo !== catalog.digest || this.#known.size >= MOST_KNOWN) this.#known.clear()
@@ -103,7 +103,7 @@ export class MissedEvents {
     const events = this.#looking.next(async () => {
       const before = this.#seenOf(await this.#catalogOf(mark, partsOfView(this.#view).ring), mark)
       if (before === undefined) return undefined
-      const between = await stepByStep(eventSteps(before, catalog, forms))
+      const between = await runInSlices(eventSteps(before, catalog, forms))
       if (mark.forms === this.#now().forms) return between
       const made = madeOtherwise(before, catalog, forms)
       return { ...made, updated: new Set([...between.updated, ...made.updated]) }
@@ -113,7 +113,7 @@ export class MissedEvents {
   }
 
   /** Returns the view's part of an earlier catalog of its ring; `undefined` if its packs had other selection rules then. */
-  #seenOf(catalog: Catalog | undefined, mark: Mark): Catalog | undefined {
+  #seenOf(catalog: Catalog | undefined, mark: NotifiedCatalog): Catalog | undefined {
     if (catalog === undefined || partsOfView(this.#view).packs === WHOLE) return catalog
     return this.#chooseAlike(mark) ? this.#packs?.views.in(catalog, this.#view) : undefined
   }

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { InboundModernRoute, JSONRPCRequest } from '@modelcontextprotocol/server'
 import { abortable } from '../../../base/async/abortable.ts'
-import type { MessageAudit } from '../../http/server/audit.ts'
 import { disconnectSignal } from '../../http/server/client-gone.ts'
 import { refusalOfStream } from '../../http/server/event-stream.ts'
 import type { EventStreams } from '../../http/server/event-stream.ts'
+import type { MessageAudit } from '../../http/server/http-audit.ts'
 import { NO_STREAM, sendBusy, sendError, sendJson, sendNoStream, sendStatus } from '../../http/server/response.ts'
 import type { Principal } from '../../principal.ts'
 import type { ViewName } from '../../views.ts'
@@ -14,7 +14,7 @@ import type { Serving } from '../core/methods.ts'
 import type { Response } from '../core/multiplexer.ts'
 import type { Core } from '../core/scoped-server.ts'
 import { MODERN_REVISION } from '../core/sdk-server.ts'
-import type { Hub } from '../events/subscriptions.ts'
+import type { Subscriptions } from '../events/subscriptions.ts'
 import type { Caller } from '../rpc/caller.ts'
 import { RpcError } from '../rpc/rpc-error.ts'
 import { traceIn } from '../rpc/trace.ts'
@@ -28,7 +28,7 @@ const UNSUPPORTED_REVISION = -32022
 export interface ModernEdgeParts {
   readonly core: Core
   readonly serving: Serving
-  readonly hub: Hub
+  readonly hub: Subscriptions
   readonly streams: EventStreams
   readonly audit: MessageAudit
   readonly batches: Pick<BatchBounds, 'turns' | 'holderOf'>
@@ -36,7 +36,7 @@ export interface ModernEdgeParts {
 }
 
 /** The HTTP requirements of revision 2026-07-28 around the core: revision, headers, streams, statuses. */
-export class ModernEdge {
+export class ModernEndpoint {
   readonly #parts: ModernEdgeParts
 
   constructor(parts: ModernEdgeParts) {

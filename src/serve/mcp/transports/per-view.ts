@@ -3,7 +3,7 @@ import type { ViewName } from '../../views.ts'
 import type { Serving } from '../core/methods.ts'
 
 /** Holds one value for each view. It is created at the first use of the view, and dropped with the view. */
-export class ByView<One> {
+export class PerView<One> {
   readonly #serving: Pick<Serving, 'registry' | 'packs'>
   readonly #make: (view: ViewName) => One
   /** A view that is built again has another registry. */

@@ -9,7 +9,7 @@ import { Journal, readJournal } from '../../../sync/store/files/journal.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import { sessionLineOf, recordIn } from './session-line.ts'
 import { markedDigestIn, sessionsAfter } from './session-store.ts'
-import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-store.ts'
+import type { KeptSession, NotifiedCatalog, SessionLog, SessionRecord } from './session-store.ts'
 
 interface Parts {
   readonly store: Store
@@ -60,7 +60,7 @@ export class SessionJournal implements SessionLog, AsyncDisposable {
     await this.#journal?.append(sessionLineOf(record, this.#parts.clock.now()))
   }
 
-  async catalogOf(mark: Mark, ring?: string): Promise<Catalog | undefined> {
+  async catalogOf(mark: NotifiedCatalog, ring?: string): Promise<Catalog | undefined> {
     const { generation: number, sources } = mark
     try {
       const { store, lifecycles } = this.#parts

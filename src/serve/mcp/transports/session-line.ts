@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseJson } from '../../../base/json-value.ts'
-import type { Mark, SessionRecord } from './session-store.ts'
+import type { NotifiedCatalog, SessionRecord } from './session-store.ts'
 
 /** The record as one line of JSON. Durations become points in time. */
 export function sessionLineOf(record: SessionRecord, now: Date): string {
@@ -57,7 +57,7 @@ export function recordIn(line: string, now: Date): SessionRecord | undefined {
 }
 
 /** Parses a mark; `undefined` for one that this version does not understand. */
-export function markIn(text: string): Mark | undefined {
+export function markIn(text: string): NotifiedCatalog | undefined {
   return MARK.safeParse(parseJson(text)).data
 }
 

@@ -10,7 +10,7 @@ export interface SessionLimits {
 }
 
 /** The identity of a catalog that sessions were notified of. */
-export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
+export interface NotifiedCatalog extends Pick<Catalog, 'generation' | 'digest'> {
   /** The digest of its forms. `undefined` if an older version wrote the mark. */
   readonly forms?: string | undefined
   /** The selection digests of its packs. `undefined` if an older version wrote the mark, or if there were no packs. */
@@ -22,12 +22,12 @@ export interface Mark extends Pick<Catalog, 'generation' | 'digest'> {
 }
 
 /** The digest of the catalog of a ring; that of the first ring without one. `undefined` if the mark does not have it. */
-export function markedDigestIn({ digest, rings }: Mark, ring: string | undefined): string | undefined {
+export function markedDigestIn({ digest, rings }: NotifiedCatalog, ring: string | undefined): string | undefined {
   return ring === undefined ? digest : rings?.[ring]
 }
 
 /** Returns the short form of the mark that is written for one session. */
-export function markNameOf({ generation, digest, forms, packs, rings }: Mark): Mark {
+export function markNameOf({ generation, digest, forms, packs, rings }: NotifiedCatalog): NotifiedCatalog {
   return { generation, digest, forms, packs, ...(rings !== undefined && { rings }) }
 }
 
@@ -50,7 +50,7 @@ export interface KeptSession {
   /** The subscribed URIs in the client's spelling, each with its canonical form. */
   readonly subscriptions: ReadonlyMap<string, string>
   /** The last catalog whose changes the session was completely notified of. */
-  readonly told: Mark
+  readonly told: NotifiedCatalog
 }
 
 /**
@@ -59,7 +59,7 @@ export interface KeptSession {
  */
 export type SessionRecord =
   /** `told`: the last mark, if the session has missed something since. */
-  | ({ readonly kind: 'opened'; readonly told?: Mark } & Omit<KeptSession, 'told'>)
+  | ({ readonly kind: 'opened'; readonly told?: NotifiedCatalog } & Omit<KeptSession, 'told'>)
   /** `generation`: that of the catalog in which a guest saw the resource. */
   | {
       readonly kind: 'subscribed'
@@ -70,11 +70,11 @@ export type SessionRecord =
     }
   | { readonly kind: 'unsubscribed'; readonly key: string; readonly asked: string }
   | { readonly kind: 'used'; readonly key: string; readonly idleMs: number }
-  | { readonly kind: 'missed'; readonly key: string; readonly told: Mark }
+  | { readonly kind: 'missed'; readonly key: string; readonly told: NotifiedCatalog }
   | { readonly kind: 'caught-up'; readonly key: string }
   | { readonly kind: 'ended'; readonly key: string }
   /** This catalog is served, and the sessions were notified of it. */
-  | { readonly kind: 'told'; readonly mark: Mark }
+  | { readonly kind: 'told'; readonly mark: NotifiedCatalog }
 
 /** Stores sessions across a restart. A write that the disk refuses is not an error here: that event is lost. */
 export interface SessionLog {
@@ -89,7 +89,7 @@ export interface SessionLog {
    * Returns a catalog that was served earlier; `undefined` if it is no longer known. `ring`: a ring after the first, whose
    * catalog it is.
    */
-  catalogOf(mark: Mark, ring?: string): Promise<Catalog | undefined>
+  catalogOf(mark: NotifiedCatalog, ring?: string): Promise<Catalog | undefined>
   /** The sessions of all processes of the hub; `undefined` if this process is the only one. */
   readonly elsewhere?: SessionsElsewhere
 }
@@ -156,8 +156,8 @@ export const NO_SESSION_LOG: SessionLog = {
 /** Returns the sessions that exist after the records; the least recently used comes first. */
 export function sessionsAfter(records: Iterable<SessionRecord>): KeptSession[] {
   const sessions = new Map<string, Standing>()
-  const marks = new Map<string, Mark>()
-  let latest: Mark = NOTHING_TOLD
+  const marks = new Map<string, NotifiedCatalog>()
+  let latest: NotifiedCatalog = NOTHING_TOLD
   for (const record of records) {
     if (record.kind === 'told') {
       latest = record.mark
@@ -176,7 +176,7 @@ export function sessionsAfter(records: Iterable<SessionRecord>): KeptSession[] {
   return kept.toSorted((a, b) => b.idleMs - a.idleMs)
 }
 
-function keyOf({ digest, forms, packs, rings }: Mark): string {
+function keyOf({ digest, forms, packs, rings }: NotifiedCatalog): string {
   return `${digest} ${forms} ${JSON.stringify([packs, rings])}`
 }
 
@@ -188,7 +188,7 @@ interface Standing {
   readonly revision?: string
   idleMs: number
   readonly subscriptions: Map<string, string>
-  told: Mark | undefined
+  told: NotifiedCatalog | undefined
 }
 
 function standingOf(record: SessionRecord & { kind: 'opened' }): Standing {
@@ -227,4 +227,4 @@ function applyHappening(session: Standing, record: Happening): void {
 }
 
 /** The mark of sessions of which it is unknown what they were notified of. */
-export const NOTHING_TOLD: Mark = { generation: 0, digest: '' }
+export const NOTHING_TOLD: NotifiedCatalog = { generation: 0, digest: '' }

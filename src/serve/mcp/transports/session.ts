@@ -6,15 +6,15 @@ import { WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
 import type { ListPart } from '../events/list-kinds.ts'
 import { updateOf } from '../events/subscriptions.ts'
-import type { Hub, Subscriber } from '../events/subscriptions.ts'
+import type { Subscriptions, Subscriber } from '../events/subscriptions.ts'
 import { MAX_SUBSCRIPTIONS } from '../rpc/caller.ts'
-import type { Subscriptions } from '../rpc/caller.ts'
+import type { CallerSubscriptions } from '../rpc/caller.ts'
 import { noRoomForSubscriptions, tooManySubscriptions } from '../rpc/rpc-error.ts'
 import { listsChangedOf, partsOfListChanged } from './list-changed.ts'
 import type { MissedEvents } from './missed-events.ts'
 import { SentEvents } from './sent-events.ts'
 import { markNameOf } from './session-store.ts'
-import type { KeptSession, Mark, SessionLog, SessionRecord } from './session-store.ts'
+import type { KeptSession, NotifiedCatalog, SessionLog, SessionRecord } from './session-store.ts'
 
 /** The parts that all sessions of a view share. */
 export interface SessionTools {
@@ -23,10 +23,13 @@ export interface SessionTools {
   readonly past: MissedEvents
 }
 
-type SessionHub = Pick<Hub, 'hasRoomFor' | 'subscribe' | 'subscribeToLists' | 'unsubscribe' | 'unsubscribeFromLists'>
+type SessionHub = Pick<
+  Subscriptions,
+  'hasRoomFor' | 'subscribe' | 'subscribeToLists' | 'unsubscribe' | 'unsubscribeFromLists'
+>
 
 /** The owner of a session, and its view. */
-export interface Belonging {
+export interface SessionOwner {
   readonly principalId: string | undefined
   /** The network of the client, if no principal is known. */
   readonly address?: ShareHolder | undefined
@@ -34,7 +37,7 @@ export interface Belonging {
 }
 
 /** One client of the 2025 era: its subscriptions and its stream. */
-export class Session implements Subscriber, Subscriptions {
+export class Session implements Subscriber, CallerSubscriptions {
   /** The hash of its id. */
   readonly key: string
   /** The owner. For any other principal the session does not exist. */
@@ -58,9 +61,9 @@ export class Session implements Subscriber, Subscriptions {
   readonly #missed = new Set<string>()
   readonly #missedLists = new Set<ListPart>()
   /** The mark of the last notification before a restart. The changes since then are not computed yet. */
-  #since: Mark | undefined
+  #since: NotifiedCatalog | undefined
   /** The mark in the log: the catalog before the first missed change. */
-  #told: Mark | undefined
+  #told: NotifiedCatalog | undefined
   /** True if the client was notified by another process of a catalog that is not served here yet. */
   #isAhead = false
   #stream: EventStream | undefined
@@ -72,7 +75,7 @@ export class Session implements Subscriber, Subscriptions {
   #isOver = false
   #writing: Promise<void> | undefined
 
-  constructor(key: string, { principalId, address, view }: Belonging, tools: SessionTools) {
+  constructor(key: string, { principalId, address, view }: SessionOwner, tools: SessionTools) {
     this.key = key
     this.principalId = principalId
     this.#address = address
@@ -220,7 +223,7 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   /** The mark of the catalog before the first missed change. */
-  get told(): Mark | undefined {
+  get told(): NotifiedCatalog | undefined {
     return this.#told
   }
 
@@ -245,7 +248,7 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   /** `told`: the mark of the catalog before the last change. */
-  logMissed(told: Mark): void {
+  logMissed(told: NotifiedCatalog): void {
     if (this.#told !== undefined || this.#isUpToDate) return
     this.#told = told
     this.#append({ kind: 'missed', key: this.key, told: markNameOf(told) })
@@ -281,7 +284,7 @@ export class Session implements Subscriber, Subscriptions {
   }
 
   /** The changes before a restart are the difference between two catalogs; the older one is on disk. */
-  async #lookBack(stream: EventStream, since: Mark): Promise<void> {
+  async #lookBack(stream: EventStream, since: NotifiedCatalog): Promise<void> {
     const events = await this.#tools.past.eventsSince(since)
     if (this.#stream !== stream) return
     this.#since = undefined

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import { NO_HOLDER, Shares, holderOf } from '../../fair-shares.ts'
+import { NO_HOLDER, FairShares, holderOf } from '../../fair-shares.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import { WHOLE } from '../../views.ts'
 import type { ViewName } from '../../views.ts'
@@ -10,13 +10,13 @@ import type { NotBrought } from './guest-sessions.ts'
 import type {
   ForeignSubscription,
   KeptSession,
-  Mark,
+  NotifiedCatalog,
   SessionLimits,
   SessionLog,
   SessionRecord,
 } from './session-store.ts'
 import { Session } from './session.ts'
-import type { Belonging, SessionTools } from './session.ts'
+import type { SessionOwner, SessionTools } from './session.ts'
 import type { ViewHubs } from './view-hubs.ts'
 
 /** The parts of the session store. */
@@ -61,7 +61,7 @@ interface Used {
  */
 export class Sessions {
   readonly #byKey = new Map<string, Used>()
-  readonly #shares = new Shares<Session>()
+  readonly #shares = new FairShares<Session>()
   readonly #parts: SessionParts
   /** One value for all sessions of a view, because there are thousands of sessions. */
   readonly #tools = new Map<ViewName, SessionTools>()
@@ -290,7 +290,7 @@ export class Sessions {
   }
 
   /** Records that another catalog is served, and that all reachable sessions were notified. */
-  told(before: Mark, now: Mark): void {
+  told(before: NotifiedCatalog, now: NotifiedCatalog): void {
     for (const { session } of this.#byKey.values()) session.logMissed(before)
     // The write is not awaited: a repeated notification does no harm.
     void this.#parts.log.append({ kind: 'told', mark: now })
@@ -299,7 +299,7 @@ export class Sessions {
     for (const { session } of this.#byKey.values()) session.lookAgain()
   }
 
-  #session(key: string, belonging: Belonging): Session {
+  #session(key: string, belonging: SessionOwner): Session {
     return new Session(key, belonging, this.#toolsIn(belonging.view))
   }
 

@@ -5,19 +5,19 @@ import type { Choices, ViewName } from '../../views.ts'
 import { servingFor } from '../core/methods.ts'
 import type { Serving } from '../core/methods.ts'
 import { listenForEvents } from '../events/events.ts'
-import type { Telling } from '../events/events.ts'
-import { Hub, SubscriptionCost } from '../events/subscriptions.ts'
+import type { NotificationSource } from '../events/events.ts'
+import { Subscriptions, SubscriptionCost } from '../events/subscriptions.ts'
 import { MissedEvents } from './missed-events.ts'
-import type { Mark, SessionLog } from './session-store.ts'
+import type { NotifiedCatalog, SessionLog } from './session-store.ts'
 
 /** The notifications of one view, and the changes that its clients missed. */
-export interface Room {
-  readonly hub: Hub
+export interface ViewSubscriptions {
+  readonly hub: Subscriptions
   readonly past: MissedEvents
 }
 
 /** The serving state that the notifications are about. */
-type Told = Telling & Pick<Serving, 'packs'>
+type Told = NotificationSource & Pick<Serving, 'packs'>
 
 /** The hubs of all views. They outlive a change of the configuration. */
 export class ViewHubs implements Disposable {
@@ -25,7 +25,7 @@ export class ViewHubs implements Disposable {
   /** The selection digests that the clients were notified of; the packs may have changed already. */
   #choices: Choices | undefined
   /** The catalogs of the rings that the clients were notified of. */
-  #rings: Mark['rings']
+  #rings: NotifiedCatalog['rings']
   readonly #catalogOf: SessionLog['catalogOf']
   /** The total cost of all subscriptions. */
   readonly spent = new SubscriptionCost()
@@ -41,7 +41,7 @@ export class ViewHubs implements Disposable {
     this.of(WHOLE)
   }
 
-  of(view: ViewName): Room {
+  of(view: ViewName): ViewSubscriptions {
     const known = this.#rooms.get(view)
     if (known !== undefined) return known
     const serving = servingFor(this.#serving, view)
@@ -52,7 +52,7 @@ export class ViewHubs implements Disposable {
       catalogOf: this.#catalogOf,
       packs: this.#serving.packs,
     })
-    const room = new OpenRoom(new Hub(this.spent), past, serving)
+    const room = new OpenRoom(new Subscriptions(this.spent), past, serving)
     this.#rooms.set(view, room)
     return room
   }
@@ -74,7 +74,7 @@ export class ViewHubs implements Disposable {
   }
 
   /** The mark of the catalog that clients were last notified of. */
-  get now(): Mark {
+  get now(): NotifiedCatalog {
     return this.#markOf(this.#serving.registry.notified, this.#serving.packs?.views.notifiedRings)
   }
 
@@ -82,13 +82,13 @@ export class ViewHubs implements Disposable {
    * Returns the marks of two catalogs of this process, of which the second one is that of `now`. They cover the whole
    * catalogs, because the part of a view depends on nothing else. The rings are served and notified first.
    */
-  marksBetween(before: Catalog, catalog: Catalog): { readonly before: Mark; readonly now: Mark } {
+  marksBetween(before: Catalog, catalog: Catalog): { readonly before: NotifiedCatalog; readonly now: NotifiedCatalog } {
     const earlier = this.#rings
     this.#rings = this.#serving.packs?.views.notifiedRings
     return { before: this.#markOf(before, earlier), now: this.#markOf(catalog, this.#rings) }
   }
 
-  #markOf({ generation, digest, sources }: Catalog, rings: Mark['rings']): Mark {
+  #markOf({ generation, digest, sources }: Catalog, rings: NotifiedCatalog['rings']): NotifiedCatalog {
     const forms = this.#serving.forms.digest
     return { generation, digest, forms, packs: this.#choices, ...(rings !== undefined && { rings }), sources }
   }
@@ -118,18 +118,18 @@ export class ViewHubs implements Disposable {
   }
 }
 
-class OpenRoom implements Room, Disposable {
-  readonly hub: Hub
+class OpenRoom implements ViewSubscriptions, Disposable {
+  readonly hub: Subscriptions
   readonly past: MissedEvents
   #telling: Disposable
 
-  constructor(hub: Hub, past: MissedEvents, serving: Telling) {
+  constructor(hub: Subscriptions, past: MissedEvents, serving: NotificationSource) {
     this.hub = hub
     this.past = past
     this.#telling = listenForEvents(serving, (events) => hub.tell(events))
   }
 
-  serve(serving: Telling, packs: Serving['packs']): boolean {
+  serve(serving: NotificationSource, packs: Serving['packs']): boolean {
     this.#telling[Symbol.dispose]()
     this.#telling = listenForEvents(serving, (events) => this.hub.tell(events))
     const events = this.past.serve(serving, packs)

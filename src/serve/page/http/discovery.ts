@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { inSlices, sorting, stepByStep } from '../../../base/async/cooperative.ts'
+import { inSlices, sorting, runInSlices } from '../../../base/async/cooperative.ts'
 import { SerialQueue } from '../../../base/async/serial-queue.ts'
-import type { CatalogFile } from '../../../sync/catalog/catalog-entry.ts'
+import type { CatalogFile } from '../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { filesToInstall } from '../../../sync/catalog/folder-skills.ts'
 import { installNamesIn } from '../../../sync/catalog/install-names.ts'
@@ -112,7 +112,7 @@ export class Discovery {
   /** `isWhole` is false if an omitted skill may be available later. */
   async #build(catalog: Catalog): Promise<Installable & { readonly isWhole: boolean }> {
     const { listed, besides, places } = await installNamesIn(catalog)
-    const inOrder = await stepByStep(sorting([...listed], ([a], [b]) => (a < b ? -1 : 1)))
+    const inOrder = await runInSlices(sorting([...listed], ([a], [b]) => (a < b ? -1 : 1)))
     const archives = new Map<string, Announced>()
     const listing = new OpenListing()
     let isWhole = true

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { disconnectSignal } from '../../http/server/client-gone.ts'
 import { sendStatus } from '../../http/server/response.ts'
-import { opens } from '../../principal.ts'
+import { hasScope } from '../../principal.ts'
 import { PENDING_SIGN_IN_S } from '../../sign-in.ts'
 import type { ClientAddress, SignIn, SignInFailure, SignInFault } from '../../sign-in.ts'
-import { PageCookies } from './cookies.ts'
 import { signInFailedPage, signedInPage } from './login-page.ts'
-import { destinationIn, refuseForm } from './login.ts'
-import type { LoginParts, PageLogin } from './login.ts'
+import { PageCookies } from './page-cookies.ts'
+import { destinationIn, refuseForm } from './page-login.ts'
+import type { LoginParts, PageLogin } from './page-login.ts'
 import { sendPage } from './respond.ts'
 
 /** The parts behind the sign-in with the authorization server. */
@@ -66,7 +66,7 @@ export class IssuerLogin {
     const { principal } = ended
     audit?.isReadBy(response, principal)
     const to = destinationIn(new URLSearchParams({ to: ended.to }))
-    if (!opens(principal, 'page')) return this.#sendFailure(response, { kind: 'failed', why: 'no-access', to })
+    if (!hasScope(principal, 'page')) return this.#sendFailure(response, { kind: 'failed', why: 'no-access', to })
     response.setHeader('set-cookie', [over, await login.open(request, principal, ended.replaces)])
     // A redirect would still belong to the navigation from the other site, with which the strict cookie is not sent.
     // The address of this page holds the code, so no request from it may name it.

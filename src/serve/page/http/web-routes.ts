@@ -4,13 +4,13 @@ import type { HttpRoute, Routes } from '../../http/server/listener.ts'
 import { sendCrowded } from '../../http/server/response.ts'
 import { servingFor, viewOf } from '../../mcp/core/methods.ts'
 import type { Serving } from '../../mcp/core/methods.ts'
-import { ByView } from '../../mcp/transports/per-view.ts'
+import { PerView } from '../../mcp/transports/per-view.ts'
 import type { Scope } from '../../principal.ts'
 import { Discovery } from './discovery.ts'
 import type { IssuerLogin } from './issuer-login.ts'
-import { PageRoutes, drawBelow, pagesOf } from './routes.ts'
-import type { PageParts } from './routes.ts'
-import { WELL_KNOWN, WellKnownEndpoint } from './well-known.ts'
+import { PageRoutes, drawBelow, pagesOf } from './page-routes.ts'
+import type { PageParts } from './page-routes.ts'
+import { WELL_KNOWN, WellKnownEndpoint } from './well-known-endpoint.ts'
 
 /** The operator's configuration of HTTP content for clients without MCP. */
 export interface WebConfig {
@@ -91,7 +91,7 @@ function productOf({ headers }: IncomingMessage): string | undefined {
 }
 
 function wellKnownRoutes(serving: Serving, { now, holderOf }: Pick<Edge, 'now' | 'holderOf'>): Routes {
-  const endpoints = new ByView(serving, (view) => {
+  const endpoints = new PerView(serving, (view) => {
     const { registry, read } = servingFor(serving, view)
     const discovery = new Discovery({ registry, read, now }, WELL_KNOWN)
     return new WellKnownEndpoint(discovery, read, (part, request, { principal, isFailed }) =>

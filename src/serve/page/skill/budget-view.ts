@@ -1,4 +1,4 @@
-import { DerivedCache } from '../../../base/memo.ts'
+import { Memo } from '../../../base/memo.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import type { BudgetSummary, ClientBudget } from '../../../sync/catalog/budget/budget-summary.ts'
 import { costText, overlapLines } from '../../../sync/catalog/budget/budget-text.ts'
@@ -56,7 +56,7 @@ interface KnownBudget {
   readonly budget: CatalogBudget | undefined
 }
 
-const KNOWN = new DerivedCache<Catalog, KnownBudget>()
+const KNOWN = new Memo<Catalog, KnownBudget>()
 
 function sectionOf(title: string, budget: CatalogBudget | PackBudget): Html {
   return html`<section class="card" aria-label="${title}">

@@ -1,5 +1,5 @@
 import { shellWord } from '../../../base/text/shell-word.ts'
-import type { CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
+import type { CatalogSkill } from '../../../sync/catalog/catalog-file.ts'
 import { isReadByInstallers } from '../../../sync/catalog/folder-skills.ts'
 import { installNameOf, installNamesIn } from '../../../sync/catalog/install-names.ts'
 import { offeringIn, pathIdOf } from '../../../sync/catalog/tool-catalog.ts'

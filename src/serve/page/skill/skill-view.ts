@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../base/json-value.ts'
 import { countOf } from '../../../base/text/plural.ts'
-import type { CatalogFile, CatalogSkill } from '../../../sync/catalog/catalog-entry.ts'
+import type { CatalogFile, CatalogSkill } from '../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { filesOf } from '../../../sync/catalog/skill-files.ts'
 import { pathIdOf } from '../../../sync/catalog/tool-catalog.ts'
@@ -11,13 +11,13 @@ import { originOfSkill } from '../../../sync/model/snapshot.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { deprecationText, lifecycleOf } from '../../../sync/skill/lifecycle.ts'
 import { mimeTypeOf } from '../../mime.ts'
+import type { Readable, FileRenderer } from '../file-renderer.ts'
 import { contentMoment, minute, refText, shortCommit, sizeText } from '../format.ts'
 import type { CommitWords } from '../format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageBody } from '../layout.ts'
 import type { ContentMoment } from '../page-data.ts'
-import type { Readable, Readables } from '../render-file.ts'
 import { copyLink, placesIn } from '../skill-copies.ts'
 import { snippet } from '../snippet.ts'
 import { tagList } from '../tags.ts'
@@ -28,7 +28,7 @@ import { skillPages } from './git-host.ts'
 import { skillUse } from './skill-use.ts'
 
 /** Renders one skill: its SKILL.md and its known origin. */
-export async function skillView(entry: CatalogSkill, view: View, readables: Readables): Promise<PageBody> {
+export async function skillView(entry: CatalogSkill, view: View, readables: FileRenderer): Promise<PageBody> {
   const { name, description, source } = entry
   const [document] = filesOf(entry)
   const readable = document === undefined ? undefined : await readables.show(entry, document, false)
@@ -97,7 +97,7 @@ export async function fileView(
   file: CatalogFile,
   entry: CatalogSkill,
   view: View,
-  readables: Readables,
+  readables: FileRenderer,
 ): Promise<PageBody> {
   const isDocument = file.uri === entry.uri
   const asText = isDocument || view.params.get('as') === 'text'

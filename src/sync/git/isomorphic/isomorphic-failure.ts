@@ -3,7 +3,7 @@ import { printable } from '../../../base/text/printable.ts'
 import { SyncError } from '../../model/sync-error.ts'
 
 /** isomorphic-git does not support the host or the repository; another backend does. */
-export class BeyondIsomorphic extends SyncError {
+export class BeyondIsomorphicError extends SyncError {
   readonly reason: string
 
   constructor(url: string, reason: string) {
@@ -19,9 +19,9 @@ export const INSTEAD = '`backend: embedded` or `system` reads it'
 export function isomorphicFailure(url: string, error: unknown): SyncError {
   if (error instanceof SyncError) return error
   if (error instanceof Errors.RemoteCapabilityError)
-    return new BeyondIsomorphic(url, 'the host does not send a commit without its history')
+    return new BeyondIsomorphicError(url, 'the host does not send a commit without its history')
   if (error instanceof Errors.NotFoundError)
-    return new BeyondIsomorphic(url, `it finds no ${printable(error.data.what)} at the host`)
+    return new BeyondIsomorphicError(url, `it finds no ${printable(error.data.what)} at the host`)
   const message = error instanceof Error ? error.message : String(error)
   return new SyncError('source-unreachable', `Cannot read "${url}" with isomorphic-git: ${printable(message)}`, {
     cause: error,

@@ -40,7 +40,7 @@ export class IsomorphicTransport implements GitTransport {
 
   async #ask(prefixes: readonly string[], signal: AbortSignal): Promise<readonly Ref[]> {
     // Loaded slowly, and only by those who chose it.
-    const [{ getRemoteInfo2, listServerRefs }, { httpPlugin }, { BeyondIsomorphic, isomorphicFailure }] =
+    const [{ getRemoteInfo2, listServerRefs }, { httpPlugin }, { BeyondIsomorphicError, isomorphicFailure }] =
       await Promise.all([import('isomorphic-git'), import('./http-plugin.ts'), import('./isomorphic-failure.ts')])
     const client = await listingHttp(this.#url, this.#reach, signal)
     const server = { http: httpPlugin(client), url: this.#url }
@@ -48,7 +48,7 @@ export class IsomorphicTransport implements GitTransport {
       const { protocolVersion, capabilities, refs = [] } = await getRemoteInfo2(server)
       const format = capabilities['object-format'] ?? 'sha1'
       // isomorphic-git itself finds no ref in such a repository, and says nothing.
-      if (format !== 'sha1') throw new BeyondIsomorphic(this.#url, `its ids are ${String(format)}, not sha1`)
+      if (format !== 'sha1') throw new BeyondIsomorphicError(this.#url, `its ids are ${String(format)}, not sha1`)
       const listed = protocolVersion === 1 ? [refs] : []
       for (const prefix of protocolVersion === 1 ? [] : prefixes)
         listed.push(await listServerRefs({ ...server, prefix, symrefs: true, peelTags: true }))

@@ -10,7 +10,7 @@ import { folderInScratch } from '../objects/scratch-folder.ts'
 import { httpEnvironment } from './git-http-config.ts'
 import { sshLog, writeSsh } from './git-ssh-config.ts'
 import { gitVersionIn, obeysNoLazyFetch } from './git-version.ts'
-import { ChildGroup, runToEnd, type ProcessBounds, type Ended, type Start } from './process-group.ts'
+import { ProcessGroup, runToEnd, type ProcessBounds, type Ended, type Start } from './process-group.ts'
 import { programFailure, type FailedRun } from './program-failure.ts'
 
 /** One run of git. `bounds` defaults to the limits of the fetch. */
@@ -107,10 +107,10 @@ export class GitProgram implements AsyncDisposable {
   }
 
   /** Starts git and leaves it running. */
-  async start(args: readonly string[], signal: AbortSignal): Promise<ChildGroup> {
+  async start(args: readonly string[], signal: AbortSignal): Promise<ProcessGroup> {
     const { target } = this
     if (target.kind === 'disk') await this.#refuseLazyFetching(target.folder, signal)
-    return new ChildGroup(this.#start({ args }))
+    return new ProcessGroup(this.#start({ args }))
   }
 
   /** Returns the error for a failed run. */

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { SyncError } from '../../model/sync-error.ts'
-import { RunMark } from './process-strays.ts'
+import { ChildProcessTag } from './child-process-tag.ts'
 
 /** A program to start. It inherits nothing of this process's environment. */
 export interface Start {
@@ -38,19 +38,19 @@ export interface ProcessBounds {
  * after. Children that left the group are killed too, except for a program that the operator chose, because it may
  * leave an agent behind on purpose.
  */
-export class ChildGroup implements AsyncDisposable {
+export class ProcessGroup implements AsyncDisposable {
   readonly child: ChildProcessWithoutNullStreams
   readonly ended: Promise<Ended>
   readonly #said: Said
   readonly #trace: Readable | undefined
-  readonly #mark: RunMark | undefined
+  readonly #mark: ChildProcessTag | undefined
   /** Resolves after all children outside the group have ended. */
   #strays: Promise<void> | undefined
   #isGone = false
 
   constructor(start: Start) {
     const { command, cwd } = start
-    this.#mark = start.fileBytes === undefined ? undefined : new RunMark()
+    this.#mark = start.fileBytes === undefined ? undefined : new ChildProcessTag()
     const env = { ...start.env, ...this.#mark?.env }
     const [program, args] = start.fileBytes === undefined ? [command, start.args] : limitCommand(start, start.fileBytes)
     const stdio: 'pipe' | 'pipe'[] = start.onTrace === undefined ? 'pipe' : ['pipe', 'pipe', 'pipe', 'pipe']
@@ -133,7 +133,7 @@ export async function runToEnd(
 ): Promise<Ended & { readonly stdout: Buffer }> {
   signal.throwIfAborted()
   // Started before the abort listener: if the start failed, the rejection of a later abort would be unhandled.
-  await using group = new ChildGroup(start)
+  await using group = new ProcessGroup(start)
   const { promise: stopped, reject: stop } = Promise.withResolvers<never>()
   const abort = () => stop(signal.reason)
   signal.addEventListener('abort', abort, { once: true })

@@ -189,7 +189,7 @@ const OF_GIT: readonly Reading[] = [
 ]
 
 /** The remote lacks these objects, or refuses to serve them. */
-export class ObjectsRefused extends SyncError {
+export class ObjectsRefusedError extends SyncError {
   readonly ids: readonly string[]
   /** True if the remote serves only objects that a ref points to, so it may have them. */
   readonly isUnadvertised: boolean
@@ -201,7 +201,7 @@ export class ObjectsRefused extends SyncError {
   }
 }
 
-function refusal({ what, stderr }: FailedRun): ObjectsRefused | undefined {
+function refusal({ what, stderr }: FailedRun): ObjectsRefusedError | undefined {
   const found = [
     ...stderr.matchAll(/(not our ref|unadvertised object|couldn't find remote ref) ([0-9a-f]{64}|[0-9a-f]{40})\b/g),
   ]
@@ -209,7 +209,7 @@ function refusal({ what, stderr }: FailedRun): ObjectsRefused | undefined {
   const ids = found.map(([, , id = '']) => id)
   const isUnadvertised = found.some(([, why]) => why === 'unadvertised object')
   const why = isUnadvertised ? 'gives out only what a branch or a tag points to' : 'does not have it'
-  return new ObjectsRefused(`${what}: the server ${why} (${ids[0]})`, ids, isUnadvertised)
+  return new ObjectsRefusedError(`${what}: the server ${why} (${ids[0]})`, ids, isUnadvertised)
 }
 
 function missingOf({ status, stderr, ssh, reach: { programs } }: FailedRun): string | undefined {

@@ -5,7 +5,7 @@ import type { TreeEntry } from '../../model/tree.ts'
 import { treeOfCommit, type ObjectType } from '../../upstream/objects/git-object.ts'
 import { parseTree } from '../../upstream/objects/tree-object.ts'
 import type { ObjectSource } from '../objects/object-source.ts'
-import { Unreadable, type ComparedObjects } from './second-reader.ts'
+import { UnreadableError, type ComparedObjects } from './second-reader.ts'
 
 /** The repository that isomorphic-git reads. */
 interface IsomorphicRepository {
@@ -19,7 +19,7 @@ export function comparedByIsomorphic(at: IsomorphicRepository): ComparedObjects 
   const had = async <Found>(oid: string, reading: Promise<Found>): Promise<Found | undefined> =>
     reading.catch(async (error: unknown) => {
       if (error instanceof Errors.NotFoundError) return undefined
-      throw (await isWhole(at, oid)) ? new Unreadable(`the second reader cannot read the object ${oid}`) : error
+      throw (await isWhole(at, oid)) ? new UnreadableError(`the second reader cannot read the object ${oid}`) : error
     })
   return {
     rootOf: async (oid) => (await had(oid, readCommit({ ...at, oid })))?.commit.tree,

@@ -20,7 +20,7 @@ export interface ComparedEntry {
 }
 
 /** An object in a form that git takes and isomorphic-git does not, whose bytes have its id. */
-export class Unreadable extends Error {
+export class UnreadableError extends Error {
   override readonly name = 'Unreadable'
 }
 
@@ -32,7 +32,7 @@ export async function compareClaims(
   place: 'remote' | 'disk',
 ): Promise<ComparedClaims | NotCompared> {
   const root = await rootOrReason(objects, commit)
-  if (root instanceof Unreadable) return { kind: 'not-compared', why: root.message }
+  if (root instanceof UnreadableError) return { kind: 'not-compared', why: root.message }
   if (root === undefined) {
     // A host without the commit refuses the request before this point.
     if (place === 'disk') return { kind: 'not-compared', why: `the repository no longer has ${commit}` }
@@ -45,11 +45,11 @@ export async function compareClaims(
   return comparison.opinion
 }
 
-async function rootOrReason(objects: ComparedObjects, commit: ObjectId): Promise<string | Unreadable | undefined> {
+async function rootOrReason(objects: ComparedObjects, commit: ObjectId): Promise<string | UnreadableError | undefined> {
   try {
     return await objects.rootOf(commit)
   } catch (error) {
-    if (error instanceof Unreadable) return error
+    if (error instanceof UnreadableError) return error
     throw error
   }
 }
@@ -122,7 +122,7 @@ class Comparison {
       return await look()
     } catch (error) {
       if (error instanceof Lacking) return `the commit names the object ${error.id}, and ${this.#from} does not have it`
-      if (!(error instanceof Unreadable)) throw error
+      if (!(error instanceof UnreadableError)) throw error
       this.#unread.add(error.message)
       return UNREAD
     }

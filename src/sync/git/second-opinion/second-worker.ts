@@ -4,12 +4,12 @@ import { SyncError } from '../../model/sync-error.ts'
 import { LIMIT_KEYS, namedLimit, NOTHING_KNOWN } from '../../upstream/upstream.ts'
 import { DiskObjects } from '../disk-objects.ts'
 import { fetchCommit } from '../isomorphic/commit-fetch.ts'
-import { BeyondIsomorphic, isomorphicFailure } from '../isomorphic/isomorphic-failure.ts'
+import { BeyondIsomorphicError, isomorphicFailure } from '../isomorphic/isomorphic-failure.ts'
 import { limitedFs } from '../isomorphic/limited-fs.ts'
 import type { ObjectSource } from '../objects/object-source.ts'
 import { discover } from '../smart-http/discover.ts'
 import { GitHttp } from '../smart-http/git-http.ts'
-import { ServerRefusal } from '../smart-http/pkt-line.ts'
+import { ServerRefusedError } from '../smart-http/pkt-line.ts'
 import { RemoteObjects } from '../smart-http/remote-objects.ts'
 import { failureFrom } from '../worker-protocol.ts'
 import { comparedByIsomorphic, comparedByOwn } from './compared-objects.ts'
@@ -25,15 +25,15 @@ async function opinion({ place, revision, claims, by }: SecondTask): Promise<Com
     const objects = by === 'isomorphic-git' ? await fromIsomorphic(task) : await fromOwn(task)
     return await compareClaims(objects, revision.commit, claims, place.kind)
   } catch (error) {
-    if (error instanceof BeyondIsomorphic) return { kind: 'not-compared', why: error.reason }
+    if (error instanceof BeyondIsomorphicError) return { kind: 'not-compared', why: error.reason }
     if (!isRefusal(error)) throw error
-    const why = error instanceof ServerRefusal ? `it says "${error.said}"` : error.message
+    const why = error instanceof ServerRefusedError ? `it says "${error.said}"` : error.message
     return { kind: 'not-compared', why: `the host no longer gives ${revision.tag ?? revision.commit}: ${why}` }
   }
 }
 
 function isRefusal(error: unknown): error is SyncError {
-  return error instanceof ServerRefusal || (error instanceof SyncError && error.code === 'ref-not-found')
+  return error instanceof ServerRefusedError || (error instanceof SyncError && error.code === 'ref-not-found')
 }
 
 async function fromIsomorphic({ place, revision, limits, scratch }: SecondTask): Promise<ComparedObjects> {

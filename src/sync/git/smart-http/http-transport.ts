@@ -1,4 +1,4 @@
-import { RedirectRefused } from '../../upstream/http/http-redirect.ts'
+import { RedirectRefusedError } from '../../upstream/http/http-redirect.ts'
 import type { GitHost } from '../objects/git-host.ts'
 import type { GitTransport, ObjectLocation } from '../objects/git-transport.ts'
 import { FEWER_REFS, type Server, prefixOf, type Ref } from '../objects/ref-rules.ts'
@@ -24,7 +24,7 @@ export class HttpTransport implements GitTransport {
     } catch (cause) {
       this.forget()
       // The repository has moved since its address was cached. A new discovery may follow the redirect.
-      if (isRemembered && cause instanceof RedirectRefused) return this.#list(patterns, signal)
+      if (isRemembered && cause instanceof RedirectRefusedError) return this.#list(patterns, signal)
       throw cause
     }
   }

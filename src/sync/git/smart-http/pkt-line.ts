@@ -24,7 +24,7 @@ export async function* packets(body: AsyncIterable<Uint8Array>): AsyncGenerator<
 
 /**
  * Passes an answer on and checks it meanwhile. A truncated one throws at its end, even if it ends between two lines. A
- * reported failure throws a `ServerRefusal` at once. `what` starts the message.
+ * reported failure throws a `ServerRefusedError` at once. `what` starts the message.
  */
 export async function* guardAnswer(body: AsyncIterable<Uint8Array>, what: string): AsyncGenerator<Uint8Array> {
   const guard = new Guard(what)
@@ -36,7 +36,7 @@ export async function* guardAnswer(body: AsyncIterable<Uint8Array>, what: string
 }
 
 /** The server understood the request and refuses it, with its own message. */
-export class ServerRefusal extends SyncError {
+export class ServerRefusedError extends SyncError {
   readonly said: string
 
   constructor(what: string, said: string) {
@@ -99,7 +99,7 @@ class Guard {
     const mark = ['\u0003', 'ERR '].find((mark) => this.#start.startsWith(mark))
     if (mark !== undefined) {
       const said = Buffer.from(this.#start.slice(mark.length), 'latin1').toString('utf8')
-      throw new ServerRefusal(this.#what, printable(said))
+      throw new ServerRefusedError(this.#what, printable(said))
     }
     // A flush ends the service name, so the first flush is not the end yet.
     if (this.#start.startsWith('# service=')) this.#flushesNeeded = 2

@@ -5,7 +5,7 @@ import type { Relation } from '../../upstream/upstream.ts'
 import { HISTORY_LIMITS, relationIn, type Parents } from '../objects/ancestry.ts'
 import type { ObjectSink, PackLimits, PackReader } from '../objects/pack-reader.ts'
 import type { ByteBudget } from './git-http.ts'
-import { ServerRefusal } from './pkt-line.ts'
+import { ServerRefusedError } from './pkt-line.ts'
 import type { PackRequest } from './protocol.ts'
 
 /** Limits for requests of packs. */
@@ -34,7 +34,8 @@ export async function askRelation(from: ObjectId, to: ObjectId, fetch: FetchPack
       using _ = await fetch({ ...wanted, ...filter }, history.found, allowance)
     } catch (cause) {
       // A server can refuse this filter alone, or may have had filters when its capabilities were remembered.
-      if (!(cause instanceof ServerRefusal && cause.said.includes('filter')) || filter.filter === undefined) throw cause
+      if (!(cause instanceof ServerRefusedError && cause.said.includes('filter')) || filter.filter === undefined)
+        throw cause
       filter = {}
       return learn(wanted)
     }
@@ -75,6 +76,6 @@ class History {
 }
 
 function unlessRefused(cause: unknown): 'unknown' {
-  if (cause instanceof ServerRefusal) return 'unknown'
+  if (cause instanceof ServerRefusedError) return 'unknown'
   throw cause
 }

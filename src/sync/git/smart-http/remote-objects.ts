@@ -19,7 +19,7 @@ import {
 } from '../objects/object-source.ts'
 import { LargeInPack, PackReader, type ObjectSink } from '../objects/pack-reader.ts'
 import { GitHttp } from './git-http.ts'
-import { ServerRefusal } from './pkt-line.ts'
+import { ServerRefusedError } from './pkt-line.ts'
 import { requestPack, type PackRequest } from './protocol.ts'
 import { askRelation, type Allowance } from './remote-history.ts'
 
@@ -148,7 +148,7 @@ export class RemoteObjects implements ObjectSource {
       const left = lot.filter((id) => !taken.has(id))
       if (cause instanceof LargeInPack) return this.#takeAround(cause, left, taking)
       this.#refusals += 1
-      const rest = cause instanceof ServerRefusal ? left.filter((id) => !cause.said.includes(id)) : left
+      const rest = cause instanceof ServerRefusedError ? left.filter((id) => !cause.said.includes(id)) : left
       // A server in trouble refuses too. Only a named id means that the blob is missing.
       if (rest.length === left.length || this.#refusals > MAX_REFUSALS) throw cause
       await this.#takeLot(rest, taking)
@@ -212,7 +212,7 @@ export function lacksFormat(commit: ObjectId, url: string, format: ObjectFormat)
 /** Converts the refusal of a server that names the commit or tag as missing. The wording differs per server. */
 export function unlessNamed(cause: unknown, { commit, tag }: Pick<Revision, 'commit' | 'tag'>, url: string): unknown {
   const isNamed =
-    cause instanceof ServerRefusal && [commit, tag].some((id) => id !== undefined && cause.said.includes(id))
+    cause instanceof ServerRefusedError && [commit, tag].some((id) => id !== undefined && cause.said.includes(id))
   if (!isNamed) return cause
   return new SyncError('ref-not-found', `Cannot fetch ${commit} of "${url}": the server says "${cause.said}"`, {
     cause,

@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from '../../../base/async/cooperative.ts'
+import { runNow, type Steps } from '../../../base/async/cooperative.ts'
 import { baseName } from '../../../base/paths.ts'
 import type { Skill, SkillFile } from '../skill.ts'
 import type { Snapshot } from '../snapshot.ts'
@@ -109,7 +109,7 @@ export interface FollowedEntries {
  * steps.
  */
 export function followEntries(before: OutOfService, snapshots: readonly Snapshot[]): FollowedEntries {
-  return atOnce(following(before, snapshots))
+  return runNow(following(before, snapshots))
 }
 
 /** `followEntries` in steps, for a caller that must let other work run. */

@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from '../../../base/async/cooperative.ts'
+import { runNow, type Steps } from '../../../base/async/cooperative.ts'
 import { baseName, foldedPath, foldersAbove, isBelow, relativeTo } from '../../../base/paths.ts'
 import type { Skill } from '../skill.ts'
 import type { Snapshot } from '../snapshot.ts'
@@ -32,7 +32,7 @@ export type DisabledMatches = ReadonlyMap<string, DisabledMatch>
  * place, or because they are recalled. A recall explains a match first.
  */
 export function disabledIn(snapshot: Snapshot, out: OutOfService): DisabledMatches {
-  return atOnce(findingDisabled(snapshot, out))
+  return runNow(findingDisabled(snapshot, out))
 }
 
 /** `disabledIn` in steps, for a caller that must let other work run. Cached by snapshot and entries. */

@@ -1,4 +1,4 @@
-import { atOnce } from '../../../base/async/cooperative.ts'
+import { runNow } from '../../../base/async/cooperative.ts'
 import { matcher } from '../../../base/globs.ts'
 import type { SkillDiagnostic } from '../../skill/skill-diagnostic.ts'
 import { placing, withoutPlacement } from '../serving-paths.ts'
@@ -22,7 +22,7 @@ export function asJudgedBefore(skills: readonly Skill[], selected: Selected): re
 /** A skill that could not be read, or lacked files, took no path from another. */
 function placedBefore(skills: readonly Skill[], { names, nested, unlisted, contract }: Selected): readonly Skill[] {
   const rules: PlacementRules = { names, nested, isUnlisted: matcher(unlisted) }
-  return atOnce(
+  return runNow(
     placing(
       skills.map((skill) => (isJudgedSince(skill) ? judgedBefore(skill, contract === true) : skill)),
       rules,

@@ -4,7 +4,7 @@ import { comparePaths } from '../../model/digest.ts'
 import { isObjectId } from '../../model/revision.ts'
 import type { ObjectId, Revision } from '../../model/revision.ts'
 import type { SkillFile } from '../../model/skill.ts'
-import { takeEach, TreeNotTaken } from '../../model/tree.ts'
+import { takeEach, TreeNotTakenError } from '../../model/tree.ts'
 import type { Blob, Proof, TakenBlob, Tree, TreeEntry } from '../../model/tree.ts'
 import { hiddenInFile } from '../../skill/hidden-unicode.ts'
 import { isLfsPointer } from '../../skill/lfs.ts'
@@ -46,7 +46,7 @@ export class RebuiltTree implements Tree {
   list(tree: ObjectId): readonly TreeEntry[] {
     const entries = this.#folders.get(tree)
     if (entries === undefined)
-      throw new TreeNotTaken(`Cannot list tree ${tree}: it is not a tree of the rebuilt commit`)
+      throw new TreeNotTakenError(`Cannot list tree ${tree}: it is not a tree of the rebuilt commit`)
     return [...entries.values()].toSorted((a, b) => comparePaths(sortedAs(a), sortedAs(b)))
   }
 

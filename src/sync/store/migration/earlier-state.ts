@@ -6,7 +6,7 @@ import type { Snapshot } from '../../model/snapshot.ts'
 import { unlessAbsent, cannot } from '../files/disk-error.ts'
 import { fileNamesIn } from '../files/state-folder.ts'
 import { readVerified } from '../files/verified-file.ts'
-import { parseGeneration } from '../generations.ts'
+import { parseGeneration } from '../generation-store.ts'
 import { sha256Of } from '../objects/object-rows.ts'
 import { isDigest, type StoredSkill } from '../skills/stored-path.ts'
 

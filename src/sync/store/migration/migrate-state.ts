@@ -4,7 +4,7 @@ import { SyncError } from '../../model/sync-error.ts'
 import { isUnwritable } from '../files/disk-error.ts'
 import type { StoreHead } from '../objects/object-store.ts'
 import { storedIn, type StoredSkill } from '../skills/stored-path.ts'
-import { SNAPSHOT_LABEL } from '../snapshots.ts'
+import { SNAPSHOT_LABEL } from '../snapshot-store.ts'
 import type { Store } from '../store.ts'
 import { EarlierState } from './earlier-state.ts'
 

@@ -22,7 +22,7 @@ export interface UnpackedFile {
 }
 
 /** The members found so far. Each member is checked against the previous ones, before its bytes are read. */
-export class Members {
+export class ArchiveMembers {
   readonly limits: UnpackLimits
   readonly #files: UnpackedFile[] = []
   /** The entries by folded path: members, and the folders above them. */

@@ -1,11 +1,11 @@
 import { BadArchive, badMember } from './archive-error.ts'
-import type { Members } from './archive-members.ts'
+import type { ArchiveMembers } from './archive-members.ts'
 import type { MemberKind } from './member-path.ts'
 import { BLOCK_BYTES, readTarHeader } from './tar-header.ts'
 import type { TarHeader } from './tar-header.ts'
 
 /** Reads the members of a tar archive (ustar, pax, or with GNU's long names) as its bytes arrive. */
-export async function untar(pieces: AsyncGenerator<Buffer>, members: Members): Promise<void> {
+export async function untar(pieces: AsyncGenerator<Buffer>, members: ArchiveMembers): Promise<void> {
   await using reader = new PieceReader(pieces)
   let said: Said | undefined
   for (let block = await takeBytes(reader, BLOCK_BYTES); !isZero(block); block = await takeBytes(reader, BLOCK_BYTES)) {
@@ -72,7 +72,7 @@ function withoutZero(name: Buffer): Buffer {
   return name.at(-1) === 0 ? name.subarray(0, -1) : name
 }
 
-async function takeMember(header: TarHeader, said: Said, reader: PieceReader, members: Members): Promise<void> {
+async function takeMember(header: TarHeader, said: Said, reader: PieceReader, members: ArchiveMembers): Promise<void> {
   const name = said.name ?? header.name
   const { size, executable } = header
   // A reader that uses the other size would find members inside a file.

@@ -1,5 +1,5 @@
 import { BadArchive, TooLargeArchive } from './archive-error.ts'
-import { Members } from './archive-members.ts'
+import { ArchiveMembers } from './archive-members.ts'
 import type { UnpackedFile, UnpackLimits } from './archive-members.ts'
 import { gunzipStream } from './gunzip.ts'
 import { untar } from './tar.ts'
@@ -42,7 +42,7 @@ export async function unpack(
   limits: UnpackLimits,
   signal: AbortSignal,
 ): Promise<Unpacked> {
-  const members = new Members(limits)
+  const members = new ArchiveMembers(limits)
   try {
     await take(Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength), form, members, signal)
     return { ok: true, ...members.all() }
@@ -55,7 +55,7 @@ export async function unpack(
   }
 }
 
-async function take(archive: Buffer, form: ArchiveForm, members: Members, signal: AbortSignal): Promise<void> {
+async function take(archive: Buffer, form: ArchiveForm, members: ArchiveMembers, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   switch (form) {
     case 'tar.gz': {

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { BadArchive, badMember, memberText } from './archive-error.ts'
-import type { Members } from './archive-members.ts'
+import type { ArchiveMembers } from './archive-members.ts'
 import { inflatedStream } from './inflate.ts'
 import type { MemberKind } from './member-path.ts'
 import { readZipDirectory } from './zip-directory.ts'
@@ -11,7 +11,7 @@ import { packedBytesOf } from './zip-member.ts'
  * Reads the members of a zip archive. Its directory counts, and everything else must agree with it byte by byte, so
  * that a reader from the front finds the same members.
  */
-export async function unzip(archive: Buffer, members: Members, signal: AbortSignal): Promise<void> {
+export async function unzip(archive: Buffer, members: ArchiveMembers, signal: AbortSignal): Promise<void> {
   const { entries, start } = readZipDirectory(archive, members.limits)
   const inPlace = entries.toSorted((a, b) => a.offset - b.offset)
   if ((inPlace[0]?.offset ?? start) !== 0) throw new BadArchive('the zip has something before its first member')
@@ -22,7 +22,12 @@ export async function unzip(archive: Buffer, members: Members, signal: AbortSign
   }
 }
 
-async function takeMember(entry: ZipEntry, packed: Buffer, members: Members, signal: AbortSignal): Promise<void> {
+async function takeMember(
+  entry: ZipEntry,
+  packed: Buffer,
+  members: ArchiveMembers,
+  signal: AbortSignal,
+): Promise<void> {
   const kind = kindOf(entry)
   const path = members.enter(entry.name, kind)
   checkReadable(entry, path)

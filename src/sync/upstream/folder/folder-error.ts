@@ -4,7 +4,7 @@ import type { RefusedBlob } from '../../model/tree.ts'
 import { diskCodeOf, isForbidden, isGone } from './open-folder.ts'
 
 /** The folder has changed during the read. A new attempt would see its new state. */
-export class FolderChanged extends Error {
+export class FolderChangedError extends Error {
   override readonly name = 'FolderChanged'
 }
 
@@ -12,14 +12,14 @@ export class FolderChanged extends Error {
 export type PlaceFault = Extract<RefusedBlob['reason'], 'forbidden' | 'unreadable' | 'changing'>
 
 /**
- * Returns why a listed path cannot be read. Throws if the fault concerns more than this place. Throws a `FolderChanged`
+ * Returns why a listed path cannot be read. Throws if the fault concerns more than this place. Throws a `FolderChangedError`
  * if a new attempt may help, but not in the last attempt.
  */
 export function folderErrorAt(path: string, cause: unknown, isLastAttempt: boolean): PlaceFault {
   if (isForbidden(cause)) return 'forbidden'
-  if (cause instanceof FolderChanged || isGone(cause)) {
+  if (cause instanceof FolderChangedError || isGone(cause)) {
     if (isLastAttempt) return 'changing'
-    throw cause instanceof FolderChanged ? cause : new FolderChanged(path, { cause })
+    throw cause instanceof FolderChangedError ? cause : new FolderChangedError(path, { cause })
   }
   const code = diskCodeOf(cause)
   if (code !== undefined && !OF_ALL.has(code)) return 'unreadable'
@@ -31,7 +31,7 @@ export function readFault(path: string): (cause: unknown) => never {
   return (cause) => {
     const code = diskCodeOf(cause)
     if (code === undefined) throw cause
-    if (isGone(cause)) throw new FolderChanged(path, { cause })
+    if (isGone(cause)) throw new FolderChangedError(path, { cause })
     throw new SyncError(
       'source-unreachable',
       `Cannot read ${printablePath(legiblePath(path))} of the folder: ${code}`,

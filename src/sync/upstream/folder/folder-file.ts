@@ -2,11 +2,11 @@ import type { BigIntStats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import type { ObjectId } from '../../model/revision.ts'
 import { pacedBlobId } from '../objects/paced-hash.ts'
-import { FolderChanged, folderErrorAt, readFault, type PlaceFault } from './folder-error.ts'
+import { FolderChangedError, folderErrorAt, readFault, type PlaceFault } from './folder-error.ts'
 import { fileMarkOf } from './folder-hashes.ts'
 import type { FolderHashes } from './folder-hashes.ts'
+import type { FolderRest } from './folder-rest.ts'
 import type { OpenFolder } from './open-folder.ts'
-import type { FolderRest } from './write-settle.ts'
 
 /** The id of a file's content, or why it cannot be taken; and its executable bit. */
 export interface HashedFile {
@@ -58,7 +58,7 @@ async function hashUnlessKnown(
   if (known !== undefined) return { executable: isExecutable(seen), content: { id: known, size: Number(seen.size) } }
   const stat = rest === undefined ? seen : await rest.settled(() => folder.stat(name), signal)
   if (stat === undefined) return { executable: false, content: { reason: 'changing' } }
-  if (!stat.isFile()) throw new FolderChanged(path)
+  if (!stat.isFile()) throw new FolderChangedError(path)
   const [executable, size] = [isExecutable(stat), Number(stat.size)]
   if (size > blobBytes) return { executable, content: { reason: 'too-large' } }
   const bytes = await readAll(folder, name, { path, stat })
@@ -93,7 +93,7 @@ async function readBelow(
     return await readBelow(below, rest, path, mostBytes)
   }
   const stat = await folder.stat(name)
-  if (!stat.isFile() || Number(stat.size) > mostBytes) throw new FolderChanged(path)
+  if (!stat.isFile() || Number(stat.size) > mostBytes) throw new FolderChangedError(path)
   return readAll(folder, name, { path, stat })
 }
 
@@ -105,9 +105,9 @@ export async function readAll(
 ): Promise<Buffer> {
   await using handle = await folder.file(name)
   const isAsItWas = async (): Promise<boolean> => fileMarkOf(await handle.stat({ bigint: true })) === fileMarkOf(stat)
-  if (!(await isAsItWas())) throw new FolderChanged(path)
+  if (!(await isAsItWas())) throw new FolderChangedError(path)
   const bytes = await readFully(handle, Number(stat.size))
-  if (bytes === undefined || !(await isAsItWas())) throw new FolderChanged(path)
+  if (bytes === undefined || !(await isAsItWas())) throw new FolderChangedError(path)
   return bytes
 }
 

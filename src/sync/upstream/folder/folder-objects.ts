@@ -9,11 +9,11 @@ import type { FetchLimits } from '../upstream.ts'
 import { folderErrorAt } from './folder-error.ts'
 import { hashFile } from './folder-file.ts'
 import type { FolderHashes } from './folder-hashes.ts'
+import type { FolderRest } from './folder-rest.ts'
 import type { FolderFilter } from './folder-selection.ts'
 import { isUsable } from './folder-walk.ts'
 import type { FolderEntry, ListedFolder } from './folder-walk.ts'
 import type { OpenFolder } from './open-folder.ts'
-import type { FolderRest } from './write-settle.ts'
 
 /** The git objects of a folder: every tree, and the location of each blob's content. */
 export interface FolderObjects {

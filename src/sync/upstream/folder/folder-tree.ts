@@ -5,7 +5,7 @@ import { FOLDER_REF, type ObjectId, type Revision } from '../../model/revision.t
 import { SyncError } from '../../model/sync-error.ts'
 import {
   takeEach,
-  TreeNotTaken,
+  TreeNotTakenError,
   type Blob,
   type Proof,
   type TakenBlob,
@@ -20,16 +20,16 @@ import { plainCommit } from '../objects/synthetic-commit.ts'
 import { parseTree } from '../objects/tree-object.ts'
 import type { FetchLimits } from '../upstream.ts'
 import { realPlacesBelow } from './excluded-paths.ts'
-import { FolderChanged, legiblePath, rawPath, readFault } from './folder-error.ts'
+import { FolderChangedError, legiblePath, rawPath, readFault } from './folder-error.ts'
 import { readFile } from './folder-file.ts'
 import type { FolderHashes } from './folder-hashes.ts'
 import { followedLinks } from './folder-links.ts'
 import { NO_CONTENT, treeObjectsOf, type FolderObjects } from './folder-objects.ts'
+import { FolderRest, type RestClock } from './folder-rest.ts'
 import { chooseWanted, namedPathsOf } from './folder-selection.ts'
 import { walkFolder } from './folder-walk.ts'
 import { type FollowedLinks, diskCodeOf, isGone, OpenFolder } from './open-folder.ts'
 import { PassedOver } from './passed-over.ts'
-import { FolderRest, type RestClock } from './write-settle.ts'
 
 /** The parameters of reading a folder. */
 export interface FolderReading {
@@ -73,7 +73,7 @@ async function readAtRest(path: string, reading: FolderReading, signal: AbortSig
       const [isFirstAttempt, isLastAttempt] = [attempt === 1, attempt === ATTEMPTS]
       return await readOnce(path, { ...reading, rest, isFirstAttempt, isLastAttempt }, signal)
     } catch (error) {
-      if (!(error instanceof FolderChanged)) throw error
+      if (!(error instanceof FolderChangedError)) throw error
       if (attempt === ATTEMPTS) throw changeError(path, error)
     }
   }
@@ -104,7 +104,7 @@ async function readOnce(path: string, reading: Attempt, signal: AbortSignal): Pr
   if (reading.isFirstAttempt && reading.rest !== undefined && hashes?.wouldLose(choice) === true) {
     // Many editors delete the old file before they write the new one, and a branch switch deletes folders.
     await reading.rest.pause(signal)
-    throw new FolderChanged()
+    throw new FolderChangedError()
   }
   hashes?.choose(choice, (at) => passedOver.covers(at))
   const objects = await treeObjectsOf(folder, { ...reading, listed, choice, hashes }, signal)
@@ -147,7 +147,7 @@ async function openAt(path: string, followedIn: (real: string) => Promise<Follow
   }
 }
 
-function changeError(path: string, { message }: FolderChanged): SyncError {
+function changeError(path: string, { message }: FolderChangedError): SyncError {
   const what = message === '' ? 'it' : printablePath(legiblePath(message))
   return new SyncError('source-unreachable', `Cannot read "${path}": ${what} changes while it is read`, {
     fix: CHANGING,
@@ -183,7 +183,7 @@ export class FolderTree implements Tree {
 
   list(tree: ObjectId): readonly TreeEntry[] {
     const bytes = this.#objects.trees.get(tree)
-    if (bytes === undefined) throw new TreeNotTaken(`Cannot list tree ${tree}: it is not a tree of the folder`)
+    if (bytes === undefined) throw new TreeNotTakenError(`Cannot list tree ${tree}: it is not a tree of the folder`)
     const entries = parseTree(bytes, 'sha256', this.#origin.reading.limits.segmentBytes)
     return entries.map((entry) => {
       const { name, kind, id } = entry
@@ -226,10 +226,10 @@ export class FolderTree implements Tree {
     try {
       await using top = await OpenFolder.open(this.#origin.path, followed).catch(readFault(''))
       const bytes = await readFile(top, path, reading.limits.blobBytes)
-      if ((await pacedBlobId(bytes)) !== id) throw new FolderChanged(path)
+      if ((await pacedBlobId(bytes)) !== id) throw new FolderChangedError(path)
       return bytes
     } catch (error) {
-      if (error instanceof FolderChanged) throw changeError(this.#origin.path, error)
+      if (error instanceof FolderChangedError) throw changeError(this.#origin.path, error)
       throw error
     }
   }

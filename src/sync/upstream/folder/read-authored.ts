@@ -5,7 +5,7 @@ import type { Skill, SkillFile } from '../../model/skill.ts'
 import type { DirectorySource } from '../../model/source.ts'
 import { SyncError } from '../../model/sync-error.ts'
 import { pacedDigest } from '../objects/paced-hash.ts'
-import { FolderChanged, rawPath } from './folder-error.ts'
+import { FolderChangedError, rawPath } from './folder-error.ts'
 import { readFile } from './folder-file.ts'
 import { followedTarget } from './folder-links.ts'
 import { diskCodeOf, isForbidden, isGone, OpenFolder } from './open-folder.ts'
@@ -41,7 +41,7 @@ export async function authoredDocument(
     }
     return { path, bytes }
   } catch (cause) {
-    if (cause instanceof FolderChanged || isGone(cause) || isForbidden(cause)) return undefined
+    if (cause instanceof FolderChangedError || isGone(cause) || isForbidden(cause)) return undefined
     const code = diskCodeOf(cause)
     if (code === undefined) throw cause
     throw new SyncError('source-unreachable', `Cannot read "${path}": ${code}`, { cause })
@@ -55,7 +55,7 @@ async function isAsServed(place: Place, folder: string, { path, size, sha256 }: 
 
 /** Rethrows a permission error, because a further pull would not read the file either. */
 function undefinedIfMoved(cause: unknown): undefined {
-  if (cause instanceof FolderChanged || isGone(cause)) return undefined
+  if (cause instanceof FolderChangedError || isGone(cause)) return undefined
   throw cause
 }
 

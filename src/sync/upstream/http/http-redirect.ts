@@ -37,14 +37,14 @@ export function signInRedirect({ status }: Head, { origin, pathname }: URL, what
 }
 
 /** A redirect that is not followed. */
-export class RedirectRefused extends SyncError {
+export class RedirectRefusedError extends SyncError {
   constructor(message: string) {
     super('source-unreachable', message)
   }
 }
 
-function refusedRedirect({ status }: Head, url: string, why: string): RedirectRefused {
-  return new RedirectRefused(`Cannot reach "${url}": its redirect (${status}) is refused, ${why}`)
+function refusedRedirect({ status }: Head, url: string, why: string): RedirectRefusedError {
+  return new RedirectRefusedError(`Cannot reach "${url}": its redirect (${status}) is refused, ${why}`)
 }
 
 /** Creates the error for a host that redirects again and again. */

@@ -17,7 +17,7 @@ import { stateChecks, whyNoFolder } from '../../../../src/daemon/commands/doctor
 import { writerChecks } from '../../../../src/daemon/commands/doctor/writer-checks.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../../src/daemon/config/load-config.ts'
-import { newLease, replaceLease } from '../../../../src/daemon/control/lease.ts'
+import { newLease, replaceLease } from '../../../../src/daemon/control/lease-renewal.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'

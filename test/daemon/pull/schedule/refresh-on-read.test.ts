@@ -4,7 +4,7 @@ import type { Mode } from '../../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../../src/daemon/config/load-config.ts'
 import { Daemon } from '../../../../src/daemon/daemon.ts'
-import { Freshness } from '../../../../src/daemon/pull/schedule/refresh-on-read.ts'
+import { RefreshOnRead } from '../../../../src/daemon/pull/schedule/refresh-on-read.ts'
 import { createLog } from '../../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import type { GenerationCause } from '../../../../src/sync/model/generation.ts'
@@ -282,13 +282,13 @@ class Bench {
   /** Those in which something changed. */
   readonly news = new Set<SourceId>()
   failure: Error | undefined
-  readonly #freshness: Freshness
+  readonly #freshness: RefreshOnRead
   readonly #attempts = new Map<SourceId, number>()
   #gate: PromiseWithResolvers<void> | undefined
 
   /** Each source in one line: its id, and its schedule or `folder`. */
   constructor(lines: readonly string[], isOpen: (source: Source) => boolean = () => true) {
-    this.#freshness = new Freshness(lines.map(sourceOf), {
+    this.#freshness = new RefreshOnRead(lines.map(sourceOf), {
       clock: this.clock,
       waitMs: 2_000,
       sinceAttemptMs: (id) => this.clock.monotonicMs() - (this.#attempts.get(id) ?? Number.NEGATIVE_INFINITY),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { PendingRevisions } from '../../../../src/daemon/status/page/pending-revisions.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../../../src/sync/model/revision.ts'
-import type { Current } from '../../../../src/sync/model/snapshot.ts'
+import type { ServedSource } from '../../../../src/sync/model/snapshot.ts'
 import type { SourceId } from '../../../../src/sync/model/source-id.ts'
 import { SyncError } from '../../../../src/sync/model/sync-error.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
@@ -41,7 +41,7 @@ test('ten failures are each kept for a minute', async () => {
 })
 
 /** The pending revisions of ten sources, each fetched by `take`. */
-async function pendingWorld(take: (id: SourceId) => Promise<Current>) {
+async function pendingWorld(take: (id: SourceId) => Promise<ServedSource>) {
   const repository = await Repository.create()
   await repository.commit({ 'a/SKILL.md': '---\nname: a\ndescription: b\n---\n' })
   const served = await serve(repository)

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { ChannelUpstream } from '../../../../src/features/channel/follow/channel-upstream.ts'
 import type { RecallCounts } from '../../../../src/features/channel/recall/follower-report.ts'
 import type { Outcome } from '../../../../src/sync/model/outcome.ts'
-import type { Current } from '../../../../src/sync/model/snapshot.ts'
+import type { ServedSource } from '../../../../src/sync/model/snapshot.ts'
 import type { ChannelSource } from '../../../../src/sync/model/source.ts'
 import type { SyncError } from '../../../../src/sync/model/sync-error.ts'
 import { pullSource } from '../../../../src/sync/pull/pull.ts'
@@ -45,7 +45,7 @@ export type Skills = Readonly<
 /** A source that follows a channel, with a store on the disk. What is brought is served at once. */
 export class Follower implements AsyncDisposable {
   readonly options: FollowerOptions
-  current: Current | undefined
+  current: ServedSource | undefined
   readonly #folder: { readonly path: string } & AsyncDisposable
   #store: Store
 
@@ -182,7 +182,7 @@ export function followedChannel({
 
 const NOON = (): Date => new Date('2026-06-15T12:00:00Z')
 
-async function skillsIn(store: Store, current: Current | undefined): Promise<Skills> {
+async function skillsIn(store: Store, current: ServedSource | undefined): Promise<Skills> {
   const skills: Record<string, Skills[string]> = {}
   for (const skill of current?.snapshot.skills ?? []) {
     const files: Record<string, string> = {}

@@ -5,7 +5,7 @@ import { EMPTY_ROOT } from '../../../../src/features/channel/log/merkle-tree.ts'
 import {
   cosignatureLine,
   signatureLines,
-  NoteRefused,
+  NoteRefusedError,
   openNote,
   parseSigner,
   parseVerifier,
@@ -83,7 +83,7 @@ test('every key opens what it cosigned at any time, and no other text, time or k
       const signer = signerOf('w', bytes, 'cosignature')
       const line = cosignatureLine(body, signer, new Date(at * 1_000))
       expect(openNote(`${body}\n${line}`, [signer])).toEqual({ text: body, signers: [signer] })
-      expect(() => openNote(`x${body}\n${line}`, [signer])).toThrow(NoteRefused)
+      expect(() => openNote(`x${body}\n${line}`, [signer])).toThrow(NoteRefusedError)
       const payload = Buffer.from(line.trimEnd().split(' ')[2]!, 'base64')
       payload.writeUInt8(payload.readUInt8(4 + byte) ^ 1, 4 + byte)
       expect(() => openNote(`${body}\n\u2014 w ${payload.toString('base64')}\n`, [signer])).toThrow('is invalid')

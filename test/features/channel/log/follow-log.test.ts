@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Checkpoint } from '../../../../src/features/channel/log/checkpoint.ts'
-import { followLog, LogRefused } from '../../../../src/features/channel/log/follow-log.ts'
+import { followLog, LogRefusedError } from '../../../../src/features/channel/log/follow-log.ts'
 import type { LogReader } from '../../../../src/features/channel/log/follow-log.ts'
 import {
   appended,
@@ -138,7 +138,7 @@ test('any wrong byte of a tile or a bundle is refused, and never accepted', asyn
       }
       const known = appended(EMPTY_EDGE, entries.slice(0, from))
       const followed = await followLog(known, head, served).catch((error: unknown) => {
-        if (error instanceof LogRefused) return error.kind
+        if (error instanceof LogRefusedError) return error.kind
         throw error
       })
       const path = pathAfter(appended(EMPTY_EDGE, entries.slice(0, 599)))

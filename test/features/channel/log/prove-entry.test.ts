@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LogRefused } from '../../../../src/features/channel/log/follow-log.ts'
+import { LogRefusedError } from '../../../../src/features/channel/log/follow-log.ts'
 import type { LogReader } from '../../../../src/features/channel/log/follow-log.ts'
 import { LogHashes } from '../../../../src/features/channel/log/log-hashes.ts'
 import { isIncluded, leafHash, treeRoot } from '../../../../src/features/channel/log/merkle-tree.ts'
@@ -77,7 +77,7 @@ test('an audit finds any wrong byte of a tile or of a bundle', async () => {
         }
         const { differences } = await auditLog(checkpoint, { reader, onEntry: () => {}, signal: never() }).catch(
           (error: unknown) => {
-            if (error instanceof LogRefused) return { differences: [error.message] }
+            if (error instanceof LogRefusedError) return { differences: [error.message] }
             throw error
           },
         )

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import {
-  NoteRefused,
+  NoteRefusedError,
   openNote,
   parseVerifier,
   signNote,
@@ -57,7 +57,7 @@ test.each([
   ['no line break at its end', `${signNote('one\n', [ADA])}\u2014 ada`, /the wrong form/],
   ['a million characters', `${'x'.repeat(1_000_000)}\n\n\u2014 ada AAAAAAA=\n`, /over 65536 characters/],
 ])('a note with %s is refused', (_, note, why) => {
-  expect(() => openNote(note, [ADA])).toThrow(NoteRefused)
+  expect(() => openNote(note, [ADA])).toThrow(NoteRefusedError)
   expect(() => openNote(note, [ADA])).toThrow(why)
 })
 

@@ -4,7 +4,12 @@ import { signCheckpoint } from '../../../../src/features/channel/log/checkpoint.
 import { LogHashes } from '../../../../src/features/channel/log/log-hashes.ts'
 import { inclusionProof, treeRoot } from '../../../../src/features/channel/log/merkle-tree.ts'
 import { signerOf } from '../../../../src/features/channel/log/signed-note.ts'
-import { encodeProof, openProof, parseProof, ProofRefused } from '../../../../src/features/channel/log/tlog-proof.ts'
+import {
+  encodeProof,
+  openProof,
+  parseProof,
+  ProofRefusedError,
+} from '../../../../src/features/channel/log/tlog-proof.ts'
 
 const ORIGIN = 'log.example/one'
 const SIGNER = signerOf(ORIGIN, Buffer.alloc(32, 1))
@@ -34,8 +39,8 @@ test('the proof of each entry of a log is accepted as text, and shows no other e
       const proof = parseProof(text)
       expect(encodeProof(proof)).toBe(text)
       expect(openProof(proof, entry(index), ORIGIN, [OTHER, SIGNER])).toMatchObject({ size, signers: [SIGNER] })
-      expect(() => openProof(proof, entry(index + 1), ORIGIN, [SIGNER])).toThrow(ProofRefused)
-      expect(() => openProof({ ...proof, index: index + 1 }, entry(index), ORIGIN, [SIGNER])).toThrow(ProofRefused)
+      expect(() => openProof(proof, entry(index + 1), ORIGIN, [SIGNER])).toThrow(ProofRefusedError)
+      expect(() => openProof({ ...proof, index: index + 1 }, entry(index), ORIGIN, [SIGNER])).toThrow(ProofRefusedError)
     }
   }
 })
@@ -85,7 +90,7 @@ test.each([
   expect(open(text).size).toBe(11)
 
   expect(change(text)).not.toBe(text)
-  expect(() => open(change(text))).toThrow(ProofRefused)
+  expect(() => open(change(text))).toThrow(ProofRefusedError)
 })
 
 test('a proof of another key or of another log is refused', async () => {
@@ -104,7 +109,7 @@ test('no proof with one changed character is accepted as another proof', async (
       openProof(proof, entry(5), ORIGIN, [SIGNER])
       return proof
     } catch (error) {
-      if (!(error instanceof ProofRefused)) throw error
+      if (!(error instanceof ProofRefusedError)) throw error
       return before
     }
   }

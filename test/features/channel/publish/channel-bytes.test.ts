@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { channelRoutes } from '../../../../src/features/channel/channel-routes.ts'
 import { NO_HOLDER } from '../../../../src/serve/fair-shares.ts'
 import { EventStreams } from '../../../../src/serve/http/server/event-stream.ts'
-import { Backpressure } from '../../../../src/serve/http/server/response-backpressure.ts'
+import { ResponseBackpressure } from '../../../../src/serve/http/server/response-backpressure.ts'
 import { HTTP_LIMITS } from '../../../support/http/http-limits.ts'
 import { portOf } from '../../../sync/upstream/front.ts'
 import { sha256 } from '../follow/site.ts'
@@ -36,7 +36,7 @@ async function served() {
   const server = createServer((request, response) => {
     void route?.answer(request, response, { name: (request.url ?? '').slice(1), principal: undefined })
   })
-  opened.use(new Backpressure(server, 3 * BYTES.length))
+  opened.use(new ResponseBackpressure(server, 3 * BYTES.length))
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   opened.defer(() => {
     server.closeAllConnections()

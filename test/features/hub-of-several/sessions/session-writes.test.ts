@@ -3,12 +3,12 @@ import { createLog } from '../../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import type { SessionChange } from '../../../../src/features/hub-of-several/sessions/session-change.ts'
 import { SessionWrites } from '../../../../src/features/hub-of-several/sessions/session-writes.ts'
-import type { Mark, SessionRecord } from '../../../../src/serve/mcp/transports/session-store.ts'
+import type { NotifiedCatalog, SessionRecord } from '../../../../src/serve/mcp/transports/session-store.ts'
 import { SyncError } from '../../../../src/sync/model/sync-error.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
 const OPENED = { kind: 'opened', key: 'a', idleMs: 0, subscriptions: new Map() } as const
-const MARK: Mark = { generation: 1, digest: 'one' }
+const MARK: NotifiedCatalog = { generation: 1, digest: 'one' }
 
 test('the records of one turn are one write, and the mark of all sessions is written last', async () => {
   const scene = openScene()
@@ -132,7 +132,7 @@ test('a record that comes while a batch is written is in the next one', async ()
 
 interface Written {
   readonly changes: readonly SessionChange[]
-  readonly told: Mark | undefined
+  readonly told: NotifiedCatalog | undefined
 }
 
 function openScene() {

@@ -9,7 +9,7 @@ import * as isomorphic from 'isomorphic-git'
 import http from 'isomorphic-git/http/node'
 import { describe, expect, test } from 'vitest'
 import { packet } from '../../../../src/base/pkt-line.ts'
-import { ContentUnavailable } from '../../../../src/features/marketplace/read-whole.ts'
+import { ContentUnavailableError } from '../../../../src/features/marketplace/read-whole.ts'
 import { ask } from '../../../serve/http/ask.ts'
 import { damageObject } from '../../../support/damage.ts'
 import { Repository } from '../../../support/git/repository.ts'
@@ -451,7 +451,7 @@ test('a disk that takes no pack is named, not asked with each request, and tried
   await using folder = await temporaryFolder()
   const openScratch = async () => {
     tries += 1
-    if (tries === 1) throw new ContentUnavailable('The disk accepts no data at the moment')
+    if (tries === 1) throw new ContentUnavailableError('The disk accepts no data at the moment')
     return open(join(folder.path, 'pack'), 'w+')
   }
   await using scene = await Scene.serving(FILES, { now: () => nowMs, openScratch })

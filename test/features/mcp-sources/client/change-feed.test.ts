@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
-import type { ChangeNotice, Watch, Wish } from '../../../../src/features/mcp-sources/client/change-feed.ts'
-import type { McpConnection } from '../../../../src/features/mcp-sources/client/connection.ts'
+import type {
+  ChangeNotice,
+  Watch,
+  SubscriptionRequest,
+} from '../../../../src/features/mcp-sources/client/change-feed.ts'
+import type { McpConnection } from '../../../../src/features/mcp-sources/client/mcp-connection.ts'
 import {
   NEVER,
   connect,
@@ -185,7 +189,7 @@ class Hearing {
   readonly notices: ChangeNotice[] = []
   readonly #awaited = new Map<number, () => void>()
 
-  at(connection: McpConnection, wish: Wish): Promise<Watch> {
+  at(connection: McpConnection, wish: SubscriptionRequest): Promise<Watch> {
     return connection.watch(wish, (notice) => this.#take(notice), NEVER)
   }
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { McpAddress, McpLimits } from '../../../../src/features/mcp-sources/client/address.ts'
 import type { Waits } from '../../../../src/features/mcp-sources/client/change-listener.ts'
 import type { FileCache } from '../../../../src/features/mcp-sources/upstream/file-cache.ts'
-import { ServerLink } from '../../../../src/features/mcp-sources/upstream/server-connection.ts'
+import { ServerConnection } from '../../../../src/features/mcp-sources/upstream/server-connection.ts'
 import { READ_HERE } from '../../../../src/sync/survey/document-reading.ts'
 import {
   connect,
@@ -167,8 +167,8 @@ function linkTo(
   limits: Partial<McpLimits> = {},
   onNews: (how: string) => void = () => {},
   clock: Waits = { monotonicMs: () => 0, wait: () => Promise.reject(new Error('Nobody waits here')) },
-): ServerLink {
-  return new ServerLink({
+): ServerConnection {
+  return new ServerConnection({
     open: () => connect(address, limits),
     budget: { bytes: 2 ** 20, pages: 10, entries: 100, timeoutMs: 60_000 },
     rules: {

@@ -15,7 +15,7 @@ import type { ServerCapabilities, ServerResult } from '@modelcontextprotocol/sdk
 import { Server, createMcpHandler } from '@modelcontextprotocol/server'
 import type { HttpAddress, McpLimits, ProgramAddress } from '../../../../src/features/mcp-sources/client/address.ts'
 import { MCP_LIMITS } from '../../../../src/features/mcp-sources/client/address.ts'
-import { McpConnection } from '../../../../src/features/mcp-sources/client/connection.ts'
+import { McpConnection } from '../../../../src/features/mcp-sources/client/mcp-connection.ts'
 import { PLAIN_WAY, type HostAccess } from '../../../../src/sync/upstream/http/host-access.ts'
 import { listenOnFreePort } from '../../../support/free-port.ts'
 

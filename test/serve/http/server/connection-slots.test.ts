@@ -5,9 +5,9 @@ import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { TrustedProxies } from '../../../../src/serve/http/server/client-address.ts'
-import { ConnectionPlaces } from '../../../../src/serve/http/server/connection-slots.ts'
+import { ConnectionSlots } from '../../../../src/serve/http/server/connection-slots.ts'
 import { Connections } from '../../../../src/serve/http/server/connections.ts'
+import { TrustedProxies } from '../../../../src/serve/http/server/trusted-proxies.ts'
 
 test('an address that holds every connection gives its oldest idle one to another, and to itself', async () => {
   await using scene = await openScene({ most: 3 })
@@ -68,7 +68,7 @@ interface SceneOptions {
 async function openScene({ most, isAnswered = true }: SceneOptions) {
   const server = createServer()
   const connections = new Connections(server)
-  const places = new ConnectionPlaces(server, most, new TrustedProxies([]), connections)
+  const places = new ConnectionSlots(server, most, new TrustedProxies([]), connections)
   server.on('request', (_, response: ServerResponse) => (isAnswered ? response.end('{}') : response.flushHeaders()))
   server.listen(0, '0.0.0.0')
   await once(server, 'listening')

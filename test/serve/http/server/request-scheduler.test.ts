@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { RequestTurns } from '../../../../src/serve/http/server/request-scheduler.ts'
+import { RequestScheduler } from '../../../../src/serve/http/server/request-scheduler.ts'
 
 test('a holder that asks alone waits for nothing', () => {
-  const turns = new RequestTurns(() => 0)
+  const turns = new RequestScheduler(() => 0)
 
   const waits = Array.from({ length: 100 }, () => turns.begin('ada', WANTED))
 
@@ -138,7 +138,7 @@ function three<Made>(make: () => Made): Made[] {
 /** Pieces that take as long as they say, on a clock that nothing else moves. */
 class Scene {
   nowMs = 0
-  readonly turns = new RequestTurns(() => this.nowMs)
+  readonly turns = new RequestScheduler(() => this.nowMs)
   readonly begun: string[] = []
 
   async ask(holder: string, ms = 1): Promise<void> {

@@ -4,7 +4,7 @@ import { Socket, connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { AuditEvent } from '../../../../src/serve/audit.ts'
-import { Backpressure } from '../../../../src/serve/http/server/response-backpressure.ts'
+import { ResponseBackpressure } from '../../../../src/serve/http/server/response-backpressure.ts'
 import { sendJsonText } from '../../../../src/serve/http/server/response.ts'
 import { INITIALIZE, exchange, legacy, modern } from '../../../conformance/exchange.ts'
 import { Repository } from '../../../support/git/repository.ts'
@@ -184,7 +184,7 @@ async function answersOn(socket: Socket, most: number): Promise<number> {
 }
 
 interface Pair extends AsyncDisposable {
-  readonly unsent: Backpressure
+  readonly unsent: ResponseBackpressure
   readonly client: Socket
   readonly response: ServerResponse
 }
@@ -192,7 +192,7 @@ interface Pair extends AsyncDisposable {
 /** A client that reads nothing, and the answer that it was sent. */
 async function stuckPair(text: string): Promise<Pair> {
   const server = createServer()
-  const unsent = new Backpressure(server)
+  const unsent = new ResponseBackpressure(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
   const client = connect(port, '127.0.0.1')

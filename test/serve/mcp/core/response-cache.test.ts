@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { ReadContent } from '../../../../src/serve/content.ts'
-import { Answers } from '../../../../src/serve/mcp/core/response-cache.ts'
+import { ResponseCache } from '../../../../src/serve/mcp/core/response-cache.ts'
 import { readResource } from '../../../../src/serve/mcp/resources/resources.ts'
 import { TextCache } from '../../../../src/serve/mcp/rpc/text-cache.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
@@ -24,7 +24,7 @@ async function answersFrom(read: ReadContent) {
     { 'a/SKILL.md': skillText('a'), 'b/SKILL.md': skillText('b') },
   ])
   registry.publish(catalog!)
-  const answers = new Answers({ registry, read, forms: formsOf(), pages: PAGES, cache: CACHE })
+  const answers = new ResponseCache({ registry, read, forms: formsOf(), pages: PAGES, cache: CACHE })
   const ask = async (method: string, params: object, era: 'legacy' | 'modern' = 'legacy'): Promise<any> => {
     const pieces = await answers.resultOf(method, { ...params }, { era })
     return pieces && JSON.parse(Buffer.concat(pieces).toString())
@@ -86,7 +86,7 @@ test('the index is answered with the same text as by the core, whatever its char
   const serving = { registry, read: async () => undefined, forms: formsOf(), pages: PAGES, cache: CACHE }
   const { contents }: any = await readResource(registry.catalog, INDEX, { era: 'modern' }, serving)
 
-  const asked = new Answers(serving).resultOf('resources/read', { uri: INDEX }, { era: 'modern' })
+  const asked = new ResponseCache(serving).resultOf('resources/read', { uri: INDEX }, { era: 'modern' })
   const turns = await turnsDuring(asked)
 
   expect(JSON.parse(Buffer.concat((await asked) ?? []).toString()).contents).toEqual(contents)

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NO_HOLDER } from '../../../../src/serve/fair-shares.ts'
 import type { ListPart } from '../../../../src/serve/mcp/events/list-kinds.ts'
-import { Hub, type Subscriber } from '../../../../src/serve/mcp/events/subscriptions.ts'
+import { Subscriptions, type Subscriber } from '../../../../src/serve/mcp/events/subscriptions.ts'
 
 /** A subscriber that remembers what it was told. */
 class Listening implements Subscriber {
@@ -22,7 +22,7 @@ function changed(...uris: string[]) {
 
 describe('a change', () => {
   test('is told to those who asked for it, once to each, and to nobody else', () => {
-    const hub = new Hub()
+    const hub = new Subscriptions()
     const [one, both, none] = [new Listening(), new Listening(), new Listening()]
     hub.subscribe(one, 'skill://s/a', 'skill://s/a')
     hub.subscribe(both, 'skill://s/a', 'skill://s/a')
@@ -35,7 +35,7 @@ describe('a change', () => {
   })
 
   test('is told by the URI that the subscriber wrote, each spelling once', () => {
-    const hub = new Hub()
+    const hub = new Subscriptions()
     const subscriber = new Listening()
     for (const asked of ['skill://s/a b', 'skill://s/a%20b', 'skill://s/a b']) {
       hub.subscribe(subscriber, asked, 'skill://s/a%20b')
@@ -49,7 +49,7 @@ describe('a change', () => {
   })
 
   test('of the list is told to those who want to hear of lists, once however often they said so', () => {
-    const hub = new Hub()
+    const hub = new Subscriptions()
     const [lists, uris] = [new Listening(), new Listening()]
     hub.subscribeToLists(lists)
     hub.subscribeToLists(lists)
@@ -64,7 +64,7 @@ describe('a change', () => {
   })
 
   test('of lists is told to each in the parts that it wants to hear of, and counted where it was', () => {
-    const hub = new Hub()
+    const hub = new Subscriptions()
     const heard: (readonly ListPart[])[] = []
     const listening = {
       holder: NO_HOLDER,
@@ -81,7 +81,7 @@ describe('a change', () => {
   })
 
   test('that makes a subscriber leave, or another come, is told to all who were there', () => {
-    const hub = new Hub()
+    const hub = new Subscriptions()
     const last = new Listening()
     const leaving: Subscriber = {
       holder: NO_HOLDER,
@@ -100,7 +100,7 @@ describe('a change', () => {
 })
 
 test('whoever was not subscribed can leave, and nothing happens', () => {
-  const hub = new Hub()
+  const hub = new Subscriptions()
   const [there, stranger] = [new Listening(), new Listening()]
   hub.subscribe(there, 'skill://s/a', 'skill://s/a')
 
@@ -114,7 +114,7 @@ test('whoever was not subscribed can leave, and nothing happens', () => {
 })
 
 test('it is full when the bytes of what is subscribed to are too many, however few characters they are', () => {
-  const hub = new Hub()
+  const hub = new Subscriptions()
   const subscriber = new Listening()
   const uris = Array.from({ length: 1_400 }, (_, index) => `skill://s/${index}${'文'.repeat(32_000)}`)
 
@@ -131,7 +131,7 @@ test('after any coming and going it tells exactly those who are left, and keeps 
 
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-      const hub = new Hub()
+      const hub = new Subscriptions()
       const subscribers = [new Listening(), new Listening(), new Listening()]
       const expected = new Set<string>()
       for (const [comes, who, canonical, isSlashed] of steps) {

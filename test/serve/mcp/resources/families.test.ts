@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Steps } from '../../../../src/base/async/cooperative.ts'
-import { Answers } from '../../../../src/serve/mcp/core/response-cache.ts'
+import { ResponseCache } from '../../../../src/serve/mcp/core/response-cache.ts'
 import { eventsBetween } from '../../../../src/serve/mcp/events/events.ts'
 import { findResource, servedAmong } from '../../../../src/serve/mcp/resources/find-resource.ts'
 import type { Forms } from '../../../../src/serve/mcp/resources/forms.ts'
@@ -59,7 +59,7 @@ test('a family hides the URIs of those after it, and the reason is that of the l
 test('a large text of any family is sent in pieces, escaped as a whole', async () => {
   const registry = new Registry()
   const cache = { ttlMs: 0, cacheScope: 'public' } as const
-  const answers = new Answers({ registry, read: READ, forms: withFamily(new SkillCount()), pages: PAGES, cache })
+  const answers = new ResponseCache({ registry, read: READ, forms: withFamily(new SkillCount()), pages: PAGES, cache })
 
   const pieces = await answers.resultOf('resources/read', { uri: URI }, { era: 'legacy' })
 

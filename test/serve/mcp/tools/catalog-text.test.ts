@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../../src/base/async/cooperative.ts'
+import { runNow } from '../../../../src/base/async/cooperative.ts'
 import { textingCatalog } from '../../../../src/serve/mcp/tools/catalog-text.ts'
 import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
 import { catalogWith, saying } from '../../../support/content/searchable-skills.ts'
@@ -69,5 +69,5 @@ function elements(text: string): object[] {
 }
 
 function textOf(catalog: Catalog): string {
-  return atOnce(textingCatalog(catalog))
+  return runNow(textingCatalog(catalog))
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../../src/base/async/cooperative.ts'
+import { runNow } from '../../../../src/base/async/cooperative.ts'
 import { describeFile } from '../../../../src/serve/mcp/resources/files/file-entry.ts'
 import { textingCatalog } from '../../../../src/serve/mcp/tools/catalog-text.ts'
 import { hitsWithin } from '../../../../src/serve/mcp/tools/search/hits.ts'
@@ -25,7 +25,7 @@ test.each<[string, (catalog: Catalog) => string]>([
   ['list_skills', (catalog) => textsOf(skillList(catalog, {}, { entries: 10, bytes: 2 ** 20 })).join()],
   ['search_skills', (catalog) => JSON.stringify(hitsWithin(offeredIn(catalog).forModels))],
   ['prompts/list', (catalog) => JSON.stringify([...skillPromptsIn(catalog).values()].map(({ listed }) => listed))],
-  ['skills-catalog', (catalog) => atOnce(textingCatalog(catalog))],
+  ['skills-catalog', (catalog) => runNow(textingCatalog(catalog))],
   ['resources/list', (catalog) => JSON.stringify(catalog.listed.flatMap(filesOf).map(describeFile))],
   ['get_skill', (catalog) => JSON.stringify(got(catalog, 'pdf', 'Fill it in.').structuredContent)],
 ])('what people do not see of a description is not in %s', (_, said) => {

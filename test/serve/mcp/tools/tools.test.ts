@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../../src/base/async/cooperative.ts'
+import { runNow } from '../../../../src/base/async/cooperative.ts'
 import type { ReadContent } from '../../../../src/serve/content.ts'
 import type { Surface } from '../../../../src/serve/mcp/core/methods.ts'
-import { ScopedCore } from '../../../../src/serve/mcp/core/scoped-server.ts'
+import { ScopedServer } from '../../../../src/serve/mcp/core/scoped-server.ts'
 import { skillEntryOf } from '../../../../src/serve/mcp/resources/files/skill-entry.ts'
 import { announcedBytes } from '../../../../src/serve/mcp/tools/response-size.ts'
-import type { Present, SharedDisk, ToolHost } from '../../../../src/serve/mcp/tools/tool-document.ts'
+import type { SharedFolder, SharedDisk, ToolHost } from '../../../../src/serve/mcp/tools/tool-document.ts'
 import { skillTools } from '../../../../src/serve/mcp/tools/tools.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
 import { packingCatalog } from '../../../../src/sync/catalog/catalog-packs.ts'
@@ -204,7 +204,7 @@ test.each(['legacy', 'modern'] as const)('what ends a request ends the wait of i
     }),
   }
   const serving = { registry, read: async () => undefined, pages: { entries: 1, bytes: 1 }, forms: formsOf() }
-  const core = new ScopedCore({ ...serving, cache: { ttlMs: 0, cacheScope: 'public' }, surfaces: [waiting] }, era)
+  const core = new ScopedServer({ ...serving, cache: { ttlMs: 0, cacheScope: 'public' }, surfaces: [waiting] }, era)
   const leaving = new AbortController()
   const request = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'x', _meta: META } } as const
   const answer = core.serve(request, { era }, leaving.signal)
@@ -220,7 +220,7 @@ function withBody(body: string): Sample {
   return sample('alpha', { 'SKILL.md': `---\nname: alpha\ndescription: A sample\n---\n${body}\n` })
 }
 
-function present({ bytes }: Sample): Present {
+function present({ bytes }: Sample): SharedFolder {
   return { path: '/srv/skills/alpha/SKILL.md', bytes: bytes.get('SKILL.md') ?? Buffer.from('') }
 }
 
@@ -243,7 +243,7 @@ test.each([OLD, undefined])(
     expect(await textsIn(whole)).toContain(
       'The operator can take more skills: "team" offers 2 templates: skillsyncd mcp-source templates team; "team" offers 1 skill only as archives: packed: read takes them.',
     )
-    expect(await textsIn(atOnce(packingCatalog(whole, [pack])))).not.toContain('offers')
+    expect(await textsIn(runNow(packingCatalog(whole, [pack])))).not.toContain('offers')
   },
 )
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { MissedEvents } from '../../../../src/serve/mcp/transports/missed-events.ts'
-import type { Mark } from '../../../../src/serve/mcp/transports/session-store.ts'
+import type { NotifiedCatalog } from '../../../../src/serve/mcp/transports/session-store.ts'
 import { Registry } from '../../../../src/serve/registry.ts'
 import { formsOf } from '../../../support/clients/forms.ts'
 
-const NOW: Mark = { generation: 2, digest: 'now', forms: 'all', packs: { alpha: '1', beta: '2' } }
+const NOW: NotifiedCatalog = { generation: 2, digest: 'now', forms: 'all', packs: { alpha: '1', beta: '2' } }
 
-test.each<[boolean, string, Partial<Mark>]>([
+test.each<[boolean, string, Partial<NotifiedCatalog>]>([
   [true, 'nothing is another', {}],
   [true, 'another pack was edited', { packs: { alpha: '1', beta: 'other' } }],
   [true, 'another pack came', { packs: { alpha: '1' } }],

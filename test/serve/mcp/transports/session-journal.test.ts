@@ -10,7 +10,7 @@ import type { KeptSession, SessionLimits } from '../../../../src/serve/mcp/trans
 import type { Session } from '../../../../src/serve/mcp/transports/session.ts'
 import { buildCatalog } from '../../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../../src/sync/catalog/catalog.ts'
-import type { HeldSnapshot } from '../../../../src/sync/model/generation.ts'
+import type { GenerationEntry } from '../../../../src/sync/model/generation.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { changeDatabase } from '../../../support/damage.ts'
@@ -205,7 +205,7 @@ test('the catalog that was served once is found by its mark, until its generatio
 
 test('the catalog of a mark has the sources and disabled skills of then, whatever there is now', async () => {
   await using scene = await openScene()
-  const held: HeldSnapshot[] = []
+  const held: GenerationEntry[] = []
   const snapshots: Snapshot[] = []
   for (const id of ['one', 'two', 'three']) {
     const skill = sample(id, { 'SKILL.md': id })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../../src/base/json-value.ts'
+import { FileRenderer } from '../../../../src/serve/page/file-renderer.ts'
 import type { PageUses } from '../../../../src/serve/page/page-data.ts'
-import { Readables } from '../../../../src/serve/page/render-file.ts'
 import { skillView } from '../../../../src/serve/page/skill/skill-view.ts'
 import type { View } from '../../../../src/serve/page/view.ts'
 import { Repository } from '../../../support/git/repository.ts'
@@ -45,7 +45,7 @@ describe('the page of a skill of a repository at a git host', () => {
       marketplace: undefined,
       params: new URLSearchParams(),
     }
-    await using readables = new Readables(serving.read)
+    await using readables = new FileRenderer(serving.read)
     const [entry] = catalog.listed
     const frontmatter = { ...entry!.frontmatter, metadata }
     const declaring = { ...entry!, frontmatter, skill: { ...entry!.skill, frontmatter } }

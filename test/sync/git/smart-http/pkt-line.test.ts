@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { DELIMITER, FLUSH, packet } from '../../../../src/base/pkt-line.ts'
 import { printable } from '../../../../src/base/text/printable.ts'
-import { guardAnswer, packets, ServerRefusal, type Packet } from '../../../../src/sync/git/smart-http/pkt-line.ts'
+import { guardAnswer, packets, ServerRefusedError, type Packet } from '../../../../src/sync/git/smart-http/pkt-line.ts'
 
 test('lines come out as they went in, however the bytes are cut', async () => {
   const line = fc.oneof(fc.string({ maxLength: 50 }), fc.constant(FLUSH), fc.constant(DELIMITER))
@@ -39,7 +39,7 @@ test.each(['ERR no such thing', '\u0003no such thing\n'])('what the server says 
   for (const size of [1, 7, 100]) {
     const failure = all(guardAnswer(cut(answer, size), 'Cannot reach it'))
 
-    await expect(failure).rejects.toThrow(ServerRefusal)
+    await expect(failure).rejects.toThrow(ServerRefusedError)
     await expect(failure).rejects.toMatchObject({ said: 'no such thing' })
   }
 })

@@ -1,13 +1,13 @@
 import type { Steps } from '../../../../base/async/cooperative.ts'
-import { DerivedCache } from '../../../../base/memo.ts'
+import { Memo } from '../../../../base/memo.ts'
 import type { ContractSkill } from '../../../../sync/catalog/contract-skills.ts'
 import type { Contract } from '../../../../sync/skill/contract/contract.ts'
+import { sizeOfContract } from './contract-form.ts'
+import type { ContractFamily, ContractResource } from './contract-form.ts'
 import type { ContractListing } from './contract-list.ts'
 import { describeContract, listedOfContract } from './contract-list.ts'
 import { contractTemplates } from './contract-templates.ts'
 import { indexText, missingOf, recordText } from './contract-text.ts'
-import { sizeOfContract } from './contract.ts'
-import type { ContractFamily, ContractResource } from './contract.ts'
 
 /**
  * Returns the URIs of the contract family that were added, removed or changed. A URI that two skills claim is missing
@@ -70,7 +70,7 @@ function isSame({ contract, skill }: ContractSkill, other: ContractSkill | undef
 }
 
 /** Each contract is compared with the previous one, and later with the next one. */
-const TEXTS = new DerivedCache<Contract, string>()
+const TEXTS = new Memo<Contract, string>()
 
 function textOf(contract: Contract): string {
   return TEXTS.of(contract, (from) => JSON.stringify(from))

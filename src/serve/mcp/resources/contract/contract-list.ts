@@ -1,8 +1,8 @@
 import { baseName } from '../../../../base/paths.ts'
 import type { Contract, Icon } from '../../../../sync/skill/contract/contract.ts'
 import { withHiddenEscaped, withoutHidden } from '../../../../sync/skill/hidden-unicode.ts'
-import { mimeTypeOfContract } from './contract.ts'
-import type { ContractFamily, ContractResource } from './contract.ts'
+import { mimeTypeOfContract } from './contract-form.ts'
+import type { ContractFamily, ContractResource } from './contract-form.ts'
 
 /** The choice of what is listed. */
 export interface ContractListing {

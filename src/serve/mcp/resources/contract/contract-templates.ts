@@ -1,9 +1,9 @@
 import type { Steps } from '../../../../base/async/cooperative.ts'
-import { DerivedCache } from '../../../../base/memo.ts'
+import { Memo } from '../../../../base/memo.ts'
 import { ValueTable } from '../../../../base/value-table.ts'
 import type { ValueRow } from '../../../../base/value-table.ts'
 import type { ListedTemplate, ResourceTemplate } from '../resource-family.ts'
-import type { ContractFamily, ContractResource } from './contract.ts'
+import type { ContractFamily, ContractResource } from './contract-form.ts'
 
 /** Returns the templates with at least one resource; built once for each family. */
 export function contractTemplates(family: ContractFamily): readonly ResourceTemplate[] {
@@ -16,7 +16,7 @@ export function contractTemplates(family: ContractFamily): readonly ResourceTemp
   })
 }
 
-const TEMPLATES = new DerivedCache<ContractFamily, readonly ResourceTemplate[]>()
+const TEMPLATES = new Memo<ContractFamily, readonly ResourceTemplate[]>()
 
 function ofSkills(family: ContractFamily): ResourceTemplate[] {
   const values = new ValueTable(['skill_id'], () => rowsOf(family.listed, ({ contract }) => [[contract.id]]))

@@ -1,11 +1,11 @@
-import { DerivedCache } from '../../../../base/memo.ts'
+import { Memo } from '../../../../base/memo.ts'
 import type { ContractSkill } from '../../../../sync/catalog/contract-skills.ts'
 import { contractUri } from '../../../../sync/catalog/contract-uri.ts'
 import { withoutHidden } from '../../../../sync/skill/hidden-unicode.ts'
 import { contentIn } from '../../../content.ts'
 import type { ResourceContent, ReadContent, UnreadContent } from '../../../content.ts'
-import { sizeOfContract } from './contract.ts'
-import type { ContractFamily, ContractResource } from './contract.ts'
+import { sizeOfContract } from './contract-form.ts'
+import type { ContractFamily, ContractResource } from './contract-form.ts'
 
 /**
  * Returns the content of a resource. `undefined` if the stored bytes differ from the listed ones; such bytes are never
@@ -54,7 +54,7 @@ export function indexText(family: ContractFamily): string {
   )
 }
 
-const INDEX_TEXTS = new DerivedCache<ContractFamily, string>()
+const INDEX_TEXTS = new Memo<ContractFamily, string>()
 
 /** Returns `resource://catalog/skills/{skill_id}`: the data of a skill, and the URIs of its other resources. */
 export function recordText(of: ContractSkill, family: ContractFamily): string {

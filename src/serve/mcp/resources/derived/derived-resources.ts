@@ -1,13 +1,13 @@
 import { baseName } from '../../../../base/paths.ts'
-import type { CatalogSkill } from '../../../../sync/catalog/catalog-entry.ts'
+import type { CatalogSkill } from '../../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { filesOf } from '../../../../sync/catalog/skill-files.ts'
 import { pathBelow } from '../../../../sync/model/skill-uri.ts'
 import { isUnread } from '../../../content.ts'
 import type { ResourceContent, ReadContent, UnreadContent } from '../../../content.ts'
 import type { SkillPart } from '../resource-family.ts'
-import { ARCHIVE_FORMATS } from './archive.ts'
-import type { Archive, ArchiveCache } from './archive.ts'
+import { ARCHIVE_FORMATS } from './archive-cache.ts'
+import type { Archive, ArchiveCache } from './archive-cache.ts'
 import type { IndexDocument } from './index-document.ts'
 
 /**

@@ -1,12 +1,12 @@
-import { stepByStep } from '../../../../base/async/cooperative.ts'
+import { runInSlices } from '../../../../base/async/cooperative.ts'
 import type { Steps } from '../../../../base/async/cooperative.ts'
-import { DerivedCache } from '../../../../base/memo.ts'
-import type { CatalogSkill } from '../../../../sync/catalog/catalog-entry.ts'
+import { Memo } from '../../../../base/memo.ts'
+import type { CatalogSkill } from '../../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { withoutHidden } from '../../../../sync/skill/hidden-unicode.ts'
 import type { ReadContent } from '../../../content.ts'
 import { skillEntryOf } from '../files/skill-entry.ts'
-import type { Archive, ArchiveCache } from './archive.ts'
+import type { Archive, ArchiveCache } from './archive-cache.ts'
 
 /** Hosts warn of any other schema, and the oldest reject a document without one. */
 const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
@@ -18,7 +18,7 @@ const SCHEMA = 'https://schemas.agentskills.io/discovery/0.2.0/schema.json'
 export class IndexDocument {
   readonly #archives: ArchiveCache
   readonly #templates: readonly string[]
-  readonly #texts = new DerivedCache<Catalog, Promise<readonly string[]>>()
+  readonly #texts = new Memo<Catalog, Promise<readonly string[]>>()
   readonly #bytes = new WeakMap<Catalog, number>()
 
   /** `templates`: templates that are listed as entries, which not every reader accepts. */
@@ -47,7 +47,7 @@ export class IndexDocument {
   async #begin(catalog: Catalog, read: ReadContent): Promise<readonly string[]> {
     try {
       const pieces = await this.#make(catalog, read)
-      this.#bytes.set(catalog, await stepByStep(bytesIn(pieces)))
+      this.#bytes.set(catalog, await runInSlices(bytesIn(pieces)))
       return pieces
     } catch (error) {
       // Failures are not cached, because they may be temporary.
@@ -57,13 +57,13 @@ export class IndexDocument {
   }
 
   async #make(catalog: Catalog, read: ReadContent): Promise<readonly string[]> {
-    const archives = await stepByStep(this.#archiving(catalog))
+    const archives = await runInSlices(this.#archiving(catalog))
     const all = [...archives.values()].flat()
     const digests = await this.#archives.digestsOf(all, read)
     // A damaged file is fetched again, so that the next build has the archive.
     if (digests.size < all.length) this.#texts.forget(catalog)
     const templates = this.#templates.map((url) => ({ type: 'mcp-resource-template', description: SPACE, url }))
-    return stepByStep(texting(archives, digests, templates))
+    return runInSlices(texting(archives, digests, templates))
   }
 
   *#archiving(catalog: Catalog): Steps<ReadonlyMap<CatalogSkill, readonly Archive[]>> {

@@ -1,4 +1,4 @@
-import type { CatalogFile, CatalogFolder } from '../../../../sync/catalog/catalog-entry.ts'
+import type { CatalogFile, CatalogFolder } from '../../../../sync/catalog/catalog-file.ts'
 import { withHiddenEscaped, withoutHidden } from '../../../../sync/skill/hidden-unicode.ts'
 import { mimeTypeOf } from '../../../mime.ts'
 

@@ -1,4 +1,4 @@
-import type { CatalogFile, CatalogSkill, FolderChild } from '../../../../sync/catalog/catalog-entry.ts'
+import type { CatalogFile, CatalogSkill, FolderChild } from '../../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { readSkillUri } from '../../../../sync/model/skill-uri.ts'
 import { renamedUri } from './renamed-uri.ts'

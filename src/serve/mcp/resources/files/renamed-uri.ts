@@ -1,4 +1,4 @@
-import { DerivedCache } from '../../../../base/memo.ts'
+import { Memo } from '../../../../base/memo.ts'
 import { foldersAbove, joinPath, relativeTo } from '../../../../base/paths.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { uriIn, uriOf } from '../../../../sync/model/skill-uri.ts'
@@ -44,7 +44,7 @@ interface Renamed {
   readonly folders: ReadonlyMap<string, string>
 }
 
-const RENAMED = new DerivedCache<Catalog, ReadonlyMap<string, Renamed>>()
+const RENAMED = new Memo<Catalog, ReadonlyMap<string, Renamed>>()
 
 /** Returns the renamed folders of each source that has any. */
 function renamedIn({ skills }: Catalog): ReadonlyMap<string, Renamed> {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../../base/json-value.ts'
-import type { CatalogSkill } from '../../../../sync/catalog/catalog-entry.ts'
+import type { CatalogSkill } from '../../../../sync/catalog/catalog-file.ts'
 import { filesOf } from '../../../../sync/catalog/skill-files.ts'
 import type { Signers } from '../../../../sync/model/signers.ts'
 import { EXECUTABLES } from '../../../../sync/model/skill.ts'

@@ -1,8 +1,8 @@
 import type { Steps } from '../../../../base/async/cooperative.ts'
-import { DerivedCache } from '../../../../base/memo.ts'
+import { Memo } from '../../../../base/memo.ts'
 import { ValueTable } from '../../../../base/value-table.ts'
 import type { ValueRow } from '../../../../base/value-table.ts'
-import type { CatalogFile } from '../../../../sync/catalog/catalog-entry.ts'
+import type { CatalogFile } from '../../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { filesOf } from '../../../../sync/catalog/skill-files.ts'
 import { folderUrisAbove, uriOf } from '../../../../sync/model/skill-uri.ts'
@@ -36,7 +36,7 @@ export interface SkillFileOptions {
 export class SkillFiles implements ResourceFamily {
   readonly scope = 'skills'
   readonly #options: SkillFileOptions
-  readonly #tables = new DerivedCache<Catalog, Map<OfferedTemplate, ValueTable>>()
+  readonly #tables = new Memo<Catalog, Map<OfferedTemplate, ValueTable>>()
   readonly #paths = new SourcePaths()
 
   constructor(options: SkillFileOptions) {

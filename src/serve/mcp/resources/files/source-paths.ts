@@ -1,9 +1,9 @@
 import type { Steps } from '../../../../base/async/cooperative.ts'
 import { IncrementalCache } from '../../../../base/async/incremental.ts'
-import { DerivedCache } from '../../../../base/memo.ts'
+import { Memo } from '../../../../base/memo.ts'
 import { sortingTexts } from '../../../../base/sorted-texts.ts'
 import type { Sorted } from '../../../../base/sorted-texts.ts'
-import type { CatalogSkill } from '../../../../sync/catalog/catalog-entry.ts'
+import type { CatalogSkill } from '../../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { filesOf, isInUriOrder } from '../../../../sync/catalog/skill-files.ts'
 import { firstFrom } from '../../../../sync/model/digest.ts'
@@ -13,7 +13,7 @@ import { firstFrom } from '../../../../sync/model/digest.ts'
  * A failure affects only the callers that wait for it.
  */
 export class SourcePaths {
-  readonly #asked = new DerivedCache<Catalog, Map<string, Asked>>()
+  readonly #asked = new Memo<Catalog, Map<string, Asked>>()
   readonly #paths = new IncrementalCache(({ root, catalog }: Asked) => pathsBelow(root, catalog))
 
   /** Returns the paths below the URI of a source, in URI spelling, in disjoint parts. */

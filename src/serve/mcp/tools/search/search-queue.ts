@@ -1,5 +1,5 @@
 import type { Steps } from '../../../../base/async/cooperative.ts'
-import { FairQueue } from '../../../fair-scheduler.ts'
+import { FairScheduler } from '../../../fair-scheduler.ts'
 import type { ShareHolder } from '../../../fair-shares.ts'
 
 /** A search that has begun, in the thread that runs it. */
@@ -22,7 +22,7 @@ export interface SearchEnd {
  */
 export class SearchQueue {
   readonly #spentMs: () => number
-  readonly #waiting = new FairQueue<Begun>()
+  readonly #waiting = new FairScheduler<Begun>()
   readonly #begun = new Map<number, Begun>()
   #ended: SearchEnd[] = []
 

@@ -1,12 +1,12 @@
 import type { Clock } from '../../../../base/async/clock.ts'
-import { SideThread } from '../../../../base/async/worker-client.ts'
+import { WorkerClient } from '../../../../base/async/worker-client.ts'
 import type { Log } from '../../../../daemon/runtime/log/log.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { offeredIn } from '../../../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../../sync/catalog/tool-catalog.ts'
 import { isOfUpstream } from '../../../../sync/model/skill.ts'
 import type { Skill } from '../../../../sync/model/skill.ts'
-import { SharedPlaces } from '../../../fair-semaphore.ts'
+import { FairSemaphore } from '../../../fair-semaphore.ts'
 import type { FairPermit } from '../../../fair-semaphore.ts'
 import { NO_HOLDER } from '../../../fair-shares.ts'
 import type { Registry } from '../../../registry.ts'
@@ -30,17 +30,17 @@ const TIMES: SearchTimes = { keptMs: 30 * 60_000, waitMs: 10_000 }
  * Finds skills in catalogs, with one index for each searched catalog, in a thread of its own. The first search builds
  * the index; from then on it follows the served catalog, without waiting for the next search.
  */
-export class Searching implements Finder, AsyncDisposable {
+export class SearchService implements Finder, AsyncDisposable {
   readonly #state: string
   readonly #log: Log
   readonly #clock: Clock
   readonly #times: SearchTimes
-  readonly #thread: SideThread<SearchQuestion, SearchAnswer>
+  readonly #thread: WorkerClient<SearchQuestion, SearchAnswer>
   readonly #indexes = new Map<Registry, Index>()
   /** Indexes are built one at a time; searches of other indexes run in between. */
   #making: Promise<unknown> = Promise.resolve()
   #count = 0
-  readonly #places = new SharedPlaces(MOST_ASKED)
+  readonly #places = new FairSemaphore(MOST_ASKED)
   readonly #exchange = new SearchExchange(async (question) => this.#thread.ask(question))
   #letGo: NodeJS.Timeout | undefined
   #isEnded = false
@@ -50,7 +50,7 @@ export class Searching implements Finder, AsyncDisposable {
     this.#log = log
     this.#clock = clock
     this.#times = times
-    this.#thread = new SideThread(new URL('./search-worker.js', import.meta.url), {
+    this.#thread = new WorkerClient(new URL('./search-worker.js', import.meta.url), {
       deadlineMs: 30_000,
       heapMb: 1_024,
       waiting: 2 * MOST_ASKED,

@@ -1,6 +1,6 @@
 import MiniSearch from 'minisearch'
 import type { Query, QueryCombination } from 'minisearch'
-import { atOnce } from '../../../../base/async/cooperative.ts'
+import { runNow } from '../../../../base/async/cooperative.ts'
 import type { Steps } from '../../../../base/async/cooperative.ts'
 import { comparePaths } from '../../../../sync/model/digest.ts'
 import { FIELDS } from './searchable.ts'
@@ -42,7 +42,7 @@ export class SkillIndex {
 
   /** Returns the ids of the best matches, best first; at most `limit`. */
   find(query: string, limit: number): string[] {
-    return atOnce(this.finding(query, limit))
+    return runNow(this.finding(query, limit))
   }
 
   /**

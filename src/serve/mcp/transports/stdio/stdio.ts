@@ -8,18 +8,18 @@ import { buildServer } from '../../core/sdk-server.ts'
 import { listenForEvents } from '../../events/events.ts'
 import type { Events } from '../../events/events.ts'
 import { MAX_SUBSCRIPTIONS } from '../../rpc/caller.ts'
-import type { Caller, Era, Subscriptions } from '../../rpc/caller.ts'
+import type { Caller, Era, CallerSubscriptions } from '../../rpc/caller.ts'
 import { listenResult } from '../../rpc/listen-result.ts'
 import { RpcError, tooManySubscriptions } from '../../rpc/rpc-error.ts'
 import { prepareFor } from '../../tools/prepare.ts'
 import { announcedBytes } from '../../tools/response-size.ts'
-import { StdioAudit } from './audit.ts'
-import { StdioInflow } from './backpressure.ts'
 import { withoutBatches } from './batch-lines.ts'
 import { endingAfter } from './delayed-eof.ts'
 import { cancelledBy, idleListenOf, narrowListen } from './listen.ts'
 import type { Listens } from './listen.ts'
-import { StdioRequests } from './requests.ts'
+import { StdioAudit } from './stdio-audit.ts'
+import { StdioInflow } from './stdio-inflow.ts'
+import { StdioRequests } from './stdio-requests.ts'
 
 /** Limit for one client message; a read of many files is many messages. */
 const MAX_MESSAGE_BYTES = 2 ** 20
@@ -82,7 +82,7 @@ function tell(server: Server, events: Events): void {
 }
 
 /** The URIs that the client subscribed or listens to. The SDK's entry knows which listen request a URI belongs to. */
-class WantedUris implements Subscriptions, Listens {
+class WantedUris implements CallerSubscriptions, Listens {
   readonly #subscribed = new Map<string, string>()
   readonly #byListen = new Map<RequestId, ReadonlyMap<string, string>>()
 

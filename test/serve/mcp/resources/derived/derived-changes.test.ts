@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../../../src/base/async/cooperative.ts'
+import { runNow } from '../../../../../src/base/async/cooperative.ts'
 import { changingSynthetics } from '../../../../../src/serve/mcp/resources/derived/derived-changes.ts'
 import {
   manifestText,
   manifestUriOf,
   INDEX_URI,
 } from '../../../../../src/serve/mcp/resources/derived/derived-resources.ts'
-import type { CatalogSkill } from '../../../../../src/sync/catalog/catalog-entry.ts'
+import type { CatalogSkill } from '../../../../../src/sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'
 import { diff } from '../../../../../src/sync/catalog/changes.ts'
 import { filesOf } from '../../../../../src/sync/catalog/skill-files.ts'
@@ -28,7 +28,7 @@ test('index, manifests and archives are told exactly where their bytes are other
     const uris = new Set([...was!.keys(), ...is!.keys()])
     const changed = [...uris].filter((uri) => was!.get(uri) !== is!.get(uri))
     const step = { before, after, changes: diff(before, after) }
-    expect(atOnce(changingSynthetics(step, forms)).toSorted()).toEqual(changed.toSorted())
+    expect(runNow(changingSynthetics(step, forms)).toSorted()).toEqual(changed.toSorted())
   }
   expect(pairs.length).toBeGreaterThan(lawRuns(60, 1 / 5))
 })
@@ -40,7 +40,7 @@ test('the manifest of a skill that a rule took out of a skill is told, though no
   const changes = diff(before, after)
 
   expect(changes.changed.size + changes.added.size + changes.removed.size).toBe(0)
-  expect(atOnce(changingSynthetics({ before, after, changes }, formsOf()))).toEqual([
+  expect(runNow(changingSynthetics({ before, after, changes }, formsOf()))).toEqual([
     INDEX_URI,
     'skill://team/o/i/_manifest',
   ])
@@ -54,7 +54,7 @@ test('nothing is told of a folder that is called now as it was served: all that 
   const changes = diff(before, after)
 
   expect(changes).toMatchObject({ added: new Set(), removed: new Set(), changed: new Set(), list: false })
-  expect(atOnce(changingSynthetics({ before, after, changes }, formsOf()))).toEqual([])
+  expect(runNow(changingSynthetics({ before, after, changes }, formsOf()))).toEqual([])
   expect(await textsOf(after)).toEqual(await textsOf(before))
 })
 
@@ -70,7 +70,7 @@ test('an archive is told where the folder of another skill takes its URI by a ru
   ] as const) {
     const changes = diff(before, after)
     expect(changes.changed.size + changes.added.size + changes.removed.size).toBe(0)
-    expect(atOnce(changingSynthetics({ before, after, changes }, forms))).toContain('skill://team/fold.zip')
+    expect(runNow(changingSynthetics({ before, after, changes }, forms))).toContain('skill://team/fold.zip')
   }
 })
 
@@ -84,7 +84,7 @@ test('however deep skills lie in one another, each folder above their files is l
   const after = catalogOf(await surveyed(Object.fromEntries(files)))
   const skills = new CountingMap(after.skills)
 
-  const told = atOnce(
+  const told = runNow(
     changingSynthetics({ before, after: { ...after, skills }, changes: diff(before, after) }, formsOf()),
   )
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { atOnce } from '../../../../../src/base/async/cooperative.ts'
+import { runNow } from '../../../../../src/base/async/cooperative.ts'
 import { SkillFiles } from '../../../../../src/serve/mcp/resources/files/skill-files.ts'
 import { EMPTY_CATALOG } from '../../../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'
@@ -76,9 +76,9 @@ test('a folder is told exactly where something below it came, went or changed, w
 function eventsOf(changes: Changes): { readonly updated: ReadonlySet<string>; readonly listChanged: boolean } {
   const files = new SkillFiles({ list: 'skills', spaces: [] })
   const step = { before: EMPTY_CATALOG, after: EMPTY_CATALOG, changes }
-  const updated = [...atOnce(files.changes(step))]
+  const updated = [...runNow(files.changes(step))]
   expect(new Set(updated).size).toBe(updated.length)
-  return { updated: new Set(updated), listChanged: atOnce(files.isListChanged(step)) }
+  return { updated: new Set(updated), listChanged: runNow(files.isListChanged(step)) }
 }
 
 /** All that lies below a folder: of served files, those that no folder shows included. */

@@ -6,7 +6,7 @@ import { createLog } from '../../../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../../../src/daemon/runtime/log/redactor.ts'
 import type { SearchResult } from '../../../../../src/serve/mcp/tools/search/finder.ts'
 import type {
-  Searching as BuiltSearching,
+  SearchService as BuiltSearching,
   SearchTimes,
 } from '../../../../../src/serve/mcp/tools/search/search-service.ts'
 import { Registry } from '../../../../../src/serve/registry.ts'

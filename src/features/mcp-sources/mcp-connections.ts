@@ -1,0 +1,130 @@
+import type { Keyring } from '../../daemon/access/keyring.ts'
+import { programVariables } from '../../daemon/access/program-variables.ts'
+import type { Config, ConfiguredSource } from '../../daemon/config/config.ts'
+import type { DaemonContext } from '../../daemon/runtime/context.ts'
+import { VERSION } from '../../serve/version.ts'
+import type { Naming } from '../../sync/model/named-uris.ts'
+import type { SourceId } from '../../sync/model/source-id.ts'
+import type { McpSource, NamedSkill } from '../../sync/model/source.ts'
+import type { DocumentReader } from '../../sync/skill/document-reader.ts'
+import { selector } from '../../sync/survey/survey-rules.ts'
+import { ArchiveFiles } from './archive-files.ts'
+import { BudgetedReads } from './budgeted-reads.ts'
+import { MCP_LIMITS } from './client/address.ts'
+import type { McpAddress } from './client/address.ts'
+import { McpConnection } from './client/mcp-connection.ts'
+import type { FetchBudget } from './fetch-budget.ts'
+import { FirstReadRecord } from './first-read-record.ts'
+import { UnverifiedFiles } from './unverified-files.ts'
+import type { UpstreamTexts } from './upstream-texts.ts'
+import type { LookRules } from './upstream/look-rules.ts'
+import { ServerConnection } from './upstream/server-connection.ts'
+import type { McpServer } from './upstream/server.ts'
+
+export interface ServersParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'environment' | 'redactor'> {
+  readonly keyring: Keyring
+  readonly spendings: FetchBudget
+  readonly limits: Config['limits']
+  readonly reader: DocumentReader
+  readonly texts: UpstreamTexts
+}
+
+/** The connections to the MCP servers that are sources, each opened at its first use. */
+export class McpConnections implements AsyncDisposable {
+  readonly #parts: ServersParts
+  readonly #servers = new Map<SourceId, McpServer>()
+  #onNews: (id: SourceId) => void = () => {}
+
+  constructor(parts: ServersParts) {
+    this.#parts = parts
+  }
+
+  /** Calls `listener` from now on when a server notifies of a change. */
+  onNews(listener: (id: SourceId) => void): void {
+    this.#onNews = listener
+  }
+
+  at(configured: ConfiguredSource, source: McpSource): McpServer {
+    const server = this.#servers.get(source.id) ?? this.#linkTo(configured, source)
+    this.#servers.set(source.id, server)
+    return server
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#servers.values()].map((server) => server[Symbol.asyncDispose]()))
+  }
+
+  #linkTo(configured: ConfiguredSource, source: McpSource): McpServer {
+    const { store, keyring, spendings, limits, texts, clock } = this.#parts
+    const { connectMs, idleMs, totalMs } = limits.fetch
+    const requestMs = Math.min(MCP_LIMITS.requestMs, totalMs)
+    const way = keyring.wayTo(configured)
+    const address = this.#addressOf(configured, source)
+    const options = { way, limits: { ...MCP_LIMITS, connectMs, idleMs, requestMs }, version: VERSION }
+    const known = new FirstReadRecord(source, { files: store.upstreams, clock })
+    const reading = { files: store.upstreams, known, metered: new BudgetedReads(source, spendings), texts }
+    return new ServerConnection({
+      open: async (signal) => McpConnection.open(address, options, signal),
+      budget: source.budgets.listing,
+      rules: this.#rulesOf(source),
+      fileCache: new UnverifiedFiles(source, reading),
+      archives: source.packed === 'read' ? new ArchiveFiles(source, { ...reading, spendings }) : undefined,
+      clock,
+      onNews: (how) => {
+        if (how === 'told') known.expire()
+        this.#onNews(source.id)
+      },
+    })
+  }
+
+  #rulesOf(source: McpSource): LookRules {
+    const { log, limits, reader } = this.#parts
+    const { skill, frontmatter, fetch } = limits
+    const told = new Set<string>()
+    // Before a person has approved a skill, nothing of it is read that was not requested.
+    const isAllRead = source.fetching === 'all' && source.approval === 'none'
+    return {
+      skill,
+      frontmatter,
+      reader,
+      fileBytes: source.budgets.fileBytes,
+      connectMs: fetch.connectMs,
+      named: () => this.#namedOf(source),
+      isWanted: selector(source),
+      isMeasured: (uri) => isAllRead || this.#decidedOf(source).get(uri)?.measured === true,
+      takesDynamic: source.unverifiable === 'serve',
+      onOddity: (message) => {
+        // Each check would report the same.
+        if (!told.has(message) && told.size < MOST_TOLD) log.warn('server-odd', { source: source.id, message })
+        told.add(message)
+      },
+    }
+  }
+
+  /** The skills named by the configuration and by later decisions. */
+  #namedOf(source: McpSource): readonly NamedSkill[] {
+    const decided = this.#decidedOf(source)
+    const named = new Map(source.uris.map(({ uri, isUnverified }) => [uri, isUnverified]))
+    for (const [uri, { unverified }] of decided) named.set(uri, unverified === true || named.get(uri) === true)
+    return [...named].map(([uri, isUnverified]) => ({ uri, isUnverified }))
+  }
+
+  #decidedOf({ id }: McpSource): ReadonlyMap<string, Naming> {
+    return this.#parts.store.decisions.namings.get(id) ?? new Map<string, Naming>()
+  }
+
+  #addressOf({ programEnv = {} }: ConfiguredSource, { place }: McpSource): McpAddress {
+    if (place.kind === 'http') return place
+    const { environment, redactor } = this.#parts
+    const { path, homeVariable } = environment
+    return {
+      ...place,
+      path,
+      home: homeVariable.HOME ?? '/',
+      env: async () => programVariables(programEnv, environment, redactor),
+    }
+  }
+}
+
+/** A server can be odd in another way each time. */
+const MOST_TOLD = 16

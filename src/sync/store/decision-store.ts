@@ -1,0 +1,301 @@
+import { runInSlices } from '../../base/async/cooperative.ts'
+import { withApproval } from '../model/decisions/approvals.ts'
+import type { Approval, Approvals } from '../model/decisions/approvals.ts'
+import { UNDECIDED } from '../model/decisions/decisions.ts'
+import type { SourceDecision, Decisions } from '../model/decisions/decisions.ts'
+import {
+  enabledAt,
+  disabledEntryOf,
+  following,
+  scannedEntries,
+  type FollowedEntries,
+} from '../model/decisions/disabled-entries.ts'
+import { isByPath, withEntry, type DisabledSkills, type ScanChange } from '../model/decisions/disabled-skills.ts'
+import { NOTHING_OUT } from '../model/decisions/out-of-service.ts'
+import type { OutOfService } from '../model/decisions/out-of-service.ts'
+import type { PublishedRecall } from '../model/decisions/published-recall.ts'
+import { withList, withRecall, withRevoked } from '../model/decisions/recalled-skills.ts'
+import type { FollowedSource, RecalledSkill, RecalledSkills } from '../model/decisions/recalled-skills.ts'
+import { withNaming } from '../model/named-uris.ts'
+import type { Naming, Namings } from '../model/named-uris.ts'
+import type { Snapshot } from '../model/snapshot.ts'
+import type { SourceId } from '../model/source-id.ts'
+import type { SyncError } from '../model/sync-error.ts'
+import type { StoredDecisions } from './decisions-text.ts'
+import type { StateFolder } from './files/state-folder.ts'
+import type { LogFollower } from './followed-logs.ts'
+import { HeldDecisions } from './held-decisions.ts'
+import type { ChangedValue, SharedText } from './shared-text.ts'
+
+/** Details of a skill that is being disabled or enabled. */
+export interface Disabling {
+  /** The served snapshots of all sources. */
+  readonly snapshots?: readonly Snapshot[]
+  readonly sourceOnly?: boolean
+}
+
+/**
+ * The decisions of the operator. A read failure is an error: a hold must not be forgotten. In a hub of several processes
+ * a database has them, and each process changes them; the files are the copy of this one.
+ */
+export class DecisionStore {
+  readonly #held: HeldDecisions
+  #out = NOTHING_OUT
+
+  constructor(state: StateFolder) {
+    this.#held = new HeldDecisions(state)
+  }
+
+  /** The path of `decisions.json`, which need not exist. */
+  get file(): string {
+    return this.#held.files.file
+  }
+
+  get copy(): string {
+    return this.#held.files.copy
+  }
+
+  /** The path of the record, which is used if the file and its copy are both gone. */
+  get record(): string {
+    return this.#held.files.record
+  }
+
+  /** The reason why the copy was read instead of the file; `undefined` if the file was readable. */
+  get damage(): SyncError | undefined {
+    return this.#held.damage
+  }
+
+  /**
+   * The error to report if the file and its copy are gone, but the record still has the decisions. The operator must
+   * choose what counts.
+   */
+  get loss(): SyncError | undefined {
+    return this.#held.loss
+  }
+
+  /** True if the last attempt to read the decisions failed. */
+  get isFailing(): boolean {
+    return this.#held.failure !== undefined
+  }
+
+  /** True if this process has never read the decisions successfully: any skill may be disabled. */
+  get areUnknown(): boolean {
+    return this.isFailing && !this.#held.wasRead
+  }
+
+  /** The decisions per source, as this process last read or wrote them. */
+  get known(): Decisions {
+    return this.#held.value.sources
+  }
+
+  /** The skills that the operator disabled, as this process last read or wrote them. A change produces a new value. */
+  get disabled(): DisabledSkills {
+    return this.#held.value.disabled
+  }
+
+  /** The recalls, in force or not, as this process last read or wrote them. A change produces a new value. */
+  get recalls(): RecalledSkills {
+    return this.#held.value.recalls
+  }
+
+  /** The decisions that keep skills out of service. The same object until one of them changes. */
+  get outOfService(): OutOfService {
+    const { disabled, recalls } = this.#held.value
+    if (this.#out.disabled !== disabled || this.#out.recalls !== recalls) this.#out = { disabled, recalls }
+    return this.#out
+  }
+
+  /** The approved skills of other MCP servers, as this process last read or wrote them. */
+  get approvals(): Approvals {
+    return this.#held.value.approvals
+  }
+
+  /** The skills of other MCP servers that are named by URI, as this process last read or wrote them. */
+  get namings(): Namings {
+    return this.#held.value.namings
+  }
+
+  /** Throws if the decisions could not be read: a hold must not be forgotten. */
+  of(source: SourceId): SourceDecision {
+    if (this.#held.failure !== undefined) throw this.#held.failure
+    return this.knownOf(source)
+  }
+
+  /** The decision about a source, as this process last read or wrote it. */
+  knownOf(source: SourceId): SourceDecision {
+    return this.known.get(source) ?? UNDECIDED
+  }
+
+  /**
+   * The reason why the files lack the newest shared decisions, which are in force; `undefined` if they have them. The
+   * files count at a start without the database.
+   */
+  get unwritten(): SyncError | undefined {
+    return this.#held.unwritten
+  }
+
+  /** Keeps the decisions in a text that several processes share, from now on. Called before the first read. */
+  shareWith(text: SharedText): void {
+    this.#held.shareWith(text)
+  }
+
+  /**
+   * Takes the newest shared decisions over. Returns true if other processes have changed them since the last call.
+   * Throws `store-failed`, and keeps the known ones, if they cannot be reached or are damaged.
+   */
+  async refresh(): Promise<boolean> {
+    return this.#held.refresh()
+  }
+
+  /** Reads the decisions. The writer calls this once before anything else, and again after a failure. */
+  async read(): Promise<Decisions> {
+    return (await this.#held.read()).sources
+  }
+
+  /** Changes and writes the decision about a source; it is on the disk, or in the database, when this returns. */
+  async change(source: SourceId, change: (decision: SourceDecision) => SourceDecision): Promise<SourceDecision> {
+    return this.#held.change((before) => {
+      const decision = change(before.sources.get(source) ?? UNDECIDED)
+      const sources = new Map(before.sources).set(source, decision)
+      if (Object.keys(decision).length === 0) sources.delete(source)
+      return { after: { ...before, sources }, result: decision }
+    })
+  }
+
+  /**
+   * Writes that a skill is disabled or enabled; it is written when this returns. Returns true if that is a change.
+   * `snapshots` identify the skill; without them, only its path does.
+   */
+  async disable(
+    source: SourceId,
+    path: string,
+    disabled: boolean,
+    { snapshots = [], sourceOnly = false }: Disabling = {},
+  ): Promise<boolean> {
+    return this.#put('disabled', (before) => {
+      if (!disabled) return enabledAt(before, source, path, snapshots)
+      const entry = before.get(source)?.get(path)
+      if (entry !== undefined && entry.scans === undefined) return before
+      return withEntry(before, source, path, disabledEntryOf(source, path, snapshots, sourceOnly))
+    })
+  }
+
+  /**
+   * Writes what a scan takes out of service, by the folders of the skills, and what it clears; it is written when this
+   * returns. Returns true if that is a change.
+   */
+  async disableByScan(source: SourceId, changes: ReadonlyMap<string, ScanChange>): Promise<boolean> {
+    return this.#put('disabled', (before) => scannedEntries(before, source, changes))
+  }
+
+  /** Adds the details from the snapshots to a skill that an older version disabled by its path alone. */
+  async recognise(source: SourceId, path: string, snapshots: readonly Snapshot[]): Promise<void> {
+    const isUnknown = (disabled: DisabledSkills): boolean => isByPath(disabled.get(source)?.get(path))
+    if (!isUnknown(this.disabled)) return
+    await this.#put('disabled', (before) =>
+      isUnknown(before) ? withEntry(before, source, path, disabledEntryOf(source, path, snapshots)) : before,
+    )
+  }
+
+  /**
+   * Updates the places of the disabled skills from the snapshots; they are written when this returns. Returns the
+   * new places.
+   */
+  async follow(snapshots: readonly Snapshot[]): Promise<FollowedEntries['returned']> {
+    if ((this.disabled.size === 0 && this.recalls.size === 0) || snapshots.length === 0) return []
+    const change = async (
+      before: StoredDecisions,
+    ): Promise<ChangedValue<StoredDecisions, FollowedEntries['returned']>> => {
+      const { out, returned } = await runInSlices(following(before, snapshots))
+      const { disabled, recalls } = out
+      const isSame = disabled === before.disabled && recalls === before.recalls
+      return { after: isSame ? before : { ...before, disabled, recalls }, result: returned }
+    }
+    return this.#held.follow(change)
+  }
+
+  /** Writes a recall; it is written when this returns. Returns false if there are too many, and writes nothing. */
+  async recall(recall: RecalledSkill): Promise<boolean> {
+    return this.#held.change((before) => {
+      const recalls = withRecall(before.recalls, recall)
+      return { after: recalls === undefined ? before : { ...before, recalls }, result: recalls !== undefined }
+    })
+  }
+
+  /** Ends a recall here; that is written when this returns. Returns true if that is a change. */
+  async revoke(id: string, at: string): Promise<boolean> {
+    return this.#put('recalls', (before) =>
+      before.get(id)?.revoked === undefined ? withRevoked(before, id, at) : before,
+    )
+  }
+
+  /** The list of recalls that this source obeyed last of a log; `undefined` if it has obeyed none. */
+  obeyed(follower: LogFollower, log: string): string | undefined {
+    return this.#held.value.obeyed.get(obeyedKey(follower, log))
+  }
+
+  /**
+   * Obeys the list of recalls of a log: it is written when this returns. `list`: the object of the list. Returns the
+   * recalls that are in force because of it, and were not before.
+   */
+  async obey(
+    follower: LogFollower,
+    {
+      list,
+      recalls: told,
+      ...source
+    }: FollowedSource & { readonly list: string; readonly recalls: readonly PublishedRecall[] },
+  ): Promise<readonly RecalledSkill[]> {
+    return this.#held.change((before) => {
+      const recalls = withList(before.recalls, told, source)
+      const obeyed = new Map(before.obeyed).set(obeyedKey(follower, source.log), list)
+      const fresh = [...recalls.values()].filter(
+        ({ id, revoked }) => revoked === undefined && !isInForce(before.recalls.get(id)),
+      )
+      return { after: { ...before, recalls, obeyed }, result: fresh }
+    })
+  }
+
+  /**
+   * Writes or withdraws the approval of a skill; it is written when this returns. Returns true if that is a change.
+   */
+  async approve(source: SourceId, path: string, approval: Approval | undefined): Promise<boolean> {
+    return this.#put('approvals', (before) => withApproval(before, source, path, approval))
+  }
+
+  /**
+   * Writes or removes the naming of a skill by its URI; it is written when this returns. Returns true if that is a
+   * change.
+   */
+  async name(source: SourceId, uri: string, naming: Naming | undefined): Promise<boolean> {
+    return this.#put('namings', (before) => withNaming(before, source, uri, naming))
+  }
+
+  async #put<Part extends keyof StoredDecisions>(
+    part: Part,
+    change: (before: StoredDecisions[Part]) => StoredDecisions[Part],
+  ): Promise<boolean> {
+    return this.#held.change((before) => {
+      const after = change(before[part])
+      return after === before[part]
+        ? { after: before, result: false }
+        : { after: { ...before, [part]: after }, result: true }
+    })
+  }
+
+  /**
+   * Rewrites the files that are gone or damaged since. Returns true if one was damaged. Only for the one writer. Calls
+   * that wait for their turn are one: each poll makes one.
+   */
+  async mend(): Promise<boolean> {
+    return this.#held.mend()
+  }
+}
+
+function obeyedKey(follower: LogFollower, log: string): string {
+  return `${follower} ${log}`
+}
+
+function isInForce(recall: RecalledSkill | undefined): boolean {
+  return recall !== undefined && recall.revoked === undefined
+}

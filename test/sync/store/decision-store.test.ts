@@ -1,0 +1,253 @@
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { isObjectId } from '../../../src/sync/model/revision.ts'
+import type { DecisionStore } from '../../../src/sync/store/decision-store.ts'
+import { Store } from '../../../src/sync/store/store.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { sourceId } from './samples.ts'
+
+const TEAM = sourceId('team')
+const COMMIT = 'a'.repeat(40)
+
+test('decisions are there again for whoever opens the store next, and none leaves no trace of itself', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  if (!isObjectId(COMMIT)) throw new Error(COMMIT)
+  const frozen = { commit: COMMIT, by: 'pin' } as const
+
+  await decisions.change(TEAM, () => ({ frozen }))
+  await decisions.change(sourceId('other'), () => ({ paused: true }))
+  await decisions.change(sourceId('other'), () => ({}))
+
+  const read = await (await Store.open(folder.path)).decisions.read()
+  expect(read).toEqual(new Map([[TEAM, { frozen }]]))
+  expect([decisions.of(TEAM), decisions.of(sourceId('other'))]).toEqual([{ frozen }, {}])
+})
+
+test('disabled skills are kept beside the decisions, each once, and neither is lost for the other', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+
+  const news = [
+    await decisions.disable(TEAM, 'b', true),
+    await decisions.disable(TEAM, '', true),
+    await decisions.disable(TEAM, 'b', true),
+    await decisions.disable(sourceId('other'), 'x', true),
+    await decisions.disable(sourceId('other'), 'x', false),
+    await decisions.disable(sourceId('other'), 'x', false),
+  ]
+  await decisions.change(TEAM, () => ({ paused: true }))
+
+  const { decisions: read } = await Store.open(folder.path)
+  expect(await read.read()).toEqual(new Map([[TEAM, { paused: true }]]))
+  expect(news).toEqual([true, true, false, true, true, false])
+  expect(pathsIn(read)).toEqual(['', 'b'])
+})
+
+test('skills that are named by their URIs are kept beside the decisions, each as it was named last', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  const by = { at: '2026-11-22T00:00:00.000Z', by: 'ada' }
+  const unverified = { ...by, unverified: true } as const
+
+  const news = [
+    await decisions.name(TEAM, 'skill://a/SKILL.md', by),
+    await decisions.name(TEAM, 'skill://a/SKILL.md', { ...by, by: 'bob' }),
+    await decisions.name(TEAM, 'skill://a/SKILL.md', unverified),
+    await decisions.name(TEAM, 'skill://b/SKILL.md', by),
+    await decisions.name(TEAM, 'skill://b/SKILL.md', undefined),
+    await decisions.name(TEAM, 'skill://b/SKILL.md', undefined),
+  ]
+  await decisions.disable(TEAM, 'b', true)
+
+  const { decisions: read } = await Store.open(folder.path)
+  await read.read()
+  expect(news).toEqual([true, false, true, true, true, false])
+  expect(read.namings).toEqual(new Map([[TEAM, new Map([['skill://a/SKILL.md', unverified]])]]))
+  expect(pathsIn(read)).toEqual(['b'])
+})
+
+test('a file in which a naming is no naming is damaged', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  const at = '2026-11-22T00:00:00.000Z'
+  const uris = { team: { 'skill://a/SKILL.md': { at, by: 'ada', unverified: false } } }
+  await writeFile(join(folder.path, 'decisions.json'), JSON.stringify({ sources: {}, uris }))
+
+  await expect(decisions.read()).rejects.toMatchObject({ code: 'store-failed' })
+})
+
+test.each([
+  ['gone', async (file: string) => rm(file)],
+  ['of zeros', async (file: string) => writeFile(file, Buffer.alloc(20))],
+  ['a folder', async (file: string) => rm(file).then(async () => mkdir(file))],
+])('decisions are had from their copy where the file is %s, and it is told', async (_, harm) => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  await decisions.disable(TEAM, 'a', true)
+  await decisions.disable(TEAM, 'b', true)
+  await harm(decisions.file)
+
+  const { decisions: read } = await Store.open(folder.path)
+  await read.read()
+
+  expect(pathsIn(read)).toEqual(['a', 'b'])
+  expect(read.damage).toMatchObject({ code: 'store-failed', message: expect.stringContaining(read.file) })
+  expect([read.areUnknown, read.of(TEAM)]).toEqual([false, {}])
+})
+
+test.each(['', '{', '{"sources":{},"disabled":{"team":"a"}}'])(
+  'a copy of %j is written anew before anybody needs it, and so is one that is gone',
+  async (text) => {
+    await using folder = await temporaryFolder()
+    const { decisions } = await Store.open(folder.path)
+    await decisions.disable(TEAM, 'a', true)
+    const sound = await readFile(decisions.copy, 'utf8')
+
+    await writeFile(decisions.copy, text)
+    const isMended = await decisions.mend()
+    const mended = await readFile(decisions.copy, 'utf8')
+    await rm(decisions.copy)
+    await decisions.mend()
+
+    expect([isMended, mended]).toEqual([true, sound])
+    expect(await readFile(decisions.copy, 'utf8')).toBe(sound)
+  },
+)
+
+test('a file that a person put there is what counts, and the copy becomes the same', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions: before } = await Store.open(folder.path)
+  await before.disable(TEAM, 'a', true)
+  await writeFile(before.file, '{"sources":{},"disabled":{"team":["b"]}}')
+
+  const { decisions } = await Store.open(folder.path)
+  await decisions.read()
+  await decisions.mend()
+  await rm(decisions.file)
+  await decisions.read()
+
+  expect(pathsIn(decisions)).toEqual(['b'])
+})
+
+test('where neither can be read nothing is known before a person mended one of them, and what was known stays known', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions: before } = await Store.open(folder.path)
+  await before.read()
+  await before.disable(TEAM, 'a', true)
+  const sound = await readFile(before.file)
+  await writeFile(before.file, '{')
+  await writeFile(before.copy, '{')
+
+  const { decisions } = await Store.open(folder.path)
+  const failed = decisions.read()
+
+  await expect(failed).rejects.toMatchObject({ code: 'store-failed', message: expect.stringContaining(before.copy) })
+  await expect(before.read()).rejects.toMatchObject({ code: 'store-failed' })
+  await expect(decisions.disable(TEAM, 'b', true)).rejects.toMatchObject({ code: 'store-failed' })
+  expect([decisions.areUnknown, before.areUnknown]).toEqual([true, false])
+  expect([...before.disabled.keys()]).toEqual([TEAM])
+  await writeFile(before.file, sound)
+  await decisions.read()
+  expect([decisions.areUnknown, [...decisions.disabled.keys()]]).toEqual([false, [TEAM]])
+})
+
+test('where both files are gone what was decided holds by its record, and nothing is written before a person decides', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions: before } = await Store.open(folder.path)
+  await before.disable(TEAM, 'a', true)
+  const sound = await readFile(before.file, 'utf8')
+  for (const path of [before.file, before.copy]) await rm(path)
+
+  const { decisions } = await Store.open(folder.path)
+  await decisions.read()
+  const { loss } = decisions
+  const isMended = await decisions.mend()
+  const left = (await readdir(folder.path)).filter((name) => name.startsWith('decisions'))
+  const known = pathsIn(decisions)
+  await decisions.disable(TEAM, 'b', true)
+
+  expect(loss).toMatchObject({ code: 'store-failed', message: expect.stringContaining(`cp "${before.record}"`) })
+  expect([isMended, left, known]).toEqual([false, [], ['a']])
+  expect([decisions.loss, await readFile(before.record, 'utf8')]).toEqual([
+    undefined,
+    await readFile(before.file, 'utf8'),
+  ])
+  expect(sound).not.toBe(await readFile(before.file, 'utf8'))
+})
+
+test('where nothing was ever decided, or all was taken back, no file is missed', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  await decisions.read()
+  const never = decisions.loss
+  await decisions.disable(TEAM, 'a', true)
+  await decisions.disable(TEAM, 'a', false)
+  for (const path of [decisions.file, decisions.copy]) await rm(path)
+
+  await decisions.read()
+
+  expect([never, decisions.loss, decisions.areUnknown]).toEqual([undefined, undefined, false])
+})
+
+test('where the record of what was decided is damaged as well nothing is known', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions: before } = await Store.open(folder.path)
+  await before.disable(TEAM, 'a', true)
+  for (const path of [before.file, before.copy]) await rm(path)
+  await writeFile(before.record, '{')
+
+  const { decisions } = await Store.open(folder.path)
+
+  await expect(decisions.read()).rejects.toMatchObject({ code: 'store-failed' })
+  expect(decisions.areUnknown).toBe(true)
+})
+
+test('what a build without a record decided has one once it is mended', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  await decisions.disable(TEAM, 'a', true)
+  await rm(decisions.record)
+
+  await decisions.mend()
+
+  expect(await readFile(decisions.record, 'utf8')).toBe(await readFile(decisions.file, 'utf8'))
+})
+
+test('decisions that are made at once are all kept, and whoever reads meanwhile finds a whole file', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  const ids = Array.from({ length: 40 }, (_, index) => sourceId(`s${index}`))
+  const file = join(folder.path, 'decisions.json')
+  await decisions.change(ids[0]!, () => ({ paused: true }))
+
+  const writing = Promise.all(ids.map((id) => decisions.change(id, () => ({ paused: true }))))
+  for (let look = 0; look < 200; look += 1) JSON.parse(await readFile(file, 'utf8'))
+  await writing
+
+  const read = await (await Store.open(folder.path)).decisions.read()
+  expect(read.size).toBe(40)
+})
+
+test('a decision that cannot be written is not made, leaves no litter, and stands in the way of no other', async () => {
+  await using folder = await temporaryFolder()
+  const { decisions } = await Store.open(folder.path)
+  const file = join(folder.path, 'decisions.json')
+  await mkdir(join(file, 'in the way'), { recursive: true })
+  const before = await readdir(folder.path)
+
+  const failed = decisions.change(TEAM, () => ({ paused: true }))
+
+  await expect(failed).rejects.toMatchObject({ code: 'store-failed' })
+  expect([decisions.of(TEAM), await readdir(folder.path)]).toEqual([{}, before])
+  await rm(file, { recursive: true })
+  await decisions.change(TEAM, () => ({ paused: true }))
+  expect((await decisions.read()).get(TEAM)).toEqual({ paused: true })
+})
+
+/** What is disabled of the one source of which something is. */
+function pathsIn({ disabled }: DecisionStore): string[] {
+  expect([...disabled.keys()]).toEqual([TEAM])
+  return [...(disabled.get(TEAM)?.keys() ?? [])]
+}
