@@ -13,7 +13,7 @@ import { ContentUnavailableError } from '../../../src/features/marketplace/read-
 import { serveHttp } from '../../../src/serve/http/server.ts'
 import type { HttpOptions, HttpServer } from '../../../src/serve/http/server.ts'
 import type { Serving } from '../../../src/serve/mcp/core/methods.ts'
-import type { SearchService as BuiltSearching } from '../../../src/serve/mcp/tools/search/search-service.ts'
+import type { SearchService as BuiltSearchService } from '../../../src/serve/mcp/tools/search/search-service.ts'
 import type { SessionLog } from '../../../src/serve/mcp/transports/session-store.ts'
 import type { PageHost } from '../../../src/serve/page/page-data.ts'
 import { SCOPES } from '../../../src/serve/principal.ts'
@@ -26,7 +26,7 @@ import { readWorld } from '../content/contract-world.ts'
 
 // Its thread is a file that only the build has.
 const BUILT = new URL('../../../dist/serve/mcp/tools/search/search-service.js', import.meta.url).href
-const { Searching }: { readonly Searching: typeof BuiltSearching } = await import(/* @vite-ignore */ BUILT)
+const { SearchService }: { readonly SearchService: typeof BuiltSearchService } = await import(/* @vite-ignore */ BUILT)
 
 /** A world served over HTTP in every form there is, whole and in packs. */
 export interface Packed extends AsyncDisposable {
@@ -61,7 +61,7 @@ export async function openPacked({
 }: PackedOptions): Promise<Packed> {
   const registry = new Registry()
   const views = new Views(registry, now)
-  const searching = new Searching({
+  const searching = new SearchService({
     // Nothing is kept of a world: no heading is found.
     state: join(tmpdir(), randomUUID()),
     log: createLog({

@@ -6,7 +6,7 @@ import { createLog } from '../../../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../../../src/daemon/runtime/log/redactor.ts'
 import type { SearchResult } from '../../../../../src/serve/mcp/tools/search/finder.ts'
 import type {
-  SearchService as BuiltSearching,
+  SearchService as BuiltSearchService,
   SearchTimes,
 } from '../../../../../src/serve/mcp/tools/search/search-service.ts'
 import { Registry } from '../../../../../src/serve/registry.ts'
@@ -19,7 +19,7 @@ import { keepSamples, sourceId, type Sample } from '../../../../sync/store/sampl
 
 // Its thread is a file that only the build has.
 const BUILT = new URL('../../../../../dist/serve/mcp/tools/search/search-service.js', import.meta.url).href
-const { Searching }: { readonly Searching: typeof BuiltSearching } = await import(/* @vite-ignore */ BUILT)
+const { SearchService }: { readonly SearchService: typeof BuiltSearchService } = await import(/* @vite-ignore */ BUILT)
 
 /** However busy the machine is, an index of a few skills is made within this. */
 const PATIENT: SearchTimes = { keptMs: 30 * 60_000, waitMs: 300_000 }
@@ -237,7 +237,7 @@ class Desk implements AsyncDisposable {
   readonly registry = new Registry()
   readonly store: Store
   readonly #folder: Awaited<ReturnType<typeof temporaryFolder>>
-  readonly #searching: InstanceType<typeof Searching>
+  readonly #searching: InstanceType<typeof SearchService>
 
   private constructor(store: Store, folder: Awaited<ReturnType<typeof temporaryFolder>>) {
     this.store = store
@@ -258,7 +258,7 @@ class Desk implements AsyncDisposable {
     this.registry.publish(catalogWith({ team: samples }))
   }
 
-  searching(other: Partial<ConstructorParameters<typeof Searching>[0]>): InstanceType<typeof Searching> {
+  searching(other: Partial<ConstructorParameters<typeof SearchService>[0]>): InstanceType<typeof SearchService> {
     const redactor = new Redactor()
     const log = createLog({
       level: 'error',
@@ -268,7 +268,7 @@ class Desk implements AsyncDisposable {
       clock: systemClock,
       redactor,
     })
-    return new Searching({ state: `${this.#folder.path}/state`, log, clock: systemClock, times: PATIENT, ...other })
+    return new SearchService({ state: `${this.#folder.path}/state`, log, clock: systemClock, times: PATIENT, ...other })
   }
 
   async find(text: string, registry = this.registry, holder?: string): Promise<SearchResult> {
