@@ -599,6 +599,25 @@ test.each([
   ['file:srv/r', 'must have two slashes'],
   ['file:///srv%2Fr', 'is not a path that this machine can open'],
   ['./r', 'must begin with'],
+  ['ftp://ho st/r', 'must begin with'],
+  ['https://[::1]:99999/x', 'has a port that is not a number up to 65535'],
+  ['http://exa_mple:80a/x', 'has a port that is not a number up to 65535'],
+  ['ssh://git@host.example:acme/kit.git', 'has a port that is not a number up to 65535'],
+  ['https://ex ample.com/x', 'has a space in its host'],
+  ['file://ho st/x', 'has a space in its host'],
+  ['https://', 'names no host'],
+  ['https://:80/x', 'names no host'],
+  ['https://[::1/x', 'has a host that is neither a name nor an IP address'],
+  ['https://1.2.3.999/x', 'has a host that is neither a name nor an IP address'],
+  ['https://ada:secret@host.example:99999/x', 'contains a user name or a password'],
+  [
+    'https://github.com/acme/kit/compare/main...dev',
+    'is the address of a page without one branch, tag or commit that git has; write https://github.com/acme/kit, with `ref: …`',
+  ],
+  [
+    'https://github.com/acme/kit/pull/12',
+    'is the address of a page; write https://github.com/acme/kit, with `ref: refs/pull/12/head` beside it',
+  ],
 ])('the address %s is refused', (url, message) => {
   const found = problems(stringify({ sources: [{ id: 'a', url }] }))
 

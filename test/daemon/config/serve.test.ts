@@ -26,6 +26,8 @@ test.each([
   ['http://login.example.com', 'must be an https address, unless it is on this machine'],
   ['http://127.0.0.1.example.com', 'must be an https address, unless it is on this machine'],
   ['https://login.example.com/?tenant=a', 'must not have a query or a fragment'],
+  ['https://login.example.com:99999', 'has a port that is not a number up to 65535'],
+  ['https://login example.com', 'has a space in its host'],
   ['ftp://login.example.com', 'must be an http(s) address without a user name or a password'],
 ])('an issuer is refused whose keys could be changed on their way, or that can be none: %s', (issuer, why) => {
   expect(parsed(`oauth: { issuer: '${issuer}' }`)).toEqual([`serve.oauth.issuer: ${why}`])

@@ -24,6 +24,13 @@ export function isPerhapsRepository(address: string): boolean {
   return search === '' && !HOSTS_OF_TREES.test(hostname) && TREE_IN_PATH.test(pathname)
 }
 
+/** The repository of a page that shows several commits, or one that git has no ref for, such as two branches compared. */
+export function repositoryOfSeveral(text: string): string | undefined {
+  const url = URL.parse(inFull(text))
+  const page = url === null || !/^https?:$/.test(url.protocol) || url.username !== '' ? undefined : pageAt(url)
+  return url === null || page?.groups['several'] === undefined ? undefined : repositoryOf(url.protocol, page.groups)
+}
+
 const HOSTS_OF_TREES =
   /^(?:www\.)?(?:github\.com|gitlab\.com|gitee\.com|huggingface\.co|git\.sr\.ht)$|^(?:github|ghe)\.|\.ghe\.com$/
 const TREE_IN_PATH = /^\/[^/]+\/[^/]+\/(?:tree|blob)(?!.*(?:\/-(?:\/|$)|\/_git\/|\.(?:md|git)\/*$))\/[^/]/i
@@ -38,7 +45,8 @@ function placeIn(text: string): RepositoryPlace | undefined {
   const isOwner = url.username === url.pathname.split('/')[1]
   if (url.password !== '' || (url.username !== '' && !isOwner)) return undefined
   if ([...url.searchParams.keys()].some((key) => !VIEW_KEYS.has(key))) return undefined
-  const found = pageOf(url)
+  if (pageAt(url)?.groups['several'] !== undefined) return undefined
+  const found = pageOf(url, fragment ?? '')
   // The address by which Azure DevOps is cloned has the form of its pages.
   const isPlain = found?.url === `${url.origin}${url.pathname}` && found.ref === undefined && found.root === undefined
   const page = isPlain ? undefined : found
@@ -55,9 +63,14 @@ const OTHER_ADDRESS = /^(?:(?:git\+)?ssh:\/\/|file:\/\/|[\w.-]+@[\w.-]+:)/i
 function inFull(text: string): string {
   const bare = text.replace(/^git\+(?=https?:)/i, '')
   const full = SHORT.test(bare) ? `https://github.com/${bare}` : bare.replace(HOST_FIRST, 'https://$&')
-  return full.replace(/^(https:\/\/github\.com\/[^/@]+\/[^/@#?]+|[^#?]+\.git)@([^@#]+)#?/i, '$1#$2&')
+  const form = full === bare ? REF_BEHIND_REPOSITORY : REF_BEHIND_FOLDER
+  return full.replace(form, '$1#$2&')
 }
 
+const REF_BEHIND_REPOSITORY = /^(https:\/\/github\.com\/[^/@]+\/[^/@#?]+|[^#?]+\.git)@([^@#]+)#?/i
+/** In the short forms. A folder may begin with `@`, and behind a branch it may have one anywhere. */
+const REF_BEHIND_FOLDER =
+  /^(https:\/\/github\.com\/[^/@]+\/[^/@#?]+(?!\/(?:tree|blob)\/)(?:\/@?[^/@#?]+)*|[^#?]+\.git)@([^@#]+)#?/i
 const SHORT = /^[a-z\d][a-z\d-]{0,38}\/\w[\w.-]{0,99}(?:[/@#].+|\/?)$/i
 const HOST_FIRST = /^(?:[a-z\d-]+\.)+[a-z]{2,}(?::\d+)?\/[\w.~-]+\/\w/i
 
@@ -97,48 +110,115 @@ function chosenBy(query: URLSearchParams): Omit<RepositoryPlace, 'url'> {
   }
 }
 
-/** The addresses of pages, without scheme. `rest`: the ref, then the path; `folder`: the path alone. */
-const PAGES: readonly RegExp[] = [
+/** A form of addresses of pages. `changes`: the ref of a change request at such a host, with `*` for its number. */
+interface PageForm {
+  readonly form: RegExp
+  readonly changes?: string
+}
+
+/**
+ * The addresses of pages, without scheme. `rest`: the ref, then the path; `whole`: the ref alone; `change`: the number of
+ * a change request; `folder`: the path alone; `several`: what the page shows has no ref, or several.
+ */
+const PAGES: readonly PageForm[] = [
   // GitLab
-  /^(?<repo>[^/]+\/.+?)\/-\/(?<view>tree|blob|raw|blame|edit|commits?|tags)\/(?<rest>.+)$/,
-  /^(?<repo>[^/]+\/.+?)\/-(?:\/.*)?$/,
+  { form: /^(?<repo>[^/]+\/.+?)\/-\/(?<view>tree|blob|raw|blame|edit|commits?)\/(?<rest>.+)$/ },
+  { form: /^(?<repo>[^/]+\/.+?)\/-\/(?<several>compare|releases\/permalink)\/.+$/ },
+  { form: /^(?<repo>[^/]+\/.+?)\/-\/(?:tags|releases)\/(?<whole>.+?)(?:\/downloads\/.+)?$/ },
+  { form: /^(?<repo>[^/]+\/.+?)\/-\/archive\/(?<whole>.+)\/[^/]+$/ },
+  {
+    form: /^(?<repo>[^/]+\/.+?)\/-\/merge_requests\/(?<change>\d+)(?:\/.*)?$/,
+    changes: 'refs/merge-requests/*/head',
+  },
+  { form: /^(?<repo>[^/]+\/.+?)\/-(?:\/.*)?$/ },
   // Gitea and Forgejo
-  /^(?<repo>[^/]+\/[^/]+\/[^/]+)\/(?<view>src|raw|media|blame|commits)\/(?:branch|tag|commit)\/(?<rest>.+)$/,
+  {
+    form: /^(?<repo>[^/]+\/[^/]+\/[^/]+)\/(?<view>src|raw|media|blame|commits)\/(?:branch|tag|commit)\/(?<rest>.+)$/,
+  },
   // Bitbucket Cloud
-  /^(?<repo>bitbucket\.org\/[^/]+\/[^/]+)\/(?<view>src|raw|branch|commits)\/(?<rest>.+)$/,
+  { form: /^(?<repo>bitbucket\.org\/[^/]+\/[^/]+)\/(?<view>src|raw|commits)\/(?<rest>.+)$/ },
+  { form: /^(?<repo>bitbucket\.org\/[^/]+\/[^/]+)\/branch\/(?<whole>.+)$/ },
+  { form: /^(?<repo>bitbucket\.org\/[^/]+\/[^/]+)\/(?<several>pull-requests\/\d|branches\/compare\/).*$/ },
   // Bitbucket Data Center
-  /^(?<host>[^/]+(?:\/[^/]+)??)\/(?<kind>projects|users)\/(?<key>[^/]+)\/repos\/(?<name>[^/]+)(?:\/(?<view>browse|raw)(?:\/(?<folder>.+))?|\/.*)?$/,
+  {
+    form: /^(?<host>[^/]+(?:\/[^/]+)??)\/(?<kind>projects|users)\/(?<key>[^/]+)\/repos\/(?<name>[^/]+)\/(?:commits\/(?<whole>[^/]+)|pull-requests\/(?<change>\d+)(?:\/.*)?)$/,
+    changes: 'refs/pull-requests/*/from',
+  },
+  {
+    form: /^(?<host>[^/]+(?:\/[^/]+)??)\/(?<kind>projects|users)\/(?<key>[^/]+)\/repos\/(?<name>[^/]+)(?:\/(?<view>browse|raw)(?:\/(?<folder>.+))?|\/.*)?$/,
+  },
   // Azure DevOps
-  /^(?<repo>[^/]+\/(?:.+\/)?_git\/[^/]+)(?:\/.*)?$/,
+  {
+    form: /^(?<repo>[^/]+\/(?:.+\/)?_git\/[^/]+)(?:\/commit\/(?<whole>[^/]+)|\/pullrequest\/(?<change>\d+)|\/.*)?$/,
+    changes: 'refs/pull/*/merge',
+  },
   // GitHub, its Enterprise Server, and hosts that took its form
-  /^(?<repo>[^/]+\/[^/]+\/[^/]+)\/(?<view>tree|blob)\/(?<rest>.+)$/,
-  /^(?<repo>github\.com\/[^/]+\/[^/]+)\/(?<view>raw|blame|edit|commits?|releases\/tag)\/(?<rest>.+)$/,
+  { form: /^(?<repo>[^/]+\/[^/]+\/[^/]+)\/(?<view>tree|blob)\/(?<rest>.+)$/ },
+  { form: /^(?<repo>github\.com\/[^/]+\/[^/]+)\/(?<view>raw|blame|edit|commits)\/(?<rest>.+)$/ },
+  // GitHub and Codeberg
+  {
+    form: /^(?<repo>(?:github\.com|codeberg\.org)\/[^/]+\/[^/]+)\/(?:commit|releases\/tag|zipball|tarball|pulls?\/\d+\/(?:commits|files|changes)(?=\/[\da-f]{40}$))\/(?<whole>.+)$/,
+  },
+  {
+    form: /^(?<repo>(?:github\.com|codeberg\.org)\/[^/]+\/[^/]+)\/(?:releases\/download\/(?<whole>.+)\/[^/]+|pulls?\/(?<change>\d+)(?:\/.*)?)$/,
+    changes: 'refs/pull/*/head',
+  },
+  {
+    form: /^(?<repo>(?:github\.com|bitbucket\.org|codeberg\.org)\/[^/]+\/[^/]+)\/(?:archive|get)\/(?<whole>.+?)\.(?:zip|tgz|bundle|tar(?:\.\w+)?)$/,
+  },
+  { form: /^(?<repo>(?:github\.com|codeberg\.org)\/[^/]+\/[^/]+)\/(?<several>compare\/|releases\/latest).*$/ },
   // A page about a repository as a whole, then a folder without its branch
-  /^(?<repo>(?:github\.com|bitbucket\.org|codeberg\.org)\/[^/]+\/[^/]+)\/(?:issues|pulls?|pull-requests|actions|wiki|releases|tags|branches|commits?|discussions|projects|activity|security|settings|overview|src|downloads|pipelines|archive|compare|graphs|network|labels|milestones|packages|search|stargazers|forks)(?:\/.*)?$/,
-  /^(?<repo>github\.com\/(?!(?:orgs|features|topics|marketplace|sponsors|collections|settings)\/)[^/]+\/[^/]+)\/(?<folder>.+)$/,
+  {
+    form: /^(?<repo>(?:github\.com|bitbucket\.org|codeberg\.org)\/[^/]+\/[^/]+)\/(?:issues|pulls?|pull-requests|actions|wiki|releases|tags|branches|commits?|discussions|projects|activity|security|settings|archive|compare|graphs|network|labels|milestones|packages(?=$|\/\d)|search|stargazers|forks)(?:\/.*)?$/,
+  },
+  {
+    form: /^(?<repo>(?:bitbucket\.org|codeberg\.org)\/[^/]+\/[^/]+)\/(?:overview|src|downloads|pipelines|packages)(?:\/.*)?$/,
+  },
+  {
+    form: /^(?<repo>github\.com\/(?!(?:orgs|features|topics|marketplace|sponsors|collections|settings)\/)[^/]+\/[^/]+)\/(?<folder>.+)$/,
+  },
 ]
 
-function pageOf({ protocol, host, pathname, searchParams: query }: URL): RepositoryPlace | undefined {
+function pageAt({ host, pathname }: URL): { readonly groups: Groups; readonly changes?: string } | undefined {
   const at = `${host}${pathname}`
     .replace(/\/+$/, '')
     .replace(/^www\.(?=github\.com\/|gitlab\.com\/|bitbucket\.org\/)/, '')
     .replace(/^(git\.sr\.ht\/~[^/]+\/[^/]+\/(?:tree|blob)\/[^/]+)\/item\//, '$1/')
     .replace(/^raw\.githubusercontent\.com(\/[^/]+\/[^/]+)\//, 'github.com$1/raw/')
+    .replace(/^codeload\.github\.com(\/[^/]+\/[^/]+)\/(?:legacy\.)?(?:zip|tar\.gz)\//, 'github.com$1/zipball/')
   // A repository may be called like a page.
-  const found = at.endsWith('.git') ? undefined : PAGES.map((form) => form.exec(at)).find((match) => match !== null)
-  if (found?.groups === undefined) return undefined
-  const { repo, view = '', rest, folder, host: server, kind, key, name } = found.groups
-  const queried = chosenBy(query)
+  if (at.endsWith('.git')) return undefined
+  for (const { form, changes } of PAGES) {
+    const groups = form.exec(at)?.groups
+    if (groups !== undefined) return { groups, ...(changes !== undefined && { changes }) }
+  }
+  return undefined
+}
+
+type Groups = Readonly<Partial<Record<string, string>>>
+
+function pageOf(url: URL, fragment: string): RepositoryPlace | undefined {
+  const page = pageAt(url)
+  if (page === undefined) return undefined
+  const { view = '', rest, whole = '', change, folder } = page.groups
+  const queried = chosenBy(url.searchParams)
   const path = partsOf(rest ?? folder ?? queried.root ?? '')
-  const first = rest === undefined ? '' : path.splice(0, path[0] === 'refs' ? 3 : 1).join('/')
-  const ref = queried.ref ?? first.replace(/^refs\/heads\//, '')
+  const first = rest === undefined ? partsOf(whole) : path.splice(0, path[0] === 'refs' ? 3 : 1)
+  const shown = change === undefined ? first.join('/') : page.changes?.replace('*', change)
+  // Where the address has no branch, it stands behind it. Else it is a place on the page.
+  const behind = page.groups['repo'] !== undefined && folder !== undefined ? pinned(fragment) : {}
+  const ref = behind.ref ?? queried.ref ?? shown?.replace(/^refs\/heads\//, '') ?? ''
   if (/^(?:blob|raw|blame|edit|media)$/.test(view) || /\.md$/i.test(path.at(-1) ?? '')) path.pop()
-  const address = repo ?? `${server}/scm/${kind === 'users' ? '~' : ''}${key}/${name}.git`
+  path.push(...partsOf(behind.root ?? ''))
   return {
-    url: `${protocol}//${address}`,
+    url: repositoryOf(url.protocol, page.groups),
     ...(ref !== '' && ref !== 'HEAD' && { ref }),
     ...(path.length > 0 && { root: path.join('/') }),
   }
+}
+
+function repositoryOf(protocol: string, { repo, host, kind, key, name }: Groups): string {
+  return `${protocol}//${repo ?? `${host}/scm/${kind === 'users' ? '~' : ''}${key}/${name}.git`}`
 }
 
 function partsOf(path: string): string[] {

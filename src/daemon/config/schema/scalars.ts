@@ -7,7 +7,7 @@ import { readUpstreamSkillUri } from '../../../sync/model/upstream-uri.ts'
 import { withoutSecrets } from '../../../sync/skill/secret-patterns.ts'
 import { cronTimeOf, isCronExpression, nextTimeMs } from '../../runtime/cron-time.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
-import { isPerhapsRepository, pastedPlace } from './pasted-address.ts'
+import { isPerhapsRepository, pastedPlace, repositoryOfSeveral } from './pasted-address.ts'
 import type { RepositoryPlace } from './pasted-address.ts'
 
 // The value types that keys share. Each validates itself, so that one pass finds every fault of a file.
@@ -256,7 +256,10 @@ function gitUrlFault(text: string): string | undefined {
   if (/^\w[\w+.-]*::/.test(text)) return `names a transport of git's own; it ${MUST_BEGIN}`
   const url = URL.parse(text)
   const page = pastedPlace(text.replace(/#.*/s, ''))
-  if (url === null) return `${MUST_BEGIN}${insteadText(page)}`
+  const several = repositoryOfSeveral(text)
+  if (several !== undefined)
+    return `is the address of a page without one branch, tag or commit that git has${insteadText({ url: several, ref: '…' })}`
+  if (url === null) return unparsedPart(text) ?? `${MUST_BEGIN}${insteadText(page)}`
   if (url.password !== '' || (url.username !== '' && !SSH.test(text))) return INLINE_SECRET_IN_URL
   const isPage = page !== undefined && !isPerhapsRepository(text)
   if (isPage && GIT_SCHEMES.has(url.protocol)) return `is the address of a page${insteadText(page)}`
@@ -266,6 +269,21 @@ function gitUrlFault(text: string): string | undefined {
   if (!GIT_SCHEMES.has(url.protocol)) return `${MUST_BEGIN}${insteadText(page)}`
   if (!text.slice(url.protocol.length).startsWith('//')) return 'must have two slashes after the scheme'
   return url.protocol === 'file:' ? fileUrlFault(url) : undefined
+}
+
+/**
+ * The part of an address that makes it none; `undefined` if it does not begin with a scheme that we take. Nothing of it is
+ * quoted.
+ */
+function unparsedPart(text: string): string | undefined {
+  const authority = /^(?:https?|file|ssh|git\+ssh|ssh\+git):\/\/([^/\\?#]*)/i.exec(text)?.[1]
+  if (authority === undefined) return undefined
+  if (authority.includes('@') && !SSH.test(text)) return INLINE_SECRET_IN_URL
+  const [, host = '', port = ''] = /^(?:.*@)?(\[[^\]]*\]?|[^:]*)(?::(.*))?$/s.exec(authority) ?? []
+  if (/\s/.test(authority)) return 'has a space in its host'
+  if (host === '') return 'names no host'
+  if (!/^\d*$/.test(port) || Number(port) > 65_535) return 'has a port that is not a number up to 65535'
+  return 'has a host that is neither a name nor an IP address'
 }
 
 function insteadText(place: RepositoryPlace | undefined): string {
@@ -301,10 +319,15 @@ function fileUrlFault(url: URL): string | undefined {
 
 /** The address of a web endpoint, http or https. */
 export function webUrl() {
-  return line().refine((text) => {
+  return line().superRefine((text, context) => {
     const url = URL.parse(text)
-    return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
-  }, 'must be an http(s) address without a user name or a password')
+    if (url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') return
+    const part = url === null && /^https?:/i.test(text) ? unparsedPart(text) : undefined
+    context.addIssue({
+      code: 'custom',
+      message: part ?? 'must be an http(s) address without a user name or a password',
+    })
+  })
 }
 
 /** The endpoint of an MCP server. It is written to the lock, which must contain no secret, so none is allowed in it. */
