@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
@@ -23,9 +23,33 @@ test('every page in docs is named by the README', async () => {
   const documents = await documentsOf()
   const readme = documents.find(({ path }) => path === 'README.md')?.text ?? ''
 
-  const unnamed = documents.filter(({ path }) => path.startsWith('docs/') && !readme.includes(`(${path}`))
+  const pages = documents.filter(({ path }) => path.startsWith('docs/') && !isDecision(path))
+  const unnamed = pages.filter(({ path }) => !readme.includes(`(${path}`))
 
   expect(unnamed.map(({ path }) => path)).toEqual([])
+})
+
+test('the index of the decisions has a line for each file, in their order, with its title and date', async () => {
+  const documents = await documentsOf()
+  const index = documents.find(({ path }) => path === 'docs/decisions/README.md')?.text ?? ''
+
+  const lines = index.split('\n').filter((line) => line.startsWith('- '))
+
+  const decisions = documents.filter(({ path }) => isDecision(path)).toSorted((a, b) => (a.path < b.path ? -1 : 1))
+  expect(decisions.length).toBeGreaterThan(40)
+  expect(lines.map((line) => line.replace(/ Replaced by \[\d{4}\]\(\S+\)\.$/, ''))).toEqual(decisions.map(indexLineOf))
+})
+
+test('a decision has at most 150 words, the number of its file, a date, a status and three paragraphs', async () => {
+  const decisions = (await documentsOf()).filter(({ path }) => isDecision(path))
+
+  const unlike = decisions.filter(({ path, text }) => {
+    const [number = ''] = basename(path).split('-')
+    const isInForm = DECISION.test(text) && text.startsWith(`# ${number}: `)
+    return !isInForm || text.split(/\s+/).filter((word) => word !== '').length > 150
+  })
+
+  expect(unlike.map(({ path }) => path)).toEqual([])
 })
 
 test('as long as no version is out, the README says how to install from a clone', async () => {
@@ -40,13 +64,25 @@ test('as long as no version is out, the README says how to install from a clone'
   expect(readme?.includes('it is not in the registry yet')).toBe(!isOut)
 })
 
+const DECISION =
+  /^# \d{4}: .+\n\n- Date: \d{4}-\d\d-\d\d\n- Status: accepted\n\n\*\*Decision\.\*\* [^]+\n\n\*\*Why\.\*\* [^]+\n\n\*\*Weighed\.\*\* [^]+\n$/
+
 interface Document {
   readonly path: string
   readonly text: string
 }
 
+function isDecision(path: string): boolean {
+  return /^docs\/decisions\/\d/.test(path)
+}
+
+function indexLineOf({ path, text }: Document): string {
+  const [, number = '', title = '', date = ''] = /^# (\d{4}): (.+)\n\n- Date: (.+)$/m.exec(text) ?? []
+  return `- [${number}](${basename(path)}) ${title} (${date})`
+}
+
 async function documentsOf(): Promise<readonly Document[]> {
-  const names = ['', 'docs', 'systemd', 'bench'].map(async (folder) =>
+  const names = ['', 'docs', 'docs/decisions', 'systemd', 'bench'].map(async (folder) =>
     (await readdir(join(ROOT, folder))).filter((name) => name.endsWith('.md')).map((name) => join(folder, name)),
   )
   const paths = (await Promise.all(names)).flat()
