@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -5,7 +6,7 @@ import { expect, test } from 'vitest'
 import { AGAINST_THE_ORDER, ROOMS } from './rooms.ts'
 
 const ROOT = fileURLToPath(new URL('../src/', import.meta.url))
-const ARCHITECTURE = fileURLToPath(new URL('../ARCHITECTURE.md', import.meta.url))
+const PROJECT = fileURLToPath(new URL('../', import.meta.url))
 /** What is shipped, as the last build made it. */
 const PROGRAM = fileURLToPath(new URL('../dist/program/', import.meta.url))
 
@@ -64,21 +65,37 @@ test('a folder holds few enough files to be read at a glance', () => {
 })
 
 test('ARCHITECTURE has the sentence of each room, in their order', async () => {
-  const text = await readFile(ARCHITECTURE, 'utf8')
+  const text = await readFile(resolve(PROJECT, 'ARCHITECTURE.md'), 'utf8')
 
   const sentences = [...text.matchAll(/^- `([\w/-]+)`: (\S.*)\.$/gm)].map(([, room, sentence]) => [room, sentence])
 
   expect(sentences).toEqual(Object.entries(ROOMS))
 })
 
-test('a file that ARCHITECTURE names is there', async () => {
-  const text = await readFile(ARCHITECTURE, 'utf8')
+test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])('a file that %s names is there', async (document) => {
+  const text = await readFile(resolve(PROJECT, document), 'utf8')
   const named = [...text.matchAll(/`((?:[\w-]+\/)+[\w-]+\.ts)`/g)].map(([, path = '']) => path)
 
-  const known = [...files.map((file) => `src/${file}`), 'test/rooms.ts', 'test/architecture.test.ts']
+  const missing = named.filter(
+    (path) => !existsSync(resolve(PROJECT, path)) && !files.some((file) => `/${file}`.endsWith(`/${path}`)),
+  )
+
   expect(named.length).toBeGreaterThan(10)
-  expect(named.filter((path) => !known.some((file) => file === path || file.endsWith(`/${path}`)))).toEqual([])
+  expect(missing).toEqual([])
 })
+
+test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])(
+  'a name of the code that %s has is in the source',
+  async (document) => {
+    const text = await readFile(resolve(PROJECT, document), 'utf8')
+    const source = (await Promise.all(files.map((file) => readFile(resolve(ROOT, file), 'utf8')))).join('\n')
+    // `judgeMove`, `Registry`, `SURVEY_VERSION`
+    const named = [...text.matchAll(/`([a-z]+[A-Z]\w*|[A-Z][a-z]\w*|[A-Z]+_[A-Z_]+)`/g)].map(([, name = '']) => name)
+
+    expect(named.length).toBeGreaterThan(5)
+    expect(named.filter((name) => !new RegExp(`\\b${name}\\b`).test(source))).toEqual([])
+  },
+)
 
 test('packages stay in the rooms that they were taken for', () => {
   const strayed = imports.filter(({ file, names }) => {
