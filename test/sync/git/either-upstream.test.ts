@@ -27,7 +27,8 @@ test('a host that refuses the git program too is told in its own words, and the 
   const tried = host.asked.filter((agent) => agent.startsWith('git/2')).length
   const second = await failureOf(reached.tree())
 
-  for (const { code, message } of [first, second]) {
+  for (const { code, message, fix } of [first, second]) {
+    expect(fix).toBe('Ask the operator of the host')
     expect(code).toBe('protocol-not-spoken')
     expect(message).toContain('the host answers 400: it says "nothing for this client"')
     expect(message).toMatch(/the git program does not read it either$/)

@@ -38,7 +38,7 @@ export function gitFailureOf(answer: Asked, what: string, sentCredentials: boole
     const code = isRefusal ? 'protocol-not-spoken' : failure.code
     if (MCP_STATUSES.has(answer.status) && looksLikeMcp(answer, what))
       return new SyncError(code, `${failure.message}; this looks like an MCP server: ${ADD_MCP}`)
-    return isRefusal ? new SyncError(code, failure.message, { fix: REFUSED }) : failure
+    return isRefusal ? new SyncError(code, failure.message, { fix: refusalFix(answer) }) : failure
   }
   const expected = `application/x-${answer.service ?? 'git-upload-pack'}-${answer.method === 'GET' ? 'advertisement' : 'result'}`
   const type = (answer.header('content-type') ?? '').split(';')[0]?.trim()
@@ -48,7 +48,7 @@ export function gitFailureOf(answer: Asked, what: string, sentCredentials: boole
   return new SyncError('protocol-not-spoken', spoken)
 }
 
-const ADD_MCP = 'write `mcp:` in place of `url:`, as skillsyncd add --mcp URL does'
+const ADD_MCP = 'write `mcp:` in place of `url:`, as skillsyncd init --mcp URL and skillsyncd add --mcp URL do'
 
 /** The statuses with which MCP servers answer a GET that they do not know. */
 const MCP_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 406])
@@ -62,7 +62,14 @@ function looksLikeMcp(answer: Asked, what: string): boolean {
 /** The usual path of such an address. Deeper in a path, a repository may have this name. */
 const MCP_ADDRESS = /^[^"]*"https?:\/\/[^"/]+\/(?:mcp|sse)\/?"/i
 
-const REFUSED = 'Ask the operator of the host, or set `backend: system` if git clone reads the address'
+/** The statuses for a method or a type of content, which a git host hardly has, and an MCP server has for any GET. */
+const MCP_REFUSALS: ReadonlySet<number> = new Set([405, 406])
+
+function refusalFix({ status }: Head): string {
+  const ask = 'Ask the operator of the host'
+  if (!MCP_REFUSALS.has(status)) return ask
+  return `${ask}; if it is an MCP server, name it so: skillsyncd init --mcp URL, or skillsyncd add --mcp URL`
+}
 
 /** True for a status by which the host refuses the request as such: the same request will be refused again. */
 function isRefusing(status: number): boolean {

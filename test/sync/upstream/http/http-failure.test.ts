@@ -80,6 +80,16 @@ test.each([
 })
 
 test.each([
+  [400, 'Ask the operator of the host'],
+  [
+    405,
+    'Ask the operator of the host; if it is an MCP server, name it so: skillsyncd init --mcp URL, or skillsyncd add --mcp URL',
+  ],
+])('the fix of a refusal with %i names what is left to do, and no reader that was tried', (status, fix) => {
+  expect(gitFailureOf(answer(status), 'Cannot reach "https://hub.example/mix"', false)?.fix).toBe(fix)
+})
+
+test.each([
   ['TF401022: multi_ack\u001b[31m is required\r\nmore', 'it says "TF401022: multi_ack [31m is required"'],
   ['long '.repeat(100), `it says "${'long '.repeat(40).trim()}"`],
   ['{\n "message": "secondary rate limit",\n "url": "x" }', 'it says "secondary rate limit"'],
@@ -111,7 +121,9 @@ test.each([
   const failure = gitFailureOf(answer(status, said), what, false)
 
   expect(failure?.code).toBe(code)
-  expect(failure?.message).toMatch(/; this looks like an MCP server: .*skillsyncd add --mcp URL/)
+  expect(failure?.message).toMatch(
+    /; this looks like an MCP server: .*skillsyncd init --mcp URL and skillsyncd add --mcp URL/,
+  )
 })
 
 test.each([
