@@ -321,7 +321,6 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/mcp-sources/client/json-rpc-connection module source-unreachable',
   ],
   'test/features/mcp-sources/upstream/program.test.ts': [
-    'features/mcp-sources/client/json-rpc-connection giveUp source-unreachable 2',
     'features/mcp-sources/client/program-channel send source-unreachable',
     'features/mcp-sources/client/program-channel refuse limit-exceeded',
     'features/mcp-sources/client/program-channel failure source-unreachable',

@@ -1,4 +1,4 @@
-import { SyncError, type SyncErrorCode } from '../../../sync/model/sync-error.ts'
+import { SyncError, type SyncErrorCode, type SyncErrorOptions } from '../../../sync/model/sync-error.ts'
 import type { Outgoing } from './message.ts'
 
 /** A bidirectional transport of JSON-RPC messages to a server. Incoming messages go to one listener. */
@@ -9,6 +9,8 @@ export interface Channel extends AsyncDisposable {
   readonly isByRequest: boolean
   /** True if an answer has begun and no other can come before its end. */
   readonly isAmid: boolean
+  /** What is known of a server that does not answer: words for the end of a message, and the next step. */
+  readonly silence: { readonly said: string; readonly fix?: string }
   /** Sets the listener. Called once, before anything is sent. */
   hear(ears: ChannelListener): void
   /** Rejects with a `SyncError` if the message could not be sent, or if the channel knows that no answer will come. */
@@ -56,7 +58,7 @@ export class Overlong extends SyncError {
 
 /** The server is reachable, but gave no usable answer. During the detection of the era that is information too. */
 export class Unanswered extends SyncError {
-  constructor(message: string, options: { code?: SyncErrorCode; cause?: unknown; retryAfterMs?: number } = {}) {
+  constructor(message: string, options: SyncErrorOptions & { code?: SyncErrorCode } = {}) {
     super(options.code ?? 'source-unreachable', message, options)
   }
 }
@@ -65,8 +67,8 @@ export class Unanswered extends SyncError {
 export class AnswerLate extends Unanswered {
   readonly ms: number
 
-  constructor(message: string, ms: number) {
-    super(message)
+  constructor(message: string, ms: number, options: SyncErrorOptions = {}) {
+    super(message, options)
     this.ms = ms
   }
 }

@@ -10,6 +10,7 @@ export class HttpChannel implements Channel {
   readonly name: string
   readonly isByRequest = true
   readonly isAmid = false
+  readonly silence = { said: '' }
   readonly #fetch: HttpFetch
   readonly #transport: StreamableHTTPClientTransport
 

@@ -67,8 +67,16 @@ export class JsonRpcConnection implements AsyncDisposable {
     const before = this.#silence
     const begun = this.begin(method, params)
     const leave = () => begun.takeBack(signal.reason)
-    const late = (ms: number): AnswerLate =>
-      new AnswerLate(`Cannot reach "${this.channel.name}": no answer to "${method}" within ${ms} ms`, ms)
+    const late = (ms: number): AnswerLate => {
+      const { said, fix } = this.channel.silence
+      return new AnswerLate(
+        `Cannot reach "${this.channel.name}": no answer to "${method}" within ${ms} ms${said}`,
+        ms,
+        {
+          fix,
+        },
+      )
+    }
     const first = setTimeout(() => this.#giveUp(begun, before, late(firstMs)), firstMs)
     const total = setTimeout(() => this.#giveUp(begun, before, late(totalMs)), totalMs)
     this.#onFirst.set(begun.id, () => clearTimeout(first))
@@ -129,12 +137,13 @@ export class JsonRpcConnection implements AsyncDisposable {
   #giveUp(begun: Begun, before: Silence, late: AnswerLate): void {
     begun.takeBack(late)
     // The rest of an answer that does not end holds up all others.
-    if (this.channel.isAmid) return this.#close(new Unanswered(late.message))
+    const lost = new Unanswered(late.message, { fix: late.fix })
+    if (this.channel.isAmid) return this.#close(lost)
     if (before.words !== this.#silence.words) return
     // Concurrent requests that time out together count as one silence.
     const length = Math.max(this.#silence.length, before.length + 1)
     this.#silence = { ...before, length }
-    if (length >= MOST_UNHEARD && !this.channel.isByRequest) this.#close(new Unanswered(late.message))
+    if (length >= MOST_UNHEARD && !this.channel.isByRequest) this.#close(lost)
   }
 
   #takeBack(id: number, method: string, why: unknown): void {

@@ -19,9 +19,9 @@ export class LineFrames {
     this.#over = over
   }
 
-  /** True if the start of a line came, and not its end. */
-  get isAmid(): boolean {
-    return this.#size > 0
+  /** The size in bytes of the line whose end did not come yet. */
+  get size(): number {
+    return this.#size
   }
 
   push(bytes: Buffer): void {

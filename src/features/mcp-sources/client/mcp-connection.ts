@@ -97,8 +97,7 @@ async function anew(
   signal.throwIfAborted()
   const dialogue = new JsonRpcConnection(await channelTo(address, options))
   try {
-    // A program may start slowly, and its silence proves nothing more than that.
-    return [await initialize(dialogue, options, options.limits.requestMs, signal), dialogue]
+    return [await initialize(dialogue, options, options.limits.connectMs, signal), dialogue]
   } catch (error) {
     await dialogue[Symbol.asyncDispose]()
     throw error

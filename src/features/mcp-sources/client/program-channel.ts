@@ -5,6 +5,7 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { ConnectionOptions, ProgramAddress } from './address.ts'
 import { Overlong, Unanswered, type Channel, type ChannelListener, type ServerStream } from './channel.ts'
 import { LineFrames } from './line-frames.ts'
+import { readMessage } from './message.ts'
 import type { Outgoing } from './message.ts'
 
 /** A channel to a local program, one message per line. Disposal leaves no process of the program running. */
@@ -14,6 +15,10 @@ export class ProgramChannel implements Channel {
   readonly #group: ProcessGroup
   readonly #limit: number
   #frames: LineFrames | undefined
+  /** The lines since the last message that are none. */
+  #strays = 0
+  #lastStray = ''
+  #hasSpoken = false
   #ended: Promise<void> = Promise.resolve()
 
   private constructor(name: string, group: ProcessGroup, limit: number) {
@@ -31,20 +36,25 @@ export class ProgramChannel implements Channel {
   }
 
   get isAmid(): boolean {
-    return this.#frames?.isAmid === true
+    return this.#frames !== undefined && this.#frames.size > 0
+  }
+
+  get silence(): Channel['silence'] {
+    const said = this.#lastWords(this.#group.stderr)
+    return { said: said === '' ? '' : `; the program prints "${said}"`, fix: NO_MCP }
   }
 
   hear(ears: ChannelListener): void {
     const frames = new LineFrames(
       this.#limit,
-      // Other output of the program parses to `undefined` and is ignored.
-      (line) => ears.heard(parseJson(line)),
+      (line) => this.#take(line, ears),
       (start, end, came) => this.#refuse(idAtRim(start, end), came, ears),
     )
     this.#frames = frames
     this.#group.child.stdout.on('data', (bytes: Buffer) => {
       frames.push(bytes)
-      if (frames.isAmid) ears.came(undefined)
+      if (frames.size > this.#limit && !this.#hasSpoken) ears.lost(this.#notSpoken(this.#longFirstLine))
+      if (frames.size > 0) ears.came(undefined)
     })
     // A child process that outlives the program may keep its output open.
     this.#group.child.once('exit', () => void setTimeout(() => this.#group.letGo(), LAST_WORDS_MS).unref())
@@ -58,7 +68,7 @@ export class ProgramChannel implements Channel {
   async send(message: Outgoing): Promise<void> {
     const { stdin } = this.#group.child
     if (stdin.writableLength > MOST_UNREAD_BYTES)
-      throw new Unanswered(`Cannot reach "${this.name}": the program does not read what it is sent`)
+      throw new Unanswered(`Cannot reach "${this.name}": the program does not read what it is sent`, { fix: NO_MCP })
     // If the program has ended, the pending answers fail with the loss of the channel.
     stdin.write(`${JSON.stringify(message)}\n`)
   }
@@ -74,18 +84,57 @@ export class ProgramChannel implements Channel {
     await this.#group[Symbol.asyncDispose]()
   }
 
+  /** Other output of a program is passed over, such as a banner, unless no message comes between many lines of it. */
+  #take(line: string, ears: ChannelListener): void {
+    const message = parseJson(line)
+    if (readMessage(message) === undefined) {
+      this.#strays += 1
+      this.#lastStray = line
+    } else {
+      this.#strays = 0
+      this.#hasSpoken = true
+    }
+    if (this.#strays > MOST_STRAYS) ears.lost(this.#notSpoken(`and prints other text, "${this.#lastWords('')}"`))
+    else ears.heard(message)
+  }
+
+  /** The start of the last line that the program printed, and that is no message; of its standard error first. */
+  #lastWords(stderr: string): string {
+    const line = stderr.trim().split('\n').at(-1) ?? ''
+    return printable(line === '' ? this.#lastStray : line)
+  }
+
+  get #longFirstLine(): string {
+    return `its first line is over ${this.#limit} bytes`
+  }
+
+  #notSpoken(what: string): SyncError {
+    const message = `Cannot open a session with "${this.name}": it sends no MCP message, ${what}`
+    return new SyncError('protocol-not-spoken', message, { fix: NO_MCP })
+  }
+
   #refuse(id: number | undefined, came: number, ears: ChannelListener): void {
+    if (!this.#hasSpoken) return ears.lost(this.#notSpoken(this.#longFirstLine))
     const refusal = new Overlong(`Cannot read from "${this.name}": an answer is over ${this.#limit} bytes`, came)
     if (id === undefined) ears.lost(refusal)
     else ears.failed(id, refusal)
   }
 
   #failure({ status, stderr }: Ended): Unanswered {
-    const said = printable(stderr.trim().split('\n').at(-1) ?? '')
+    const said = this.#lastWords(stderr)
     const how = status === undefined ? 'the program was ended' : `the program ended with status ${status}`
-    return new Unanswered(`Cannot reach "${this.name}": ${how}${said === '' ? '' : `, and says "${said}"`}`)
+    return new Unanswered(`Cannot reach "${this.name}": ${how}${said === '' ? '' : `, and says "${said}"`}`, {
+      fix: NO_MCP,
+    })
   }
 }
+
+/** The next step for a program that does not answer as a server. */
+const NO_MCP =
+  'Check `command` and `args` of the source: that program must speak MCP over its standard input and output, and print nothing else there'
+
+/** A program with this many lines that are no messages, one after the other, is no server. */
+const MOST_STRAYS = 1000
 
 /** For pending requests and answers, each a few hundred bytes. */
 const MOST_UNREAD_BYTES = 2 ** 20

@@ -77,6 +77,11 @@ export class ProcessGroup implements AsyncDisposable {
     this.ended = this.#end()
   }
 
+  /** Its standard error until now, as in `Ended`. */
+  get stderr(): string {
+    return this.#said.text
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#kill('SIGTERM')
     const killing = setTimeout(() => this.#kill('SIGKILL'), GRACE_MS)

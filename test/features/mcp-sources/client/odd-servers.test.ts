@@ -31,8 +31,9 @@ test.each<readonly [string, (heard: Heard) => void, string, RegExp]>([
 
 test('a program that stops in the middle of an answer is lost with that request', async () => {
   const code = `if (message.method === 'initialize') greet(message)
-    else if (message.method === 'x/half') process.stdout.write('{"half')`
-  await using connection = await connect(program(code), { connectMs: 2_000 })
+    else if (message.method === 'x/half') process.stdout.write('{"half')
+    else error(message, -32601)`
+  await using connection = await connect(program(code))
 
   await expect(connection.request('x/half', {}, NEVER, 500)).rejects.toMatchObject({ code: 'source-unreachable' })
   await connection.ended

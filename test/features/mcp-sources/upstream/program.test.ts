@@ -56,7 +56,7 @@ test.each([
 test('the connection to a program that says nothing any more is lost with the third request, and any word of it counts', async () => {
   const code = `if (message.method === 'initialize') greet(message)
     else if (message.method === 'x/answered') result(message, {})`
-  await using connection = await connect(program(code), { connectMs: 2_000 })
+  await using connection = await connect(program(LATER + code))
   let isLost = false
   const ended = connection.ended.then(() => (isLost = true))
   const silence = (): Promise<unknown> => connection.request('x/silent', {}, NEVER, 50).catch(() => {})
@@ -74,7 +74,7 @@ test('the connection to a program that says nothing any more is lost with the th
 test('requests that wait at the same time are one silence, and one that is given up while others are answered is none', async () => {
   const code = `if (message.method === 'initialize') greet(message)
     else if (message.method === 'x/answered') result(message, {})`
-  await using connection = await connect(program(code), { connectMs: 2_000 })
+  await using connection = await connect(program(LATER + code))
   const silence = (): Promise<unknown> => connection.request('x/silent', {}, NEVER, 50).catch(() => {})
 
   await Promise.all([1, 2, 3, 4].map(silence))
@@ -88,7 +88,7 @@ test('requests that wait at the same time are one silence, and one that is given
 
 test('a program that reads nothing is sent no more than a mebibyte', async () => {
   const code = "if (message.method === 'initialize') greet(message); else process.stdin.pause()"
-  await using connection = await connect(program(code), { connectMs: 2_000 })
+  await using connection = await connect(program(LATER + code))
   const uri = `skill://${'x'.repeat(2 ** 20)}`
   // Whatever comes of the first is not awaited.
   connection.request('resources/read', { uri }, NEVER).catch(() => {})
@@ -156,6 +156,49 @@ test('what a program prints that is no message is passed over', async () => {
   await expect(connection.request('x/y', {}, NEVER)).resolves.toEqual({ ok: true, result: {} })
 })
 
+const SHELL = { kind: 'program', command: '/bin/sh', path: '/bin:/usr/bin', home: '/', env: async () => ({}) } as const
+const SPEAKS_MCP =
+  'Check `command` and `args` of the source: that program must speak MCP over its standard input and output, and print nothing else there'
+
+test.each([
+  ['prints other lines without end', 'while echo hello; do :; done', 'and prints other text, "hello"'],
+  ['prints JSON that is no message', "while echo '{}'; do :; done", 'and prints other text, "{}"'],
+  ['prints one line without end', 'cat /dev/zero', 'its first line is over 100000 bytes'],
+  [
+    'has a first line over the limit',
+    "head -c 100001 /dev/zero | tr '\\0' x; echo; cat",
+    'its first line is over 100000 bytes',
+  ],
+])('a program that %s is refused at once, and not started again', async (_, script, what) => {
+  const opened = connect({ ...SHELL, args: ['-c', script] }, { answerBytes: 100_000, connectMs: 180_000 })
+
+  await expect(opened).rejects.toMatchObject({
+    code: 'protocol-not-spoken',
+    message: expect.stringContaining(`Cannot open a session with "/bin/sh": it sends no MCP message, ${what}`),
+    fix: SPEAKS_MCP,
+  })
+})
+
+test('a program that is silent is given up after the time for a first answer, with what it printed and what to check', async () => {
+  const args = ['-c', "echo 'Log in first'; exec sleep 1000"]
+
+  const opened = connect({ ...SHELL, args }, { connectMs: 200, requestMs: 180_000 })
+
+  await expect(opened).rejects.toMatchObject({
+    code: 'source-unreachable',
+    message: 'Cannot reach "/bin/sh": no answer to "initialize" within 200 ms; the program prints "Log in first"',
+    fix: SPEAKS_MCP,
+  })
+})
+
+test('what a silent program prints on its standard error is told too', async () => {
+  const args = ['-c', "echo 'No key' >&2; exec sleep 1000"]
+
+  const opened = connect({ ...SHELL, args }, { connectMs: 200, requestMs: 180_000 })
+
+  await expect(opened).rejects.toThrow('; the program prints "No key"')
+})
+
 test('a program that ends is the end of the connection, which says what the program said last', async () => {
   const code = `message.method === 'initialize' ? greet(message) : (console.error('First\\nNo \\u001b[31mdisk'), process.exit(7))`
   await using connection = await connect(program(LATER + code))
@@ -173,6 +216,7 @@ test('a program that ends before it is greeted says why', async () => {
   await expect(opened).rejects.toMatchObject({
     code: 'source-unreachable',
     message: expect.stringContaining('"No such database"'),
+    fix: SPEAKS_MCP,
   })
 })
 
