@@ -19,6 +19,9 @@ export const E2E = [
   'test/**/*.e2e.test.ts',
 ]
 
+/** Tests of seconds each: many processes, many values, or waits. */
+export const SLOW = ['test/**/*.slow.test.ts']
+
 /** Tests with real agents, which are installed for them. */
 export const AGENTS = ['test/agents/**/*.test.ts']
 
@@ -39,8 +42,8 @@ export default defineConfig({
   ],
   test: {
     include: ['test/**/*.test.ts'],
-    // Lanes of their own: vitest.faults.config.ts, vitest.peers.config.ts, vitest.e2e.config.ts and vitest.agents.config.ts.
-    exclude: [...FAULTS, ...PEERS, ...E2E, ...AGENTS],
+    // What runs before each commit. The other lanes have a configuration each: vitest.LANE.config.ts.
+    exclude: [...FAULTS, ...PEERS, ...E2E, ...SLOW, ...AGENTS],
     // The build is JavaScript that Node loads by itself: to transform it once more would take a second in each file.
     server: { deps: { external: [/\/dist\//] } },
     // They end what hangs, and judge nothing: a busy machine may take a minute for what takes a second elsewhere.

@@ -26,16 +26,23 @@ const PROGRAMS: Readonly<Record<string, readonly [file: string, name: string]>> 
   zsh: ['test/daemon/cli/completion.test.ts', 'zsh completes'],
 }
 
+/** The configuration of each lane, and whether it has the slow tests. */
+const LANES = { 'vitest.config.ts': false, 'vitest.slow.config.ts': true }
+
 /** Needs PostgreSQL first, which has no place on PATH. */
 const BEHIND_OTHERS: ReadonlySet<string> = new Set(['openssl'])
 
 test('without another program than Node and git, tests that need one are skipped with its name, and none fails', async () => {
   await using bin = await pathWithout(Object.keys(PROGRAMS))
 
-  const { status, printed } = await runTests(Object.values(PROGRAMS), bin.path)
+  const skipped = new Set<string | undefined>()
+  for (const [lane, isSlow] of Object.entries(LANES)) {
+    const tests = Object.values(PROGRAMS).filter(([file]) => file.includes('.slow.') === isSlow)
+    const { status, printed } = await runTests(lane, tests, bin.path)
+    expect(status, printed.slice(-4000)).toBe(0)
+    for (const [, program] of printed.matchAll(/there is no ([\w-]+) on PATH/g)) skipped.add(program)
+  }
 
-  expect(status, printed.slice(-4000)).toBe(0)
-  const skipped = new Set(printed.matchAll(/there is no ([\w-]+) on PATH/g).map(([, program]) => program))
   expect(skipped).toEqual(new Set(Object.keys(PROGRAMS)))
 })
 
@@ -69,15 +76,19 @@ async function pathWithout(names: readonly string[]) {
   return { path, [Symbol.asyncDispose]: async () => folder[Symbol.asyncDispose]() }
 }
 
-async function runTests(tests: readonly (readonly [file: string, name: string])[], path: string) {
+async function runTests(lane: string, tests: readonly (readonly [file: string, name: string])[], path: string) {
   const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
   const files = new Set(tests.map(([file]) => file))
   const names = tests.map(([, name]) => name).join('|')
-  const child = spawn(process.execPath, [vitest, 'run', '--reporter=verbose', '-t', names, ...files], {
-    cwd: ROOT,
-    env: { ...process.env, PATH: path, VITEST: undefined, NO_COLOR: '1', GIT_EXEC_PATH: undefined },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(
+    process.execPath,
+    [vitest, 'run', '--config', lane, '--reporter=verbose', '-t', names, ...files],
+    {
+      cwd: ROOT,
+      env: { ...process.env, PATH: path, VITEST: undefined, NO_COLOR: '1', GIT_EXEC_PATH: undefined },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   const [status, stdout, stderr] = await Promise.all([
     new Promise<number | null>((resolve) => child.once('close', resolve)),
     text(child.stdout),
