@@ -11,19 +11,19 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Each program that `npm test` needs besides Node, git and a POSIX system, with a test that needs it. */
 const PROGRAMS: Readonly<Record<string, readonly [file: string, name: string]>> = {
   bash: ['test/documents/commands.test.ts', 'is a script that bash can read'],
-  fish: ['test/daemon/cli/completion.test.ts', 'fish completes'],
-  gpg: ['test/sync/signatures/openpgp-signature.test.ts', 'signatures of OpenPGP'],
+  fish: ['test/daemon/cli/completion.slow.test.ts', 'fish completes'],
+  gpg: ['test/sync/signatures/openpgp-signature.slow.test.ts', 'signatures of OpenPGP'],
   groff: ['test/daemon/cli/manual.test.ts', 'groff renders'],
   haproxy: ['test/documents/files.test.ts', 'HAProxy takes'],
   nginx: ['test/documents/files.test.ts', 'nginx takes'],
   promtool: ['test/daemon/status/metrics/alerts.test.ts', 'promtool takes'],
-  python3: ['test/sync/upstream/archive/unpack.law.test.ts', 'Python as GNU'],
-  script: ['test/daemon/commands/run/init.test.ts', 'on a real terminal'],
+  python3: ['test/sync/upstream/archive/unpack.law.slow.test.ts', 'Python as GNU'],
+  script: ['test/daemon/commands/run/init.slow.test.ts', 'on a real terminal'],
   'ssh-keygen': ['test/sync/signatures', 'signed objects'],
-  sshd: ['test/daemon/commands/verify/second-opinion.test.ts', 'over ssh and of a folder'],
+  sshd: ['test/daemon/commands/verify/second-opinion.slow.test.ts', 'over ssh and of a folder'],
   'systemd-analyze': ['test/daemon/commands/service/units.test.ts', 'units have no fault'],
-  zip: ['test/sync/upstream/archive/unpack.law.test.ts', 'zip into a pipe'],
-  zsh: ['test/daemon/cli/completion.test.ts', 'zsh completes'],
+  zip: ['test/sync/upstream/archive/unpack.law.slow.test.ts', 'zip into a pipe'],
+  zsh: ['test/daemon/cli/completion.slow.test.ts', 'zsh completes'],
 }
 
 /** The configuration of each lane, and whether it has the slow tests. */

@@ -20,8 +20,8 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/mcp-sources/upstream/server-connection absent source-unreachable',
   ],
   'test/daemon/commands/change/sync.test.ts': ['daemon/pull/pull-context cleanError given'],
-  'test/daemon/commands/doctor/checks.test.ts': ['sync/store/decision-files read store-failed'],
-  'test/features/hub-of-several/store-copy.test.ts': [
+  'test/daemon/commands/doctor/checks.slow.test.ts': ['sync/store/decision-files read store-failed'],
+  'test/features/hub-of-several/store-copy.slow.test.ts': [
     'features/hub-of-several/state-copy expectContained store-failed',
     'features/hub-of-several/store-copy nameless store-failed',
     'features/hub-of-several/state-copy expectContained store-failed 2',
@@ -31,7 +31,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/hub-of-several/postgres/shared-state contentError store-failed',
     'features/hub-of-several/postgres/shared-state runningError store-failed',
   ],
-  'test/daemon/commands/run/token-changes.test.ts': ['daemon/commands/run/token-changes refuseWrite store-failed'],
+  'test/daemon/commands/run/token-changes.slow.test.ts': ['daemon/commands/run/token-changes refuseWrite store-failed'],
   'test/daemon/config/auth.test.ts': [
     'daemon/config/auth sshKeyOf credentials-rejected',
     'daemon/config/auth readSecret credentials-rejected',
@@ -51,12 +51,12 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'daemon/control/control-client tooLong limit-exceeded',
     'daemon/control/control-server tooLong limit-exceeded',
   ],
-  'test/daemon/control/daemon-lock.test.ts': [
+  'test/daemon/control/daemon-lock.slow.test.ts': [
     'daemon/control/daemon-lock read store-failed',
     'daemon/control/daemon-lock lockError store-failed',
   ],
   'test/daemon/control/write-lock.test.ts': ['daemon/control/write-lock readOnly store-failed'],
-  'test/daemon/access/keyring.test.ts': [
+  'test/daemon/access/keyring.slow.test.ts': [
     'daemon/access/credential-helper askHelper credentials-rejected',
     'daemon/access/credential-helper askHelper credentials-rejected 2',
     'daemon/access/credential-helper askHelper credentials-rejected 3',
@@ -80,22 +80,22 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'daemon/access/tokens add limit-exceeded',
     'daemon/access/tokens read store-failed',
   ],
-  'test/features/channel/publish/channel-keeper.test.ts': [
+  'test/features/channel/publish/channel-keeper.slow.test.ts': [
     'features/channel/publish/channel-keys channelSigners credentials-rejected',
   ],
-  'test/features/marketplace/publish/refused.test.ts': [
+  'test/features/marketplace/publish/refused.slow.test.ts': [
     'features/marketplace/publish/branch-publisher expected store-failed',
     'features/marketplace/publish/publish-tree publishTree source-unreachable',
   ],
-  'test/features/channel/publish/witnesses.test.ts': [
+  'test/features/channel/publish/witnesses.slow.test.ts': [
     'features/channel/witness/gather-cosignatures gatherCosignatures source-unreachable',
   ],
-  'test/daemon/pull/document-thread.test.ts': ['daemon/pull/document-thread unsearchedError limit-exceeded'],
-  'test/features/hub-of-several/replica.test.ts': [
+  'test/daemon/pull/document-thread.slow.test.ts': ['daemon/pull/document-thread unsearchedError limit-exceeded'],
+  'test/features/hub-of-several/replica.slow.test.ts': [
     'features/hub-of-several/replica commit store-failed',
     'features/hub-of-several/replica commit store-failed 2',
   ],
-  'test/features/hub-of-several/shared-commands.test.ts': [
+  'test/features/hub-of-several/shared-commands.slow.test.ts': [
     'features/hub-of-several/hub-member pull store-failed',
     'features/hub-of-several/shared-commands receive store-failed',
     'features/hub-of-several/shared-commands takeAnswer given',
@@ -131,13 +131,13 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/pull/fetch-snapshot refuseInvalid content-refused',
     'sync/store/objects/local-blobs read store-failed',
   ],
-  'test/sync/pull/take-published.test.ts': [
+  'test/sync/pull/take-published.slow.test.ts': [
     'features/channel/content/walk-channel refusal content-refused',
     'features/channel/content/walk-channel tooMany limit-exceeded',
     'sync/pull/take-published refusal content-refused',
     'features/channel/follow/channel-objects ofOtherSize content-refused',
   ],
-  'test/sync/store/backup/backup.test.ts': [
+  'test/sync/store/backup/backup.slow.test.ts': [
     'sync/store/backup/backup checkContents store-failed',
     'sync/store/backup/backup checkContents store-failed 2',
     'sync/store/files/state-folder halfRestoredError store-failed',
@@ -153,14 +153,14 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/snapshot-store headIn store-failed',
   ],
   'test/sync/store/files/atomic.test.ts': ['sync/store/files/disk-error cannot store-failed'],
-  'test/sync/store/files/file-lock.test.ts': ['sync/store/files/file-lock isBroken store-failed'],
-  'test/sync/store/files/journal.test.ts': ['sync/store/files/journal readBounded store-failed'],
+  'test/sync/store/files/file-lock.slow.test.ts': ['sync/store/files/file-lock isBroken store-failed'],
+  'test/sync/store/files/journal.slow.test.ts': ['sync/store/files/journal readBounded store-failed'],
   'test/sync/store/files/state-folder.test.ts': [
     'sync/store/files/state-folder formatOf store-failed',
     'sync/store/files/state-folder ownFolder store-failed',
   ],
   'test/sync/store/generation-store.test.ts': ['sync/store/generation-store expectStored store-failed'],
-  'test/sync/store/migration/migrate-state.test.ts': [
+  'test/sync/store/migration/migrate-state.slow.test.ts': [
     'sync/store/migration/migrate-state migrationFailure store-failed',
     'sync/store/store open store-failed',
     'sync/store/store openExisting store-failed',
@@ -185,7 +185,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/hub-of-several/postgres/schema-version expectCompatible store-failed',
     'features/hub-of-several/postgres/schema-version deniedError store-failed',
   ],
-  'test/sync/store/shared-text.test.ts': [
+  'test/sync/store/shared-text.slow.test.ts': [
     'sync/store/decision-files read store-failed 2',
     'sync/store/decision-files recall store-failed 2',
     'features/hub-of-several/document-text read store-failed',
@@ -208,7 +208,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/sync/store/store.test.ts': ['sync/store/store replacedError store-failed'],
   'test/sync/survey/survey.test.ts': ['sync/survey/find-skills count limit-exceeded'],
-  'test/features/channel/follow/bad-answers.test.ts': [
+  'test/features/channel/follow/bad-answers.slow.test.ts': [
     'features/channel/follow/http-place get source-unreachable',
     'features/channel/follow/channel-objects fetchObject content-refused',
     'features/channel/follow/channel-upstream unchanged source-unreachable',
@@ -217,7 +217,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/channel/follow/http-place read limit-exceeded 2',
     'sync/upstream/http/http-redirect tooManyRedirects source-unreachable',
   ],
-  'test/features/channel/follow/bad-log.test.ts': ['features/channel/follow/folder-place read source-unreachable'],
+  'test/features/channel/follow/bad-log.slow.test.ts': ['features/channel/follow/folder-place read source-unreachable'],
   'test/features/channel/follow/log-auditor.test.ts': [
     'features/channel/follow/channel-upstream take content-refused',
     'features/channel/follow/channel-upstream audit limit-exceeded',
@@ -231,7 +231,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/features/channel/follow/replaced-entry.test.ts': [
     'features/channel/follow/channel-objects fetchObject source-unreachable',
   ],
-  'test/sync/upstream/folder/directory-upstream.test.ts': [
+  'test/sync/upstream/folder/directory-upstream.slow.test.ts': [
     'sync/survey/find-skills rootFolder source-unreachable',
     'sync/upstream/folder/folder-objects file limit-exceeded',
     'sync/upstream/folder/folder-tree changeError source-unreachable',
@@ -245,7 +245,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/git/isomorphic/isomorphic-objects withNextStep limit-exceeded',
     'sync/git/isomorphic/pack-weight tooLarge limit-exceeded',
   ],
-  'test/sync/git/objects/pack-reader.test.ts': [
+  'test/sync/git/objects/pack-reader.slow.test.ts': [
     'sync/git/objects/pack-reader tooMany limit-exceeded',
     'sync/git/objects/pack-reader damageError source-unreachable',
     'sync/git/objects/pack-spool expectChecksum source-unreachable',
@@ -266,7 +266,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/git/smart-http/discover advertisementOf source-unreachable',
     'sync/git/smart-http/protocol checkedRef source-unreachable',
   ],
-  'test/sync/git/smart-http/git-http.test.ts': [
+  'test/sync/git/smart-http/git-http.slow.test.ts': [
     'sync/git/git-tree openFetch source-unreachable',
     'sync/git/git-worker keepBlob limit-exceeded',
     'sync/git/git-upstream fetch source-unreachable',
@@ -291,7 +291,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/sync/upstream/http/credential-headers.test.ts': [
     'sync/upstream/http/credential-headers expectHeader credentials-rejected',
   ],
-  'test/sync/upstream/http/host-access.test.ts': [
+  'test/sync/upstream/http/host-access.slow.test.ts': [
     'sync/upstream/http/http-failure proxyRefusal source-unreachable',
     'sync/upstream/http/http-failure proxyRefusal credentials-rejected',
     'sync/upstream/http/http-failure connectionFailure source-unreachable',
@@ -320,7 +320,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/mcp-sources/client/json-rpc-connection late source-unreachable',
     'features/mcp-sources/client/json-rpc-connection module source-unreachable',
   ],
-  'test/features/mcp-sources/upstream/program.test.ts': [
+  'test/features/mcp-sources/upstream/program.slow.test.ts': [
     'features/mcp-sources/client/program-channel send source-unreachable',
     'features/mcp-sources/client/program-channel refuse limit-exceeded',
     'features/mcp-sources/client/program-channel failure source-unreachable',
@@ -360,7 +360,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/git/program/program-transport noList source-unreachable',
   ],
   'test/daemon/control/requests.test.ts': ['daemon/control/control-redaction redactHandler given'],
-  'test/sync/pull/fallback/fallback-source.test.ts': ['sync/pull/locked-commit fromFallback given'],
+  'test/sync/pull/fallback/fallback-source.slow.test.ts': ['sync/pull/locked-commit fromFallback given'],
   'test/sync/upstream/folder/read-authored.test.ts': [
     'sync/upstream/folder/read-authored authoredDocument source-unreachable',
   ],
