@@ -47,7 +47,8 @@ test('who reads the state folder for a client is answered whatever its configura
 
   await request(other, 'look', { sources: ['team'] }, { signal: STEADY })
 
-  expect(writer.daemon.registry.catalog.listed).toMatchObject([{ name: 'alpha' }])
+  // A look waits two seconds at most for the pull that it began.
+  await expect.poll(() => writer.daemon.registry.catalog.listed).toMatchObject([{ name: 'alpha' }])
   await expect(
     request({ ...other, mode: { locked: false, offline: true } }, 'look', {}, { signal: STEADY }),
   ).rejects.toMatchObject({ code: 'other-config' })
