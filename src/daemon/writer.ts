@@ -7,7 +7,7 @@ import type { AdoptedChange } from '../features/hub-of-several/hub-replica.ts'
 import { sharedStoreOf } from '../features/hub-of-several/open-shared.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { isGoneAtHub } from '../sync/model/source.ts'
-import { SyncError } from '../sync/model/sync-error.ts'
+import { SyncError, unlessSyncError } from '../sync/model/sync-error.ts'
 import { isUnwritable } from '../sync/store/files/disk-error.ts'
 import type { HubSourceIds, ListedSources } from '../sync/store/hub-sources.ts'
 import { HUB_SOURCES, readHubSources, writeHubSources } from '../sync/store/hub-sources.ts'
@@ -185,7 +185,7 @@ export class Writer implements AsyncDisposable {
     }
   }
 
-  /** Checks periodically that its socket still exists, and whether a read-only disk takes writes again. */
+  /** Checks periodically that its socket and the WAL still exist, and whether a read-only disk takes writes again. */
   async #watch(): Promise<void> {
     const { signal } = this.#over
     const { clock } = this.#parts
@@ -194,7 +194,14 @@ export class Writer implements AsyncDisposable {
       if (signal.aborted || this.lost.aborted) return
       await this.#lookAtSocket()
       if (this.#right.readOnly !== undefined) await this.#lookAtDisk().catch((error: unknown) => this.#tellDisk(error))
+      // The next pull reports what fails.
+      else await this.#asked(signal, async () => this.#lookAtLog()).catch(unlessSyncError)
     }
+  }
+
+  async #lookAtLog(): Promise<void> {
+    const { log, store } = this.#parts
+    if (await store.mendLog()) log.warn('store-log-made-again', { state: store.folder.path })
   }
 
   async #lookAtSocket(): Promise<void> {

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Status } from '../../src/daemon/status/status.ts'
@@ -105,6 +105,25 @@ function isPoll({ body }: GitRequest): boolean {
 function polls(git: GitServer, since: number): number {
   return git.requests.slice(since).filter(isPoll).length
 }
+
+test.each([[['-wal']], [['-shm']], [['-wal', '-shm']]])(
+  'a daemon of which %j of the database is removed finds it before the next pull, and every command reads on',
+  async (suffixes) => {
+    await using world = await World.create()
+    const daemon = world.home.start('start')
+    await daemon.said((line) => line.includes('"source-updated"'))
+    const made = daemon.said((line) => line.includes('"store-log-made-again"'))
+    for (const suffix of suffixes) await rm(join(world.home.state, `store.db${suffix}`))
+
+    // A reader makes an empty one in its place.
+    await world.home.command('verify')
+    await made
+
+    for (const command of [['status'], ['verify'], ['show', 'alpha']])
+      expect(await world.home.command(...command), command[0]).toMatchObject({ status: 0 })
+    expect(await daemon.stop()).toMatchObject({ status: 0 })
+  },
+)
 
 test('a database in which only the writes of a fetch meet damage is replaced by the next pull, and has everything again', async () => {
   await using world = await World.create()

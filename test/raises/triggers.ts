@@ -206,7 +206,10 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/snapshot-parts one store-failed',
     'sync/store/snapshot-store outline store-failed',
   ],
-  'test/sync/store/store.test.ts': ['sync/store/store replacedError store-failed'],
+  'test/sync/store/store.test.ts': [
+    'sync/store/objects/database lostLog store-failed',
+    'sync/store/store replacedError store-failed',
+  ],
   'test/sync/survey/survey.test.ts': ['sync/survey/find-skills count limit-exceeded'],
   'test/features/channel/follow/bad-answers.slow.test.ts': [
     'features/channel/follow/http-place get source-unreachable',

@@ -135,19 +135,28 @@ export class Store implements Disposable {
    */
   async mendDatabase(now: Date): Promise<SyncError | undefined> {
     const { isCorrupt } = this.objects
-    const isInPlace = this.#file.isInPlace() && !isCorrupt
-    if (isInPlace && !this.#file.hasLostLog()) return undefined
-    await this.folder.expectRight()
-    if (isInPlace) {
-      this.objects.reopenForLog()
+    if (this.#file.isInPlace() && !isCorrupt) {
+      await this.mendLog()
       return undefined
     }
+    await this.folder.expectRight()
     const why = isCorrupt ? `it is damaged; it is "${this.#file.moveAside(now)}" now` : 'it was removed'
     // Until the new one is open, the old one is read on.
     this.objects.reopen()
     this.#file.removeOlderAsides()
     this.#replaced = replacedError(this.#file.path, why)
     return this.#replaced
+  }
+
+  /**
+   * Opens the database again if its WAL was removed: other processes cannot read it until then. Returns true if it did.
+   * Only for the one writer.
+   */
+  async mendLog(): Promise<boolean> {
+    if (this.objects.isCorrupt || !this.#file.hasLostLog()) return false
+    await this.folder.expectRight()
+    this.objects.reopenForLog()
+    return !this.#file.hasLostLog()
   }
 
   /** The reason why this process began with a new database; `undefined` if it did not. */

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import type { ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import type { Readable, Writable } from 'node:stream'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../../src/sync/store/objects/database.ts'
 import { Store } from '../../../src/sync/store/store.ts'
@@ -98,6 +99,46 @@ test.each([[['-wal', '-shm']], [['-wal']], [['-shm']]])(
   },
 )
 
+test.each([[['-wal', '-shm']], [['-wal']]])(
+  'a reader of a database of which %j is removed says so, and changes nothing; the look of the writer at its log ends that',
+  async (suffixes) => {
+    await using folder = await temporaryFolder()
+    const { store, digests, thread } = await usedStore(folder.path)
+    thread.close()
+    expect(await store.mendLog()).toBe(false)
+    for (const suffix of suffixes) await rm(store.folder.database + suffix)
+
+    const message = await readingBy(folder.path)
+    const isMended = await store.mendLog()
+
+    expect(message).toMatch(/write-ahead log ".*store\.db-wal" was removed.*\n.*skillsyncd stop, then skillsyncd start/)
+    expect(isMended).toBe(true)
+    expect(await store.mendLog()).toBe(false)
+    expect(await readingBy(folder.path)).toBe('')
+    expect(await store.objects.missing(digests)).toEqual([])
+  },
+)
+
+test('a reader of a database that is not begun yet finds nothing in it', async () => {
+  await using folder = await temporaryFolder()
+  const first = await Store.open(folder.path)
+  first[Symbol.dispose]()
+  await writeFile(first.folder.database, '')
+
+  using store = await Store.openExisting(folder.path)
+
+  expect(await store?.objects.head()).toBeUndefined()
+})
+
+/** The failure of another process that opens the store; empty if it can. */
+async function readingBy(root: string): Promise<string> {
+  const code = `
+    const { Store } = await import(${JSON.stringify(STORE)})
+    await Store.openExisting(${JSON.stringify(root)}).catch((error) => console.log(error.message + '\\n' + error.fix))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code])
+  return stdout
+}
+
 test('a database of which the log was removed is opened again when the last fetch has ended', async () => {
   await using folder = await temporaryFolder()
   const { store, digests, thread } = await usedStore(folder.path)
@@ -106,7 +147,7 @@ test('a database of which the log was removed is opened again when the last fetc
   for (const suffix of ['-wal', '-shm']) await rm(store.folder.database + suffix)
   await store.mendDatabase(NOW)
 
-  expect(() => openDatabase(store.folder.database)).toThrow('disk I/O error')
+  expect(() => openDatabase(store.folder.database)).toThrow('was removed')
   expect(await store.objects.missing(digests)).toEqual([])
   lease[Symbol.dispose]()
   await store.mendDatabase(NOW)

@@ -54,7 +54,7 @@ export class DatabaseFile {
       throw new SyncError('store-failed', `Cannot open the database "${this.path}": it is gone`, {
         fix: 'Start the daemon, which makes a new one and fetches everything again',
       })
-    if (isWritable(this.path)) return openDatabase(this.path)
+    if (isWritable(this.path)) return openDatabase(this.path, 'reader')
     this.#isStill = !this.#hasLog()
     return this.#isStill ? openStillDatabase(this.path) : openDatabaseReadOnly(this.path)
   }

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { diskFix, SyncError } from '../../model/sync-error.ts'
@@ -6,16 +6,18 @@ import { cannot, isDatabaseError, isDiskError } from '../files/disk-error.ts'
 
 /**
  * Opens a database for reading and writing, and creates it if it does not exist. A reader that may write to the folder
- * also uses it: sharing a WAL takes writes.
+ * also uses it: sharing a WAL takes writes. It fills no database that a process has begun: without its WAL it looks empty.
  */
-export function openDatabase(path: string): DatabaseSync {
+export function openDatabase(path: string, role: 'writer' | 'reader' = 'writer'): DatabaseSync {
   createPrivate(path)
-  return runOnDatabase(`open the database "${path}"`, () => {
+  return runOpening(path, () => {
     using opening = new DisposableStack()
     const database = opening.use(new DatabaseSync(path, { timeout: BUSY_MS }))
-    if (numberOf(database, 'schema_version') === 0) database.exec(FIRST_SETTINGS)
+    const fills = role === 'writer' || numberOf(database, 'page_count') === 0
+    if (fills && numberOf(database, 'schema_version') === 0) database.exec(FIRST_SETTINGS)
     database.exec(SETTINGS)
-    prepareSchema(database, path)
+    if (fills) prepareSchema(database, path)
+    else expectFilled(database, path)
     opening.move()
     return database
   })
@@ -37,7 +39,7 @@ export function openStillDatabase(path: string): DatabaseSync {
 }
 
 function openToRead(place: string | URL, path: string): DatabaseSync {
-  return runOnDatabase(`open the database "${path}"`, () => {
+  return runOpening(path, () => {
     using opening = new DisposableStack()
     const database = opening.use(new DatabaseSync(place, { timeout: BUSY_MS, readOnly: true }))
     database.exec(`${CACHE}; PRAGMA trusted_schema = OFF; PRAGMA query_only = ON`)
@@ -46,6 +48,25 @@ function openToRead(place: string | URL, path: string): DatabaseSync {
     return database
   })
 }
+
+/** A process that has lost its WAL keeps the index of it in `-shm`, so that others read past the end of the new, empty one. */
+function runOpening<Opened>(path: string, open: () => Opened): Opened {
+  try {
+    return runOnDatabase(`open the database "${path}"`, open)
+  } catch (error) {
+    const isPastEnd = error instanceof SyncError && resultCodeOf(error) === SQLITE_IOERR_SHORT_READ
+    if (!isPastEnd || (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw error
+    throw lostLog(path, error.cause)
+  }
+}
+
+function lostLog(path: string, cause?: unknown): SyncError {
+  const message = `Cannot open the database "${path}": its write-ahead log "${path}-wal" was removed while a process used it`
+  return new SyncError('store-failed', message, { cause, fix: LOST_LOG_FIX })
+}
+
+const LOST_LOG_FIX =
+  'The daemon makes a new one within seconds: run the command again. If it fails again: skillsyncd stop, then skillsyncd start'
 
 /** Runs synchronous work on a database; an error of SQLite becomes `store-failed`, any other one is rethrown. */
 export function runOnDatabase<Done>(attempt: string, work: () => Done): Done {
@@ -130,6 +151,7 @@ export function databaseErrorWith(errcode: number): Error {
   return Object.assign(new Error(`SQLite ended with ${errcode} on another thread`), { errcode })
 }
 
+const SQLITE_IOERR_SHORT_READ = 522
 const SQLITE_CORRUPT = 11
 const SQLITE_NOTADB = 26
 
@@ -186,6 +208,14 @@ const SCHEMA = `
 function prepareSchema(database: DatabaseSync, path: string): void {
   inTransaction(database, () => {
     if (numberOf(database, 'user_version') === 0 && numberOf(database, 'schema_version') === 0) database.exec(SCHEMA)
+    expectVersion(database, path)
+  })
+}
+
+/** Waits for a process that is about to fill the database. */
+function expectFilled(database: DatabaseSync, path: string): void {
+  inTransaction(database, () => {
+    if (numberOf(database, 'schema_version') === 0) throw lostLog(path)
     expectVersion(database, path)
   })
 }
