@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { idsOf } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
+import { ifHomeIsKnown } from '../config/environment.ts'
 import { ConfigError } from '../config/rules/config-error.ts'
 import { UsageError } from '../runtime/usage-error.ts'
 import { readRows } from '../status/skill-rows.ts'
@@ -87,7 +88,7 @@ async function answerTo(
 
 /** The options of an incomplete line that name its configuration. The shell has not expanded the line. */
 function configuringIn(line: readonly string[], { environment }: Context): Context['values'] {
-  const args = line.map((word) => word.replace(/^~(?=\/)/, environment.home))
+  const args = line.map((word) => word.replace(/^~(?=\/)/, (tilde) => ifHomeIsKnown(() => environment.home) ?? tilde))
   return parseArgs({ args, options: CONFIGURING, strict: false, allowPositionals: true }).values
 }
 

@@ -47,20 +47,21 @@ export interface ManagerVariables {
 export function environmentOf(variables: Variables, userHome: string | undefined, pid = process.pid): Environment {
   const folder = (name: string) => absolute(variables[name])
   const known = folder('HOME') ?? userHome
-  const below = (...names: readonly string[]): string => {
-    if (known === undefined) throw new OperatorError('no-home', NO_HOME)
+  const belowHome = (other: string, ...names: readonly string[]): string => {
+    if (known === undefined) throw new OperatorError('no-home', `${noHomeText(variables)}; set HOME, or ${other}`)
     return join(known, ...names)
   }
+  const below = (...names: readonly string[]): string => belowHome('name the folder by its absolute path', ...names)
   return {
     get home() {
       return below()
     },
     homeVariable: known === undefined ? {} : { HOME: known },
     get configHome() {
-      return folder('XDG_CONFIG_HOME') ?? below('.config')
+      return folder('XDG_CONFIG_HOME') ?? belowHome('name the file with --config', '.config')
     },
     get state() {
-      return stateOf(variables, below)
+      return stateOf(variables, () => belowHome('name the state folder with --state', '.local', 'state'))
     },
     // The service's folder has priority: in the user's folder, only this part may be writable.
     runtime: absolute(variables['RUNTIME_DIRECTORY']?.split(':')[0]) ?? folder('XDG_RUNTIME_DIR'),
@@ -84,6 +85,9 @@ export function environmentOf(variables: Variables, userHome: string | undefined
   }
 }
 
+/** Begins the message of a folder that cannot be found. */
+export const UNKNOWN_HOME = 'it is in the home folder, which neither HOME nor the user database names'
+
 /** The result of the function; `undefined` where it needs a home and none is known. */
 export function ifHomeIsKnown<T>(read: () => T): T | undefined {
   try {
@@ -94,8 +98,11 @@ export function ifHomeIsKnown<T>(read: () => T): T | undefined {
   }
 }
 
-const NO_HOME =
-  'Cannot find the home folder: HOME is not an absolute path, and this user has no entry in the user database; set HOME, or name each folder with an option (--config, --state)'
+/** The reason why no home is known. */
+function noHomeText({ HOME = '' }: Variables): string {
+  const why = HOME === '' ? 'HOME is not set' : 'HOME is not an absolute path'
+  return `Cannot find the home folder: ${why}, and this user has no entry in the user database`
+}
 
 type Variables = Readonly<Record<string, string | undefined>>
 
@@ -122,9 +129,9 @@ function countIn(text: string | undefined): number {
  * The service manager's folder has priority: it may be the only writable one. The variable can list several, separated
  * by colons.
  */
-function stateOf(variables: Variables, below: (...names: readonly string[]) => string): string {
+function stateOf(variables: Variables, below: () => string): string {
   const ofService = absolute(variables['STATE_DIRECTORY']?.split(':')[0])
-  return ofService ?? join(absolute(variables['XDG_STATE_HOME']) ?? below('.local', 'state'), 'skillsyncd')
+  return ofService ?? join(absolute(variables['XDG_STATE_HOME']) ?? below(), 'skillsyncd')
 }
 
 function absolute(folder: string | undefined): string | undefined {

@@ -2,8 +2,9 @@ import { access, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { codeOf } from '../../base/error-code.ts'
 import { utf8 } from '../../sync/skill/frontmatter.ts'
+import { pathOfKept } from './config.ts'
 import type { Config } from './config.ts'
-import { ifHomeIsKnown } from './environment.ts'
+import { UNKNOWN_HOME, ifHomeIsKnown } from './environment.ts'
 import type { Environment } from './environment.ts'
 import { READING, configFaultsOf } from './error-messages.ts'
 import { configOf } from './normalize.ts'
@@ -15,6 +16,7 @@ import { ruleFaults } from './rules/cross-key-rules.ts'
 import { nameable, plainSchema } from './schema-json.ts'
 import type { SchemaNode } from './schema-json.ts'
 import { CONFIG } from './schema/schema.ts'
+import type { ConfigFile } from './schema/schema.ts'
 import { readYaml } from './yaml.ts'
 import type { YamlPosition } from './yaml.ts'
 
@@ -104,12 +106,23 @@ export function parseConfig(
   const yaml = readYaml(text.replace(/^\uFEFF/, ''))
   if (!yaml.ok) return diagnosticsOf(withCode('syntax', yaml.faults), fileName, plainSchema())
   const file = CONFIG.safeParse(yaml.value, READING)
-  const betweenKeys = [...yaml.faults, ...ruleFaults(yaml.value)]
+  const homeless = file.success ? homelessLinks(file.data, environment) : []
+  const betweenKeys = [...yaml.faults, ...ruleFaults(yaml.value), ...homeless]
   if (file.success && betweenKeys.length === 0) return configOf(file.data, fileName, environment, state)
   const schema = plainSchema()
   const ofKeys = file.success ? [] : configFaultsOf(file.error.issues, schema)
   const faults = [...withCode('value', ofKeys), ...withCode('conflict', betweenKeys)]
   return diagnosticsOf(faults, fileName, schema, yaml.place)
+}
+
+/** The entries of `links` whose folders are in a home that is not known. */
+function homelessLinks({ links = [] }: ConfigFile, environment: Environment): Fault[] {
+  return links.flatMap((entry, index) => {
+    const agent = typeof entry === 'string' ? entry : entry.agent
+    if (agent === undefined || ifHomeIsKnown(() => pathOfKept({ agent, copies: false }, environment))) return []
+    const message = `the folder of this agent cannot be found: ${UNKNOWN_HOME}; set HOME, or name the folder with \`to\``
+    return [{ path: ['links', index], message }]
+  })
 }
 
 /** A fault, with the code of the check that found it. */

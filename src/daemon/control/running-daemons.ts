@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { expectOwnEntries, expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
+import { ifHomeIsKnown } from '../config/environment.ts'
 import type { Environment } from '../config/environment.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import { askDaemon } from './control-client.ts'
@@ -39,7 +40,9 @@ async function knownSockets({ runtime }: Environment): Promise<readonly string[]
   })
 }
 
-async function defaultSocket({ state }: Environment): Promise<readonly string[]> {
+async function defaultSocket(environment: Environment): Promise<readonly string[]> {
+  const state = ifHomeIsKnown(() => environment.state)
+  if (state === undefined) return []
   return orNone(async () => {
     await expectOwnFolder(state, { asReader: true })
     await expectOwnEntries(state, { asReader: true })

@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net'
 import { isMapping, parseJson } from '../../base/json-value.ts'
 import { countOf } from '../../base/text/plural.ts'
 import type { Config } from '../../daemon/config/config.ts'
+import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import type { Environment } from '../../daemon/config/environment.ts'
 import { readBounded } from '../../daemon/runtime/plain-file.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
@@ -71,7 +72,7 @@ async function serversOf(
   agent: Agent,
   environment: Environment,
 ): Promise<{ readonly file: string; readonly text: string } | undefined> {
-  const file = agent.mcp?.(environment)
+  const file = ifHomeIsKnown(() => agent.mcp?.(environment))
   if (file === undefined) return undefined
   try {
     const bytes = (await readBounded(file, MOST_BYTES)) ?? new Uint8Array()

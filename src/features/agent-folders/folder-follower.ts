@@ -3,6 +3,7 @@ import { CANCELED } from '../../base/async/abort-error.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { pathOfKept } from '../../daemon/config/config.ts'
 import type { Config, KeptFolder } from '../../daemon/config/config.ts'
+import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { futurePath } from '../../daemon/runtime/resolve-path.ts'
@@ -117,7 +118,7 @@ export class FolderFollower implements AsyncDisposable {
   /** The paths that the configuration names. Links in them are not resolved. */
   get #paths(): ReadonlySet<string> {
     const { config, environment } = this.#parts
-    return new Set(config.links.map((kept) => pathOfKept(kept, environment)))
+    return new Set(config.links.map((kept) => nameOf(kept, environment)))
   }
 
   /** Ends the failures of folders that the earlier follower had, and this one has not. */
@@ -146,9 +147,9 @@ export class FolderFollower implements AsyncDisposable {
     const problems: FolderProblem[] = []
     const wanted = new Map<string, WantedFolder>()
     for (const kept of config.links) {
-      const place = placeOf(kept, environment)
-      const { path } = place
+      const path = nameOf(kept, environment)
       try {
+        const place = placeOf(kept, environment)
         await expectGround(kept, path, this.#parts)
         const [target] = await linkTargetsOf([place], config)
         if (target === undefined) continue
@@ -242,6 +243,11 @@ interface Pass {
 
 const NOTHING: Pass = { problems: [], removed: 0 }
 
+/** The path of the folder in messages; the agent where the home that it is in is not known. */
+function nameOf(kept: KeptFolder, environment: DaemonContext['environment']): string {
+  return ifHomeIsKnown(() => pathOfKept(kept, environment)) ?? ('to' in kept ? kept.to : kept.agent)
+}
+
 /** The use of a folder of the configuration, and its path. */
 function placeOf(kept: KeptFolder, environment: DaemonContext['environment']): LinkPlace {
   const path = pathOfKept(kept, environment)
@@ -259,7 +265,8 @@ async function expectGround(kept: KeptFolder, path: string, { environment, confi
       `Cannot fill the folder of ${kept.agent}: this service has no home; skillsyncd service install --user, ` +
         `as the user whose agent reads, runs one that has, or the agent has the skills over MCP`,
     )
-  const ground = 'agent' in kept && isWithin(path, environment.home) ? environment.home : dirname(path)
+  const home = ifHomeIsKnown(() => environment.home)
+  const ground = home !== undefined && 'agent' in kept && isWithin(path, home) ? home : dirname(path)
   if (await isFolder(ground)) return
   throw new OperatorError('cannot-link', `Cannot fill "${path}": there is no folder "${ground}"; make it, or mount it`)
 }

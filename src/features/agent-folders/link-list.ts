@@ -2,6 +2,7 @@ import { countOf } from '../../base/text/plural.ts'
 import { printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import type { Config } from '../../daemon/config/config.ts'
+import { UNKNOWN_HOME, ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import { agreeWithDaemon } from '../../daemon/control/requests.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { AGENTS } from './agents.ts'
@@ -22,7 +23,7 @@ export async function listLinks(context: Context, config: Config): Promise<ExitS
   const here = await agentsHere(context.environment)
   const agents = AGENTS.map((agent) => ({
     agent,
-    folder: agent.user(context.environment),
+    folder: ifHomeIsKnown(() => agent.user(context.environment)) ?? null,
     isHere: here.includes(agent),
     isLinked: folders.some(({ uses }) => uses.some((use) => isOfUser(use, agent))),
   }))
@@ -35,7 +36,7 @@ export async function listLinks(context: Context, config: Config): Promise<ExitS
   printLines(context, [
     ...folders.flatMap(linesOfFolder),
     ...others.map(({ agent, folder, isHere }) =>
-      printableLine(`${agent.id}: not linked${hereText(agent, isHere)}; ${folder}`),
+      printableLine(`${agent.id}: not linked${hereText(agent, isHere)}; ${folder ?? UNKNOWN_HOME}`),
     ),
     ...leftOut.map(leftOutLine),
   ])

@@ -3,8 +3,10 @@ import { resolve } from 'node:path'
 import { closestTo } from '../../base/text/closest.ts'
 import type { Context, Operands, Option } from '../../daemon/cli/command.ts'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
+import { UNKNOWN_HOME, ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import { whyNotUsed } from '../../daemon/runtime/disk-error-text.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { futurePath } from '../../daemon/runtime/resolve-path.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
@@ -51,9 +53,16 @@ export async function placesOf(context: Context): Promise<readonly LinkPlace[]> 
     throw new UsageError('--project wants the name of an agent; --to names the folder itself')
   const ofAgents = agentsOf(context.operands).map((agent) => ({
     use: { agent: agent.id, project },
-    path: agentFolderOf(agent, project, context.environment),
+    path: folderOf(agent, project, context),
   }))
   return [...ofAgents, ...(await Promise.all(named.map(placeNamed)))]
+}
+
+function folderOf(agent: Agent, project: string | undefined, { environment }: Context): string {
+  const path = ifHomeIsKnown(() => agentFolderOf(agent, project, environment))
+  if (path !== undefined) return path
+  const message = `Cannot find the folder of ${agent.id}: ${UNKNOWN_HOME}; set HOME, or name the folder with --to`
+  throw new OperatorError('no-home', message)
 }
 
 async function placeNamed(named: string): Promise<LinkPlace> {

@@ -2,6 +2,7 @@ import { MODE_OPTIONS, configFor, printJson, printLines } from '../../daemon/cli
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import type { Config, KeptFolder } from '../../daemon/config/config.ts'
+import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import { agreeWithDaemon } from '../../daemon/control/requests.ts'
 import { whyNotUsed } from '../../daemon/runtime/disk-error-text.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
@@ -80,10 +81,10 @@ interface Asked {
 async function askedOf(context: Context, isAll: boolean): Promise<Asked> {
   if (!isAll) return { isAll, places: await placesOf(context) }
   const { environment } = context
-  const places = AGENTS.map((agent) => ({
-    use: { agent: agent.id },
-    path: agentFolderOf(agent, undefined, environment),
-  }))
+  const places = AGENTS.flatMap((agent) => {
+    const path = ifHomeIsKnown(() => agentFolderOf(agent, undefined, environment))
+    return path === undefined ? [] : [{ use: { agent: agent.id }, path }]
+  })
   return { isAll, places }
 }
 

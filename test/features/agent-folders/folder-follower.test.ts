@@ -201,6 +201,19 @@ test('a failure and its end are told of each folder, also of one that the next c
   expect(desk.lines.at(-1)).toMatchObject({ event: 'recovered', folder: b, from: 'folders-not-followed' })
 })
 
+test('a folder in a home that is not known keeps no other from being filled, and is named', async () => {
+  await using desk = await Desk.open(['links: [codex, claude-code]'])
+  const claude = join(desk.home, '.claude')
+  await mkdir(claude)
+  const follower = desk.follower(desk.linking, environmentOf({ CLAUDE_CONFIG_DIR: claude }, undefined))
+
+  follower.follow()
+  await follower.settled()
+
+  expect(await readdir(join(claude, 'skills'))).toContain('alpha')
+  expect(desk.messages).toEqual([expect.stringContaining('HOME is not set')])
+})
+
 /** A state folder in a home, and what serves the skill `alpha` of the source `team` from it. */
 class Desk implements AsyncDisposable {
   readonly home: string

@@ -13,6 +13,7 @@ import { withWriter } from '../../cli/daemon-client.ts'
 import { configOfSources } from '../../config/command-line-config.ts'
 import { idsOf, reachedBy } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
+import { ifHomeIsKnown } from '../../config/environment.ts'
 import { ConfigError } from '../../config/rules/config-error.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
@@ -140,7 +141,8 @@ async function readConfiguration(context: Context): Promise<{ readonly config: C
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const { environment, values } = context
-    const state = typeof values['state'] === 'string' ? values['state'] : environment.state
+    const state = typeof values['state'] === 'string' ? values['state'] : ifHomeIsKnown(() => environment.state)
+    if (state === undefined) throw error
     const config = { ...configOfSources({ urls: [ANY], state: resolve(state) }, environment), sources: [] }
     return { config, told: fail(error.message, 'Fix what the message names; sources are not checked until then') }
   }

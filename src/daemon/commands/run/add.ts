@@ -53,11 +53,12 @@ export const add: Command = {
     if (items === undefined) return 1
     if (items.length === 0) return printNothing(context)
     const edit = (text: string): string => withItems(text, 'sources', items)
-    const next = await editConfiguration({ file: config.file, command: 'add', edit }, context.environment)
+    const { state } = config
+    const next = await editConfiguration({ file: config.file, state, command: 'add', edit }, context.environment)
     // The file is written, whatever the daemon says of it.
     if (!context.json) printLines(context, linesOf(config.file, items))
     const absent = 'skillsyncd start serves it'
-    const { isReloaded, text } = await reloadDaemon({ ...next, state: config.state }, absent, context.signal)
+    const { isReloaded, text } = await reloadDaemon(next, absent, context.signal)
     if (context.json) {
       printJson(context, { config: config.file, added: items.map(({ value }) => value), reloaded: isReloaded })
       return 0

@@ -9,6 +9,8 @@ import { UsageError } from '../../runtime/usage-error.ts'
 /** A change of a configuration file as text. */
 export interface ConfigurationEdit {
   readonly file: string
+  /** The state folder that it is used with. */
+  readonly state: string
   /** The name of the command, for its error message. */
   readonly command: string
   /** Returns the new text. Throws `EditRefused`. */
@@ -20,13 +22,13 @@ export interface ConfigurationEdit {
  * safely, and `UsageError` if the result is not a valid configuration: nothing is written then.
  */
 export async function editConfiguration(
-  { file, command, edit }: ConfigurationEdit,
+  { file, state, command, edit }: ConfigurationEdit,
   environment: Environment,
 ): Promise<Config> {
   const place = { path: file }
   const found = await readForeign(place)
   const text = edited(found.content?.text ?? '', file, edit)
-  const config = parseConfig(text, file, environment)
+  const config = parseConfig(text, file, environment, state)
   if (Array.isArray(config)) throw new UsageError(`Cannot ${command}: ${config[0]?.message ?? ''}`)
   await writeForeign(found, text, place, 0o644)
   return config

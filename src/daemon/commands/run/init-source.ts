@@ -64,9 +64,13 @@ export function failureLines(error: SyncError): string[] {
 }
 
 function configOf(place: StartingSource['place'], { environment }: Looking): Config | string {
-  const config = parseConfig(startingText([{ id: 'source', place, seen: undefined }]), '/unused', environment)
+  const text = startingText([{ id: 'source', place, seen: undefined }])
+  const config = parseConfig(text, '/unused', environment, NO_STATE)
   return Array.isArray(config) ? (config[0]?.message ?? '') : config
 }
+
+/** The state folder of a configuration that is not in use yet: none is written, and a home may be unknown. */
+export const NO_STATE = '/unused-state'
 
 /** The content of the source, or the error. A folder that is not a repository counts as a folder of skills. */
 export async function probeSource(

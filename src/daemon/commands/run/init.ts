@@ -11,7 +11,7 @@ import { CONFIG_NAME, parseConfig, searchConfig, userConfigFile } from '../../co
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { isThere, writeNew } from '../../runtime/new-file.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { failureLines, probeSource, sourceCandidateOf, sourceIdFor, unreadSource } from './init-source.ts'
+import { NO_STATE, failureLines, probeSource, sourceCandidateOf, sourceIdFor, unreadSource } from './init-source.ts'
 import type { FoundSource } from './init-source.ts'
 import { probeAll } from './probe-all.ts'
 
@@ -63,7 +63,7 @@ export const init: Command = {
     )
     const text = startingText(sources)
     // The text is our own except for the addresses, and each of those was parsed.
-    if (Array.isArray(parseConfig(text, file, context.environment)))
+    if (Array.isArray(parseConfig(text, file, context.environment, NO_STATE)))
       throw new TypeError('The configuration that was made is none')
     if (!(await writeNew(file, text, isForced))) throw alreadyThere(file)
     await print(context, file, sources)

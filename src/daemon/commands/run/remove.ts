@@ -22,7 +22,7 @@ export const remove: Command = {
   examples: ['skillsyncd remove team'],
   async run(context) {
     const config = await configFor(context)
-    const { file } = config
+    const { file, state } = config
     if (file === undefined) throw new UsageError('"remove" edits a configuration file; name it with --config')
     if (context.operands.length === 0)
       throw new UsageError(`"remove" wants the id of a source: ${idsOf(config).join(', ')}`)
@@ -31,10 +31,10 @@ export const remove: Command = {
       expectRemovable(ids, itemsAt(text, 'sources').flatMap(idIn))
       return withoutItems(text, removal(ids))
     }
-    const next = await editConfiguration({ file, command: 'remove', edit }, context.environment)
+    const next = await editConfiguration({ file, state, command: 'remove', edit }, context.environment)
     if (!context.json) printLines(context, [...ids.map((id) => `removed ${id}`), `wrote ${printableLine(file)}`])
     const absent = 'the next start applies it'
-    const { isReloaded, text } = await reloadDaemon({ ...next, state: config.state }, absent, context.signal)
+    const { isReloaded, text } = await reloadDaemon(next, absent, context.signal)
     if (context.json) printJson(context, { config: file, removed: ids, reloaded: isReloaded })
     else printLines(context, [text])
     return 0
