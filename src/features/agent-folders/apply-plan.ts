@@ -15,7 +15,7 @@ import type { Ours } from './agent-folder.ts'
 import { nextEntry } from './folder-plan.ts'
 import type { FolderPlan, WorkControl, PlanStep } from './folder-plan.ts'
 import type { ServedLinks } from './link-context.ts'
-import { isSameUse } from './link-record.ts'
+import { isOfOtherState, isSameUse } from './link-record.ts'
 import type { LinkRemoved, LinkEntry, LinkedSkill, Links, LinkAdded, Use } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
 import { LINKED_SKILL, NAME } from './links-file.ts'
@@ -167,13 +167,15 @@ export async function removeEntry(
       name,
       linked,
       end: isOurs ? 'removed' : 'left',
-      ...(!isOurs && { why: 'it was changed since it was put there' }),
+      ...(!isOurs && { why: isOfOtherState(entry) ? OF_OTHER_STATE : 'it was changed since it was put there' }),
     }
   } catch (error) {
     signal.throwIfAborted()
     return failureOf(name, whyNot(error))
   }
 }
+
+export const OF_OTHER_STATE = 'it leads into another state folder'
 
 /** A step whose content is recorded as ours. */
 interface RecordedPut {

@@ -288,7 +288,9 @@ function problemsIn(
 
 function clashText({ end, linked }: Done): string | undefined {
   if (end !== 'clash') return undefined
-  return linked === undefined ? 'another skill has the name' : `the name is used by ${linked.source}/${linked.path}`
+  return linked === undefined
+    ? 'another skill has the name'
+    : `the name is used by ${linked.source}/${linked.path}, which keeps it until it is disabled`
 }
 
 function messageOf(error: unknown): string {

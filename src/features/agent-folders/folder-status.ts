@@ -6,8 +6,9 @@ import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import type { Environment } from '../../daemon/config/environment.ts'
 import { futurePath } from '../../daemon/runtime/resolve-path.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
-import { AGENTS } from './agents.ts'
+import { AGENTS, agentFolderOf } from './agents.ts'
 import type { Agent } from './agents.ts'
+import { predictPlan } from './apply-plan.ts'
 import { omissionsIn } from './cautions.ts'
 import { sourcesWithFolders } from './fetched-skills.ts'
 import { planOf } from './folder-plan.ts'
@@ -16,6 +17,8 @@ import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
 import { namedFolderOf, useOfFolder } from './link-record.ts'
 import type { LinkedFolder, LinkedSkill, LinkFilter, Use } from './link-record.ts'
+import { blockageOf } from './link-text.ts'
+import type { Blockage } from './link-text.ts'
 import { readLinks } from './links-file.ts'
 import { remainderOf } from './remainder.ts'
 import type { LeftOut } from './unlinkable-skills.ts'
@@ -34,6 +37,10 @@ export interface FolderNow {
   readonly gone: readonly string[]
   /** Served, but blocked by content that is not ours, or by another skill of that name. */
   readonly blocked: readonly string[]
+  /** The reason for each blocked name, and the step that helps. */
+  readonly blockages: readonly Blockage[]
+  /** The next step for what is behind or gone: a command. */
+  readonly command: string
   /** Skills that an agent does not show, though they are there: lines with the agent and the reason. */
   readonly omitted: readonly string[]
 }
@@ -49,7 +56,9 @@ export async function foldersNow(config: Config, environment: Environment): Prom
   if (state === undefined) return []
   const followed = await followedFolders(config, environment)
   const all = new Map([...followed, ...state.links.folders])
-  return Promise.all([...all].map(([path, folder]) => folderNow(path, folder, state, followed.has(path))))
+  return Promise.all(
+    [...all].map(([path, folder]) => folderNow(path, folder, { state, environment, isFollowed: followed.has(path) })),
+  )
 }
 
 /** The skills of MCP servers with `folders` that are put into no folder, each with the reason. */
@@ -67,10 +76,7 @@ async function followedFolders(
   const folders = new Map<string, LinkedFolder>()
   for (const kept of links) {
     const path = pathOfKept(kept, environment)
-    const folder = await futurePath(path).catch((error: unknown) => {
-      if (isDiskError(error)) return path
-      throw error
-    })
+    const folder = await futurePath(path).catch(ifUnreadable(path))
     const use = 'to' in kept ? useOfFolder(folder) : { agent: kept.agent }
     const { uses, copies } = folders.get(folder) ?? { uses: [], copies: kept.copies }
     folders.set(folder, { uses: [...uses, use], copies, made: [], entries: new Map() })
@@ -81,16 +87,24 @@ async function followedFolders(
 async function folderNow(
   folder: string,
   { uses, copies, only }: LinkedFolder,
-  state: LinkedState,
-  isFollowed: boolean,
+  ground: { readonly state: LinkedState; readonly environment: Environment; readonly isFollowed: boolean },
 ): Promise<FolderNow> {
+  const { state, environment, isFollowed } = ground
   const wanted = {
     folder,
     only,
     copies,
     ...(isFollowed && { remainderOf: (one: LinkedSkill) => remainderOf(one, state) }),
   }
-  const { steps } = await planOf(wanted, state)
+  const plan = await planOf(wanted, state)
+  const { steps } = plan
+  const isOfUser = await isFolderOfUser(folder, uses, environment)
+  const command = linkCommandOf({ uses, copies, only })
+  const blockages = predictPlan(plan).flatMap((done) => {
+    if (done.end !== 'left' && done.end !== 'clash') return []
+    const isFree = done.linked !== undefined && state.meant.of(done.name, done.linked) === undefined
+    return [{ ...blockageOf(done), ...(isFree && { fix: `that is not served any more: ${command} for every agent` }) }]
+  })
   const named = (...kinds: readonly PlanStep['kind'][]): string[] =>
     steps.filter(({ kind }) => kinds.includes(kind)).map(({ name }) => name)
   return {
@@ -99,14 +113,43 @@ async function folderNow(
     copies,
     only,
     current: named('kept'),
-    behind: named('put'),
+    behind: isOfUser ? named('put') : named('put', 'foreign', 'clash'),
     gone: named('remove'),
-    blocked: named('foreign', 'clash'),
+    blocked: isOfUser ? named('foreign', 'clash') : [],
+    blockages: isOfUser ? blockages : [],
+    command: isOfUser ? command : strangeFolderText(folder),
     omitted: omissionsIn(
       uses,
       steps.filter((step) => step.kind === 'kept' || step.kind === 'put'),
     ),
   }
+}
+
+/**
+ * True if the folder is that of one of these agents for this user, or was named by its path. A record that was restored
+ * under another home has folders of the home before.
+ */
+async function isFolderOfUser(folder: string, uses: readonly Use[], environment: Environment): Promise<boolean> {
+  const folders = uses.map(async (use) => {
+    const agent = AGENTS.find(({ id }) => id === use.agent)
+    if (agent === undefined) return namedFolderOf(use)
+    const path = ifHomeIsKnown(() => agentFolderOf(agent, use.project, environment))
+    return path === undefined ? folder : futurePath(path).catch(ifUnreadable(path))
+  })
+  return uses.length === 0 || (await Promise.all(folders)).includes(folder)
+}
+
+/** The path itself in place of one whose links cannot be resolved. */
+function ifUnreadable(path: string): (error: unknown) => string {
+  return (error) => {
+    if (isDiskError(error)) return path
+    throw error
+  }
+}
+
+function strangeFolderText(folder: string): string {
+  const word = shellWord(folder)
+  return `no agent of this user reads that folder: skillsyncd unlink --to ${word}, or skillsyncd link --to ${word} to keep it`
 }
 
 /** True if the folder holds all served skills and no others. */

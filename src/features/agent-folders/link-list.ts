@@ -7,10 +7,10 @@ import { agreeWithDaemon } from '../../daemon/control/requests.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { AGENTS } from './agents.ts'
 import type { Agent } from './agents.ts'
-import { agentsHere, foldersNow, linkCommandOf, unlinkedUpstream } from './folder-status.ts'
+import { agentsHere, foldersNow, unlinkedUpstream } from './folder-status.ts'
 import type { FolderNow } from './folder-status.ts'
 import type { Use } from './link-record.ts'
-import { folderUseText, leftOutLine } from './link-text.ts'
+import { blockageText, folderUseText, leftOutLine } from './link-text.ts'
 
 /**
  * Prints the known agents, which of them are installed here, and the state of their linked folders compared with the
@@ -53,14 +53,13 @@ function hereText({ home }: Agent, isHere: boolean): string {
 }
 
 function linesOfFolder(now: FolderNow): string[] {
-  const { folder, uses, copies, current, behind, gone, blocked, omitted } = now
+  const { folder, uses, copies, current, behind, gone, blockages, command, omitted } = now
   const what = `${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}`
-  const again = linkCommandOf(now)
   return [
     `${uses.map(folderUseText).join(', ')}: ${what}; ${folder}`,
-    ...(behind.length > 0 ? [`  ${behind.join(', ')}: not there, or older; ${again}`] : []),
-    ...(gone.length > 0 ? [`  ${gone.join(', ')}: no longer served; ${again}`] : []),
-    ...(blocked.length > 0 ? [`  ${blocked.join(', ')}: blocked by something else; ${again} shows by what`] : []),
+    ...(behind.length > 0 ? [`  ${behind.join(', ')}: not there, or older; ${command}`] : []),
+    ...(gone.length > 0 ? [`  ${gone.join(', ')}: no longer served; ${command}`] : []),
+    ...blockages.map((blockage) => `  ${blockage.name} ${blockageText(blockage)}`),
     ...omitted.map((line) => `  ${line}`),
   ].map(printableLine)
 }

@@ -63,6 +63,11 @@ export interface LinkEntry {
   readonly digests: readonly string[]
 }
 
+/** True for an entry that `readLinks` left without what identifies it. */
+export function isOfOtherState({ targets, digests }: LinkEntry): boolean {
+  return targets.length + digests.length === 0
+}
+
 export const NO_LINKS: Links = { skills: new Map(), folders: new Map() }
 
 /** The content that is about to be put into one folder. */

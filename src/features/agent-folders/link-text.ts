@@ -57,7 +57,7 @@ function together(done: readonly Done[]): readonly string[] {
 
 const MOST_NAMED = 8
 
-function nameOf({ name, skill }: Done): string {
+function nameOf({ name, skill }: Pick<Done, 'name' | 'skill'>): string {
   return skill === undefined ? name : `${name} (${skill.source}/${skill.skill.path})`
 }
 
@@ -75,7 +75,7 @@ export function folderUseText(use: Use): string {
 }
 
 function lineOf(done: Done): string {
-  const { end, isRenewed, skill, linked, why } = done
+  const { end, isRenewed, linked, why } = done
   const name = nameOf(done)
   switch (end) {
     case 'kept':
@@ -86,14 +86,46 @@ function lineOf(done: Done): string {
     case 'removed':
       return `- ${done.name}${linked === undefined ? '' : ` (${placeText(linked)})`} removed`
     case 'left':
-      return `! ${name} left alone: ${why}${skill === undefined ? '' : '; move that away, or disable the skill'}`
     case 'clash':
-      return `! ${name} is not linked: ${linked === undefined ? 'another' : placeText(linked)} has the name; disable that and link every agent again to have this one`
+      return `! ${name} ${blockageText(blockageOf(done))}`
     case 'failed':
       return `! ${name} failed: ${why}`
     default:
       return end satisfies never
   }
+}
+
+/** The reason why a skill is not in a folder, as the rest of a sentence, and the step that brings it there. */
+export interface Blockage {
+  /** The name of the skill, with its place. */
+  readonly name: string
+  readonly why: string
+  /** Absent if the entry is of no skill that is served. */
+  readonly fix?: string
+}
+
+/** The blockage of an entry that was left alone, or whose name stands for another skill. */
+export function blockageOf(done: Pick<Done, 'name' | 'end' | 'skill' | 'linked' | 'why'>): Blockage {
+  const { end, skill, linked, why } = done
+  const name = nameOf(done)
+  if (end === 'clash') {
+    const other = linked === undefined ? 'another' : placeText(linked)
+    return {
+      name,
+      why: `is not linked: ${other} has the name`,
+      fix: 'disable that and link every agent again to have this one',
+    }
+  }
+  return {
+    name,
+    why: `left alone: ${why}`,
+    ...(skill !== undefined && { fix: 'move that away, or disable the skill' }),
+  }
+}
+
+/** The blockage without the name. */
+export function blockageText({ why, fix }: Blockage): string {
+  return fix === undefined ? why : `${why}; ${fix}`
 }
 
 function placeText({ source, path }: LinkedSkill): string {

@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { realpath } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { indentedJson } from '../../base/canonical-json.ts'
 import { parseJson } from '../../base/json-value.ts'
@@ -7,9 +8,9 @@ import { isSourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isSkillName } from '../../sync/skill/skill-name.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
-import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { cannot, isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { MOST_DIGESTS, MOST_TARGETS, NO_LINKS } from './link-record.ts'
-import type { Links } from './link-record.ts'
+import type { LinkEntry, LinkedFolder, Links } from './link-record.ts'
 
 /**
  * Reads the record of what was put into agents' folders, `links.json` in the state folder. An unreadable file is an
@@ -22,9 +23,42 @@ export async function readLinks(state: string): Promise<Links> {
   )
   if (bytes === undefined) return NO_LINKS
   const { data } = LINKS.safeParse(bytes.length > MOST_BYTES ? undefined : parseJson(Buffer.from(bytes).toString()))
-  if (data !== undefined) return data
+  if (data !== undefined) return withoutOtherStates(data, state)
   const message = `Cannot read "${file}": it is damaged; it lists the skills in the folders of agents, so check it before you remove it`
   throw new SyncError('store-failed', message)
+}
+
+/**
+ * The record without the targets in another state folder that is still there. It has them if it was restored from a
+ * backup beside the folder that it was made of, whose links these are.
+ */
+async function withoutOtherStates(links: Links, state: string): Promise<Links> {
+  const entries = [...links.folders.values()].flatMap((folder) => Array.from(folder.entries.values()))
+  const parents = new Set(entries.flatMap(({ targets }) => targets.map((target) => dirname(target))))
+  const own = await realpathOf(join(state, 'links'))
+  const others = new Set<string>()
+  for (const parent of parents) {
+    const real = await realpathOf(parent)
+    if (real !== undefined && real !== own) others.add(parent)
+  }
+  if (others.size === 0) return links
+  const isOwn = (target: string): boolean => !others.has(dirname(target))
+  const folders = [...links.folders].map(([path, folder]): [string, LinkedFolder] => {
+    const kept = [...folder.entries].map(([name, { targets, digests }]): [string, LinkEntry] => [
+      name,
+      { targets: targets.filter(isOwn), digests },
+    ])
+    return [path, { ...folder, entries: new Map(kept) }]
+  })
+  return { skills: links.skills, folders: new Map(folders) }
+}
+
+/** `undefined` if there is nothing, or nothing that this user can see. */
+async function realpathOf(path: string): Promise<string | undefined> {
+  return realpath(path).catch((error: unknown) => {
+    if (isDiskError(error)) return undefined
+    throw error
+  })
 }
 
 /** Replaces the file atomically; it is on disk when this returns. Only for the process that holds the lock. */

@@ -12,7 +12,7 @@ import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { removeMade, sweep } from './agent-folder.ts'
 import { AGENTS, agentFolderOf } from './agents.ts'
-import { removeEntry, whyNot } from './apply-plan.ts'
+import { OF_OTHER_STATE, removeEntry, whyNot } from './apply-plan.ts'
 import type { Done, Recording } from './apply-plan.ts'
 import {
   AGENT_OPERANDS,
@@ -23,7 +23,7 @@ import {
   placesOf,
   recordingOf,
 } from './link-operands.ts'
-import { isSameUse } from './link-record.ts'
+import { isOfOtherState, isSameUse, namedFolderOf } from './link-record.ts'
 import type { LinkedFolder, Links, Use } from './link-record.ts'
 import type { LinkPlace } from './link-target.ts'
 import { endInJson, exitOf, linesOf, folderUseText } from './link-text.ts'
@@ -114,7 +114,10 @@ async function withStrays(parting: Parting, config: Config): Promise<Parting> {
 
 function writtenPartings({ folders }: Links, { isAll, places }: Asked): readonly Parting[] {
   return [...folders].flatMap(([path, folder]) => {
-    const leaving = folder.uses.filter((use) => isAll || places.some((other) => isSameUse(use, other.use)))
+    const known = folder.uses.filter((use) => isAll || places.some((other) => isSameUse(use, other.use)))
+    // A folder that is named by its path is meant as such, also if it was the folder of an agent of another home.
+    const isNamed = places.some(({ use }) => namedFolderOf(use) === path)
+    const leaving = known.length === 0 && isNamed ? folder.uses : known
     if (leaving.length === 0 && !isAll) return []
     return [{ path, folder, uses: leaving, isLast: leaving.length === folder.uses.length }]
   })
@@ -150,8 +153,10 @@ async function removeEmptied(path: string, { entries, made }: LinkedFolder, conf
 
 /** The expected result of `unlinked`. Changes nothing. */
 async function predictEnd(parting: Parting, config: Config): Promise<FolderEnd> {
-  const names = parting.isLast ? [...parting.folder.entries.keys()] : []
-  const done = names.map((name) => ({ name, end: 'removed' }) as const)
+  const entries = parting.isLast ? [...parting.folder.entries] : []
+  const done = entries.map(([name, entry]): Done =>
+    isOfOtherState(entry) ? { name, end: 'left', why: OF_OTHER_STATE } : { name, end: 'removed' },
+  )
   return endOf(parting, done, config)
 }
 

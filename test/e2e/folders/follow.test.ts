@@ -243,7 +243,9 @@ test('a name that a source gave up goes to no other source before the operator l
   expect(disabled).toEqual([[], []])
   expect(enabled).toEqual(before)
   expect(given).toEqual([['beta'], ['beta']])
-  expect(listed.stdout).toContain('  alpha: blocked by something else; skillsyncd link claude-code shows by what\n')
+  expect(listed.stdout).toContain(
+    '  alpha (house/alpha) is not linked: team/alpha has the name; that is not served any more: skillsyncd link claude-code for every agent\n',
+  )
   expect(after).toEqual([skill('alpha', 'of house'), skill('alpha', 'of house')])
 })
 

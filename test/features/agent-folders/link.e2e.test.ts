@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, readFile, readdir, readlink, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
+import { cp, chmod, mkdir, readFile, readdir, readlink, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../../e2e/world.ts'
@@ -118,6 +118,9 @@ test('of two skills with one name the first source has it, the other is told, an
 
   const [first, second] = await linkedInBothOrders(world, other)
   const kept = await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8')
+  const doctor = await home.command('doctor')
+  const status = await home.command('status')
+  const list = await home.command('link')
   await other.commit({ 'alpha/SKILL.md': null })
   await world.synced()
   const gone = await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8').catch(() => 'nothing')
@@ -136,6 +139,13 @@ test('of two skills with one name the first source has it, the other is told, an
   )
   expect(second.status).toBe(3)
   expect(second.stdout).toContain('! alpha (team/alpha) is not linked: house/alpha has the name; ')
+  const why = 'alpha (team/alpha) is not linked: house/alpha has the name'
+  const fix = 'disable that and link every agent again to have this one'
+  const folder = join(home.path, CLAUDE)
+  expect(doctor.stdout).toContain(`warn  links ${folder}: ${why}\n        → ${fix}\n`)
+  expect(status.stdout).toContain(`${folder}: ${why}; ${fix}\n`)
+  expect(list.stdout).toContain(`  ${why}; ${fix}\n`)
+  for (const { stdout } of [doctor, status, list]) expect(stdout).not.toContain('skillsyncd link claude-code')
   expect(kept).toBe(skill('alpha', 'of house'))
   // Nobody else's skill turns up under a name that somebody has from another source.
   expect(gone).toBe('nothing')
@@ -545,6 +555,27 @@ test('where the state folder was moved, the links are put anew, and unlink knows
   expect(await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', 'first'))
   expect(unlinked).toMatchObject({ status: 0 })
   expect(await readdir(home.path)).not.toContain('.agents')
+})
+
+test('a state folder that was restored under another home leaves the links of the home before, and names its folders', async () => {
+  await using world = await World.create()
+  const { home } = world
+  await world.synced()
+  await home.command('link', 'claude-code')
+  const [restored, before] = [join(home.path, 'restored'), join(home.path, CLAUDE)]
+  await cp(home.state, restored, { recursive: true, verbatimSymlinks: true })
+  const target = await readlink(join(before, 'alpha'))
+  home.env['CLAUDE_CONFIG_DIR'] = join(home.path, 'other')
+
+  const status = await home.command('status', '--state', restored)
+  const unlinked = await home.command('unlink', '--to', before, '--state', restored)
+  const after = await home.command('status', '--state', restored)
+
+  const advice = `no agent of this user reads that folder: skillsyncd unlink --to ${before}, or skillsyncd link --to ${before} to keep it`
+  expect(status.stdout).toContain(`${before}: alpha not as served; ${advice}\n`)
+  expect(unlinked.stdout).toContain('! alpha left alone: it leads into another state folder\n')
+  expect(await readlink(join(before, 'alpha'))).toBe(target)
+  expect(after.stdout).not.toContain(before)
 })
 
 test('a record that cannot be read stops the commands and no pull, and nothing that is linked is moved', async () => {

@@ -1,12 +1,7 @@
 import { countOf } from '../../../base/text/plural.ts'
 import { cautionsFor } from '../../../features/agent-folders/cautions.ts'
 import type { CautionGround } from '../../../features/agent-folders/cautions.ts'
-import {
-  foldersNow,
-  isAsServed,
-  linkCommandOf,
-  unlinkedUpstream,
-} from '../../../features/agent-folders/folder-status.ts'
+import { foldersNow, isAsServed, unlinkedUpstream } from '../../../features/agent-folders/folder-status.ts'
 import type { FolderNow } from '../../../features/agent-folders/folder-status.ts'
 import { readLinks } from '../../../features/agent-folders/links-file.ts'
 import type { LeftOut } from '../../../features/agent-folders/unlinkable-skills.ts'
@@ -28,7 +23,7 @@ async function linksChecked(config: Config, environment: Environment): Promise<r
   const duplicates = await Promise.all(folders.map(async (now) => duplicatesOf(now, ground)))
   const leftOut = folders.length === 0 ? [] : await unlinkedUpstream(config)
   return [
-    ...folders.map(checkFolder),
+    ...folders.flatMap(checksOfFolder),
     ...folders.flatMap(omissionsOf),
     ...leftOut.slice(0, MOST_NAMED).map(checkLeftOut),
     ...duplicates.flat(),
@@ -53,16 +48,17 @@ function omissionsOf({ folder, omitted }: FolderNow): readonly CheckResult[] {
   )
 }
 
-function checkFolder(now: FolderNow): CheckResult {
-  const { folder, copies, current, behind, gone, blocked } = now
+function checksOfFolder(now: FolderNow): readonly CheckResult[] {
+  const { folder, copies, current, behind, gone, blockages, command } = now
   const { ok, warn } = verdicts('links', folder)
-  if (isAsServed(now)) return ok(`${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}, as served`)
-  const parts = [
-    told(behind, 'not there, or older'),
-    told(gone, 'no longer served'),
-    told(blocked, 'blocked by something else'),
+  if (isAsServed(now)) return [ok(`${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}, as served`)]
+  const parts = [told(behind, 'not there, or older'), told(gone, 'no longer served')].filter((part) => part !== '')
+  const more = blockages.length - MOST_NAMED
+  return [
+    ...(parts.length > 0 ? [warn(parts.join('; '), command)] : []),
+    ...blockages.slice(0, MOST_NAMED).map(({ name, why, fix = command }) => warn(`${name} ${why}`, fix)),
+    ...(more > 0 ? [warn(`${countOf(more, 'more skill')} left out`, 'skillsyncd link names all')] : []),
   ]
-  return warn(parts.filter((part) => part !== '').join('; '), linkCommandOf(now))
 }
 
 function told(names: readonly string[], what: string): string {

@@ -1,8 +1,9 @@
 import { systemClock } from '../../../base/async/clock.ts'
 import { agoText } from '../../../base/text/age-text.ts'
 import { countOf } from '../../../base/text/plural.ts'
-import { foldersNow, isAsServed, linkCommandOf } from '../../../features/agent-folders/folder-status.ts'
+import { foldersNow } from '../../../features/agent-folders/folder-status.ts'
 import type { FolderNow } from '../../../features/agent-folders/folder-status.ts'
+import { blockageText } from '../../../features/agent-folders/link-text.ts'
 import { replicaLines } from '../../../features/hub-of-several/replica-lines.ts'
 import { readFollowedLock } from '../../../features/lock-repository/followed-lock.ts'
 import { channelLines, hubLines, publicationLines } from '../../../features/marketplace/publication-lines.ts'
@@ -235,7 +236,7 @@ function linesOf(now: Status, { attention, absence, folders, foldersError }: Bes
     ...now.servedLost.map(({ message }) => look.paint('red', printableLine(`! served-lost: ${message}`))),
     ...(now.readOnly === undefined ? [] : [look.paint('red', printableLine(`read-only: ${now.readOnly.message}`))]),
     ...(now.http?.unready ?? []).map((unready) => look.paint('red', `not ready: ${unreadyText(unready)}`)),
-    ...folders.filter((folder) => !isAsServed(folder)).map(folderText),
+    ...folders.flatMap(folderLines),
     ...folders.flatMap(({ folder, omitted }) => omitted.map((line) => printableLine(`${folder}: ${line}`))),
     ...publicationLines(now.publications ?? [], look.now, look.paint),
     ...channelLines(now.channels ?? [], look.now, look.paint),
@@ -290,9 +291,20 @@ function attentionLine(
   return withheld === 0 ? text : `${text}; ${countOf(withheld, 'skill')} withheld`
 }
 
-function folderText(now: FolderNow): string {
-  const amiss = now.behind.length + now.gone.length + now.blocked.length
-  return printableLine(`${now.folder}: ${countOf(amiss, 'skill')} not as served; ${linkCommandOf(now)}`)
+function folderLines({ folder, behind, gone, blockages, command }: FolderNow): string[] {
+  const stale = [...behind, ...gone]
+  const more = blockages.length - SHOWN_FINDINGS
+  const lines = [
+    ...(stale.length > 0 ? [`${firstNames(stale)} not as served; ${command}`] : []),
+    ...blockages.slice(0, SHOWN_FINDINGS).map((blockage) => `${blockage.name} ${blockageText(blockage)}`),
+    ...(more > 0 ? [`${more} more left out; skillsyncd link names all`] : []),
+  ]
+  return lines.map((line) => printableLine(`${folder}: ${line}`))
+}
+
+function firstNames(names: readonly string[]): string {
+  const more = names.length - SHOWN_FINDINGS
+  return `${names.slice(0, SHOWN_FINDINGS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 function collisionLines({ collisions: { count, names } }: Status): string[] {
