@@ -181,7 +181,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'path-refused': errorCode(
     'skillsyncd',
     'The path or the file cannot be served',
-    'give it a name of UTF-8 characters without a backslash, and make it a plain file that can be read',
+    'mend what the message names: the name of the file or folder, its permission, its kind, or its depth',
   ),
   'not-read': warningCode(
     'skillsyncd',

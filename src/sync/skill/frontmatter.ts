@@ -4,13 +4,14 @@ import type { CST, Document } from 'yaml'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { closingFault, openingFault } from './frontmatter-fences.ts'
 import { FIRST_LINE } from './frontmatter-fields.ts'
-import type { FieldPlace } from './frontmatter-fields.ts'
 import { remarksOn } from './frontmatter-remarks.ts'
 import type { Remark, Remarks } from './frontmatter-remarks.ts'
+import { codePointNames } from './hidden-unicode.ts'
 import { plainMapping } from './plain-mapping.ts'
 import type { SkillCode } from './skill-diagnostic.ts'
 import { quoteFields } from './unquoted-text.ts'
-import { explainFault, fieldFault, oddityOf, placeOf, yamlFault } from './yaml-fault.ts'
+import type { Quoted } from './unquoted-text.ts'
+import { explainFault, fieldFault, oddityOf, oddSpaceIn, placeOf, yamlFault } from './yaml-fault.ts'
 import type { FaultIn } from './yaml-fault.ts'
 
 /** The frontmatter of a SKILL.md, or why it cannot be read. */
@@ -28,7 +29,7 @@ export type FrontmatterReading =
 
 /** The fields that were read without their quotes, and the refusal of a strict YAML reader. */
 export interface Unquoted {
-  readonly fields: readonly FieldPlace[]
+  readonly fields: Quoted['fields']
   readonly refusal: Refusal
 }
 
@@ -96,6 +97,8 @@ interface YamlReading {
 }
 
 function readYaml(text: string, limits: FrontmatterLimits): YamlReading {
+  const unprintable = UNPRINTABLE.exec(text)
+  if (unprintable !== null) return { json: unprintableRefusal(text, unprintable), isYaml: true }
   const plain = plainMapping(text)
   if (plain !== undefined)
     return {
@@ -109,6 +112,9 @@ function readYaml(text: string, limits: FrontmatterLimits): YamlReading {
   if (!parsed.ok) return { json: parsed, isYaml: true }
   const { document } = parsed
   const fault = yamlFault(document, text)
+  const space = isMap(document.contents) ? undefined : oddSpaceIn(text)
+  if (fault === undefined && space !== undefined)
+    return { json: refusal('frontmatter-invalid', `${NO_MAPPING}: ${space}`), isYaml: false }
   if (fault === undefined)
     return {
       json: boundSize(toJson(document, text, limits.depth), limits),
@@ -117,6 +123,16 @@ function readYaml(text: string, limits: FrontmatterLimits): YamlReading {
     }
   const why = explainFault(text, fault, faultsIn(text, limits))
   return { json: refusal('frontmatter-invalid', `The frontmatter is not valid YAML: ${why}`), isYaml: false }
+}
+
+/** The characters that no text of YAML has (YAML 1.2.2, 5.1). An escape in double quotes may spell them. */
+// eslint-disable-next-line no-control-regex -- control characters are what it finds
+const UNPRINTABLE = /[\0-\x08\v\f\x0E-\x1F\x7F-\x84\x86-\x9F\uFFFE\uFFFF]/
+
+function unprintableRefusal(text: string, { 0: character, index }: RegExpExecArray): Refusal {
+  const named = codePointNames({ codePoints: [character.charCodeAt(0)], length: 1 })
+  const why = `it has the control character ${named} (${placeOf(text, index)}); remove it`
+  return refusal('frontmatter-invalid', `The frontmatter is not valid YAML: ${why}`)
 }
 
 /** Finds the faults of single fields. An alias is none if its anchor is anywhere in the whole text. */
@@ -328,10 +344,12 @@ function toJson(document: Document.Parsed, text: string, depth: number): Json {
   return json.ok || odd === undefined ? json : refusal(json.rule, `${json.message} (${placeOf(text, odd.offset)})`)
 }
 
+const NO_MAPPING = 'The frontmatter is not a mapping of names to values'
+
 function asJson(made: () => unknown, depth: number): Json {
   try {
     const value = made()
-    if (!isMapping(value)) return refusal('frontmatter-invalid', 'The frontmatter is not a mapping of names to values')
+    if (!isMapping(value)) return refusal('frontmatter-invalid', NO_MAPPING)
     return { ok: true, json: jsonObject(value, depth - 1) }
   } catch (error) {
     // The YAML reader throws the first for an alias, and the walk below the second for a value that is not JSON.

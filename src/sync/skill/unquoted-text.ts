@@ -7,8 +7,8 @@ import type { FaultIn } from './yaml-fault.ts'
 /** A frontmatter in which quotes were added to texts that YAML refuses without them. */
 export interface Quoted {
   readonly yaml: string
-  /** In their order in the text. */
-  readonly fields: readonly FieldPlace[]
+  /** In their order in the text. `last`: the last line of the value. */
+  readonly fields: readonly (FieldPlace & { readonly last: number })[]
 }
 
 /**
@@ -29,7 +29,11 @@ export function quoteFields(yaml: string, faultIn: FaultIn): Quoted | undefined 
     const blank = Array.from({ length: count - 1 }, () => '')
     lines.splice(line - FIRST_LINE, count, `${key} ${JSON.stringify(text)}`, ...blank)
   }
-  return { yaml: lines.join('\n'), fields: found.map(({ field = '', line }) => ({ field, line })) }
+  return { yaml: lines.join('\n'), fields: found.map(placeOf) }
+}
+
+function placeOf({ field = '', line, below }: FieldLines): Quoted['fields'][number] {
+  return { field, line, last: line + below.length }
 }
 
 /** Each is parsed by itself. No public skill has a fifth of them. */

@@ -2,6 +2,7 @@ import { isAlias, isMap, isScalar, isSeq, visit } from 'yaml'
 import type { Document, ErrorCode } from 'yaml'
 import { FIRST_LINE, fieldsIn } from './frontmatter-fields.ts'
 import type { FieldLines } from './frontmatter-fields.ts'
+import { codePointNames } from './hidden-unicode.ts'
 
 /** The first reason why a text is not YAML. */
 export interface YamlFault {
@@ -79,12 +80,30 @@ function explain(lines: FieldLines, fault: YamlFault): string {
   if (isUnclosed(yaml, fault) && /^["'[{]/.test(first))
     return `a quote or a bracket is opened and not closed; close it, or put the value of ${named(lines, lines.line)}, in quotes`
   if (field === undefined || fault.code === 'NO_FIELD')
-    return `line ${lines.line} is neither a name and a value nor a part of the value above it; indent it by two spaces if it belongs there, else write it as "name: value"`
+    return (
+      oddSpaceIn(yaml, lines.line) ??
+      `line ${lines.line} is neither a name and a value nor a part of the value above it; indent it by two spaces if it belongs there, else write it as "name: value"`
+    )
   const nested = below.findIndex((each) => /^\s+[\w.-]+:(?:\s|$)/.test(each))
   if (first !== '' && nested !== -1 && !first.includes(': ') && MISPLACED.has(fault.code))
     return `line ${lines.line + 1 + nested} is indented below ${field}, which has a value already; remove the spaces before it, or put ${value}, in quotes on one line`
   return (SAID[fault.code] ?? SAID.UNEXPECTED_TOKEN)(value, line)
 }
+
+/**
+ * Names the first character that only looks like a space where YAML needs one: before a line, or behind the colon of a
+ * name. `first`: the line of SKILL.md that the text begins with.
+ */
+export function oddSpaceIn(yaml: string, first = FIRST_LINE): string | undefined {
+  const lines = yaml.split('\n')
+  const at = lines.findIndex((each) => ODD_SPACE.test(each))
+  const character = ODD_SPACE.exec(lines[at] ?? '')?.[1]
+  if (character === undefined) return undefined
+  const named = character === '\u00A0' ? 'a no-break space' : 'a character that only looks like a space'
+  return `line ${first + at} has ${named} (${codePointNames({ codePoints: [character.codePointAt(0) ?? 0], length: 1 })}), which is no space for YAML; write a plain space in its place`
+}
+
+const ODD_SPACE = /^(?:["']?\w[\w .-]{0,63}["']?[ \t]*:)?[ \t]*([^\S \t\r]|[\u200B\u2060])/
 
 const MISPLACED: ReadonlySet<YamlFault['code']> = new Set(['BLOCK_AS_IMPLICIT_KEY', 'MULTILINE_IMPLICIT_KEY'])
 

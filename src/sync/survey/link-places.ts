@@ -1,4 +1,5 @@
 import { foldersAbove, isBelow, joinPath, linkTarget, MOST_LINKS, relativeTo } from '../../base/paths.ts'
+import { FOLDER_REF } from '../model/revision.ts'
 import type { ObjectId } from '../model/revision.ts'
 import type { Tree, TreeEntry } from '../model/tree.ts'
 
@@ -35,7 +36,7 @@ export function follow(
     if (text === undefined) return refusal('its text is not a path')
     const target = linkTarget(path, text)
     if (target === undefined)
-      return { ...refusal(`its target "${shownText(text)}" is outside the repository`), isOutward: true }
+      return { ...refusal(`its target "${shownText(text)}" is ${places.outside}`), isOutward: true }
     // The target is not even checked: content inside is judged again only after a change in its own folder.
     if (bounds !== undefined && !isBelow(target, bounds.folder)) return refusal(`it leads out of ${bounds.called}`)
     const entry = places.entryAt(target)
@@ -69,7 +70,7 @@ export async function realPath(
     const text = await read(entry.id)
     if (text === undefined) return { why: `the text of the link "${link}" is not a path` }
     const target = linkTarget(link, text)
-    if (target === undefined) return { why: `the link "${link}" leads to "${shownText(text)}", outside the repository` }
+    if (target === undefined) return { why: `the link "${link}" leads to "${shownText(text)}", ${places.outside}` }
     path = joinPath(target, relativeTo(link, path))
   }
   return { why: `it leads through more than ${MOST_LINKS} links` }
@@ -83,10 +84,13 @@ const FOLDERS: ReadonlySet<string> = new Set(['folder', 'unread'])
  * names.
  */
 export class LinkPlaces {
+  /** The place where a link leads that leaves the tree, for messages. */
+  readonly outside: string
   readonly #tree: Tree
   readonly #byName = new Map<ObjectId, ReadonlyMap<string, TreeEntry>>()
 
   constructor(tree: Tree) {
+    this.outside = `outside the ${tree.revision.ref === FOLDER_REF ? 'folder of the source' : 'repository'}`
     this.#tree = tree
   }
 

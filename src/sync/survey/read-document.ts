@@ -54,9 +54,12 @@ type Unread = Unquoted['refusal']
 
 function unquotedFindings(path: string, unquoted: Unquoted | undefined): readonly SkillDiagnostic[] {
   if (unquoted === undefined) return []
-  const named = unquoted.fields.map(({ field, line }) => `${field}, line ${line}`).join('; ')
+  const named = unquoted.fields
+    .map(({ field, line, last }) => `${field}, ${last > line ? `lines ${line} to ${last}` : `line ${line}`}`)
+    .join('; ')
+  const lines = unquoted.fields.some(({ line, last }) => last > line) ? 'these lines' : 'the line'
   const [values, are, put] = unquoted.fields.length === 1 ? ['The value', 'is', 'it'] : ['The values', 'are', 'each']
-  const message = `${values} of ${named}, ${are} not valid YAML without quotes, and ${are} read as text up to the end of the line. Clients that read YAML refuse the skill, so skills/list leaves it out: put ${put} in quotes`
+  const message = `${values} of ${named}, ${are} not valid YAML without quotes, and ${are} read as text up to the end of ${lines}. Clients that read YAML refuse the skill, so skills/list leaves it out: put ${put} in quotes`
   return [finding('frontmatter-unquoted', path, message)]
 }
 

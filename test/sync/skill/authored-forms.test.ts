@@ -82,6 +82,15 @@ test.each([
   [['metadata:', '\ta: b'], 'indent line 4 with spaces'],
   [['metadata:', '    a: b', '  c: d'], 'line 5 is indented otherwise'],
   [['license: MIT', ' version: 1'], 'remove the spaces before it'],
+  [['description:\u00A0text'], 'line 3 has a no-break space (U+00A0), which is no space for YAML; write a plain space'],
+  [['description :\u00A0text'], 'line 3 has a no-break space (U+00A0)'],
+  [['description: a', '\u00A0\u00A0and more'], 'line 4 has a no-break space (U+00A0)'],
+  [['description: a', 'license:\u3000MIT'], 'line 4 has a character that only looks like a space (U+3000)'],
+  [['license:\u200BMIT'], 'line 3 has a character that only looks like a space (U+200B)'],
+  [['description: a\0b'], 'it has the control character U+0000 (description, line 3); remove it'],
+  [['description: |', '  a', '  \u001Bb'], 'it has the control character U+001B (description, line 5); remove it'],
+  [['license: \u0085\u009F'], 'it has the control character U+009F (license, line 3); remove it'],
+  [['license: \uFFFE'], 'it has the control character U+FFFE (license, line 3); remove it'],
   [['description: a', 'and more'], 'line 4 is neither a name and a value'],
   [['description: "a\\q"'], 'put the value of description, line 3, in single quotes'],
   [['x: 1', '... ', 'y: 2'], 'remove line 4'],
@@ -94,6 +103,38 @@ test.each([
   expect(standing).toBe('tools')
   expect(findings.map(({ rule }) => rule)).toEqual(['frontmatter-invalid'])
   expect(findings[0]?.message).toContain(why)
+})
+
+test('a frontmatter without a plain space behind any colon is told by its first line', () => {
+  const text = '---\nname:\u00A0a\ndescription:\u00A0b\n---\n'
+
+  expect(saidOf(text)).toEqual([
+    'frontmatter-invalid: The frontmatter is not a mapping of names to values: line 2 has a no-break space (U+00A0), which is no space for YAML; write a plain space in its place',
+  ])
+})
+
+test('a control character that an escape spells is YAML', () => {
+  expect(saidOf(withLines('license: "a\\0b\\x1b"')).filter((said) => said.startsWith('frontmatter'))).toEqual([])
+})
+
+test.each([
+  [['description: a: b'], 'The value of description, line 3, is not', 'is read as text up to the end of the line.'],
+  [
+    ['description: first line', '  second: line'],
+    'The value of description, lines 3 to 4, is not',
+    'is read as text up to the end of these lines.',
+  ],
+  [
+    ['description: first line', '  second: line', 'argument-hint: [a] [b]'],
+    'The values of description, lines 3 to 4; argument-hint, line 5, are not',
+    'are read as text up to the end of these lines.',
+  ],
+])('the lines of a value that is read as text are told: %j', (lines, head, tail) => {
+  const { findings } = judged(withLines(...lines))
+
+  const message = findings.find(({ rule }) => rule === 'frontmatter-unquoted')?.message
+  expect(message).toContain(head)
+  expect(message).toContain(tail)
 })
 
 test.each([

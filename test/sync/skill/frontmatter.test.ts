@@ -107,8 +107,9 @@ describe('the encoding', () => {
     expect(yaml('a: "\\U0001f600"')).toEqual({ a: '\u{1F600}' })
   })
 
-  test('a NUL is a character like any other', () => {
-    expect(yaml('a: "b\0c"')).toEqual({ a: 'b\0c' })
+  test('a NUL is a character that only an escape spells', () => {
+    expect(yaml('a: "b\\0c"')).toEqual({ a: 'b\0c' })
+    expect(read('---\na: "b\0c"\n---\n')).toMatchObject({ ok: false, rule: 'frontmatter-invalid' })
   })
 
   test('utf8 keeps the byte order mark and refuses what is cut short', () => {
@@ -214,8 +215,8 @@ describe('the values', () => {
   test('that JSON writes in more than twice the bytes of the limit are refused', () => {
     const limits = { bytes: 100, depth: 2 }
 
-    expect(read(`---\na: "${'\0'.repeat(32)}"\n---\n`, limits)).toMatchObject({ ok: true })
-    expect(read(`---\na: "${'\0'.repeat(33)}"\n---\n`, limits)).toMatchObject({
+    expect(read(`---\na: "${String.raw`\0`.repeat(32)}"\n---\n`, limits)).toMatchObject({ ok: true })
+    expect(read(`---\na: "${String.raw`\0`.repeat(33)}"\n---\n`, limits)).toMatchObject({
       ok: false,
       rule: 'frontmatter-too-large',
     })

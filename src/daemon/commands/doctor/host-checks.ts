@@ -1,5 +1,6 @@
 import { createConnection } from 'node:net'
 import type { Clock } from '../../../base/async/clock.ts'
+import { fewText } from '../../../base/text/first-few.ts'
 import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import type { HostRoute } from '../../../sync/upstream/http/host-access.ts'
 import { exchange } from '../../../sync/upstream/http/http-exchange.ts'
@@ -105,7 +106,7 @@ async function httpChecked(
     answer.giveUp()
     const through = route.proxy === undefined ? '' : ` through the proxy "${route.proxy.url}"`
     // The content of the answer matters little: the check is that the host answers.
-    const said = `it answers${through} (${answer.status}), for ${whoseText(whose)}`
+    const said = `it answers${through} (${answer.status}), for ${fewText(whose, MOST_NAMED)}`
     const isDown = answer.status >= 500
     return [
       isDown ? warn(said, 'The host, or the proxy before it, reports that it is unavailable at the moment') : ok(said),
@@ -113,7 +114,7 @@ async function httpChecked(
     ]
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    return [fail(`${error.message}, for ${whoseText(whose)}`, mendOf(error))]
+    return [fail(`${error.message}, for ${fewText(whose, MOST_NAMED)}`, mendOf(error))]
   }
 }
 
@@ -141,12 +142,18 @@ async function sshChecked(
   const { ok, warn, fail } = verdicts('host', name)
   try {
     const greeting = await greetingOf(host, port, signal)
-    if (greeting.startsWith('SSH-')) return [ok(`it answers (${printableLine(greeting)}), for ${whoseText(whose)}`)]
-    return [warn(`something answers there that is not ssh, for ${whoseText(whose)}`, 'Check the port in the address')]
+    if (greeting.startsWith('SSH-'))
+      return [ok(`it answers (${printableLine(greeting)}), for ${fewText(whose, MOST_NAMED)}`)]
+    return [
+      warn(
+        `something answers there that is not ssh, for ${fewText(whose, MOST_NAMED)}`,
+        'Check the port in the address',
+      ),
+    ]
   } catch (cause) {
     if (signal.aborted) throw cause
     const error = connectionFailure(cause, `Cannot reach "${name}"`)
-    return [fail(`${error.message}, for ${whoseText(whose)}`, mendOf(error))]
+    return [fail(`${error.message}, for ${fewText(whose, MOST_NAMED)}`, mendOf(error))]
   }
 }
 
@@ -170,10 +177,5 @@ async function greetingOf(host: string, port: number, signal: AbortSignal): Prom
 
 /** RFC 4253, section 4.2. */
 const GREETING_CHARACTERS = 255
-
-function whoseText(whose: readonly string[]): string {
-  const left = whose.length - MOST_NAMED
-  return left > 0 ? `${whose.slice(0, MOST_NAMED).join(', ')} and ${left} more` : whose.join(', ')
-}
 
 const MOST_NAMED = 5

@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fewText } from '../../../base/text/first-few.ts'
 import { gitVersionIn, obeysNoLazyFetch, readsConfigFromEnvironment } from '../../../sync/git/program/git-version.ts'
 import { runToEnd } from '../../../sync/git/program/process-group.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
@@ -169,9 +170,10 @@ async function isRunnable(file: string): Promise<boolean> {
 }
 
 function textOf(sources: readonly ConfiguredSource[]): string {
-  const names = sources.map(({ source }) => `"${source.id}"`)
-  const left = names.length - MOST_NAMED
-  return left > 0 ? `${names.slice(0, MOST_NAMED).join(', ')} and ${left} more` : names.join(', ')
+  return fewText(
+    sources.map(({ source }) => `"${source.id}"`),
+    MOST_NAMED,
+  )
 }
 
 const MOST_NAMED = 5

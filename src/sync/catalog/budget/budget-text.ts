@@ -1,3 +1,4 @@
+import { firstFew } from '../../../base/text/first-few.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import type { BudgetSummary, ClientBudget } from './budget-summary.ts'
 import type { BudgetAllowance } from './client-rules.ts'
@@ -22,11 +23,12 @@ export function leavesOut({ clients }: Pick<BudgetSummary, 'clients'>): boolean 
 
 /** The lines about the first pairs of descriptions that overlap. */
 export function overlapLines({ overlaps, allOverlaps }: Pick<BudgetSummary, 'overlaps' | 'allOverlaps'>): string[] {
-  const lines = overlaps
-    .slice(0, SHOWN_PAIRS)
-    .map(({ a, b, likeness }) => `overlap: ${a.id} and ${b.id} share ${percentOf(likeness)} % of their words`)
+  const lines = firstFew(overlaps, SHOWN_PAIRS).map(
+    ({ a, b, likeness }) => `overlap: ${a.id} and ${b.id} share ${percentOf(likeness)} % of their words`,
+  )
   const left = overlaps.length - lines.length
-  if (left === 0 && allOverlaps) return lines
+  if (left === 0)
+    return allOverlaps ? lines : [...lines, 'overlap: there may be other pairs; the search ended at a limit']
   return [...lines, `overlap: ${left}${allOverlaps ? '' : ' or more'} other pairs`]
 }
 

@@ -101,7 +101,7 @@ const MOST_LONGER = 4
 export function refNotFound(place: AskedPlace, listing: readonly Ref[], isEmpty: boolean): SyncError {
   const { id, ref } = place
   const what = ref === undefined ? `the default branch of "${id}"` : `"${askedText(ref)}" of "${id}"`
-  const fix = isEmpty ? 'Push a first commit to the repository' : (longerRefFix(place, listing) ?? anchorFix(place))
+  const fix = isEmpty ? 'Push a first commit to the repository' : (longerRefFix(place, listing) ?? wordFix(place))
   return new SyncError('ref-not-found', `Cannot resolve ${what}: ${noRefReason(ref, listing, isEmpty)}`, { fix })
 }
 
@@ -117,10 +117,11 @@ function longerRefFix(place: AskedPlace, listing: readonly Ref[]): string | unde
   return `The name has slashes: set \`ref: ${longer}\` and ${rootText}; on a command line, write ${place.url}#${behind.join(':')}`
 }
 
-/** The next step for one word, which may be the anchor of a page that was pasted. */
-function anchorFix({ url, ref, root }: AskedPlace): string | undefined {
-  if (typeof ref !== 'string' || /^HEAD$|[/\p{Cc}\p{Cf}]/u.test(ref) || root !== '' || !/^https?:/i.test(url))
-    return undefined
+/** The next step for the default branch, and for one word, which may be the anchor of a page that was pasted. */
+function wordFix({ url, ref, root }: AskedPlace): string | undefined {
+  if (ref === undefined || ref === 'HEAD')
+    return 'Set `ref` to a branch or a tag, or let HEAD of the repository point to a branch that is there'
+  if (typeof ref !== 'string' || /[/\p{Cc}\p{Cf}]/u.test(ref) || root !== '' || !/^https?:/i.test(url)) return undefined
   return `Check \`ref\`; the branch or tag may have been renamed or deleted. #${ref} behind an address is read as a branch: leave it out if it is an anchor of the page`
 }
 

@@ -187,14 +187,30 @@ async function ignoreFileIn(
   const text =
     stat.size > MOST_BYTES ? undefined : (await readAll(folder, name, { path: file, stat })).toString('latin1')
   const patterns = parseIgnorePatterns(text ?? '')
-  const isTooLong = patterns.length > MOST_PATTERNS || patterns.some((pattern) => pattern.text.length > LONGEST_PATTERN)
-  if (text !== undefined && !isTooLong) return [{ base, file, patterns }]
-  const limits = `${MOST_BYTES} bytes, ${MOST_PATTERNS} patterns, and ${LONGEST_PATTERN} bytes in one`
-  throw new SyncError(
-    'limit-exceeded',
-    `Cannot use the ignore file ${printablePath(file)}: it is over the limit of ${limits}`,
-    { fix: FEWER_PATTERNS },
-  )
+  const excess = text === undefined ? ofBytes(Number(stat.size)) : excessOf(patterns)
+  if (excess === undefined) return [{ base, file, patterns }]
+  const message = `Cannot use the ignore file ${printablePath(file)}: ${excess.what}, over the limit of ${excess.most}`
+  throw new SyncError('limit-exceeded', message, { fix: excess.fix })
+}
+
+interface Excess {
+  readonly what: string
+  readonly most: number
+  readonly fix: string
+}
+
+function ofBytes(size: number): Excess {
+  return { what: `it has ${size} bytes`, most: MOST_BYTES, fix: 'Make the file smaller' }
+}
+
+function excessOf(patterns: IgnoreFile['patterns']): Excess | undefined {
+  const { length } = patterns
+  if (length > MOST_PATTERNS)
+    return { what: `it has ${length} patterns`, most: MOST_PATTERNS, fix: 'Use fewer patterns' }
+  const long = patterns.find(({ text }) => text.length > LONGEST_PATTERN)
+  if (long === undefined) return undefined
+  const what = `its pattern in line ${long.line} has ${long.text.length} bytes`
+  return { what, most: LONGEST_PATTERN, fix: 'Shorten the pattern, or remove it' }
 }
 
 const IGNORE_FILE = ['.gitignore']

@@ -85,7 +85,13 @@ test('what is not found is told from a repository that is empty', () => {
 
   expect(empty.message).toContain('the repository has no commits')
   expect(empty.fix).toContain('Push a first commit')
-  expect(refNotFound(place(undefined), [], false).message).toContain('its HEAD points to no branch')
+})
+
+test.each([undefined, 'HEAD'])('a default branch that is not there is answered by a `ref` to set: %s', (ref) => {
+  const { message, fix } = refNotFound(place(ref), [], false)
+
+  expect(message).toContain('its HEAD points to no branch')
+  expect(fix).toBe('Set `ref` to a branch or a tag, or let HEAD of the repository point to a branch that is there')
 })
 
 test('a branch that is gone is told with the one that is the default now', () => {
@@ -105,7 +111,6 @@ test.each([
   ['install', '', '#install behind an address is read as a branch: leave it out if it is an anchor of the page'],
   ['feat', 'b/skills', 'none'],
   ['feat/x', '', 'none'],
-  ['HEAD', '', 'none'],
 ])('the next step for the missing ref %s with the root "%s": %s', (ref, root, fix) => {
   const listing = ['refs/heads/feat/a', 'refs/heads/feat/bc', 'refs/tags/rel/b&c'].map((name) => ({ name, id: ONE }))
 

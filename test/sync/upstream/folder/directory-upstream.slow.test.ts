@@ -128,7 +128,7 @@ describe('a folder as a commit', () => {
 
     expect(same.revision).toEqual(tree.revision)
     expect(findings.map(({ path, message }) => `${path}: ${message}`)).toEqual([
-      'b: The link is not served: its target "/…" is outside the repository',
+      'b: The link is not served: its target "/…" is outside the folder of the source',
     ])
   })
 

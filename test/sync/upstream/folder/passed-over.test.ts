@@ -174,18 +174,27 @@ describe('the ignore files of git', () => {
   })
 
   test.each([
-    ['in bytes', 'a\n'.repeat(140_000)],
-    ['in patterns', 'a\n'.repeat(4_097)],
-    ['in one pattern', 'a'.repeat(2_049)],
-  ])('over a limit %s fail the read, with their name', async (_, text) => {
+    ['in bytes', 'a\n'.repeat(140_000), 'it has 280000 bytes, over the limit of 262144', 'Make the file smaller'],
+    [
+      'in bytes of one line',
+      'a'.repeat(300_000),
+      'it has 300000 bytes, over the limit of 262144',
+      'Make the file smaller',
+    ],
+    ['in patterns', 'a\n'.repeat(4_097), 'it has 4097 patterns, over the limit of 4096', 'Use fewer patterns'],
+    [
+      'in one pattern',
+      `b\n${'a'.repeat(2_049)}`,
+      'its pattern in line 2 has 2049 bytes, over the limit of 2048',
+      'Shorten the pattern, or remove it',
+    ],
+  ])('over a limit %s fail the read, with their name, that limit and its next step', async (_, text, why, fix) => {
     await using scene = await Scene.of({ ...PDF, 'pdf/.gitignore': text })
 
     const read = scene.read()
 
     await expect(read).rejects.toThrow(SyncError)
-    await expect(read).rejects.toThrow(
-      'Cannot use the ignore file "pdf/.gitignore": it is over the limit of 262144 bytes',
-    )
+    await expect(read).rejects.toMatchObject({ message: `Cannot use the ignore file "pdf/.gitignore": ${why}`, fix })
   })
 
   test('take time in proportion to pattern and path, however many stars they have', () => {
