@@ -23,8 +23,11 @@ export function configOfSources(
   { urls = [], folders = [], forms = [], state: named }: NamedSources,
   environment: Environment = processEnvironment(),
 ): Config {
-  const repositories = urls.map(namedRepository).map((place) => [idFrom(place.url), place] as const)
-  const wanted = [...repositories, ...folders.map((path) => [idOfFolder(path), { path, links: 'follow' }] as const)]
+  const repositories = urls.map(namedRepository).map((place) => [sourceIdFor(place), place] as const)
+  const wanted = [
+    ...repositories,
+    ...folders.map((path) => [sourceIdFor({ path }), { path, links: 'follow' }] as const),
+  ]
   const sources = withUniqueIds<Place>(wanted).map(({ id, place }): NamedSource => Object.assign({ id }, place))
   const file = CONFIG.safeParse(
     { sources: sources.map((source) => ({ ...source, ...ofSource(forms) })), ...ofAll(forms) },
@@ -109,23 +112,23 @@ export function withUniqueIds<Where>(
 }
 
 /**
- * Derived from the folder's name. If the name is generic, as in `…/project/.claude/skills`, a parent's name is used.
+ * The id of a source that is given none: the name of its repository or folder. A name that many have (`skills`,
+ * `agent-skills`, or one with a dot first) tells nothing, so it is that of the owner or of a parent. A server is named after
+ * its host.
  */
-function idOfFolder(path: string): string {
-  const telling = path.split('/').filter((name) => name !== '' && !name.startsWith('.') && name !== 'skills')
-  return idFrom(telling.at(-1) ?? 'skills')
+export function sourceIdFor(
+  place: { readonly url: string } | { readonly path: string } | { readonly mcp: string },
+): string {
+  if ('mcp' in place) return idFrom(URL.parse(place.mcp)?.hostname ?? place.mcp)
+  const address = 'url' in place ? place.url.replace(/^[a-z][a-z\d+.-]*:\/\//i, '') : place.path
+  const names = address.split(/[/\\:]/).filter((name) => name !== '')
+  return idFrom(names.findLast((name) => !COMMON_NAME.test(name)) ?? names.at(-1) ?? '')
 }
 
-/** Derives an id from the last part of an address. */
-export function idFrom(url: string): string {
-  const last =
-    url
-      .replace(/[/\\]+$/, '')
-      // The address may name the `.git` folder of the repository.
-      .replace(/[/\\]\.git$/i, '')
-      .split(/[/\\:]/)
-      .at(-1) ?? ''
-  const id = last
+const COMMON_NAME = /^(?:\..*|(?:agent-)?skills(?:\.git)?)$/i
+
+function idFrom(name: string): string {
+  const id = name
     .replace(/\.git$/i, '')
     .replaceAll(/%[0-9a-f]{2}/gi, '-')
     .toLowerCase()

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join, parse, resolve } from 'node:path'
 import { getConfig } from 'isomorphic-git'
 import { SyncError } from '../model/sync-error.ts'
 import { DiskRefs } from './disk-refs.ts'
@@ -67,10 +67,19 @@ async function refsOf(refs: DiskRefs, pattern: string): Promise<readonly Ref[]> 
 export async function repositoryAt(path: string): Promise<string> {
   const folder = await folderOf(path)
   if (folder !== undefined) return folder
-  const isFolder = (await unlessAbsent(stat(path), path))?.isDirectory() === true
-  throw new SyncError('repository-not-found', `Cannot read "${path}": there is no git repository`, {
-    fix: isFolder ? plainFolderFix(path) : 'Check the path: it is no folder',
-  })
+  const found = await unlessAbsent(stat(path), path)
+  const [why, fix] =
+    found === undefined
+      ? ['not found', 'Check the path']
+      : found.isDirectory()
+        ? ['there is no git repository', plainFolderFix(path)]
+        : ['not a directory', fileFix(path)]
+  throw new SyncError('repository-not-found', `Cannot read "${path}": ${why}`, { fix })
+}
+
+function fileFix(path: string): string {
+  const { dir, base } = parse(path)
+  return /^skill\.md$/i.test(base) ? `Name the folder of the skill in its place: ${dir}` : 'Name a folder'
 }
 
 async function readable<T>(folder: string, what: () => Promise<T>): Promise<T> {

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { configOfSources, type SourceForm } from '../../../src/daemon/config/command-line-config.ts'
+import { configOfSources, sourceIdFor, type SourceForm } from '../../../src/daemon/config/command-line-config.ts'
 import { type Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { findConfig, parseConfig, readConfig } from '../../../src/daemon/config/load-config.ts'
@@ -1021,12 +1021,28 @@ test('sources named on the command line get ids from their addresses and a state
 
   expect(config.file).toBeUndefined()
   expect(config.sources.map(({ source }) => [source.id, source.url])).toEqual([
-    ['skills', 'https://github.com/anthropics/skills'],
-    ['skills-2', 'https://git.example.com/My%20Team/Skills.git/'],
+    ['anthropics', 'https://github.com/anthropics/skills'],
+    ['my-team', 'https://git.example.com/My%20Team/Skills.git/'],
     ['house-rules', 'file:///srv/house%20rules'],
   ])
   expect(configOfSources({ urls: ['http://git.example.com/x/.git'] }, ENVIRONMENT).sources[0]?.source.id).toBe('x')
   expect(config.state).toMatch(/^\/home\/ada\/\.local\/state\/skillsyncd\/adhoc\/[0-9a-f]{16}$/)
+})
+
+test.each([
+  [{ url: 'https://git.example.com/team/kit.git/' }, 'kit'],
+  [{ url: 'https://git.example.com/team/skills.git' }, 'team'],
+  [{ url: 'https://git.example.com/group/team/Skills/skills' }, 'team'],
+  [{ url: 'https://git.example.com/skills' }, 'git-example-com'],
+  [{ url: 'git@git.example.com:acme/agent-skills.git' }, 'acme'],
+  [{ url: 'file:///srv/team/skills/.git' }, 'team'],
+  [{ url: 'file:///' }, 'source'],
+  [{ path: '/home/ada/project/.claude/skills' }, 'project'],
+  [{ path: '/srv/pdf-skills/' }, 'pdf-skills'],
+  [{ path: '/skills' }, 'skills'],
+  [{ mcp: 'https://skills.example.com/mcp' }, 'skills-example-com'],
+])('a source that is given no id is called by the first name that tells it: %j', (place, id) => {
+  expect(sourceIdFor(place)).toBe(id)
 })
 
 test('a path on the command line, relative ones too, is the address of the repository there', () => {
@@ -1104,7 +1120,7 @@ test('folders named on the command line get ids that tell them apart, and a stat
   const stateOf = (urls: string[], folders: string[]) => configOfSources({ urls, folders }, ENVIRONMENT).state
 
   expect(idsOf(...folders)).toEqual(['pdf-skills', 'project', 'ada', 'project-2', 'skills'])
-  expect(idsOf('/')).toEqual(['skills'])
+  expect(idsOf('/')).toEqual(['source'])
   expect(
     configOfSources({ urls: ['/srv/repo'], folders: ['/srv/repo'] }, ENVIRONMENT).sources.map(({ source }) => source),
   ).toMatchObject([

@@ -45,20 +45,24 @@ test('nothing in the repository is written', async () => {
 })
 
 test.each([
-  ['nothing', 'it is no folder'],
-  ['empty', 'write `path: "'],
-  ['file', 'it is no folder'],
-  ['astray', 'write `path: "'],
-])('a path that holds %s is no repository', async (name, fix) => {
+  ['nothing', 'not found', 'Check the path'],
+  ['file/below', 'not found', 'Check the path'],
+  ['empty', 'there is no git repository', 'write `path: "'],
+  ['file', 'not a directory', 'Name a folder'],
+  ['empty/SKILL.md', 'not a directory', 'Name the folder of the skill in its place: /'],
+  ['astray', 'there is no git repository', 'write `path: "'],
+])('a path that holds %s is no repository: %s', async (name, why, fix) => {
   await using folder = await temporaryFolder()
   await mkdir(join(folder.path, 'empty'))
   await mkdir(join(folder.path, 'astray'))
   await writeFile(join(folder.path, 'astray/.git'), 'gitdir: ../empty\n')
   await writeFile(join(folder.path, 'file'), '')
+  await writeFile(join(folder.path, 'empty/SKILL.md'), '')
   await using reached = await reach(pathToFileURL(join(folder.path, name)).href)
 
   await expect(reached.upstream.resolve(STEADY)).rejects.toMatchObject({
     code: 'repository-not-found',
+    message: expect.stringContaining(`": ${why}`),
     fix: expect.stringContaining(fix),
   })
 })

@@ -5,13 +5,13 @@ import type { YamlItem } from '../../../base/settings/yaml-edit.ts'
 import { FreeIds, marketplaceOf, sourceEntries } from '../../../features/marketplace/free-ids.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
+import { sourceIdFor } from '../../config/command-line-config.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { commentOn } from '../../config/init-template.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { editConfiguration } from './edit-configuration.ts'
-import { sourceIdFor } from './init-source.ts'
 import { probeAll } from './probe-all.ts'
 import { reloadDaemon } from './reload.ts'
 
@@ -36,7 +36,11 @@ export const add: Command = {
     'skillsyncd add ~/my-skills --id mine',
   ],
   options: {
-    id: { type: 'string', value: 'ID', help: 'the id of the source; default: the name of the repository' },
+    id: {
+      type: 'string',
+      value: 'ID',
+      help: 'the id of the source; default: the name of the repository, or of its owner if that is skills or agent-skills',
+    },
     'from-marketplace': {
       type: 'string',
       value: 'SOURCE',

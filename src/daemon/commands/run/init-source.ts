@@ -5,7 +5,7 @@ import { repositoryAt } from '../../../sync/git/disk-transport.ts'
 import { isObjectId } from '../../../sync/model/revision.ts'
 import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
-import { idFrom, namedRepository } from '../../config/command-line-config.ts'
+import { namedRepository, sourceIdFor } from '../../config/command-line-config.ts'
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 import { startingText } from '../../config/init-template.ts'
@@ -64,7 +64,7 @@ export function failureLines(error: SyncError): string[] {
 }
 
 function configOf(place: StartingSource['place'], { environment }: Looking): Config | string {
-  const text = startingText([{ id: 'source', place, seen: undefined }])
+  const text = startingText([{ id: sourceIdFor(place), place, seen: undefined }])
   const config = parseConfig(text, '/unused', environment, NO_STATE)
   return Array.isArray(config) ? (config[0]?.message ?? '') : config
 }
@@ -150,16 +150,4 @@ function foundAt(place: FetchedPlace, look: FirstLook): FoundSource {
 function branchOf(ref: string): string | undefined {
   const name = /^refs\/heads\/(\w[\w-]*(?:[./]\w[\w-]*)*)$/.exec(ref)?.[1]
   return name === undefined || isObjectId(name) || name.endsWith('.lock') ? undefined : name
-}
-
-/** Named after the repository; if that has a generic name, after its owner. A server is named after its host. */
-export function sourceIdFor(place: StartingSource['place']): string {
-  if ('mcp' in place) return idFrom(URL.parse(place.mcp)?.hostname ?? place.mcp)
-  const address = 'url' in place ? place.url : place.path
-  const id = idFrom(address)
-  const [owner = ''] = address
-    .replace(/\/+$/, '')
-    .split(/[/\\:]/)
-    .slice(-2)
-  return id === 'skills' || id === 'agent-skills' ? idFrom(owner === '' ? id : owner) : id
 }

@@ -247,7 +247,21 @@ test('a path is that of a repository, else of a plain folder, whatever it is cal
     { kind: 'directory', path: folder },
     { kind: 'git', url: expect.stringMatching(/^file:\/\//), root: 'skills' },
   ])
-  expect(absent).toMatchObject({ status: 1, stderr: expect.stringContaining('repository-not-found') })
+  expect(absent).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('absent": not found (repository-not-found)'),
+  })
+})
+
+test('a branch that is not there is told of the id that the source would get', async () => {
+  await using world = await World.create()
+
+  const end = await world.init(`${world.url}@nope`)
+
+  expect(end).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('Cannot resolve "nope" of "team": no such ref'),
+  })
 })
 
 test('--json has what was written, and the folder of the file is made', async () => {
