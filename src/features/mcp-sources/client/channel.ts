@@ -9,7 +9,7 @@ export interface Channel extends AsyncDisposable {
   readonly isByRequest: boolean
   /** True if an answer has begun and no other can come before its end. */
   readonly isAmid: boolean
-  /** What is known of a server that does not answer: words for the end of a message, and the next step. */
+  /** The words for a server that does not answer: the end of a message, and the next step. */
   readonly silence: { readonly said: string; readonly fix?: string }
   /** Sets the listener. Called once, before anything is sent. */
   hear(ears: ChannelListener): void
