@@ -15,7 +15,6 @@ export default mergeConfig(
         'test/sync/catalog/catalog-update.slow.test.ts',
         'test/sync/catalog/changes.slow.test.ts',
         'test/sync/store/crash.slow.test.ts',
-        'test/sync/store/migration/migrate-state.slow.test.ts',
         'test/sync/store/backup/backup.slow.test.ts',
         'test/sync/store/checkouts/crash.slow.test.ts',
         'test/sync/upstream/archive/unpack.law.slow.test.ts',

@@ -1,13 +1,13 @@
 import type { Clock } from '../base/async/clock.ts'
-import { needsWriter } from '../sync/store/store.ts'
+import { isCorruption } from '../sync/store/objects/database.ts'
 import type { FoundHolder } from './control/daemon-lock.ts'
 import { HeldByOther, processText } from './control/write-lock.ts'
 import { Follower } from './follower.ts'
 import { prepareState, type WriterCandidate } from './writer.ts'
 
 /**
- * Opens a follower. A state that only its writer can open is first prepared: by this process, or by the one that has the
- * lock, which gets half a minute for it.
+ * Opens a follower. A damaged database, which only its writer can replace, is replaced first: by this process, or by the
+ * one that has the lock, which gets half a minute for it.
  */
 export async function openFollower(candidate: WriterCandidate, clock: Clock, signal: AbortSignal): Promise<Follower> {
   const { config, log } = candidate
@@ -26,11 +26,11 @@ const PREPARED_MS = 30_000
 const LOOK_MS = 250
 
 function errorThatNeedsWriter(error: unknown): Error {
-  if (needsWriter(error)) return error
+  if (error instanceof Error && isCorruption(error)) return error
   throw error
 }
 
 function notPrepared(state: string, { message }: Error, { heldBy }: { readonly heldBy: FoundHolder }): HeldByOther {
-  const mend = 'wait until it has done so, or stop it if it is of the earlier version'
+  const mend = 'wait until it has made a new one, or stop it'
   return new HeldByOther(state, heldBy, `${message}; ${processText(heldBy)} has the lock: ${mend}`)
 }

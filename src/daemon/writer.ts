@@ -11,8 +11,7 @@ import { SyncError, unlessSyncError } from '../sync/model/sync-error.ts'
 import { isUnwritable } from '../sync/store/files/disk-error.ts'
 import type { HubSourceIds, ListedSources } from '../sync/store/hub-sources.ts'
 import { HUB_SOURCES, readHubSources, writeHubSources } from '../sync/store/hub-sources.ts'
-import { migrateState, migrationFailure } from '../sync/store/migration/migrate-state.ts'
-import { NotMigrated, Store } from '../sync/store/store.ts'
+import { Store } from '../sync/store/store.ts'
 import { idsOf } from './config/config.ts'
 import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
@@ -475,25 +474,13 @@ async function openedStore({ config }: WriterCandidate, right: WriteRight): Prom
     if (!isUnwritable(error)) throw error
     right.refuse(error)
   }
-  return Store.openExisting(config.state, options).catch(async (error: unknown) => {
-    const { refusal } = right
-    throw refusal && error instanceof NotMigrated ? await migrationFailure(config.state, refusal) : error
-  })
+  return Store.openExisting(config.state, options)
 }
 
 async function prepare(store: Store, log: Log): Promise<void> {
   await store.sweep()
   const { replaced } = store
   if (replaced !== undefined) log.error('store-replaced', { code: replaced.code, message: replaced.message })
-  if (store.folder.isEarlier) await takeStateOver(store, log)
-}
-
-/** A kill in between loses nothing: the next start goes on. */
-async function takeStateOver(store: Store, log: Log): Promise<void> {
-  const onProgress = (done: number, all: number): void => log.debug('state-migration', { done, of: all })
-  log.info('state-migration-begun', { state: store.folder.path })
-  const { signal } = new AbortController()
-  log.info('state-migrated', { ...(await migrateState(store, { onProgress, signal })) })
 }
 
 function noStateFolder({ state }: Config): SyncError {

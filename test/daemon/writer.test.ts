@@ -7,7 +7,7 @@ import type { Environment } from '../../src/daemon/config/environment.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config/load-config.ts'
 import type { ControlHandlers } from '../../src/daemon/control/control-server.ts'
-import { lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
+import { acquireLock, lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
 import { request } from '../../src/daemon/control/requests.ts'
 import { HeldByOther } from '../../src/daemon/control/write-lock.ts'
 import { openFollower } from '../../src/daemon/open-follower.ts'
@@ -44,7 +44,7 @@ test('a second writer is told who has the lock', async () => {
 test('a writer begins by taking away what a killed one left half done', async () => {
   await using desk = await Desk.open()
   await mkdir(join(desk.config.state, 'tmp', '.tmp-left'), { recursive: true })
-  await writeFile(join(desk.config.state, 'format'), '1\n')
+  await writeFile(join(desk.config.state, 'format'), '3\n')
   await writeFile(join(desk.config.state, 'tmp', '.tmp-left', 'pack'), 'half')
 
   await using _writer = await opened(desk.candidate('start'))
@@ -101,10 +101,13 @@ test('who waits for a handover and is stopped waits no longer', async () => {
   await expect(becomeWriter(desk.candidate('start'), stop.signal)).rejects.toMatchObject({ name: 'AbortError' })
 })
 
-test('a follower of an earlier state waits for the process that has the lock, and names it in the end', async () => {
+test('a follower of a damaged database waits for the process that has the lock, and names it in the end', async () => {
   await using desk = await Desk.open()
-  await using _writer = await opened(desk.candidate('start'))
-  await writeFile(join(desk.config.state, 'format'), '2\n')
+  const { state } = desk.config
+  await mkdir(state)
+  await acquireLock(state, { pid: process.pid, socket: join(state, 'none'), command: 'start' })
+  await writeFile(join(state, 'format'), '3\n')
+  await writeFile(join(state, 'store.db'), 'no database '.repeat(1_000))
   const clock = new FakeClock()
   const ended: unknown[] = []
   const opening = openFollower(desk.candidate('mcp'), clock, desk.signal).catch((error: unknown) => ended.push(error))
@@ -116,7 +119,7 @@ test('a follower of an earlier state waits for the process that has the lock, an
   await opening
 
   expect(early).toEqual([])
-  expect(String(ended[0])).toContain('an earlier version wrote it')
+  expect(String(ended[0])).toMatch(/store\.db.*not a database/)
   expect(String(ended[0])).toContain(`process ${process.pid} (skillsyncd start) has the lock`)
 })
 

@@ -160,11 +160,6 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/files/state-folder ownFolder store-failed',
   ],
   'test/sync/store/generation-store.test.ts': ['sync/store/generation-store expectStored store-failed'],
-  'test/sync/store/migration/migrate-state.slow.test.ts': [
-    'sync/store/migration/migrate-state migrationFailure store-failed',
-    'sync/store/store open store-failed',
-    'sync/store/store openExisting store-failed',
-  ],
   'test/sync/store/objects/sqlite-objects.test.ts': [
     'sync/store/objects/database-file openExisting store-failed',
     'sync/store/objects/database databaseFailure store-failed',

@@ -208,12 +208,6 @@ export async function lastPublished(root: string): Promise<number> {
   return Number.isSafeInteger(number) && number > 0 ? number : 0
 }
 
-/** Parses the file of a generation of an earlier state folder; `undefined` if it is damaged. */
-export function parseGeneration(text: string, number: number): Generation | undefined {
-  const stored = parseJson(text)
-  return isObject(stored) ? generationOf(stored, heldIn(stored), number) : undefined
-}
-
 /** The fields of a stored generation, not validated. */
 type StoredFields = Readonly<Record<string, unknown>>
 

@@ -70,7 +70,6 @@ export class Store implements Disposable {
   /** Opens the state folder, and creates it if it does not exist. */
   static async open(statePath: string, options: StoreOptions = {}): Promise<Store> {
     const folder = await openState(statePath)
-    if (folder.isEarlier) throw new NotMigrated(folder)
     return Store.#openAt(folder, { ...options, isWriter: true })
   }
 
@@ -80,7 +79,6 @@ export class Store implements Disposable {
    */
   static async openExisting(statePath: string, options: StoreOptions = {}): Promise<Store | undefined> {
     const folder = await openExistingState(statePath)
-    if (folder?.isEarlier === true && options.isWriter !== true) throw new NotMigrated(folder)
     if (folder === undefined) return undefined
     if (options.isWriter === true) return Store.#openDespiteDamage(folder, options, new Date())
     return existsSync(folder.database) ? Store.#openAt(folder, options) : undefined
@@ -203,17 +201,4 @@ export class Store implements Disposable {
 function replacedError(path: string, why: string, cause?: unknown): SyncError {
   const message = `Cannot read the database "${path}": ${why}, and a new one replaces it`
   return new SyncError('store-failed', message, { cause })
-}
-
-/** An earlier version wrote the state folder, and no writer has migrated it yet. */
-export class NotMigrated extends SyncError {
-  constructor({ path }: StateFolder) {
-    const message = `Cannot read the state folder "${path}": an earlier version wrote it; the daemon migrates it when it starts, and so does skillsyncd sync`
-    super('store-failed', message)
-  }
-}
-
-/** True for our error about a state folder that only its writer can open: one to migrate, or with a damaged database. */
-export function needsWriter(error: unknown): error is SyncError {
-  return error instanceof NotMigrated || isCorruption(error)
 }

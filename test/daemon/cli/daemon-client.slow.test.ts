@@ -68,7 +68,7 @@ class StartingDaemon implements AsyncDisposable {
     const home = await Home.create()
     await home.configure({ team: ['url: https://git.example.com/team.git'] })
     await mkdir(home.state, { recursive: true, mode: 0o700 })
-    await writeFile(join(home.state, 'format'), '2\n')
+    await writeFile(join(home.state, 'format'), '3\n')
     const socket = join(home.path, 'run', 'skillsyncd', 'socket')
     const lock = await acquireLock(home.state, { pid: process.pid, socket, command: 'start' })
     if (!(lock instanceof DaemonLock)) throw new Error('The lock of a new folder is held')

@@ -7,7 +7,6 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import sqlite, { DatabaseSync, StatementSync } from 'node:sqlite'
 import type * as BuiltBackup from '../../../src/sync/store/backup/backup.ts'
-import type * as BuiltMigration from '../../../src/sync/store/migration/migrate-state.ts'
 import type * as BuiltStore from '../../../src/sync/store/store.ts'
 import { numbered } from './samples.ts'
 
@@ -52,7 +51,6 @@ async function fileHandle(): Promise<object> {
 // Before the calls are wrapped: those of the module loader are not meant.
 const { Store }: typeof BuiltStore = await import(`${built}/store.js`)
 const { backUp, restore }: typeof BuiltBackup = await import(`${built}/backup/backup.js`)
-const { migrateState }: typeof BuiltMigration = await import(`${built}/migration/migrate-state.js`)
 wrap(await fileHandle(), ['sync', 'writeFile', 'chmod'])
 wrap(fs, ['open', 'mkdir', 'rename', 'rm', 'rmdir', 'chmod', 'symlink', 'writeFile'])
 wrap(syncFs, ['mkdirSync', 'openSync', 'chmodSync', 'renameSync'])
@@ -63,16 +61,12 @@ syncBuiltinESMExports()
 
 if (work === 'restore') await restore(file, state)
 else {
-  using store = await Store.openExisting(state, { isWriter: work === 'migration' })
+  using store = await Store.openExisting(state)
   if (store === undefined) throw new Error('There is no state folder')
   if (work === 'backup') await backUp(store, file)
-  else if (work === 'checkout') {
+  else {
     const { stored } = numbered(1)
     await store.checkouts.ensure(stored)
     await store.checkouts.keepOnly(new Set([stored.digest]))
-  } else {
-    await store.sweep()
-    const migration = { onProgress: () => {}, signal: new AbortController().signal }
-    if (store.folder.isEarlier) await migrateState(store, migration)
   }
 }

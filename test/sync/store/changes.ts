@@ -15,7 +15,7 @@ const STRIPPING = ['--experimental-strip-types', '--no-warnings']
 
 /** Work on a state folder, in a process of its own. `file` is that of the backup. */
 export interface Change {
-  readonly work: 'migration' | 'backup' | 'restore' | 'checkout'
+  readonly work: 'backup' | 'restore' | 'checkout'
   readonly state: string
   readonly file?: string
 }

@@ -10,17 +10,8 @@ import { expectOwnEntries, expectOwnFolder } from './folder-owner.ts'
 /** The version of the layout. A change that an older version would misread gets the next number. */
 const FORMAT = '3'
 
-/** The versions that this program can open, as messages name them. */
-const KNOWN = '"1", "2" and "3"'
-
-/** Earlier versions, which kept each file of a skill as a file of its own. The writer takes them over. */
-const EARLIER: ReadonlySet<string> = new Set(['1', '2'])
-
 /** The format of a folder that a restore has begun to fill, and has not finished. */
 const UNFINISHED = 'restore'
-
-/** The folders of the earlier versions that this one does not have. */
-const EARLIER_FOLDERS = ['skills', 'docs', 'snapshots'] as const
 
 const FOLDERS = ['checkouts', 'generations', 'sources', 'scans', 'upstreams', 'links', 'logs', 'tmp'] as const
 
@@ -41,7 +32,7 @@ export async function openState(path: string, { isRestore = false }: StateOpenin
   if (format === undefined) await writeFormat(root)
   for (const folder of FOLDERS) ownFolder(join(root, folder))
   await syncFolder(root)
-  return new StateFolder(root, format ?? FORMAT)
+  return new StateFolder(root)
 }
 
 async function writeFormat(root: string, format: string = FORMAT): Promise<void> {
@@ -79,10 +70,9 @@ async function makeRoot(root: string): Promise<void> {
 export async function openExistingState(path: string): Promise<StateFolder | undefined> {
   const root = resolve(path)
   await expectOwnFolder(root, { asReader: true })
-  const format = await formatOf(root)
-  if (format === undefined) return undefined
+  if ((await formatOf(root)) === undefined) return undefined
   await expectOwnEntries(root, { asReader: true })
-  return new StateFolder(root, format)
+  return new StateFolder(root)
 }
 
 /** The folders whose small files the processes of a hub share. */
@@ -99,31 +89,13 @@ export function sharedPlaceOf(name: string): readonly [SharedFolder, string] | u
 /** The folder that survives a restart. Every server reads it; one process writes it. */
 export class StateFolder {
   readonly path: string
-  #format: string
   readonly #changed = new Set<string>()
   /** Scratch folders that could not be removed. */
   readonly #left = new Set<string>()
   #expectRight: () => Promise<void> = async () => {}
 
-  constructor(path: string, format: string = FORMAT) {
+  constructor(path: string) {
     this.path = path
-    this.#format = format
-  }
-
-  /** True if an earlier version wrote the folder, and this one has not taken it over yet. */
-  get isEarlier(): boolean {
-    return EARLIER.has(this.#format)
-  }
-
-  /**
-   * Marks the folder as one of this version, and removes the files of the earlier one, of which the store has
-   * everything. An earlier program refuses the folder from now on.
-   */
-  async endMigration(): Promise<void> {
-    await this.expectRight()
-    await writeFormat(this.path)
-    this.#format = FORMAT
-    await this.#removeEarlier()
   }
 
   /** Installs the check that runs before every shared write or removal. It throws if this process must not write. */
@@ -178,19 +150,12 @@ export class StateFolder {
 
   /** Removes what a killed process left incomplete. Only for the one writer, before it starts anything. */
   async sweep(): Promise<void> {
-    if (!this.isEarlier) await this.#removeEarlier()
     for (const name of await fileNamesIn(this.at('tmp'))) await removeAll(this.at('tmp', name))
     const upstreams = (await fileNamesIn(this.at('upstreams'))).map((source) => this.at('upstreams', source))
     const nested = upstreams.flatMap((folder) => [folder, join(folder, 'files')])
     for (const folder of [this.path, ...FOLDERS.map((folder) => this.at(folder)), ...nested]) {
       for (const name of await fileNamesIn(folder)) if (isTemporary(name)) await removeAll(join(folder, name))
     }
-  }
-
-  async #removeEarlier(): Promise<void> {
-    for (const folder of EARLIER_FOLDERS) await removeAll(join(this.path, folder))
-    for (const name of await fileNamesIn(this.at('generations')))
-      if (/^\d+\.json$/.test(name)) await removeAll(this.at('generations', name))
   }
 
   /**
@@ -281,11 +246,11 @@ async function formatOf(root: string): Promise<string | undefined> {
     await checkUnused(root, found === undefined ? 'it has no file "format"' : 'its file "format" is empty')
     return undefined
   }
-  if (found === FORMAT || EARLIER.has(found)) return found
+  if (found === FORMAT) return found
   if (found === UNFINISHED) throw halfRestoredError(root)
   throw new SyncError(
     'store-failed',
-    `Cannot open the state folder "${root}": its format is "${found.slice(0, 20)}" and this version knows ${KNOWN}; ` +
+    `Cannot open the state folder "${root}": its format is "${found.slice(0, 20)}" and this version knows "${FORMAT}"; ` +
       'run the version that wrote it, or move the folder away to begin with an empty one',
   )
 }
@@ -314,8 +279,7 @@ async function checkUnused(root: string, why: string): Promise<void> {
       ? `contains only "${first}" and similar entries, for example because it was removed while the daemon ran, or restored in part, or the power failed`
       : `contains "${foreign}", which skillsyncd did not create`
   const message = `Cannot use "${root}" as the state folder: ${why} and it ${told}`
-  const isOfThisVersion = names.includes('store.db') && !EARLIER_FOLDERS.some((folder) => names.includes(folder))
-  const fix = foreign === undefined && isOfThisVersion ? formatFix(join(root, 'format')) : undefined
+  const fix = foreign === undefined && names.includes('store.db') ? formatFix(join(root, 'format')) : undefined
   throw new SyncError('no-state-folder', message, { fix })
 }
 
@@ -323,11 +287,10 @@ function formatFix(file: string): string {
   return `If nothing else is missing, write the line ${FORMAT} into "${file}" and start again; else restore the whole folder from a backup, or move it away: the next start fetches everything again`
 }
 
-/** The entries that a state folder of this or an earlier version has, as the writers of each name them. */
+/** The entries that a state folder has, as their writers name them. */
 const OURS = new RegExp(
   `^(?:${[
     ...FOLDERS,
-    ...EARLIER_FOLDERS,
     String.raw`store\.db(?:\.damaged-[\w-]+?)?(?:-wal|-shm)?`,
     String.raw`(?:decisions|decisions-copy|links|tokens|token-uses)\.json`,
     'changes',
