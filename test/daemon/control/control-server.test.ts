@@ -120,7 +120,7 @@ test('the code of a daemon of a newer version is in the message', async () => {
 test('a failure that nobody expects is told without its words, and ends the process', async () => {
   await using folder = await temporaryFolder()
   const path = join(folder.path, 'control.sock')
-  const url = new URL('../../../dist/daemon/control/control.js', import.meta.url)
+  const url = new URL('../../../dist/daemon/control/control-server.js', import.meta.url)
   const program = `
     import { serveControl } from ${JSON.stringify(url.href)}
     await serveControl(${JSON.stringify(path)}, { status: async () => { throw new TypeError('secret') } })
