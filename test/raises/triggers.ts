@@ -3,6 +3,7 @@
  * fails for a raise without a row here, and prints what the row is to be.
  */
 export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
+  'test/conformance/host/hidden-text.test.ts': ['features/mcp-sources/verified-reader expectReadable content-refused'],
   'test/conformance/host/older-forms.test.ts': [
     'features/mcp-sources/client/entry-requests costsOnly source-unreachable',
     'features/mcp-sources/upstream/pages enumerationFault content-refused',
@@ -240,6 +241,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/sync/git/either-upstream.test.ts': ['sync/git/either-upstream withMore given'],
   'test/sync/git/git-disk.test.ts': ['sync/git/disk-objects read content-refused'],
   'test/sync/git/isomorphic/isomorphic.test.ts': [
+    'sync/git/isomorphic/isomorphic-failure isomorphicFailure source-unreachable',
     'sync/git/isomorphic/isomorphic-objects withNextStep limit-exceeded',
     'sync/git/isomorphic/pack-weight tooLarge limit-exceeded',
   ],
@@ -396,7 +398,6 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
   'features/marketplace/enrollment/address-answer failureFor source-unreachable':
     'a host that is silent for the whole of a fixed time limit',
   'features/lock-repository/lock-follower expectContinued source-unreachable': NOT_YET,
-  'features/mcp-sources/verified-reader expectReadable content-refused': NOT_YET,
   'daemon/writer again store-failed':
     'a hub of several processes whose daemon cannot start again with the configuration that it had',
   'features/marketplace/publish/branch-publisher attempt store-failed':
@@ -430,7 +431,6 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
   'sync/git/fetch-threads startFailure source-unreachable':
     'a thread that the system does not start, or ends, for lack of memory',
   'sync/git/git-worker queueRequest store-failed': NOT_YET,
-  'sync/git/isomorphic/isomorphic-failure isomorphicFailure source-unreachable': NOT_YET,
   'sync/git/program/program-transport list source-unreachable':
     'a host that is silent for the whole of a fixed time limit',
   'sync/git/second-opinion/second-opinion late limit-exceeded':

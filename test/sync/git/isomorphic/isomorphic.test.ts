@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
+import { isomorphicFailure } from '../../../../src/sync/git/isomorphic/isomorphic-failure.ts'
 import { secondOpinion } from '../../../../src/sync/git/second-opinion/second-opinion.ts'
 import { GitServer } from '../../../support/git/git-server.ts'
 import { PackChanger, packWithFlipped } from '../../../support/git/pack-changer.ts'
@@ -157,4 +158,11 @@ test.each<readonly [string, number, Readonly<Record<string, string>>, object]>([
 
     expect(failure, method).toMatchObject(expected)
   }
+})
+
+test('an error of isomorphic-git that has no meaning of its own is told in its words, escaped', () => {
+  const failure = isomorphicFailure('https://git.example/x', new Error('it \u001b[31mfails'))
+
+  expect(failure).toMatchObject({ code: 'source-unreachable', message: expect.stringContaining('isomorphic-git: it ') })
+  expect(failure.message).not.toContain('\u001b')
 })
