@@ -39,8 +39,16 @@ function withoutSubmodules(files: Files): Files {
   )
 }
 
-/** All but the ids of git objects, which are of another length. */
+/**
+ * All but the ids of git objects, which are of another length, the word for what a link leads out of, and links in no
+ * skill, which a folder passes over.
+ */
 function comparable({ skills, findings }: Pick<Snapshot, 'skills' | 'findings'>): unknown {
   const plain = skills.map((skill) => ({ ...skill, files: skill.files.map((file) => ({ ...file, blob: '' })) }))
-  return { skills: plain, findings }
+  const isOfSkill = (path: string): boolean => skills.some((skill) => path.startsWith(`${skill.path}/`))
+  const told = findings.filter(({ rule, path }) => rule !== 'link-refused' || isOfSkill(path ?? ''))
+  return JSON.parse(JSON.stringify({ skills: plain, findings: told }).replaceAll(OF_A_FOLDER, OF_A_COMMIT))
 }
+
+const OF_A_FOLDER = 'is outside the folder of the source'
+const OF_A_COMMIT = 'is outside the repository'
