@@ -41,7 +41,9 @@ test('without an agent it says which there are, which are on this machine, and w
       behind: ['beta'],
       gone: ['alpha'],
       blocked: [],
+      blockages: [],
       omitted: [],
+      command: 'skillsyncd link claude-code',
     },
   ])
   expect(json.agents.map(({ id, isLinked }: { id: string; isLinked: boolean }) => [id, isLinked])).toEqual([
