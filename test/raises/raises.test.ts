@@ -10,7 +10,7 @@ import { TRIGGERS, UNTRIGGERED } from './triggers.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** To be lowered with each trigger that is written. */
-const MOST_UNTRIGGERED = 36
+const MOST_UNTRIGGERED = 35
 
 const ids = (await raisesIn(join(ROOT, 'src'), '.ts')).map(({ id }) => id)
 

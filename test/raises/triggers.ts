@@ -3,6 +3,7 @@
  * fails for a raise without a row here, and prints what the row is to be.
  */
 export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
+  'test/sync/git/no-scratch.test.ts': ['sync/git/git-worker queueRequest store-failed'],
   'test/conformance/host/hidden-text.test.ts': ['features/mcp-sources/verified-reader expectReadable content-refused'],
   'test/conformance/host/older-forms.test.ts': [
     'features/mcp-sources/client/entry-requests costsOnly source-unreachable',
@@ -430,7 +431,6 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
     'a folder whose comparison with its ignore files takes a minute',
   'sync/git/fetch-threads startFailure source-unreachable':
     'a thread that the system does not start, or ends, for lack of memory',
-  'sync/git/git-worker queueRequest store-failed': NOT_YET,
   'sync/git/program/program-transport list source-unreachable':
     'a host that is silent for the whole of a fixed time limit',
   'sync/git/second-opinion/second-opinion late limit-exceeded':

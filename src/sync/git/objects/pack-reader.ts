@@ -1,6 +1,6 @@
 import { Malformed } from '../../../base/malformed.ts'
 import type { ObjectFormat, ObjectId } from '../../model/revision.ts'
-import { SyncError } from '../../model/sync-error.ts'
+import { isSystemError, SyncError } from '../../model/sync-error.ts'
 import { createObjectHash, objectIdOf, type GitObject } from '../../upstream/objects/git-object.ts'
 import { OBJECT_HEADER_BYTES, PackFile, type PackHeader } from './pack-file.ts'
 import { PackObjects } from './pack-objects.ts'
@@ -209,8 +209,8 @@ function sound<T>(read: () => T): T {
   }
 }
 
-/** Converts an error: every fault inside a pack, zlib's errors included, is the server's fault. */
-function damageError(cause: unknown): SyncError {
-  if (cause instanceof SyncError) return cause
+/** Converts an error: every fault inside a pack, zlib's errors included, is the server's fault; one of the disk stays. */
+function damageError(cause: unknown): Error {
+  if (cause instanceof SyncError || isSystemError(cause)) return cause
   return new SyncError('source-unreachable', 'Cannot read the pack that was sent: it is damaged', { cause })
 }
