@@ -6,9 +6,13 @@ export function firstFew<Entry>(all: readonly Entry[], most: number): readonly E
   return all.length === most + 1 ? all : all.slice(0, most)
 }
 
-/** The first names of a list, and the number of the rest: `a, b and 3 more`. */
-export function fewText(names: readonly string[], most: number): string {
-  const few = firstFew(names, most)
-  const left = names.length - few.length
-  return `${few.join(', ')}${left > 0 ? ` and ${left} more` : ''}`
+/** The first entries of a list as text, and the number of the rest: `a, b and 3 more`. */
+export function fewText<Entry = string>(
+  all: readonly Entry[],
+  most: number,
+  textOf: (entry: Entry) => string = String,
+): string {
+  const few = firstFew(all, most)
+  const left = all.length - few.length
+  return `${few.map((entry) => textOf(entry)).join(', ')}${left > 0 ? ` and ${left} more` : ''}`
 }

@@ -1,3 +1,4 @@
+import { fewText } from '../../base/text/first-few.ts'
 import { countOf } from '../../base/text/plural.ts'
 import type { ExitStatus } from '../../daemon/cli/command.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
@@ -49,9 +50,7 @@ function together(done: readonly Done[]): readonly string[] {
     if (one.end !== 'failed') return lineOf(one)
     const alike = done.filter(({ end, why }) => end === 'failed' && why === one.why)
     if (alike[0] !== one) return []
-    const names = alike.slice(0, MOST_NAMED).map(nameOf).join(', ')
-    const more = alike.length > MOST_NAMED ? ` and ${alike.length - MOST_NAMED} more` : ''
-    return `! ${names}${more} failed: ${one.why}`
+    return `! ${fewText(alike, MOST_NAMED, nameOf)} failed: ${one.why}`
   })
 }
 

@@ -2,6 +2,7 @@ import { runNow } from '../../base/async/cooperative.ts'
 import type { Steps } from '../../base/async/cooperative.ts'
 import type { Diagnostic } from '../../base/diagnostic.ts'
 import { joinPath } from '../../base/paths.ts'
+import { fewText } from '../../base/text/first-few.ts'
 import { comparePaths } from '../model/digest.ts'
 import { shownValue } from '../skill/contract/contract-value.ts'
 import type { Catalog } from './catalog.ts'
@@ -150,7 +151,7 @@ function unmet(owners: Owners, what: 'id' | 'name' = 'id'): ContractDiagnostic[]
     if (targets.length === 0) return []
     const wanting = all.filter(({ dependsOn }) => dependsOn.some(isUnmet))
     const which = targets.length === 1 ? `that ${what}` : `those ${what}s`
-    const message = `"${id}" depends on ${firstNames(targets, shownValue)}, and no skill that is served has ${which}: ${places(wanting)}`
+    const message = `"${id}" depends on ${fewText(targets, MOST_NAMED, shownValue)}, and no skill that is served has ${which}: ${places(wanting)}`
     return [diagnostic('dependency-missing', message, wanting)]
   })
 }
@@ -179,16 +180,7 @@ const MOST_CYCLES = 20
 const MOST_NAMED = 12
 
 function places(skills: readonly ContractNeighbor[]): string {
-  return firstNames(skills, placeOf)
-}
-
-function firstNames<Item>(items: readonly Item[], textOf: (item: Item) => string): string {
-  const texts = items
-    .slice(0, MOST_NAMED)
-    .map((item) => textOf(item))
-    .join(', ')
-  const left = items.length - MOST_NAMED
-  return left > 0 ? `${texts} and ${left} more` : texts
+  return fewText(skills, MOST_NAMED, placeOf)
 }
 
 /** The source and path, in the form that the commands take. */

@@ -1,4 +1,5 @@
 import { joinPath } from '../../base/paths.ts'
+import { fewText } from '../../base/text/first-few.ts'
 import { comparePaths } from '../model/digest.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
@@ -50,14 +51,10 @@ export function lackingDependencies(pack: Pack, snapshots: readonly Snapshot[]):
 
 /** One line for the operator: the problem, and the edit of the configuration that ends it. */
 export function lackingText({ name, neededBy, places }: LackingDependency): string {
-  const needed = `needed by ${firstAndCount(neededBy)}`
+  const needed = `needed by ${fewText(neededBy, 1)}`
   if (places.length === 0) return `lacks "${name}", ${needed}; no source has a skill of that name`
   const add = 'add it to "include" of the pack if its clients may have it'
-  return `lacks "${name}" (${firstAndCount(places)}), ${needed}; ${add}`
-}
-
-function firstAndCount([first = '', ...others]: readonly string[]): string {
-  return others.length === 0 ? first : `${first} and ${others.length} more`
+  return `lacks "${name}" (${fewText(places, 1)}), ${needed}; ${add}`
 }
 
 interface Placed {

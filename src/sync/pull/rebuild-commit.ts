@@ -1,4 +1,5 @@
 import { joinPath } from '../../base/paths.ts'
+import { fewText } from '../../base/text/first-few.ts'
 import { isLocked } from '../model/decisions/lock.ts'
 import type { LockEntry } from '../model/decisions/lock.ts'
 import { comparePaths } from '../model/digest.ts'
@@ -87,9 +88,7 @@ function upstreamOf(tree: RebuiltTree): TreeUpstream {
 }
 
 function quotedPaths(paths: readonly string[]): string {
-  const some = paths.slice(0, MOST_NAMED).map((path) => `"${path}"`)
-  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
-  return `${some.join(', ')}${more}`
+  return fewText(paths, MOST_NAMED, (path) => `"${path}"`)
 }
 
 const MOST_NAMED = 5

@@ -1,4 +1,5 @@
 import { foldedPath, foldersAbove, joinPath } from '../../base/paths.ts'
+import { fewText } from '../../base/text/first-few.ts'
 import { digestOf, inPathOrder } from '../model/digest.ts'
 import type { ObjectId } from '../model/revision.ts'
 import { tooManyFiles } from '../model/skill.ts'
@@ -230,9 +231,8 @@ function without(candidate: ResolvedCandidate, leftOut: ReadonlySet<ResolvedFile
 function leftOutFindings(path: string, leftOut: ReadonlySet<ResolvedFile>): readonly SkillDiagnostic[] {
   if (leftOut.size === 0) return []
   const paths = inPathOrder([...leftOut]).map((file) => `"${file.path}"`)
-  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
   const what = paths.length === 1 ? '1 file is a git LFS pointer' : `${paths.length} files are git LFS pointers`
-  const message = `${what}, and left out of the skill: ${paths.slice(0, MOST_NAMED).join(', ')}${more}; \`lfs: withhold\` withholds such a skill`
+  const message = `${what}, and left out of the skill: ${fewText(paths, MOST_NAMED)}; \`lfs: withhold\` withholds such a skill`
   return [finding('lfs-left-out', path, message)]
 }
 

@@ -170,10 +170,7 @@ async function isRunnable(file: string): Promise<boolean> {
 }
 
 function textOf(sources: readonly ConfiguredSource[]): string {
-  return fewText(
-    sources.map(({ source }) => `"${source.id}"`),
-    MOST_NAMED,
-  )
+  return fewText(sources, MOST_NAMED, ({ source }) => `"${source.id}"`)
 }
 
 const MOST_NAMED = 5

@@ -1,5 +1,6 @@
 import { systemClock } from '../../../base/async/clock.ts'
 import { agoText } from '../../../base/text/age-text.ts'
+import { fewText } from '../../../base/text/first-few.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { foldersNow } from '../../../features/agent-folders/folder-status.ts'
 import type { FolderNow } from '../../../features/agent-folders/folder-status.ts'
@@ -295,16 +296,11 @@ function folderLines({ folder, behind, gone, blockages, command }: FolderNow): s
   const stale = [...behind, ...gone]
   const more = blockages.length - SHOWN_FINDINGS
   const lines = [
-    ...(stale.length > 0 ? [`${firstNames(stale)} not as served; ${command}`] : []),
+    ...(stale.length > 0 ? [`${fewText(stale, SHOWN_FINDINGS)} not as served; ${command}`] : []),
     ...blockages.slice(0, SHOWN_FINDINGS).map((blockage) => `${blockage.name} ${blockageText(blockage)}`),
     ...(more > 0 ? [`${more} more left out; skillsyncd link names all`] : []),
   ]
   return lines.map((line) => printableLine(`${folder}: ${line}`))
-}
-
-function firstNames(names: readonly string[]): string {
-  const more = names.length - SHOWN_FINDINGS
-  return `${names.slice(0, SHOWN_FINDINGS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 function collisionLines({ collisions: { count, names } }: Status): string[] {

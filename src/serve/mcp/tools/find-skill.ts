@@ -1,4 +1,5 @@
 import { runInSlices } from '../../../base/async/cooperative.ts'
+import { fewText } from '../../../base/text/first-few.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { offeredIn, offeringIn } from '../../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
@@ -49,8 +50,7 @@ export async function namesakesNote(catalog: Catalog, id: string, { skill }: Off
   const names = await skillNamesIn(catalog)
   const others = names.declaring(id).filter((other) => contentKeyOf(other.skill) !== contentKeyOf(skill))
   if (others.length === 0) return undefined
-  const more = others.length > MOST_NAMESAKES ? ` and ${others.length - MOST_NAMESAKES} more` : ''
-  const ids = `${listIds(others.slice(0, MOST_NAMESAKES))}${more}`
+  const ids = fewText(others, MOST_NAMESAKES, quotedId)
   return others.length === 1
     ? `Another skill is named ${quote(id)} and has the id ${ids}.`
     : `Other skills are named ${quote(id)} and have the ids ${ids}.`
@@ -68,20 +68,20 @@ export async function notTheOne(catalog: Catalog, id: string, candidates: readon
   const withheld = names.withheld(id)
   if (withheld.length > 0) return refusal(withheldReason(id, withheld))
   const near = await runInSlices(names.near(id))
-  const meant = near.length === 0 ? '' : `; near it ${near.length === 1 ? 'is' : 'are'} ${listIds(near)}`
+  const meant =
+    near.length === 0 ? '' : `; near it ${near.length === 1 ? 'is' : 'are'} ${near.map(quotedId).join(', ')}`
   return refusal(`There is no skill with the id ${quote(id)}${meant}; list_skills gives the ids of all skills`)
 }
 
 function ambiguous(id: string, candidates: readonly Offered[]): string {
-  const named = candidates.slice(0, MOST_NAMED).map((offered) => `${quote(offered.id)} (${offered.name})`)
-  const more = candidates.length > MOST_NAMED ? ` and ${candidates.length - MOST_NAMED} more` : ''
-  return `The id ${quote(id)} can mean ${candidates.length} skills; use one of ${named.join(', ')}${more}`
+  const named = fewText(candidates, MOST_NAMED, (offered) => `${quote(offered.id)} (${offered.name})`)
+  return `The id ${quote(id)} can mean ${candidates.length} skills; use one of ${named}`
 }
 
 const MOST_NAMED = 32
 
-function listIds(near: readonly Offered[]): string {
-  return near.map((offered) => quote(offered.id)).join(', ')
+function quotedId({ id }: Offered): string {
+  return quote(id)
 }
 
 function withheldReason(id: string, withheld: readonly Withheld[]): string {

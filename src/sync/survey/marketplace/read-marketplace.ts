@@ -2,6 +2,7 @@ import { inSlices } from '../../../base/async/cooperative.ts'
 import { isMapping } from '../../../base/json-value.ts'
 import type { JsonValue } from '../../../base/json-value.ts'
 import { folderOf, joinPath } from '../../../base/paths.ts'
+import { fewText } from '../../../base/text/first-few.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import type { SkillDiagnostic } from '../../skill/skill-diagnostic.ts'
 import { sumOf } from './declared.ts'
@@ -231,8 +232,7 @@ function missingIn({ file, entries }: ReadFile, names: readonly string[]): reado
   const has = new Set(entries.map(({ name }) => name))
   const missing = names.filter((name) => !has.has(name))
   if (missing.length === 0) return []
-  const left = missing.length - MOST_NAMED
-  const named = `${missing.slice(0, MOST_NAMED).join(', ')}${left > 0 ? ` and ${left} more` : ''}`
+  const named = fewText(missing, MOST_NAMED)
   const message = `The file lacks ${countOf(missing.length, 'plugin')} of the other marketplace files: ${named}`
   return [{ rule: 'marketplace-differs', path: file.path, message }]
 }
