@@ -97,7 +97,8 @@ async function anew(
   signal.throwIfAborted()
   const dialogue = new JsonRpcConnection(await channelTo(address, options))
   try {
-    return [await initialize(dialogue, options, options.limits.connectMs, signal), dialogue]
+    // A program may start slowly, as one that is fetched first: its silence proves nothing more than that.
+    return [await initialize(dialogue, options, options.limits.requestMs, signal), dialogue]
   } catch (error) {
     await dialogue[Symbol.asyncDispose]()
     throw error

@@ -179,14 +179,14 @@ test.each([
   })
 })
 
-test('a program that is silent is given up after the time for a first answer, with what it printed and what to check', async () => {
+test('a program that is silent is given up after the time for a request, with what it printed and what to check', async () => {
   const args = ['-c', "echo 'Log in first'; exec sleep 1000"]
 
-  const opened = connect({ ...SHELL, args }, { connectMs: 200, requestMs: 180_000 })
+  const opened = connect({ ...SHELL, args }, { connectMs: 200, requestMs: 400 })
 
   await expect(opened).rejects.toMatchObject({
     code: 'source-unreachable',
-    message: 'Cannot reach "/bin/sh": no answer to "initialize" within 200 ms; the program prints "Log in first"',
+    message: 'Cannot reach "/bin/sh": no answer to "initialize" within 400 ms; the program prints "Log in first"',
     fix: SPEAKS_MCP,
   })
 })
@@ -194,7 +194,7 @@ test('a program that is silent is given up after the time for a first answer, wi
 test('what a silent program prints on its standard error is told too', async () => {
   const args = ['-c', "echo 'No key' >&2; exec sleep 1000"]
 
-  const opened = connect({ ...SHELL, args }, { connectMs: 200, requestMs: 180_000 })
+  const opened = connect({ ...SHELL, args }, { connectMs: 200, requestMs: 400 })
 
   await expect(opened).rejects.toThrow('; the program prints "No key"')
 })
