@@ -2,6 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { isBelow } from '../../../base/paths.ts'
 import { repositoryAt } from '../../../sync/git/disk-transport.ts'
+import { longerNames } from '../../../sync/git/objects/ref-rules.ts'
 import { isObjectId } from '../../../sync/model/revision.ts'
 import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
@@ -77,20 +78,29 @@ export async function probeSource(
   { place, config, folder, whole }: SourceCandidate,
   looking: Looking,
 ): Promise<FoundSource | SyncError> {
+  const first = await lookAt(place, config, looking)
+  if (!(first instanceof SyncError)) return first
+  const others = [
+    ...(first.code === 'ref-not-found' ? longerPlaces(place) : []),
+    ...(whole !== undefined && ABSENT.has(first.code) ? [whole] : []),
+  ]
+  for (const other of others) {
+    const next = configOf(other, looking)
+    const found = typeof next === 'string' ? first : await lookAt(other, next, looking)
+    if (!(found instanceof SyncError && ABSENT.has(found.code))) return found
+  }
+  if (folder === undefined || first.code !== 'repository-not-found') return first
+  const plain = configOf({ path: folder }, looking)
+  if (typeof plain === 'string' || (await unlessAbsent(lstat(folder)))?.isDirectory() !== true) return first
+  return lookAt({ path: folder }, plain, looking)
+}
+
+async function lookAt(place: FetchedPlace, config: Config, looking: Looking): Promise<FoundSource | SyncError> {
   try {
     return foundAt(place, await firstLook(config, looking, looking.signal))
   } catch (error) {
-    if (!(error instanceof SyncError)) throw error
-    const other = error.code === 'ref-not-found' ? withLongerRef(place) : ABSENT.has(error.code) && whole
-    const next = other && configOf(other, looking)
-    if (typeof other === 'object' && typeof next === 'object') {
-      const found = await probeSource({ place: other, config: next, folder }, looking)
-      return found instanceof SyncError && ABSENT.has(found.code) ? error : found
-    }
-    if (folder === undefined || error.code !== 'repository-not-found') return error
-    const plain = configOf({ path: folder }, looking)
-    if (typeof plain === 'string' || (await unlessAbsent(lstat(folder)))?.isDirectory() !== true) return error
-    return probeFolder(folder, plain, looking)
+    if (error instanceof SyncError) return error
+    throw error
   }
 }
 
@@ -108,25 +118,15 @@ export async function unreadSource({ place, folder }: SourceCandidate): Promise<
   return { place: isPlain ? { path: folder } : place, seen: undefined }
 }
 
-async function probeFolder(folder: string, config: Config, looking: Looking): Promise<FoundSource | SyncError> {
-  try {
-    return foundAt({ path: folder }, await firstLook(config, looking, looking.signal))
-  } catch (error) {
-    if (error instanceof SyncError) return error
-    throw error
-  }
-}
-
 /** A page's address does not say where the name of its branch ends: a name with slashes reaches into the path. */
-function withLongerRef(place: FetchedPlace): FetchedPlace | undefined {
-  if (!('url' in place) || place.ref === undefined || place.root === undefined) return undefined
-  const [first = '', ...rest] = place.root.split('/')
-  const ref = `${place.ref}/${first}`
-  if (ref.split('/').length > MOST_IN_BRANCH) return undefined
-  return { url: place.url, ref, ...(rest.length > 0 && { root: rest.join('/') }) }
+function longerPlaces(place: FetchedPlace): readonly FetchedPlace[] {
+  if (!('url' in place)) return []
+  return longerNames(place).map(({ longer, below }) => ({
+    url: place.url,
+    ref: longer,
+    ...(below !== '' && { root: below }),
+  }))
 }
-
-const MOST_IN_BRANCH = 4
 
 /** The folder of the skills in most repositories that also hold other things. */
 const USUAL_ROOT = 'skills'

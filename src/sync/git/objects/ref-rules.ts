@@ -86,7 +86,13 @@ export function patternsOfMissing(place: AskedPlace): readonly string[] {
 }
 
 /** Returns the names that the ref makes with the first parts of the root, each with the rest of the root. */
-function longerNames({ ref, root }: AskedPlace): readonly { readonly longer: string; readonly below: string }[] {
+export function longerNames({
+  ref,
+  root = '',
+}: {
+  readonly ref?: AskedRef
+  readonly root?: string
+}): readonly { readonly longer: string; readonly below: string }[] {
   if (typeof ref !== 'string' || root === '') return []
   const parts = root.split('/')
   return parts.slice(0, MOST_LONGER).map((_, index) => ({
