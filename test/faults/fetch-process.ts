@@ -5,7 +5,7 @@ import { memoryOf } from '../support/effort.ts'
 // A process that does nothing but fetch: the tree of a source and all of its files. Started with the address and, in JSON, how
 // it is reached; prints what came of it, and the most memory that it took.
 
-const { blobsOf, reach, STEADY } = await import('../sync/pull/reached.ts')
+const { blobsOf, reach, STEADY } = await import('../sync/upstream/reached.ts')
 const { SyncError } = await import('../../src/sync/model/sync-error.ts')
 
 const [url = '', access = '{}'] = process.argv.slice(2)

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { lockTextAt } from '../../../src/features/lock-repository/lock-at-commit.ts'
 import { mendOf } from '../../../src/sync/model/sync-error.ts'
 import { Repository } from '../../support/git/repository.ts'
-import { reach, STEADY } from '../../sync/pull/reached.ts'
+import { reach, STEADY } from '../../sync/upstream/reached.ts'
 import { failureOf } from '../../sync/upstream/served.ts'
 
 test.each<readonly [string, number, boolean, string, RegExp, RegExp]>([

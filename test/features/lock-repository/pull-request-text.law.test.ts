@@ -6,7 +6,7 @@ import type { PackMove, SkillMove, ReviewedMove } from '../../../src/features/lo
 import type { BudgetDelta } from '../../../src/sync/catalog/budget/budget-delta.ts'
 import { hiddenIn } from '../../../src/sync/skill/hidden-unicode.ts'
 import { lawRuns } from '../../support/law-runs.ts'
-import { objectId } from '../../sync/pull/reached.ts'
+import { objectId } from '../../sync/upstream/reached.ts'
 import { hostile } from './hostile.ts'
 
 const READER = new MarkdownIt({ html: true, linkify: true })

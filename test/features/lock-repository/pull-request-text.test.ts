@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { MOST_BODY_CHARACTERS, pullRequestText } from '../../../src/features/lock-repository/pull-request-text.ts'
 import type { SkillMove, ReviewedMove } from '../../../src/features/lock-repository/pull-request-text.ts'
 import type { Revision } from '../../../src/sync/model/revision.ts'
-import { objectId } from '../../sync/pull/reached.ts'
+import { objectId } from '../../sync/upstream/reached.ts'
 
 const REVISION: Revision = { asked: undefined, ref: 'refs/heads/main', commit: objectId('1'.repeat(40)) }
 

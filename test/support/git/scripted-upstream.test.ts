@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { TreeNotTakenError, type Tree } from '../../../src/sync/model/tree.ts'
 import { temporaryWorkspace } from '../../../src/sync/store/objects/temporary-blobs.ts'
 import { NOTHING_KNOWN, type KnownTrees, type TreeUpstream } from '../../../src/sync/upstream/upstream.ts'
-import { blobsOf, linesOf, reach, STEADY } from '../../sync/pull/reached.ts'
+import { blobsOf, linesOf, reach, STEADY } from '../../sync/upstream/reached.ts'
 import { Repository, type Content } from './repository.ts'
 import { ScriptedUpstream, treeId } from './scripted-upstream.ts'
 

@@ -7,8 +7,8 @@ import { mendOf } from '../../../src/sync/model/sync-error.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
 import { NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
 import { Repository } from '../../support/git/repository.ts'
-import { blobsOf, objectId, reach, STEADY } from '../pull/reached.ts'
-import type { Reached } from '../pull/reached.ts'
+import { blobsOf, objectId, reach, STEADY } from '../upstream/reached.ts'
+import type { Reached } from '../upstream/reached.ts'
 import { failureOf } from '../upstream/served.ts'
 
 /** Damages a repository, whose one commit is at `main`. */

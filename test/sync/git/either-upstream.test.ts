@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { GitServer } from '../../support/git/git-server.ts'
 import { Repository } from '../../support/git/repository.ts'
-import { linesOf, reach } from '../pull/reached.ts'
 import { startFront } from '../upstream/front.ts'
+import { linesOf, reach } from '../upstream/reached.ts'
 import { failureOf } from '../upstream/served.ts'
 
 test('a host that refuses every POST of our reader is read by the git program, which is tried once', async () => {

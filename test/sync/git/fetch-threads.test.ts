@@ -10,7 +10,7 @@ import { FetchThreads, startThread } from '../../../src/sync/git/fetch-threads.t
 import { ObjectWorker } from '../../../src/sync/git/object-worker.ts'
 import { FETCH_LIMITS, NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { objectId, STEADY } from '../pull/reached.ts'
+import { objectId, STEADY } from '../upstream/reached.ts'
 import { ABSENT } from '../upstream/sample.ts'
 import { contentOf, failureOf, serve, type Served } from '../upstream/served.ts'
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { Repository, runGit } from '../../support/git/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { blobsOf, linesOf, reach, STEADY } from '../pull/reached.ts'
+import { blobsOf, linesOf, reach, STEADY } from '../upstream/reached.ts'
 
 test('a repository with a work tree is read from its commits, not from its files', async () => {
   await using repository = await sample()

@@ -5,7 +5,7 @@ import { DiskObjects } from '../../../src/sync/git/disk-objects.ts'
 import { FETCH_LIMITS } from '../../../src/sync/upstream/upstream.ts'
 import { GitServer } from '../../support/git/git-server.ts'
 import { Repository } from '../../support/git/repository.ts'
-import { objectId, reach, STEADY, type Reached } from '../pull/reached.ts'
+import { objectId, reach, STEADY, type Reached } from '../upstream/reached.ts'
 import { failureOf } from '../upstream/served.ts'
 
 const server = await GitServer.start()

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { GitServer } from '../../support/git/git-server.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { reach } from '../pull/reached.ts'
 import { startFront } from '../upstream/front.ts'
+import { reach } from '../upstream/reached.ts'
 import { failureOf } from '../upstream/served.ts'
 
 test('a fetch whose scratch folder is removed while it asks fails with the reason of the disk, and what to do', async () => {

@@ -5,8 +5,8 @@ import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { rulesOf } from '../../../src/sync/survey/survey-rules.ts'
 import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
 import { rulesWith, skillAt, type Edited } from '../survey/surveyed.ts'
+import { objectId } from '../upstream/reached.ts'
 import { Scene, sourceWith } from './pulled.ts'
-import { objectId } from './reached.ts'
 
 const FILES = { 'pdf/SKILL.md': documentOf(contractFrontmatter('pdf')) }
 

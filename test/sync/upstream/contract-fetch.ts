@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { TreeNotTakenError } from '../../../src/sync/model/tree.ts'
 import { Repository } from '../../support/git/repository.ts'
-import { linesOf, objectId, reach, STEADY, type Open } from '../pull/reached.ts'
+import { linesOf, objectId, reach, STEADY, type Open } from './reached.ts'
 import { FILES, hashOf, sample } from './sample.ts'
 
 /** The trees of a commit, its proof, and what is left out. */

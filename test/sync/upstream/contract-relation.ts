@@ -5,7 +5,7 @@ import { HISTORY_LIMITS } from '../../../src/sync/git/objects/ancestry.ts'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import type { Relation } from '../../../src/sync/upstream/upstream.ts'
 import { Repository } from '../../support/git/repository.ts'
-import { objectId, reach, STEADY, workers, type Open } from '../pull/reached.ts'
+import { objectId, reach, STEADY, workers, type Open } from './reached.ts'
 import { ABSENT } from './sample.ts'
 
 /** Whether a branch went on from where it was, or was rewritten. */

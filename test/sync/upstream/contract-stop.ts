@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
 import { NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
-import { blobsOf, reach, STEADY, workers, type Open } from '../pull/reached.ts'
+import { blobsOf, reach, STEADY, workers, type Open } from './reached.ts'
 import { sample } from './sample.ts'
 
 /** How it ends: disposed, or aborted. */

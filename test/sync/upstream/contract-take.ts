@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { ObjectFormat, ObjectId } from '../../../src/sync/model/revision.ts'
 import type { TakenBlob } from '../../../src/sync/model/tree.ts'
 import { Repository } from '../../support/git/repository.ts'
-import { blobsOf, objectId, reach, STEADY, type Open } from '../pull/reached.ts'
+import { blobsOf, objectId, reach, STEADY, type Open } from './reached.ts'
 import { ABSENT, hashOf, sample } from './sample.ts'
 
 /** The contents of files. */

@@ -1,12 +1,12 @@
 import { afterAll, beforeEach, describe, expect } from 'vitest'
 import type { ObjectFormat } from '../../../src/sync/model/revision.ts'
-import type { Open } from '../pull/reached.ts'
 import { fetches } from './contract-fetch.ts'
 import { lacks, refuses } from './contract-refuse.ts'
 import { relates, relatesAnyHistory } from './contract-relation.ts'
 import { resolves } from './contract-resolve.ts'
 import { stops } from './contract-stop.ts'
 import { takes } from './contract-take.ts'
+import type { Open } from './reached.ts'
 
 /** One promise of every upstream, tried on real repositories. */
 type Promised = (open: Open, objectFormat: ObjectFormat) => void

@@ -3,7 +3,7 @@ import type { GitSource } from '../../../src/sync/model/source.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { NOTHING_KNOWN } from '../../../src/sync/upstream/upstream.ts'
 import { GitServer, type Fault, type GitRequest, type RequestKind } from '../../support/git/git-server.ts'
-import { blobsOf, STEADY, workers } from '../pull/reached.ts'
+import { blobsOf, STEADY, workers } from './reached.ts'
 import { contentOf, failureOf, serve, type Served } from './served.ts'
 
 interface Backend {

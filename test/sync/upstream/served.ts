@@ -2,7 +2,7 @@ import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
 import { GitServer } from '../../support/git/git-server.ts'
 import { Repository } from '../../support/git/repository.ts'
-import { blobsOf, reach, STEADY, type Reached } from '../pull/reached.ts'
+import { blobsOf, reach, STEADY, type Reached } from './reached.ts'
 
 /** A small repository behind a git server, and an upstream that reaches it. */
 export interface Served extends AsyncDisposable {

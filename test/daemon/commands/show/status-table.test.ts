@@ -9,8 +9,8 @@ import { EMPTY_CATALOG } from '../../../../src/sync/catalog/catalog.ts'
 import { NOTHING_OUT } from '../../../../src/sync/model/decisions/out-of-service.ts'
 import { mendOf } from '../../../../src/sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../../src/sync/model/sync-error.ts'
-import { objectId } from '../../../sync/pull/reached.ts'
 import { sourceId } from '../../../sync/store/samples.ts'
+import { objectId } from '../../../sync/upstream/reached.ts'
 
 const NOW = new Date('2026-06-15T12:00:00.000Z')
 const PINNED = objectId('1'.repeat(40))

@@ -11,8 +11,8 @@ import { FETCH_LIMITS } from '../../../../src/sync/upstream/upstream.ts'
 import { GitServer } from '../../../support/git/git-server.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { objectId } from '../../../sync/pull/reached.ts'
 import { portOf } from '../../../sync/upstream/front.ts'
+import { objectId } from '../../../sync/upstream/reached.ts'
 
 const STEADY = new AbortController().signal
 const BRANCH = 'refs/heads/main'

@@ -1,7 +1,6 @@
 import { pathToFileURL } from 'node:url'
 import { GitServer } from '../../../support/git/git-server.ts'
 import type { Repository } from '../../../support/git/repository.ts'
-import { BACKENDS, type Open, type Opened } from '../../pull/reached.ts'
 import { fetches } from '../../upstream/contract-fetch.ts'
 import { lacks, refuses } from '../../upstream/contract-refuse.ts'
 import { relates, relatesAnyHistory } from '../../upstream/contract-relation.ts'
@@ -10,6 +9,7 @@ import { stops } from '../../upstream/contract-stop.ts'
 import { takes } from '../../upstream/contract-take.ts'
 import { keepsTheUpstreamContract } from '../../upstream/contract.ts'
 import { startFront } from '../../upstream/front.ts'
+import { BACKENDS, type Open, type Opened } from '../../upstream/reached.ts'
 
 /**
  * All that isomorphic-git cannot do of the contract, with the reason. By upstream, then by the start of the tests' names; an

@@ -6,8 +6,8 @@ import { secondOpinion } from '../../../../src/sync/git/second-opinion/second-op
 import { GitServer } from '../../../support/git/git-server.ts'
 import { PackChanger, packWithFlipped } from '../../../support/git/pack-changer.ts'
 import { Repository } from '../../../support/git/repository.ts'
-import { blobsOf, objectId, reach, STEADY, workers } from '../../pull/reached.ts'
 import { startFront, startOldHost } from '../../upstream/front.ts'
+import { blobsOf, objectId, reach, STEADY, workers } from '../../upstream/reached.ts'
 import { contentOf, failureOf } from '../../upstream/served.ts'
 
 /** Not to be made shorter. */

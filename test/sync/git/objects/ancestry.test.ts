@@ -5,7 +5,7 @@ import { relationIn } from '../../../../src/sync/git/objects/ancestry.ts'
 import type { ObjectId } from '../../../../src/sync/model/revision.ts'
 import { parentsOf } from '../../../../src/sync/upstream/objects/git-object.ts'
 import { Repository } from '../../../support/git/repository.ts'
-import { objectId } from '../../pull/reached.ts'
+import { objectId } from '../../upstream/reached.ts'
 
 const IDS = Array.from({ length: 12 }, (_, index) => objectId(createHash('sha1').update(String(index)).digest('hex')))
 

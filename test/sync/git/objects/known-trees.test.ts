@@ -4,8 +4,8 @@ import { packet } from '../../../../src/base/pkt-line.ts'
 import { NOTHING_KNOWN, type KnownTrees } from '../../../../src/sync/upstream/upstream.ts'
 import { GitServer } from '../../../support/git/git-server.ts'
 import { Repository } from '../../../support/git/repository.ts'
-import { blobsOf, objectId, reach, STEADY } from '../../pull/reached.ts'
 import { startFront } from '../../upstream/front.ts'
+import { blobsOf, objectId, reach, STEADY } from '../../upstream/reached.ts'
 
 const MANY = Object.fromEntries(Array.from({ length: 250 }, (_, n) => [`many/d${n}/f`, `${n}\n`]))
 /** Less than the trees of `MANY` take, and more than the others. */

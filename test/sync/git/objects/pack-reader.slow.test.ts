@@ -18,7 +18,7 @@ import type { GitObject } from '../../../../src/sync/upstream/objects/git-object
 import { cpuSeconds } from '../../../support/effort.ts'
 import { Repository, runGit } from '../../../support/git/repository.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { objectId } from '../../pull/reached.ts'
+import { objectId } from '../../upstream/reached.ts'
 import { hashOf } from '../../upstream/sample.ts'
 
 const LIMITS = { objects: 10_000, objectBytes: 1_000_000 }

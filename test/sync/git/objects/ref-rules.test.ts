@@ -8,8 +8,8 @@ import {
   revisionOfCommit,
   type Ref,
 } from '../../../../src/sync/git/objects/ref-rules.ts'
-import { objectId } from '../../pull/reached.ts'
 import { sourceId } from '../../store/samples.ts'
+import { objectId } from '../../upstream/reached.ts'
 
 const ONE = objectId('1'.repeat(40))
 const TWO = objectId('2'.repeat(40))

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { gitVersionIn, obeysNoLazyFetch } from '../../../../src/sync/git/program/git-version.ts'
 import { Repository, runGit } from '../../../support/git/repository.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { blobsOf, reach, STEADY } from '../../pull/reached.ts'
+import { blobsOf, reach, STEADY } from '../../upstream/reached.ts'
 import { failureOf } from '../../upstream/served.ts'
 
 /** A git that obeys no GIT_NO_LAZY_FETCH, as those from before 2024 do. */

@@ -6,8 +6,8 @@ import { freePort } from '../../../support/free-port.ts'
 import { ProxyServer } from '../../../support/http/proxy-server.ts'
 import { processes } from '../../../support/process/processes.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { blobsOf, reach, STEADY, workers } from '../../pull/reached.ts'
 import { startFront } from '../../upstream/front.ts'
+import { blobsOf, reach, STEADY, workers } from '../../upstream/reached.ts'
 import { contentOf, failureOf, serve } from '../../upstream/served.ts'
 
 // What is the git program's own over http(s), beside the contract, the faults and the ways that it shares with our reader.

@@ -5,7 +5,6 @@ import { afterAll } from 'vitest'
 import { GitServer } from '../../../support/git/git-server.ts'
 import type { Repository } from '../../../support/git/repository.ts'
 import { SshHost } from '../../../support/git/ssh-host.ts'
-import { ACCESS, BACKENDS, type Open, type Opened } from '../../pull/reached.ts'
 import { fetches } from '../../upstream/contract-fetch.ts'
 import { lacks } from '../../upstream/contract-refuse.ts'
 import { relates, relatesAnyHistory } from '../../upstream/contract-relation.ts'
@@ -14,6 +13,7 @@ import { stops } from '../../upstream/contract-stop.ts'
 import { takes } from '../../upstream/contract-take.ts'
 import { keepsTheUpstreamContract } from '../../upstream/contract.ts'
 import { startOldHost } from '../../upstream/front.ts'
+import { ACCESS, BACKENDS, type Open, type Opened } from '../../upstream/reached.ts'
 
 const modern = await SshHost.start()
 const plain = await SshHost.start({ protocol: false })

@@ -10,8 +10,8 @@ import { freePort } from '../../../support/free-port.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { fingerprintOf, SshHost } from '../../../support/git/ssh-host.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { ACCESS, reach, STEADY } from '../../pull/reached.ts'
 import { portOf } from '../../upstream/front.ts'
+import { ACCESS, reach, STEADY } from '../../upstream/reached.ts'
 import { contentOf, failureOf } from '../../upstream/served.ts'
 
 const host = await SshHost.start({ password: true })

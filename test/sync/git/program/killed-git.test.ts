@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { Repository } from '../../../support/git/repository.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { reach, STEADY } from '../../pull/reached.ts'
+import { reach, STEADY } from '../../upstream/reached.ts'
 import { failureOf } from '../../upstream/served.ts'
 
 test('a git that is killed while it prints objects is a failure that passes by itself', async () => {

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { mendOf } from '../../../../src/sync/model/sync-error.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { reach, STEADY } from '../../pull/reached.ts'
+import { reach, STEADY } from '../../upstream/reached.ts'
 import { failureOf } from '../../upstream/served.ts'
 
 const UPSTREAM = /corrected upstream/

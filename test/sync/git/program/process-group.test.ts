@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { runToEnd } from '../../../../src/sync/git/program/process-group.ts'
 import type { Start } from '../../../../src/sync/git/program/process-group.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { STEADY } from '../../pull/reached.ts'
+import { STEADY } from '../../upstream/reached.ts'
 
 test('where no program starts, an abort that comes later rejects nothing that is left alone', async () => {
   const stop = new AbortController()

@@ -12,7 +12,7 @@ import { SshHost } from '../../../support/git/ssh-host.ts'
 import { lawRuns } from '../../../support/law-runs.ts'
 import { hasProgram, neededProgram } from '../../../support/process/has-program.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { blobsOf, MODES, objectId, reach, STEADY } from '../../pull/reached.ts'
+import { blobsOf, MODES, objectId, reach, STEADY } from '../../upstream/reached.ts'
 
 /** What a reader makes of the tag `v1` of a repository. */
 interface Opinion {

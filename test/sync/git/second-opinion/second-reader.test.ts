@@ -11,7 +11,7 @@ import type { ServedClaim, ClaimedFile } from '../../../../src/sync/git/second-o
 import { compareClaims } from '../../../../src/sync/git/second-opinion/second-reader.ts'
 import { GitServer } from '../../../support/git/git-server.ts'
 import { Repository } from '../../../support/git/repository.ts'
-import { linesOf, objectId, reach, STEADY } from '../../pull/reached.ts'
+import { linesOf, objectId, reach, STEADY } from '../../upstream/reached.ts'
 
 test('files as the commit has them are no difference', async () => {
   expect(await differencesOf([file('run.sh', { executable: true }), file('notes.md')])).toEqual([])

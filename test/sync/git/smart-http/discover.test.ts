@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { FLUSH, packet } from '../../../../src/base/pkt-line.ts'
-import { reach, STEADY } from '../../pull/reached.ts'
 import { startFront } from '../../upstream/front.ts'
+import { reach, STEADY } from '../../upstream/reached.ts'
 import { ABSENT } from '../../upstream/sample.ts'
 import { failureOf } from '../../upstream/served.ts'
 

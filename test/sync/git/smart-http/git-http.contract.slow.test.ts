@@ -1,6 +1,5 @@
 import { GitServer } from '../../../support/git/git-server.ts'
 import type { Repository } from '../../../support/git/repository.ts'
-import type { Open, Opened } from '../../pull/reached.ts'
 import { fetches } from '../../upstream/contract-fetch.ts'
 import { lacks, refuses } from '../../upstream/contract-refuse.ts'
 import { relates } from '../../upstream/contract-relation.ts'
@@ -9,6 +8,7 @@ import { stops } from '../../upstream/contract-stop.ts'
 import { takes } from '../../upstream/contract-take.ts'
 import { keepsTheUpstreamContract } from '../../upstream/contract.ts'
 import { startFront, startOldHost } from '../../upstream/front.ts'
+import type { Open, Opened } from '../../upstream/reached.ts'
 
 keepsTheUpstreamContract('over http', overHttp)
 

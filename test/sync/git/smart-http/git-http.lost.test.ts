@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { TakenBlob } from '../../../../src/sync/model/tree.ts'
 import type { Repository } from '../../../support/git/repository.ts'
-import { blobsOf, reach, STEADY } from '../../pull/reached.ts'
 import { startFront } from '../../upstream/front.ts'
+import { blobsOf, reach, STEADY } from '../../upstream/reached.ts'
 import { failureOf, serve } from '../../upstream/served.ts'
 
 test('blobs that the repository lost are absent, and the others come', async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { ObjectId } from '../../../../src/sync/model/revision.ts'
 import type { Fault } from '../../../support/git/git-server.ts'
-import { objectId, reach, STEADY, workers } from '../../pull/reached.ts'
+import { objectId, reach, STEADY, workers } from '../../upstream/reached.ts'
 import { serve, type Served } from '../../upstream/served.ts'
 
 test('that a branch moved on takes one request, for a bounded number of commits and nothing that they hold', async () => {

@@ -12,8 +12,8 @@ import { storedSkill } from '../../../../src/sync/store/skills/stored-path.ts'
 import { histories } from '../../../support/content/random-files.ts'
 import { skillText, type Files } from '../../../support/git/scripted-upstream.ts'
 import { sourceId } from '../../store/samples.ts'
+import { objectId } from '../../upstream/reached.ts'
 import { FOLLOW, Scene, sourceWith } from '../pulled.ts'
-import { objectId } from '../reached.ts'
 
 const HUB = sourceId('hub')
 

@@ -25,9 +25,9 @@ import { asNobody, fillFolder } from '../../../support/content/folder.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { skillText, type Files } from '../../../support/git/scripted-upstream.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { blobsOf, linesOf, objectId, STEADY } from '../../pull/reached.ts'
 import { sourceId } from '../../store/samples.ts'
 import { noted, rulesWith } from '../../survey/surveyed.ts'
+import { blobsOf, linesOf, objectId, STEADY } from '../reached.ts'
 import { ABSENT, hashOf } from '../sample.ts'
 
 const FILES: Files = {

@@ -12,7 +12,7 @@ import { FETCH_LIMITS } from '../../../../src/sync/upstream/upstream.ts'
 import { gitEnvironment } from '../../../support/git/repository.ts'
 import { lawRuns } from '../../../support/law-runs.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { STEADY } from '../../pull/reached.ts'
+import { STEADY } from '../reached.ts'
 
 const NAMES = fc.oneof(
   fc.constantFrom('a', 'b', 'ab', 'aab', 'a.py', 'b.log', 'foo', 'bar', 'x y', '[a]', 'a-b', 'é', '.h', 'A', 'foo '),

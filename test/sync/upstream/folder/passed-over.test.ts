@@ -11,8 +11,8 @@ import { FETCH_LIMITS } from '../../../../src/sync/upstream/upstream.ts'
 import { fillFolder } from '../../../support/content/folder.ts'
 import { skillText, type Files } from '../../../support/git/scripted-upstream.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { linesOf, STEADY } from '../../pull/reached.ts'
 import { rulesWith } from '../../survey/surveyed.ts'
+import { linesOf, STEADY } from '../reached.ts'
 
 const PDF: Files = { 'pdf/SKILL.md': skillText('pdf'), 'pdf/run.py': 'print()' }
 

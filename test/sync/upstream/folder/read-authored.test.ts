@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import { authoredDocument } from '../../../../src/sync/upstream/folder/read-authored.ts'
 import { fillFolder } from '../../../support/content/folder.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
-import { objectId } from '../../pull/reached.ts'
+import { objectId } from '../reached.ts'
 import { ABSENT } from '../sample.ts'
 
 const A = { path: 'a', files: [] }

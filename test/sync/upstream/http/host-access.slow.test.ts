@@ -5,7 +5,7 @@ import { GitServer } from '../../../support/git/git-server.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { Authority, EXPIRED, type Identity } from '../../../support/http/certificates.ts'
 import { ProxyServer } from '../../../support/http/proxy-server.ts'
-import { reach, STEADY } from '../../pull/reached.ts'
+import { reach, STEADY } from '../reached.ts'
 import { contentOf, failureOf, serve } from '../served.ts'
 
 const CONTENT = { 'a/SKILL.md': 'one\n' }

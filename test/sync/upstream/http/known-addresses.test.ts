@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { PLAIN_WAY } from '../../../../src/sync/upstream/http/host-access.ts'
-import { reach, STEADY } from '../../pull/reached.ts'
+import { reach, STEADY } from '../reached.ts'
 import { serve } from '../served.ts'
 
 test('a host whose addresses are known is connected to by them, and its name is not looked up', async () => {
