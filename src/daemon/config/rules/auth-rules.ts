@@ -1,6 +1,6 @@
 import { isLoopbackUrl } from '../../../base/host-name.ts'
 import { isObject } from '../../../base/json-object.ts'
-import { isSshAddress } from '../schema/scalars.ts'
+import { isSshAddress } from '../schema/address-faults.ts'
 import { keyText } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { normalizeUrl, withDefaults } from './defaults.ts'

@@ -1,4 +1,4 @@
-import { isSshAddress } from '../schema/scalars.ts'
+import { isSshAddress } from '../schema/address-faults.ts'
 
 /** An entry of `defaults`, or the part of one that exists in a file. */
 interface Defaults {

@@ -1,5 +1,5 @@
 import { isObject } from '../../../base/json-object.ts'
-import { isSshAddress } from '../schema/scalars.ts'
+import { isSshAddress } from '../schema/address-faults.ts'
 import { hasMatch, timeFaults } from './auth-rules.ts'
 import { keyText } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'

@@ -1,14 +1,10 @@
 import { isIP } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { isKeyName, parseVerifier } from '../../../features/channel/log/signed-note.ts'
 import { isSourceId } from '../../../sync/model/source-id.ts'
 import { readUpstreamSkillUri } from '../../../sync/model/upstream-uri.ts'
-import { withoutSecrets } from '../../../sync/skill/secret-patterns.ts'
 import { cronTimeOf, isCronExpression, nextTimeMs } from '../../runtime/cron-time.ts'
-import { printableLine } from '../../runtime/log/log-line.ts'
-import { isPerhapsRepository, pastedPlace, repositoryOfSeveral } from './pasted-address.ts'
-import type { RepositoryPlace } from './pasted-address.ts'
+import { gitUrlFault, isSshAddress, OF_WINDOWS, unparsedPart, WINDOWS_PATH } from './address-faults.ts'
 
 // The value types that keys share. Each validates itself, so that one pass finds every fault of a file.
 
@@ -38,9 +34,6 @@ function isPlain(text: string): boolean {
 export function path(): z.ZodString {
   return line().refine((text) => !WINDOWS_PATH.test(text), OF_WINDOWS)
 }
-
-const WINDOWS_PATH = /^(?:[A-Za-z]:\\|[A-Z]:\/|\\\\\w)/
-const OF_WINDOWS = 'is a path of Windows, which this system cannot open; in WSL, the drive C: is /mnt/c'
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^([1-9][0-9]{0,8})(ms|s|m|h|d)$/
@@ -203,15 +196,6 @@ export function branch() {
   return ref().refine((text) => text !== 'HEAD' && !/^refs\/|(?:^|\/)\./.test(text), 'must be the name of a branch')
 }
 
-/** Git addresses that only the git program can reach. */
-const SSH = /^(?:ssh|git\+ssh|ssh\+git):\/\//i
-const SCP_LIKE = /^(?!(?:https?|file):)(?:\w[\w.-]*@)?\w[\w.-]*:(?!:|\/\/|[0-9]+\/).+$/i
-
-/** True if the address is one for ssh: `ssh://…`, or `git@host:path`. */
-export function isSshAddress(text: string): boolean {
-  return SSH.test(text) || SCP_LIKE.test(text)
-}
-
 /**
  * The address of a git repository. Normalized as the WHATWG defines, so that two spellings of one address are equal.
  */
@@ -240,81 +224,6 @@ export function addressPrefix(): z.ZodString {
 function prefixFault(text: string): string | undefined {
   // The short form of all addresses at one host over ssh.
   return /^[\w.-]+@[\w.-]+:?$/.test(text) ? undefined : gitUrlFault(text)
-}
-
-const MUST_BEGIN = 'must begin with https://, http://, ssh:// or file:///'
-const GIT_SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'file:'])
-
-/** The fault of the address. Any part of it may be the secret: only what a page's address says of its repository is quoted. */
-function gitUrlFault(text: string): string | undefined {
-  if (WINDOWS_PATH.test(text)) return OF_WINDOWS
-  if (isSshAddress(text) && !SSH.test(text)) {
-    // `user:password@host/path` looks like a path on a host that is named like the user.
-    return /^[^@/]*:[^/]*@/.test(text) ? INLINE_SECRET_IN_URL : undefined
-  }
-  // For `ext::sh -c …`, git runs `git-remote-ext`, which may run any other program (gitremote-helpers).
-  if (/^\w[\w+.-]*::/.test(text)) return `names a transport of git's own; it ${MUST_BEGIN}`
-  const url = URL.parse(text)
-  const page = pastedPlace(text.replace(/#.*/s, ''))
-  const several = repositoryOfSeveral(text)
-  if (several !== undefined)
-    return `is the address of a page without one branch, tag or commit that git has${insteadText({ url: several, ref: '…' })}`
-  if (url === null) return unparsedPart(text) ?? `${MUST_BEGIN}${insteadText(page)}`
-  if (url.password !== '' || (url.username !== '' && !SSH.test(text))) return INLINE_SECRET_IN_URL
-  const isPage = page !== undefined && !isPerhapsRepository(text)
-  if (isPage && GIT_SCHEMES.has(url.protocol)) return `is the address of a page${insteadText(page)}`
-  if (url.search !== '' || url.hash !== '')
-    return 'must not contain a query or a fragment; a branch goes into `ref`, a credential into `auth`, and an anchor of a page is left out'
-  if (SSH.test(text)) return sshUrlFault(url)
-  if (!GIT_SCHEMES.has(url.protocol)) return `${MUST_BEGIN}${insteadText(page)}`
-  if (!text.slice(url.protocol.length).startsWith('//')) return 'must have two slashes after the scheme'
-  return url.protocol === 'file:' ? fileUrlFault(url) : undefined
-}
-
-/**
- * The part of an address that makes it none; `undefined` if it does not begin with a scheme that we take. Nothing of it is
- * quoted.
- */
-function unparsedPart(text: string): string | undefined {
-  const authority = /^(?:https?|file|ssh|git\+ssh|ssh\+git):\/\/([^/\\?#]*)/i.exec(text)?.[1]
-  if (authority === undefined) return undefined
-  if (authority.includes('@') && !SSH.test(text)) return INLINE_SECRET_IN_URL
-  const [, host = '', port = ''] = /^(?:.*@)?(\[[^\]]*\]?|[^:]*)(?::(.*))?$/s.exec(authority) ?? []
-  if (/\s/.test(authority)) return 'has a space in its host'
-  if (host === '') return 'names no host'
-  if (!/^\d*$/.test(port) || Number(port) > 65_535) return 'has a port that is not a number up to 65535'
-  return 'has a host that is neither a name nor an IP address'
-}
-
-function insteadText(place: RepositoryPlace | undefined): string {
-  if (place === undefined) return ''
-  const { url, ref, root } = place
-  const beside = Object.entries({ ref, root }).flatMap(([key, value]) =>
-    value === undefined ? [] : [`\`${key}: ${value}\``],
-  )
-  const text = `; write ${url}${beside.length === 0 ? '' : `, with ${beside.join(' and ')} beside it`}`
-  return printableLine(withoutSecrets(text))
-}
-
-/** A name that ssh could take for an option is refused. */
-function sshUrlFault({ hostname, username }: URL): string | undefined {
-  return hostname === '' || /^(?:-|%2d)/i.test(hostname) || /^(?:-|%2d)/i.test(username)
-    ? 'must name a host, such as ssh://git@host.example/path'
-    : undefined
-}
-
-const INLINE_SECRET_IN_URL =
-  'contains a user name or a password; leave it out, and name a secret in `auth` as { env: … }, { file: … } or { credential: … }'
-
-function fileUrlFault(url: URL): string | undefined {
-  if (url.host !== '') return 'must not name a host: file:///…, with three slashes'
-  try {
-    fileURLToPath(url)
-    return undefined
-  } catch (error) {
-    if (error instanceof TypeError || error instanceof URIError) return 'is not a path that this machine can open'
-    throw error
-  }
 }
 
 /** The address of a web endpoint, http or https. */
