@@ -6,7 +6,7 @@ import type { RepositoryPlace } from './pasted-address.ts'
 
 // What is wrong with an address, in words that quote no secret of it.
 
-/** A path of Windows: `C:\\…`, `C:/…`, or of a share. */
+/** A path of Windows: `C:\…`, `C:/…`, or of a share. */
 export const WINDOWS_PATH = /^(?:[A-Za-z]:\\|[A-Z]:\/|\\\\\w)/
 /** The fault of such a path. */
 export const OF_WINDOWS = 'is a path of Windows, which this system cannot open; in WSL, the drive C: is /mnt/c'
