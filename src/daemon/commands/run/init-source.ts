@@ -121,11 +121,8 @@ export async function unreadSource({ place, folder }: SourceCandidate): Promise<
 /** A page's address does not say where the name of its branch ends: a name with slashes reaches into the path. */
 function longerPlaces(place: FetchedPlace): readonly FetchedPlace[] {
   if (!('url' in place)) return []
-  return longerNames(place).map(({ longer, below }) => ({
-    url: place.url,
-    ref: longer,
-    ...(below !== '' && { root: below }),
-  }))
+  const { url } = place
+  return longerNames(place).map(({ longer: ref, below: root }) => (root === '' ? { url, ref } : { url, ref, root }))
 }
 
 /** The folder of the skills in most repositories that also hold other things. */
