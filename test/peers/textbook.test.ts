@@ -143,6 +143,15 @@ const DIFFERENCES: readonly Difference[] = [
     says: (textbook, asked) => refused(textbook, -32020, idOf(asked)),
   },
   {
+    why: 'a revision that is not served is refused with the one that is, before the form of the request',
+    holds: (asked, { body }) =>
+      body.error?.data?.envelope !== undefined && headerRevisionOf(asked) !== undefined && isRequest(asked),
+    says: (textbook, asked) => {
+      const data = { supported: ['2026-07-28'], requested: headerRevisionOf(asked) }
+      return { ...textbook, body: { ...textbook.body, error: { code: -32022, message: 'string', data } } }
+    },
+  },
+  {
     why: 'a message that is no request is refused under the id that it has all the same',
     holds: (asked, { body }) =>
       body.error?.code === -32600 && idOf(asked) !== null && typeof methodOf(asked) !== 'string',
@@ -177,6 +186,12 @@ function methodOf({ body }: Asked): unknown {
 function idOf({ body }: Asked): string | number | null {
   const id = (body as any)?.id
   return typeof id === 'string' || typeof id === 'number' ? id : null
+}
+
+/** Returns the revision that the header names, where it is none that is served without a session. */
+function headerRevisionOf({ headers }: Asked): string | undefined {
+  const revision = headers['mcp-protocol-version']
+  return revision === '2026-07-28' ? undefined : revision
 }
 
 /** Whether the request says nothing of 2026-07-28 in its body, which alone decides. */
