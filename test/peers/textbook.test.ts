@@ -190,7 +190,7 @@ function idOf({ body }: Asked): string | number | null {
 
 /** Returns the revision that the header names, where it is none that is served without a session. */
 function headerRevisionOf({ headers }: Asked): string | undefined {
-  const revision = headers['mcp-protocol-version']
+  const revision = headers?.['mcp-protocol-version']
   return revision === '2026-07-28' ? undefined : revision
 }
 
