@@ -75,7 +75,7 @@ export async function newReloadState(
     hosts: new HostBackoff(clock),
     names: new HostNames(clock, limits.fetch.connectMs),
     linking,
-    contract: new ContractNews(registry, parts.log),
+    contract: new ContractNews(registry, parts),
     pulls: new PullCounts(),
     fetched: new FetchedBytes(),
     published: new PublicationCounts(),

@@ -4,25 +4,30 @@ import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { Registry } from '../../serve/registry.ts'
 import { contractDiagnosticSteps, CONTRACT_CODES } from '../../sync/catalog/contract-diagnostics.ts'
 import type { ContractCode, ContractDiagnostic } from '../../sync/catalog/contract-diagnostics.ts'
-import type { Log } from '../runtime/log/log.ts'
+import type { DaemonContext } from '../runtime/context.ts'
+import { Reaction } from '../runtime/reaction.ts'
 
 /** Logs the diagnostics between skills of the contract: each code once, and again when its diagnostics change. */
 export class ContractNews {
   readonly #registry: Registry
-  readonly #log: Pick<Log, 'failure' | 'recovery'>
+  readonly #log: DaemonContext['log']
+  readonly #reaction: Reaction
   #diagnostics: readonly ContractDiagnostic[] = []
-  #isDue = false
-  #working: Promise<void> | undefined
 
-  constructor(registry: Registry, log: Pick<Log, 'failure' | 'recovery'>) {
+  constructor(registry: Registry, { clock, log }: Pick<DaemonContext, 'clock' | 'log'>) {
     this.#registry = registry
     this.#log = log
-    registry.watch(() => this.#follow())
+    this.#reaction = new Reaction({
+      clock,
+      on: (changed) => registry.watch(changed),
+      run: async () => this.#look(),
+    })
+    this.#reaction.start()
   }
 
   /** The diagnostics of the served catalog. */
   async diagnostics(): Promise<readonly ContractDiagnostic[]> {
-    await this.#working
+    await this.#reaction.settled()
     return this.#diagnostics
   }
 
@@ -31,22 +36,9 @@ export class ContractNews {
     return this.#diagnostics
   }
 
-  /** Catalogs that arrive during a check are checked together afterwards. */
-  #follow(): void {
-    this.#isDue = true
-    this.#working ??= this.#lookAll().finally(() => (this.#working = undefined))
-  }
-
   /** Works in slices, because a check of thousands of skills would block clients for too long. */
-  async #lookAll(): Promise<void> {
-    while (this.#isDue) {
-      this.#isDue = false
-      this.#diagnostics = await runInSlices(contractDiagnosticSteps(this.#registry.catalog))
-      this.#tell()
-    }
-  }
-
-  #tell(): void {
+  async #look(): Promise<void> {
+    this.#diagnostics = await runInSlices(contractDiagnosticSteps(this.#registry.catalog))
     for (const { code, message, digest } of summarizeContract(this.#diagnostics))
       this.#log.failure('warn', code, { source: '', code, message }, digest)
     for (const code of CONTRACT_CODES)

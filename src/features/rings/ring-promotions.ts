@@ -1,9 +1,9 @@
-import { ignoreAbort } from '../../base/async/abort-error.ts'
 import { runNow } from '../../base/async/cooperative.ts'
 import { configuredIn } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
 import type { ServedCatalog } from '../../daemon/pull/served-catalog.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
+import { Reaction } from '../../daemon/runtime/reaction.ts'
 import type { PullReport } from '../../daemon/status/pull-report.ts'
 import type { Registry } from '../../serve/registry.ts'
 import { findingDisabled } from '../../sync/model/decisions/disabled-matches.ts'
@@ -11,7 +11,7 @@ import type { Trigger } from '../../sync/model/generation.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { isAwaitingDecision, SyncError } from '../../sync/model/sync-error.ts'
+import { isAwaitingDecision } from '../../sync/model/sync-error.ts'
 import type { UsageReader } from '../usage/local-usage.ts'
 import { usageReaderOf } from '../usage/usage-recorder.ts'
 import { failingSkillsIn, failingText } from './failing-skills.ts'
@@ -41,24 +41,26 @@ export interface PromotionRequest {
 export class RingPromotions implements AsyncDisposable {
   readonly #parts: RingPromotionsParts
   readonly #usage: UsageReader | undefined
-  readonly #over = new AbortController()
+  readonly #reaction: Reaction
   /** The stops of the last look, by ring and source. */
   #stops: ReadonlyMap<string, RingStop> = new Map()
-  #wake = new AbortController()
-  #running: Promise<void> | undefined
-  #due: Promise<void> = Promise.resolve()
-  #watching: Disposable | undefined
 
   constructor(parts: RingPromotionsParts) {
     this.#parts = parts
     this.#usage = usageReaderOf(parts.config, parts.shared)
+    const { clock, log, registry } = parts
+    this.#reaction = new Reaction({
+      clock,
+      on: (changed) => registry.watch(changed),
+      run: async () => this.#promoteDue(),
+      againMs: () => this.#waitMs(),
+      failures: { log, level: 'warn', event: 'promotion-failed' },
+    })
   }
 
   /** Promotes from now on: at the time of each, and after each change of what is served. */
   start(): void {
-    if (this.#parts.config.rings.length === 0) return
-    this.#watching = this.#parts.registry.watch(() => this.#wake.abort())
-    this.#running ??= this.#run().catch(ignoreAbort)
+    if (this.#parts.config.rings.length > 0) this.#reaction.start(0)
   }
 
   /** Promotes once, as the operator asks. */
@@ -90,34 +92,11 @@ export class RingPromotions implements AsyncDisposable {
 
   /** Resolves when the promotions that have begun are served, or have failed. */
   async settled(): Promise<void> {
-    await this.#due.catch(() => {})
+    await this.#reaction.settled()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort()
-    this.#watching?.[Symbol.dispose]()
-    await this.#running
-  }
-
-  async #run(): Promise<void> {
-    const { clock, log } = this.#parts
-    const { signal } = this.#over
-    while (!signal.aborted) {
-      this.#wake = new AbortController()
-      const { signal: woken } = this.#wake
-      try {
-        this.#due = this.#promoteDue()
-        await this.#due
-        log.recovery('promotion-failed', '')
-      } catch (error) {
-        if (!(error instanceof SyncError)) throw error
-        log.failure('warn', 'promotion-failed', { source: '', code: error.code, message: error.message })
-      }
-      const waiting = AbortSignal.any([signal, woken])
-      await clock.wait(this.#waitMs(), waiting).catch((error: unknown) => {
-        if (!waiting.aborted) throw error
-      })
-    }
+    await this.#reaction[Symbol.asyncDispose]()
   }
 
   async #promoteDue(): Promise<void> {
