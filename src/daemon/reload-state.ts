@@ -62,8 +62,8 @@ export async function newReloadState(
     async () => parts.store.folder.expectRight(),
   )
   await shareTokens(tokens, parts)
-  const linking = new LinkSync(parts, views)
-  registry.watch(() => linking.follow())
+  const linking = new LinkSync(parts, views, registry)
+  linking.start()
   registry.watch(() => parts.replica?.served())
   const hasPacks = (): boolean => views.packs.length > 0
   return {

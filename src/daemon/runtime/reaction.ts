@@ -9,15 +9,15 @@ export interface ReactionOptions {
   /** Subscribes to what the reaction follows, such as `registry.watch`. */
   readonly on?: (changed: () => void) => Disposable
   /**
-   * One run. `isTimed`: a time has come, and not only a change. A `SyncError` is a failure, and the next run makes up for
-   * it; any other error ends the process.
+   * One run. `isTimed`: a time has come, and not only a change. With `failures`, a `SyncError` is one, and the next run
+   * makes up for it; any other error ends the process.
    */
   readonly run: (signal: AbortSignal, isTimed: boolean) => Promise<void>
   /** The milliseconds from the end of a run to the next one; without it, only a change begins one. */
   readonly againMs?: () => number | undefined
   /** The pauses after failures in a row, in place of `againMs`. */
   readonly backoff?: Backoff
-  /** Logs when the runs begin to fail, and when they recover; without it, another part does. */
+  /** Logs when the runs begin to fail, and when they recover. */
   readonly failures?: LoggedFailures
 }
 
@@ -137,10 +137,10 @@ export class Reaction implements AsyncDisposable {
 
   #failed(error: unknown): void {
     if (isAbortError(error) && this.signal.aborted) return
-    if (!(error instanceof SyncError)) throw error
-    this.#failures += 1
     const { failures } = this.#options
+    if (failures === undefined || !(error instanceof SyncError)) throw error
+    this.#failures += 1
     const { code, message } = error
-    failures?.log.failure(failures.level, failures.event, { source: '', code, message })
+    failures.log.failure(failures.level, failures.event, { source: '', code, message })
   }
 }

@@ -1,11 +1,11 @@
 import { dirname } from 'node:path'
-import { CANCELED } from '../../base/async/abort-error.ts'
-import { SerialQueue } from '../../base/async/serial-queue.ts'
+import { resultWithin } from '../../base/async/wait-at-most.ts'
 import { pathOfKept } from '../../daemon/config/config.ts'
 import type { Config, KeptFolder } from '../../daemon/config/config.ts'
 import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
+import { Reaction } from '../../daemon/runtime/reaction.ts'
 import { futurePath } from '../../daemon/runtime/resolve-path.ts'
 import { isWithin } from '../../daemon/runtime/skill-folders.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
@@ -42,33 +42,30 @@ export interface FollowerParts extends Pick<DaemonContext, 'store' | 'clock' | '
  */
 export class FolderFollower implements AsyncDisposable {
   readonly #parts: FollowerParts
-  readonly #queue = new SerialQueue()
-  readonly #over = new AbortController()
-  #isQueued = false
+  readonly #reaction: Reaction
   /** The linkable skills of the last catalog, for all its folders. */
   #served: (Linkables & { readonly catalog: Catalog; readonly fetched: FetchedSkills }) | undefined
   /** The number of entries that were examined or changed. */
   #entries = 0
-  #watching: Disposable | undefined
 
   constructor(parts: FollowerParts) {
     this.#parts = parts
+    const { clock, registry } = parts
+    this.#reaction = new Reaction({
+      clock,
+      on: (changed) => registry.watch(changed),
+      run: async (signal) => this.#round(signal),
+    })
   }
 
   /** Follows each catalog from now on. */
   watch(): void {
-    this.#watching = this.#parts.registry.watch(() => this.follow())
+    if (this.#parts.config.links.length > 0) this.#reaction.start()
   }
 
   /** Follows what is served now. Puts back what was removed. A round that has not begun yet is enough. */
   follow(): void {
-    if (this.#isQueued || this.#parts.config.links.length === 0) return
-    this.#isQueued = true
-    // It rejects only with an error that is meant to end the process.
-    void this.#queue.next(async () => {
-      this.#isQueued = false
-      if (!this.#over.signal.aborted) await this.#round()
-    })
+    if (this.#parts.config.links.length > 0) this.#reaction.trigger()
   }
 
   /**
@@ -76,27 +73,20 @@ export class FolderFollower implements AsyncDisposable {
    * hangs, such as one on a lost network mount, is not waited for.
    */
   async settled(): Promise<void> {
-    const isIdle = this.#queue.idle().then(() => true)
-    const over = new AbortController()
-    try {
-      for (let before = -1; before !== this.#entries;) {
-        before = this.#entries
-        const isHung = this.#parts.clock.wait(HUNG_MS, over.signal).then(() => false)
-        if (await Promise.race([isIdle, isHung])) return
-      }
-    } finally {
-      over.abort(CANCELED)
+    const idle = this.#reaction.settled().then(() => true)
+    for (let before = -1; before !== this.#entries;) {
+      before = this.#entries
+      if (await resultWithin(HUNG_MS, idle, this.#parts.clock)) return
     }
   }
 
   /** Ends the following. A round that hangs is left, and records and places nothing if it goes on later. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#watching?.[Symbol.dispose]()
-    this.#over.abort()
+    void this.#reaction[Symbol.asyncDispose]()
     await this.settled()
   }
 
-  async #round(): Promise<void> {
+  async #round(signal: AbortSignal): Promise<void> {
     const { log, registry, store, readOnly, linking } = this.#parts
     // While the disabled skills are unknown, the folders keep what they have.
     const isUnknown = registry.catalog.generation === 0 || store.decisions.areUnknown
@@ -106,7 +96,7 @@ export class FolderFollower implements AsyncDisposable {
     // A name that the last folder gave up is free for those before it.
     const isFreed = first.removed > 0 && first.problems.length > 0
     const { problems } = isFreed ? await this.#pass() : first
-    if (this.#over.signal.aborted) return
+    if (signal.aborted) return
     for (const path of this.#paths) {
       const message = problems.flatMap((problem) => (problem.path === path ? [problem.message] : [])).join('; ')
       const failure = { source: '', folder: path, code: 'cannot-link', message }
@@ -132,7 +122,7 @@ export class FolderFollower implements AsyncDisposable {
     const passes: Pass[] = [{ problems, removed: 0 }]
     const linkables = await this.#linkables()
     for (const folder of wanted) {
-      if (this.#over.signal.aborted) break
+      if (this.#reaction.signal.aborted) break
       passes.push(await this.#followIn(folder, linkables))
     }
     return {
@@ -179,7 +169,7 @@ export class FolderFollower implements AsyncDisposable {
       // Each request verifies files and writes the whole record.
       atOnce: Number.POSITIVE_INFINITY,
     }
-    const pace: WorkControl = { signal: this.#over.signal, onEntry: () => (this.#entries += 1) }
+    const pace: WorkControl = { signal: this.#reaction.signal, onEntry: () => (this.#entries += 1) }
     try {
       // Before anything is removed: another process may be the writer by now.
       await store.folder.expectRight()
@@ -196,7 +186,7 @@ export class FolderFollower implements AsyncDisposable {
       const messages = problemsIn(done, { folder, command })
       return { problems: messages.map((message) => ({ path, message })), removed }
     } catch (error) {
-      if (this.#over.signal.aborted) return NOTHING
+      if (this.#reaction.signal.aborted) return NOTHING
       const message = `Cannot link into "${folder}": ${messageOf(error)}`
       return { problems: [{ path, message }], removed: 0 }
     }

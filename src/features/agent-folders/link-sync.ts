@@ -1,6 +1,7 @@
-import { SerialQueue } from '../../base/async/serial-queue.ts'
 import type { Config } from '../../daemon/config/config.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
+import { Reaction } from '../../daemon/runtime/reaction.ts'
+import type { Registry } from '../../serve/registry.ts'
 import type { Views } from '../../serve/views.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, UpstreamSkill } from '../../sync/model/skill.ts'
@@ -19,19 +20,38 @@ import { readLinks, writeLinks } from './links-file.ts'
  * or the follower that creates them has them recorded first.
  */
 export class LinkSync {
-  readonly #parts: Pick<DaemonContext, 'store' | 'log'>
+  readonly #parts: Pick<DaemonContext, 'store' | 'log' | 'clock'>
   readonly #views: Pick<Views, 'oldest'>
   #config: Config | undefined
   #onDamaged: (skill: UpstreamSkill) => void = () => {}
   #links: Links = NO_LINKS
   #failure: SyncError | undefined
-  readonly #queue = new SerialQueue()
+  readonly #reaction: Reaction
   /** The skills whose files were verified, of those that the links lead to. */
   #verified: ReadonlySet<string> = new Set()
 
-  constructor(parts: Pick<DaemonContext, 'store' | 'log'>, views: Pick<Views, 'oldest'>) {
+  constructor(
+    parts: Pick<DaemonContext, 'store' | 'log' | 'clock'>,
+    views: Pick<Views, 'oldest'>,
+    registry: Pick<Registry, 'watch'>,
+  ) {
     this.#parts = parts
     this.#views = views
+    const { clock, log } = parts
+    this.#reaction = new Reaction({
+      clock,
+      on: (changed) => registry.watch(changed),
+      run: async () => {
+        this.#verified = new Set()
+        await this.#lead()
+      },
+      failures: { log, level: 'warn', event: 'links-not-switched' },
+    })
+  }
+
+  /** Points the links at the skills of each catalog from now on. */
+  start(): void {
+    this.#reaction.start()
   }
 
   /** Calls back from now on for each skill of another server that is damaged in the store. */
@@ -46,7 +66,7 @@ export class LinkSync {
 
   /** Reads the recorded links. If that fails, the targets of the links stay as they are. */
   async read(): Promise<void> {
-    await this.#inTurn(async () => {
+    await this.#reaction.inTurn(async () => {
       try {
         this.#links = await readLinks(this.#state)
         this.#failure = undefined
@@ -63,18 +83,7 @@ export class LinkSync {
    * with what they have.
    */
   follow(): void {
-    // It rejects only with an error that is meant to end the process.
-    void this.#inTurn(async () => {
-      try {
-        this.#verified = new Set()
-        await this.#lead()
-        this.#parts.log.recovery('links-not-switched', '')
-      } catch (error) {
-        if (!(error instanceof SyncError)) throw error
-        const { code, message } = error
-        this.#parts.log.failure('warn', 'links-not-switched', { source: '', code, message })
-      }
-    })
+    this.#reaction.trigger()
   }
 
   /** The record of the links. Empty if it could not be read; then nothing can be recorded either. */
@@ -84,12 +93,12 @@ export class LinkSync {
 
   /** Resolves when the links lead to everything that was served at the time of the call. */
   async settled(): Promise<void> {
-    await this.#queue.idle()
+    await this.#reaction.settled()
   }
 
   /** Records content that is about to be put into an agent's folder, and points its links at the served skills. */
   async put(put: LinkAdded): Promise<{ readonly taken: readonly NameTaken[] }> {
-    return this.#inTurn(async () => {
+    return this.#reaction.inTurn(async () => {
       if (this.#failure !== undefined) throw this.#failure
       const { links, taken } = withPut(this.#links, put)
       await this.#write(links)
@@ -99,7 +108,7 @@ export class LinkSync {
 
   /** Records what was removed from an agent's folder. */
   async drop(drop: LinkRemoved): Promise<void> {
-    await this.#inTurn(async () => {
+    await this.#reaction.inTurn(async () => {
       if (this.#failure !== undefined) throw this.#failure
       await this.#write(withDropped(this.#links, drop))
     })
@@ -171,10 +180,6 @@ export class LinkSync {
       }
     }
     return damage
-  }
-
-  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#queue.next(work)
   }
 }
 

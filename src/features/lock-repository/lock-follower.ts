@@ -1,5 +1,4 @@
 import { ignoreAbort, isAbortError } from '../../base/async/abort-error.ts'
-import { SerialQueue } from '../../base/async/serial-queue.ts'
 import type { Keyring } from '../../daemon/access/keyring.ts'
 import type { LockOrigin } from '../../daemon/config/config.ts'
 import { cleanProblem, newPullContext } from '../../daemon/pull/pull-context.ts'
@@ -8,7 +7,7 @@ import { hostOf } from '../../daemon/pull/schedule/host-backoff.ts'
 import type { HostBackoff } from '../../daemon/pull/schedule/host-backoff.ts'
 import { throttleUpstream } from '../../daemon/pull/schedule/throttled-upstream.ts'
 import type { KnownLock } from '../../daemon/pull/trust/known-lock.ts'
-import { WakeUp } from '../../daemon/runtime/wake-up.ts'
+import { Reaction } from '../../daemon/runtime/reaction.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { isAway } from '../../sync/model/source.ts'
 import { SyncError, unlessSyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
@@ -34,15 +33,17 @@ export interface LockFollowerParts extends ReachingParts {
  */
 export class LockFollower implements AsyncDisposable {
   readonly #parts: LockFollowerParts
-  readonly #over = new AbortController()
-  readonly #queue = new SerialQueue()
-  readonly #bell: WakeUp
-  #running: Promise<void> = Promise.resolve()
+  readonly #reaction: Reaction
   #known: FollowedLock = {}
 
   constructor(parts: LockFollowerParts) {
     this.#parts = parts
-    this.#bell = new WakeUp(parts.clock, this.#over.signal)
+    const { clock, config } = parts
+    this.#reaction = new Reaction({
+      clock,
+      run: async (signal) => config.lockFrom && this.#check(config.lockFrom, signal),
+      againMs: () => config.lockFrom?.everyMs,
+    })
   }
 
   /** The lock in force, as this process knows it. */
@@ -52,10 +53,7 @@ export class LockFollower implements AsyncDisposable {
 
   /** Checks the repository now, and again at each interval. */
   start(): void {
-    const { lockFrom } = this.#parts.config
-    if (lockFrom === undefined) return
-    // It rejects only with an error that must end the process.
-    this.#running = this.#follow(lockFrom).catch(ignoreAbort)
+    if (this.#parts.config.lockFrom !== undefined) this.#reaction.start(0)
   }
 
   /** Checks the repository soon, because its host reported a change. */
@@ -65,15 +63,15 @@ export class LockFollower implements AsyncDisposable {
     // It rejects only with an error that must end the process.
     if (replica?.isLeading === false)
       void replica.pull(config.lockFrom.repository.source.id, 'webhook').catch(ignoreAbort)
-    else this.#bell.ring()
+    else this.#reaction.trigger()
   }
 
   /** Checks the repository now. A failure is reported, and leaves the lock in force. */
   async look(signal: AbortSignal): Promise<void> {
     const { lockFrom } = this.#parts.config
     if (lockFrom === undefined) return
-    const until = AbortSignal.any([signal, this.#over.signal])
-    await this.#queue.next(async () => this.#check(lockFrom, until), until)
+    const until = AbortSignal.any([signal, this.#reaction.signal])
+    await this.#reaction.inTurn(async () => this.#check(lockFrom, until), until)
   }
 
   /** Reads what was written last, here or by another process of the hub. */
@@ -90,17 +88,7 @@ export class LockFollower implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort()
-    await this.#running
-    await this.#queue.idle()
-  }
-
-  async #follow(origin: LockOrigin): Promise<void> {
-    const { signal } = this.#over
-    while (!signal.aborted) {
-      await this.look(signal)
-      await this.#bell.wait(origin.everyMs)
-    }
+    await this.#reaction[Symbol.asyncDispose]()
   }
 
   async #check(origin: LockOrigin, signal: AbortSignal): Promise<void> {

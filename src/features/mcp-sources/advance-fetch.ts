@@ -1,8 +1,7 @@
-import { ignoreAbort } from '../../base/async/abort-error.ts'
-import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { waitAtMost } from '../../base/async/wait-at-most.ts'
 import type { Config } from '../../daemon/config/config.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
+import { Reaction } from '../../daemon/runtime/reaction.ts'
 import { isUnread } from '../../serve/content.ts'
 import type { UnreadContent } from '../../serve/content.ts'
 import { pendingIn } from '../../sync/model/decisions/approvals.ts'
@@ -30,9 +29,7 @@ interface MissingFile {
 /** Fetches files of MCP servers before a client reads them, for sources with `fetch: all` or `folders`. */
 export class AdvanceFetch implements AsyncDisposable {
   readonly #parts: AdvanceFetchParts
-  readonly #queue = new SerialQueue()
-  readonly #over = new AbortController()
-  #isQueued = false
+  readonly #reaction: Reaction
   /** The sources with files that were stored since the listener was called. */
   readonly #stored = new Set<SourceId>()
   /** The SHA-256 of the files of sources with `folders` that this process compared with them. */
@@ -41,6 +38,7 @@ export class AdvanceFetch implements AsyncDisposable {
 
   constructor(parts: AdvanceFetchParts) {
     this.#parts = parts
+    this.#reaction = new Reaction({ clock: parts.clock, run: async (signal) => this.#round(signal) })
   }
 
   /** Calls back from now on when files have come that folders of agents may lack. */
@@ -74,7 +72,7 @@ export class AdvanceFetch implements AsyncDisposable {
     const isChanged = ({ path, digest }: UpstreamSkill): boolean => before.has(path) && before.get(path) !== digest
     const missing = async (): Promise<MissingFile[]> =>
       (await this.#missingIn(source, next)).filter(({ skill }) => isChanged(skill))
-    const until = AbortSignal.any([signal, this.#over.signal])
+    const until = AbortSignal.any([signal, this.#reaction.signal])
     const unlessAborted = (error: unknown): void => {
       if (!until.aborted) throw error
     }
@@ -89,23 +87,16 @@ export class AdvanceFetch implements AsyncDisposable {
 
   /** Fetches what folders lack of the served skills, in the background. A round that has not begun yet is enough. */
   follow(): void {
-    const sources = this.#parts.config.sources.flatMap(({ source }) =>
-      source.kind === 'mcp' && source.folders ? [source] : [],
-    )
-    if (this.#isQueued || sources.length === 0) return
-    this.#isQueued = true
-    const { signal } = this.#over
-    const round = async (): Promise<void> => {
-      this.#isQueued = false
-      for (const source of sources) await this.fetch(source, signal)
-    }
-    // Any other rejection is meant to end the process.
-    void this.#queue.next(round, signal).catch(ignoreAbort)
+    this.#reaction.trigger()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort()
-    await this.#queue.idle()
+    await this.#reaction[Symbol.asyncDispose]()
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    for (const { source } of this.#parts.config.sources)
+      if (source.kind === 'mcp' && source.folders) await this.fetch(source, signal)
   }
 
   async #fetchFrom(

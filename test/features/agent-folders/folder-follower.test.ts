@@ -242,7 +242,7 @@ class Desk implements AsyncDisposable {
       clock: this.clock,
       redactor: new Redactor(),
     })
-    this.linking = new LinkSync({ store, log: this.#log }, { oldest: this.registry })
+    this.linking = new LinkSync({ store, log: this.#log, clock: this.clock }, { oldest: this.registry }, this.registry)
   }
 
   static async open(rest: readonly string[]): Promise<Desk> {
