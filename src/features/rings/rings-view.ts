@@ -4,10 +4,10 @@ import { html, EMPTY_HTML, isolateText, visible } from '../../serve/page/html.ts
 import type { Html } from '../../serve/page/html.ts'
 import type { PageBody } from '../../serve/page/layout.ts'
 import type { PageRing, PageRingSource } from '../../serve/page/page-data.ts'
-import type { View } from '../../serve/page/view.ts'
+import type { PageView } from '../../serve/page/page-view.ts'
 
 /** Renders each ring: the commit that it has of each source, what it takes next, and what stops that. */
-export function ringsView({ host, up }: Pick<View, 'host' | 'up'>, rings: readonly PageRing[]): PageBody {
+export function ringsView({ host, up }: Pick<PageView, 'host' | 'up'>, rings: readonly PageRing[]): PageBody {
   const now = host.now()
   return {
     title: 'Rings',

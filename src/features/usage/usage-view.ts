@@ -3,15 +3,15 @@ import { html, EMPTY_HTML, isolateText } from '../../serve/page/html.ts'
 import type { Html } from '../../serve/page/html.ts'
 import type { PageBody } from '../../serve/page/layout.ts'
 import type { PageUses } from '../../serve/page/page-data.ts'
+import type { PageView } from '../../serve/page/page-view.ts'
 import { skillAddress } from '../../serve/page/urls.ts'
-import type { View } from '../../serve/page/view.ts'
 import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 import { packedIn } from '../../sync/catalog/pack.ts'
 import { pathIdOf } from '../../sync/catalog/tool-catalog.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 
 /** Renders how often clients used each listed skill, and the skills that none used. */
-export async function usageView(view: View, uses: PageUses): Promise<PageBody> {
+export async function usageView(view: PageView, uses: PageUses): Promise<PageBody> {
   const rows = rowsOf(view, uses)
   const order = orderOf(view.params.get('by'))
   const used = rows.filter(({ last, failures }) => last !== undefined || failures > 0).toSorted(ORDERS[order])
@@ -47,7 +47,7 @@ interface UseRow {
   readonly last: string | undefined
 }
 
-function rowsOf(view: View, uses: PageUses): UseRow[] {
+function rowsOf(view: PageView, uses: PageUses): UseRow[] {
   const listsOf = listCounter(view, uses)
   return view.catalog.listed.map((entry) => {
     const name = pathIdOf(entry)
@@ -57,7 +57,7 @@ function rowsOf(view: View, uses: PageUses): UseRow[] {
 }
 
 /** A list counts for the skills that its view has now. */
-function listCounter({ catalog, packs }: View, { lists }: PageUses): (skill: Skill) => number {
+function listCounter({ catalog, packs }: PageView, { lists }: PageUses): (skill: Skill) => number {
   const members = new Map(
     packs.map((pack) => [pack.id, new Set(catalog.snapshots.flatMap((snapshot) => [...packedIn(snapshot, pack)]))]),
   )
@@ -105,7 +105,7 @@ const COLUMNS: readonly (readonly [Order, string])[] = [
   ['last', 'Last used'],
 ]
 
-function tableOf(rows: readonly UseRow[], order: Order, view: View): Html {
+function tableOf(rows: readonly UseRow[], order: Order, view: PageView): Html {
   const shown = rows.slice(0, SHOWN_SKILLS)
   return html`<div class="wide" role="region" aria-label="Counts of used skills" tabindex="0">
       <table>
@@ -130,7 +130,7 @@ function headOf(of: Order, text: string, isSorted: boolean): Html {
 
 const NUMBERS: ReadonlySet<Order> = new Set(['lists', 'loads', 'reads', 'failures'])
 
-function rowHtml({ entry, name, lists, loads, reads, failures, last }: UseRow, { up }: View): Html {
+function rowHtml({ entry, name, lists, loads, reads, failures, last }: UseRow, { up }: PageView): Html {
   return html`<tr>
     <th scope="row"><a href="${up}${skillAddress(entry)}">${isolateText(name)}</a></th>
     <td class="right">${lists}</td>
@@ -141,7 +141,7 @@ function rowHtml({ entry, name, lists, loads, reads, failures, last }: UseRow, {
   </tr>`
 }
 
-function unusedOf(rows: readonly UseRow[], { up }: View): Html {
+function unusedOf(rows: readonly UseRow[], { up }: PageView): Html {
   const shown = rows.slice(0, SHOWN_SKILLS)
   return html`<p>${countOf(rows.length, 'listed skill')} without a load or a read in this time.</p>
     <ul>

@@ -10,17 +10,17 @@ import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { ContentMoment } from './page-data.ts'
+import { commitWordsFor, momentLookup } from './page-view.ts'
+import type { PageView } from './page-view.ts'
 import { queryOf, searchPage } from './search.ts'
 import type { SearchPage, Query } from './search.ts'
 import { copyLink, placeText, placesIn } from './skill-copies.ts'
 import { emptyReasons } from './source-trouble.ts'
 import { tagsIn } from './tags.ts'
 import { skillAddress } from './urls.ts'
-import { commitWordsFor, momentLookup } from './view.ts'
-import type { View } from './view.ts'
 
 /** Renders the served skills, or the results of a search. */
-export async function catalogView(view: View, name: string): Promise<PageBody> {
+export async function catalogView(view: PageView, name: string): Promise<PageBody> {
   const { catalog, params, up } = view
   const query = queryOf(params)
   const searching = query.text.trim() === '' ? undefined : view.search?.(query.text)
@@ -49,7 +49,7 @@ export async function catalogView(view: View, name: string): Promise<PageBody> {
   }
 }
 
-function useLink({ host, seesUse, up }: View): Html {
+function useLink({ host, seesUse, up }: PageView): Html {
   if (!seesUse || host.uses === undefined) return EMPTY_HTML
   return html`, and here is their <a href="${up}usage">use by clients</a>`
 }
@@ -57,7 +57,7 @@ function useLink({ host, seesUse, up }: View): Html {
 const EXACT_ONLY = html`<p class="quiet small">The search index is not ready. These skills contain every word.</p>`
 
 /** Returns the test for the skills of a pack, or for all without one. A pack that does not exist has none. */
-function packTest(id: string, { catalog, packs }: View): (skill: CatalogSkill) => boolean {
+function packTest(id: string, { catalog, packs }: PageView): (skill: CatalogSkill) => boolean {
   if (id === '') return () => true
   const pack = packs.find((one) => one.id === id)
   if (pack === undefined) return () => false
@@ -71,7 +71,7 @@ const SORTS = [
   ['changed', 'Last change'],
 ] as const
 
-function findForm(view: View, { text, source, pack, tag, sort }: Query): Html {
+function findForm(view: PageView, { text, source, pack, tag, sort }: Query): Html {
   const { packs, up } = view
   const options = sourcesIn(view).map((id) => optionOf(id, id, id === source))
   return html`<form class="find rows" role="search" action="${up}" method="get">
@@ -109,7 +109,7 @@ function findForm(view: View, { text, source, pack, tag, sort }: Query): Html {
 }
 
 /** The choice of a tag, where a listed skill has one. A chosen tag is a choice even if it is rarer than those offered. */
-function tagChoice({ catalog }: View, chosen: string): Html {
+function tagChoice({ catalog }: PageView, chosen: string): Html {
   const tags = tagsIn(catalog)
   if (tags.offered.length === 0) return EMPTY_HTML
   const isRarer = tags.count(chosen) > 0 && !tags.offered.some(({ tag }) => tag === chosen)
@@ -128,11 +128,11 @@ function optionOf(value: string, text: string, isSelected: boolean): Html {
 }
 
 /** The sources of the filter. A reader of everything also sees failing sources. */
-function sourcesIn({ catalog, isWhole, host }: View): readonly SourceId[] {
+function sourcesIn({ catalog, isWhole, host }: PageView): readonly SourceId[] {
   return isWhole ? host.sources().map(({ id }) => id) : catalog.snapshots.map(({ source }) => source)
 }
 
-function countText(found: SearchPage, { text, source, pack, tag }: Query, { catalog }: View): string {
+function countText(found: SearchPage, { text, source, pack, tag }: Query, { catalog }: PageView): string {
   const { total, places, page, pages } = found
   const where = places > total ? ` in ${countOf(places, 'place')}` : ''
   const isAll = text === '' && source === '' && pack === '' && tag === ''
@@ -140,7 +140,7 @@ function countText(found: SearchPage, { text, source, pack, tag }: Query, { cata
   return `${countOf(total, 'skill')}${where}${of}${pages > 1 ? `, page ${page} of ${pages}` : ''}`
 }
 
-function nothingFound(view: View, { text, source, pack, tag }: Query): Html {
+function nothingFound(view: PageView, { text, source, pack, tag }: Query): Html {
   const { catalog, isWhole, up } = view
   if (source !== '' && !catalog.listed.some((skill) => skill.source === source)) return nothingOf(source, view)
   if (catalog.listed.length === 0) return isWhole ? emptyReasons(view) : html`<p>No skill is served to you yet.</p>`
@@ -152,7 +152,7 @@ function nothingFound(view: View, { text, source, pack, tag }: Query): Html {
   return html`<p>No skill${of}${tagged} has all of these words: ${isolateText(text)}. ${all}</p>`
 }
 
-function nothingOf(source: string, view: View): Html {
+function nothingOf(source: string, view: PageView): Html {
   const { isWhole, up } = view
   const all = html`<a href="${up}">Show all</a>`
   if (!sourcesIn(view).some((id) => id === source))
@@ -163,7 +163,7 @@ function nothingOf(source: string, view: View): Html {
 
 type MomentOf = Awaited<ReturnType<typeof momentLookup>>
 
-function listOf(skills: readonly CatalogSkill[], momentOf: MomentOf, view: View): Html {
+function listOf(skills: readonly CatalogSkill[], momentOf: MomentOf, view: PageView): Html {
   const { catalog } = view
   const snapshots = new Map(catalog.snapshots.map((snapshot) => [snapshot.source, snapshot]))
   return html`<ul class="list">
@@ -176,7 +176,7 @@ interface ItemFacts {
   readonly moment: ContentMoment | undefined
 }
 
-function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, view: View): Html {
+function itemOf(entry: CatalogSkill, { snapshot, moment }: ItemFacts, view: PageView): Html {
   const { catalog, host, up } = view
   const { name, description, source, skill } = entry
   return html`<li>
@@ -214,7 +214,7 @@ function namesIn(catalog: Catalog): ReadonlyMap<string, number> {
 
 const NAMES = new WeakMap<Catalog, ReadonlyMap<string, number>>()
 
-function commitText(snapshot: Snapshot, view: View): Html {
+function commitText(snapshot: Snapshot, view: PageView): Html {
   const { ref, commit } = snapshot.revision
   const author = commitWordsFor(snapshot, view)?.author ?? ''
   const by = author === '' ? EMPTY_HTML : html` by ${isolateText(author)}`

@@ -4,11 +4,11 @@ import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { PageGeneration, PageMove, PageSkillChange, SourceChange, TextDiff } from './page-data.ts'
+import type { PageView } from './page-view.ts'
 import { skillAddress } from './urls.ts'
-import type { View } from './view.ts'
 
 /** Renders the stored generations, or the changes between two of them. */
-export async function changesView(view: View): Promise<PageBody> {
+export async function changesView(view: PageView): Promise<PageBody> {
   const { from, to } = numbersIn(view.params)
   return from === undefined || to === undefined ? historyView(view) : comparisonView(from, to, view)
 }
@@ -18,7 +18,7 @@ function numbersIn(params: URLSearchParams): { readonly from?: number; readonly 
   return { ...(from !== undefined && { from: Number(from) }), ...(to !== undefined && { to: Number(to) }) }
 }
 
-async function historyView(view: View): Promise<PageBody> {
+async function historyView(view: PageView): Promise<PageBody> {
   const moments = await view.host.history()
   const intro = html`<h1>Changes</h1>
     <p class="lead">
@@ -38,13 +38,13 @@ async function historyView(view: View): Promise<PageBody> {
 
 const NOTHING_SERVED = html`<p>Nothing has been served yet. The first pull that succeeds makes generation 1.</p>`
 
-function generationList(moments: readonly PageGeneration[], view: View): Html {
+function generationList(moments: readonly PageGeneration[], view: PageView): Html {
   return html`<ol class="list">
     ${moments.map((moment) => momentItem(moment, view))}
   </ol>`
 }
 
-function compareForm(moments: readonly PageGeneration[], { up }: View): Html {
+function compareForm(moments: readonly PageGeneration[], { up }: PageView): Html {
   const options = (chosen: number | undefined): Html[] =>
     moments.map(
       ({ generation, createdAt }) =>
@@ -74,7 +74,7 @@ function generationText(generation: number, createdAt: string | undefined): stri
   return createdAt === undefined ? `Generation ${generation}` : `Generation ${generation}, ${minuteText(createdAt)}`
 }
 
-function momentItem({ generation, createdAt, isServed, cause, moves }: PageGeneration, { up }: View): Html {
+function momentItem({ generation, createdAt, isServed, cause, moves }: PageGeneration, { up }: PageView): Html {
   const before = generation - 1
   return html`<li>
     <h2>
@@ -102,7 +102,7 @@ function placeText(commit: string | undefined): Html {
   return commit === undefined ? html`nothing` : shortCommit(commit)
 }
 
-async function comparisonView(from: number, to: number, view: View): Promise<PageBody> {
+async function comparisonView(from: number, to: number, view: PageView): Promise<PageBody> {
   const sources = await view.host.compare(from, to)
   const title = `From generation ${from} to ${to}`
   const head = html`<p class="crumbs"><a href="${view.up}changes">Changes</a></p>

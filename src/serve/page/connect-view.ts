@@ -5,11 +5,11 @@ import type { ClientWay } from './client-setup.ts'
 import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
+import type { PageView } from './page-view.ts'
 import { snippet } from './snippet.ts'
-import type { View } from './view.ts'
 
 /** Renders the setup of clients for this server, ready to copy. */
-export function connectView(view: View): PageBody {
+export function connectView(view: PageView): PageBody {
   const { address, hasInstaller, host, packs } = view
   const { isTokenRequired } = host
   return {
@@ -42,7 +42,7 @@ export function connectView(view: View): PageBody {
 }
 
 /** A pack costs a client fewer tokens, and is served like everything else. */
-function packList(packs: View['packs'], address: string): Html {
+function packList(packs: PageView['packs'], address: string): Html {
   return html`<p>A pack is a part of the skills with its own address:</p>
     <ul>
       ${packs.map(({ id, description }) => html`<li><code>${address}/mcp/${id}</code>${description === undefined ? EMPTY_HTML : html` ${isolateText(description)}`}</li>`)}
@@ -57,7 +57,7 @@ function wayCard({ client, steps }: ClientWay, kind: 'MCP' | 'marketplace'): Htm
 }
 
 /** The commands for agents that read marketplaces. A reader of some packs knows their names. */
-function marketplaceWays({ address, host, isWhole, marketplace, packs }: View): Html {
+function marketplaceWays({ address, host, isWhole, marketplace, packs }: PageView): Html {
   if (marketplace === undefined) return EMPTY_HTML
   const { name, plugin } = marketplace
   const [first] = isWhole ? [...packs.map(({ id }) => id), plugin] : []

@@ -5,11 +5,11 @@ import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { PendingChange, PendingContent, PendingRevision, SourceHealth } from './page-data.ts'
+import type { PageView } from './page-view.ts'
 import { snippet } from './snippet.ts'
-import type { View } from './view.ts'
 
 /** Renders the revision of a source that waits for approval, with its changes and the commands that decide. */
-export async function pendingView(view: View, id: string): Promise<PageBody> {
+export async function pendingView(view: PageView, id: string): Promise<PageBody> {
   const { host, up, seesPending } = view
   const health = host.sources().find((source) => source.id === id)
   const pending = seesPending ? await host.pending(id) : undefined
@@ -32,7 +32,7 @@ export async function pendingView(view: View, id: string): Promise<PageBody> {
   }
 }
 
-function conditionNote({ condition }: SourceHealth, { host }: View): Html {
+function conditionNote({ condition }: SourceHealth, { host }: PageView): Html {
   if (condition === undefined) return EMPTY_HTML
   return html`<p class="note"><strong>${condition.code}</strong> ${visible(host.clean(condition.message))}</p>`
 }

@@ -6,13 +6,13 @@ import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { HubDiagnostic, MisfitDiagnostic, PathDiagnostic, PathDiagnostics, SourceHealth } from './page-data.ts'
+import type { PageView } from './page-view.ts'
 import { actionOf, countText, entriesIn } from './problem-entries.ts'
 import type { ProblemAction, ProblemEntry } from './problem-entries.ts'
 import { pendingAddress, skillAddress } from './urls.ts'
-import type { View } from './view.ts'
 
 /** Renders the problems of the hub, its sources and their skills, each with its fix. It shows no content of skills. */
-export function problemsView(view: View): PageBody {
+export function problemsView(view: PageView): PageBody {
   const { host, params, up } = view
   const source = params.get('source') ?? ''
   const entries = entriesIn(host, source)
@@ -48,7 +48,7 @@ function pagesOf(page: number, pages: number, address: string): Html {
 const PAGE_PROBLEMS = 100
 
 /** Renders the entries below a heading for each action. */
-function groupsOf(shown: readonly ProblemEntry[], view: View): Html[] {
+function groupsOf(shown: readonly ProblemEntry[], view: PageView): Html[] {
   const addresses = addressesOf(shown, view)
   return [...Map.groupBy(shown, actionOf)].map(([action, entries]) => {
     const { title, lead } = GROUPS[action]
@@ -77,7 +77,7 @@ const GROUPS: Readonly<Record<ProblemAction, { readonly title: string; readonly 
   none: { title: 'Notes', lead: 'Nothing has to be done. These skills are served, or are links that have no skill.' },
 }
 
-function itemOfEntry(entry: ProblemEntry, view: View, addresses: Addresses): Html {
+function itemOfEntry(entry: ProblemEntry, view: PageView, addresses: Addresses): Html {
   switch (entry.kind) {
     case 'alarm':
       return alarmItem(entry.alarm, view)
@@ -92,7 +92,7 @@ function itemOfEntry(entry: ProblemEntry, view: View, addresses: Addresses): Htm
   }
 }
 
-function alarmItem({ code, message, mend, source }: HubDiagnostic, { host, up }: View): Html {
+function alarmItem({ code, message, mend, source }: HubDiagnostic, { host, up }: PageView): Html {
   const of = source === undefined ? EMPTY_HTML : html`<a href="${up}sources#${source}">${source}</a> `
   return html`<li>
     <h3>${of}${code} <span class="tag bad">hub</span></h3>
@@ -101,7 +101,11 @@ function alarmItem({ code, message, mend, source }: HubDiagnostic, { host, up }:
   </li>`
 }
 
-function misfitItem({ code, message, mend, skills }: MisfitDiagnostic, { host, up }: View, addresses: Addresses): Html {
+function misfitItem(
+  { code, message, mend, skills }: MisfitDiagnostic,
+  { host, up }: PageView,
+  addresses: Addresses,
+): Html {
   const links = skills.slice(0, MOST_LINKS).map((skill) => {
     const address = addresses.get(keyOf(skill))
     return address === undefined ? EMPTY_HTML : html`<a href="${up}${address}">${isolateText(keyOf(skill))}</a> `
@@ -117,7 +121,7 @@ function misfitItem({ code, message, mend, skills }: MisfitDiagnostic, { host, u
 /** Equal to the number of skills that the message names. */
 const MOST_LINKS = 12
 
-function sourceItem({ id, condition, served, pending }: SourceHealth, { host, up }: View): Html {
+function sourceItem({ id, condition, served, pending }: SourceHealth, { host, up }: PageView): Html {
   const [state, tone] = served === undefined ? ['not served', 'bad'] : ['previous revision served', 'warn']
   return html`<li>
     <h3><a href="${up}sources#${id}">${id}</a> <span class="tag ${tone}">${state}</span></h3>
@@ -133,7 +137,7 @@ function sourceItem({ id, condition, served, pending }: SourceHealth, { host, up
 }
 
 /** `address`: the page of the skill, if it has one. */
-function itemOf({ source, path, standing, diagnostics }: PathDiagnostics, view: View, address?: string): Html {
+function itemOf({ source, path, standing, diagnostics }: PathDiagnostics, view: PageView, address?: string): Html {
   const { host, up, isWhole } = view
   const { text, tone } = STANDINGS[standing]
   const name = address === undefined ? isolateText(path) : html`<a href="${up}${address}">${isolateText(path)}</a>`
@@ -160,7 +164,7 @@ function pathDiagnosticOf({ rule, path, message }: SkillDiagnostic): PathDiagnos
 }
 
 /** The pages of served skills by source and path. */
-function addressesOf(shown: readonly ProblemEntry[], { catalog }: View): Addresses {
+function addressesOf(shown: readonly ProblemEntry[], { catalog }: PageView): Addresses {
   const wanted = new Set(shown.flatMap(linkedIn).map(keyOf))
   if (wanted.size === 0) return new Map()
   return new Map(
@@ -196,7 +200,7 @@ const STANDINGS: Readonly<Record<PathDiagnostics['standing'], { readonly text: s
 }
 
 /** Renders a withheld skill that has an address: only the reason and the fix, and no content. */
-export function withheldView({ path, findings }: Skill, source: SourceId, view: View): PageBody {
+export function withheldView({ path, findings }: Skill, source: SourceId, view: PageView): PageBody {
   return {
     status: 404,
     title: 'Withheld',

@@ -3,8 +3,8 @@ import { isAwaitingDecision, isByChoice } from '../../sync/model/sync-error.ts'
 import { html, EMPTY_HTML, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageHost, SourceHealth } from './page-data.ts'
+import type { PageView } from './page-view.ts'
 import { pendingAddress } from './urls.ts'
-import type { View } from './view.ts'
 
 /**
  * The reason why a source needs a person. `failing`: the last attempt failed, or its content was lost. `waiting`: its
@@ -70,7 +70,7 @@ function cut(message: string): string {
 const MOST_CHARACTERS = 240
 
 /** Renders the reason for each source why the catalog has no skill, for the start page. */
-export function emptyReasons({ host, up }: Pick<View, 'host' | 'up'>): Html {
+export function emptyReasons({ host, up }: Pick<PageView, 'host' | 'up'>): Html {
   const sources = host.sources()
   const left = sources.length - MOST_REASONS
   return html`<p>No skill is served yet.</p>

@@ -4,13 +4,13 @@ import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { SourceHealth } from './page-data.ts'
+import type { PageView } from './page-view.ts'
 import { troubleOf } from './source-trouble.ts'
 import type { SourceTrouble } from './source-trouble.ts'
 import { pendingAddress } from './urls.ts'
-import type { View } from './view.ts'
 
 /** Renders the sources: the served revision of each, its age, its errors and their fixes. */
-export function sourcesView(view: View): PageBody {
+export function sourcesView(view: PageView): PageBody {
   const sources = view.host.sources()
   return {
     title: 'Sources',
@@ -23,12 +23,12 @@ export function sourcesView(view: View): PageBody {
   }
 }
 
-function ringsLink({ host, seesRings, up }: View): Html {
+function ringsLink({ host, seesRings, up }: PageView): Html {
   if (!seesRings || host.rings === undefined) return EMPTY_HTML
   return html` What each group of clients has of them is in <a href="${up}rings">Rings</a>.`
 }
 
-function cardOf(source: SourceHealth, view: View): Html {
+function cardOf(source: SourceHealth, view: PageView): Html {
   const { id, place, kind, condition, decisions, signers, update, lock, ref, served, pending } = source
   const now = view.host.now()
   const state = stateOf(source)

@@ -5,9 +5,9 @@ import { comparePaths } from '../../sync/model/digest.ts'
 import { hiddenIn } from '../../sync/skill/hidden-unicode.ts'
 import { html, EMPTY_HTML, isolateText } from './html.ts'
 import type { Html } from './html.ts'
+import type { PageView } from './page-view.ts'
 import { placesIn } from './skill-copies.ts'
 import { tagAddress } from './urls.ts'
-import type { View } from './view.ts'
 
 /** A tag, and the number of listed skills that have it. Copies of one skill are counted once. */
 export interface TagCount {
@@ -43,7 +43,7 @@ export function tagsIn(catalog: Catalog): CatalogTags {
 const KNOWN = new WeakMap<Catalog, CatalogTags>()
 
 /** Renders the tags of a skill, each with a link to the skills of the list that have it. An unlisted skill may be alone. */
-export function tagList(entry: CatalogSkill, { catalog, up }: Pick<View, 'catalog' | 'up'>): Html {
+export function tagList(entry: CatalogSkill, { catalog, up }: Pick<PageView, 'catalog' | 'up'>): Html {
   const tags = shownTags(entry)
   if (tags.length === 0) return EMPTY_HTML
   const items = tags.map((tag) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ringsView } from '../../../src/features/rings/rings-view.ts'
 import type { PageRing, PageRingSource } from '../../../src/serve/page/page-data.ts'
-import type { View } from '../../../src/serve/page/view.ts'
+import type { PageView } from '../../../src/serve/page/page-view.ts'
 import { ReaderPage } from '../../serve/page/reader-page.ts'
 
 const FILES = { 'one/SKILL.md': '---\nname: one\ndescription: About one\n---\ntext\n' }
@@ -80,7 +80,7 @@ function sourceOf(some: Partial<PageRingSource>): PageRingSource {
 
 function pageOf(sources: readonly PageRingSource[]): string {
   const ring: PageRing = { id: 'stable', share: 1, minAge: '3d', sources }
-  const view: Pick<View, 'host' | 'up'> = { host: { now: () => NOW } as View['host'], up: './' }
+  const view: Pick<PageView, 'host' | 'up'> = { host: { now: () => NOW } as PageView['host'], up: './' }
   return ringsView(view, [ring]).content.html
 }
 

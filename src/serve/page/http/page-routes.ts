@@ -24,6 +24,7 @@ import { html, EMPTY_HTML } from '../html.ts'
 import { renderPage, catalogMarkOf } from '../layout.ts'
 import type { PageBody } from '../layout.ts'
 import type { PageHost } from '../page-data.ts'
+import type { PageView } from '../page-view.ts'
 import { pendingView } from '../pending-view.ts'
 import { problemCount } from '../problem-entries.ts'
 import { problemsView, withheldView } from '../problems-view.ts'
@@ -32,7 +33,6 @@ import { fileView, skillView } from '../skill/skill-view.ts'
 import { troubleBanner, troubleCount } from '../source-trouble.ts'
 import { sourcesView } from '../sources-view.ts'
 import { upFrom } from '../urls.ts'
-import type { View } from '../view.ts'
 import { IssuerLogin } from './issuer-login.ts'
 import type { IssuerLoginParts } from './issuer-login.ts'
 import { PageLogin } from './page-login.ts'
@@ -48,7 +48,7 @@ export interface PageParts extends Omit<LoginParts, 'issuer'>, Pick<IssuerLoginP
   readonly hasInstaller: boolean
   /** True if installers need no token. */
   readonly isInstallerPublic: boolean
-  readonly marketplace: View['marketplace']
+  readonly marketplace: PageView['marketplace']
   /** The streams of the whole server: a reader that follows the page takes one of its places. */
   readonly streams: EventStreams
   readonly holderOf: ShareHolderOf
@@ -140,7 +140,7 @@ export class PageRoutes implements AsyncDisposable {
     return (packs?.views.registryOf(viewOfRing(packs.views.ringOf(undefined))) ?? registry).catalog
   }
 
-  #viewFor(request: IncomingMessage, reader: Reader, registry: Registry): View {
+  #viewFor(request: IncomingMessage, reader: Reader, registry: Registry): PageView {
     const { url = '/' } = request
     const { catalog } = registry
     const { finder } = this.#parts.serving
@@ -172,7 +172,7 @@ export class PageRoutes implements AsyncDisposable {
     }
   }
 
-  #frame(body: PageBody, { catalog, isWhole, host, up }: View, { principal, isSignedIn }: Reader): string {
+  #frame(body: PageBody, { catalog, isWhole, host, up }: PageView, { principal, isSignedIn }: Reader): string {
     return renderPage(body, {
       name: this.#parts.title,
       up,
@@ -197,7 +197,7 @@ function newsOf({ generation, digest }: Catalog, { principal }: Reader): object 
 }
 
 /** Renders one page, or returns its address. */
-export type RenderPage = (view: View, readables: FileRenderer) => PageBody | Moved | Promise<PageBody | Moved>
+export type RenderPage = (view: PageView, readables: FileRenderer) => PageBody | Moved | Promise<PageBody | Moved>
 
 interface Moved {
   readonly to: string
@@ -218,18 +218,18 @@ export function pagesOf(title: string): Readonly<Record<string, RenderPage>> {
 }
 
 /** The use of skills is only for readers that the operator has admitted to everything. */
-async function usageOrNot(view: View): Promise<PageBody> {
+async function usageOrNot(view: PageView): Promise<PageBody> {
   const { host, seesUse } = view
   return seesUse && host.uses !== undefined ? usageView(view, await host.uses()) : notFound(view)
 }
 
 /** Rings are shown to the same readers: the reasons of stops name skills and people. */
-function ringsOrNot(view: View): PageBody {
+function ringsOrNot(view: PageView): PageBody {
   const { host, seesRings } = view
   return seesRings && host.rings !== undefined ? ringsView(view, host.rings()) : notFound(view)
 }
 
-async function changesOrPending(view: View): Promise<PageBody> {
+async function changesOrPending(view: PageView): Promise<PageBody> {
   const source = view.params.get('pending')
   return source === null ? changesView(view) : pendingView(view, source)
 }
@@ -240,7 +240,7 @@ function ofEverything(draw: RenderPage): RenderPage {
 }
 
 /** Renders the page of a skill, or of one of its files. `below`: the raw path after `/skills/`. */
-export async function drawBelow(below: string, view: View, readables: FileRenderer): Promise<PageBody | Moved> {
+export async function drawBelow(below: string, view: PageView, readables: FileRenderer): Promise<PageBody | Moved> {
   const uri = readSkillUri(`skill://${below}`)
   if (!uri.ok) return notFound(view)
   const { skills, files, withheld } = view.catalog
@@ -266,7 +266,7 @@ function ownerOf({ uri, folder, name }: CatalogFile, skills: Catalog['skills']):
   return undefined
 }
 
-function notFound({ up, isWhole }: View): PageBody {
+function notFound({ up, isWhole }: PageView): PageBody {
   const problems = html`, or see the <a href="${up}problems">problems</a>, which list the skills that are not served`
   return {
     status: 404,

@@ -8,10 +8,10 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { html, EMPTY_HTML, isolateText, visible } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageBody } from '../layout.ts'
-import type { View } from '../view.ts'
+import type { PageView } from '../page-view.ts'
 
 /** Renders what agents list of the skills that the reader sees, all together and by pack, and what is lost. */
-export function budgetView(view: View): PageBody {
+export function budgetView(view: PageView): PageBody {
   return {
     title: 'Context budget',
     content: html`<h1>Context budget</h1>
@@ -23,7 +23,7 @@ export function budgetView(view: View): PageBody {
   }
 }
 
-function contentOf(view: View): Html {
+function contentOf(view: PageView): Html {
   const budget = budgetOf(view)
   if (budget === undefined)
     return html`<p>
@@ -37,7 +37,7 @@ function contentOf(view: View): Html {
 const MOST_SKILLS = 2_000
 
 /** Works the figures out once for a catalog, until the packs or their limits change. `undefined` for too many skills. */
-function budgetOf({ catalog, packs, host }: View): CatalogBudget | undefined {
+function budgetOf({ catalog, packs, host }: PageView): CatalogBudget | undefined {
   const key = JSON.stringify([packs, host.packBudgets])
   const make = (): KnownBudget => ({
     key,

@@ -7,8 +7,8 @@ import { isInLists } from '../../../sync/model/skill.ts'
 import { promptingSkills } from '../../mcp/tools/skill-prompt-list.ts'
 import { html, EMPTY_HTML } from '../html.ts'
 import type { Html } from '../html.ts'
+import type { PageView } from '../page-view.ts'
 import { snippet } from '../snippet.ts'
-import type { View } from '../view.ts'
 
 /** One way to use a skill: a text to copy, and a remark about it. */
 interface SkillUse {
@@ -20,7 +20,7 @@ interface SkillUse {
 }
 
 /** Renders the ways to use a skill. It shows only those that work for every reader of the page. */
-export async function skillUse(entry: CatalogSkill, view: View): Promise<Html> {
+export async function skillUse(entry: CatalogSkill, view: PageView): Promise<Html> {
   const name = await installedAs(entry, view)
   const uses = [
     linkUse(entry),
@@ -58,7 +58,7 @@ function linkUse(entry: CatalogSkill): SkillUse | undefined {
   }
 }
 
-function installerUse(name: string, { address }: View): SkillUse {
+function installerUse(name: string, { address }: PageView): SkillUse {
   return {
     where: 'Install a copy',
     text: `npx skills add ${shellWord(address)} --skill ${shellWord(name)}`,
@@ -68,11 +68,14 @@ function installerUse(name: string, { address }: View): SkillUse {
 }
 
 /** The name by which installers without a token get the skill. */
-async function installedAs(entry: CatalogSkill, { installable }: View): Promise<string | undefined> {
+async function installedAs(entry: CatalogSkill, { installable }: PageView): Promise<string | undefined> {
   return installable && installNameOf(entry, await installNamesIn(installable))
 }
 
-async function promptUse({ skill }: CatalogSkill, { catalog, hasPrompts, up }: View): Promise<SkillUse | undefined> {
+async function promptUse(
+  { skill }: CatalogSkill,
+  { catalog, hasPrompts, up }: PageView,
+): Promise<SkillUse | undefined> {
   if (!hasPrompts) return undefined
   const prompts = await promptingSkills(catalog)
   const prompt = [...prompts.values()].find(({ offered }) => offered.skill === skill)
@@ -85,7 +88,7 @@ async function promptUse({ skill }: CatalogSkill, { catalog, hasPrompts, up }: V
   }
 }
 
-async function idUse({ source, skill }: CatalogSkill, { catalog }: View): Promise<SkillUse> {
+async function idUse({ source, skill }: CatalogSkill, { catalog }: PageView): Promise<SkillUse> {
   const { listed } = await offeringIn(catalog)
   const id = listed.find((offered) => offered.skill === skill)?.id ?? pathIdOf({ source, skill })
   return { where: 'Id', text: id, what: 'the id', remark: html`For tools, and for commands of skillsyncd.` }

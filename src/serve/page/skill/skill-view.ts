@@ -18,17 +18,17 @@ import { html, EMPTY_HTML, isolateText, visible } from '../html.ts'
 import type { Html } from '../html.ts'
 import type { PageBody } from '../layout.ts'
 import type { ContentMoment } from '../page-data.ts'
+import { commitWordsFor, momentLookup } from '../page-view.ts'
+import type { PageView } from '../page-view.ts'
 import { copyLink, placesIn } from '../skill-copies.ts'
 import { snippet } from '../snippet.ts'
 import { tagList } from '../tags.ts'
 import { fileAddress, skillAddress } from '../urls.ts'
-import { commitWordsFor, momentLookup } from '../view.ts'
-import type { View } from '../view.ts'
 import { skillPages } from './git-host.ts'
 import { skillUse } from './skill-use.ts'
 
 /** Renders one skill: its SKILL.md and its known origin. */
-export async function skillView(entry: CatalogSkill, view: View, readables: FileRenderer): Promise<PageBody> {
+export async function skillView(entry: CatalogSkill, view: PageView, readables: FileRenderer): Promise<PageBody> {
   const { name, description, source } = entry
   const [document] = filesOf(entry)
   const readable = document === undefined ? undefined : await readables.show(entry, document, false)
@@ -63,7 +63,7 @@ export async function skillView(entry: CatalogSkill, view: View, readables: File
 }
 
 /** A reader of some packs must not learn how clients outside of them use a skill, nor a reader that was not admitted. */
-async function recentUse(entry: CatalogSkill, { host, seesUse, up }: View): Promise<Html> {
+async function recentUse(entry: CatalogSkill, { host, seesUse, up }: PageView): Promise<Html> {
   if (!seesUse || host.uses === undefined) return EMPTY_HTML
   const { loads, reads } = (await host.uses()).skills.get(pathIdOf(entry)) ?? { loads: 0, reads: 0 }
   const text = `Last 30 days: ${countOf(loads, 'load')}, ${countOf(reads, 'read')}`
@@ -96,7 +96,7 @@ function lifecycleTerms({ skill }: CatalogSkill): Html {
 export async function fileView(
   file: CatalogFile,
   entry: CatalogSkill,
-  view: View,
+  view: PageView,
   readables: FileRenderer,
 ): Promise<PageBody> {
   const isDocument = file.uri === entry.uri
@@ -150,7 +150,7 @@ function readableHtml(readable: Readable, file: CatalogFile | undefined): Html {
   }
 }
 
-function about(entry: CatalogSkill, moment: ContentMoment | undefined, view: View): Html {
+function about(entry: CatalogSkill, moment: ContentMoment | undefined, view: PageView): Html {
   const { skill, signers } = entry
   const snapshot = snapshotOf(view.catalog, entry)
   // A reader of some packs must not learn the address of a repository.
@@ -214,7 +214,7 @@ function declared({ skill: { upstream }, frontmatter }: CatalogSkill): Html {
 }
 
 /** Links to the other places with equal name and content. */
-function placesOf(entry: CatalogSkill, { catalog, up }: View): Html {
+function placesOf(entry: CatalogSkill, { catalog, up }: PageView): Html {
   const others = placesIn(catalog)
     .of(entry)
     .filter((place) => place !== entry)
@@ -238,7 +238,7 @@ function snapshotOf({ snapshots }: Catalog, { source }: CatalogSkill): Snapshot 
 }
 
 /** `page`: the page of the commit at its git host. */
-function commitTerms(snapshot: Snapshot, page: string | undefined, view: View): Html {
+function commitTerms(snapshot: Snapshot, page: string | undefined, view: PageView): Html {
   const { ref, commit, tag } = snapshot.revision
   const words = commitWordsFor(snapshot, view)
   return html`<dt>Commit of the source</dt>
@@ -267,7 +267,7 @@ function wordsHtml({ subject, author, at }: CommitWords): Html {
 }
 
 /** The change of the skill on this hub, with the commit that brought it. Only readers of everything see generations. */
-function momentTerm({ at, change, generation, commit }: ContentMoment, { isWhole }: View): Html {
+function momentTerm({ at, change, generation, commit }: ContentMoment, { isWhole }: PageView): Html {
   const where = isWhole ? html`, generation ${generation}` : EMPTY_HTML
   const by = commit === undefined ? EMPTY_HTML : html`<dd>${shortCommit(commit.id)} ${wordsHtml(commit)}</dd>`
   return html`<dt>${MOMENTS[change]}</dt>
@@ -288,7 +288,7 @@ function signerText(signers: Signers | undefined): Html {
   return html`${named.map(({ principal, scheme, fingerprint }) => html`${isolateText(principal)} <span class="digest">${scheme} ${isolateText(fingerprint)}</span> `)}`
 }
 
-function notesOf(entry: CatalogSkill, { host }: View): Html {
+function notesOf(entry: CatalogSkill, { host }: PageView): Html {
   const notes = entry.skill.findings.map(
     ({ rule, message, path }) =>
       html`<p>

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../../src/base/json-value.ts'
 import { FileRenderer } from '../../../../src/serve/page/file-renderer.ts'
 import type { PageUses } from '../../../../src/serve/page/page-data.ts'
+import type { PageView } from '../../../../src/serve/page/page-view.ts'
 import { skillView } from '../../../../src/serve/page/skill/skill-view.ts'
-import type { View } from '../../../../src/serve/page/view.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import { momentsFound, serve } from '../../../support/served.ts'
 import type { Served } from '../../../support/served.ts'
@@ -29,7 +29,7 @@ describe('the page of a skill of a repository at a git host', () => {
   async function drawn(url: string, isWhole: boolean, metadata: JsonObject = {}, seesUse = false): Promise<string> {
     const { registry, serving, page } = served.daemon
     const { catalog } = registry
-    const view: View = {
+    const view: PageView = {
       catalog: { ...catalog, snapshots: catalog.snapshots.map((snapshot) => ({ ...snapshot, url })) },
       isWhole,
       seesPending: false,

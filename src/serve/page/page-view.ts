@@ -10,7 +10,7 @@ import type { ContentMoment, PageHost } from './page-data.ts'
 import { momentKeyOf } from './page-data.ts'
 
 /** The data that a page is rendered from: one catalog, and the services of the daemon. */
-export interface View {
+export interface PageView {
   readonly catalog: Catalog
   /** True if the catalog is everything. If false, the page must not reveal the rest. */
   readonly isWhole: boolean
@@ -46,7 +46,7 @@ export interface View {
 export async function momentLookup({
   host,
   isWhole,
-}: View): Promise<(skill: Pick<CatalogSkill, 'source' | 'skill'>) => ContentMoment | undefined> {
+}: PageView): Promise<(skill: Pick<CatalogSkill, 'source' | 'skill'>) => ContentMoment | undefined> {
   const moments = await host.lastChanges()
   return (skill) => {
     const moment = moments.get(momentKeyOf(skill))
@@ -57,6 +57,6 @@ export async function momentLookup({
 }
 
 /** Returns the message and author of the commit of a source. A reader of some packs gets none. */
-export function commitWordsFor(snapshot: Snapshot, { isWhole }: View): CommitWords | undefined {
+export function commitWordsFor(snapshot: Snapshot, { isWhole }: PageView): CommitWords | undefined {
   return isWhole ? commitWords(snapshot) : undefined
 }
