@@ -9,6 +9,7 @@ export default mergeConfig(
       include: [
         'test/features/channel/publish/channel.law.slow.test.ts',
         'test/features/usage/usage.law.slow.test.ts',
+        'test/serve/view.law.test.ts',
         'test/serve/http/packs.law.slow.test.ts',
         'test/features/marketplace/histories.law.slow.test.ts',
         'test/serve/mcp/resources/derived/derived-changes.test.ts',

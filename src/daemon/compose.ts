@@ -9,7 +9,6 @@ import { McpDecisions } from '../features/mcp-sources/mcp-decisions.ts'
 import { McpSources } from '../features/mcp-sources/mcp-sources.ts'
 import { RingPromotions } from '../features/rings/ring-promotions.ts'
 import { RingRepair } from '../features/rings/ring-repair.ts'
-import { rosterOf } from '../features/rings/ring-roster.ts'
 import { Scans } from '../features/scan/scans.ts'
 import { SearchService } from '../serve/mcp/tools/search/search-service.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -63,7 +62,6 @@ export function compose(loaded: LoadedParts) {
   const ofOldest = { ...loaded, registry: loaded.views.oldest }
   const channels = new Channels({
     ...ofOldest,
-    roster: rosterOf(config),
     registryOf: (ring) => loaded.views.inRing(ring),
     served: () => served.current.map(({ snapshot }) => snapshot),
     whyNot: () => whyIncomplete(ofOldest),

@@ -9,53 +9,8 @@ import { NO_HOLDER, FairShares } from './fair-shares.ts'
 import type { ShareHolder } from './fair-shares.ts'
 import { Registry } from './registry.ts'
 import type { NotificationBarrier } from './registry.ts'
-
-/**
- * The set of visible packs as one string: their ids in order. The empty string means everything, in packs or not. A view
- * of a ring after the first begins with its id behind a tilde.
- */
-export type ViewName = string
-
-export const WHOLE: ViewName = ''
-
-/** The view of no pack. No id contains a space, so it differs from the view of everything. */
-export const NONE: ViewName = ' '
-
-/** A client's ring, by the id of its principal; `undefined` stands for a client without a token. */
-export type RingOf = (principal: string | undefined) => string
-
-/** The rings that clients are in. */
-export interface RingRoster {
-  /** The ids of the rings, that of the newest content first. */
-  readonly ids: readonly string[]
-  readonly ringOf: RingOf
-}
-
-/** The view of a ring after the first, with the rest of the name for its packs. No id begins with a tilde. */
-const OF_RING = /^~([^ ]+)(?: (.*))?$/s
-
-/** Splits the name of a view. `ring`: `undefined` for the first ring, or if there are no rings. */
-export function partsOfView(view: ViewName): { readonly ring: string | undefined; readonly packs: ViewName } {
-  const [, ring, packs = WHOLE] = OF_RING.exec(view) ?? []
-  return ring === undefined ? { ring: undefined, packs: view } : { ring, packs }
-}
-
-/** Returns the name of the view of these packs in a ring; for `undefined`, in the first ring. By default, it sees all. */
-export function viewOfRing(ring: string | undefined, packs: ViewName = WHOLE): ViewName {
-  if (ring === undefined) return packs
-  return packs === WHOLE ? `~${ring}` : `~${ring} ${packs}`
-}
-
-/** A digest of each pack's selection rules, by pack id. Equal digests select the same from the same skills. */
-export type Choices = Readonly<Record<string, string>>
-
-/** The selection digests of the packs in a view. */
-export function choicesIn(choices: Choices | undefined, view: ViewName): string {
-  return partsOfView(view)
-    .packs.split(' ')
-    .map((id) => choices?.[id])
-    .join(' ')
-}
+import { nameOfView, partsOfView, WHOLE } from './view.ts'
+import type { Choices, RingRoster, ViewName } from './view.ts'
 
 /** The inputs and result of the last build of a view. */
 interface Made {
@@ -216,18 +171,11 @@ export class Views {
     return this.#packs.has(id)
   }
 
-  /** Returns the view of the existing packs among `packs`, in a ring; for `undefined`, the view of everything there. */
-  nameOf(packs: ReadonlySet<string> | undefined, ring?: string): ViewName {
-    if (packs === undefined) return viewOfRing(ring)
-    const known = [...packs].filter((id) => this.has(id))
-    return viewOfRing(ring, known.length === 0 ? NONE : known.toSorted().join(' '))
-  }
-
   /** True if the view names only existing packs, and an existing ring. */
   isNamed(view: ViewName): boolean {
     const { ring, packs } = partsOfView(view)
     if (ring !== undefined && !this.#laterRings.includes(ring)) return false
-    return packs === WHOLE || this.nameOf(new Set(packs.split(' '))) === packs
+    return packs === WHOLE || nameOfView(new Set(packs.split(' ')), undefined, this) === packs
   }
 
   /** Sets the source of information about the use of views. */

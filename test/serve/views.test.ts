@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Registry } from '../../src/serve/registry.ts'
+import { viewOf } from '../../src/serve/view.ts'
 import { Views } from '../../src/serve/views.ts'
 import { buildCatalog } from '../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../src/sync/catalog/catalog.ts'
@@ -36,9 +37,11 @@ test('what moves in a source of it, is disabled there, or is chosen otherwise is
 test('packs that there are not have no part in the name of a view', () => {
   const { views } = new Scene()
 
-  expect(views.nameOf(new Set(['alpha', 'nobodys']))).toBe('alpha')
-  expect(views.registryOf(views.nameOf(new Set(['nobodys']))).catalog.snapshots).toEqual([])
-  expect(views.nameOf(undefined)).toBe('')
+  const nameOf = (...packs: string[]) => viewOf({ packs: new Set(packs) }, views).name
+
+  expect(nameOf('alpha', 'nobodys')).toBe('alpha')
+  expect(views.registryOf(nameOf('nobodys')).catalog.snapshots).toEqual([])
+  expect(viewOf(undefined, views).name).toBe('')
 })
 
 test('the loop turns while the catalog of a view is prepared, and when it is served nothing is made any more', async () => {

@@ -8,16 +8,14 @@ import type { HttpRoute, ReceivedRequest, Routes } from '../../serve/http/server
 import { readBody } from '../../serve/http/server/request-body.ts'
 import { hasRoom, sendBusy, sendError, sendNoStream, sendPieces, sendStatus } from '../../serve/http/server/response.ts'
 import type { Principal } from '../../serve/principal.ts'
-import { WHOLE } from '../../serve/views.ts'
+import { WHOLE } from '../../serve/view.ts'
+import type { View } from '../../serve/view.ts'
 import { FOLLOWER_HEADER, MOST_REPORT_BYTES, REPORT_PATH } from './recall/follower-report.ts'
-
-/** The identity of a follower, as far as it decides on its channels. */
-export type ChannelReader = Pick<Principal, 'id' | 'packs'>
 
 /** The channels of this hub, each by its name below /channels/; `undefined` is the one at /channel/. */
 export interface ChannelHost {
-  /** True if there is such a channel, and this client may read it. `undefined`: a client without a token. */
-  isOpenTo(channel: string | undefined, reader: ChannelReader | undefined): boolean
+  /** True if there is such a channel, and a client of this view may read it. */
+  isOpenTo(channel: string | undefined, view: View): boolean
   /** Returns the object at a path of the channel as it is now, without its bytes; `undefined` if it has to be read. */
   objectAt?(channel: string | undefined, path: string): Promise<ChannelObject | undefined>
   /** Returns the bytes at a path of the channel as it is now; `undefined` if there is nothing. */
@@ -79,21 +77,21 @@ class ChannelEndpoint {
     this.#nothingHere = nothingHere
   }
 
-  async answerAll(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
-    return this.#answer(request, response, { channel: undefined, path: name, principal })
+  async answerAll(request: IncomingMessage, response: ServerResponse, { name, ...asked }: ReceivedRequest) {
+    return this.#answer(request, response, { ...asked, channel: undefined, path: name })
   }
 
-  async answerPart(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
+  async answerPart(request: IncomingMessage, response: ServerResponse, { name, ...asked }: ReceivedRequest) {
     const [, channel = '', path = ''] = /^([^/]+)\/(.+)$/.exec(name) ?? []
-    return this.#answer(request, response, { channel, path, principal })
+    return this.#answer(request, response, { ...asked, channel, path })
   }
 
   async #answer(
     request: IncomingMessage,
     response: ServerResponse,
-    { channel, path, principal }: { channel: string | undefined; path: string; principal: Principal | undefined },
+    { channel, path, principal, view }: Omit<ReceivedRequest, 'name'> & { channel: string | undefined; path: string },
   ): Promise<void> {
-    if (!this.#host.isOpenTo(channel, principal)) return this.#nothing(response)
+    if (!this.#host.isOpenTo(channel, view)) return this.#nothing(response)
     if (request.method === 'POST') return this.#takeReport(request, response, { channel, path, principal })
     if (!this.#host.isReady(channel))
       return sendError(response, { status: 503, code: -32000, message: NOT_YET, headers: { 'retry-after': '5' } })

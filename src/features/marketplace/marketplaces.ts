@@ -1,5 +1,6 @@
 import { inSlices, runInSlices } from '../../base/async/cooperative.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
+import type { View } from '../../serve/view.ts'
 import type { CatalogFile } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { filesToInstall } from '../../sync/catalog/folder-skills.ts'
@@ -25,20 +26,14 @@ export interface MarketplaceHost extends Pick<PackfileParts, 'openScratch'> {
 export interface MarketplaceParts extends MarketplaceHost, PackfileParts {
   /** Returns the catalog that is served in a ring after the first; for `undefined`, in the first. */
   readonly catalogIn: (ring: string | undefined) => Catalog
-  /** Returns the ring of a principal, by the id of its token; `undefined` for the first, or without rings. */
-  readonly ringOf: (principal: string | undefined) => string | undefined
   /** Returns the packs that are configured now. */
   readonly packs: () => readonly Pack[]
 }
 
-/** A marketplace as a caller sees it. */
-export interface MarketplaceScope {
+/** A marketplace as a caller sees it, with the packs of its view as plugins. */
+export interface MarketplaceScope extends Pick<View, 'packs' | 'ring'> {
   /** The id of the pack that it has alone; `undefined` for the marketplace of all that the caller sees. */
   readonly pack: string | undefined
-  /** The packs that it may have as plugins; `undefined`: everything. */
-  readonly visible: ReadonlySet<string> | undefined
-  /** The ring of the caller; `undefined` for the first, or without rings. */
-  readonly ring: string | undefined
 }
 
 /** A marketplace of the served catalog. */
@@ -73,11 +68,6 @@ export class Marketplaces implements AsyncDisposable {
   hasPack(id: string): boolean {
     const { config, packs } = this.#parts ?? {}
     return config?.retired.includes(id) === true || packs?.().some((pack) => pack.id === id) === true
-  }
-
-  /** Returns the ring of a principal, by the id of its token; `undefined` for the first, or without rings. */
-  ringOf(principal: string | undefined): string | undefined {
-    return this.#parts?.ringOf(principal)
   }
 
   /** Returns the marketplace of the served catalog. Concurrent callers share one build. Throws `ContentUnavailableError`. */
@@ -143,9 +133,9 @@ export class Marketplaces implements AsyncDisposable {
   }
 
   async #builtFor(parts: MarketplaceParts, scope: MarketplaceScope): Promise<BuiltMarketplace> {
-    const { pack, visible, ring } = scope
+    const { pack, packs, ring } = scope
     const names = new Set([...parts.packs().map(({ id }) => id), ...parts.config.retired])
-    const key = JSON.stringify([pack, visible && [...visible].filter((id) => names.has(id)).toSorted(), ring])
+    const key = JSON.stringify([pack, packs && [...packs].filter((id) => names.has(id)).toSorted(), ring])
     const known = this.#built.get(key)
     const built = known ?? {
       scope,
@@ -171,10 +161,10 @@ export class Marketplaces implements AsyncDisposable {
   async #build(
     parts: MarketplaceParts,
     catalog: Catalog,
-    { pack, visible }: MarketplaceScope,
+    { pack, packs }: MarketplaceScope,
   ): Promise<MarketplaceRevision> {
-    const { config, packs } = parts
-    const { plugins, leftOut } = await runInSlices(pluginsIn(catalog, packs(), config, visible))
+    const { config } = parts
+    const { plugins, leftOut } = await runInSlices(pluginsIn(catalog, parts.packs(), config, packs))
     this.#report(leftOut, parts)
     const ids = await this.#idsIn(plugins, parts)
     const name = pack === undefined ? config.name : `${config.name}-${pack}`
@@ -228,10 +218,10 @@ const MOST_MARKETPLACES = 64
 /** The time after the last request for which the pack of a marketplace is prepared. */
 const DAY_MS = 86_400_000
 
-const EVERYTHING: MarketplaceScope = { pack: undefined, visible: undefined, ring: undefined }
+const EVERYTHING: MarketplaceScope = { pack: undefined, packs: undefined, ring: undefined }
 
-function isEverything({ pack, visible, ring }: MarketplaceScope): boolean {
-  return pack === undefined && visible === undefined && ring === undefined
+function isEverything({ pack, packs, ring }: MarketplaceScope): boolean {
+  return pack === undefined && packs === undefined && ring === undefined
 }
 
 interface BuiltMarketplace {

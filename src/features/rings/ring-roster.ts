@@ -1,5 +1,5 @@
 import type { Config } from '../../daemon/config/config.ts'
-import type { RingRoster } from '../../serve/views.ts'
+import type { RingRoster } from '../../serve/view.ts'
 import { membershipOf } from './membership.ts'
 import type { Membership, NamedMember, RingMembers, RingPrincipal } from './membership.ts'
 import type { RingConfig } from './ring-config.ts'

@@ -2,9 +2,8 @@ import { runInSlices } from '../../base/async/cooperative.ts'
 import { Memo } from '../../base/memo.ts'
 import { servingFor } from '../../serve/mcp/core/methods.ts'
 import type { Serving } from '../../serve/mcp/core/methods.ts'
-import type { Principal } from '../../serve/principal.ts'
-import { partsOfView, viewOfRing } from '../../serve/views.ts'
-import type { ViewName } from '../../serve/views.ts'
+import { viewOfRing } from '../../serve/view.ts'
+import type { View, ViewName } from '../../serve/view.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { installNamesIn } from '../../sync/catalog/install-names.ts'
 import type { InstallableSkill } from '../../sync/catalog/install-names.ts'
@@ -28,21 +27,17 @@ export class ActivatedSkills {
   }
 
   /** `undefined` if the name is that of no skill in the view, or of several. */
-  async find(
-    { name, plugin, marketplace }: SkillActivation,
-    view: ViewName,
-    packs: Principal['packs'],
-  ): Promise<InstallableSkill | undefined> {
+  async find({ name, plugin, marketplace }: SkillActivation, view: View): Promise<InstallableSkill | undefined> {
     if (plugin === undefined) {
-      const { listed, besides } = await installNamesIn(servingFor(this.#serving, view).registry.catalog)
+      const { listed, besides } = await installNamesIn(servingFor(this.#serving, view.name).registry.catalog)
       return listed.get(name) ?? besides.get(name)
     }
     const config = this.#marketplace
     if (config === undefined || (marketplace !== undefined && marketplace !== config.name)) return undefined
     const current = Object.hasOwn(config.renames, plugin) ? config.renames[plugin] : plugin
     // Each pack is a plugin of its name.
-    if (current === undefined || packs?.has(current) === false) return undefined
-    const plugins = await this.#pluginsIn(viewOfRing(partsOfView(view).ring), config)
+    if (current === undefined || view.packs?.has(current) === false) return undefined
+    const plugins = await this.#pluginsIn(viewOfRing(view.ring), config)
     return plugins.get(current)?.skills.get(name)
   }
 

@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { RateLimit } from '../../serve/http/rate-limit.ts'
-import type { Routes } from '../../serve/http/server/listener.ts'
+import type { ReceivedRequest, Routes } from '../../serve/http/server/listener.ts'
 import { parsedBody, readBody } from '../../serve/http/server/request-body.ts'
 import type { RequestBody } from '../../serve/http/server/request-body.ts'
 import { sendJson, sendRefusal } from '../../serve/http/server/response.ts'
 import type { ShareHolderOf } from '../../serve/http/server/share-holder.ts'
-import { viewOf } from '../../serve/mcp/core/methods.ts'
+import { admits } from '../../serve/mcp/core/methods.ts'
 import type { Serving } from '../../serve/mcp/core/methods.ts'
-import type { Principal } from '../../serve/principal.ts'
 import type { MarketplaceConfig } from '../marketplace/plugins.ts'
 import { ActivatedSkills } from './activated-skills.ts'
 import { logsRequestIn, MOST_RECORDS } from './logs-request.ts'
@@ -55,7 +54,7 @@ export function telemetryRoutes(parts: TelemetryParts): Routes {
       methods: ['POST'],
       scope: 'telemetry',
       audit: 'refusals',
-      answer: (request, response, { principal }) => receiver.answer(request, response, principal),
+      answer: (request, response, asked) => receiver.answer(request, response, asked),
     },
   }
 }
@@ -69,7 +68,11 @@ class LogsReceiver {
     this.#skills = new ActivatedSkills(parts.serving, parts.marketplace)
   }
 
-  async answer(request: IncomingMessage, response: ServerResponse, principal: Principal | undefined): Promise<void> {
+  async answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { principal, view }: ReceivedRequest,
+  ): Promise<void> {
     const { limits, holderOf } = this.#parts
     const holder = holderOf(request, principal)
     const waitS = limits.rate.take(holder)
@@ -78,9 +81,8 @@ class LogsReceiver {
     const encoding = request.headers['content-encoding'] ?? 'identity'
     if (encoding !== 'gzip' && encoding !== 'identity') return sendRefusal(response, 415, NOT_GZIP)
     const { serving } = this.#parts
-    const view = viewOf(serving, principal, principal?.packs, holder)
-    using place = view === undefined ? undefined : limits.enter()
-    if (view === undefined || place === undefined) return sendRefusal(response, 503, BUSY, { 'retry-after': '5' })
+    using place = admits(serving, view.name, holder) ? limits.enter() : undefined
+    if (place === undefined) return sendRefusal(response, 503, BUSY, { 'retry-after': '5' })
     const body = await bodyOf(request, encoding === 'gzip')
     if (!body.ok) {
       const { status, message, headers } = FAULTS[body.why]
@@ -89,12 +91,13 @@ class LogsReceiver {
     const logs = logsRequestIn(body.json)
     if (logs === undefined) return sendRefusal(response, 400, 'The body is not an ExportLogsServiceRequest')
     for (const activation of logs.activations) {
-      const found = await this.#skills.find(activation, view, principal?.packs)
+      const found = await this.#skills.find(activation, view)
       if (found === undefined) continue
       const { source, skill } = found
       const part = { source, path: skill.path, digest: skill.digest, isDocument: true }
       const { isFailed } = activation
-      serving.use?.({ part, serving: { view }, client: TELEMETRY_CLIENT, principal: principal?.id, isFailed })
+      const answered = { part, serving: { view: view.name }, client: TELEMETRY_CLIENT }
+      serving.use?.({ ...answered, principal: principal?.id, isFailed })
     }
     return sendJson(response, 200, exportResponse(logs))
   }

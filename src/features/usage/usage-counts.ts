@@ -1,4 +1,4 @@
-import type { ViewName } from '../../serve/views.ts'
+import type { ViewName } from '../../serve/view.ts'
 import type { CountedUse } from './answered-use.ts'
 import { isKnownClient } from './known-clients.ts'
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { NONE, WHOLE } from '../../serve/views.ts'
+import { NONE, WHOLE } from '../../serve/view.ts'
 import { runOnDatabase } from '../../sync/store/objects/database.ts'
 import { hasFailures } from './unshared-counts.ts'
 import { dayBefore } from './usage-database.ts'

@@ -15,8 +15,8 @@ import type { SharedPageSessions } from '../page/http/page-sessions.ts'
 import { webRoutesOf } from '../page/http/web-routes.ts'
 import type { WebOptions } from '../page/http/web-routes.ts'
 import type { Registry } from '../registry.ts'
-import { viewOfRing } from '../views.ts'
-import type { Choices } from '../views.ts'
+import { viewOf, viewOfRing } from '../view.ts'
+import type { Choices } from '../view.ts'
 import { admission, rateOf } from './admission.ts'
 import { healthRoutes } from './health.ts'
 import type { HealthOptions, Unready } from './health.ts'
@@ -152,8 +152,8 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
         Promise.resolve(before?.[Symbol.asyncDispose]()).catch((error: unknown) => asked.onError(error))
         const mark = rooms.now
         if (rooms.serve(next)) sessions.told(mark, rooms.now)
-        streams.endThoseWith(comeOrGone(mark.packs, rooms.now.packs))
-        streams.endThoseInOtherRings((principal) => next.packs?.views.ringOf(principal))
+        const packs = comeOrGone(mark.packs, rooms.now.packs)
+        streams.endMoved(packs, (principal) => viewOf(principal, next.packs?.views))
       },
       async [Symbol.asyncDispose]() {
         end()
@@ -272,6 +272,7 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
     admit,
+    views: serving.packs?.views,
     turnOf: (request, response, principal) =>
       heard.turns.begin(holderOf(request, principal), () => disconnectSignal(response)),
     answered: (request, response, answered) => audit.answered(request, response, answered),
@@ -310,7 +311,6 @@ function marketplacePartsOf(
   return {
     ...host,
     catalogIn: (ring) => (views?.registryOf(viewOfRing(ring)) ?? registry).catalog,
-    ringOf: (principal) => views?.ringOf(principal),
     read,
     now,
     packs: () => views?.packs ?? [],

@@ -267,11 +267,10 @@ class ModelHub implements AsyncDisposable {
     const catalog = catalogOfWorld(this.#world(state))
     const packs = this.#ordered(Object.entries(state.packs)).map(([of, places]) => packOf(of, places))
     const config = { ...CONFIG, retired: this.#ordered(state.retired) }
-    const served = { catalogIn: () => catalog, ringOf: () => undefined }
-    const parts = { ...served, packs: () => packs, config, read: readWorld, now: () => 0 }
+    const parts = { catalogIn: () => catalog, packs: () => packs, config, read: readWorld, now: () => 0 }
     this.#marketplaces.use({ ...parts, openScratch: async () => this.#open(), onLeftOut: () => {} })
-    const visible = pack === undefined ? undefined : new Set([pack])
-    const scope: MarketplaceScope = { pack, visible, ring: undefined }
+    const seen = pack === undefined ? undefined : new Set([pack])
+    const scope: MarketplaceScope = { pack, packs: seen, ring: undefined }
     return this.#marketplaces.serve(scope)
   }
 

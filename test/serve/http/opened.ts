@@ -5,7 +5,7 @@ import type { SessionLimits, SessionLog } from '../../../src/serve/mcp/transport
 import { Sessions } from '../../../src/serve/mcp/transports/sessions.ts'
 import { ViewHubs } from '../../../src/serve/mcp/transports/view-hubs.ts'
 import { Registry } from '../../../src/serve/registry.ts'
-import { WHOLE } from '../../../src/serve/views.ts'
+import { WHOLE } from '../../../src/serve/view.ts'
 import { EMPTY_CATALOG } from '../../../src/sync/catalog/catalog.ts'
 import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
 import { formsOf } from '../../support/clients/forms.ts'

@@ -1,10 +1,9 @@
 import { ignoreAbort, isAbortError } from '../../../base/async/abort-error.ts'
 import { systemClock } from '../../../base/async/clock.ts'
 import { usageRecorderOf, withUsage } from '../../../features/usage/usage-recorder.ts'
-import { NO_HOLDER } from '../../../serve/fair-shares.ts'
-import { servingFor, viewOf } from '../../../serve/mcp/core/methods.ts'
+import { servingFor } from '../../../serve/mcp/core/methods.ts'
 import { serveStream } from '../../../serve/mcp/transports/stdio/stdio.ts'
-import { NONE } from '../../../serve/views.ts'
+import { viewOf } from '../../../serve/view.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { MODE_OPTIONS, configFor, logOf } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
@@ -78,7 +77,7 @@ export const mcp: Command = {
     try {
       await follower.hasGeneration(FIRST_PULL_MS, signal)
       const { serving } = follower
-      const view = viewOf(serving, undefined, packs && new Set(packs), NO_HOLDER) ?? NONE
+      const { name: view } = viewOf({ packs: packs && new Set(packs) }, serving.packs?.views)
       const served = withUsage(withAudit(servingFor(serving, view), audit), usage)
       await serveStream(
         context.logLevel === 'debug' ? withRequestLog(served, log) : served,

@@ -2,13 +2,13 @@ import { Keyring } from '../../../daemon/access/keyring.ts'
 import type { ChannelConfig, ChannelFolder, Config, WitnessConfig } from '../../../daemon/config/config.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
 import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
-import type { RingRoster } from '../../../serve/views.ts'
+import type { View } from '../../../serve/view.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { CHANNEL_REF } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { Digest } from '../../../sync/store/objects/object-store.ts'
 import type { ChannelStatus } from '../../marketplace/publish/publication-status.ts'
-import type { ChannelHost, ChannelObject, ChannelReader, CheckpointWatcher } from '../channel-routes.ts'
+import type { ChannelHost, ChannelObject, CheckpointWatcher } from '../channel-routes.ts'
 import { objectsOf } from '../content/channel-tree.ts'
 import { parseFollowerHeader, parseReport } from '../content/follower-report.ts'
 import { parseVerifier, renamedSigner } from '../log/signed-note.ts'
@@ -30,8 +30,6 @@ export interface ChannelsParts extends DaemonContext {
   readonly config: Config
   /** Finds the registry of a ring. */
   readonly registryOf: (ring: string) => ServedRegistry
-  /** `undefined` without rings. */
-  readonly roster: RingRoster | undefined
   /** The registry of the last ring; without rings, that of everything. */
   readonly registry: ServedRegistry
   /** Returns what is served of each source, also what is not published. */
@@ -159,14 +157,15 @@ export class Channels implements ChannelHost, AsyncDisposable {
     return publishes(this.#parts) ? [...this.#logs, ...this.#folders] : this.#logs
   }
 
-  isOpenTo(channel: ChannelName, reader: ChannelReader | undefined): boolean {
+  isOpenTo(channel: ChannelName, view: View): boolean {
     if (!this.#channels.has(channel)) return false
     const { pack, ring } = partOf(channel)
-    if (reader?.packs !== undefined) return pack !== undefined && reader.packs.has(pack)
+    if (view.packs !== undefined) return pack !== undefined && view.packs.has(pack)
     if (ring === undefined) return true
-    const { roster } = this.#parts
-    // What a later ring has, that of the reader has had before.
-    return roster !== undefined && roster.ids.indexOf(ring) >= roster.ids.indexOf(roster.ringOf(reader?.id))
+    const rings = this.#parts.config.rings.map(({ id }) => id)
+    const own = view.ring === undefined ? 0 : rings.indexOf(view.ring)
+    // What a later ring has, that of the reader has had before. A reload may come between the view and the channels.
+    return own !== -1 && rings.indexOf(ring) >= own
   }
 
   seen(channel: ChannelName, principal: string, text: string): void {

@@ -44,21 +44,15 @@ class GitEndpoint {
     this.#nothingHere = nothingHere
   }
 
-  async answerAll(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
-    const scope = { pack: undefined, visible: principal?.packs, ring: this.#marketplaces.ringOf(principal?.id) }
-    return this.#answer(request, new GitResponse(response, principal), name, scope)
+  async answerAll(request: IncomingMessage, response: ServerResponse, { name, principal, view }: ReceivedRequest) {
+    return this.#answer(request, new GitResponse(response, principal), name, { ...view, pack: undefined })
   }
 
-  async answerPack(request: IncomingMessage, response: ServerResponse, { name, principal }: ReceivedRequest) {
+  async answerPack(request: IncomingMessage, response: ServerResponse, { name, principal, view }: ReceivedRequest) {
     const [, pack = '', below = ''] = /^([^/]+)\/marketplace\.git\/(.+)$/.exec(name) ?? []
     const sent = new GitResponse(response, principal)
-    if (!this.#marketplaces.hasPack(pack) || principal?.packs?.has(pack) === false)
-      return sent.refuse(404, this.#nothingHere)
-    return this.#answer(request, sent, below, {
-      pack,
-      visible: new Set([pack]),
-      ring: this.#marketplaces.ringOf(principal?.id),
-    })
+    if (!this.#marketplaces.hasPack(pack) || view.packs?.has(pack) === false) return sent.refuse(404, this.#nothingHere)
+    return this.#answer(request, sent, below, { pack, packs: new Set([pack]), ring: view.ring })
   }
 
   async #answer(request: IncomingMessage, response: GitResponse, below: string, scope: MarketplaceScope) {

@@ -123,7 +123,7 @@ export class BranchPublisher implements AsyncDisposable {
         const { catalog } = registry
         const served = await marketplaces.serve({
           pack,
-          visible: pack === undefined ? undefined : new Set([pack]),
+          packs: pack === undefined ? undefined : new Set([pack]),
           ring: undefined,
         })
         ;({ tree } = served.revision)

@@ -56,7 +56,6 @@ export class Publications implements AsyncDisposable {
       marketplace && {
         config: marketplace,
         catalogIn: () => registry.catalog,
-        ringOf: () => undefined,
         packs: () => views.packs,
         read: (...asked) => contents.read(...asked),
         openScratch: marketplaceScratch(store),

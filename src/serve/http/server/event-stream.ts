@@ -3,8 +3,8 @@ import { NO_HOLDER, FairShares } from '../../fair-shares.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import { isOver } from '../../principal.ts'
 import type { Principal } from '../../principal.ts'
-import { partsOfView } from '../../views.ts'
-import type { ViewName } from '../../views.ts'
+import { partsOfView } from '../../view.ts'
+import type { View, ViewName } from '../../view.ts'
 import { hasWaited } from './connections.ts'
 
 /** Default limit of bytes that wait for a client that does not read. */
@@ -259,19 +259,15 @@ export class EventStreams implements Disposable {
   }
 
   /**
-   * Ends the streams of principals with these packs, because the packs have changed: such a stream still listens to the
-   * old view.
+   * Ends the streams of clients that may see one of these packs, because the packs have changed, and of clients whose ring
+   * has changed: such a stream still listens to the old view.
    */
-  endThoseWith(packs: ReadonlySet<string>): void {
-    for (const [stream, { principal }] of this.#open) {
-      if ([...(principal?.packs ?? [])].some((id) => packs.has(id))) this.end(stream)
+  endMoved(packs: ReadonlySet<string>, viewOf: (principal: Principal | undefined) => View): void {
+    for (const [stream, { principal, view }] of this.#open) {
+      const now = viewOf(principal)
+      const isInOtherRing = view !== undefined && partsOfView(view).ring !== now.ring
+      if (isInOtherRing || now.packs?.isDisjointFrom(packs) === false) this.end(stream)
     }
-  }
-
-  /** Ends the streams of principals whose ring has changed: such a stream still listens to the old view. */
-  endThoseInOtherRings(ringOf: (principal: string | undefined) => string | undefined): void {
-    for (const [stream, { principal, view }] of this.#open)
-      if (view !== undefined && partsOfView(view).ring !== ringOf(principal?.id)) this.end(stream)
   }
 
   /** Ends a stream. It takes no place any more, whenever its client has read the rest. */

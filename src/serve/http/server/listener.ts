@@ -4,6 +4,8 @@ import type { TraceContext } from '../../../base/trace-context.ts'
 import type { AccessDecision } from '../../access-decision.ts'
 import { traceInHeaders } from '../../mcp/rpc/trace.ts'
 import type { Principal, Scope } from '../../principal.ts'
+import { viewOf } from '../../view.ts'
+import type { View, ViewRules } from '../../view.ts'
 import { ClientGone } from './client-gone.ts'
 import { ConnectionLimit } from './connection-limit.ts'
 import { ConnectionSlots } from './connection-slots.ts'
@@ -59,6 +61,8 @@ export interface Site {
     principal: Principal | undefined,
   ) => Promise<void> | undefined
   readonly routes: Routes
+  /** The packs and rings of what is served here; none by default. */
+  readonly views?: ViewRules | undefined
   /** Called after each request, with any result. */
   readonly answered?: (request: IncomingMessage, response: ServerResponse, answered: Answered) => void
   /** The message of a 404. */
@@ -96,6 +100,8 @@ export interface ReceivedRequest {
   readonly name: string
   /** `undefined` if no token is required and none was given. */
   readonly principal: Principal | undefined
+  /** The part of everything that the client may see. */
+  readonly view: View
 }
 
 /** A listening HTTP server. */
@@ -183,7 +189,7 @@ async function dispatch(
 }
 
 async function answer(
-  { refusalOf, guestOf, admit, turnOf, routes, nothingHere }: Site,
+  { refusalOf, guestOf, admit, turnOf, routes, views, nothingHere }: Site,
   request: IncomingMessage,
   response: ServerResponse,
   told: (answered: Answered) => void,
@@ -212,7 +218,8 @@ async function answer(
     })
   }
   if (route.methods?.includes(request.method ?? '') === false) return sendNotAllowed(response, route.methods)
-  await route.answer(request, response, { name, principal: decision?.principal })
+  const principal = decision?.principal
+  await route.answer(request, response, { name, principal, view: viewOf(principal, views) })
 }
 
 /** True if a browser opens the address. Clients of MCP accept events where they send a GET, and no HTML. */

@@ -4,10 +4,11 @@ import type { Audit } from '../../audit.ts'
 import type { ReadContent, StoredLocation } from '../../content.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import type { Meter } from '../../meter.ts'
-import type { Principal, Scope } from '../../principal.ts'
+import type { Scope } from '../../principal.ts'
 import type { Registry } from '../../registry.ts'
-import { NONE, WHOLE } from '../../views.ts'
-import type { ViewName, Views } from '../../views.ts'
+import { WHOLE } from '../../view.ts'
+import type { ViewName } from '../../view.ts'
+import type { Views } from '../../views.ts'
 import type { Forms } from '../resources/forms.ts'
 import type { SkillPart } from '../resources/resource-family.ts'
 import { listResources, listTemplates, readResource, subscribeResource, unsubscribe } from '../resources/resources.ts'
@@ -87,20 +88,9 @@ export function servingFor<Whole extends Pick<Serving, 'packs'>>(serving: Whole,
   return serving.packs.of(view)
 }
 
-/**
- * Returns the view of a principal, in its ring, limited to the packs `named`; if `named` is `undefined`, the view of
- * everything. `undefined` if the number of views is at its limit and the holder has its share.
- */
-export function viewOf(
-  { packs }: Pick<Serving, 'packs'>,
-  principal: Pick<Principal, 'id'> | undefined,
-  named: ReadonlySet<string> | undefined,
-  holder: ShareHolder,
-): ViewName | undefined {
-  const views = packs?.views
-  if (views === undefined) return named === undefined ? WHOLE : NONE
-  const view = views.nameOf(named, views.ringOf(principal?.id))
-  return views.admit(view, holder) ? view : undefined
+/** Returns true if the holder is served from the view: the number of views is limited. */
+export function admits({ packs }: Pick<Serving, 'packs'>, view: ViewName, holder: ShareHolder): boolean {
+  return packs?.views.admit(view, holder) !== false
 }
 
 /** A group of methods, with the capabilities that it declares. */

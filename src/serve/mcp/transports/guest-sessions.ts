@@ -1,4 +1,4 @@
-import type { ViewName } from '../../views.ts'
+import type { ViewName } from '../../view.ts'
 import { GuestSession } from './guest-session.ts'
 import type { FoundSession, KeptSession, SessionLimits, SessionLog, SessionsElsewhere } from './session-store.ts'
 

@@ -5,8 +5,9 @@ import type { Routes } from '../../http/server/listener.ts'
 import { sendCrowded, sendError } from '../../http/server/response.ts'
 import type { ShareHolderOf } from '../../http/server/share-holder.ts'
 import type { Principal } from '../../principal.ts'
-import type { ViewName } from '../../views.ts'
-import { servingFor, viewOf } from '../core/methods.ts'
+import { viewOfPack } from '../../view.ts'
+import type { View, ViewName } from '../../view.ts'
+import { admits, servingFor } from '../core/methods.ts'
 import type { Serving } from '../core/methods.ts'
 import { ResponseCache, contentCache } from '../core/response-cache.ts'
 import { ScopedServer } from '../core/scoped-server.ts'
@@ -41,37 +42,33 @@ export interface McpRouteOptions {
 export function mcpRoutes(parts: McpRouteOptions): Routes {
   const contents = contentCache()
   const endpoints = new PerView(parts.serving, (view) => endpointOf(parts, view, contents))
+  const { serving } = parts
   const answer = async (
-    packs: ReadonlySet<string> | undefined,
+    { name }: View,
     principal: Principal | undefined,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> => {
-    const view = viewOf(parts.serving, principal, packs, parts.holderOf(request, principal))
-    if (view === undefined) return sendCrowded(response)
-    return endpoints.of(view).answer(request, response, principal)
+    if (!admits(serving, name, parts.holderOf(request, principal))) return sendCrowded(response)
+    return endpoints.of(name).answer(request, response, principal)
   }
   const route = { scope: 'skills', audit: 'refusals' } as const
   return {
     '/mcp': {
       ...route,
       ...(parts.hasPage && { page: './' }),
-      answer: (request, response, { principal }) => answer(principal?.packs, principal, request, response),
+      answer: (request, response, { principal, view }) => answer(view, principal, request, response),
     },
     '/mcp/': {
       ...route,
       ...(parts.hasPage && { page: '../' }),
-      answer: async (request: IncomingMessage, response: ServerResponse, { name, principal }) => {
-        if (!seesPack(parts.serving, name, principal))
-          return sendError(response, { status: 404, code: -32000, message: parts.nothingHere })
-        return answer(new Set([name]), principal, request, response)
+      answer: async (request: IncomingMessage, response: ServerResponse, { name, principal, view }) => {
+        const pack = viewOfPack(view, name, serving.packs?.views)
+        if (pack === undefined) return sendError(response, { status: 404, code: -32000, message: parts.nothingHere })
+        return answer(pack, principal, request, response)
       },
     },
   }
-}
-
-function seesPack({ packs }: Serving, id: string, principal: Principal | undefined): boolean {
-  return packs?.views.has(id) === true && principal?.packs?.has(id) !== false
 }
 
 function endpointOf(parts: McpRouteOptions, view: ViewName, contents: TextCache): McpEndpoint {

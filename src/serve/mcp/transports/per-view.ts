@@ -1,5 +1,5 @@
 import type { Registry } from '../../registry.ts'
-import type { ViewName } from '../../views.ts'
+import type { ViewName } from '../../view.ts'
 import type { Serving } from '../core/methods.ts'
 
 /** Holds one value for each view. It is created at the first use of the view, and dropped with the view. */

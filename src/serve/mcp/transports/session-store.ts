@@ -1,6 +1,6 @@
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
-import type { Choices, ViewName } from '../../views.ts'
+import type { Choices, ViewName } from '../../view.ts'
 
 /** The limits on the number and idle time of sessions. */
 export interface SessionLimits {

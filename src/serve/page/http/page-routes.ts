@@ -10,12 +10,12 @@ import { EventStream, refusalOfStream } from '../../http/server/event-stream.ts'
 import type { EventStreams } from '../../http/server/event-stream.ts'
 import { sendCrowded, sendError, sendNoStream, sendStatus } from '../../http/server/response.ts'
 import type { ShareHolderOf } from '../../http/server/share-holder.ts'
-import { viewOf } from '../../mcp/core/methods.ts'
+import { admits } from '../../mcp/core/methods.ts'
 import type { Serving } from '../../mcp/core/methods.ts'
 import type { Registry } from '../../registry.ts'
 import type { SignIn } from '../../sign-in.ts'
-import { viewOfRing, WHOLE } from '../../views.ts'
-import type { ViewName } from '../../views.ts'
+import { viewOf, WHOLE } from '../../view.ts'
+import type { View } from '../../view.ts'
 import { catalogView } from '../catalog-view.ts'
 import { changesView } from '../changes-view.ts'
 import { connectView } from '../connect-view.ts'
@@ -78,10 +78,11 @@ export class PageRoutes implements AsyncDisposable {
   async show(request: IncomingMessage, response: ServerResponse, draw: RenderPage): Promise<void> {
     const reader = await this.login.readerOf(request, response)
     if (reader === undefined) return
-    const registry = this.#registryOf(this.#viewOf(request, reader))
+    const seen = this.#viewOf(reader)
+    const registry = this.#registryOf(seen, request, reader)
     if (registry === undefined) return sendCrowded(response)
     const signal = disconnectSignal(response)
-    const view = this.#viewFor(request, reader, registry)
+    const view = this.#viewFor(request, reader, seen, registry)
     const drawn = await draw(view, this.#readables)
     signal.throwIfAborted()
     if ('to' in drawn) return sendStatus(response, 308, { location: drawn.to, 'content-length': '0' })
@@ -93,8 +94,8 @@ export class PageRoutes implements AsyncDisposable {
     const reader = await this.login.readerOf(request, response)
     if (reader === undefined || response.destroyed) return
     const { streams } = this.#parts
-    const seen = this.#viewOf(request, reader)
-    const registry = this.#registryOf(seen)
+    const seen = this.#viewOf(reader)
+    const registry = this.#registryOf(seen, request, reader)
     if (registry === undefined) return sendCrowded(response)
     if (request.method === 'HEAD') return sendStatus(response, 200, { 'content-type': 'text/event-stream' })
     const refusal = refusalOfStream(response)
@@ -102,7 +103,7 @@ export class PageRoutes implements AsyncDisposable {
     const holder = this.#parts.holderOf(request, reader.principal)
     if (!streams.hasRoomFor(holder)) return sendNoStream(response)
     const stream = new EventStream(response, {}, streams.pendingBytes)
-    const tell = (catalog: Catalog): void => stream.send(JSON.stringify(newsOf(catalog, reader)))
+    const tell = (catalog: Catalog): void => stream.send(JSON.stringify(newsOf(catalog, seen)))
     const watch = registry.watch((before, catalog) => {
       if (before.digest !== catalog.digest) tell(catalog)
     })
@@ -111,7 +112,7 @@ export class PageRoutes implements AsyncDisposable {
       watch[Symbol.dispose]()
       this.#following.delete(stream)
     })
-    streams.add(stream, () => {}, { holder, principal: reader.principal, view: seen })
+    streams.add(stream, () => {}, { holder, principal: reader.principal, view: seen.name })
     // Reports a publication since the page was rendered.
     tell(registry.catalog)
   }
@@ -122,25 +123,24 @@ export class PageRoutes implements AsyncDisposable {
     await this.#readables[Symbol.asyncDispose]()
   }
 
-  /** Returns the view of a reader; `undefined` if there is no room for another view. */
-  #viewOf(request: IncomingMessage, { principal }: Reader): ViewName | undefined {
-    const { serving, holderOf } = this.#parts
-    return viewOf(serving, principal, principal?.packs, holderOf(request, principal))
+  #viewOf({ principal }: Partial<Reader>): View {
+    return viewOf(principal, this.#parts.serving.packs?.views)
   }
 
-  #registryOf(view: ViewName | undefined): Registry | undefined {
-    const { serving } = this.#parts
-    if (view === WHOLE) return serving.registry
-    return view === undefined ? undefined : serving.packs?.views.registryOf(view)
+  /** `undefined` if there is no room for another view. */
+  #registryOf({ name }: View, request: IncomingMessage, { principal }: Reader): Registry | undefined {
+    const { serving, holderOf } = this.#parts
+    if (name === WHOLE) return serving.registry
+    return admits(serving, name, holderOf(request, principal)) ? serving.packs?.views.registryOf(name) : undefined
   }
 
   /** The catalog of readers without a token. */
   get #publicCatalog(): Catalog {
     const { registry, packs } = this.#parts.serving
-    return (packs?.views.registryOf(viewOfRing(packs.views.ringOf(undefined))) ?? registry).catalog
+    return (packs?.views.registryOf(this.#viewOf({}).name) ?? registry).catalog
   }
 
-  #viewFor(request: IncomingMessage, reader: Reader, registry: Registry): PageView {
+  #viewFor(request: IncomingMessage, reader: Reader, seen: View, registry: Registry): PageView {
     const { url = '/' } = request
     const { catalog } = registry
     const { finder } = this.#parts.serving
@@ -149,7 +149,7 @@ export class PageRoutes implements AsyncDisposable {
     const [path = '/', query = ''] = url.split('?', 2)
     const up = upFrom(path)
     const params = new URLSearchParams(query)
-    const isWhole = reader.principal?.packs === undefined
+    const isWhole = seen.packs === undefined
     const packs = isWhole ? (serving.packs?.views.packs ?? []) : []
     // A public page has readers that the operator has not admitted.
     const isAdmitted = isWhole && (reader.principal !== undefined || !host.isTokenRequired)
@@ -191,9 +191,9 @@ export class PageRoutes implements AsyncDisposable {
 }
 
 /** A reader of a part of the catalog must not learn of other generations. */
-function newsOf({ generation, digest }: Catalog, { principal }: Reader): object {
+function newsOf({ generation, digest }: Catalog, { packs }: View): object {
   const mark = { catalog: catalogMarkOf({ digest }) }
-  return principal?.packs === undefined ? { generation, ...mark } : mark
+  return packs === undefined ? { generation, ...mark } : mark
 }
 
 /** Renders one page, or returns its address. */

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { READ_METHODS } from '../../http/server/listener.ts'
 import type { HttpRoute, Routes } from '../../http/server/listener.ts'
 import { sendCrowded } from '../../http/server/response.ts'
-import { servingFor, viewOf } from '../../mcp/core/methods.ts'
+import { admits, servingFor } from '../../mcp/core/methods.ts'
 import type { Serving } from '../../mcp/core/methods.ts'
 import { PerView } from '../../mcp/transports/per-view.ts'
 import type { Scope } from '../../principal.ts'
@@ -102,11 +102,10 @@ function wellKnownRoutes(serving: Serving, { now, holderOf }: Pick<Edge, 'now' |
     methods: READ_METHODS,
     scope: 'well-known',
     audit: 'all',
-    answer: async (request, response, { name, principal }) => {
-      const view = viewOf(serving, principal, principal?.packs, holderOf(request, principal))
-      if (view === undefined) return sendCrowded(response)
+    answer: async (request, response, { name, principal, view }) => {
+      if (!admits(serving, view.name, holderOf(request, principal))) return sendCrowded(response)
       // Of all names here the index is the one that people type as an address.
-      return endpoints.of(view).answer(name.replace(/^index\.json\/$/, 'index.json'), request, response, principal)
+      return endpoints.of(view.name).answer(name.replace(/^index\.json\/$/, 'index.json'), request, response, principal)
     },
   }
   return { [`${WELL_KNOWN}**`]: route }

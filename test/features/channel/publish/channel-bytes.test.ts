@@ -4,6 +4,7 @@ import { channelRoutes } from '../../../../src/features/channel/channel-routes.t
 import { NO_HOLDER } from '../../../../src/serve/fair-shares.ts'
 import { EventStreams } from '../../../../src/serve/http/server/event-stream.ts'
 import { ResponseBackpressure } from '../../../../src/serve/http/server/response-backpressure.ts'
+import { viewOf } from '../../../../src/serve/view.ts'
 import { HTTP_LIMITS } from '../../../support/http/http-limits.ts'
 import { portOf } from '../../../sync/upstream/front.ts'
 import { sha256 } from '../follow/site.ts'
@@ -34,7 +35,7 @@ async function served() {
   }
   const route = channelRoutes(host, { streams, holderOf: () => NO_HOLDER }, 'nothing here')['/channel/**']
   const server = createServer((request, response) => {
-    void route?.answer(request, response, { name: (request.url ?? '').slice(1), principal: undefined })
+    void route?.answer(request, response, { name: (request.url ?? '').slice(1), principal: undefined, view: viewOf() })
   })
   opened.use(new ResponseBackpressure(server, 3 * BYTES.length))
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))

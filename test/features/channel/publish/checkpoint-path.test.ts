@@ -4,6 +4,7 @@ import { channelRoutes } from '../../../../src/features/channel/channel-routes.t
 import { CHECKPOINT_PATH } from '../../../../src/features/channel/content/channel-entry.ts'
 import { NO_HOLDER } from '../../../../src/serve/fair-shares.ts'
 import { EventStreams } from '../../../../src/serve/http/server/event-stream.ts'
+import { viewOf } from '../../../../src/serve/view.ts'
 import { HTTP_LIMITS } from '../../../support/http/http-limits.ts'
 import { portOf } from '../../../sync/upstream/front.ts'
 
@@ -21,7 +22,7 @@ test('the checkpoint is where the channel has it: with its number of entries as 
   }
   const route = channelRoutes(host, { streams, holderOf: () => NO_HOLDER }, 'nothing here')['/channel/**']
   const server = createServer((request, response) => {
-    void route?.answer(request, response, { name: (request.url ?? '').slice(1), principal: undefined })
+    void route?.answer(request, response, { name: (request.url ?? '').slice(1), principal: undefined, view: viewOf() })
   })
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
 

@@ -4,6 +4,7 @@ import { channelRoutes } from '../../../../src/features/channel/channel-routes.t
 import { SharedStore } from '../../../../src/features/hub-of-several/postgres/shared-store.ts'
 import { NO_HOLDER } from '../../../../src/serve/fair-shares.ts'
 import { EventStreams } from '../../../../src/serve/http/server/event-stream.ts'
+import { viewOf } from '../../../../src/serve/view.ts'
 import { HTTP_LIMITS } from '../../../support/http/http-limits.ts'
 import { never } from '../../../sync/store/samples.ts'
 import { portOf } from '../../../sync/upstream/front.ts'
@@ -86,7 +87,7 @@ export class Turns implements AsyncDisposable {
       const at = turns.only ?? turns.next.shift() ?? turns.#turn++ % replicas.length
       const path = (request.url ?? '').replace(/^\/channel\//, '')
       response.on('close', () => turns.requests.push({ path, at, status: response.statusCode }))
-      void routes[at]?.answer(request, response, { name: path, principal: undefined })
+      void routes[at]?.answer(request, response, { name: path, principal: undefined, view: viewOf() })
     })
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
     const turns = new Turns(`http://127.0.0.1:${portOf(server)}/channel/`, async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { GuestSessions } from '../../../../src/serve/mcp/transports/guest-sessions.ts'
 import { NO_SESSION_LOG } from '../../../../src/serve/mcp/transports/session-store.ts'
 import type { FoundSession, SessionsElsewhere } from '../../../../src/serve/mcp/transports/session-store.ts'
-import { WHOLE } from '../../../../src/serve/views.ts'
+import { WHOLE } from '../../../../src/serve/view.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
 const FOUND = { key: 'a', idleMs: 0, subscribed: 0 } as const
