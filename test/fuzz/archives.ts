@@ -1,7 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { foldedPath } from '../../src/base/paths.ts'
-import { gunzipStream } from '../../src/sync/upstream/archive/gunzip.ts'
-import { unpack, UNPACK_LIMITS } from '../../src/sync/upstream/archive/unpack.ts'
+import { gunzipStream, unpack, UNPACK_LIMITS } from '../../src/sync/upstream/archive/unpack.ts'
 import type { ArchiveForm } from '../../src/sync/upstream/archive/unpack.ts'
 import { pax, tar, tarGz, zip } from '../sync/upstream/archive/hand-made.ts'
 import { expect, refuse } from './target.ts'

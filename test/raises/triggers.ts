@@ -73,7 +73,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/daemon/damaged-files.test.ts': [
     'features/agent-folders/links-file readLinks store-failed',
     'features/agent-folders/links-file writeLinks store-failed',
-    'daemon/status/audit/audit-file open store-failed',
+    'daemon/status/audit/audit-files open store-failed',
     'daemon/control/control-path realPathOf store-failed',
     'features/usage/usage-database expectUsage store-failed',
     'features/usage/usage-database expectUsage store-failed 2',
@@ -117,9 +117,9 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/channel/content/channel-log refusal store-failed',
     'features/channel/content/channel-tree expected store-failed',
     'features/channel/content/folder-channel expectOwn store-failed',
-    'features/channel/content/log-file expectAsWritten store-failed',
-    'features/channel/content/log-file expectAsWritten store-failed 2',
-    'features/channel/content/log-file damaged store-failed',
+    'features/channel/content/channel-log expectAsWritten store-failed',
+    'features/channel/content/channel-log expectAsWritten store-failed 2',
+    'features/channel/content/channel-log damaged store-failed',
   ],
   'test/sync/model/decisions/recalled-skills.test.ts': ['sync/model/decisions/recalled-skills withList limit-exceeded'],
   'test/sync/model/sync-error.test.ts': ['sync/model/sync-error offlineError source-unreachable'],
@@ -244,12 +244,12 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/sync/git/isomorphic/isomorphic.test.ts': [
     'sync/git/isomorphic/isomorphic-failure isomorphicFailure source-unreachable',
     'sync/git/isomorphic/isomorphic-objects withNextStep limit-exceeded',
-    'sync/git/isomorphic/pack-weight tooLarge limit-exceeded',
+    'sync/git/isomorphic/limited-fs tooLarge limit-exceeded',
   ],
   'test/sync/git/objects/pack-reader.slow.test.ts': [
     'sync/git/objects/pack-reader tooMany limit-exceeded',
     'sync/git/objects/pack-reader damageError source-unreachable',
-    'sync/git/objects/pack-spool expectChecksum source-unreachable',
+    'sync/git/objects/pack-reader expectChecksum source-unreachable',
   ],
   'test/sync/git/objects/tree-walk.test.ts': [
     'sync/upstream/objects/tree-object refusal content-refused',
@@ -310,11 +310,11 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/http/http-redirect refusedRedirect source-unreachable',
   ],
   'test/features/mcp-sources/client/mcp-connection.test.ts': [
-    'features/mcp-sources/client/deadline expect source-unreachable',
+    'features/mcp-sources/client/http-fetch expect source-unreachable',
     'features/mcp-sources/client/http-answer unreadable source-unreachable',
     'features/mcp-sources/client/http-answer unreadable source-unreachable 2',
     'features/mcp-sources/client/http-answer refused source-unreachable',
-    'features/mcp-sources/client/http-channel failure source-unreachable',
+    'features/mcp-sources/client/mcp-connection failure source-unreachable',
     'features/mcp-sources/client/http-fetch refuse source-unreachable',
     'features/mcp-sources/client/http-fetch refuse source-unreachable 2',
     'features/mcp-sources/client/http-fetch bounded limit-exceeded',
@@ -333,7 +333,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/folder/folder-error readFault source-unreachable',
     'sync/upstream/folder/folder-tree openAt source-unreachable',
     'sync/git/disk-transport unlessAbsent source-unreachable',
-    'sync/git/objects/pack-spool inScratch store-failed',
+    'sync/git/objects/pack-reader inScratch store-failed',
     'sync/git/objects/scratch-folder folderInScratch store-failed',
     'sync/git/program/git-program scratchFailure store-failed',
     'sync/git/program/process-group runToEnd limit-exceeded',
@@ -384,7 +384,7 @@ const NOT_YET = 'no run of the tests of its room has reached it yet'
 
 /** The raises without a trigger, each with what a trigger would need. None may be added: write the trigger instead. */
 export const UNTRIGGERED: Readonly<Record<string, string>> = {
-  'daemon/status/audit/audit-file write store-failed': 'a disk that takes a part of a write and reports no error',
+  'daemon/status/audit/audit-files write store-failed': 'a disk that takes a part of a write and reports no error',
   'daemon/commands/doctor/credential-checks expectReadable credentials-rejected':
     'a file that the user may not read: root, which the suites under faults need, reads all',
   'daemon/cli/store-reader expectLockable source-unreachable':
@@ -396,7 +396,7 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
   'features/mcp-sources/remote-files refusal content-refused': NOT_YET,
   'daemon/access/github-app-tokens askForToken source-unreachable':
     'a host that is silent for the whole of a fixed time limit',
-  'features/marketplace/enrollment/address-answer failureFor source-unreachable':
+  'features/marketplace/enrollment/enroll-check failureFor source-unreachable':
     'a host that is silent for the whole of a fixed time limit',
   'features/lock-repository/lock-follower expectContinued source-unreachable': NOT_YET,
   'daemon/writer again store-failed':

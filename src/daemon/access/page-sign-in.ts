@@ -1,15 +1,16 @@
-import type { JWTPayload } from 'jose'
+import { createHash } from 'node:crypto'
+import type { JWTPayload, JWTVerifyResult } from 'jose'
 import type { Clock } from '../../base/async/clock.ts'
 import type { Principal } from '../../serve/principal.ts'
 import type {
   ClientAddress,
+  SignedIn,
   SignIn,
   SignInAnswer,
   SignInBegun,
   SignInFailure,
   SignInFault,
   SignInGoal,
-  SignedIn,
 } from '../../serve/sign-in.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { readSecret } from '../config/auth.ts'
@@ -17,10 +18,8 @@ import type { PageClient } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
-import { authorizationErrorIn, isAmbiguous, isResponseOfIssuer } from './authorization-answer.ts'
 import { exchangeCode } from './code-exchange.ts'
 import type { CodeRequest, IssuedTokens, NotIssued } from './code-exchange.ts'
-import { isIdTokenFor, isIssuedWith, nameIn } from './id-token.ts'
 import type { Issuer, SignInEndpoints } from './issuer.ts'
 import { endMsOf } from './jwt-verifier.ts'
 import type { JwtVerifier } from './jwt-verifier.ts'
@@ -206,4 +205,88 @@ const NO_ENDPOINTS = 'its metadata does not name https addresses for the authori
 
 function failed(why: SignInFault): SignInFailure {
   return { kind: 'failed', why }
+}
+
+/**
+ * True for an ID token that a client may use (OpenID Connect Core, 3.1.3.7), whose audience and signature are verified.
+ * Access, refresh and logout tokens of the same issuer are refused.
+ */
+function isIdTokenFor(clientId: string, { protectedHeader, payload }: JWTVerifyResult): boolean {
+  const { sub, iat, aud, azp, typ } = payload
+  if ((protectedHeader.typ ?? 'JWT').toLowerCase() !== 'jwt' || Object.hasOwn(payload, 'events')) return false
+  // The claim by which Keycloak distinguishes its tokens.
+  if (typeof typ === 'string' && typ.toLowerCase() !== 'id') return false
+  if (typeof sub !== 'string' || sub === '' || typeof iat !== 'number') return false
+  return azp === undefined ? !Array.isArray(aud) || aud.length === 1 : azp === clientId
+}
+
+/** The name of the person (OpenID Connect Core, 5.1): foreign text. The subject is often only a number. */
+function nameIn(payload: JWTPayload): string | undefined {
+  const names = ['name', 'preferred_username', 'email'].map((claim) => payload[claim])
+  const named = names.filter((name) => typeof name === 'string').find((name) => name.trim() !== '')
+  return named?.slice(0, MOST_NAME).toWellFormed()
+}
+
+const MOST_NAME = 100
+
+/** True unless the ID token says that it came with another access token (OpenID Connect Core, 3.1.3.8). */
+function isIssuedWith(accessToken: string, { protectedHeader: { alg }, payload }: JWTVerifyResult): boolean {
+  const { at_hash: expected } = payload
+  if (expected === undefined) return true
+  // Ed25519 hashes with SHA-512 itself.
+  const bits = /^[EPR]S(\d{3})$/.exec(alg)?.[1] ?? '512'
+  const hash = createHash(`sha${bits}`).update(accessToken).digest()
+  return expected === hash.subarray(0, hash.length / 2).toString('base64url')
+}
+
+/** An error that the authorization server answered with in place of a code. */
+interface AuthorizationError {
+  readonly why: Extract<SignInFault, 'declined' | 'refused' | 'unavailable'>
+  /** The cause for the log, if an operator can remove it: never foreign text. */
+  readonly cause: string | undefined
+  /** Its own words for the person: foreign text. */
+  readonly said: string
+}
+
+/** Reads the error of an answer (RFC 6749, 4.1.2.1); `undefined` if there is none. */
+function authorizationErrorIn(query: URLSearchParams): AuthorizationError | undefined {
+  const error = query.get('error')
+  if (error === null) return undefined
+  const description = query.get('error_description') ?? ''
+  const said = [error, description]
+    .filter((text) => text !== '')
+    .map((text) => text.slice(0, MOST_SAID))
+    .join(': ')
+  const why = FAULTS.get(error)
+  return { why: why ?? 'declined', cause: why && `it answers the browser with ${error}`, said }
+}
+
+const MOST_SAID = 300
+
+/**
+ * The codes that are not about the person. All others are: `access_denied`, those that ask for the person (OpenID
+ * Connect Core, 3.1.2.6), and the own codes of issuers.
+ */
+const FAULTS: ReadonlyMap<string, AuthorizationError['why']> = new Map([
+  ['invalid_request', 'refused'],
+  ['unauthorized_client', 'refused'],
+  ['unsupported_response_type', 'refused'],
+  ['invalid_scope', 'refused'],
+  // RFC 8707, 2.
+  ['invalid_target', 'refused'],
+  ['server_error', 'unavailable'],
+  ['temporarily_unavailable', 'unavailable'],
+])
+
+/** True if a parameter of the answer occurs twice (RFC 6749, 3.1). */
+function isAmbiguous(query: URLSearchParams): boolean {
+  return PARAMETERS.some((name) => query.getAll(name).length > 1)
+}
+
+const PARAMETERS = ['state', 'code', 'iss', 'error', 'error_description']
+
+/** Prevents a mix-up with another authorization server (RFC 9207, 2.4). */
+function isResponseOfIssuer(query: URLSearchParams, issuer: string, { namesIssuer }: SignInEndpoints): boolean {
+  const named = query.get('iss')
+  return named === null ? !namesIssuer : named === issuer
 }

@@ -7,11 +7,20 @@ import { earlierRing, ringsOf } from '../../features/rings/ring-config.ts'
 import { gateOf } from '../../features/scan/gate-config.ts'
 import type { BudgetTerms } from '../../sync/catalog/budget/context-budget.ts'
 import type { Pack, PackSelection } from '../../sync/catalog/pack.ts'
-import type { Config, ConfiguredSource, KeptFolder, LockOrigin, Mode } from './config.ts'
+import type {
+  AuditConfig,
+  Config,
+  ConfiguredSource,
+  HttpLimitsConfig,
+  KeptFolder,
+  Limits,
+  LockOrigin,
+  Mode,
+  UsageConfig,
+} from './config.ts'
 import type { Environment } from './environment.ts'
 import { absolutePath, fixedAccessOf, programOf, referenceOf } from './normalize-access.ts'
 import type { Absolute, AuthEntry, SecretEntry, SourceEntry } from './normalize-access.ts'
-import { auditConfigOf, limitsOf, usageConfigOf } from './normalize-limits.ts'
 import {
   formsOf,
   httpAddressOf,
@@ -165,3 +174,60 @@ function addressOf({ url, mcp, follow }: SourceEntry): string {
 }
 
 const FREE: Mode = { locked: false, offline: false }
+
+type LimitsEntry = ConfigFile['limits']
+
+/** The limits, each with the name that the code has for it. */
+function limitsOf({ skill, frontmatter, repository, fetch, listing, http, disk }: LimitsEntry): Limits {
+  return {
+    skill,
+    frontmatter,
+    fetch: {
+      connectMs: fetch.connect_timeout,
+      idleMs: fetch.idle_timeout,
+      totalMs: fetch.total_timeout,
+      packBytes: repository.bytes,
+      files: repository.files,
+      // A file larger than the limit of a skill is useless.
+      blobBytes: skill.bytes,
+      segmentBytes: repository.segment_bytes,
+      pathBytes: repository.path_bytes,
+      depth: repository.depth,
+    },
+    fetches: { concurrency: fetch.concurrency, perHost: fetch.concurrency_per_host },
+    listing,
+    http: httpLimitsOf(http),
+    disk,
+  }
+}
+
+function httpLimitsOf(entry: LimitsEntry['http']): HttpLimitsConfig {
+  return {
+    bodyBytes: entry.body_bytes,
+    headersMs: entry.header_timeout,
+    requestMs: entry.request_timeout,
+    connections: entry.connections,
+    connectionsPerAddress: entry.connections_per_address,
+    rate: entry.rate && { requests: entry.rate.requests, perMs: entry.rate.per },
+    streams: entry.streams,
+    streamBytes: entry.stream_bytes,
+    sessions: entry.sessions,
+    sessionIdleMs: entry.session_idle_timeout,
+  }
+}
+
+/** The audit log; `undefined` if nothing is recorded. */
+function auditConfigOf(entry: ConfigFile['audit']): AuditConfig | undefined {
+  if (entry?.enabled === false) return undefined
+  return { bytes: entry?.bytes ?? AUDIT.bytes, files: entry?.files ?? AUDIT.files }
+}
+
+const AUDIT: AuditConfig = { bytes: 2 ** 23, files: 8 }
+
+/** The counts of use; `undefined` if no use is counted. */
+function usageConfigOf(entry: ConfigFile['usage']): UsageConfig | undefined {
+  if (entry?.enabled === false) return undefined
+  return { principals: entry?.principals ?? false, days: entry?.days ?? USAGE_DAYS, otlp: entry?.otlp ?? false }
+}
+
+const USAGE_DAYS = 400

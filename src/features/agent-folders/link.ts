@@ -1,37 +1,42 @@
-import { MODE_OPTIONS, configFor, printJson, printLines } from '../../daemon/cli/command.ts'
-import type { Command, Context } from '../../daemon/cli/command.ts'
+import { countOf } from '../../base/text/plural.ts'
+import { configFor, MODE_OPTIONS, printJson, printLines } from '../../daemon/cli/command.ts'
+import type { Command, Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
 import { linesOfPull, pullWithProgress } from '../../daemon/cli/pull-results.ts'
 import { idsOf } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
+import { ifHomeIsKnown, UNKNOWN_HOME } from '../../daemon/config/environment.ts'
 import { agreeWithDaemon, sourcesOf } from '../../daemon/control/requests.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { theOnly, theOnlyIfAny } from '../../daemon/status/named-skill.ts'
 import type { SkillReference } from '../../daemon/status/named-skill.ts'
 import { expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
 import { AGENTS } from './agents.ts'
+import type { Agent } from './agents.ts'
 import { applyPlan, predictPlan } from './apply-plan.ts'
 import type { Done, Recording } from './apply-plan.ts'
 import { cautionsFor, omissionsIn } from './cautions.ts'
 import { planOf } from './folder-plan.ts'
+import { agentsHere, foldersNow, unlinkedUpstream } from './folder-status.ts'
+import type { FolderNow } from './folder-status.ts'
 import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
-import { listLinks } from './link-list.ts'
 import {
   AGENT_OPERANDS,
   DRY_RUN_OPTION,
-  PROJECT_OPTION,
-  TO_OPTION,
   namesPlaces,
   placesOf,
+  PROJECT_OPTION,
   recordingOf,
   textsOf,
+  TO_OPTION,
 } from './link-operands.ts'
-import type { LinkFilter } from './link-record.ts'
+import type { LinkFilter, Use } from './link-record.ts'
 import { linkTargetsOf } from './link-target.ts'
 import type { LinkTarget } from './link-target.ts'
-import { endInJson, exitOf, leftOutLine, linesOf } from './link-text.ts'
+import { blockageText, endInJson, exitOf, folderUseText, leftOutLine, linesOf } from './link-text.ts'
 import type { FolderEnd } from './link-text.ts'
 import { readLinks } from './links-file.ts'
 import type { LeftOut } from './unlinkable-skills.ts'
@@ -178,4 +183,56 @@ function theOneToLink({ linkable, offered, leftOut, upstream }: LinkedState, ask
     asked,
   )
   throw new OperatorError('cannot-link', `Cannot link "${source}/${path}": ${why}`)
+}
+
+/**
+ * Prints the known agents, which of them are installed here, and the state of their linked folders compared with the
+ * served skills.
+ */
+async function listLinks(context: Context, config: Config): Promise<ExitStatus> {
+  await agreeWithDaemon(config, context.signal)
+  const folders = await foldersNow(config, context.environment)
+  const leftOut = await unlinkedUpstream(config)
+  const here = await agentsHere(context.environment)
+  const agents = AGENTS.map((agent) => ({
+    agent,
+    folder: ifHomeIsKnown(() => agent.user(context.environment)) ?? null,
+    isHere: here.includes(agent),
+    isLinked: folders.some(({ uses }) => uses.some((use) => isOfUser(use, agent))),
+  }))
+  if (context.json) {
+    const shown = agents.map(({ agent: { id, title }, ...rest }) => ({ id, title, ...rest }))
+    printJson(context, { agents: shown, folders, leftOut })
+    return 0
+  }
+  const others = agents.filter(({ isLinked }) => !isLinked)
+  printLines(context, [
+    ...folders.flatMap(linesOfFolder),
+    ...others.map(({ agent, folder, isHere }) =>
+      printableLine(`${agent.id}: not linked${hereText(agent, isHere)}; ${folder ?? UNKNOWN_HOME}`),
+    ),
+    ...leftOut.map(leftOutLine),
+  ])
+  return 0
+}
+
+function isOfUser({ agent, project }: Use, { id }: Agent): boolean {
+  return agent === id && project === undefined
+}
+
+function hereText({ home }: Agent, isHere: boolean): string {
+  if (home === undefined) return ''
+  return isHere ? ', and on this machine' : ''
+}
+
+function linesOfFolder(now: FolderNow): string[] {
+  const { folder, uses, copies, current, behind, gone, blockages, command, omitted } = now
+  const what = `${countOf(current.length, 'skill')} ${copies ? 'copied' : 'linked'}`
+  return [
+    `${uses.map(folderUseText).join(', ')}: ${what}; ${folder}`,
+    ...(behind.length > 0 ? [`  ${behind.join(', ')}: not there, or older; ${command}`] : []),
+    ...(gone.length > 0 ? [`  ${gone.join(', ')}: no longer served; ${command}`] : []),
+    ...blockages.map((blockage) => `  ${blockage.name} ${blockageText(blockage)}`),
+    ...omitted.map((line) => `  ${line}`),
+  ].map(printableLine)
 }

@@ -1,3 +1,5 @@
+import { isAbsolute, relative, sep } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { countOf } from '../../base/text/plural.ts'
 import { printablePath } from '../../base/text/printable.ts'
 import { paintFor } from '../../daemon/cli/colors.ts'
@@ -7,6 +9,7 @@ import type { Command, Context } from '../../daemon/cli/command.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { readOfficially } from '../../serve/official-reader.ts'
+import { VERSION } from '../../serve/version.ts'
 import { budgetLines } from '../../sync/catalog/budget/budget-text.ts'
 import { PRESENT_CLIENTS } from '../../sync/catalog/budget/client-rules.ts'
 import type { BudgetTerms } from '../../sync/catalog/budget/context-budget.ts'
@@ -18,14 +21,15 @@ import { temporaryWorkspace } from '../../sync/store/objects/temporary-blobs.ts'
 import type { Rules } from '../../sync/survey/survey-rules.ts'
 import { readFolder } from '../../sync/upstream/folder/folder-tree.ts'
 import { FETCH_LIMITS } from '../../sync/upstream/upstream.ts'
+import type { LintCode } from './lint/diagnostic.ts'
 import type { Level } from './lint/lint-skill.ts'
 import { validate as validateTree } from './lint/lint.ts'
 import type { Validation } from './lint/lint.ts'
+import { describeCode, lintCodes } from './lint/rule-texts.ts'
 import { reportOf } from './report.ts'
-import type { ValidationReport, ReportedDiagnostic, ReportedSkill } from './report.ts'
+import type { ReportedDiagnostic, ReportedSkill, ValidationReport } from './report.ts'
 import { rootsOf } from './roots.ts'
 import type { Root } from './roots.ts'
-import { sarifOf } from './sarif.ts'
 
 export const validateCommand: Command = {
   name: 'validate',
@@ -181,4 +185,59 @@ function jsonOf(
     }),
     budget,
   }
+}
+
+/** The report as SARIF 2.1.0, which code hosts show beside the lines, with paths relative to the working folder. */
+function sarifOf({ diagnostics }: ValidationReport, workingFolder: string): object {
+  const rules = lintCodes()
+  return {
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: { driver: { name: 'skillsyncd', semanticVersion: VERSION, rules: rules.map(descriptorOf) } },
+        columnKind: 'utf16CodeUnits',
+        results: diagnostics.map((diagnostic) => resultOf(diagnostic, rules, uriOf(diagnostic, workingFolder))),
+      },
+    ],
+  }
+}
+
+function descriptorOf(code: LintCode): object {
+  const { severity, by, says, mend } = describeCode(code)
+  return {
+    id: code,
+    shortDescription: { text: says },
+    help: { text: `Fix: ${mend}` },
+    defaultConfiguration: { level: severity },
+    properties: { by },
+  }
+}
+
+function resultOf(diagnostic: ReportedDiagnostic, rules: readonly LintCode[], uri: string): object {
+  const { code, description, message, line, column } = diagnostic
+  return {
+    ruleId: code,
+    ruleIndex: rules.indexOf(code),
+    level: description.severity,
+    message: { text: `${message}. Fix: ${description.mend}` },
+    locations: [
+      {
+        physicalLocation: {
+          artifactLocation: { uri },
+          region: { startLine: line, startColumn: column },
+        },
+      },
+    ],
+  }
+}
+
+/**
+ * Relative to the working folder, which is the repository's top in a workflow; an absolute URL for files outside of it.
+ */
+function uriOf({ file }: ReportedDiagnostic, workingFolder: string): string {
+  const way = relative(workingFolder, file)
+  const segments = way.split(sep)
+  if (isAbsolute(way) || segments[0] === '..') return pathToFileURL(file).href
+  return segments.map((segment) => encodeURIComponent(segment)).join('/')
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { expositionOf } from '../../../src/daemon/status/metrics/exposition.ts'
+import { expositionOf } from '../../../src/daemon/status/metrics/metrics.ts'
 import { SkillTotals } from '../../../src/features/usage/skill-totals.ts'
 import { usageFamilies } from '../../../src/features/usage/usage-families.ts'
 import { Figures } from '../../support/http/prometheus.ts'

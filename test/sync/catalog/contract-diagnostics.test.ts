@@ -4,10 +4,11 @@ import { runNow } from '../../../src/base/async/cooperative.ts'
 import {
   contractDiagnostics,
   diagnosticsAmong,
+  findingCycles,
   type ContractNeighbor,
+  type Dependencies,
 } from '../../../src/sync/catalog/contract-diagnostics.ts'
 import { contractSkills } from '../../../src/sync/catalog/contract-skills.ts'
-import { findingCycles, type Dependencies } from '../../../src/sync/catalog/dependencies.ts'
 import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
 import { catalogOfWorld } from '../../support/content/contract-world.ts'
 import { sourceId } from '../store/samples.ts'

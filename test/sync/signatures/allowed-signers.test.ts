@@ -1,8 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { principalOf, readAllowedSigners } from '../../../src/sync/signatures/allowed-signers.ts'
-import { matchesList } from '../../../src/sync/signatures/openssh-patterns.ts'
-import { claimOfCommit } from '../../../src/sync/signatures/signed-object.ts'
+import { matchesList, principalOf, readAllowedSigners } from '../../../src/sync/signatures/allowed-signers.ts'
 import { sshSignerOf } from '../../../src/sync/signatures/ssh-signature.ts'
+import { claimOfCommit } from '../../../src/sync/signatures/verify-signature.ts'
 import { SigningWorld } from '../../support/git/signing.ts'
 import { describeWith } from '../../support/process/has-program.ts'
 

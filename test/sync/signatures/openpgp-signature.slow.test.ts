@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { openpgpSignerOf } from '../../../src/sync/signatures/openpgp-signature.ts'
-import { claimOfCommit } from '../../../src/sync/signatures/signed-object.ts'
-import { prove } from '../../../src/sync/signatures/verify-signature.ts'
+import { claimOfCommit, prove } from '../../../src/sync/signatures/verify-signature.ts'
 import { DAY, NOON, SigningWorld, run } from '../../support/git/signing.ts'
 import { describeWith } from '../../support/process/has-program.ts'
 

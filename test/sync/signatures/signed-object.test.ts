@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { claimOfCommit, claimOfTag } from '../../../src/sync/signatures/signed-object.ts'
 import { sshSignerOf } from '../../../src/sync/signatures/ssh-signature.ts'
+import { claimOfCommit, claimOfTag } from '../../../src/sync/signatures/verify-signature.ts'
 import { NOON, SigningWorld } from '../../support/git/signing.ts'
 import { describeWith } from '../../support/process/has-program.ts'
 

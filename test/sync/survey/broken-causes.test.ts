@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { ON_BROKEN } from '../../../src/sync/survey/broken-causes.ts'
-import type { BrokenEffect } from '../../../src/sync/survey/broken-causes.ts'
+import { ON_BROKEN } from '../../../src/sync/survey/last-good.ts'
+import type { BrokenEffect } from '../../../src/sync/survey/last-good.ts'
 
 test('docs/sources.md has every rule that decides about an earlier version, with its effect', async () => {
   const text = await readFile(new URL('../../../docs/sources.md', import.meta.url), 'utf8')

@@ -1,10 +1,18 @@
 import { resolve } from 'node:path'
 import { systemClock } from '../../../base/async/clock.ts'
+import type { Clock } from '../../../base/async/clock.ts'
+import { inParallel } from '../../../base/async/parallel.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { databaseChecks } from '../../../features/hub-of-several/database-checks.ts'
+import { readFollowedLock } from '../../../features/lock-repository/followed-lock.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import { diagnosticsAbout, nameDiagnosticsAmong } from '../../../sync/catalog/contract-diagnostics.ts'
+import { lackingDependencies, lackingText } from '../../../sync/catalog/pack-dependencies.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
+import { isPassing, mendOf, SyncError } from '../../../sync/model/sync-error.ts'
+import { lifecycleOf } from '../../../sync/skill/lifecycle.ts'
 import { verdicts } from '../../cli/check.ts'
-import type { DoctorCheck, CheckResult, Ground } from '../../cli/check.ts'
+import type { CheckResult, DoctorCheck, Ground } from '../../cli/check.ts'
 import { paintFor } from '../../cli/colors.ts'
 import type { Paint } from '../../cli/colors.ts'
 import { configFor, printJson, printLines, progressOf } from '../../cli/command.ts'
@@ -18,21 +26,37 @@ import { ConfigError } from '../../config/rules/config-error.ts'
 import { sourcesOf } from '../../control/requests.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
+import { lockOriginStatusOf, lockOriginText } from '../../status/lock-text.ts'
 import { connectAsEachEra } from './connect.ts'
-import { contractChecks, offerChecks } from './contract-checks.ts'
+import { contractChecks, offerChecks, servedCatalog } from './contract-checks.ts'
 import { credentialChecks } from './credential-checks.ts'
-import { dependencyChecks } from './dependency-checks.ts'
 import { folderChecks } from './folder-checks.ts'
 import { hostChecks } from './host-checks.ts'
 import { linkChecks } from './link-checks.ts'
 import { listenChecks } from './listen-checks.ts'
-import { lockOriginChecks } from './lock-origin-checks.ts'
 import { programChecks } from './program-checks.ts'
-import { examine } from './run-checks.ts'
 import { secondOpinions } from './second-opinion.ts'
 import { serviceChecks } from './service-checks.ts'
 import { stateChecks } from './state-checks.ts'
 import { writerChecks } from './writer-checks.ts'
+
+/** Checks that the newest lock of its repository is in force, as far as the daemon knows. */
+function lockOriginChecks({ config }: Ground): DoctorCheck[] {
+  const { lockFrom, state } = config
+  if (lockFrom === undefined) return []
+  const look = async (): Promise<CheckResult[]> => {
+    const { ok, warn, fail } = verdicts('lock-origin')
+    const origin = lockOriginStatusOf(lockFrom, await readFollowedLock(state))
+    const { commit, condition } = origin
+    const text = lockOriginText(origin)
+    if (condition !== undefined) {
+      const message = `${text}; ${condition.code}: ${condition.message}`
+      return [isPassing(condition.code) ? warn(message, condition.mend) : fail(message, condition.mend)]
+    }
+    return [commit === undefined ? warn(text, 'The daemon takes it when it runs: skillsyncd start') : ok(text)]
+  }
+  return [{ name: 'lock-origin', look }]
+}
 
 /** The groups of local checks, each made from the configuration. */
 const GROUPS: readonly ((ground: Ground) => DoctorCheck[])[] = [
@@ -179,4 +203,99 @@ function linesOf({ check, state, subject, message, mend }: CheckResult, paint: P
     ...rest.map((line) => `        ${line}`),
   ]
   return mend === undefined ? lines : [...lines, `        → ${printableLine(mend)}`]
+}
+
+/** Checks the skills that depend on others by `metadata`: across sources, then in each pack. */
+function dependencyChecks(whole: Config, asked: readonly SourceId[]): DoctorCheck[] {
+  if (asked.length === 0) return []
+  return [{ name: 'dependencies', look: async () => dependenciesChecked(whole, asked) }]
+}
+
+async function dependenciesChecked(config: Config, asked: readonly SourceId[]): Promise<CheckResult[]> {
+  const catalog = await servedCatalog(config)
+  if (catalog === undefined) return []
+  return [...namesChecked(catalog, asked), ...packsChecked(config, catalog, asked)]
+}
+
+/** No skill is withheld for a dependency, so none of these is a failure. */
+function namesChecked({ skills }: Catalog, asked: readonly SourceId[]): CheckResult[] {
+  const named = [...skills.values()].map(({ name, source, skill }) => ({
+    id: name,
+    dependsOn: lifecycleOf(skill).dependsOn ?? [],
+    source,
+    path: skill.path,
+    isListed: skill.standing === 'served',
+  }))
+  const { warn } = verdicts('dependencies')
+  return diagnosticsAbout(new Set(asked), nameDiagnosticsAmong(named)).map(({ code, message }) =>
+    warn(`${code}: ${message}`, 'Correct metadata.depends_on in the repository, or serve a skill of that name'),
+  )
+}
+
+function packsChecked({ packs }: Config, { snapshots }: Catalog, asked: readonly SourceId[]): CheckResult[] {
+  const isAsked = (place: string): boolean => asked.some((id) => place.startsWith(`${id}/`) || place === id)
+  return packs.flatMap((pack) =>
+    lackingDependencies(pack, snapshots)
+      .filter(({ neededBy }) => neededBy.some(isAsked))
+      .map((lacking) =>
+        verdicts('dependencies').warn(
+          `pack "${pack.id}" ${lackingText(lacking)}`,
+          'Extend the pack in the configuration, or leave the dependent skill out of it',
+        ),
+      ),
+  )
+}
+
+/** Runs all checks in parallel, in bounded time. The failure or duration of one does not affect another. */
+export async function examine(
+  checks: readonly DoctorCheck[],
+  clock: Pick<Clock, 'wait'>,
+  signal: AbortSignal,
+): Promise<readonly CheckResult[]> {
+  const found = new Map<DoctorCheck, readonly CheckResult[]>()
+  await inParallel(
+    checks,
+    AT_ONCE,
+    async (check) => void found.set(check, await runCheck(check, clock, signal)),
+    signal,
+  )
+  return checks.flatMap((check) => found.get(check) ?? [])
+}
+
+/** Each source can add a host, so hundreds of them are checked in turns. */
+const AT_ONCE = 64
+
+/** Resolvers and connections time out by themselves only after minutes. */
+const MOST_MS = 10_000
+
+async function runCheck(
+  check: DoctorCheck,
+  clock: Pick<Clock, 'wait'>,
+  signal: AbortSignal,
+): Promise<readonly CheckResult[]> {
+  const over = new AbortController()
+  const limited = AbortSignal.any([signal, over.signal])
+  const late = clock.wait(MOST_MS, limited).then(() => [noAnswer(check)])
+  try {
+    return await Promise.race([check.look(limited), late])
+  } catch (error) {
+    signal.throwIfAborted()
+    return [failedCheck(check, error)]
+  } finally {
+    over.abort()
+    // The rejection of the timer is irrelevant now.
+    late.catch(() => {})
+  }
+}
+
+function noAnswer({ name, subject }: DoctorCheck): CheckResult {
+  const message = `no answer within ${MOST_MS / 1000} s`
+  return verdicts(name, subject).fail(message, 'Try again; if it stays, a disk or the network does not answer')
+}
+
+function failedCheck({ name, subject }: DoctorCheck, error: unknown): CheckResult {
+  const { fail } = verdicts(name, subject)
+  if (error instanceof SyncError) return fail(error.message, mendOf(error))
+  const why = error instanceof Error ? error.message : String(error)
+  return fail(`this check failed to run: ${why}`, 'The message names the cause')
 }

@@ -1,3 +1,5 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { codeOf } from '../../../base/error-code.ts'
 import { channelFamilies } from '../../../features/channel/channel-families.ts'
 import type { ChannelFigures } from '../../../features/channel/channel-families.ts'
 import { recallFamilies } from '../../../features/channel/recall/recall-families.ts'
@@ -15,13 +17,12 @@ import { usageFamilies } from '../../../features/usage/usage-families.ts'
 import type { Unready } from '../../../serve/http/health.ts'
 import type { MetricsForm } from '../../../serve/http/metrics.ts'
 import type { HttpFigures } from '../../../serve/http/server.ts'
+import { VERSION } from '../../../serve/version.ts'
 import type { Config } from '../../config/config.ts'
 import { catalogFamilies } from './catalog-families.ts'
 import type { CatalogInput } from './catalog-families.ts'
-import { expositionOf } from './exposition.ts'
-import type { Family } from './family.ts'
+import type { Family, Labels, Sample } from './family.ts'
 import { single } from './family.ts'
-import { processFamilies } from './process-families.ts'
 import { ServingCounts } from './serving-counts.ts'
 import { sourceFamilies } from './source-families.ts'
 import type { SourceFigures } from './source-families.ts'
@@ -152,4 +153,105 @@ function tokenFamily({ nextTokenExpiry: next }: DaemonFigures): Family {
   const help = 'The time at which the next token expires, in seconds since 1970; absent if no token expires.'
   const samples = next === undefined ? [] : [{ value: next.getTime() / 1_000 }]
   return { name: 'skillsyncd_token_next_expiry_timestamp_seconds', kind: 'gauge', help, samples }
+}
+
+/**
+ * Renders metrics in the exposition format of Prometheus, 0.0.4, or OpenMetrics 1.0. They differ in the names of
+ * counters and in the last line.
+ */
+export function expositionOf(families: readonly Family[], form: MetricsForm): string {
+  const text = families.map((family) => textOf(family, form)).join('')
+  return form === 'openmetrics' ? `${text}# EOF\n` : text
+}
+
+function textOf({ name, kind, help, samples }: Family, form: MetricsForm): string {
+  const called = form === 'openmetrics' && kind === 'counter' ? name.replace(/_total$/, '') : name
+  const lines = samples.map((sample) => lineOf(name, sample))
+  return `# HELP ${called} ${helpText(help, form)}\n# TYPE ${called} ${kind}\n${lines.join('')}`
+}
+
+function lineOf(name: string, { suffix = '', labels = {}, value }: Sample): string {
+  return `${name}${suffix}${labelsText(labels)} ${numberText(value)}\n`
+}
+
+function labelsText(labels: Labels): string {
+  const pairs = Object.entries(labels).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}="${escape(value).replaceAll('"', '\\"')}"`],
+  )
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+}
+
+function helpText(help: string, form: MetricsForm): string {
+  return form === 'openmetrics' ? escape(help).replaceAll('"', '\\"') : escape(help)
+}
+
+function escape(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
+}
+
+function numberText(value: number): string {
+  if (Number.isFinite(value)) return String(value)
+  if (Number.isNaN(value)) return 'NaN'
+  return value > 0 ? '+Inf' : '-Inf'
+}
+
+/**
+ * The metrics of this process, with the usual names of Node programs. Values that the system does not provide are
+ * absent. The event loop lag is not measured, since that needs a timer that never rests: the loop's utilization tells
+ * as much.
+ */
+async function processFamilies(): Promise<Family[]> {
+  const { user, system } = process.cpuUsage()
+  const memory = process.memoryUsage()
+  const { active, idle } = performance.eventLoopUtilization()
+  return [
+    {
+      name: 'skillsyncd_build_info',
+      kind: 'gauge',
+      help: 'Always 1; the labels have the version of the program and of Node.',
+      samples: [{ labels: { version: VERSION, node: process.versions.node }, value: 1 }],
+    },
+    single('process_cpu_seconds_total', 'counter', 'Processor time, of all threads.', (user + system) / 1_000_000),
+    single('process_resident_memory_bytes', 'gauge', 'Resident memory.', memory.rss),
+    single(
+      'process_start_time_seconds',
+      'gauge',
+      'The start time of the process, in seconds since 1970.',
+      performance.timeOrigin / 1_000,
+    ),
+    ...(await descriptorFamilies()),
+    single('nodejs_heap_size_total_bytes', 'gauge', 'The heap of the main thread.', memory.heapTotal),
+    single('nodejs_heap_size_used_bytes', 'gauge', 'The used part of that heap.', memory.heapUsed),
+    single('nodejs_external_memory_bytes', 'gauge', 'Memory outside the heap that belongs to it.', memory.external),
+    single(
+      'nodejs_eventloop_active_seconds_total',
+      'counter',
+      'Time in which the event loop of the main thread worked.',
+      active / 1_000,
+    ),
+    single('nodejs_eventloop_idle_seconds_total', 'counter', 'Time in which it waited for events.', idle / 1_000),
+  ]
+}
+
+async function descriptorFamilies(): Promise<Family[]> {
+  const [open, limits] = await Promise.all([
+    ifTold(readdir('/proc/self/fd')),
+    ifTold(readFile('/proc/self/limits', 'utf8')),
+  ])
+  const most = /^Max open files +(\d+)/m.exec(limits ?? '')?.[1]
+  return [
+    // One of them is the open folder itself.
+    ...(open === undefined ? [] : [single('process_open_fds', 'gauge', 'Open file descriptors.', open.length - 1)]),
+    ...(most === undefined
+      ? []
+      : [single('process_max_fds', 'gauge', 'File descriptors that may be open.', Number(most))]),
+  ]
+}
+
+/** `undefined` on systems without such a file, and in sandboxes that hide it. */
+async function ifTold<Told>(reading: Promise<Told>): Promise<Told | undefined> {
+  return reading.catch((error: unknown) => {
+    if (codeOf(error) === undefined) throw error
+    return undefined
+  })
 }

@@ -1,5 +1,89 @@
-import { REACH_OF_RECALLS } from './reach-schema.ts'
-import { COUNTS_OF_USE, FAILED_USES } from './usage-schema.ts'
+/**
+ * The counts of use of all processes of a hub. A skill and a pack can be longer than an index takes, so that a digest of
+ * the whole key stands for it.
+ */
+const COUNTS_OF_USE = `
+  CREATE TABLE skillsyncd.use_of_day (
+    day text NOT NULL,
+    key bytea NOT NULL,
+    skill text NOT NULL,
+    pack text NOT NULL,
+    client text NOT NULL,
+    principal text NOT NULL,
+    lists bigint NOT NULL,
+    loads bigint NOT NULL,
+    reads bigint NOT NULL,
+    PRIMARY KEY (day, key)
+  );
+
+  -- The days on which a process counted.
+  CREATE TABLE skillsyncd.use_counted_day (day text PRIMARY KEY);
+
+  -- The batches that were added. A process sends one again if the answer was lost.
+  CREATE TABLE skillsyncd.use_batch (
+    id uuid PRIMARY KEY,
+    at timestamptz NOT NULL DEFAULT clock_timestamp()
+  );
+  CREATE INDEX use_batch_at ON skillsyncd.use_batch (at);
+`
+
+/**
+ * The failures among the uses, and the uses of each content of a skill. These are totals, one row for each state folder, so
+ * that a process can send them again.
+ */
+const FAILED_USES = `
+  ALTER TABLE skillsyncd.use_of_day ADD COLUMN failures bigint NOT NULL DEFAULT 0;
+
+  CREATE TABLE skillsyncd.content_use (
+    key bytea NOT NULL,
+    folder uuid NOT NULL,
+    skill text NOT NULL,
+    content text NOT NULL,
+    uses bigint NOT NULL,
+    failures bigint NOT NULL,
+    day text NOT NULL,
+    PRIMARY KEY (key, folder)
+  );
+  CREATE INDEX content_use_day ON skillsyncd.content_use (day);
+`
+
+/**
+ * The followers of the channels of a hub, by all of its processes. A principal can be longer than an index takes, so that
+ * a digest of the whole key stands for it. Times are those of the server.
+ */
+const REACH_OF_RECALLS = `
+  -- One row: counts up with each row that is written, in the same statement. So versions have the order of the commits.
+  CREATE TABLE skillsyncd.reach_version (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    version bigint NOT NULL
+  );
+  INSERT INTO skillsyncd.reach_version (version) VALUES (0);
+
+  CREATE TABLE skillsyncd.follower (
+    key bytea PRIMARY KEY,
+    channel text,
+    principal text NOT NULL,
+    follower text NOT NULL,
+    size bigint NOT NULL,
+    seen timestamptz NOT NULL,
+    -- The counts of the followers below it, and the time of that report.
+    below jsonb NOT NULL,
+    reported timestamptz NOT NULL,
+    version bigint NOT NULL
+  );
+  CREATE INDEX follower_version ON skillsyncd.follower (version);
+  CREATE INDEX follower_seen ON skillsyncd.follower (seen);
+
+  -- The sizes of the logs at which recalls were published first. The channel of everything has no name.
+  CREATE TABLE skillsyncd.recall_published (
+    recall text NOT NULL,
+    channel text NOT NULL,
+    size bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (recall, channel)
+  );
+  CREATE INDEX recall_published_version ON skillsyncd.recall_published (version);
+`
 
 // The schema, in the order in which it came to be. A text that a version has shipped never changes: a later one is added.
 

@@ -1,14 +1,15 @@
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { credentialHeaders } from '../../../sync/upstream/http/credential-headers.ts'
 import type { HostAccess } from '../../../sync/upstream/http/host-access.ts'
-import { exchange, type HttpAnswer } from '../../../sync/upstream/http/http-exchange.ts'
-import { statusFailure } from '../../../sync/upstream/http/http-failure.ts'
+import { exchange } from '../../../sync/upstream/http/http-exchange.ts'
+import type { HttpAnswer } from '../../../sync/upstream/http/http-exchange.ts'
+import { connectionFailure, statusFailure } from '../../../sync/upstream/http/http-failure.ts'
 import type { ConnectionOptions } from './address.ts'
-import { Overlong, Unanswered, type ChannelListener } from './channel.ts'
-import { Deadline } from './deadline.ts'
+import { Overlong, Unanswered } from './channel.ts'
+import type { ChannelListener } from './channel.ts'
 import { isEventStream, isRedirectStatus, refusedRedirect, replyIn, responseOf, unreadable } from './http-answer.ts'
 import { JsonWeight } from './json-weight.ts'
-import { readMessage, METHOD_NOT_FOUND } from './message.ts'
+import { METHOD_NOT_FOUND, readMessage } from './message.ts'
 import { ServerStreams } from './server-streams.ts'
 
 /**
@@ -218,4 +219,50 @@ function callOf(url: string, init: RequestInit): HttpCall {
 /** True if the stream delivers events as they happen, so that silence is normal. */
 function isLasting({ method, rpc }: HttpCall): boolean {
   return method === 'GET' || rpc === 'subscriptions/listen'
+}
+
+/** The timer of one exchange: a timeout ends the exchange with a reason. */
+class Deadline {
+  /** Aborted with the caller's signal or by a timeout. */
+  readonly signal: AbortSignal
+  readonly #what: string
+  readonly #caller: AbortSignal
+  readonly #over = new AbortController()
+  #timer: NodeJS.Timeout | undefined
+  #why: SyncError | undefined
+
+  constructor(what: string, caller: AbortSignal) {
+    this.#what = what
+    this.#caller = caller
+    this.signal = AbortSignal.any([caller, this.#over.signal])
+  }
+
+  /** Starts the timeout for the next byte. */
+  expect(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#why = new Unanswered(`${this.#what}: nothing came within ${ms} ms`)
+      this.#over.abort()
+    }, ms)
+  }
+
+  /** Stops the timeout, because the byte came. */
+  rest(): void {
+    clearTimeout(this.#timer)
+  }
+
+  /** Ends the exchange at any stage. */
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#over.abort()
+  }
+
+  /**
+   * Returns the real reason for an error of the exchange: the caller's abort, the timeout, or the connection's failure.
+   */
+  explain(cause: unknown): unknown {
+    if (this.#caller.aborted) return this.#caller.reason
+    if (this.#why !== undefined) return this.#why
+    return cause instanceof SyncError ? cause : connectionFailure(cause, this.#what)
+  }
 }

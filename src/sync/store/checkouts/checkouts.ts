@@ -1,13 +1,16 @@
-import { lstat, rename } from 'node:fs/promises'
+import { lstat, open, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SerialQueue } from '../../../base/async/serial-queue.ts'
 import { foldersAbove } from '../../../base/paths.ts'
+import type { DigestedFile } from '../../model/digest.ts'
 import { removeAll, syncFolder, temporaryIn } from '../files/atomic.ts'
 import { cannot, isDiskError, unlessAbsent } from '../files/disk-error.ts'
-import { fileNamesIn, makeFolder, type StateFolder } from '../files/state-folder.ts'
+import { fileNamesIn, makeFolder } from '../files/state-folder.ts'
+import type { StateFolder } from '../files/state-folder.ts'
+import { problemOf as contentProblemOf } from '../files/verified-file.ts'
 import type { FileDamage, SkillStore } from '../skills/skill-store.ts'
-import { calledOf, isDigest, type StoredSkill } from '../skills/stored-path.ts'
-import { checkoutProblemOf, writeReadOnly } from './checkout-file.ts'
+import { calledOf, isDigest } from '../skills/stored-path.ts'
+import type { StoredSkill } from '../skills/stored-path.ts'
 import { strangersIn } from './strangers.ts'
 
 /**
@@ -145,4 +148,30 @@ async function hasMoved(from: string, to: string): Promise<boolean> {
     if (isDiskError(error, 'ENOTEMPTY', 'EEXIST', 'ENOTDIR')) return false
     throw error
   }
+}
+
+/** Writes a new file that its owner cannot write to by accident, regardless of the umask. */
+async function writeReadOnly(path: string, bytes: Uint8Array, file: DigestedFile): Promise<void> {
+  const handle = await open(path, 'wx', 0o600)
+  try {
+    await handle.writeFile(bytes)
+    await handle.chmod(modeOf(file))
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Returns why the file is not as it was checked out; `undefined` if it is. */
+async function checkoutProblemOf(path: string, file: DigestedFile): Promise<string | undefined> {
+  return (await contentProblemOf(path, file)) ?? modeProblem(path, file)
+}
+
+async function modeProblem(path: string, file: DigestedFile): Promise<string | undefined> {
+  const found = await unlessAbsent(lstat(path)).catch(cannot(`read the attributes of "${path}"`))
+  const mode = (found?.mode ?? 0) & 0o777
+  return mode === modeOf(file) ? undefined : `its mode is ${mode.toString(8)}, not ${modeOf(file).toString(8)}`
+}
+
+function modeOf({ executable }: DigestedFile): number {
+  return executable ? 0o555 : 0o444
 }

@@ -1,11 +1,9 @@
 import { crc32 } from 'node:zlib'
 import { BadArchive, badMember, memberText } from './archive-error.ts'
-import type { ArchiveMembers } from './archive-members.ts'
+import type { ArchiveMembers, UnpackLimits } from './archive-members.ts'
+import { tooMany } from './archive-members.ts'
 import { inflatedStream } from './inflate.ts'
 import type { MemberKind } from './member-path.ts'
-import { readZipDirectory } from './zip-directory.ts'
-import type { ZipEntry } from './zip-directory.ts'
-import { packedBytesOf } from './zip-member.ts'
 
 /**
  * Reads the members of a zip archive. Its directory counts, and everything else must agree with it byte by byte, so
@@ -111,4 +109,188 @@ async function inflateEntry({ name, size }: ZipEntry, packed: Buffer, signal: Ab
     if (next.done === true) return { bytes: Buffer.concat(parts), used: next.value.used, sum: next.value.sum }
     parts.push(next.value)
   }
+}
+
+/**
+ * Returns the compressed bytes of a member, between its local header and the next item in the archive. Throws if the
+ * header differs from the directory, or if there are other bytes in between. This also detects overlapping members.
+ */
+function packedBytesOf(archive: Buffer, entry: ZipEntry, next: number): Buffer {
+  const start = checkHeader(archive, entry, next)
+  const end = start + entry.packed
+  const between = next - end
+  if (between < 0) throw badMember(entry.name.toString(), 'overlaps what comes next in the zip')
+  const isRight = isStreamed(entry) ? isDescriptor(archive.subarray(end, next), entry) : between === 0
+  if (!isRight) throw badMember(entry.name.toString(), 'has something else after its bytes')
+  return archive.subarray(start, end)
+}
+
+const HEADER_BYTES = 30
+
+/** Returns the offset of the bytes. */
+function checkHeader(archive: Buffer, entry: ZipEntry, next: number): number {
+  const { name, offset } = entry
+  const at = offset + HEADER_BYTES
+  if (at > next || archive.toString('latin1', offset, offset + 4) !== 'PK\x03\x04') {
+    throw badMember(name.toString(), 'has no header of its own')
+  }
+  const local = zipFieldsAt(archive, offset + 6)
+  const extra = at + local.nameBytes
+  const start = extra + local.extraBytes
+  if (start > next) throw badMember(name.toString(), 'overlaps what comes next in the zip')
+  if (!archive.subarray(at, extra).equals(name)) throw badMember(name.toString(), 'has another name in its own header')
+  checkExtra(archive.subarray(extra, start), name.toString())
+  const isSame = (['sum', 'packed', 'size'] as const).every((field) => agrees(local[field], entry[field], entry))
+  if (local.flags !== entry.flags || local.method !== entry.method || !isSame) {
+    throw badMember(name.toString(), 'is described differently in its own header')
+  }
+  return start
+}
+
+/** True if the values agree. A header that was written before its bytes has 0 for what was unknown then. */
+function agrees(own: number, said: number, entry: ZipEntry): boolean {
+  return own === said || (own === 0 && isStreamed(entry))
+}
+
+/** True if the checksum and the sizes follow the bytes. */
+function isStreamed({ flags }: ZipEntry): boolean {
+  return (flags & 8) !== 0
+}
+
+/** The signature is optional. */
+function isDescriptor(bytes: Buffer, { sum, packed, size }: ZipEntry): boolean {
+  const wanted = Buffer.alloc(16)
+  wanted.write('PK\x07\x08', 'latin1')
+  ;[sum, packed, size].forEach((value, index) => wanted.writeUInt32LE(value, 4 + 4 * index))
+  return bytes.equals(wanted) || bytes.equals(wanted.subarray(4))
+}
+
+/** An entry of a zip directory, parsed but not validated. */
+interface ZipEntry extends ZipFields {
+  readonly name: Buffer
+  /** DOS attributes in the lower half, the Unix mode in the upper. */
+  readonly attributes: number
+  /** The offset of its local header. */
+  readonly offset: number
+}
+
+/** The fields that both the directory and the local header have. */
+interface ZipFields {
+  readonly flags: number
+  readonly method: number
+  readonly sum: number
+  readonly packed: number
+  readonly size: number
+  readonly nameBytes: number
+  readonly extraBytes: number
+}
+
+/** The directory of an archive, in its own order, and its offset. */
+interface ZipDirectory {
+  readonly entries: readonly ZipEntry[]
+  readonly start: number
+}
+
+/**
+ * Reads the directory at the end of the archive (APPNOTE 6.3). No bytes may be between it, its end record and the end
+ * of the archive.
+ */
+function readZipDirectory(archive: Buffer, limits: UnpackLimits): ZipDirectory {
+  const end = endRecordOf(archive)
+  const disks = [archive.readUInt16LE(end + 4), archive.readUInt16LE(end + 6)]
+  const [onThisDisk, count] = [archive.readUInt16LE(end + 8), archive.readUInt16LE(end + 10)]
+  const [size, start] = [archive.readUInt32LE(end + 12), archive.readUInt32LE(end + 16)]
+  if (count === MAX_16 || size === MAX_32 || start === MAX_32) throw isZip64()
+  if (disks.some((disk) => disk !== 0) || onThisDisk !== count) throw new BadArchive('the zip is one of several parts')
+  if (start + size !== end) throw new BadArchive('the zip has something between its directory and its end')
+  if (count > limits.entries) throw tooMany(limits)
+  const entries: ZipEntry[] = []
+  let at = start
+  for (let index = 0; index < count; index += 1) {
+    const { entry, next } = entryAt(archive, at, end)
+    if (entry.offset >= start) throw malformedDirectory()
+    entries.push(entry)
+    at = next
+  }
+  if (at !== end) throw new BadArchive('the zip file does not have the number of members that it declares')
+  return { entries, start }
+}
+
+/** Reads the fields that begin with the flags. */
+function zipFieldsAt(archive: Buffer, at: number): ZipFields {
+  return {
+    flags: archive.readUInt16LE(at),
+    method: archive.readUInt16LE(at + 2),
+    sum: archive.readUInt32LE(at + 8),
+    packed: archive.readUInt32LE(at + 12),
+    size: archive.readUInt32LE(at + 16),
+    nameBytes: archive.readUInt16LE(at + 20),
+    extraBytes: archive.readUInt16LE(at + 22),
+  }
+}
+
+/** Throws if an extra field would change the sizes or the name. */
+function checkExtra(extra: Buffer, name: string): void {
+  for (let at = 0; at < extra.length;) {
+    const next = at + 4 <= extra.length ? at + 4 + extra.readUInt16LE(at + 2) : Infinity
+    if (next > extra.length) throw badMember(name, 'has malformed extra fields')
+    const id = extra.readUInt16LE(at)
+    if (id === ZIP64) throw isZip64()
+    if (id === SECOND_NAME) throw badMember(name, 'has a second name')
+    at = next
+  }
+}
+
+const ZIP64 = 0x0001
+const SECOND_NAME = 0x7075
+const MAX_16 = 0xffff
+const MAX_32 = 0xffff_ffff
+const END_BYTES = 22
+const ENTRY_BYTES = 46
+
+/**
+ * Finds the end record. There must be exactly one, because two readers could choose different ones. Its comment may
+ * contain any bytes, and ends the archive.
+ */
+function endRecordOf(archive: Buffer): number {
+  const found: number[] = []
+  const lowest = Math.max(0, archive.length - END_BYTES - MAX_16)
+  for (let at = archive.indexOf(END, lowest, 'latin1'); at !== -1; at = archive.indexOf(END, at + 1, 'latin1')) {
+    const after = at + END_BYTES
+    if (after <= archive.length && after + archive.readUInt16LE(at + 20) === archive.length) found.push(at)
+  }
+  const [end, second] = found
+  if (end === undefined) throw new BadArchive('it is not a zip file, or it is cut off')
+  if (second !== undefined) throw new BadArchive('the zip has two ends')
+  return end
+}
+
+const END = 'PK\x05\x06'
+
+function entryAt(archive: Buffer, at: number, end: number): { readonly entry: ZipEntry; readonly next: number } {
+  const name = at + ENTRY_BYTES
+  if (name > end || archive.toString('latin1', at, at + 4) !== 'PK\x01\x02') throw malformedDirectory()
+  const fields = zipFieldsAt(archive, at + 8)
+  const extra = name + fields.nameBytes
+  const comment = extra + fields.extraBytes
+  const next = comment + archive.readUInt16LE(at + 32)
+  if (next > end) throw malformedDirectory()
+  const [disk, attributes, offset] = [
+    archive.readUInt16LE(at + 34),
+    archive.readUInt32LE(at + 38),
+    archive.readUInt32LE(at + 42),
+  ]
+  const entry = { ...fields, name: archive.subarray(name, extra), attributes, offset }
+  checkExtra(archive.subarray(extra, comment), entry.name.toString())
+  if ([fields.packed, fields.size, offset].includes(MAX_32)) throw isZip64()
+  if (disk !== 0) throw new BadArchive('the zip is one of several parts')
+  return { entry, next }
+}
+
+function malformedDirectory(): BadArchive {
+  return new BadArchive('the directory of the zip is malformed')
+}
+
+function isZip64(): BadArchive {
+  return new BadArchive('the zip is of the form for sizes over 4 GiB')
 }

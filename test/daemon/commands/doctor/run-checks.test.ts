@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { verdicts } from '../../../../src/daemon/cli/check.ts'
 import type { DoctorCheck } from '../../../../src/daemon/cli/check.ts'
-import { examine } from '../../../../src/daemon/commands/doctor/run-checks.ts'
+import { examine } from '../../../../src/daemon/commands/doctor/doctor.ts'
 import { SyncError, mendOf } from '../../../../src/sync/model/sync-error.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { expositionOf } from '../../../../src/daemon/status/metrics/exposition.ts'
 import type { Family } from '../../../../src/daemon/status/metrics/family.ts'
-import { Latency } from '../../../../src/daemon/status/metrics/latency.ts'
+import { expositionOf } from '../../../../src/daemon/status/metrics/metrics.ts'
+import { Latency } from '../../../../src/daemon/status/metrics/serving-counts.ts'
 import { Figures, numberOf, promtool } from '../../../support/http/prometheus.ts'
 
 const LABELLED: Family = {

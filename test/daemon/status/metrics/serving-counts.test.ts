@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { expositionOf } from '../../../../src/daemon/status/metrics/exposition.ts'
+import { expositionOf } from '../../../../src/daemon/status/metrics/metrics.ts'
 import { ServingCounts } from '../../../../src/daemon/status/metrics/serving-counts.ts'
 import { methodsOf } from '../../../../src/serve/mcp/core/methods.ts'
 import { METERED_METHODS, meteredMethod } from '../../../../src/serve/meter.ts'

@@ -8,7 +8,7 @@ import {
   partOf,
 } from '../../../../src/features/channel/publish/channel-names.ts'
 import { earlierRing } from '../../../../src/features/rings/ring-config.ts'
-import { isLocalFile } from '../../../../src/sync/store/backup/local-files.ts'
+import { isLocalFile } from '../../../../src/sync/store/backup/backup.ts'
 
 const RINGS = [{ id: 'canary' }, { id: 'beta' }, { id: 'stable' }]
 

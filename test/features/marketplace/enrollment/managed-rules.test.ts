@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { forbiddingRules } from '../../../../src/features/marketplace/enrollment/managed-rules.ts'
+import { forbiddingRules } from '../../../../src/features/marketplace/enrollment/enroll-check.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 
 const CLAUDE = ['claude-code', '/etc/claude-code/managed-settings.json'] as const

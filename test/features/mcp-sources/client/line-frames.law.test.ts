@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LineFrames } from '../../../../src/features/mcp-sources/client/line-frames.ts'
+import { LineFrames } from '../../../../src/features/mcp-sources/client/program-channel.ts'
 
 const LIMIT = 40
 

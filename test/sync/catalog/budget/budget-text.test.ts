@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Overlap } from '../../../../src/sync/catalog/budget/budget-summary.ts'
 import { overlapLines } from '../../../../src/sync/catalog/budget/budget-text.ts'
-import type { Overlap } from '../../../../src/sync/catalog/budget/overlaps.ts'
 
 const pair = (name: string): Overlap => ({ a: { id: name, name }, b: { id: `${name}2`, name }, likeness: 0.9 })
 const lineOf = (name: string): string => `overlap: ${name} and ${name}2 share 90 % of their words`

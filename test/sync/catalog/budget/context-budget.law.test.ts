@@ -2,10 +2,10 @@ import { array, assert, constantFrom, integer, oneof, property, record, string }
 import type { Arbitrary } from 'fast-check'
 import { expect, test } from 'vitest'
 import type { BudgetSkill } from '../../../../src/sync/catalog/budget/budget-skill.ts'
+import { overlapsIn } from '../../../../src/sync/catalog/budget/budget-summary.ts'
 import type { BudgetClient } from '../../../../src/sync/catalog/budget/client-rules.ts'
 import { contextBudget } from '../../../../src/sync/catalog/budget/context-budget.ts'
 import type { BudgetTerms } from '../../../../src/sync/catalog/budget/context-budget.ts'
-import { overlapsIn } from '../../../../src/sync/catalog/budget/overlaps.ts'
 
 const clients: Arbitrary<BudgetClient> = constantFrom('claude-code', 'codex', 'claude-code-2.0')
 

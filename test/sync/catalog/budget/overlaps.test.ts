@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { BudgetSkill } from '../../../../src/sync/catalog/budget/budget-skill.ts'
-import { overlapsIn } from '../../../../src/sync/catalog/budget/overlaps.ts'
+import { overlapsIn } from '../../../../src/sync/catalog/budget/budget-summary.ts'
 
 const REVIEW = 'Reviews a pull request for bugs, missing tests and unclear names. Use when a person asks for a review.'
 

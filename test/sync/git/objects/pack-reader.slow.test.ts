@@ -5,7 +5,7 @@ import { deflateSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Malformed } from '../../../../src/base/malformed.ts'
-import { applyDelta } from '../../../../src/sync/git/objects/delta.ts'
+import { applyDelta } from '../../../../src/sync/git/objects/pack-objects.ts'
 import {
   LargeInPack,
   PackReader,

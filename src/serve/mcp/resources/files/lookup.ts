@@ -1,7 +1,8 @@
+import { Memo } from '../../../../base/memo.ts'
+import { foldersAbove, joinPath, relativeTo } from '../../../../base/paths.ts'
 import type { CatalogFile, CatalogSkill, FolderChild } from '../../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
-import { readSkillUri } from '../../../../sync/model/skill-uri.ts'
-import { renamedUri } from './renamed-uri.ts'
+import { readSkillUri, uriIn, uriOf } from '../../../../sync/model/skill-uri.ts'
 
 /** Result of the lookup of a client's URI in a catalog. */
 export type LookupResult =
@@ -40,4 +41,57 @@ function renamedReason(catalog: Catalog, uri: string): string | undefined {
   return (
     renamed && `nothing of that URI is served; a skill is served under its name, not under its folder's: ${renamed}`
   )
+}
+
+/**
+ * Returns the served URI for a path in the repository. A skill whose name differs from its folder is served under its
+ * name, but links of its author use the folder. `undefined` if nothing is served there, or the skill is not listed.
+ */
+function renamedUri(catalog: Catalog, canonical: string): string | undefined {
+  const [source = '', ...segments] = canonical.slice('skill://'.length).split('/').map(decodeURIComponent)
+  const renamed = RENAMED.of(catalog, renamedIn).get(source)
+  if (renamed === undefined) return undefined
+  const path = segments.join('/')
+  // A link from a renamed skill to another one combines the served name of the first with the folder of the second.
+  const paths = new Set([path, movedPath(path, renamed.folders)?.path ?? path])
+  for (const at of paths) {
+    const served = movedPath(at, renamed.names)
+    if (served === undefined || !isListed(catalog, uriOf(source, served.folder))) continue
+    const uri = uriOf(source, served.path)
+    if (catalog.folders.has(uri) || catalog.files.has(uri)) return uri
+  }
+  return undefined
+}
+
+/** Replaces the nearest renamed folder in a path. `undefined` if there is none. */
+function movedPath(path: string, folders: ReadonlyMap<string, string>): { folder: string; path: string } | undefined {
+  for (const above of [path, ...foldersAbove(path)]) {
+    const folder = folders.get(above)
+    if (folder !== undefined) return { folder, path: joinPath(folder, relativeTo(above, path)) }
+  }
+  return undefined
+}
+
+function isListed({ skills }: Catalog, root: string): boolean {
+  return skills.get(uriIn(root, 'SKILL.md'))?.skill.standing === 'served'
+}
+
+/** The folders of a source whose skills have another name. */
+interface Renamed {
+  /** Served paths by repository path. */
+  readonly names: ReadonlyMap<string, string>
+  /** Repository paths by served path. */
+  readonly folders: ReadonlyMap<string, string>
+}
+
+const RENAMED = new Memo<Catalog, ReadonlyMap<string, Renamed>>()
+
+/** Returns the renamed folders of each source that has any. */
+function renamedIn({ skills }: Catalog): ReadonlyMap<string, Renamed> {
+  const bySource = new Map<string, Renamed>()
+  for (const { source, renamed: names } of skills.values()) {
+    if (names.size === 0 || bySource.has(source)) continue
+    bySource.set(source, { names, folders: new Map([...names].map(([path, served]) => [served, path])) })
+  }
+  return bySource
 }

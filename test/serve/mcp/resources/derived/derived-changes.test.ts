@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { runNow } from '../../../../../src/base/async/cooperative.ts'
-import { changingSynthetics } from '../../../../../src/serve/mcp/resources/derived/derived-changes.ts'
+import { changingSynthetics } from '../../../../../src/serve/mcp/resources/derived/derived-family.ts'
 import {
   manifestText,
   manifestUriOf,
