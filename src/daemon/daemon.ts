@@ -520,7 +520,7 @@ export class Daemon implements AsyncDisposable {
     await rings[Symbol.asyncDispose]()
     await ringRepair[Symbol.asyncDispose]()
     await scans[Symbol.asyncDispose]()
-    recalls[Symbol.dispose]()
+    await recalls[Symbol.asyncDispose]()
     await hub[Symbol.asyncDispose]()
     await channelWatches[Symbol.asyncDispose]()
     await publications[Symbol.asyncDispose]()

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { open } from 'node:fs/promises'
-import { ignoreAbort } from '../../base/async/abort-error.ts'
 import type { Clock } from '../../base/async/clock.ts'
-import { SerialQueue } from '../../base/async/serial-queue.ts'
-import { SyncError } from '../../sync/model/sync-error.ts'
+import { unlessSyncError } from '../../sync/model/sync-error.ts'
 import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { Reaction } from '../runtime/reaction.ts'
 
 /** Milliseconds between two renewals of a lease. */
 const RENEW_MS = 2_000
@@ -73,9 +72,7 @@ export async function staysAsIs(
 export class LeaseRenewal implements AsyncDisposable {
   readonly #renew: () => Promise<boolean>
   readonly #clock: Watching['clock']
-  readonly #over = new AbortController()
-  readonly #renewing: Promise<void>
-  readonly #queue = new SerialQueue()
+  readonly #renewing: Reaction
   #renewedMs: number
 
   /**
@@ -87,7 +84,13 @@ export class LeaseRenewal implements AsyncDisposable {
     this.#renew = renew
     this.#clock = clock
     this.#renewedMs = clock.monotonicMs()
-    this.#renewing = this.#renewNowAndThen()
+    this.#renewing = new Reaction({
+      clock,
+      // A refusal of the disk is also thrown to the write that needs the renewal.
+      run: async () => this.#renewNow().catch(unlessSyncError),
+      againMs: () => RENEW_MS,
+    })
+    this.#renewing.start(RENEW_MS)
   }
 
   /** Resolves when the lease was renewed within half a term, or was found to belong to this process still. */
@@ -96,8 +99,7 @@ export class LeaseRenewal implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort()
-    await this.#renewing
+    await this.#renewing[Symbol.asyncDispose]()
   }
 
   get #isOverdue(): boolean {
@@ -107,24 +109,11 @@ export class LeaseRenewal implements AsyncDisposable {
   async #once(): Promise<void> {
     const beforeMs = this.#renewedMs
     // The previous one in the queue may have renewed it.
-    await this.#queue.next(async () => (this.#renewedMs === beforeMs ? this.#renewNow() : undefined))
+    await this.#renewing.inTurn(async () => (this.#renewedMs === beforeMs ? this.#renewNow() : undefined))
   }
 
   async #renewNow(): Promise<void> {
     const startMs = this.#clock.monotonicMs()
     if (await this.#renew()) this.#renewedMs = startMs
   }
-
-  async #renewNowAndThen(): Promise<void> {
-    const { signal } = this.#over
-    while (!signal.aborted) {
-      await this.#clock.wait(RENEW_MS, signal).catch(ignoreAbort)
-      if (!signal.aborted) await this.#once().catch(unlessRefused)
-    }
-  }
-}
-
-/** A refusal of the disk is also thrown to the write that needs the renewal. */
-function unlessRefused(error: unknown): void {
-  if (!(error instanceof SyncError)) throw error
 }

@@ -62,6 +62,11 @@ export class Reaction implements AsyncDisposable {
     return this.#over.signal
   }
 
+  /** True if a run is about to begin, or waits for its time. */
+  get isDue(): boolean {
+    return this.#isQueued || this.#waiting !== undefined
+  }
+
   /** Follows the changes from now on. The first run comes after so many milliseconds, or else with the first change. */
   start(firstMs?: number): void {
     this.#watching ??= this.#options.on?.(() => this.trigger())
@@ -91,7 +96,7 @@ export class Reaction implements AsyncDisposable {
 
   /** Works like `runAfter`, unless a run is due already: one run is enough for all calls until then. */
   runWithin(ms: number): void {
-    if (this.#waiting === undefined && !this.#isQueued) this.runAfter(ms)
+    if (!this.isDue) this.runAfter(ms)
   }
 
   /** Does other work that must not go on beside a run. */

@@ -1,9 +1,9 @@
-import { ignoreAbort } from '../../base/async/abort-error.ts'
 import { repositoryOf } from '../../daemon/config/config.ts'
 import type { Config, ConfiguredSource, ReachedHost } from '../../daemon/config/config.ts'
 import { hostOf } from '../../daemon/pull/schedule/host-backoff.ts'
 import type { HostBackoff } from '../../daemon/pull/schedule/host-backoff.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
+import { backoffMs, Reaction } from '../../daemon/runtime/reaction.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { followEvents } from './follow/channel-events.ts'
@@ -25,55 +25,55 @@ export interface ChannelWatchesParts extends Pick<DaemonContext, 'clock'> {
  */
 export class ChannelWatches implements AsyncDisposable {
   readonly #parts: ChannelWatchesParts
-  readonly #stop = new AbortController()
-  #watching: Promise<unknown> = Promise.resolve()
+  readonly #watching: readonly Reaction[]
 
   constructor(parts: ChannelWatchesParts) {
     this.#parts = parts
+    const { sources } = parts.config
+    const hubs = sources.filter(({ source }) => source.kind === 'channel' && source.place.kind === 'http')
+    this.#watching = [...Map.groupBy(hubs, repositoryOf).values()].map((followers) => this.#watchOf(followers))
   }
 
   start(): void {
-    const { sources, mode } = this.#parts.config
-    const hubs = sources.filter(({ source }) => source.kind === 'channel' && source.place.kind === 'http')
-    if (mode.offline) return
-    const channels = [...Map.groupBy(hubs, repositoryOf).values()]
-    // It rejects only with an error that must end the process.
-    this.#watching = Promise.all(channels.map(async (followers) => this.#watch(followers).catch(ignoreAbort)))
+    if (!this.#parts.config.mode.offline) for (const watch of this.#watching) watch.start(0)
   }
 
-  /** Resolves when no hub is listened to any more. */
-  get ended(): Promise<unknown> {
-    return this.#watching
+  /** Resolves when the streams that are open have ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#watching.map(async (watch) => watch.settled()))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort()
-    await this.#watching
+    await Promise.all(this.#watching.map(async (watch) => watch[Symbol.asyncDispose]()))
   }
 
   /** `followers`: the sources that follow one channel. */
-  async #watch(followers: readonly ConfiguredSource[]): Promise<void> {
-    const [configured] = followers
-    if (configured === undefined) return
+  #watchOf(followers: readonly ConfiguredSource[]): Reaction {
     const { clock, hosts, onNews } = this.#parts
     const onEvent = (): void => {
       for (const { source } of followers) onNews(source.id)
     }
-    const { signal } = this.#stop
-    for (let failures = 0; ;) {
+    let failures = 0
+    let hasEvents = true
+    const run = async (signal: AbortSignal): Promise<void> => {
+      const [configured] = followers
+      if (configured === undefined) return
       const closedMs = hosts.closedMs(hostOf(configured.source))
       if (closedMs > 0) await clock.wait(closedMs, signal)
       const startMs = clock.monotonicMs()
-      if ((await this.#followOnce(configured, onEvent)) === 'none') return
+      hasEvents = (await this.#followOnce(configured, onEvent, signal)) !== 'none'
       // A stream that lasted shows that the hub is well, and was restarted or has cut off what was open for long.
       failures = clock.monotonicMs() - startMs > LASTING_MS ? 0 : failures + 1
-      await clock.wait(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), signal)
     }
+    return new Reaction({ clock, run, againMs: () => (hasEvents ? backoffMs(PAUSES, failures + 1) : undefined) })
   }
 
-  async #followOnce({ source, ...reached }: ConfiguredSource, onEvent: () => void): Promise<'ended' | 'none'> {
+  async #followOnce(
+    { source, ...reached }: ConfiguredSource,
+    onEvent: () => void,
+    signal: AbortSignal,
+  ): Promise<'ended' | 'none'> {
     const { config, hosts, keyring } = this.#parts
-    const { signal } = this.#stop
     const way = keyring.wayTo({ ...reached, source: { ...source, id: `events of ${source.id}` } })
     try {
       return await followEvents(source.url, { limits: config.limits.fetch, way, signal }, onEvent)
@@ -86,6 +86,5 @@ export class ChannelWatches implements AsyncDisposable {
   }
 }
 
-const FIRST_PAUSE_MS = 500
-const LONGEST_PAUSE_MS = 3_600_000
+const PAUSES = { firstMs: 500, longestMs: 3_600_000 }
 const LASTING_MS = 10_000

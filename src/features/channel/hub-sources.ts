@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { ignoreAbort, isAbortError } from '../../base/async/abort-error.ts'
+import { isAbortError } from '../../base/async/abort-error.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import type { Keyring } from '../../daemon/access/keyring.ts'
 import { configuredIn, idsOf } from '../../daemon/config/config.ts'
@@ -13,6 +13,7 @@ import type { ServedCatalog } from '../../daemon/pull/served-catalog.ts'
 import type { KnownLock } from '../../daemon/pull/trust/known-lock.ts'
 import { mustFollowLock } from '../../daemon/pull/trust/lock-rules.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
+import { backoffMs, Reaction } from '../../daemon/runtime/reaction.ts'
 import type { Condition, FollowedHub } from '../../daemon/status/status.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { offlineError, mendOf, SyncError } from '../../sync/model/sync-error.ts'
@@ -38,14 +39,21 @@ export interface HubSourcesParts
  */
 export class HubSources implements AsyncDisposable {
   readonly #parts: HubSourcesParts
-  readonly #over = new AbortController()
+  readonly #looking: Reaction
   readonly #queue = new SerialQueue()
-  #watching: Promise<void> = Promise.resolve()
+  #looks = 0
   #condition: Condition | undefined
   #onChange: (ids: ListedSources) => Promise<void> = async () => {}
 
   constructor(parts: HubSourcesParts) {
     this.#parts = parts
+    const { clock, log } = parts
+    this.#looking = new Reaction({
+      clock,
+      run: async (signal) => this.#lookForFirst(signal),
+      againMs: () => backoffMs(PAUSES, (this.#looks += 1)),
+      failures: { log, level: 'warn', event: 'hub-not-followed' },
+    })
   }
 
   /** `change` applies the configuration with these sources of the hub, and disposes of this daemon. */
@@ -62,10 +70,8 @@ export class HubSources implements AsyncDisposable {
 
   /** Looks for the first sources, as long as there are none; later the pulls of these do. */
   start(): void {
-    const { follow } = this.#parts.config
-    if (follow === undefined || idsOf(this.#parts.config).length > 0) return
-    // It rejects only with an error that must end the process.
-    this.#watching = this.#untilFound(follow).catch(ignoreAbort)
+    const { config } = this.#parts
+    if (config.follow !== undefined && idsOf(config).length === 0) this.#looking.start(0)
   }
 
   /**
@@ -92,7 +98,7 @@ export class HubSources implements AsyncDisposable {
     await this.#queue.next(async () => {
       try {
         const ids = await this.#wanted()
-        if (ids !== undefined && !this.#over.signal.aborted) await this.#onChange(ids)
+        if (ids !== undefined && !this.#looking.signal.aborted) await this.#onChange(ids)
         log.recovery(NOT_APPLIED, '')
       } catch (error) {
         if (isAbortError(error)) return
@@ -104,29 +110,23 @@ export class HubSources implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort()
-    await this.#watching
+    await this.#looking[Symbol.asyncDispose]()
   }
 
-  async #untilFound(follow: ConfiguredSource): Promise<void> {
-    const { clock, log, hosts, redactor } = this.#parts
-    const { signal } = this.#over
-    for (let attempts = 0; ; attempts += 1) {
-      await clock.wait(hosts.closedMs(hostOf(follow.source)), signal)
-      try {
-        await this.#follow(follow, signal)
-        // It is not awaited: it ends this.
-        void this.check()
-        log.recovery(EVENT, '')
-        this.#condition = undefined
-      } catch (error) {
-        if (!(error instanceof SyncError)) throw error
-        const problem = cleanProblem(error, redactor)
-        const { code, message } = problem
-        this.#condition = { ...problem, mend: mendOf(problem) }
-        log.failure('warn', EVENT, { source: '', code, message })
-      }
-      await clock.wait(Math.min(FIRST_PAUSE_MS * 2 ** attempts, LONGEST_PAUSE_MS), signal)
+  async #lookForFirst(signal: AbortSignal): Promise<void> {
+    const { clock, hosts, redactor, config } = this.#parts
+    if (config.follow === undefined) return
+    await clock.wait(hosts.closedMs(hostOf(config.follow.source)), signal)
+    try {
+      await this.#follow(config.follow, signal)
+      // It is not awaited: it ends this.
+      void this.check()
+      this.#condition = undefined
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error
+      const problem = cleanProblem(error, redactor)
+      this.#condition = { ...problem, mend: mendOf(problem) }
+      throw error
     }
   }
 
@@ -199,8 +199,6 @@ export class HubSources implements AsyncDisposable {
   }
 }
 
-const EVENT = 'hub-not-followed'
 const NOT_APPLIED = 'hub-sources-not-applied'
 
-const FIRST_PAUSE_MS = 5_000
-const LONGEST_PAUSE_MS = 300_000
+const PAUSES = { firstMs: 5_000, longestMs: 300_000 }

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
-import { ignoreAbort } from '../../base/async/abort-error.ts'
 import type { Clock } from '../../base/async/clock.ts'
 import type { Config, UsageConfig } from '../../daemon/config/config.ts'
 import type { Log } from '../../daemon/runtime/log/log.ts'
+import { Reaction } from '../../daemon/runtime/reaction.ts'
 import type { CountUse, Serving } from '../../serve/mcp/core/methods.ts'
 import { partsOfView, WHOLE } from '../../serve/view.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -62,10 +62,9 @@ export class UsageRecorder implements AsyncDisposable {
   readonly #log: Log
   readonly #clock: Clock
   readonly #shared: SharedUsage | undefined
-  readonly #stop = new AbortController()
+  readonly #writing: Reaction
   readonly #counts = new UsageCounts()
   readonly #contents = new PendingContents()
-  readonly #writing: Promise<void>
   /** The last day that the database has as counted, and of which it was pruned. */
   #notedOn = ''
   /** The last day of which the database of the hub was pruned. */
@@ -81,8 +80,8 @@ export class UsageRecorder implements AsyncDisposable {
     this.#config = config
     this.#log = log
     this.#clock = clock
-    // It rejects only with an error that is meant to end the process.
-    this.#writing = this.#writeEachMinute()
+    this.#writing = new Reaction({ clock, run: async () => this.#write(), againMs: () => FLUSH_MS })
+    this.#writing.start(FLUSH_MS)
   }
 
   /** A `CountUse`. */
@@ -97,17 +96,8 @@ export class UsageRecorder implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort()
-    await this.#writing
+    await this.#writing[Symbol.asyncDispose]()
     await this.#write()
-  }
-
-  async #writeEachMinute(): Promise<void> {
-    const { signal } = this.#stop
-    while (!signal.aborted) {
-      await this.#clock.wait(FLUSH_MS, signal).catch(ignoreAbort)
-      if (!signal.aborted) await this.#write()
-    }
   }
 
   /** Damage of the file may be found only where it is written: then the file is replaced, and the write tried once more. */

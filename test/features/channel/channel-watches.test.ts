@@ -51,9 +51,10 @@ test('a server that answers with a page is asked once', async () => {
     response.writeHead(200, { 'content-type': 'text/html' })
     response.end('data: none\n')
   })
-  await world.watches.ended
+  await world.watches.settled()
 
   expect(world.paths).toEqual(['/channel/events'])
+  expect(world.clock.waits).toEqual([])
   expect(world.news).toEqual([])
 })
 
@@ -83,7 +84,7 @@ test('one stream reports the news of a hub to all sources that follow it', async
 
 test('without a network no hub is asked', async () => {
   await using world = await open((response) => startStream(response), { isOffline: true })
-  await world.watches.ended
+  await world.watches.settled()
 
   expect(world.paths).toEqual([])
 })

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { ignoreAbort } from '../../../base/async/abort-error.ts'
 import type { Clock } from '../../../base/async/clock.ts'
 import type { AuditEvent } from '../../../serve/audit.ts'
 import type { Serving } from '../../../serve/mcp/core/methods.ts'
@@ -7,6 +6,7 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { AuditConfig, Config } from '../../config/config.ts'
 import { userName } from '../../config/process-environment.ts'
 import type { Log } from '../../runtime/log/log.ts'
+import { Reaction } from '../../runtime/reaction.ts'
 import { AuditFiles } from './audit-files.ts'
 import type { AuditName } from './audit-files.ts'
 import { AuditRate } from './audit-rate.ts'
@@ -56,15 +56,22 @@ export class AuditLog implements AsyncDisposable {
   readonly #via: Via
   readonly #log: Log
   readonly #clock: Clock
-  readonly #stop = new AbortController()
+  readonly #writing: Reaction
   readonly #spools: Readonly<Record<AuditName, AuditSpool>>
   readonly #rates = { decisions: new AuditRate(), strangers: new AuditRate() }
-  #writing: Promise<void> | undefined
 
   constructor(files: AuditFolder, via: Via, log: Log, clock: Clock) {
     this.#via = via
     this.#log = log
     this.#clock = clock
+    this.#writing = new Reaction({
+      clock,
+      run: async () => {
+        this.#addCounted((rate) => rate.takeDue(clock.monotonicMs()))
+        await this.#write()
+      },
+      againMs: () => (this.#isWaiting ? FLUSH_MS : undefined),
+    })
     const spool = (name: AuditName): AuditSpool =>
       new AuditSpool(files[name], (lost) => this.#lineOf({ asked: 'audit/lost', lost }))
     this.#spools = { decisions: spool('decisions'), strangers: spool('strangers'), audit: spool('audit') }
@@ -75,25 +82,13 @@ export class AuditLog implements AsyncDisposable {
     const name = this.#nameOf(event)
     if (name === 'audit' || this.#rates[name].admits(event, this.#clock.monotonicMs()))
       this.#spools[name].add(this.#lineOf(event))
-    // It rejects only with an error that is meant to end the process.
-    this.#writing ??= this.#writeSoon()
+    this.#writing.runWithin(FLUSH_MS)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort()
-    await this.#writing
+    await this.#writing[Symbol.asyncDispose]()
     this.#addCounted((rate) => rate.takeAll())
     await this.#write()
-  }
-
-  async #writeSoon(): Promise<void> {
-    const { signal } = this.#stop
-    while (this.#isWaiting && !signal.aborted) {
-      await this.#clock.wait(FLUSH_MS, signal).catch(ignoreAbort)
-      this.#addCounted((rate) => rate.takeDue(this.#clock.monotonicMs()))
-      await this.#write()
-    }
-    this.#writing = undefined
   }
 
   get #isWaiting(): boolean {

@@ -1,6 +1,5 @@
-import { ignoreAbort, isAbortError } from '../../../base/async/abort-error.ts'
-import { SerialQueue } from '../../../base/async/serial-queue.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
+import { backoffMs, Reaction } from '../../../daemon/runtime/reaction.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { isPassing, SyncError, unwrapSuppressed } from '../../../sync/model/sync-error.ts'
 import type { ChannelStatus, PublicationCondition } from '../../marketplace/publish/publication-status.ts'
@@ -13,8 +12,15 @@ import type { ChannelEnd, ChannelPublisher } from './channel-publisher.ts'
 /** The parts that keep one channel up to date. */
 export interface ChannelKeeperParts extends Pick<DaemonContext, 'clock' | 'log' | 'redactor'> {
   readonly channel: ChannelPublisher
+  readonly registry: ServedRegistry
   /** The reason why nothing may be published now; `undefined` if it may. */
   readonly whyNot: () => string | undefined
+}
+
+/** The catalog that is served now, with a callback for each later one. */
+export interface ServedRegistry {
+  readonly catalog: Catalog
+  watch(watcher: () => void): Disposable
 }
 
 /** A channel that is kept up to date: without a folder, for the clients of this daemon. */
@@ -27,24 +33,22 @@ export interface ChannelOutput {
 export class ChannelKeeper implements AsyncDisposable {
   readonly #place: ChannelOutput
   readonly #parts: ChannelKeeperParts
-  readonly #queue = new SerialQueue()
-  readonly #over = new AbortController()
-  #isQueued = false
+  readonly #reaction: Reaction
   /** The catalog that was published last. */
   #published: Catalog | undefined
   #newest: Pick<ChannelEnd, 'entries' | 'at'> | undefined
   #condition: PublicationCondition | undefined
   #failures = 0
-  /** Ends the wait for the next attempt that nothing else begins. */
-  #waiting = new AbortController()
 
   constructor(place: ChannelOutput, parts: ChannelKeeperParts) {
     this.#place = place
     this.#parts = parts
-  }
-
-  get channel(): ChannelName {
-    return this.#place.channel
+    const { clock, registry } = parts
+    this.#reaction = new Reaction({
+      clock,
+      on: (changed) => registry.watch(changed),
+      run: async (signal) => this.#attempt(signal),
+    })
   }
 
   get status(): ChannelStatus {
@@ -63,20 +67,19 @@ export class ChannelKeeper implements AsyncDisposable {
     return this.#newest?.at
   }
 
+  /** Publishes what is served now, and each catalog from now on. */
+  start(): void {
+    this.#reaction.start(0)
+  }
+
   /** Publishes what is served. */
   follow(): void {
-    if (this.#isQueued) return
-    this.#isQueued = true
-    // It rejects only with an error that is meant to end the process.
-    void this.#queue.next(async () => {
-      this.#isQueued = false
-      if (!this.#over.signal.aborted) await this.#attempt()
-    })
+    this.#reaction.trigger()
   }
 
   /** Publishes now. Throws a `SyncError` if that fails. */
   async publish(signal: AbortSignal): Promise<ChannelEnd> {
-    const until = AbortSignal.any([signal, this.#over.signal])
+    const until = AbortSignal.any([signal, this.#reaction.signal])
     const end = await this.#parts.channel.publish(this.#place.to, until)
     this.#succeeded(end)
     return end
@@ -89,11 +92,10 @@ export class ChannelKeeper implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort()
-    await this.#queue.idle()
+    await this.#reaction[Symbol.asyncDispose]()
   }
 
-  async #attempt(): Promise<void> {
+  async #attempt(signal: AbortSignal): Promise<void> {
     const { channel, whyNot } = this.#parts
     const { leads } = channel
     // Folders belong to the leader of the hub. The first catalog begins the next attempt.
@@ -101,19 +103,18 @@ export class ChannelKeeper implements AsyncDisposable {
     const why = leads ? whyNot() : undefined
     if (why !== undefined) return this.#failed(new SyncError('store-failed', `Cannot publish: ${why}`))
     try {
-      if (leads) await this.publish(this.#over.signal)
-      else await this.#followLeader()
+      if (leads) await this.publish(signal)
+      else await this.#followLeader(signal)
     } catch (thrown) {
       const error = unwrapSuppressed(thrown)
-      if (this.#over.signal.aborted && isAbortError(error)) return
       if (!(error instanceof SyncError)) throw error
       this.#failed(error)
     }
   }
 
   /** Serves what the leader of the hub has published. */
-  async #followLeader(): Promise<void> {
-    const end = await this.#parts.channel.follow(this.#over.signal)
+  async #followLeader(signal: AbortSignal): Promise<void> {
+    const end = await this.#parts.channel.follow(signal)
     if (end !== undefined) this.#succeeded(end)
   }
 
@@ -125,7 +126,7 @@ export class ChannelKeeper implements AsyncDisposable {
     this.#failures = 0
     log.recovery(EVENT, '', undefined, this.#name)
     if (isNew || objects > 0) log.info('channel-published', { channel: this.#name, entries, objects })
-    this.#tryAgainAfter(Math.max(Date.parse(at) + HEARTBEAT_MS - clock.now().getTime(), FIRST_BACKOFF_MS))
+    this.#reaction.runAfter(Math.max(Date.parse(at) + HEARTBEAT_MS - clock.now().getTime(), BACKOFF.firstMs))
   }
 
   #failed(error: SyncError): void {
@@ -136,22 +137,13 @@ export class ChannelKeeper implements AsyncDisposable {
     const since = this.#condition?.since ?? clock.now().toISOString()
     this.#condition = { code, message: said, mend: redactor.clean(channelMend(error)), since }
     this.#failures += 1
-    const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1))
     // A key that cannot be read may be in the middle of a change.
     const isSoon = isPassing(code) || code === 'credentials-rejected'
     // A process that does not lead waits for what the leader mends.
-    if (!this.#parts.channel.leads) this.#tryAgainAfter(FIRST_BACKOFF_MS)
-    else this.#tryAgainAfter(isSoon ? backoffMs : LONGEST_BACKOFF_MS)
-  }
-
-  #tryAgainAfter(ms: number): void {
-    this.#waiting.abort()
-    this.#waiting = new AbortController()
-    const until = AbortSignal.any([this.#waiting.signal, this.#over.signal])
-    void this.#parts.clock.wait(ms, until).then(() => this.follow(), ignoreAbort)
+    if (!this.#parts.channel.leads) this.#reaction.runAfter(BACKOFF.firstMs)
+    else this.#reaction.runAfter(isSoon ? backoffMs(BACKOFF, this.#failures) : BACKOFF.longestMs)
   }
 }
 
 const EVENT = 'not-published'
-const FIRST_BACKOFF_MS = 10_000
-const LONGEST_BACKOFF_MS = 3_600_000
+const BACKOFF = { firstMs: 10_000, longestMs: 3_600_000 }

@@ -15,7 +15,7 @@ import { parseVerifier, renamedSigner } from '../log/signed-note.ts'
 import type { NoteSigner } from '../log/signed-note.ts'
 import type { RemoteWitness } from '../witness/remote-witness.ts'
 import { ChannelKeeper } from './channel-keeper.ts'
-import type { ChannelOutput } from './channel-keeper.ts'
+import type { ChannelOutput, ServedRegistry } from './channel-keeper.ts'
 import { channelSigners } from './channel-keys.ts'
 import { channelName, channelNames, originOf, partOf } from './channel-names.ts'
 import type { ChannelName } from './channel-names.ts'
@@ -38,12 +38,6 @@ export interface ChannelsParts extends DaemonContext {
   readonly whyNot: () => string | undefined
 }
 
-/** The catalog that is served now, with a callback for each later one. */
-export interface ServedRegistry {
-  readonly catalog: Catalog
-  watch(watcher: () => void): Disposable
-}
-
 /**
  * The channels of this hub, each with a log of its own: that of everything in the last ring, one for each pack there, and
  * one for each other ring.
@@ -55,7 +49,7 @@ export class Channels implements ChannelHost, AsyncDisposable {
   readonly #logs: readonly ChannelKeeper[]
   readonly #folders: readonly ChannelKeeper[]
   readonly #keyring: Keyring
-  #watching: DisposableStack | undefined
+  #isFollowing = false
   #reach: FollowerReach
   #isTakenOver = false
   #onReach: () => void = () => {}
@@ -71,13 +65,12 @@ export class Channels implements ChannelHost, AsyncDisposable {
     this.#keyring = new Keyring({ ...parts, fetchMs: config.limits.fetch.totalMs })
     if (channel !== undefined)
       for (const name of channelNames(config)) this.#channels.set(name, this.#publisherOf(channel, name))
-    const keeping = { clock, log, redactor, whyNot }
-    this.#logs = [...this.#channels].map(
-      ([name, one]) => new ChannelKeeper({ to: undefined, channel: name }, { ...keeping, channel: one }),
-    )
-    this.#folders = config.channelFolders.map(
-      (folder) => new ChannelKeeper(placeOf(folder), { ...keeping, channel: this.#channelOf(channelName(folder)) }),
-    )
+    const keeperOf = (place: ChannelOutput): ChannelKeeper => {
+      const [channel, served] = [this.#channelOf(place.channel), this.#registryOf(place.channel)]
+      return new ChannelKeeper(place, { clock, log, redactor, whyNot, channel, registry: served })
+    }
+    this.#logs = [...this.#channels.keys()].map((channel) => keeperOf({ to: undefined, channel }))
+    this.#folders = config.channelFolders.map((folder) => keeperOf(placeOf(folder)))
   }
 
   /** Goes on with what the channels of the earlier daemon have served. */
@@ -94,11 +87,8 @@ export class Channels implements ChannelHost, AsyncDisposable {
   /** Adds what is served now to the logs and the folders, and each catalog from now on. */
   follow(): void {
     if (this.#channels.size > 0) this.#reach.follow()
-    this.#watching = new DisposableStack()
-    const keepers = Map.groupBy([...this.#logs, ...this.#folders], ({ channel }) => this.#registryOf(channel))
-    for (const [registry, fed] of keepers)
-      this.#watching.use(registry.watch(() => fed.forEach((keeper) => keeper.follow())))
-    this.#followAll()
+    this.#isFollowing = true
+    for (const keeper of [...this.#logs, ...this.#folders]) keeper.start()
   }
 
   /**
@@ -126,11 +116,7 @@ export class Channels implements ChannelHost, AsyncDisposable {
   /** Publishes recalls that are new, or that ended: they need not change what is served. */
   followRecalls(): void {
     // Before the first catalog, `follow` does.
-    if (this.#watching !== undefined) this.#followAll()
-  }
-
-  #followAll(): void {
-    for (const keeper of [...this.#logs, ...this.#folders]) keeper.follow()
+    if (this.#isFollowing) for (const keeper of [...this.#logs, ...this.#folders]) keeper.follow()
   }
 
   /** Writes the channel to this folder now. Throws an `OperatorError` or a `SyncError` if that fails. */
@@ -224,7 +210,6 @@ export class Channels implements ChannelHost, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#watching?.[Symbol.dispose]()
     for (const channel of this.#channels.values()) channel.end()
     if (!this.#isTakenOver) await this.#reach[Symbol.asyncDispose]()
     await Promise.all([...this.#logs, ...this.#folders].map((keeper) => keeper[Symbol.asyncDispose]()))

@@ -1,5 +1,5 @@
-import { ignoreAbort } from '../../../base/async/abort-error.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
+import { Reaction } from '../../../daemon/runtime/reaction.ts'
 import { SyncError, unlessSyncError } from '../../../sync/model/sync-error.ts'
 import type { FollowerRow } from './follower-rows.ts'
 import { keyOfFollower } from './follower-rows.ts'
@@ -26,8 +26,7 @@ export class ReachSharing implements AsyncDisposable {
   readonly #shared: SharedReach
   readonly #known: KnownReach
   readonly #parts: Pick<DaemonContext, 'clock' | 'log'>
-  #over = new AbortController()
-  #running: Promise<void> | undefined
+  #reaction: Reaction | undefined
   /** The followers that the database lacks, with the time of a new report of those below. */
   readonly #rows = new Map<string, string | undefined>()
   readonly #published = new Map<string, PublishedAt>()
@@ -60,9 +59,10 @@ export class ReachSharing implements AsyncDisposable {
 
   /** Begins the exchanges, once `loaded` resolves. It rejects only with an error that ends the process. */
   start(loaded: Promise<void>): void {
-    if (this.#running !== undefined && !this.#over.signal.aborted) return
-    const { signal } = (this.#over = new AbortController())
-    this.#running = loaded.then(async () => this.#eachSecond(signal))
+    if (this.#reaction?.signal.aborted === false) return
+    const run = async (): Promise<void> => loaded.then(async () => this.#tried())
+    this.#reaction = new Reaction({ clock: this.#parts.clock, run, againMs: () => LOOK_MS })
+    this.#reaction.start(0)
   }
 
   /** Notes a change of a follower. One that only was seen again can wait. `reported`: the time of a report of those below. */
@@ -85,20 +85,12 @@ export class ReachSharing implements AsyncDisposable {
 
   /** Shares what it has, and ends. It can be started again. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort()
-    await this.#running
+    await this.#reaction?.[Symbol.asyncDispose]()
     if (this.#isWhole && this.#rows.size + this.#published.size > 0) await this.#tried()
   }
 
   #send(withinMs: number): void {
     this.#dueMs = Math.min(this.#dueMs, this.#parts.clock.monotonicMs() + withinMs)
-  }
-
-  async #eachSecond(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.#tried()
-      await this.#parts.clock.wait(LOOK_MS, signal).catch(ignoreAbort)
-    }
   }
 
   async #tried(): Promise<void> {
@@ -116,7 +108,8 @@ export class ReachSharing implements AsyncDisposable {
 
   /** Writes what this process has seen, then reads: so what is read has the newest of each follower. */
   async #exchange(): Promise<void> {
-    if (this.#dueMs <= this.#parts.clock.monotonicMs() || this.#over.signal.aborted) await this.#write()
+    const isLast = this.#reaction?.signal.aborted === true
+    if (isLast || this.#dueMs <= this.#parts.clock.monotonicMs()) await this.#write()
     const version = await this.#shared.version()
     if (version !== this.#version) await this.#read(version)
   }

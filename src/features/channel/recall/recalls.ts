@@ -1,9 +1,9 @@
-import { ignoreAbort } from '../../../base/async/abort-error.ts'
 import type { Config } from '../../../daemon/config/config.ts'
 import { followDisabled } from '../../../daemon/pull/load-decisions.ts'
 import type { ServedCatalog } from '../../../daemon/pull/served-catalog.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
 import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
+import { Reaction } from '../../../daemon/runtime/reaction.ts'
 import { disablementIn } from '../../../daemon/status/disablement.ts'
 import type { Disablement } from '../../../daemon/status/disablement.ts'
 import { disabledEntryOf, recallIn } from '../../../sync/model/decisions/disabled-entries.ts'
@@ -38,13 +38,14 @@ export interface RecallEnd extends Pick<Disablement, 'isNew' | 'count' | 'places
 }
 
 /** Recalls: those that an operator makes and ends here, and those of the hubs that are followed. */
-export class Recalls {
+export class Recalls implements AsyncDisposable {
   readonly #parts: RecallsParts
-  readonly #over = new AbortController()
-  #isReporting = false
+  readonly #reporting: Reaction
+  #pull: (source: SourceId) => void = () => {}
 
   constructor(parts: RecallsParts) {
     this.#parts = parts
+    this.#reporting = new Reaction({ clock: parts.clock, run: async () => this.#report() })
   }
 
   /**
@@ -152,24 +153,18 @@ export class Recalls {
     const { config, replica } = this.#parts
     // The process that leads knows the followers of all, and pulls for all.
     if (replica?.isLeading === false) return
-    const hubs = config.sources.filter(({ source }) => source.kind === 'channel')
-    if (hubs.length === 0 || this.#isReporting || this.below().length === 0) return
-    this.#isReporting = true
-    void this.#reportAfter(REPORTED_AFTER_MS, () => hubs.forEach(({ source }) => pull(source.id)))
+    const hasHub = config.sources.some(({ source }) => source.kind === 'channel')
+    if (!hasHub || this.#reporting.isDue || this.below().length === 0) return
+    this.#pull = pull
+    this.#reporting.runAfter(REPORTED_AFTER_MS)
   }
 
-  async #reportAfter(ms: number, report: () => void): Promise<void> {
-    try {
-      await this.#parts.clock.wait(ms, this.#over.signal)
-      this.#isReporting = false
-      report()
-    } catch (error) {
-      ignoreAbort(error)
-    }
+  #report(): void {
+    for (const { source } of this.#parts.config.sources) if (source.kind === 'channel') this.#pull(source.id)
   }
 
-  [Symbol.dispose](): void {
-    this.#over.abort()
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#reporting[Symbol.asyncDispose]()
   }
 
   get #reachSources(): ReachSources {

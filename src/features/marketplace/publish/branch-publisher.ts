@@ -1,10 +1,10 @@
-import { ignoreAbort, isAbortError } from '../../../base/async/abort-error.ts'
-import { SerialQueue } from '../../../base/async/serial-queue.ts'
+import { isAbortError } from '../../../base/async/abort-error.ts'
 import { printable } from '../../../base/text/printable.ts'
 import type { Keyring } from '../../../daemon/access/keyring.ts'
 import type { Config, Publication, ReachedHost } from '../../../daemon/config/config.ts'
 import type { HostBackoff } from '../../../daemon/pull/schedule/host-backoff.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
+import { backoffMs, Reaction } from '../../../daemon/runtime/reaction.ts'
 import type { Registry } from '../../../serve/registry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { isPassing, SyncError, unwrapSuppressed } from '../../../sync/model/sync-error.ts'
@@ -36,10 +36,8 @@ export interface BranchPublisherParts extends DaemonContext {
 export class BranchPublisher implements AsyncDisposable {
   readonly #publication: Publication
   readonly #parts: BranchPublisherParts
-  readonly #queue = new SerialQueue()
-  readonly #over = new AbortController()
+  readonly #reaction: Reaction
   readonly #reached: ReachedHost
-  #isQueued = false
   #known: KnownCommit | undefined
   /** The catalog whose marketplace the branch had when it was last read. */
   #current: Catalog | undefined
@@ -51,6 +49,12 @@ export class BranchPublisher implements AsyncDisposable {
     const { url, access, ca, proxy } = publication
     this.#publication = publication
     this.#parts = parts
+    const { clock, registry } = parts
+    this.#reaction = new Reaction({
+      clock,
+      on: () => registry.watch(() => this.#follow()),
+      run: async (signal, isTimed) => void (await this.#attempt({ isDry: false, isAsked: isTimed }, signal)),
+    })
     this.#reached = { source: { id: publicationName(publication), url, kind: 'git' }, access, ca, proxy }
   }
 
@@ -72,27 +76,23 @@ export class BranchPublisher implements AsyncDisposable {
     }
   }
 
-  /** Publishes what is served. After a failure the next attempt does, but a refusal may concern that content alone. */
-  follow(): void {
-    const failure = this.#failure
-    const mayTry = failure === undefined || failure.condition.code === 'push-refused'
-    if (this.#isQueued || !mayTry) return
-    this.#enqueue(false)
+  /** Publishes what is served now, and each catalog from now on. */
+  start(): void {
+    this.#reaction.start()
+    this.#follow()
   }
 
-  #enqueue(isRetry: boolean): void {
-    this.#isQueued = true
-    // It rejects only with an error that is meant to end the process.
-    void this.#queue.next(async () => {
-      this.#isQueued = false
-      if (!this.#over.signal.aborted) await this.#attempt({ isDry: false, isAsked: isRetry }, this.#over.signal)
-    })
+  /** After a failure the next attempt publishes what is served, but a refusal may concern that content alone. */
+  #follow(): void {
+    const failure = this.#failure
+    const mayTry = failure === undefined || failure.condition.code === 'push-refused'
+    if (mayTry && this.#parts.whyNot() === undefined) this.#reaction.trigger()
   }
 
   /** Publishes now, whatever failed before. */
   async publish(isDry: boolean, signal: AbortSignal): Promise<PublicationEnd> {
-    const until = AbortSignal.any([signal, this.#over.signal])
-    const end = await this.#queue.next(async () => this.#attempt({ isDry, isAsked: true }, until))
+    const until = AbortSignal.any([signal, this.#reaction.signal])
+    const end = await this.#reaction.inTurn(async () => this.#attempt({ isDry, isAsked: true }, until))
     until.throwIfAborted()
     if (end === undefined) throw new TypeError('A requested publication came to no end')
     return end
@@ -104,8 +104,7 @@ export class BranchPublisher implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort()
-    await this.#queue.idle()
+    await this.#reaction[Symbol.asyncDispose]()
   }
 
   /** `undefined` if there is nothing to do, or the attempt was aborted. */
@@ -138,6 +137,9 @@ export class BranchPublisher implements AsyncDisposable {
       const error = unwrapSuppressed(thrown)
       if (signal.aborted && isAbortError(error)) return undefined
       return this.#failed(this.#expected(error), { isDry, tree })
+    } finally {
+      const { clock } = this.#parts
+      this.#reaction.runAfter(this.#failure && this.#failure.nextAttempt.getTime() - clock.now().getTime())
     }
   }
 
@@ -189,7 +191,6 @@ export class BranchPublisher implements AsyncDisposable {
     const { log, clock, published } = this.#parts
     this.#known = at
     this.#current = catalog
-    this.#failure?.retry.abort()
     this.#failure = undefined
     this.#failures = 0
     this.recovered()
@@ -231,13 +232,10 @@ export class BranchPublisher implements AsyncDisposable {
   /** The delay that the host asks for is bounded, whatever it sends. */
   #retry(condition: PublicationCondition, tree: string | undefined): void {
     const { clock, hosts } = this.#parts
-    this.#failure?.retry.abort()
     this.#failures += 1
-    const backoffMs = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1))
-    const ms = Math.max(isPassing(condition.code) ? backoffMs : LONGEST_BACKOFF_MS, hosts.closedMs(this.#host))
-    const retry = new AbortController()
-    this.#failure = { condition, tree, retry, nextAttempt: new Date(clock.now().getTime() + ms) }
-    void clock.wait(ms, AbortSignal.any([retry.signal, this.#over.signal])).then(() => this.#enqueue(true), ignoreAbort)
+    const pauseMs = isPassing(condition.code) ? backoffMs(BACKOFF, this.#failures) : BACKOFF.longestMs
+    const ms = Math.max(pauseMs, hosts.closedMs(this.#host))
+    this.#failure = { condition, tree, nextAttempt: new Date(clock.now().getTime() + ms) }
   }
 
   /** Turns what may fail into our error. */
@@ -260,11 +258,8 @@ interface Failure {
   readonly condition: PublicationCondition
   /** The tree that could not be published, if it was known. */
   readonly tree: string | undefined
-  /** Aborts the wait for the next attempt. */
-  readonly retry: AbortController
   readonly nextAttempt: Date
 }
 
-/** As long as a restart of a host takes; doubled with each failure in a row. */
-const FIRST_BACKOFF_MS = 10_000
-const LONGEST_BACKOFF_MS = 3_600_000
+/** Begins with the time that a restart of a host takes. */
+const BACKOFF = { firstMs: 10_000, longestMs: 3_600_000 }

@@ -44,7 +44,6 @@ export class Publications implements AsyncDisposable {
   readonly #marketplaces = new Marketplaces()
   readonly #keyring: Keyring
   readonly #publishers: readonly BranchPublisher[]
-  #watching: Disposable | undefined
 
   constructor(parts: PublicationsParts) {
     const { config, registry, views, contents, store, clock } = parts
@@ -68,12 +67,7 @@ export class Publications implements AsyncDisposable {
 
   /** Publishes what is served now, and each catalog from now on. */
   follow(): void {
-    if (this.#publishers.length === 0) return
-    const all = (): void => {
-      if (this.#whyNot() === undefined) for (const publisher of this.#publishers) publisher.follow()
-    }
-    this.#watching = this.#parts.registry.watch(all)
-    all()
+    for (const publisher of this.#publishers) publisher.start()
   }
 
   /** Publishes now. Rejects if nothing can be published; the failure of one publication is an end. */
@@ -116,7 +110,6 @@ export class Publications implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#watching?.[Symbol.dispose]()
     await Promise.all(this.#publishers.map((publisher) => publisher[Symbol.asyncDispose]()))
     await this.#marketplaces[Symbol.asyncDispose]()
   }
