@@ -11,8 +11,10 @@ import { overseen } from './child.ts'
 import type { Child } from './child.ts'
 
 const { readConfig } = await import('../src/daemon/config/load-config.ts')
-const { request } = await import('../src/daemon/control/requests.ts')
-const { SYNC_EVENT } = await import('../src/daemon/status/pull-result.ts')
+const { disableRequest } = await import('../src/daemon/commands/change/disable-request.ts')
+const { askRunning } = await import('../src/daemon/control/running-daemon.ts')
+const { syncRequest } = await import('../src/daemon/control/sync-request.ts')
+const { recallRequest } = await import('../src/features/channel/recall/recall-requests.ts')
 
 export interface RunningDaemon extends AsyncDisposable {
   /** Where it serves MCP. */
@@ -83,11 +85,12 @@ export async function startSeenOver(
     child: overseen(forked),
     sync: (sources) => synced(config, sources),
     disable: async (path, disabled) => {
-      await request(config, 'disable', { source: 'bench', path, disabled }, { signal: new AbortController().signal })
+      const asked = { source: 'bench', path, disabled }
+      await askRunning(config, disableRequest, asked, { signal: new AbortController().signal })
     },
     recall: async (path) => {
       const asked = { source: 'bench', path, reason: 'a measurement' }
-      await request(config, 'recall', asked, { signal: new AbortController().signal })
+      await askRunning(config, recallRequest, asked, { signal: new AbortController().signal })
     },
     kill: async () => ended(forked, 'SIGKILL'),
     [Symbol.asyncDispose]: () => ended(forked),
@@ -156,13 +159,15 @@ export async function writeSettings(
 /** Has the daemon of a configuration pull now, all sources or these. Says how that ended, for each. */
 export async function syncBy(config: Config, sources?: readonly string[]): Promise<readonly SyncEnd[]> {
   const ends: SyncEnd[] = []
-  const onEvent = (event: unknown): void => {
-    const parsed = SYNC_EVENT.parse(event)
-    if (!('fetching' in parsed)) ends.push(parsed)
-  }
   const { signal } = new AbortController()
   const params = sources === undefined ? {} : { sources }
-  const answer = await request(config, 'sync', params, { onEvent, signal, timeoutMs: SILENCE_MS })
+  const answer = await askRunning(config, syncRequest, params, {
+    onEvent(event) {
+      if (!('fetching' in event)) ends.push(event)
+    },
+    signal,
+    timeoutMs: SILENCE_MS,
+  })
   if (answer === undefined) throw new Error('The daemon does not run any more')
   return ends
 }

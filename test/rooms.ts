@@ -89,7 +89,6 @@ export const AGAINST_THE_ORDER: Readonly<Record<string, readonly string[]>> = {
     'features/usage',
     'features/hub-of-several',
   ],
-  'daemon/control': ['features/mcp-sources', 'features/agent-folders', 'features/channel', 'daemon'],
   'daemon/cli': ['features/scan', 'features/rings', 'daemon'],
   'features/marketplace': ['features/channel', 'daemon/commands'],
   'features/channel': ['features/hub-of-several', 'daemon'],

@@ -146,6 +146,10 @@ export function compose(loaded: LoadedParts) {
     folders.follow()
   })
   mcp.contents.onOutdated(async (id) => puller.refetch(id))
+  const linked = async (): Promise<void> => {
+    await loaded.linking.settled()
+    await folders.settled()
+  }
   return {
     activity,
     candidates,
@@ -156,6 +160,7 @@ export function compose(loaded: LoadedParts) {
     folders,
     followedLock,
     hub,
+    linked,
     mcp,
     mcpDecisions,
     page,

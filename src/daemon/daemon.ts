@@ -65,6 +65,9 @@ import { lackingIn } from './status/unserved-sources.ts'
 import { isNew, upgradeDiagnostics, remember, unlessUnreadable } from './status/upgrade-notices.ts'
 import type { UpgradeDiagnostic } from './status/upgrade-notices.ts'
 
+/** All parts of a daemon. */
+export interface DaemonParts extends LoadedParts, Composition {}
+
 /**
  * The only writer of a state folder. It pulls each source on its schedule and swaps the catalog. It serves the stored
  * generation from the start, and no failure takes that away.
@@ -79,9 +82,8 @@ export class Daemon implements AsyncDisposable {
   readonly lock: KnownLock
   /** The links from the folders of agents. */
   readonly linking: LinkSync
-  readonly #loaded: LoadedParts
   readonly #reloadState: ReloadState
-  readonly #parts: Composition
+  readonly parts: DaemonParts
   readonly #over = new AbortController()
   /** The decisions that the sources follow: a change by another process counts from here. */
   #followed: DaemonContext['store']['decisions']['known']
@@ -96,9 +98,8 @@ export class Daemon implements AsyncDisposable {
     this.oauth = oauth
     this.lock = lock
     this.linking = linking
-    this.#loaded = loaded
     this.#reloadState = reloadState
-    this.#parts = compose(loaded)
+    this.parts = { ...loaded, ...compose(loaded) }
     this.#followed = loaded.store.decisions.known
   }
 
@@ -112,7 +113,7 @@ export class Daemon implements AsyncDisposable {
     await readDecisions(context)
     await mendDecisions(context)
     const ids = idsOf(config)
-    const lostBefore = before === undefined ? [] : before.#parts.served.lost
+    const lostBefore = before === undefined ? [] : before.parts.served.lost
     const { publisher, refused } = await openPublisher(context, ids, admissionOf(config), lostBefore)
     await recogniseDisabled(publisher.catalog.snapshots, context)
     const { catalog } = publisher
@@ -130,7 +131,7 @@ export class Daemon implements AsyncDisposable {
     const daemon = new Daemon({ ...reloadState, ...context, config, publisher, report, lock }, reloadState)
     await daemon.linking.read()
     await daemon.lock.read()
-    await daemon.#parts.followedLock.refresh()
+    await daemon.parts.followedLock.refresh()
     reloadState.views.define(config.packs)
     daemon.linking.configure(config)
     reloadState.views.publishRings(publisher.ringCatalogs)
@@ -141,48 +142,48 @@ export class Daemon implements AsyncDisposable {
     const trigger = before === undefined ? 'start' : 'reload'
     // Other processes read the generation from disk: it must not keep naming content that must not be served.
     if ((refused.length > 0 || isLess) && daemon.publishes)
-      await daemon.#parts.served.publish(new Map(), { action: 'withdraw', trigger })
+      await daemon.parts.served.publish(new Map(), { action: 'withdraw', trigger })
     // Last, since it cannot be undone: if one of the steps above fails, the previous configuration stays in use.
     await forgetRemoved(config, context)
     if (before !== undefined) {
-      daemon.#parts.folders.takeOver(before.#parts.folders)
-      daemon.#parts.publications.takeOver(before.#parts.publications)
-      daemon.#parts.channels.takeOver(before.#parts.channels)
+      daemon.parts.folders.takeOver(before.parts.folders)
+      daemon.parts.publications.takeOver(before.parts.publications)
+      daemon.parts.channels.takeOver(before.parts.channels)
     }
-    daemon.#parts.folders.watch()
+    daemon.parts.folders.watch()
     return daemon
   }
 
   /** Notifies the operator once of the changes in behavior since the version that last wrote the state folder. */
   async tellChanges(): Promise<void> {
-    const { store, log, notices } = this.#loaded
+    const { store, log, notices } = this.parts
     for (const { code: change, message } of notices) log.warn('behaviour-changed', { change, message })
     await unlessUnreadable(remember(store), undefined)
   }
 
   /** The operator's verbs about the skills of other MCP servers. */
   get mcpDecisions(): McpDecisions {
-    return this.#parts.mcpDecisions
+    return this.parts.mcpDecisions
   }
 
   /** Inspects the upstream of a source. Nothing is served as a result. */
   get candidates(): Candidates {
-    return this.#parts.candidates
+    return this.parts.candidates
   }
 
   /** The sources of the hub that is followed as a whole, if there is one. */
   get hub(): HubSources {
-    return this.#parts.hub
+    return this.parts.hub
   }
 
   /** The data that the web page shows. */
   get page(): PageData {
-    return this.#parts.page
+    return this.parts.page
   }
 
   get serving(): Serving {
-    const { config, views, store } = this.#loaded
-    const { contents, mcp, search } = this.#parts
+    const { config, views, store } = this.parts
+    const { contents, mcp, search } = this.parts
     return servingOf(
       {
         config,
@@ -202,37 +203,37 @@ export class Daemon implements AsyncDisposable {
 
   /** The reasons why requests should not be sent to this daemon; empty if it is ready. */
   get unready(): readonly Unready[] {
-    return this.#parts.status.unready
+    return this.parts.status.unready
   }
 
   /** True if the state folder cannot be written: stored content is served, and nothing new. */
   get isReadOnly(): boolean {
-    return this.#loaded.readOnly?.() !== undefined
+    return this.parts.readOnly?.() !== undefined
   }
 
   /** True if the database of a hub of several processes cannot be used: stored content is served, and nothing new. */
   get isApart(): boolean {
-    return this.#loaded.replica?.status.away !== undefined
+    return this.parts.replica?.status.away !== undefined
   }
 
   /** True if this process may publish: the disk takes writes, and no other process of the hub leads. */
   get publishes(): boolean {
-    return !this.isReadOnly && this.#loaded.replica?.isLeading !== false
+    return !this.isReadOnly && this.parts.replica?.isLeading !== false
   }
 
   /** The webhooks through which hosts report changes of their sources. */
   get webhooks(): Webhooks {
     return webhooksOf(this.config, {
-      ...this.#loaded,
-      nudge: (id) => this.#parts.scheduler.trigger(id),
-      nudgeLock: () => this.#parts.followedLock.nudge(),
+      ...this.parts,
+      nudge: (id) => this.parts.scheduler.trigger(id),
+      nudgeLock: () => this.parts.followedLock.nudge(),
     })
   }
 
   /** Opens the log in which client sessions outlive this process: in the shared store, or else in the state folder. */
   openSessions(): SessionLog & AsyncDisposable {
     const lifecycles = lifecyclesIn(this.config)
-    return this.#reloadState.sessions ?? new SessionJournal({ ...this.#loaded, lifecycles })
+    return this.#reloadState.sessions ?? new SessionJournal({ ...this.parts, lifecycles })
   }
 
   /**
@@ -242,28 +243,28 @@ export class Daemon implements AsyncDisposable {
   async refreshSessions(): Promise<void> {
     await this.#reloadState.sessions?.refresh()
     // Neither counts the version of the database up.
-    await this.#loaded.pageSessions?.refresh()
-    await this.#parts.channels.refresh()
+    await this.parts.pageSessions?.refresh()
+    await this.parts.channels.refresh()
   }
 
   /** The database that the processes of the hub share; `undefined` if this one is alone. */
   get shared(): DaemonContext['shared'] {
-    return this.#loaded.shared
+    return this.parts.shared
   }
 
   /** The sign-ins to the page that other processes of the hub know too. */
   get pageSessions(): SharedPageSessions | undefined {
-    return this.#loaded.pageSessions
+    return this.parts.pageSessions
   }
 
   /** The channels that other daemons follow. */
   get channels(): ChannelHost {
-    return this.#parts.channels
+    return this.parts.channels
   }
 
   /** The services of the plugin marketplace. */
   get marketplace(): Omit<MarketplaceHost, 'config'> {
-    const { store, log } = this.#loaded
+    const { store, log } = this.parts
     return {
       openScratch: marketplaceScratch(store),
       onLeftOut: ({ place, why }) => log.warn('marketplace-skill-left-out', { skill: place, why }),
@@ -276,11 +277,11 @@ export class Daemon implements AsyncDisposable {
    */
   poll(): void {
     const { channels, channelWatches, folders, followedLock, hub, mcp, publications, rings, scans, scheduler } =
-      this.#parts
+      this.parts
     folders.follow()
     channels.follow()
     // In a hub of several processes, one does the rest for all.
-    if (this.#loaded.replica?.isLeading === false) return
+    if (this.parts.replica?.isLeading === false) return
     channelWatches.start()
     hub.start()
     followedLock.start()
@@ -302,11 +303,11 @@ export class Daemon implements AsyncDisposable {
    * it already.
    */
   async adopt({ head, files }: AdoptedChange): Promise<void> {
-    const { followedLock, puller, served } = this.#parts
+    const { followedLock, puller, served } = this.parts
     if (files.has(FOLLOWED_LOCK_TEXT) || files.has(FOLLOWED_LOCK_ORIGIN)) await followedLock.refresh()
     const ids = idsOf(this.config)
-    await this.#loaded.report.readAgain(ids.filter((id) => files.has(recordNameOf(id))))
-    for (const id of ids) if (files.has(scansNameOf(id))) await this.#loaded.store.scans.read(id)
+    await this.parts.report.readAgain(ids.filter((id) => files.has(recordNameOf(id))))
+    for (const id of ids) if (files.has(scansNameOf(id))) await this.parts.store.scans.read(id)
     if (!head) return
     await served.adopt(admissionOf(this.config))
     await puller.collectReplaced(this.#over.signal)
@@ -317,25 +318,25 @@ export class Daemon implements AsyncDisposable {
    * failed, and must be tried again.
    */
   async refresh(): Promise<boolean> {
-    const { decisions } = this.#loaded.store
-    const ends = [await refreshTokens(this.tokens, this.#loaded), await refreshDecisions(this.#loaded)] as const
+    const { decisions } = this.parts.store
+    const ends = [await refreshTokens(this.tokens, this.parts), await refreshDecisions(this.parts)] as const
     if (ends[1] === 'changed') await this.#followDecisions()
     const isWritten = decisions.unwritten === undefined && this.tokens.unwritten === undefined
     return isWritten && !ends.includes('failed')
   }
 
   async #followDecisions(): Promise<void> {
-    const { known } = this.#loaded.store.decisions
+    const { known } = this.parts.store.decisions
     const before = this.#followed
     this.#followed = known
-    await this.#parts.served.serveInSlices()
-    this.#parts.channels.followRecalls()
+    await this.parts.served.serveInSlices()
+    this.parts.channels.followRecalls()
     // A skill that was disabled elsewhere may be at another place in what this process published meanwhile.
-    if (this.publishes) await recogniseDisabled(this.registry.catalog.snapshots, this.#loaded)
-    if (this.#loaded.replica?.isLeading !== true) return
+    if (this.publishes) await recogniseDisabled(this.registry.catalog.snapshots, this.parts)
+    if (this.parts.replica?.isLeading !== true) return
     // Each source follows the decision that another process has written about it.
     for (const id of idsOf(this.config))
-      if (!isDeepStrictEqual(before.get(id), known.get(id))) this.#parts.scheduler.trigger(id)
+      if (!isDeepStrictEqual(before.get(id), known.get(id))) this.parts.scheduler.trigger(id)
   }
 
   /**
@@ -344,32 +345,32 @@ export class Daemon implements AsyncDisposable {
    */
   async pull(id: SourceId, trigger: Trigger): Promise<{ readonly kind: Outcome['kind'] }> {
     if (trigger === 'webhook' || trigger === 'change') {
-      this.#parts.scheduler.trigger(id)
+      this.parts.scheduler.trigger(id)
       return { kind: 'unchanged' }
     }
-    const outcome = await this.#parts.puller.request(id, trigger)
+    const outcome = await this.parts.puller.request(id, trigger)
     if (outcome.kind === 'failed') throw outcome.error
     return { kind: outcome.kind }
   }
 
   /** Publishes the marketplace now. Rejects if nothing can be published. */
   async publish(asked: PublishRequest, signal: AbortSignal): Promise<readonly PublicationEnd[]> {
-    return this.#parts.publications.publish(asked, signal)
+    return this.parts.publications.publish(asked, signal)
   }
 
   /** Writes the channel to a folder now. Rejects if that fails. */
   async publishTo(folder: ChannelFolder, signal: AbortSignal): Promise<ChannelEnd> {
-    return this.#parts.channels.publish(folder, signal)
+    return this.parts.channels.publish(folder, signal)
   }
 
   /** Checks the repository of the lock now, if it is followed from one. What fails is in the status. */
   async followLock(signal: AbortSignal): Promise<void> {
-    await this.#parts.followedLock.look(signal)
+    await this.parts.followedLock.look(signal)
   }
 
   /** Adds the HTTP side to the status from now on. */
   isServedBy(http: () => HttpStatus): void {
-    this.#parts.status.isServedBy(http)
+    this.parts.status.isServedBy(http)
   }
 
   /** Pulls all sources, or the named ones, now. Returns the outcome for each; `onFetched` gets their progress. */
@@ -377,7 +378,7 @@ export class Daemon implements AsyncDisposable {
     ids: readonly SourceId[] = idsOf(this.config),
     onFetched?: (source: SourceId, fetched: FetchedAmount) => void,
   ): Promise<ReadonlyMap<SourceId, Outcome>> {
-    const { activity, folders, puller } = this.#parts
+    const { activity, folders, puller } = this.parts
     using watching = new DisposableStack()
     if (onFetched !== undefined)
       for (const id of ids) watching.use(activity.watch(id, (fetched) => onFetched(id, fetched)))
@@ -393,41 +394,41 @@ export class Daemon implements AsyncDisposable {
    * when the result is served or the wait is over (default: `serve.tools.wait`). Returns the time left of that wait.
    */
   async look(id?: SourceId, mostMs?: number): Promise<number> {
-    return this.#parts.scheduler.refresh(id, mostMs)
+    return this.parts.scheduler.refresh(id, mostMs)
   }
 
   /** The revision of a source that waits for a decision, and the reason. Throws if nothing waits. */
   waiting(id: SourceId, verb: 'approve' | 'reject'): HeldRevision {
-    return this.#parts.decisions.waiting(id, verb)
+    return this.parts.decisions.waiting(id, verb)
   }
 
   /** Stores the operator's decision about a source. The next pull follows it. */
   async decide(id: SourceId, verb: Verb, named: DecisionDetails = {}): Promise<void> {
-    await this.#parts.decisions.decide(id, verb, named)
+    await this.parts.decisions.decide(id, verb, named)
   }
 
   /** Takes a skill out of service at once, or brings it back; the skill need not exist. */
   async disable(id: SourceId, path: string, disabled: boolean, sourceOnly = false): Promise<Disablement> {
-    const disablement = await this.#parts.decisions.disable(id, path, disabled, sourceOnly)
+    const disablement = await this.parts.decisions.disable(id, path, disabled, sourceOnly)
     await this.#linked()
     return disablement
   }
 
   /** Takes a content out of service at once, here and at the followers of the channels; it need not be here. */
   async recall(content: RecalledContent, reason: string): Promise<RecallEnd> {
-    const end = await this.#parts.recalls.recall(content, reason)
+    const end = await this.parts.recalls.recall(content, reason)
     await this.#linked()
     return end
   }
 
   /** The report of the recall whose id begins with these digits. */
   reachOf(id: string): ReturnType<Composition['recalls']['reachOf']> {
-    return this.#parts.recalls.reachOf(id)
+    return this.parts.recalls.reachOf(id)
   }
 
   /** Ends the recall whose id begins with these digits. */
   async revokeRecall(id: string): Promise<RecallEnd> {
-    const end = await this.#parts.recalls.revoke(id)
+    const end = await this.parts.recalls.revoke(id)
     await this.#linked()
     return end
   }
@@ -437,37 +438,37 @@ export class Daemon implements AsyncDisposable {
    * replaces is skipped, and the next commit is taken.
    */
   async rollback(target: RollbackTarget, hold: boolean, signal: AbortSignal): Promise<readonly RolledBack[]> {
-    const done = await this.#parts.rollbacks.to(target, hold, signal)
+    const done = await this.parts.rollbacks.to(target, hold, signal)
     await this.#linked()
     return done
   }
 
   /** The rings, with what each serves that the first does not. */
   get rings(): readonly RingStatus[] {
-    return this.#parts.rings.status
+    return this.parts.rings.status
   }
 
   /** Has rings take now what the rings before them serve. */
   async promote(asked: PromotionRequest): Promise<readonly RingPromotion[]> {
-    const promotions = await this.#parts.rings.promote(asked)
+    const promotions = await this.parts.rings.promote(asked)
     await this.#linked()
     return promotions
   }
 
   /** Resolves when the promotions that were due are served, or have failed. */
   async promoted(): Promise<void> {
-    await this.#parts.rings.settled()
+    await this.parts.rings.settled()
   }
 
   /** Keeps a ring from taking anything of a source, or, without a reason, ends that. */
   async holdRing(id: SourceId, ring: string, reason: string | undefined): Promise<void> {
-    await this.#parts.decisions.holdRing(id, ring, reason)
+    await this.parts.decisions.holdRing(id, ring, reason)
   }
 
   /** Resolves when the folders of agents lead to what is served now. */
   async #linked(): Promise<void> {
     await this.linking.settled()
-    await this.#parts.folders.settled()
+    await this.parts.folders.settled()
   }
 
   /**
@@ -481,40 +482,40 @@ export class Daemon implements AsyncDisposable {
   ): Promise<ScanEnd> {
     if (!this.publishes)
       throw new OperatorError('bad-request', 'Cannot scan here: another process writes; run it where that one runs')
-    const end = await this.#parts.scans.scan(request, onProgress, signal)
+    const end = await this.parts.scans.scan(request, onProgress, signal)
     await this.#linked()
     return end
   }
 
   /** The problems between skills of the contract in which one of these sources has a part. */
   async contractProblems(ids: readonly SourceId[]): Promise<readonly ContractDiagnostic[]> {
-    return diagnosticsAbout(new Set(ids), await this.#loaded.contract.diagnostics())
+    return diagnosticsAbout(new Set(ids), await this.parts.contract.diagnostics())
   }
 
   /** The facts about a source that are reported in addition to the outcome of its pull. */
   sourceNotes(id: SourceId): SourceNotes {
-    return this.#parts.status.sourceNotes(id)
+    return this.parts.status.sourceNotes(id)
   }
 
   /** The figures of the daemon, for metrics. */
   async figures(): Promise<DaemonFigures> {
-    return daemonFiguresOf({ ...this.#loaded, ...this.#parts })
+    return daemonFiguresOf(this.parts)
   }
 
   /** `leavesFindings` leaves out the findings in skills, which take longest to collect. */
   status(leavesFindings = false): Status {
-    return this.#parts.status.status(leavesFindings)
+    return this.parts.status.status(leavesFindings)
   }
 
   /** The status in one line, for a service manager. It is sent often, so it must be cheap. */
   get standing(): string {
-    return this.#parts.status.line
+    return this.parts.status.line
   }
 
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
-    const { channels, channelWatches, followedLock, folders, hub, publications, recalls, rings, scans } = this.#parts
-    const { scheduler, puller, ringRepair } = this.#parts
+    const { channels, channelWatches, followedLock, folders, hub, publications, recalls, rings, scans } = this.parts
+    const { scheduler, puller, ringRepair } = this.parts
     this.#over.abort()
     await followedLock[Symbol.asyncDispose]()
     await rings[Symbol.asyncDispose]()
@@ -532,7 +533,7 @@ export class Daemon implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { mcp, page, search, reader } = this.#parts
+    const { mcp, page, search, reader } = this.parts
     await mcp.endReading()
     await this.stop()
     await page[Symbol.asyncDispose]()
@@ -540,7 +541,7 @@ export class Daemon implements AsyncDisposable {
     await mcp[Symbol.asyncDispose]()
     await reader[Symbol.asyncDispose]()
     await this.linking.settled()
-    await this.#loaded.contract.diagnostics()
+    await this.parts.contract.diagnostics()
   }
 }
 

@@ -1,12 +1,10 @@
-import { z } from 'zod'
 import { SerialQueue } from '../base/async/serial-queue.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { isTokenRequired } from './access/http-options.ts'
 import { configText, idsOf } from './config/config.ts'
 import type { Config, ConfiguredSource, ListenAddress } from './config/config.ts'
 import { ConfigError } from './config/rules/config-error.ts'
-import { parseParams } from './control/request-params.ts'
-import { configDigest } from './control/requests.ts'
+import { configDigest } from './control/same-config.ts'
 import type { Daemon } from './daemon.ts'
 import { expectLock } from './pull/trust/lock-rules.ts'
 import type { Log } from './runtime/log/log.ts'
@@ -43,12 +41,6 @@ export class Reload {
 
   constructor(parts: ReloadParts) {
     this.#parts = parts
-  }
-
-  /** Answers a request. */
-  async answer(params: unknown): Promise<Reloaded> {
-    const { config: asked } = parseParams(REQUEST, params)
-    return this.again(asked)
   }
 
   /**
@@ -111,8 +103,6 @@ export class Reload {
     )
   }
 }
-
-const REQUEST = z.object({ config: z.string() })
 
 /**
  * The keys that differ and can only be set at the start, such as the state folder, the listeners and the

@@ -1,6 +1,5 @@
 import { ignoreAbort, isAbortError } from '../base/async/abort-error.ts'
 import { systemClock } from '../base/async/clock.ts'
-import { isForLeader } from '../features/hub-of-several/for-leader.ts'
 import { hubConfigDigest } from '../features/hub-of-several/hub-config.ts'
 import type { HubMember } from '../features/hub-of-several/hub-member.ts'
 import type { AdoptedChange } from '../features/hub-of-several/hub-replica.ts'
@@ -24,10 +23,14 @@ import type { ControlHandler, ControlHandlers } from './control/control-server.t
 import { isListening, socketOf } from './control/daemon-lock.ts'
 import type { FoundHolder } from './control/daemon-lock.ts'
 import { TERM_MS } from './control/lease-renewal.ts'
-import { expectConfig, requestHandlers } from './control/requests.ts'
+import { handoverRequest } from './control/process-requests.ts'
+import type { ControlRequest } from './control/request.ts'
+import { expectConfig } from './control/same-config.ts'
 import { HeldByOther, processText, WriteRight } from './control/write-lock.ts'
 import { Daemon } from './daemon.ts'
 import { ReloadLock } from './reload-lock.ts'
+import { REQUESTS } from './requests.ts'
+import type { AnsweringParts } from './requests.ts'
 import type { DaemonContext } from './runtime/context.ts'
 import type { Log } from './runtime/log/log.ts'
 import type { Redactor } from './runtime/log/redactor.ts'
@@ -336,7 +339,7 @@ export class Writer implements AsyncDisposable {
   }
 
   /** Follows the log of the hub now, if there is one. Returns the sources after that. */
-  async followHub(signal: AbortSignal): Promise<HubSourceIds> {
+  async #followHubNow(signal: AbortSignal): Promise<HubSourceIds> {
     this.#isFollowing = true
     try {
       await this.#daemon.hub.look(signal)
@@ -350,52 +353,43 @@ export class Writer implements AsyncDisposable {
 
   /** Each handler uses the daemon that exists when its turn comes. */
   #handlers(): ControlHandlers {
-    const methods = Object.keys(requestHandlers(this.#daemon, this.#daemon.config))
-    const follow: ControlHandler = async (params, send, signal) => {
-      expectConfig(params, this.#daemon.config)
-      // It is no request to one daemon, since it may replace the daemon.
-      return this.#leaderFor('follow')?.ask('follow', params, send, signal) ?? this.followHub(signal)
-    }
-    return { ...Object.fromEntries(methods.map((method) => [method, this.#handler(method)])), follow }
+    return Object.fromEntries(
+      [...REQUESTS].map(([name, request]) => [name, async (...asked) => this.#forward(request, ...asked)]),
+    )
   }
 
   /** In a hub of several processes, what changes the content is answered by the one that leads. */
-  #handler(method: string): ControlHandler {
-    return async (params, send, signal) => {
-      const leader = this.#leaderFor(method)
-      if (leader === undefined) return this.#answerHere(method, params, send, signal)
-      expectConfig(params, this.#daemon.config)
-      return leader.ask(method, params, send, signal)
-    }
-  }
-
-  /** The way to the process of the hub that has to answer; `undefined` if this one does. */
-  #leaderFor(method: string): Pick<HubMember, 'ask'> | undefined {
-    return this.#member?.isLeading === false && isForLeader(method) ? this.#member : undefined
+  async #forward(request: WriterRequest, ...[params, send, signal]: Parameters<ControlHandler>): Promise<unknown> {
+    const member = this.#member
+    if (member?.isLeading !== false || !request.isForLeader) return this.#answer(request, params, send, signal)
+    expectConfig(params, this.#daemon.config)
+    return member.ask(request.name, params, send, signal)
   }
 
   /** Answers a request of another process of the hub, which the database has. */
-  async #answerMember(...[method, params, send, signal]: Parameters<HubMember['ask']>): Promise<unknown> {
-    if (!isForLeader(method)) throw new OperatorError('unknown-method', `No process is asked for "${method}"`)
-    if (method !== 'follow') return this.#answerHere(method, params, send, signal)
-    expectConfig(params, this.#daemon.config)
-    return this.followHub(signal)
+  async #answerMember(...[name, params, send, signal]: Parameters<HubMember['ask']>): Promise<unknown> {
+    const request = REQUESTS.get(name)
+    if (request?.isForLeader !== true) throw new OperatorError('unknown-method', `No process is asked for "${name}"`)
+    return this.#answer(request, params, send, signal)
   }
 
-  async #answerHere(
-    method: string,
-    params: unknown,
-    send: (event: unknown) => void,
-    signal: AbortSignal,
-  ): Promise<unknown> {
-    return this.#changeover.ask(signal, async (until) => {
-      const handlers = requestHandlers(this.#daemon, this.#daemon.config)
-      const handler = Object.hasOwn(handlers, method) ? handlers[method] : undefined
-      if (handler === undefined) throw new OperatorError('unknown-method', `The daemon has no method "${method}"`)
-      return handler(params, send, until)
-    })
+  /** Answers a request of this process itself. */
+  async answer(...[name, params, send, signal]: Parameters<HubMember['ask']>): Promise<unknown> {
+    const request = REQUESTS.get(name)
+    if (request === undefined) throw new TypeError(`A writer is asked for no "${name}"`)
+    return this.#answer(request, params, send, signal)
+  }
+
+  async #answer(request: WriterRequest, ...[params, send, signal]: Parameters<ControlHandler>): Promise<unknown> {
+    const run = async (until: AbortSignal): Promise<unknown> => {
+      const parts = { ...this.#daemon.parts, followHub: async (within: AbortSignal) => this.#followHubNow(within) }
+      return request.answerFrom(parts, params, { send, signal: until })
+    }
+    return request.isOfProcess ? run(signal) : this.#changeover.ask(signal, run)
   }
 }
+
+type WriterRequest = ControlRequest<AnsweringParts>
 
 interface Held {
   readonly member: HubMember | undefined
@@ -535,7 +529,7 @@ async function askForLock(holder: FoundHolder, signal: AbortSignal): Promise<voi
   const socket = await socketOf(holder)
   if (socket === undefined) return
   try {
-    await askDaemon(socket, 'handover', {}, { onEvent: () => {}, signal, timeoutMs: HANDOVER_MS })
+    await askDaemon(socket, handoverRequest.name, {}, { onEvent: () => {}, signal, timeoutMs: HANDOVER_MS })
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error
   }

@@ -7,6 +7,8 @@ import { environmentOf } from '../../src/daemon/config/environment.ts'
 import type { Environment } from '../../src/daemon/config/environment.ts'
 import { readConfig } from '../../src/daemon/config/load-config.ts'
 import { withPresentSources } from '../../src/daemon/config/present-sources.ts'
+import { followRequest } from '../../src/daemon/control/follow-request.ts'
+import { aboutClient } from '../../src/daemon/control/same-config.ts'
 import { Follower as StateFollower } from '../../src/daemon/follower.ts'
 import { createLog } from '../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../src/daemon/runtime/log/redactor.ts'
@@ -415,9 +417,13 @@ class Desk implements AsyncDisposable {
 
   /** Follows the hub, and pulls its sources. */
   async follow(): Promise<void> {
-    await this.writer.followHub(never())
+    await this.#followHub()
     await this.writer.daemon.sync()
-    await this.writer.followHub(never())
+    await this.#followHub()
+  }
+
+  async #followHub(): Promise<void> {
+    await this.writer.answer(followRequest.name, aboutClient(this.writer.daemon.config), () => {}, never())
   }
 
   /** Locks what is served of these sources. */

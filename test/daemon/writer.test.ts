@@ -8,7 +8,8 @@ import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../src/daemon/config/load-config.ts'
 import type { ControlHandlers } from '../../src/daemon/control/control-server.ts'
 import { acquireLock, lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
-import { request } from '../../src/daemon/control/requests.ts'
+import { helloRequest } from '../../src/daemon/control/hello-request.ts'
+import { askRunning } from '../../src/daemon/control/running-daemon.ts'
 import { HeldByOther } from '../../src/daemon/control/write-lock.ts'
 import { openFollower } from '../../src/daemon/open-follower.ts'
 import { createLog } from '../../src/daemon/runtime/log/log.ts'
@@ -23,11 +24,11 @@ test('a writer has the lock, answers on its socket, and leaves neither behind', 
   const writer = await opened(desk.candidate('start'))
 
   const holder = await lockHolderOf(desk.config.state)
-  const answer = await request(desk.config, 'hello', {}, { signal: desk.signal })
+  const answer = await askRunning(desk.config, helloRequest, {}, { signal: desk.signal })
   await writer[Symbol.asyncDispose]()
 
   expect(holder).toMatchObject({ pid: process.pid, command: 'start' })
-  expect(answer).toEqual({ result: { locked: false, offline: false } })
+  expect(answer).toEqual({ answer: { locked: false, offline: false } })
   expect(existsSync(holder!.socket)).toBe(false)
   expect(await lockHolderOf(desk.config.state)).toBeUndefined()
 })

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
 import { readConfig } from '../../src/daemon/config/load-config.ts'
-import { request } from '../../src/daemon/control/requests.ts'
+import { askRunning } from '../../src/daemon/control/running-daemon.ts'
+import { syncRequest } from '../../src/daemon/control/sync-request.ts'
 import { GitServer } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
 import { Home } from '../support/process/program.ts'
@@ -64,7 +65,7 @@ async function askToSync(home: Home): Promise<void> {
   const environment = environmentOf(home.env, home.path)
   const config = await readConfig({ file: home.configFile }, environment)
   const signal = new AbortController().signal
-  expect(await request(config, 'sync', {}, { signal, timeoutMs: 60_000 })).toBeDefined()
+  expect(await askRunning(config, syncRequest, {}, { signal, timeoutMs: 60_000 })).toBeDefined()
 }
 
 /**

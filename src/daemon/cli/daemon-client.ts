@@ -1,12 +1,12 @@
-import { z } from 'zod'
 import { systemClock } from '../../base/async/clock.ts'
-import { isSourceId } from '../../sync/model/source-id.ts'
-import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Config } from '../config/config.ts'
 import { withHubSources } from '../config/present-sources.ts'
-import type { ControlHandler } from '../control/control-server.ts'
 import { lockHolderOf, isListening } from '../control/daemon-lock.ts'
-import { configDigest, request, requestHandlers } from '../control/requests.ts'
+import { followRequest } from '../control/follow-request.ts'
+import { helloRequest } from '../control/hello-request.ts'
+import type { RequestType } from '../control/request.ts'
+import { askRunning, eventsFor } from '../control/running-daemon.ts'
+import { aboutClient } from '../control/same-config.ts'
 import { HeldByOther, absenceText, silentHolderText } from '../control/write-lock.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import { becomeWriter, type Writer } from '../writer.ts'
@@ -14,7 +14,11 @@ import { logOf } from './command.ts'
 import type { Context } from './command.ts'
 
 /** Sends a request to the process that writes the state folder. Events arrive before the answer. */
-export type AskWriter = (method: string, params: object, onEvent?: (event: unknown) => void) => Promise<unknown>
+export type AskWriter = <Sent extends object, Answer, Event>(
+  request: RequestType<Sent, Answer, Event>,
+  params: Sent,
+  onEvent?: (event: Event) => void,
+) => Promise<Answer>
 
 /** A first pull of a large repository over a slow line is silent for a long time. */
 const ANSWER_MS = 3_600_000
@@ -32,10 +36,10 @@ export async function withWriter<Result>(
   const startedByMs = systemClock.monotonicMs() + STARTING_MS
   for (;;) {
     await untilNoneIsAtWork(config, signal)
-    const isThere = (await request(config, 'hello', {}, { signal })) !== undefined
+    const isThere = (await askRunning(config, helloRequest, {}, { signal })) !== undefined
     // A command may have begun meanwhile.
     if (isThere && (await isOneAtWork(config))) continue
-    if (isThere) return work(async (method, params, onEvent) => askDaemon(context, config, { method, params, onEvent }))
+    if (isThere) return work(askingDaemon(context, config))
     await expectOwnStore(config)
     const writer = await ownWriter(context, config, startedByMs)
     if (writer !== undefined) return byOurselves(writer, context, config, work)
@@ -55,13 +59,8 @@ async function expectOwnStore({ postgres, state }: Config): Promise<void> {
 /** The configuration with the sources that the hub has now, if it follows one as a whole. */
 export async function withHubLook(context: Context, config: Config): Promise<Config> {
   if (config.follow === undefined) return config
-  const ids = await withWriter(context, config, async (ask) => ask(FOLLOW_HUB, {}))
-  return withHubSources(config, HUB_SOURCES.parse(ids))
+  return withHubSources(config, await withWriter(context, config, async (ask) => ask(followRequest, {})))
 }
-
-const FOLLOW_HUB = 'follow'
-const IDS = z.array(z.custom<SourceId>((id) => typeof id === 'string' && isSourceId(id)))
-const HUB_SOURCES = z.object({ sources: IDS, gone: IDS })
 
 /** The command name of this process as a writer, for other processes that find it. */
 const ONE_OFF = 'sync'
@@ -100,20 +99,12 @@ async function ownWriter(context: Context, config: Config, startedByMs: number):
   }
 }
 
-interface DaemonRequest {
-  readonly method: string
-  readonly params: object
-  readonly onEvent: ((event: unknown) => void) | undefined
-}
-
-async function askDaemon(
-  { signal }: Context,
-  config: Config,
-  { method, params, onEvent = () => {} }: DaemonRequest,
-): Promise<unknown> {
-  const answer = await request(config, method, params, { onEvent, signal, timeoutMs: ANSWER_MS })
-  if (answer === undefined) throw new OperatorError('connection-lost', 'The daemon ended before it answered')
-  return answer.result
+function askingDaemon({ signal }: Context, config: Config): AskWriter {
+  return async (request, params, onEvent) => {
+    const reply = await askRunning(config, request, params, { onEvent, signal, timeoutMs: ANSWER_MS })
+    if (reply === undefined) throw new OperatorError('connection-lost', 'The daemon ended before it answered')
+    return reply.answer
+  }
 }
 
 async function byOurselves<Result>(
@@ -129,18 +120,12 @@ async function byOurselves<Result>(
   signal.throwIfAborted()
   signal.addEventListener('abort', stop)
   try {
-    return await work(async (method, params, onEvent = () => {}) => {
-      if (method === FOLLOW_HUB) return writer.followHub(signal)
-      const handlers = requestHandlers(writer.daemon, writer.daemon.config)
-      return handlerOf(handlers, method)({ ...params, config: configDigest(config) }, onEvent, signal)
+    return await work(async (request, params, onEvent) => {
+      const sent = { ...params, ...aboutClient(config) }
+      const answer = await writer.answer(request.name, sent, eventsFor(request, onEvent), signal)
+      return request.answer.parse(answer)
     })
   } finally {
     signal.removeEventListener('abort', stop)
   }
-}
-
-function handlerOf(handlers: Readonly<Record<string, ControlHandler>>, method: string): ControlHandler {
-  const handler = handlers[method]
-  if (handler === undefined) throw new TypeError(`A writer is asked for no "${method}"`)
-  return handler
 }

@@ -1,7 +1,8 @@
 import { isObject } from '../../base/json-object.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Config } from '../config/config.ts'
-import { request } from '../control/requests.ts'
+import { askRunning } from '../control/running-daemon.ts'
+import { statusRequest } from '../control/status-request.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import { UsageError } from '../runtime/usage-error.ts'
 
@@ -21,8 +22,8 @@ async function listeningAt(config: Config, signal: AbortSignal): Promise<string>
 
 async function httpStatusOf(config: Config, signal: AbortSignal) {
   try {
-    const answer = await request(config, 'status', {}, { signal })
-    const http = isObject(answer?.result) ? answer.result['http'] : undefined
+    const answer = await askRunning(config, statusRequest, {}, { signal })
+    const http = isObject(answer?.answer) ? answer.answer['http'] : undefined
     return isObject(http) ? http : undefined
   } catch (error) {
     // One with another configuration listens where that says.

@@ -1,10 +1,10 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { countOf } from '../../base/text/plural.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
+import { syncRequest } from '../control/sync-request.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
 import { isFollowed } from '../status/lock-text.ts'
-import { SYNC_EVENT } from '../status/pull-result.ts'
 import type { FETCHING, SyncEnd } from '../status/pull-result.ts'
 import { progressOf } from './command.ts'
 import type { Context, ExitStatus } from './command.ts'
@@ -22,8 +22,7 @@ export async function pullWithProgress(context: Context, ids: readonly SourceId[
   using progress = progressOf(context)
   const ends: SyncEnd[] = []
   progress.count(0, ids.length, `pulling ${ids.length === 1 ? ids[0] : countOf(ids.length, 'source')}`)
-  const answer = await ask('sync', { sources: ids }, (event) => {
-    const end = SYNC_EVENT.parse(event)
+  const { problems } = await ask(syncRequest, { sources: ids }, (end) => {
     if ('fetching' in end) {
       progress.countOften(ends.length, ids.length, `fetching ${fetchedText(end.fetching)}`)
       return
@@ -32,17 +31,14 @@ export async function pullWithProgress(context: Context, ids: readonly SourceId[
     const text = `${ends.length} of ${countOf(ids.length, 'source')}: ${end.source} ${end.outcome}`
     progress.count(ends.length, ids.length, text)
   })
-  // A daemon of another version returns nothing.
-  const { problems = [] } = ANSWER.parse(answer ?? {})
   return { ends: ids.flatMap((id) => ends.filter(({ source }) => source === id)), problems }
 }
 
 /** Pulls one source now. `undefined` if the daemon stopped it without an outcome. */
 export async function pullOneSource(id: string, ask: AskWriter): Promise<SyncEnd | undefined> {
   let end: SyncEnd | undefined
-  await ask('sync', { sources: [id] }, (event) => {
-    const parsed = SYNC_EVENT.parse(event)
-    if (!('fetching' in parsed)) end = parsed
+  await ask(syncRequest, { sources: [id] }, (event) => {
+    if (!('fetching' in event)) end = event
   })
   return end
 }
@@ -54,9 +50,7 @@ function fetchedText({ source, files, bytes }: z.infer<typeof FETCHING>): string
   return [source, ...received, ...stored].join(', ')
 }
 
-const PROBLEM = z.object({ code: z.string(), message: z.string() })
-type PulledProblem = z.infer<typeof PROBLEM>
-const ANSWER = z.object({ problems: z.array(PROBLEM).optional() })
+type PulledProblem = z.output<typeof syncRequest.answer>['problems'][number]
 
 /** Failed pulls outweigh those that wait for the operator. An earlier decision of the operator is not a finding. */
 export function exitOfPulls(ends: readonly SyncEnd[]): ExitStatus {

@@ -1,6 +1,5 @@
-import { z } from 'zod'
 import { countOf } from '../../base/text/plural.ts'
-import { isObjectId, type ObjectId, type Revision } from '../../sync/model/revision.ts'
+import type { ObjectId, Revision } from '../../sync/model/revision.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
@@ -8,6 +7,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
 import { unreadPlace } from '../../sync/survey/unreadable-parts.ts'
 import type { Config } from '../config/config.ts'
+import { candidateRequest, revisionRequest } from '../control/upstream-requests.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import { progressOf } from './command.ts'
 import type { Context } from './command.ts'
@@ -61,7 +61,7 @@ export async function readCandidate(
   commit?: ObjectId,
 ): Promise<Snapshot> {
   const asked = { source, ...(commit !== undefined && { commit }) }
-  const { snapshot } = HELD.parse(await ask('candidate', asked))
+  const { snapshot } = await ask(candidateRequest, asked)
   return store.snapshots.read(snapshot)
 }
 
@@ -77,16 +77,11 @@ export function expectLockable({ id }: Source, snapshot: Snapshot): void {
   throw new SyncError('source-unreachable', `Cannot lock "${id}" at ${snapshot.revision.commit}: ${why}; ${tries}`)
 }
 
-const HELD = z.object({ snapshot: z.string() })
-
 /** The upstream position of a source's ref. Fetches nothing. */
 export async function readRevision(ask: AskWriter, { id, ref: asked }: Source): Promise<Revision> {
-  const { ref, commit, tag } = FOUND.parse(await ask('revision', { source: id }))
+  const { ref, commit, tag } = await ask(revisionRequest, { source: id })
   return { asked, ref, commit, ...(tag !== undefined && { tag }) }
 }
-
-const ID = z.string().refine(isObjectId)
-const FOUND = z.object({ ref: z.string(), commit: ID, tag: ID.optional() })
 
 /** The failure of one source, while the others continue. */
 export interface SourceFailure {

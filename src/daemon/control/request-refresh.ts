@@ -3,7 +3,8 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Config } from '../config/config.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
-import { request } from './requests.ts'
+import { lookRequest } from './look-request.ts'
+import { askRunning } from './running-daemon.ts'
 
 /**
  * Requests a check of stale sources, or of the named one. Resolves when the check is done, or after a timeout. False if
@@ -22,7 +23,7 @@ export async function requestCheck(
 ): Promise<boolean> {
   const timeoutMs = config.serve.tools?.waitMs ?? 0
   try {
-    const answer = await request(config, 'look', source === undefined ? {} : { sources: [source] }, {
+    const answer = await askRunning(config, lookRequest, source === undefined ? {} : { sources: [source] }, {
       signal,
       timeoutMs,
     })

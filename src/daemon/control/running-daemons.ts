@@ -1,6 +1,5 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { z } from 'zod'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { expectOwnEntries, expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
@@ -10,11 +9,12 @@ import { OperatorError } from '../runtime/operator-error.ts'
 import { askDaemon } from './control-client.ts'
 import { freshSockets, whyNotOwn } from './control-path.ts'
 import { lockHolderOf, socketOf } from './daemon-lock.ts'
+import { placeRequest } from './process-requests.ts'
 
 /** A daemon of this user, with its files as absolute paths. */
 export interface RunningDaemon {
   /** `undefined` if its sources were named on its command line. */
-  readonly config: string | undefined
+  readonly config?: string | undefined
   readonly state: string
 }
 
@@ -66,8 +66,8 @@ async function orNone(find: () => Promise<readonly string[]>): Promise<readonly 
 
 async function placeAt(socket: string, signal: AbortSignal): Promise<RunningDaemon | undefined> {
   try {
-    const answer = await askDaemon(socket, 'place', {}, { onEvent: () => {}, signal, timeoutMs: ANSWER_MS })
-    return answer.kind === 'no-daemon' ? undefined : PLACE.safeParse(answer.result).data
+    const answer = await askDaemon(socket, placeRequest.name, {}, { onEvent: () => {}, signal, timeoutMs: ANSWER_MS })
+    return answer.kind === 'no-daemon' ? undefined : placeRequest.answer.safeParse(answer.result).data
   } catch (error) {
     // Another command holds the lock, another version does not know the request, or the daemon hangs.
     if (error instanceof OperatorError) return undefined
@@ -76,7 +76,3 @@ async function placeAt(socket: string, signal: AbortSignal): Promise<RunningDaem
 }
 
 const ANSWER_MS = 2_000
-
-const PLACE = z
-  .object({ config: z.string().optional(), state: z.string() })
-  .transform(({ config, state }): RunningDaemon => ({ config, state }))

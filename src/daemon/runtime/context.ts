@@ -25,3 +25,8 @@ export interface DaemonContext {
   /** Opens upstreams; tests pass their own function. */
   readonly open?: OpenUpstream
 }
+
+/** True if this process may publish: the disk takes writes, and no other process of the hub leads. */
+export function mayPublish({ readOnly, replica }: Pick<DaemonContext, 'readOnly' | 'replica'>): boolean {
+  return readOnly?.() === undefined && replica?.isLeading !== false
+}

@@ -1,7 +1,6 @@
 import { constants } from 'node:fs'
 import { access, mkdir, readlink, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { z } from 'zod'
 import { systemClock } from '../../base/async/clock.ts'
 import { whyNotUsed } from '../../daemon/runtime/disk-error-text.ts'
 import { writeAll } from '../../daemon/runtime/output-folder.ts'
@@ -15,10 +14,10 @@ import type { Ours } from './agent-folder.ts'
 import { nextEntry } from './folder-plan.ts'
 import type { FolderPlan, WorkControl, PlanStep } from './folder-plan.ts'
 import type { ServedLinks } from './link-context.ts'
+import type { NameTaken } from './link-record.ts'
 import { isOfOtherState, isSameUse } from './link-record.ts'
 import type { LinkRemoved, LinkEntry, LinkedSkill, Links, LinkAdded, Use } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
-import { LINKED_SKILL, NAME } from './links-file.ts'
 
 /** The result for one name in an agent's folder. */
 export interface Done {
@@ -35,7 +34,7 @@ export interface Done {
 
 /** The requests to the process that writes the record. A record is on disk before the request resolves. */
 export interface Recording {
-  readonly put: (put: LinkAdded) => Promise<unknown>
+  readonly put: (put: LinkAdded) => Promise<{ readonly taken: readonly NameTaken[] }>
   readonly drop: (drop: LinkRemoved) => Promise<unknown>
   /** The most entries in one request, because its length is limited. */
   readonly atOnce: number
@@ -235,7 +234,7 @@ async function recordPuts(
     nextEntry(pace)
     const piece = puts.slice(at, at + atOnce).map((step) => ({ step, entry: entryOf(step, plan, state) }))
     const asked = piece.map(({ step, entry }) => ({ name: step.name, ...step.linked, ...entry }))
-    const { taken } = ANSWER.parse(await recording.put({ folder, uses, made, copies, only, skills: asked }))
+    const { taken } = await recording.put({ folder, uses, made, copies, only, skills: asked })
     pace.signal.throwIfAborted()
     const byName = new Map<string, LinkedSkill>(taken.map(({ name, by }) => [name, by]))
     for (const { step, entry } of piece) {
@@ -246,8 +245,6 @@ async function recordPuts(
   }
   return { skills, clashes }
 }
-
-const ANSWER = z.object({ taken: z.array(z.object({ name: NAME, by: LINKED_SKILL })) })
 
 /** Our present content stays known as ours until it is replaced. */
 function entryOf({ name, skill, found }: PutStep, { copies }: FolderPlan, { store }: ServedLinks): LinkEntry {

@@ -14,6 +14,7 @@ import { AGENTS, agentFolderOf } from './agents.ts'
 import type { Agent } from './agents.ts'
 import type { Recording } from './apply-plan.ts'
 import { useOfFolder } from './link-record.ts'
+import { linkRequest, unlinkRequest } from './link-requests.ts'
 import type { LinkPlace } from './link-target.ts'
 import { readLinks } from './links-file.ts'
 
@@ -110,8 +111,8 @@ async function projectOf({ values }: Context): Promise<string | undefined> {
 /** Sends the records of links to the writer of the state folder. */
 export function recordingOf(ask: AskWriter, state: string): Recording {
   return {
-    put: (put) => ask('link', put),
-    drop: (drop) => ask('unlink', drop),
+    put: (put) => ask(linkRequest, put),
+    drop: (drop) => ask(unlinkRequest, drop),
     known: async () => readLinks(state),
     atOnce: 100,
   }

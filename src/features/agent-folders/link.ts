@@ -7,7 +7,8 @@ import { linesOfPull, pullWithProgress } from '../../daemon/cli/pull-results.ts'
 import { idsOf } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
 import { ifHomeIsKnown, UNKNOWN_HOME } from '../../daemon/config/environment.ts'
-import { agreeWithDaemon, sourcesOf } from '../../daemon/control/requests.ts'
+import { sourcesNamed } from '../../daemon/config/named-sources.ts'
+import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { theOnly, theOnlyIfAny } from '../../daemon/status/named-skill.ts'
@@ -165,7 +166,7 @@ function onlyOf({ values }: Context, state: LinkedState): LinkFilter | undefined
   const [sources, skills] = [textsOf(values['only']), textsOf(values['skill'])]
   if (sources.length === 0 && skills.length === 0) return undefined
   return {
-    sources: sources.length === 0 ? [] : sourcesOf(sources, state.config),
+    sources: sources.length === 0 ? [] : sourcesNamed(sources, state.config),
     skills: skills.map((asked) => theOneToLink(state, asked)).map(({ source, path }) => `${source}/${path}`),
   }
 }

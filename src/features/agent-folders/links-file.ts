@@ -96,11 +96,14 @@ export const LINKED_SKILL = z.object({ source: z.string().refine(isSourceId), pa
 
 export const USE = z.object({ agent: z.string(), project: z.string().optional() })
 
-export const ONLY = z.object({ sources: z.array(z.string()), skills: z.array(z.string()) })
+export const ONLY = z.object({ sources: z.array(z.string()).readonly(), skills: z.array(z.string()).readonly() })
 
 export const ENTRY = z.object({
-  targets: z.array(z.string()).max(MOST_TARGETS),
-  digests: z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(MOST_DIGESTS),
+  targets: z.array(z.string()).max(MOST_TARGETS).readonly(),
+  digests: z
+    .array(z.string().regex(/^[0-9a-f]{64}$/))
+    .max(MOST_DIGESTS)
+    .readonly(),
 })
 
 const FOLDER = z.object({

@@ -1,5 +1,4 @@
 import { join, resolve } from 'node:path'
-import { z } from 'zod'
 import { countOf } from '../../base/text/plural.ts'
 import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
@@ -21,6 +20,7 @@ import { ChannelLog } from './content/channel-log.ts'
 import { expectObject } from './content/channel-tree.ts'
 import { entryProofOf, proveServed } from './content/served-proof.ts'
 import type { EntryProof, SkillPlace } from './content/served-proof.ts'
+import { logProofRequest } from './log-requests.ts'
 import { renamedSigner } from './log/signed-note.ts'
 import { parseProof, ProofRefusedError } from './log/tlog-proof.ts'
 import { channelSigners } from './publish/channel-keys.ts'
@@ -113,8 +113,8 @@ async function servedEntry(config: Config, followed: readonly ChannelSource[], c
       'bad-request',
       'Cannot prove: what is served of the sources is not of one entry; try skillsyncd sync, or name skills of one source',
     )
-  const answer = await withWriter(context, config, (ask) => ask('log-proof', { source: source.id }))
-  return entryProofOf(parseProof(z.string().parse(answer)))
+  const proof = await withWriter(context, config, async (ask) => ask(logProofRequest, { source: source.id }))
+  return entryProofOf(parseProof(proof))
 }
 
 /** The proof of what is served, if that is the newest entry that was followed: it needs no request. */

@@ -1,6 +1,5 @@
 import { readdir, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { z } from 'zod'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
 import type { Config } from '../../daemon/config/config.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
@@ -13,6 +12,7 @@ import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { readLock } from '../../sync/store/lock-file.ts'
 import { Store } from '../../sync/store/store.ts'
 import { hasLockProof, lockProofFile, lockProofProblem, readLockProof, sourceOfProof } from './lock-proof.ts'
+import { logProofRequest } from './log-requests.ts'
 
 /** The end of one proof beside the lock. */
 export interface ProofEnd {
@@ -69,7 +69,7 @@ async function newProof({ state }: Config, ask: AskWriter, { id }: ChannelSource
     using store = await Store.openExisting(state)
     const record = await store?.followed.read(id)
     if (record?.proof !== undefined && record.entry.head === head) return { text: record.proof }
-    return { text: z.string().parse(await ask('log-proof', { source: id })) }
+    return { text: await ask(logProofRequest, { source: id }) }
   } catch (error) {
     if (error instanceof SyncError || error instanceof OperatorError) return { why: error.message }
     throw error

@@ -10,6 +10,7 @@ import type { Digest, LiveObjects } from '../../sync/store/objects/object-store.
 import { restoreSnapshot } from './copy-generation.ts'
 import type { HubReplica, ReplicasStatus } from './hub-replica.ts'
 import type { SharedStore } from './postgres/shared-store.ts'
+import { pullRequest } from './pull-for-member.ts'
 import { Replica } from './replica.ts'
 import type { ReplicaHost, ReplicaParts } from './replica.ts'
 import { SharedCommands } from './shared-commands.ts'
@@ -79,7 +80,7 @@ export class HubMember implements HubReplica, AsyncDisposable {
 
   async pull(id: SourceId, trigger: Trigger): Promise<Outcome> {
     try {
-      await this.ask('pull', { source: id, trigger }, () => {}, this.#over.signal)
+      await this.ask(pullRequest.name, { source: id, trigger }, () => {}, this.#over.signal)
       return { kind: 'unchanged', revision: undefined }
     } catch (error) {
       if (error instanceof SyncError) return { kind: 'failed', error }

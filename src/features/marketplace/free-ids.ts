@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import { configuredIn, idsOf } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
-import { agreeWithDaemon, sourcesOf } from '../../daemon/control/requests.ts'
+import { sourcesNamed } from '../../daemon/config/named-sources.ts'
+import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
 import { admissionOf } from '../../daemon/pull/trust/serving-policy.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { marketplaceRowOf } from '../../daemon/status/marketplace-rows.ts'
@@ -22,7 +23,7 @@ export async function marketplaceOf(
   { source, plugins }: MarketplaceSelection,
   signal: AbortSignal,
 ): Promise<MarketplaceRow> {
-  const [id] = sourcesOf([source], config)
+  const [id] = sourcesNamed([source], config)
   if (id === undefined) throw new TypeError('A source that was named has an id')
   expectRead(config, id)
   await agreeWithDaemon(config, signal)

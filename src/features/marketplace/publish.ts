@@ -1,14 +1,13 @@
 import { resolve } from 'node:path'
-import { z } from 'zod'
 import { countOf } from '../../base/text/plural.ts'
 import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
-import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
 import { channelRingNamed } from '../../daemon/cli/ring-option.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
+import { publishRequest } from './publish-request.ts'
+import type { PublishEnd, ChannelWritten } from './publish-request.ts'
 
 export const publish: Command = {
   name: 'publish',
@@ -53,20 +52,18 @@ export const publish: Command = {
     const folders = git === undefined && dry !== true ? config.channelFolders : []
     // Without any, the daemon says what is missing.
     const isPushed = git !== undefined || config.publications.length > 0 || folders.length === 0
-    const { ends, written } = await withWriter(context, config, async (ask) => ({
-      ends: isPushed ? ENDS.parse(await ask('publish', { git, branch, pack, dry })) : [],
-      written: await eachWritten(folders, ask),
-    }))
-    if (context.json) printJson(context, { publications: ends, ...(written.length > 0 && { channels: written }) })
-    else printLines(context, [...ends.flatMap(linesOf), ...written.map(writtenLine)])
-    return ends.some(({ kind }) => kind === 'failed') ? 1 : 0
+    const ends = await withWriter(context, config, async (ask) => {
+      const asked = { git: textIn(git), branch: textIn(branch), pack: textIn(pack), dry: dry === true }
+      const all = isPushed ? [...(await ask(publishRequest, asked))] : []
+      for (const folder of folders) all.push(...(await ask(publishRequest, { ...folder, dry: false })))
+      return all
+    })
+    const pushed = ends.flatMap((end) => ('to' in end ? [] : [end]))
+    const written = ends.filter((end) => 'to' in end)
+    if (context.json) printJson(context, { publications: pushed, ...(written.length > 0 && { channels: written }) })
+    else printLines(context, [...pushed.flatMap(linesOf), ...written.map(writtenLine)])
+    return pushed.some(({ kind }) => kind === 'failed') ? 1 : 0
   },
-}
-
-async function eachWritten(folders: Config['channelFolders'], ask: AskWriter): Promise<readonly Written[]> {
-  const written: Written[] = []
-  for (const folder of folders) written.push(...WRITTEN.parse(await ask('publish', { ...folder, dry: false })))
-  return written
 }
 
 async function publishTo(context: Context, to: string): Promise<ExitStatus> {
@@ -76,49 +73,25 @@ async function publishTo(context: Context, to: string): Promise<ExitStatus> {
   const config = await configFor(context)
   const ring = channelRingNamed(context.values, config)
   const folder = resolve(to)
-  const answer = await withWriter(context, config, (ask) => ask('publish', { to: folder, pack, ring, dry: false }))
-  const [written] = WRITTEN.parse(answer)
-  if (context.json) printJson(context, { channels: [written] })
-  else printLines(context, [writtenLine(written)])
+  const asked = { to: folder, pack: textIn(pack), ring, dry: false }
+  const written = (await withWriter(context, config, async (ask) => ask(publishRequest, asked))).filter(
+    (end) => 'to' in end,
+  )
+  if (context.json) printJson(context, { channels: written })
+  else printLines(context, written.map(writtenLine))
   return 0
 }
 
-function writtenLine({ to, entries, objects, isNew }: Written): string {
+function writtenLine({ to, entries, objects, isNew }: ChannelWritten): string {
   const what = isNew ? `entry ${entries} is new` : `up to date at entry ${entries}`
   return printableLine(`${to}: ${what}, ${countOf(objects, 'new object')} written`)
 }
 
-const WRITTEN = z.tuple([
-  z.object({
-    to: z.string(),
-    pack: z.string().optional(),
-    ring: z.string().optional(),
-    entries: z.number(),
-    objects: z.number(),
-    isNew: z.boolean(),
-  }),
-])
+function textIn(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
 
-type Written = z.infer<typeof WRITTEN>[number]
-
-const NAMED = { url: z.string(), branch: z.string(), pack: z.string().optional() }
-const DONE = z.object({
-  ...NAMED,
-  kind: z.enum(['pushed', 'unchanged', 'would-push']),
-  commit: z.string().optional(),
-  parent: z.string().optional(),
-  tree: z.string(),
-})
-const FAILED = z.object({
-  ...NAMED,
-  kind: z.literal('failed'),
-  code: z.string(),
-  message: z.string(),
-  mend: z.string(),
-})
-const ENDS = z.array(z.discriminatedUnion('kind', [DONE, FAILED]))
-
-function linesOf(end: z.infer<typeof ENDS>[number]): readonly string[] {
+function linesOf(end: Exclude<PublishEnd, ChannelWritten>): readonly string[] {
   const place = printableLine(`${end.url}, branch ${end.branch}`)
   if (end.kind === 'failed') return [`${place}: ${end.code}: ${printableLine(end.message)}`, `  ${end.mend}`]
   const commit = end.commit?.slice(0, 12)

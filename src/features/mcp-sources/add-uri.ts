@@ -3,7 +3,8 @@ import type { Command, Context } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
-import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
+import { UNVERIFIED, printAdded } from './addition-output.ts'
+import { addUriRequest, removeUriRequest } from './addition-requests.ts'
 import type { Addition } from './additions.ts'
 
 export const addUri: Command = {
@@ -24,10 +25,9 @@ export const addUri: Command = {
     const isRemoved = context.values['remove'] === true
     const isUnverified = context.values['unverified'] === true
     if (isRemoved && isUnverified) throw new UsageError('--remove and --unverified exclude each other')
-    const answer = await withWriter(context, config, (ask) =>
-      isRemoved ? ask('remove-uri', { source, uri }) : ask('add-uri', { source, uri, isUnverified }),
+    const skill = await withWriter(context, config, async (ask) =>
+      isRemoved ? ask(removeUriRequest, { source, uri }) : ask(addUriRequest, { source, uri, isUnverified }),
     )
-    const skill = ADDITION.parse(answer)
     if (isRemoved) printRemoved(context, skill)
     else printAdded(context, skill)
     return 0

@@ -1,18 +1,7 @@
-import { z } from 'zod'
 import { printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Context, Option } from '../../daemon/cli/command.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import type { Addition } from './additions.ts'
-
-/** An `Addition` in the answer of the writer. */
-export const ADDITION = z.object({
-  source: z.string(),
-  path: z.string(),
-  upstream: z.string(),
-  standing: z.enum(['served', 'unlisted', 'tools', 'withheld']).optional(),
-  pending: z.boolean(),
-  findings: z.array(z.string()),
-})
 
 /** The option of the commands that add a skill. */
 export const UNVERIFIED: Option = {

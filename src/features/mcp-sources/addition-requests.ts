@@ -1,42 +1,87 @@
 import { z } from 'zod'
-import type { ControlHandlers } from '../../daemon/control/control-server.ts'
-import { parseParams } from '../../daemon/control/request-params.ts'
-import type { SourceId } from '../../sync/model/source-id.ts'
-import type { Additions } from './additions.ts'
+import { defineRequest, paramsOfSource } from '../../daemon/control/request.ts'
+import type { McpDecisions } from './mcp-decisions.ts'
 
-/**
- * The requests of a running daemon about skills that no server lists. `sourceOf` checks a request and returns its
- * source.
- */
-export function additionHandlers(additions: Additions, sourceOf: (params: unknown) => SourceId): ControlHandlers {
-  return {
-    async templates(params, _, signal) {
-      return additions.spaces(sourceOf(params), signal)
-    },
-    async complete(params, _, signal) {
-      return additions.complete(sourceOf(params), parseParams(COMPLETE, params), signal)
-    },
-    async resolve(params, _, signal) {
-      const { template, values, isUnverified } = parseParams(RESOLVE, params)
-      return additions.resolve(sourceOf(params), { template, values, isUnverified }, signal)
-    },
-    async 'add-uri'(params, _, signal) {
-      const { uri, isUnverified } = parseParams(ADD_URI, params)
-      return additions.add(sourceOf(params), { uri, isUnverified }, signal)
-    },
-    async measure(params) {
-      await additions.measure(sourceOf(params), parseParams(MEASURE, params).path)
-      return {}
-    },
-    async 'remove-uri'(params) {
-      return additions.remove(sourceOf(params), parseParams(REMOVE_URI, params).uri)
-    },
-  }
+interface AdditionParts {
+  readonly mcpDecisions: McpDecisions
 }
 
-const VALUES = z.record(z.string(), z.string())
-const COMPLETE = z.object({ template: z.string(), variable: z.string(), values: VALUES })
-const RESOLVE = z.object({ template: z.string(), values: VALUES, isUnverified: z.boolean() })
-const ADD_URI = z.object({ uri: z.string(), isUnverified: z.boolean() })
-const MEASURE = z.object({ path: z.string() })
-const REMOVE_URI = z.object({ uri: z.string() })
+const VALUES = z.record(z.string(), z.string()).readonly()
+
+const ADDITION = z.object({
+  source: z.string(),
+  path: z.string(),
+  upstream: z.string(),
+  standing: z.enum(['served', 'unlisted', 'tools', 'withheld']).optional(),
+  pending: z.boolean(),
+  findings: z.array(z.string()).readonly(),
+})
+
+/** Returns the templates of a server for skills that it does not list. */
+export const templatesRequest = defineRequest({
+  name: 'templates',
+  params: paramsOfSource(),
+  answer: z.object({
+    spaces: z
+      .array(
+        z.object({
+          template: z.string(),
+          variables: z.array(z.string()).readonly(),
+          name: z.string().optional(),
+          description: z.string().optional(),
+        }),
+      )
+      .readonly(),
+    refused: z.array(z.object({ template: z.string(), why: z.string() })).readonly(),
+  }),
+  run: async ({ mcpDecisions }: AdditionParts, { source }, { signal }) => mcpDecisions.additions.spaces(source, signal),
+})
+
+/** Returns the values that a server offers for a variable of a template. */
+export const completeRequest = defineRequest({
+  name: 'complete',
+  params: paramsOfSource({ template: z.string(), variable: z.string(), values: VALUES }),
+  answer: z.object({ values: z.array(z.string()).readonly(), hasMore: z.boolean() }),
+  run: async ({ mcpDecisions }: AdditionParts, { source, ...completing }, { signal }) =>
+    mcpDecisions.additions.complete(source, completing, signal),
+})
+
+/** Adds the skill that a template leads to. */
+export const resolveRequest = defineRequest({
+  name: 'resolve',
+  params: paramsOfSource({ template: z.string(), values: VALUES, isUnverified: z.boolean() }),
+  answer: ADDITION,
+  run: async ({ mcpDecisions }: AdditionParts, { source, ...resolving }, { signal }) =>
+    mcpDecisions.additions.resolve(source, resolving, signal),
+})
+
+/** Adds a skill that is not listed, by its URI. */
+export const addUriRequest = defineRequest({
+  name: 'add-uri',
+  isForLeader: true,
+  params: paramsOfSource({ uri: z.string(), isUnverified: z.boolean() }),
+  answer: ADDITION,
+  run: async ({ mcpDecisions }: AdditionParts, { source, ...named }, { signal }) =>
+    mcpDecisions.additions.add(source, named, signal),
+})
+
+/** Has the files of a skill measured from now on: its server does not declare their sizes. */
+export const measureRequest = defineRequest({
+  name: 'measure',
+  isForLeader: true,
+  params: paramsOfSource({ path: z.string() }),
+  answer: z.object({}),
+  async run({ mcpDecisions }: AdditionParts, { source, path }) {
+    await mcpDecisions.additions.measure(source, path)
+    return {}
+  },
+})
+
+/** Removes a skill that was added by its URI. */
+export const removeUriRequest = defineRequest({
+  name: 'remove-uri',
+  isForLeader: true,
+  params: paramsOfSource({ uri: z.string() }),
+  answer: ADDITION,
+  run: async ({ mcpDecisions }: AdditionParts, { source, uri }) => mcpDecisions.additions.remove(source, uri),
+})

@@ -4,7 +4,7 @@ import type { Command, Context } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
 import type { Config } from '../../daemon/config/config.ts'
-import { agreeWithDaemon } from '../../daemon/control/requests.ts'
+import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import type { Progress } from '../../daemon/runtime/progress.ts'
@@ -16,6 +16,8 @@ import type { Verified } from '../../daemon/status/verified-files.ts'
 import { undeclaredText } from '../../sync/model/declared-digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import { measureRequest } from './addition-requests.ts'
+import { bringRequest, recheckRequest } from './file-requests.ts'
 
 export const mirror: Command = {
   name: 'mcp-source mirror',
@@ -96,7 +98,7 @@ async function mirrorOne(row: SkillRow, config: Config, ask: AskWriter): Promise
     verified = ready.verified
     if (files.length === 0) throw new OperatorError('withheld', `Cannot mirror "${source}/${path}": ${WITHHELD}`)
     for (const file of files) {
-      await ask('bring', { source, path, file: file.path })
+      await ask(bringRequest, { source, path, file: file.path })
       count += 1
       bytes += file.size
     }
@@ -121,8 +123,8 @@ const WITHHELD = 'it is withheld; skillsyncd show has the reason'
 async function prepareRow(row: SkillRow, config: Config, ask: AskWriter): Promise<SkillRow> {
   const { source, path, findings } = row
   const rules = new Set(findings.map(({ rule }) => rule))
-  if (rules.has('size-unknown')) await ask('measure', { source, path })
-  else if (rules.has('content-mismatch')) await ask('recheck', { source, path })
+  if (rules.has('size-unknown')) await ask(measureRequest, { source, path })
+  else if (rules.has('content-mismatch')) await ask(recheckRequest, { source, path })
   else return row
   const rows = (await readSkillRows(config)).map((known) => known.row)
   return rows.find((now) => now.source === source && now.path === path) ?? row

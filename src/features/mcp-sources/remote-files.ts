@@ -1,7 +1,7 @@
 import { isAbortError } from '../../base/async/abort-error.ts'
 import { configuredIn } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
-import { request } from '../../daemon/control/requests.ts'
+import { askRunning } from '../../daemon/control/running-daemon.ts'
 import type { Log } from '../../daemon/runtime/log/log.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import type { RefusedFile, UnreadContent } from '../../serve/content.ts'
@@ -9,6 +9,7 @@ import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Store } from '../../sync/store/store.ts'
 import { hiddenInText, refusalIn, textKeyOf } from '../../sync/survey/listing-hidden-text.ts'
+import { bringRequest } from './file-requests.ts'
 import { knownOf } from './listing/listing-mismatches.ts'
 import { ContentMismatch, TextRefused } from './refused-skill.ts'
 import { readKept } from './stored-file.ts'
@@ -40,7 +41,12 @@ export class RemoteFiles {
     try {
       const kept = await this.#kept(skill, file)
       if (kept !== 'not-now') return kept
-      await request(config, 'bring', { source, path: skill.path, file: file.path }, { signal, timeoutMs: WAIT_MS })
+      await askRunning(
+        config,
+        bringRequest,
+        { source, path: skill.path, file: file.path },
+        { signal, timeoutMs: WAIT_MS },
+      )
       return await this.#kept(skill, file)
     } catch (error) {
       if (!(error instanceof OperatorError) && !(error instanceof SyncError) && !isAbortError(error)) throw error

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { configFor } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
@@ -7,8 +6,8 @@ import { Prompt } from '../../daemon/cli/prompt.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { shownValue } from '../../sync/skill/contract/contract-value.ts'
-import { ADDITION, UNVERIFIED, printAdded } from './addition-output.ts'
-import { SPACES } from './templates.ts'
+import { UNVERIFIED, printAdded } from './addition-output.ts'
+import { completeRequest, resolveRequest, templatesRequest } from './addition-requests.ts'
 import type { Completing } from './upstream/completion.ts'
 import { readTemplate } from './upstream/template.ts'
 
@@ -36,16 +35,16 @@ export const resolve: Command = {
     const given = valuesIn(rest)
     const config = await configFor(context)
     const isUnverified = context.values['unverified'] === true
-    const answer = await withWriter(context, config, async (ask) => {
+    const added = await withWriter(context, config, async (ask) => {
       const template = await chooseTemplate(source, which, ask)
       const values = await allValues({ source, ...template }, given, context, ask)
-      return values && ask('resolve', { source, template: template.text, values, isUnverified })
+      return values && ask(resolveRequest, { source, template: template.text, values, isUnverified })
     })
-    if (answer === undefined) {
+    if (added === undefined) {
       context.streams.stderr.write('skillsyncd: cancelled; nothing was added\n')
       return 1
     }
-    printAdded(context, ADDITION.parse(answer))
+    printAdded(context, added)
     return 0
   },
 }
@@ -73,7 +72,7 @@ async function chooseTemplate(source: string, which: string, ask: AskWriter): Pr
   const read = isNumber ? undefined : readTemplate(which)
   if (read?.ok === false)
     throw new OperatorError('template-refused', `Cannot resolve ${shownValue(which)}: ${read.why}`)
-  const { spaces } = SPACES.parse(await ask('templates', { source }))
+  const { spaces } = await ask(templatesRequest, { source })
   const space = isNumber ? spaces[Number(which) - 1] : spaces.find(({ template }) => template === which)
   if (space !== undefined) return { text: space.template, variables: space.variables }
   const there =
@@ -112,7 +111,7 @@ async function valueFor(
   ask: AskWriter,
 ): Promise<string | undefined> {
   const { variable } = asked
-  const { values, hasMore } = COMPLETED.parse(await ask('complete', asked))
+  const { values, hasMore } = await ask(completeRequest, asked)
   if (values.length === 0) return questions.ask(`${variable}:`)
   for (const [index, value] of values.entries()) questions.tell(`  ${index + 1}  ${value}`)
   for (;;) {
@@ -122,5 +121,3 @@ async function valueFor(
     questions.tell(`"${answer}" is none of them; an empty line cancels`)
   }
 }
-
-const COMPLETED = z.object({ values: z.array(z.string()), hasMore: z.boolean() })

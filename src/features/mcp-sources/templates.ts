@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
@@ -7,8 +7,9 @@ import { failureIn } from '../../daemon/cli/store-reader.ts'
 import type { SourceFailure } from '../../daemon/cli/store-reader.ts'
 import { configuredIn } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
-import { sourcesOf } from '../../daemon/control/requests.ts'
+import { sourcesNamed } from '../../daemon/config/named-sources.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { templatesRequest } from './addition-requests.ts'
 
 export const templates: Command = {
   name: 'mcp-source templates',
@@ -27,29 +28,14 @@ export const templates: Command = {
   },
 }
 
-/** The answer of the writer about a source. */
-export const SPACES = z.object({
-  spaces: z.array(
-    z.object({
-      template: z.string(),
-      variables: z.array(z.string()),
-      name: z.string().optional(),
-      description: z.string().optional(),
-    }),
-  ),
-  refused: z.array(z.object({ template: z.string(), why: z.string() })),
-})
-
-type Spaces = z.infer<typeof SPACES>
-
-interface Offer extends Spaces {
+interface Offer extends z.output<typeof templatesRequest.answer> {
   readonly source: string
   /** The reason why the source could not be queried. */
   readonly error?: SourceFailure
 }
 
 function wantedSources({ operands }: Context, config: Config): readonly string[] {
-  const named = sourcesOf(operands, config)
+  const named = sourcesNamed(operands, config)
   return operands.length > 0 ? named : named.filter((id) => configuredIn(config, id).source.kind === 'mcp')
 }
 
@@ -58,7 +44,7 @@ async function offersOf(sources: readonly string[], ask: AskWriter): Promise<Off
   return Promise.all(
     sources.map(async (source) => {
       try {
-        return { source, ...SPACES.parse(await ask('templates', { source })) }
+        return { source, ...(await ask(templatesRequest, { source })) }
       } catch (error) {
         return { source, spaces: [], refused: [], error: failureIn(error) }
       }

@@ -1,10 +1,11 @@
-import { z } from 'zod'
 import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import type { Config } from '../../daemon/config/config.ts'
-import { expectLaterRing, expectRings, MOST_HOLD_REASON, sourcesOf } from '../../daemon/control/requests.ts'
+import { sourcesNamed } from '../../daemon/config/named-sources.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
+import { holdRingRequest, promoteRequest } from './ring-requests.ts'
+import { expectLaterRing, expectRings, MOST_HOLD_REASON } from './ring-requests.ts'
 
 const RING = { type: 'string', value: 'RING' } as const
 
@@ -24,9 +25,9 @@ export const promote: Command = {
     const config = await configFor(context)
     const ring = ringNamed(context, config)
     expectRings(config)
-    const sources = context.operands.length === 0 ? [] : sourcesOf(context.operands, config)
+    const sources = context.operands.length === 0 ? [] : sourcesNamed(context.operands, config)
     const asked = { sources, ring, now: context.values['now'] === true }
-    const promotions = PROMOTIONS.parse(await withWriter(context, config, async (ask) => ask('promote', asked)))
+    const promotions = await withWriter(context, config, async (ask) => ask(promoteRequest, asked))
     if (context.json) printJson(context, { promotions })
     else if (promotions.length === 0) printLines(context, ['nothing to promote; skillsyncd rings shows what waits'])
     else
@@ -37,10 +38,6 @@ export const promote: Command = {
     return 0
   },
 }
-
-const PROMOTIONS = z.array(
-  z.object({ source: z.string(), ring: z.string(), from: z.string().optional(), commit: z.string() }),
-)
 
 export const hold: Command = {
   name: 'hold',
@@ -77,9 +74,9 @@ async function changeHolds(context: Context, reason: string | undefined): Promis
   const [word, done] = reason === undefined ? ['unhold', 'no longer held'] : ['hold', 'held']
   if (ring === undefined) throw new UsageError(`"${word}" wants --ring RING; skillsyncd rings shows them`)
   if (context.operands.length === 0) throw new UsageError(`"${word}" wants the id of a source`)
-  const ids = sourcesOf(context.operands, config)
+  const ids = sourcesNamed(context.operands, config)
   await withWriter(context, config, async (ask) => {
-    for (const source of ids) await ask('hold-ring', { source, ring, ...(reason !== undefined && { reason }) })
+    for (const source of ids) await ask(holdRingRequest, { source, ring, ...(reason !== undefined && { reason }) })
   })
   if (context.json) printJson(context, { sources: ids, ring, ...(reason !== undefined && { reason }) })
   else

@@ -4,7 +4,7 @@ import { paintFor } from '../../daemon/cli/colors.ts'
 import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import type { ChannelConfig, Config } from '../../daemon/config/config.ts'
-import { expectRings, request } from '../../daemon/control/requests.ts'
+import { askRunning } from '../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
@@ -14,6 +14,8 @@ import type { ChannelName } from '../channel/publish/channel-names.ts'
 import type { Membership } from './membership.ts'
 import { earlierRing } from './ring-config.ts'
 import { linesOfRing, percentText, sourceLine } from './ring-lines.ts'
+import { ringsRequest } from './ring-requests.ts'
+import { expectRings } from './ring-requests.ts'
 import { memberships, principalNamed, ringPrincipalOf } from './ring-roster.ts'
 import type { RingStatus } from './ring-status.ts'
 import { storedRings } from './stored-rings.ts'
@@ -148,16 +150,11 @@ function reasonText(member: Membership): string {
 }
 
 async function ringsNow({ signal }: Context, config: Config): Promise<readonly RingStatus[]> {
-  const answer = await request(config, 'rings', {}, { signal })
-  if (answer !== undefined && isRings(answer.result)) return answer.result
+  const now = (await askRunning(config, ringsRequest, {}, { signal }))?.answer
+  if (now !== undefined) return now
   using store = await Store.openExisting(config.state)
   await store?.decisions.read()
   return await storedRings(config, store, systemClock.now())
-}
-
-/** The daemon is of this version, or it does not know the request. */
-function isRings(result: unknown): result is readonly RingStatus[] {
-  return Array.isArray(result)
 }
 
 async function tokensOf({ state }: Config): Promise<NonNullable<Tokens['all']>> {

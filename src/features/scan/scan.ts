@@ -1,12 +1,13 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { countOf } from '../../base/text/plural.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines, progressOf } from '../../daemon/cli/command.ts'
 import type { Command } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
-import { sourcesOf } from '../../daemon/control/requests.ts'
+import { sourcesNamed } from '../../daemon/config/named-sources.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { scanRequest } from './scan-request.ts'
 import { massText } from './scan-run.ts'
-import type { ScanEnd } from './scan-run.ts'
+import type { ScanEnd, ScanProgress } from './scan-run.ts'
 import { countsText } from './scan-text.ts'
 
 export const scan: Command = {
@@ -26,7 +27,7 @@ export const scan: Command = {
   },
   async run(context) {
     const config = await configFor(context)
-    const sources = sourcesOf(context.operands, config)
+    const sources = sourcesNamed(context.operands, config)
     const asked = {
       sources,
       isFresh: context.values['fresh'] === true,
@@ -34,16 +35,15 @@ export const scan: Command = {
     }
     using progress = progressOf(context)
     let shown: number | undefined
-    const onEvent = (event: unknown): void => {
-      const found = PROGRESS.safeParse(event)
-      if (!found.success) return
-      const { done, of } = found.data.scanning
+    const show = ({ done, of }: ScanProgress): void => {
       const step = of === 0 ? STEPS : Math.floor((done * STEPS) / of)
       if (step === shown) return
       shown = step
       progress.count(done, of, `${done} of ${countOf(of, 'content')} scanned`)
     }
-    const end = END.parse(await withWriter(context, config, async (ask) => ask('scan', asked, onEvent)))
+    const end = await withWriter(context, config, async (ask) =>
+      ask(scanRequest, asked, ({ scanning }) => show(scanning)),
+    )
     progress[Symbol.dispose]()
     if (context.json) printJson(context, end)
     else printLines(context, linesOf(end))
@@ -52,7 +52,7 @@ export const scan: Command = {
   },
 }
 
-function linesOf({ scanned, counts, failed, refused, cleared, held }: z.infer<typeof END>): string[] {
+function linesOf({ scanned, counts, failed, refused, cleared, held }: z.output<typeof scanRequest.answer>): string[] {
   return [
     `${countOf(scanned, 'content')} scanned: ${countsText(counts)}`,
     ...refused.map(({ skill, is }) => `  ! ${printableLine(skill)}: ${STATES[is]}; skillsyncd why shows the findings`),
@@ -70,15 +70,3 @@ const STATES: Readonly<Record<ScanEnd['refused'][number]['is'], string>> = {
   served: 'refused by the scanner, and served',
   accepted: 'refused by the scanner, and served because a person enabled it',
 }
-
-const PROGRESS = z.object({ scanning: z.object({ done: z.number(), of: z.number() }) })
-const COUNTS = z.object({ error: z.number(), warning: z.number(), note: z.number(), none: z.number() })
-const END = z.object({
-  at: z.string(),
-  scanned: z.number(),
-  counts: COUNTS,
-  failed: z.array(z.object({ source: z.string(), path: z.string(), message: z.string() })),
-  refused: z.array(z.object({ skill: z.string(), is: z.enum(['withheld', 'served', 'accepted']) })),
-  cleared: z.array(z.string()),
-  held: z.object({ skills: z.number(), of: z.number(), mostPercent: z.number() }).optional(),
-})

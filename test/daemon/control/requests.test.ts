@@ -4,8 +4,14 @@ import { systemClock } from '../../../src/base/async/clock.ts'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../src/daemon/config/load-config.ts'
-import { agreeWithDaemon, request, requestHandlers, sourcesOf } from '../../../src/daemon/control/requests.ts'
+import { sourcesNamed } from '../../../src/daemon/config/named-sources.ts'
+import { helloRequest } from '../../../src/daemon/control/hello-request.ts'
+import { lookRequest } from '../../../src/daemon/control/look-request.ts'
+import { agreeWithDaemon, askRunning } from '../../../src/daemon/control/running-daemon.ts'
+import { statusRequest } from '../../../src/daemon/control/status-request.ts'
+import { syncRequest } from '../../../src/daemon/control/sync-request.ts'
 import { Daemon } from '../../../src/daemon/daemon.ts'
+import { REQUESTS } from '../../../src/daemon/requests.ts'
 import { createLog } from '../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import { SYNC_END, syncEndOf } from '../../../src/daemon/status/pull-result.ts'
@@ -21,7 +27,7 @@ const STEADY = new AbortController().signal
 test('where nobody runs, there is nobody to ask and nobody to disagree with', async () => {
   await using desk = await Desk.open()
 
-  expect(await request(desk.config(), 'status', {}, { signal: STEADY })).toBeUndefined()
+  expect(await askRunning(desk.config(), statusRequest, {}, { signal: STEADY })).toBeUndefined()
   await expect(agreeWithDaemon(desk.config(), STEADY)).resolves.toBeUndefined()
 })
 
@@ -32,8 +38,8 @@ test('a daemon answers who has its configuration, and tells all others which one
 
   const mode = { locked: false, offline: false }
   await expect(agreeWithDaemon(desk.config(), STEADY)).resolves.toEqual(mode)
-  for (const method of ['hello', 'status', 'sync']) {
-    await expect(request(other, method, {}, { signal: STEADY })).rejects.toMatchObject({
+  for (const request of [helloRequest, statusRequest, syncRequest]) {
+    await expect(askRunning<object, unknown, unknown>(other, request, {}, { signal: STEADY })).rejects.toMatchObject({
       code: 'other-config',
       message: expect.stringContaining('/etc/skillsyncd.yaml'),
     })
@@ -45,12 +51,12 @@ test('who reads the state folder for a client is answered whatever its configura
   await using writer = await desk.write()
   const other = desk.config(['    root: elsewhere'])
 
-  await request(other, 'look', { sources: ['team'] }, { signal: STEADY })
+  await askRunning(other, lookRequest, { sources: ['team'] }, { signal: STEADY })
 
   // A look waits two seconds at most for the pull that it began.
   await expect.poll(() => writer.daemon.registry.catalog.listed).toMatchObject([{ name: 'alpha' }])
   await expect(
-    request({ ...other, mode: { locked: false, offline: true } }, 'look', {}, { signal: STEADY }),
+    askRunning({ ...other, mode: { locked: false, offline: true } }, lookRequest, {}, { signal: STEADY }),
   ).rejects.toMatchObject({ code: 'other-config' })
 })
 
@@ -59,9 +65,14 @@ test('each pull is reported while it fetches and as it ends, in a form that its 
   await using _writer = await desk.write()
   const events: unknown[] = []
 
-  const answer = await request(desk.config(), 'sync', {}, { signal: STEADY, onEvent: (event) => events.push(event) })
+  const answer = await askRunning(
+    desk.config(),
+    syncRequest,
+    {},
+    { signal: STEADY, onEvent: (event) => events.push(event) },
+  )
 
-  expect(answer).toEqual({ result: { problems: [] } })
+  expect(answer).toEqual({ answer: { problems: [] } })
   const ends = events.slice(-1)
   expect(events.slice(0, -1)).toEqual([{ fetching: { source: 'team', files: 1, bytes: 0 } }])
   expect(ends.map((end) => SYNC_END.parse(end))).toEqual(ends)
@@ -72,7 +83,7 @@ test('a source that is not configured is refused by its name, and nothing is pul
   await using desk = await Desk.open()
   await using _writer = await desk.write()
 
-  const asked = request(desk.config(), 'sync', { sources: ['team', 'absent'] }, { signal: STEADY })
+  const asked = askRunning(desk.config(), syncRequest, { sources: ['team', 'absent'] }, { signal: STEADY })
 
   await expect(asked).rejects.toMatchObject({ code: 'unknown-source', message: expect.stringContaining('"absent"') })
   expect(desk.git.requests).toEqual([])
@@ -83,10 +94,11 @@ test.each([undefined, null, 7, {}, { config: 7 }, { config: 'x', sources: 'team'
   async (params) => {
     await using desk = await Desk.open()
     await using daemon = await desk.daemon()
-    const handlers = requestHandlers(daemon, desk.config())
+    const parts = { ...daemon.parts, followHub: async () => ({ sources: [], gone: [] }) }
 
-    for (const handler of Object.values(handlers)) {
-      await expect(handler(params, () => {}, STEADY)).rejects.toMatchObject({ code: 'bad-request' })
+    for (const request of REQUESTS.values()) {
+      const answer = request.answerFrom(parts, params, { send: () => {}, signal: STEADY })
+      await expect(answer, request.name).rejects.toMatchObject({ code: 'bad-request' })
     }
   },
 )
@@ -95,10 +107,10 @@ test('no name means all sources, in the order of the configuration', async () =>
   await using desk = await Desk.open()
   const config = desk.config(['  - id: more', '    url: https://git.example.com/more.git'])
 
-  expect(sourcesOf(undefined, config)).toEqual(['team', 'more'])
-  expect(sourcesOf([], config)).toEqual(['team', 'more'])
-  expect(sourcesOf(['more'], config)).toEqual(['more'])
-  expect(() => sourcesOf(['more', 'no such'], config)).toThrow('No source is called "no such"; there are team, more')
+  expect(sourcesNamed(undefined, config)).toEqual(['team', 'more'])
+  expect(sourcesNamed([], config)).toEqual(['team', 'more'])
+  expect(sourcesNamed(['more'], config)).toEqual(['more'])
+  expect(() => sourcesNamed(['more', 'no such'], config)).toThrow('No source is called "no such"; there are team, more')
 })
 
 test('a failure is told with its code, what is the case and what to try', () => {

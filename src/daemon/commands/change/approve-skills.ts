@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { z } from 'zod'
 import { countOf } from '../../../base/text/plural.ts'
 import { shellWord } from '../../../base/text/shell-word.ts'
+import { approveSkillRequest } from '../../../features/mcp-sources/file-requests.ts'
 import { declarationOf } from '../../../sync/model/decisions/approvals.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Context, ExitStatus } from '../../cli/command.ts'
@@ -9,7 +9,8 @@ import { isYes } from '../../cli/confirm.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import type { Config } from '../../config/config.ts'
-import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
+import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -96,7 +97,7 @@ function meant(rows: readonly SkillRow[], operand: string, config: Config): read
   const waiting = rows.filter(({ source, pending }) => pending && operand === `${source}/`)
   if (waiting.length > 0) return waiting
   if (operand.endsWith('/') && !operand.includes('://')) {
-    const [source] = sourcesOf([operand.slice(0, -1)], config)
+    const [source] = sourcesNamed([operand.slice(0, -1)], config)
     throw new OperatorError('nothing-to-decide', `No skill of "${source}" waits for approval`)
   }
   const skill = theOnly(rows, operand)
@@ -116,13 +117,11 @@ async function approveEach(skills: Waiting, ask: AskWriter): Promise<Approved[]>
   const approved: Approved[] = []
   for (const { row, skill } of skills) {
     const { source, path, uri, digest } = row
-    ANSWER.parse(await ask('approve-skill', { source, path, declaration: declarationOf(skill) }))
+    await ask(approveSkillRequest, { source, path, declaration: declarationOf(skill) })
     approved.push({ source, path, uri, digest })
   }
   return approved
 }
-
-const ANSWER = z.object({ isNew: z.boolean() })
 
 function lineOf({ source, path, digest }: Approved): string {
   return printableLine(`${source}/${path}: approved as ${digest?.slice(0, 12) ?? 'it is'}`)

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { commitWords } from '../../../serve/page/format.ts'
 import { isObjectId, type ObjectId, type Revision } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
@@ -11,11 +10,13 @@ import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { readCandidate, withStoreAndWriter } from '../../cli/store-reader.ts'
 import type { Config } from '../../config/config.ts'
-import { sourcesOf } from '../../control/requests.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { approveSkills } from './approve-skills.ts'
 import { commitNamed } from './commit-operand.ts'
+import type { WaitingRevision } from './decide-requests.ts'
+import { waitingRequest } from './decide-requests.ts'
 import { applyDecision } from './decide.ts'
 import { diffContentsOf, sideOf } from './diff-side.ts'
 import { compareSides, differencesOf, printDifferences } from './diff.ts'
@@ -59,7 +60,7 @@ export const reject: Command = {
     const source = sourceIn(context, config)
     const commit = commitNamed(context.operands[1])
     return withWriter(context, config, async (ask) => {
-      const waiting = await waitingOf(ask, source, 'reject')
+      const waiting = await ask(waitingRequest, { source, verb: 'reject' })
       const isMeant = commit === undefined || waiting.commit.startsWith(commit) || waiting.tag?.startsWith(commit)
       // The writer reports the waiting revision if another one was named.
       const named = isMeant === true ? identityIn(waiting) : { commit }
@@ -69,20 +70,7 @@ export const reject: Command = {
   },
 }
 
-/** The waiting revision of a source, as the writer of its state folder reports it. */
-type Waiting = z.infer<typeof WAITING>
-
-const ID = z.string().refine(isObjectId)
-const REVISION = z.object({ ref: z.string(), commit: ID, tag: ID.optional() })
-const WAITING = z
-  .object({ revision: REVISION, code: z.string(), message: z.string() })
-  .transform(({ revision, ...why }) => ({ ...revision, ...why }))
-
-async function waitingOf(ask: AskWriter, source: SourceId, verb: 'approve' | 'reject'): Promise<Waiting> {
-  return WAITING.parse(await ask('waiting', { source, verb }))
-}
-
-function identityIn({ commit, tag }: Pick<Waiting, 'commit' | 'tag'>): {
+function identityIn({ commit, tag }: Pick<WaitingRevision, 'commit' | 'tag'>): {
   readonly commit: ObjectId
   readonly tag?: ObjectId
 } {
@@ -108,7 +96,7 @@ async function approveRevision(context: Context): Promise<ExitStatus> {
 async function approveExactly(
   context: Context,
   source: SourceId,
-  waiting: Pick<Waiting, 'commit' | 'tag'>,
+  waiting: Pick<WaitingRevision, 'commit' | 'tag'>,
   ask: AskWriter,
 ): Promise<ExitStatus> {
   const done = (): string => `approved ${revisionText(waiting)}`
@@ -120,8 +108,12 @@ async function approveExactly(
  * The id of a tag object identifies its commit too. A commit id alone does not identify the tag object that was shown
  * with it.
  */
-async function namedRevision(ask: AskWriter, source: SourceId, id: ObjectId): Promise<Pick<Waiting, 'commit' | 'tag'>> {
-  const waiting = await waitingOf(ask, source, 'approve')
+async function namedRevision(
+  ask: AskWriter,
+  source: SourceId,
+  id: ObjectId,
+): Promise<Pick<WaitingRevision, 'commit' | 'tag'>> {
+  const waiting = await ask(waitingRequest, { source, verb: 'approve' })
   return waiting.tag === id ? waiting : { commit: id }
 }
 
@@ -129,7 +121,7 @@ function sourceIn({ operands }: Context, config: Config): SourceId {
   const [source, , more] = operands
   if (source === undefined) throw new UsageError('the id of a source is wanted; skillsyncd status shows them')
   if (more !== undefined) throw new UsageError(`one source is decided on at a time, and "${more}" is one operand more`)
-  const [id] = sourcesOf([source], config)
+  const [id] = sourcesNamed([source], config)
   if (id === undefined) throw new TypeError('One source that was named came to none')
   return id
 }
@@ -144,15 +136,15 @@ function idIn([source, text]: readonly string[]): ObjectId | undefined {
 }
 
 /** The command line that approves exactly what was shown. */
-function lineFor(source: SourceId, { commit, tag }: Waiting): string {
+function lineFor(source: SourceId, { commit, tag }: WaitingRevision): string {
   return `skillsyncd approve ${source} ${tag ?? commit}`
 }
 
 /** Prints the waiting revision of a source, and its differences from the served one. */
-async function showWaiting(context: Context, config: Config, source: SourceId): Promise<Waiting> {
+async function showWaiting(context: Context, config: Config, source: SourceId): Promise<WaitingRevision> {
   const served = await sideOf('served', [source], context, config)
   return withStoreAndWriter(context, config, async (looking) => {
-    const waiting = await waitingOf(looking.ask, source, 'approve')
+    const waiting = await looking.ask(waitingRequest, { source, verb: 'approve' })
     const snapshot = await readCandidate(looking, source, waiting.commit)
     // The candidate was fetched by its commit id alone.
     const revision = { asked: snapshot.revision.asked, ...placeIn(waiting) }
@@ -168,16 +160,16 @@ async function showWaiting(context: Context, config: Config, source: SourceId): 
   })
 }
 
-function placeIn({ ref, ...rest }: Waiting): Omit<Revision, 'asked'> {
+function placeIn({ ref, ...rest }: WaitingRevision): Omit<Revision, 'asked'> {
   return { ref, ...identityIn(rest) }
 }
 
 /** The author and subject of the commit, if it was made by an author. */
-function wordsIn(waiting: Waiting, { revision, proof }: Snapshot): ReturnType<typeof commitWords> {
+function wordsIn(waiting: WaitingRevision, { revision, proof }: Snapshot): ReturnType<typeof commitWords> {
   return commitWords({ revision: { ...revision, ref: waiting.ref }, proof })
 }
 
-function headOf(source: SourceId, waiting: Waiting, snapshot: Snapshot): string[] {
+function headOf(source: SourceId, waiting: WaitingRevision, snapshot: Snapshot): string[] {
   const words = wordsIn(waiting, snapshot)
   const by = words && `  by ${words.author}${words.at === undefined ? '' : ` on ${words.at}`}: ${words.subject}`
   return [
@@ -187,7 +179,7 @@ function headOf(source: SourceId, waiting: Waiting, snapshot: Snapshot): string[
   ]
 }
 
-function jsonOf(source: SourceId, waiting: Waiting, snapshot: Snapshot, changes: object[]): object {
+function jsonOf(source: SourceId, waiting: WaitingRevision, snapshot: Snapshot, changes: object[]): object {
   const { code, message } = waiting
   const words = wordsIn(waiting, snapshot)
   return {

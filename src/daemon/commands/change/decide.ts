@@ -7,13 +7,14 @@ import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { exitOfPulls, linesOfPull, pullWithProgress } from '../../cli/pull-results.ts'
 import type { Config } from '../../config/config.ts'
-import { sourcesOf } from '../../control/requests.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
 import type { DecisionDetails, Verb } from '../../pull/decide.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
 import { commitNamed } from './commit-operand.ts'
+import { decideRequest } from './decide-requests.ts'
 
 /** A command for a decision about sources. */
 interface Deciding {
@@ -135,11 +136,11 @@ export async function applyDecision(context: Context, making: DecisionRequest, a
 /** The named sources, or those to which the decision applies. */
 async function meant(kind: Deciding, { operands }: Context, config: Config): Promise<readonly SourceId[]> {
   const named = kind.operands === 'commit' ? operands.slice(0, 1) : operands
-  if (named.length > 0) return sourcesOf(named, config)
+  if (named.length > 0) return sourcesNamed(named, config)
   if (kind.isMeant === undefined)
     throw new UsageError(`"${kind.verb}" wants the id of a source; skillsyncd status shows them`)
   const decisions = await decisionsOf(config)
-  const ids = sourcesOf([], config).filter((id) => kind.isMeant?.(decisions.get(id) ?? UNDECIDED))
+  const ids = sourcesNamed([], config).filter((id) => kind.isMeant?.(decisions.get(id) ?? UNDECIDED))
   if (ids.length > 0) return ids
   throw new OperatorError('nothing-to-decide', `There is no source to ${kind.verb}; skillsyncd status shows them all`)
 }
@@ -160,7 +161,7 @@ async function decideEach({ ids, verb, named }: DecisionRequest, ask: AskWriter)
   const made: Decided[] = []
   for (const source of ids) {
     try {
-      await ask('decide', { source, verb, ...named })
+      await ask(decideRequest, { source, verb, ...named })
       made.push({ source })
     } catch (error) {
       const isNothing = error instanceof OperatorError && error.code === 'nothing-to-decide'

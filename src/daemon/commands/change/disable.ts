@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { uriOf } from '../../../sync/model/skill-uri.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../../cli/command.ts'
@@ -7,15 +6,17 @@ import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import { agreeWithDaemon } from '../../control/requests.ts'
+import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { disabledText, matchedText, RECALL_REASON } from '../../status/decision-text.ts'
+import { disabledText, matchedText } from '../../status/decision-text.ts'
 import { theOnlyIfAny } from '../../status/named-skill.ts'
 import type { SkillReference } from '../../status/named-skill.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
 import type { DisabledBy } from '../../status/status.ts'
+import type { DisableAnswer } from './disable-request.ts'
+import { disableRequest } from './disable-request.ts'
 
 /** A command for a decision about skills. */
 interface Disabling {
@@ -147,7 +148,7 @@ interface Decided {
   /** True if the skill was already in the requested state. */
   readonly already: boolean
   /** The other skills that went out of service, or came back, with it: their number, and the first of them. */
-  readonly others: { readonly count: number; readonly places: Answer['places'] }
+  readonly others: { readonly count: number; readonly places: DisableAnswer['places'] }
   /** The match that still keeps it out of service. */
   readonly still?: DisabledBy
 }
@@ -160,7 +161,7 @@ async function decide(
   const decided: Decided[] = []
   for (const { source, path, uri } of skills) {
     const asked = { source, path, disabled: name === 'disable', sourceOnly }
-    const { isNew, count, places, still } = ANSWER.parse(await ask('disable', asked))
+    const { isNew, count, places, still } = await ask(disableRequest, asked)
     const others = places.filter(({ place }) => place !== `${source}/${path}`)
     const isAmong = others.length < places.length
     decided.push({
@@ -174,19 +175,6 @@ async function decide(
   }
   return decided
 }
-
-const BY = z.object({
-  as: z.string(),
-  by: z.enum(['path', 'uri', 'name', 'content', 'holds', 'scan']),
-  recall: RECALL_REASON.exactOptional(),
-})
-const ANSWER = z.object({
-  isNew: z.boolean(),
-  count: z.number(),
-  places: z.array(BY.extend({ place: z.string() })),
-  still: BY.optional(),
-})
-type Answer = z.infer<typeof ANSWER>
 
 function print(context: Context, { name }: Disabling, decided: readonly Decided[], unknown: readonly string[]): void {
   for (const asked of unknown) {

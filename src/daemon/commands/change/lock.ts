@@ -18,7 +18,7 @@ import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWrit
 import type { SourceReader } from '../../cli/store-reader.ts'
 import { configuredIn } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import { sourcesOf } from '../../control/requests.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { lockUseText } from '../../status/lock-text.ts'
 import { changedLockOf, LOCK_OPTION, withLockOption } from './lock-option.ts'
@@ -46,7 +46,9 @@ export const lock: Command = {
     const config = await withHubLook(context, withLockOption(context, await configFor(context)))
     const file = changedLockOf(config)
     const before = await readLock(file)
-    const missing = [...new Set(sourcesOf(context.operands, config))].filter((id) => before?.sources.has(id) !== true)
+    const missing = [...new Set(sourcesNamed(context.operands, config))].filter(
+      (id) => before?.sources.has(id) !== true,
+    )
     const ends = missing.length === 0 ? [] : await entriesFor(missing, context, config)
     const added = ends.flatMap(({ id, entry }) => (entry === undefined ? [] : [[id, entry] as const]))
     const isWritten = await changeLock(
@@ -57,8 +59,8 @@ export const lock: Command = {
     )
     const looked = ends.flatMap(({ snapshot }) => snapshot ?? [])
     const packs = await lockPacks(config, file, looked, context.signal)
-    const proofs = await writeLockProofs(config, file, async (method, params) =>
-      withWriter(context, config, (ask) => ask(method, params)),
+    const proofs = await writeLockProofs(config, file, async (...asked) =>
+      withWriter(context, config, async (ask) => ask(...asked)),
     )
     print(context, config, file, { isWritten: isWritten || packs.isWritten, ends, packs: packs.ends, proofs })
     return ends.some(({ entry }) => entry === undefined) || packs.ends.some(({ why }) => why !== undefined) ? 1 : 0

@@ -11,7 +11,8 @@ import type { AskWriter } from '../../cli/daemon-client.ts'
 import { failureIn, readRevision } from '../../cli/store-reader.ts'
 import type { SourceFailure } from '../../cli/store-reader.ts'
 import { configuredIn, idsOf } from '../../config/config.ts'
-import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
+import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { lockFileOf, lockStateOf } from '../../pull/trust/lock-rules.ts'
 import type { LockStanding } from '../../pull/trust/lock-rules.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
@@ -29,7 +30,7 @@ export const outdated: Command = {
   async run(context) {
     const config = await configFor(context)
     const file = lockFileOf(config)
-    const sources = [...new Set(sourcesOf(context.operands, config))].map((id) => configuredIn(config, id).source)
+    const sources = [...new Set(sourcesNamed(context.operands, config))].map((id) => configuredIn(config, id).source)
     const lock = await readLock(file)
     const entries = lock?.sources ?? new Map<string, LockEntry>()
     const mode = (await agreeWithDaemon(config, context.signal)) ?? config.mode

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../base/json-value.ts'
+import { bringRequest } from '../../../features/mcp-sources/file-requests.ts'
 import { readKept } from '../../../features/mcp-sources/stored-file.ts'
 import { asUntrusted } from '../../../serve/mcp/tools/untrusted.ts'
 import { isOfUpstream } from '../../../sync/model/skill.ts'
@@ -11,7 +12,7 @@ import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { Config } from '../../config/config.ts'
-import { agreeWithDaemon } from '../../control/requests.ts'
+import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { printableLine, printableText } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -95,7 +96,7 @@ async function bytesOf(context: Context, config: Config, skill: Skill, file: Ski
   const { source } = skill.upstream
   const kept = await readKept(skill, file, { store, config }, context.signal)
   if (kept.kind === 'whole') return Buffer.from(kept.bytes)
-  await withWriter(context, config, (ask) => ask('bring', { source, path: skill.path, file: file.path }))
+  await withWriter(context, config, (ask) => ask(bringRequest, { source, path: skill.path, file: file.path }))
   const brought = await readKept(skill, file, { store, config }, context.signal)
   if (brought.kind === 'whole') return Buffer.from(brought.bytes)
   throw new OperatorError('unknown-skill', `Cannot preview "${source}/${skill.path}": its SKILL.md is not in the store`)

@@ -1,12 +1,13 @@
-import { z } from 'zod'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
-import { sourcesOf } from '../../control/requests.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { commitNamed } from './commit-operand.ts'
 import { SHOWN_MOMENTS, linesOfMoments, momentsOf } from './log.ts'
+import type { RolledBackSource } from './rollback-request.ts'
+import { rollbackRequest } from './rollback-request.ts'
 
 export const rollback: Command = {
   name: 'rollback',
@@ -29,11 +30,10 @@ export const rollback: Command = {
       printLines(context, linesOfMoments(await momentsOf(config, SHOWN_MOMENTS), context))
       throw new UsageError('"rollback" wants the number of a generation, or a source and a commit')
     }
-    const [id] = operands.length === 2 ? sourcesOf(operands.slice(0, 1), config) : []
+    const [id] = operands.length === 2 ? sourcesNamed(operands.slice(0, 1), config) : []
     const target = id === undefined ? { generation: numberOf(operands[0]) } : { source: id, commit: commitOf(operands) }
     const hold = values['hold'] === true
-    const done = await withWriter(context, config, (ask) => ask('rollback', { ...target, hold }))
-    print(context, z.array(ROLLED_BACK).parse(done))
+    print(context, await withWriter(context, config, async (ask) => ask(rollbackRequest, { ...target, hold })))
     return 0
   },
 }
@@ -47,21 +47,7 @@ function commitOf([, commit]: readonly string[]): string | undefined {
   return commitNamed(commit)
 }
 
-const REVISION = z.object({ ref: z.string(), commit: z.string() })
-const DECISION = z.object({
-  paused: z.literal(true).optional(),
-  frozen: z.object({ by: z.enum(['pin', 'rollback']) }).optional(),
-  skipped: z.object({ commit: z.string() }).optional(),
-})
-const ROLLED_BACK = z.object({
-  source: z.string(),
-  from: REVISION.optional(),
-  to: REVISION,
-  decision: DECISION,
-})
-type RolledBack = z.infer<typeof ROLLED_BACK>
-
-function print(context: Context, done: readonly RolledBack[]): void {
+function print(context: Context, done: readonly RolledBackSource[]): void {
   if (context.json) {
     const sources = done.map(({ source, from, to, decision }) => ({
       source,
@@ -82,7 +68,7 @@ function print(context: Context, done: readonly RolledBack[]): void {
 }
 
 /** The automatic next step of the source, as text. */
-function nextOf({ source, decision: { paused, frozen, skipped } }: RolledBack): string {
+function nextOf({ source, decision: { paused, frozen, skipped } }: RolledBackSource): string {
   if (frozen !== undefined) return `held until skillsyncd resume ${source}`
   if (paused === true) return `not polled until skillsyncd resume ${source}`
   if (skipped === undefined) return 'its ref is followed as before'

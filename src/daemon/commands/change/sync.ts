@@ -2,7 +2,7 @@ import { MODE_OPTIONS, configFor, printJson, printLines } from '../../cli/comman
 import type { Command } from '../../cli/command.ts'
 import { withHubLook, withWriter } from '../../cli/daemon-client.ts'
 import { exitOfPulls, linesOfProblems, linesOfPull, pullWithProgress } from '../../cli/pull-results.ts'
-import { sourcesOf } from '../../control/requests.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
 
 export const sync: Command = {
   name: 'sync',
@@ -16,7 +16,7 @@ export const sync: Command = {
   options: MODE_OPTIONS,
   async run(context) {
     const config = await withHubLook(context, await configFor(context))
-    const ids = sourcesOf(context.operands, config)
+    const ids = sourcesNamed(context.operands, config)
     const { ends, problems } = await withWriter(context, config, (ask) => pullWithProgress(context, ids, ask))
     if (context.json) printJson(context, { sources: ends, problems })
     else printLines(context, [...ends.flatMap(linesOfPull), ...linesOfProblems(problems)])

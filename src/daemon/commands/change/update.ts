@@ -22,7 +22,7 @@ import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWrit
 import type { SourceFailure, SourceReader } from '../../cli/store-reader.ts'
 import { configuredIn } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import { sourcesOf } from '../../control/requests.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
 import { isWaiting } from '../../pull/decide.ts'
 import { fullCommit, heldAtCommit } from '../../pull/rollback.ts'
 import { followedBy } from '../../pull/trust/lock-rules.ts'
@@ -31,6 +31,7 @@ import { UsageError } from '../../runtime/usage-error.ts'
 import { lockUseText } from '../../status/lock-text.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
 import { commitNamed } from './commit-operand.ts'
+import { decideRequest } from './decide-requests.ts'
 import { changedLockOf, LOCK_OPTION, withLockOption } from './lock-option.ts'
 import { linesOfPack, lockPacks } from './lock-packs.ts'
 import { lockReview } from './lock-review.ts'
@@ -60,7 +61,7 @@ export const update: Command = {
   async run(context) {
     const config = await withHubLook(context, withLockOption(context, await configFor(context)))
     const file = changedLockOf(config)
-    const ids = [...new Set(sourcesOf(context.operands, config))]
+    const ids = [...new Set(sourcesNamed(context.operands, config))]
     const precise = preciseOf(context)
     // An unreadable lock is reported before anything is fetched.
     await readLock(file)
@@ -228,7 +229,7 @@ async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, 
   const { commit } = locked.revision
   if (followedBy(config, source) !== undefined || end.commit !== commit || !waitsForYes(end)) return end
   try {
-    await ask('decide', { source: id, verb: 'approve', commit })
+    await ask(decideRequest, { source: id, verb: 'approve', commit })
   } catch (error) {
     // Another decision was made meanwhile: the next pull reports its result.
     if (!(error instanceof OperatorError) || error.code !== 'nothing-to-decide') throw error

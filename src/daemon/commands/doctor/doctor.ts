@@ -22,8 +22,8 @@ import { configOfSources } from '../../config/command-line-config.ts'
 import { idsOf, reachedBy } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { ifHomeIsKnown } from '../../config/environment.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
 import { ConfigError } from '../../config/rules/config-error.ts'
-import { sourcesOf } from '../../control/requests.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { lockOriginStatusOf, lockOriginText } from '../../status/lock-text.ts'
@@ -107,7 +107,7 @@ export const doctor: Command = {
     if (context.values['token-file'] !== undefined) throw new UsageError('--token-file is only used with --connect')
     const { environment, redactor, signal, values } = context
     const { config: whole, told } = await readConfiguration(context)
-    const named = told.state === 'ok' && context.operands.length > 0 ? sourcesOf(context.operands, whole) : []
+    const named = told.state === 'ok' && context.operands.length > 0 ? sourcesNamed(context.operands, whole) : []
     const config = named.length === 0 ? whole : sourcesAlone(whole, named)
     const ground = {
       config: { ...config, sources: reachedBy(config) },

@@ -10,7 +10,8 @@ import { Tokens } from '../../access/tokens.ts'
 import { verdicts } from '../../cli/check.ts'
 import type { CheckResult, DoctorCheck, Ground } from '../../cli/check.ts'
 import type { Config, ListenAddress } from '../../config/config.ts'
-import { request } from '../../control/requests.ts'
+import { askRunning } from '../../control/running-daemon.ts'
+import { statusRequest } from '../../control/status-request.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { ProgramFailedError, runProgram } from '../../runtime/run-program.ts'
 import { BOOTED } from './service-checks.ts'
@@ -69,8 +70,8 @@ interface Asked {
 /** Another check reports faults of the daemon or its lock. */
 async function askedOf(config: Config, signal: AbortSignal): Promise<Asked> {
   try {
-    const answer = await request(config, 'status', {}, { signal, timeoutMs: ANSWER_MS })
-    return { status: answer?.result, isOther: false }
+    const answer = await askRunning(config, statusRequest, {}, { signal, timeoutMs: ANSWER_MS })
+    return { status: answer?.answer, isOther: false }
   } catch (error) {
     if (!(error instanceof OperatorError || error instanceof SyncError)) throw error
     return { status: undefined, isOther: error.code === 'other-config' }

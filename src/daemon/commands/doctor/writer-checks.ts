@@ -9,8 +9,9 @@ import type { DoctorCheck, CheckResult, Ground } from '../../cli/check.ts'
 import { isFresh, socketPathOf, unlockedSocketOf, whyNotOwn } from '../../control/control-path.ts'
 import { lockHolderOf, isAtWork, isListening } from '../../control/daemon-lock.ts'
 import type { FoundHolder } from '../../control/daemon-lock.ts'
+import { helloRequest } from '../../control/hello-request.ts'
 import { GLANCE_MS, TERM_MS } from '../../control/lease-renewal.ts'
-import { request } from '../../control/requests.ts'
+import { askRunning } from '../../control/running-daemon.ts'
 import { ELSEWHERE_MEND, processText } from '../../control/write-lock.ts'
 import { whyNotUsed } from '../../runtime/disk-error-text.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
@@ -73,7 +74,7 @@ async function lockChecked({ whole, environment, clock }: Ground, signal: AbortS
     return [elsewhere(holder, await isAtWork(whole.state, holder, { clock, signal, ms: GLANCE_MS }))]
   }
   try {
-    await request(whole, 'hello', {}, { signal, timeoutMs: ANSWER_MS })
+    await askRunning(whole, helloRequest, {}, { signal, timeoutMs: ANSWER_MS })
     return [ok(`skillsyncd ${holder.command}, process ${holder.pid}, holds it and answers`)]
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error

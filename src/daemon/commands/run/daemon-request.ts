@@ -1,13 +1,14 @@
 import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
 import type { FoundHolder } from '../../control/daemon-lock.ts'
-import { request } from '../../control/requests.ts'
+import type { RequestType } from '../../control/request.ts'
+import { askRunning } from '../../control/running-daemon.ts'
 import { ELSEWHERE_MEND, absenceText, processText, silentHolderText } from '../../control/write-lock.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 
 /** A request that only a daemon answers: a process that a client started has no part in it. */
-export interface DaemonRequest {
-  readonly method: 'reload' | 'stop'
+export interface DaemonRequest<Answer> {
+  readonly request: RequestType<object, Answer, never>
   readonly signal: AbortSignal
   /** The longest silence of the daemon; default: as for other requests. */
   readonly timeoutMs?: number
@@ -16,35 +17,36 @@ export interface DaemonRequest {
 }
 
 /** The answer of the daemon. */
-export interface DaemonAnswer {
-  readonly result: unknown
+export interface DaemonAnswer<Answer> {
+  readonly answer: Answer
   /** The holder of the lock when the request was sent; `undefined` on a disk that accepts no lock. */
   readonly holder: FoundHolder | undefined
 }
 
 /** Sends the request to the daemon of the state folder. Throws `no-daemon` if there is none in reach. */
-export async function requestDaemon(
+export async function requestDaemon<Answer>(
   config: Config,
-  { method, mend, ...waiting }: DaemonRequest,
-): Promise<DaemonAnswer> {
+  { request, mend, ...waiting }: DaemonRequest<Answer>,
+): Promise<DaemonAnswer<Answer>> {
+  const { name } = request
   const holder = await lockHolderOf(config.state)
   if (holder !== undefined && holder.command !== 'start')
     throw noDaemon(
-      method,
+      name,
       `process ${holder.pid} (skillsyncd ${holder.command}) is not a daemon; it ends with its client`,
     )
-  const answer = await request(config, method, {}, waiting)
-  if (answer !== undefined) return { result: answer.result, holder }
+  const reply = await askRunning(config, request, {}, waiting)
+  if (reply !== undefined) return { answer: reply.answer, holder }
   if (holder?.isElsewhere === true)
-    throw noDaemon(method, `${processText(holder)} has the lock and cannot be reached from here; ${ELSEWHERE_MEND}`)
+    throw noDaemon(name, `${processText(holder)} has the lock and cannot be reached from here; ${ELSEWHERE_MEND}`)
   const silent = await silentHolderText(holder)
-  if (silent !== undefined) throw noDaemon(method, silent)
+  if (silent !== undefined) throw noDaemon(name, silent)
   throw noDaemon(
-    method,
+    name,
     `${await absenceText(config.state, ` for "${config.state}"`)}${mend === undefined ? '' : `; ${mend}`}`,
   )
 }
 
-function noDaemon(method: DaemonRequest['method'], why: string): OperatorError {
-  return new OperatorError('no-daemon', `Cannot ${method}: ${why}`)
+function noDaemon(name: string, why: string): OperatorError {
+  return new OperatorError('no-daemon', `Cannot ${name}: ${why}`)
 }

@@ -10,7 +10,9 @@ import type { Command, Context } from '../../cli/command.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
 import type { Config } from '../../config/config.ts'
 import { ConfigMissingError } from '../../config/load-config.ts'
-import { agreeWithDaemon } from '../../control/requests.ts'
+import { handoverRequest } from '../../control/process-requests.ts'
+import { handlersOf } from '../../control/request.ts'
+import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { HeldByOther } from '../../control/write-lock.ts'
 import type { Follower } from '../../follower.ts'
 import { openFollower } from '../../open-follower.ts'
@@ -130,12 +132,7 @@ async function keepWriting(candidate: FollowingWriter, signal: AbortSignal): Pro
  */
 async function write({ context, config, log, follower }: FollowingWriter, signal: AbortSignal): Promise<boolean> {
   const handedOver = Promise.withResolvers<true>()
-  const handlers = {
-    handover: async (): Promise<null> => {
-      handedOver.resolve(true)
-      return null
-    },
-  }
+  const handlers = handlersOf({ config, handOver: () => handedOver.resolve(true) }, handoverRequest)
   const writer = await Writer.open({ ...candidateOf({ context, config, log }), handlers }, signal)
   if ('heldBy' in writer) return false
   await using _writer = writer

@@ -1,9 +1,10 @@
-import { z } from 'zod'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command } from '../../cli/command.ts'
 import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
-import { request } from '../../control/requests.ts'
+import type { ReloadAnswer } from '../../control/process-requests.ts'
+import { reloadRequest } from '../../control/process-requests.ts'
+import { askRunning } from '../../control/running-daemon.ts'
 import { absenceText, silentHolderText } from '../../control/write-lock.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { requestDaemon } from './daemon-request.ts'
@@ -18,13 +19,12 @@ export const reload: Command = {
   examples: ['skillsyncd reload'],
   async run(context) {
     const config = await configFor(context)
-    const { result } = await requestDaemon(config, {
-      method: 'reload',
+    const { answer: reloaded } = await requestDaemon(config, {
+      request: reloadRequest,
       signal: context.signal,
       timeoutMs: RELOAD_MS,
       mend: 'skillsyncd start runs one',
     })
-    const reloaded = RELOADED.parse(result)
     if (context.json) printJson(context, reloaded)
     else printLines(context, linesOf(reloaded))
     return 0
@@ -40,7 +40,7 @@ export async function reloadDaemon(
   const holder = await lockHolderOf(config.state)
   const none = { isReloaded: false, text: `${await absenceText(config.state)}; ${absent}` }
   if (holder !== undefined && holder.command !== 'start') return none
-  const answer = await request(config, 'reload', {}, { signal, timeoutMs: RELOAD_MS }).catch(undefinedIfUnknown)
+  const answer = await askRunning(config, reloadRequest, {}, { signal, timeoutMs: RELOAD_MS }).catch(undefinedIfUnknown)
   if (answer !== undefined) return { isReloaded: true, text: 'the daemon applies it' }
   const silent = await silentHolderText(
     holder,
@@ -58,10 +58,7 @@ function undefinedIfUnknown(error: unknown): undefined {
 /** Running pulls are stopped, and get time to end. */
 const RELOAD_MS = 120_000
 
-const IDS = z.array(z.string())
-const RELOADED = z.object({ added: IDS, removed: IDS, changed: IDS, isNew: z.boolean() })
-
-function linesOf({ added, removed, changed, isNew }: z.infer<typeof RELOADED>): string[] {
+function linesOf({ added, removed, changed, isNew }: ReloadAnswer): string[] {
   if (!isNew) return ['nothing to apply: the daemon has this configuration']
   const lines = [
     ...added.map((id) => `added ${id}`),

@@ -6,6 +6,8 @@ import { MODE_OPTIONS, configFor, logOf } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import type { Config, ListenAddress } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
+import { placeRequest, reloadRequest, stopRequest } from '../../control/process-requests.ts'
+import { handlersOf } from '../../control/request.ts'
 import type { Daemon } from '../../daemon.ts'
 import { whileServing } from '../../http-server.ts'
 import { Reload } from '../../reload.ts'
@@ -14,7 +16,6 @@ import type { Log } from '../../runtime/log/log.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { metricsPlaceOf } from '../../status/metrics/metrics-place.ts'
-import { stopHandler } from '../../stop-request.ts'
 import { becomeWriter } from '../../writer.ts'
 import { takeSockets } from '../service/handed-sockets.ts'
 import type { HandedSocket, HandedSockets } from '../service/handed-sockets.ts'
@@ -52,11 +53,17 @@ export const start: Command = {
       const reload = await reloading.promise
       return manager.reloading(async () => work(reload))
     }
-    const handlers = {
-      reload: async (params: unknown) => reloaded(async (reload) => reload.answer(params)),
-      stop: stopHandler(context.stop, environment.manager.notify !== undefined),
-      place: async () => ({ config: config.file, state: config.state }),
-    }
+    const handlers = handlersOf(
+      {
+        config,
+        reload: async (digest: string) => reloaded(async (reload) => reload.again(digest)),
+        stop: context.stop,
+        isManaged: environment.manager.notify !== undefined,
+      },
+      reloadRequest,
+      stopRequest,
+      placeRequest,
+    )
     context.onHangUp(() => {
       reloaded(async (reload) => reload.again()).catch((error: unknown) => logNotReloaded(log, error))
     })

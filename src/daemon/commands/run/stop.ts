@@ -3,10 +3,10 @@ import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command } from '../../cli/command.ts'
 import type { Config } from '../../config/config.ts'
 import { lockHolderOf } from '../../control/daemon-lock.ts'
+import { stopRequest } from '../../control/process-requests.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { isAlive, isHere } from '../../runtime/process-identity.ts'
 import type { ProcessIdentity } from '../../runtime/process-identity.ts'
-import { STOPPED } from '../../stop-request.ts'
 import { requestDaemon } from './daemon-request.ts'
 import type { DaemonAnswer } from './daemon-request.ts'
 
@@ -20,8 +20,8 @@ export const stop: Command = {
   examples: ['skillsyncd stop'],
   async run(context) {
     const config = await configFor(context)
-    const { result, holder } = await requestDaemon(config, { method: 'stop', signal: context.signal })
-    const { process, isManaged } = STOPPED.parse(result)
+    const { answer, holder } = await requestDaemon(config, { request: stopRequest, signal: context.signal })
+    const { process, isManaged } = answer
     const { pid } = process
     await untilEnded(config, { holder, process }, context.signal)
     if (context.json) printJson(context, { pid, isManaged })
@@ -33,7 +33,7 @@ export const stop: Command = {
 const MANAGED = 'a service manager had started it, and may start it again: systemctl stop skillsyncd, or with --user'
 
 /** The process that was asked to stop. */
-interface Stopping extends Pick<DaemonAnswer, 'holder'> {
+interface Stopping extends Pick<DaemonAnswer<unknown>, 'holder'> {
   readonly process: ProcessIdentity
 }
 

@@ -7,22 +7,31 @@ import type { Token } from '../../access/tokens.ts'
 import type { Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { Config } from '../../config/config.ts'
-import { request } from '../../control/requests.ts'
+import { helloRequest } from '../../control/hello-request.ts'
+import type { ControlRequest, RequestType } from '../../control/request.ts'
+import { askRunning } from '../../control/running-daemon.ts'
+import { aboutClient } from '../../control/same-config.ts'
 
-/** A change of the tokens, as the daemon is asked for it. */
-export type TokenChange =
-  | { readonly method: 'token-add'; readonly params: { readonly token: Token } }
-  | { readonly method: 'token-renew'; readonly params: { readonly name: string; readonly expires?: string } }
-  | { readonly method: 'token-revoke'; readonly params: { readonly name: string } }
+/** A request to change the tokens. */
+type TokenRequest<Sent> = RequestType<Sent, void, unknown> &
+  ControlRequest<{ readonly config: Config; readonly tokens: Tokens }>
 
 /**
  * Changes the tokens, by the running daemon or, without one, by this process. In a hub of several processes it changes
  * them in the database then: the first process of a hub may need a token to start.
  */
-export async function changeTokens(context: Context, config: Config, change: TokenChange): Promise<void> {
-  if (await isWithoutDaemon(context, config))
-    return withSharedTokens(context, config, async (all) => apply(all, change))
-  await withWriter(context, config, async (ask) => ask(change.method, change.params))
+export async function changeTokens<Sent extends object>(
+  context: Context,
+  config: Config,
+  request: TokenRequest<Sent>,
+  params: Sent,
+): Promise<void> {
+  if (!(await isWithoutDaemon(context, config))) return withWriter(context, config, async (ask) => ask(request, params))
+  const sent = { ...params, ...aboutClient(config) }
+  const { signal } = context
+  await withSharedTokens(context, config, async (tokens) =>
+    request.answerFrom({ config, tokens }, sent, { send: () => {}, signal }),
+  )
 }
 
 /** Reads the tokens as a change would find them. */
@@ -32,20 +41,7 @@ export async function readTokens(context: Context, config: Config): Promise<read
 }
 
 async function isWithoutDaemon({ signal }: Context, config: Config): Promise<boolean> {
-  return config.postgres !== undefined && (await request(config, 'hello', {}, { signal })) === undefined
-}
-
-async function apply(tokens: Tokens, { method, params }: TokenChange): Promise<void> {
-  switch (method) {
-    case 'token-add':
-      return tokens.add(params.token)
-    case 'token-renew':
-      return tokens.renew(params.name, params.expires)
-    case 'token-revoke':
-      return tokens.revoke(params.name)
-    default:
-      return method satisfies never
-  }
+  return config.postgres !== undefined && (await askRunning(config, helloRequest, {}, { signal })) === undefined
 }
 
 /** The files of the state folder stay as they are: a daemon that starts brings them to the state of the database. */

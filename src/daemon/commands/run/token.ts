@@ -10,13 +10,14 @@ import { configFor, printJson, printJsonAsIs, printLines } from '../../cli/comma
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
 import { durationOf } from '../../config/schema/scalars.ts'
-import { agreeWithDaemon } from '../../control/requests.ts'
+import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { whyNotOpened } from '../../runtime/disk-error-text.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { readBounded } from '../../runtime/plain-file.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { changeTokens, readTokens } from './token-changes.ts'
+import { addTokenRequest, renewTokenRequest, revokeTokenRequest } from './token-requests.ts'
 
 /** The scopes that MCP clients need, and the page that the same person reads. */
 const OF_A_PERSON: readonly Scope[] = SCOPES.filter(
@@ -111,7 +112,7 @@ async function addToken(context: Context, name: string): Promise<ExitStatus> {
     ...(expires && { expires }),
   }
   // The daemon gets only the hash: it cannot leak a token that it does not know.
-  const adding = changeTokens(context, config, { method: 'token-add', params: { token: added } })
+  const adding = changeTokens(context, config, addTokenRequest, { token: added })
   if (secret === undefined)
     return printGiven(context, added, await isThereAlready(adding, added, async () => readTokens(context, config)))
   await adding
@@ -165,7 +166,7 @@ function printGiven(context: Context, added: Token, isThere: boolean): ExitStatu
 async function renewToken(context: Context, name: string): Promise<ExitStatus> {
   const config = await configFor(context)
   const expires = expiryOf(context.values['expires'], systemClock.now())
-  await changeTokens(context, config, { method: 'token-renew', params: { name, ...(expires && { expires }) } })
+  await changeTokens(context, config, renewTokenRequest, { name, ...(expires && { expires }) })
   if (context.json) printJson(context, { name, ...(expires && { expires }) })
   else printLines(context, [`${printableLine(name)} ${expiryText({ expires })}`])
   return 0
@@ -173,7 +174,7 @@ async function renewToken(context: Context, name: string): Promise<ExitStatus> {
 
 async function revokeToken(context: Context, name: string): Promise<ExitStatus> {
   const config = await configFor(context)
-  await changeTokens(context, config, { method: 'token-revoke', params: { name } })
+  await changeTokens(context, config, revokeTokenRequest, { name })
   if (context.json) printJson(context, { name, revoked: true })
   else printLines(context, [`${printableLine(name)} is revoked`])
   return 0

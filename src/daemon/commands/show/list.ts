@@ -3,7 +3,8 @@ import { printRows } from '../../cli/columns.ts'
 import { configFor, printJson } from '../../cli/command.ts'
 import type { Command } from '../../cli/command.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
-import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
+import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { outWord } from '../../status/decision-text.ts'
 import { readOffered, readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
@@ -25,7 +26,7 @@ export const list: Command = {
   },
   async run(context) {
     const config = await configFor(context)
-    const sources: readonly string[] = sourcesOf(context.operands, config)
+    const sources: readonly string[] = sourcesNamed(context.operands, config)
     const packs = packsNamed(context.values['pack'], config)
     await agreeWithDaemon(config, context.signal)
     if (context.values['prompt'] === true) {

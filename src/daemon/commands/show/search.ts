@@ -11,7 +11,7 @@ import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
 import type { Config } from '../../config/config.ts'
-import { agreeWithDaemon } from '../../control/requests.ts'
+import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { readOffered } from '../../status/skill-rows.ts'
 

@@ -32,9 +32,11 @@ import { blockOf } from '../../cli/status-block.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
 import { lockHolderOf, isAtWork } from '../../control/daemon-lock.ts'
 import { GLANCE_MS } from '../../control/lease-renewal.ts'
-import { request, sourcesOf } from '../../control/requests.ts'
+import { askRunning } from '../../control/running-daemon.ts'
+import { statusRequest } from '../../control/status-request.ts'
 import { absenceText, processText, silentHolderText } from '../../control/write-lock.ts'
 import { lockRead } from '../../pull/trust/lock-rules.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
@@ -69,7 +71,7 @@ export const status: Command = {
   },
   async run(context) {
     const config = await configFor(context)
-    const ids = new Set(sourcesOf(context.operands, config))
+    const ids = new Set(sourcesNamed(context.operands, config))
     const whole = await statusNow(context, config, context.operands.length === 0 ? undefined : ids)
     const now = systemClock.now()
     const sources = whole.sources.filter(({ id }) => ids.has(id))
@@ -151,7 +153,7 @@ const FILE_COLUMNS = 120
 
 /** `about`: the named sources, if any. */
 async function statusNow({ signal }: Context, config: Config, about?: ReadonlySet<string>): Promise<Status> {
-  const answer = await request(config, 'status', {}, { signal })
+  const answer = await askRunning(config, statusRequest, {}, { signal })
   using store = await Store.openExisting(config.state)
   const ids = idsOf(config)
   // The daemon reports the decisions from memory, so a damaged file does not affect that.
@@ -163,7 +165,7 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
     await Promise.all(ids.map(async (id) => [id, (await store?.scans.read(id)) ?? NO_SCANS] as const)),
   )
   const beside = { kept, scans, about }
-  if (answer !== undefined) return withFindings(ofThisVersion(answer.result), catalog, config, beside)
+  if (answer !== undefined) return withFindings(ofThisVersion(answer.answer), catalog, config, beside)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
   const lock = await lockRead(config)
   const known = decisions ?? new Map<SourceId, SourceDecision>()

@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path'
-import { z } from 'zod'
 import { codeOf } from '../../../base/error-code.ts'
 import { CHECKPOINT_PATH } from '../../../features/channel/content/channel-entry.ts'
 import { ChannelLog } from '../../../features/channel/content/channel-log.ts'
 import { checkpointIn, MOST_PROOF_BYTES } from '../../../features/channel/content/served-proof.ts'
+import { checkLogRequest, checkpointRequest } from '../../../features/channel/log-requests.ts'
 import { openCheckpoint, readCheckpoint } from '../../../features/channel/log/checkpoint.ts'
 import { isSameHash } from '../../../features/channel/log/merkle-tree.ts'
 import { NoteRefusedError, renamedSigner } from '../../../features/channel/log/signed-note.ts'
@@ -28,7 +28,7 @@ import type { Context, ExitStatus } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import type { ChannelConfig, Config } from '../../config/config.ts'
-import { sourcesOf } from '../../control/requests.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { readBounded } from '../../runtime/plain-file.ts'
@@ -61,7 +61,7 @@ interface Checked {
 export async function checkLogs(context: Context, against: string | undefined): Promise<ExitStatus> {
   const config = await configFor(context)
   const other = against === undefined ? undefined : await otherCheckpoint(against)
-  const named = new Set<string>(sourcesOf(context.operands, config))
+  const named = new Set<string>(sourcesNamed(context.operands, config))
   const followers = config.sources.flatMap(({ source }) =>
     source.kind === 'channel' && named.has(source.id) && isOfLog(source, other) ? [source] : [],
   )
@@ -127,12 +127,10 @@ async function checkFollowed(
   ask: AskWriter,
   show: (text: string) => void,
 ): Promise<Checked> {
-  const onEvent = (event: unknown): void => {
-    const { entries } = READ.safeParse(event).data ?? {}
-    if (entries !== undefined) show(`${source}: ${entriesText(entries)} read`)
-  }
   try {
-    const { findings, unread, ...log } = AUDIT.parse(await ask('check-log', { source, other }, onEvent))
+    const { findings, unread, ...log } = await ask(checkLogRequest, { source, other }, ({ entries }) =>
+      show(`${source}: ${entriesText(entries)} read`),
+    )
     const diagnostics = findings.map(({ code, message }) =>
       verifyError(isSyncErrorCode(code) ? code : 'internal', message, { source }),
     )
@@ -150,17 +148,6 @@ async function checkFollowed(
     return { logs: [], diagnostics: [verifyError(error.code, error.message, { source })] }
   }
 }
-
-const READ = z.object({ entries: z.number() })
-const AUDIT = z.object({
-  log: z.string(),
-  entries: z.number(),
-  first: z.string().optional(),
-  last: z.string().optional(),
-  served: z.object({ index: z.number(), at: z.string() }).optional(),
-  unread: z.number(),
-  findings: z.array(z.object({ code: z.string(), message: z.string() })),
-})
 
 /** A log of this hub, and the places that it is published to. */
 class OwnLog {
@@ -180,7 +167,7 @@ class OwnLog {
     const part = partOf(this.#name)
     try {
       // The log is read last: what was published is in it by then, also if the daemon publishes meanwhile.
-      const note = NOTE.parse(await ask('checkpoint', part))
+      const note = await ask(checkpointRequest, part)
       const folders = await Promise.all(this.#folders().map(async (to) => [to, await noteIn(to)] as const))
       const log = await ChannelLog.open(join(this.#config.state, 'logs', logFileOf(this.#name)))
       const [first] = log.since(0)
@@ -250,7 +237,6 @@ async function noteIn(folder: string): Promise<string | undefined> {
   return bytes && Buffer.from(bytes).toString('utf8')
 }
 
-const NOTE = z.string().nullable()
 const MOST_NOTE_BYTES = 2 ** 16
 
 /** More of them say nothing further. */

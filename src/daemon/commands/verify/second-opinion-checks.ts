@@ -1,28 +1,13 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { countOf } from '../../../base/text/plural.ts'
 import { shellWord } from '../../../base/text/shell-word.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
+import type { AskWriter } from '../../cli/daemon-client.ts'
+import { secondOpinionRequest } from '../../control/upstream-requests.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
-
-/** The reader of a second opinion. A writer of an earlier version has only one, and does not name it. */
-const BY = z.string().default('isomorphic-git')
-
-/** A second opinion in the answer of the writer. */
-const OPINION = z.discriminatedUnion('kind', [
-  z.object({
-    by: BY,
-    kind: z.literal('compared'),
-    files: z.number(),
-    differences: z.array(z.object({ skill: z.string().optional(), path: z.string(), message: z.string() })),
-    more: z.number(),
-    unread: z.array(z.string()).optional(),
-  }),
-  z.object({ by: BY, kind: z.literal('not-compared'), why: z.string() }),
-])
-type Opinion = z.infer<typeof OPINION>
 
 /** The diagnostics of the second opinion on one source, and the number of compared files. */
 export interface ComparedFiles {
@@ -34,20 +19,20 @@ export interface ComparedFiles {
 }
 
 /** Has another reader fetch the served commit of a source again, and reports the files that differ. */
-export async function compareFiles(
-  source: SourceId,
-  ask: (method: string, params: object) => Promise<unknown>,
-): Promise<ComparedFiles> {
+export async function compareFiles(source: SourceId, ask: AskWriter): Promise<ComparedFiles> {
   try {
-    const opinion = OPINION.nullable().parse((await ask('second-opinion', { source })) ?? null)
-    return opinion === null ? { diagnostics: [] } : diagnosticsOf(source, opinion)
+    const opinion = await ask(secondOpinionRequest, { source })
+    return opinion === undefined ? { diagnostics: [] } : diagnosticsOf(source, opinion)
   } catch (error) {
     if (!(error instanceof SyncError) && !(error instanceof OperatorError)) throw error
     return { diagnostics: [verifyError(error.code, error.message, { source })] }
   }
 }
 
-function diagnosticsOf(source: SourceId, opinion: Opinion): ComparedFiles {
+function diagnosticsOf(
+  source: SourceId,
+  opinion: NonNullable<z.output<typeof secondOpinionRequest.answer>>,
+): ComparedFiles {
   const { by } = opinion
   if (opinion.kind === 'not-compared') return { diagnostics: [notCompared(source, by, opinion.why)] }
   const { files, differences, more, unread = [] } = opinion

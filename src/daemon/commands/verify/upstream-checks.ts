@@ -1,30 +1,18 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { FOLDER_REF } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { revisionText } from '../../../sync/pull/move-policy.ts'
+import type { AskWriter } from '../../cli/daemon-client.ts'
+import { compareRequest } from '../../control/upstream-requests.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { verifyError, verifyNote } from './verify-diagnostic.ts'
 import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
-const REVISION = z.object({ ref: z.string(), commit: z.string(), tag: z.string().optional() })
-
-/** The upstream state compared with the served one, in the answer of the writer. */
-const COMPARISON = z.object({
-  served: REVISION.optional(),
-  revision: REVISION,
-  relation: z.enum(['descends', 'rewritten', 'unknown']).optional(),
-  isGone: z.boolean().optional(),
-})
-type Comparison = z.infer<typeof COMPARISON>
-
 /** Queries upstream about one source, and reports the differences from the served revision. */
-export async function upstreamDiagnostics(
-  source: SourceId,
-  ask: (method: string, params: object) => Promise<unknown>,
-): Promise<VerifyDiagnostic[]> {
+export async function upstreamDiagnostics(source: SourceId, ask: AskWriter): Promise<VerifyDiagnostic[]> {
   try {
-    return [...diagnosticsOf(source, COMPARISON.parse(await ask('compare', { source })))]
+    return [...diagnosticsOf(source, await ask(compareRequest, { source }))]
   } catch (error) {
     if (!(error instanceof SyncError) && !(error instanceof OperatorError)) throw error
     return [verifyError(error.code, error.message, { source })]
@@ -33,7 +21,7 @@ export async function upstreamDiagnostics(
 
 function* diagnosticsOf(
   source: SourceId,
-  { served, revision, relation, isGone }: Comparison,
+  { served, revision, relation, isGone }: z.output<typeof compareRequest.answer>,
 ): Generator<VerifyDiagnostic> {
   if (served === undefined || (served.commit === revision.commit && served.tag === revision.tag)) return
   const moved = `${revision.ref} is at ${revisionText(revision)} upstream, and ${revisionText(served)} is served`

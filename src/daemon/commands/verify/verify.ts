@@ -13,7 +13,8 @@ import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import { agreeWithDaemon, sourcesOf } from '../../control/requests.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
+import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { lockRead, lockStateOf } from '../../pull/trust/lock-rules.ts'
 import { refusalOf } from '../../pull/trust/serving-policy.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -103,7 +104,7 @@ export const verify: Command = {
     // `--locked` applies to the verdict only; the daemon need not have been started with it.
     const asking = { ...config, mode: { ...config.mode, locked: false } }
     await agreeWithDaemon(asking, context.signal)
-    const named = new Set<string>(sourcesOf(context.operands, config))
+    const named = new Set<string>(sourcesNamed(context.operands, config))
     using progress = progressOf(context)
     const show = (text: string): void => progress.show(text)
     const { verifying, damage } = await opened(config, { named, show }, context.signal)

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { countOf } from '../../../base/text/plural.ts'
 import { printJson, printLines } from '../../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../../daemon/cli/command.ts'
@@ -9,18 +8,20 @@ import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../../daemon/runtime/usage-error.ts'
 import { channelName } from '../publish/channel-names.ts'
 import type { PublishedPart } from '../publish/channel-names.ts'
+import type { ReachAnswer } from './recall-requests.ts'
+import { recallReachRequest } from './recall-requests.ts'
 
 /** Prints the reach of a recall. Ends with 3 if a follower is behind. */
 export async function reportReach(context: Context, config: Config, id: string): Promise<ExitStatus> {
   if (context.operands.length > 0) throw new UsageError('--report goes with no skill and no digest')
-  const report = REPORT.parse(await withWriter(context, config, async (ask) => ask('recall-reach', { id })))
+  const report = await withWriter(context, config, async (ask) => ask(recallReachRequest, { id }))
   if (context.json) printJson(context, report)
   else if (context.values['csv'] === true) printCsv(context, recordsOf(report))
   else printLines(context, linesOf(report))
   return report.total.behind > 0 ? 3 : 0
 }
 
-function linesOf({ recall, counts, total, followers, unreachable, process }: Report): readonly string[] {
+function linesOf({ recall, counts, total, followers, unreachable, process }: ReachAnswer): readonly string[] {
   const isDeep = total.obeyed !== counts.obeyed || total.behind !== counts.behind
   return [
     `${recall.id}: ${countsText(counts)}`,
@@ -42,7 +43,7 @@ function moreThan(shown: number, all: number, noun: string): readonly string[] {
   return all > shown ? [`  and ${countOf(all - shown, `more ${noun}`)}`] : []
 }
 
-function processText({ id, others }: Process): string {
+function processText({ id, others }: NonNullable<ReachAnswer['process']>): string {
   const unknown =
     others === 0
       ? ''
@@ -50,11 +51,11 @@ function processText({ id, others }: Process): string {
   return `the database cannot be read: the followers that process ${id.slice(0, 8)} knows${unknown}`
 }
 
-function countsText({ obeyed, behind, unreachable }: Counts): string {
+function countsText({ obeyed, behind, unreachable }: ReachAnswer['counts']): string {
   return `${obeyed} obeyed, ${behind} not seen since, ${unreachable} cannot be reached`
 }
 
-function nameOf({ principal, ...part }: PublishedPart & Pick<Follower, 'principal'>): string {
+function nameOf({ principal, ...part }: PublishedPart & Pick<ReachAnswer['followers'][number], 'principal'>): string {
   return [...(principal === '' ? [] : [principal]), ...partNote(part)].map((word) => `${word} `).join('')
 }
 
@@ -64,13 +65,13 @@ function partNote({ pack, ring }: PublishedPart): readonly string[] {
   return pack === undefined ? [] : [`(pack ${pack})`]
 }
 
-function belowText(below: Counts): string {
+function belowText(below: ReachAnswer['counts']): string {
   return below.obeyed + below.behind + below.unreachable === 0 ? '' : `; below it ${countsText(below)}`
 }
 
 const STATES = { obeyed: 'obeyed', behind: 'not seen since' } as const
 
-function recordsOf({ followers, unreachable }: Report): readonly (readonly string[])[] {
+function recordsOf({ followers, unreachable }: ReachAnswer): readonly (readonly string[])[] {
   const heads = ['state', 'kind', 'name', 'follower', 'entries', 'seen', ...BELOW.map((count) => `below_${count}`)]
   const records = [
     ...followers.map(({ state, principal, follower, size, seen, below, ...part }) => {
@@ -91,29 +92,3 @@ function withChannel(name: string, part: PublishedPart): string {
 }
 
 const BELOW = ['obeyed', 'behind', 'unreachable'] as const
-
-const PROCESS = z.object({ id: z.string(), others: z.number() })
-const COUNTS = z.object({ obeyed: z.number(), behind: z.number(), unreachable: z.number() })
-const PART = { pack: z.string().optional(), ring: z.string().optional() }
-const FOLLOWER = z.object({
-  state: z.enum(['obeyed', 'behind']),
-  ...PART,
-  principal: z.string(),
-  follower: z.string(),
-  size: z.number(),
-  seen: z.string(),
-  below: COUNTS,
-})
-const REPORT = z.object({
-  recall: z.object({ id: z.string(), at: z.string(), reason: z.string().optional(), by: z.string().optional() }),
-  counts: COUNTS,
-  total: COUNTS,
-  followers: z.array(FOLLOWER),
-  unreachable: z.array(z.object({ kind: z.enum(['token', 'folder', 'branch']), place: z.string(), ...PART })),
-  process: PROCESS.optional(),
-})
-
-type Process = z.infer<typeof PROCESS>
-type Counts = z.infer<typeof COUNTS>
-type Follower = z.infer<typeof FOLLOWER>
-type Report = z.infer<typeof REPORT>

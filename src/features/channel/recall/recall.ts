@@ -1,13 +1,12 @@
-import { z } from 'zod'
 import { countOf } from '../../../base/text/plural.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../../../daemon/cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../../daemon/cli/command.ts'
 import { withWriter } from '../../../daemon/cli/daemon-client.ts'
 import type { Config } from '../../../daemon/config/config.ts'
-import { agreeWithDaemon } from '../../../daemon/control/requests.ts'
+import { agreeWithDaemon } from '../../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../../daemon/runtime/usage-error.ts'
-import { RECALL_REASON, recalledText } from '../../../daemon/status/decision-text.ts'
+import { recalledText } from '../../../daemon/status/decision-text.ts'
 import { theOnly } from '../../../daemon/status/named-skill.ts'
 import { readRows } from '../../../daemon/status/skill-rows.ts'
 import { recallReason } from '../../../daemon/status/status.ts'
@@ -16,6 +15,8 @@ import { NO_RECALLS } from '../../../sync/model/decisions/recalled-skills.ts'
 import type { RecalledSkills } from '../../../sync/model/decisions/recalled-skills.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { reportReach } from './recall-report.ts'
+import type { RecallAnswer } from './recall-requests.ts'
+import { recallRequest, revokeRecallRequest } from './recall-requests.ts'
 
 export const recall: Command = {
   name: 'recall',
@@ -76,7 +77,7 @@ async function recallAll(context: Context, config: Config, reason: string): Prom
   })
   const ends = await withWriter(context, config, async (ask) => {
     const done: RecallAnswer[] = []
-    for (const content of contents) done.push(ANSWER.parse(await ask('recall', { ...content, reason })))
+    for (const content of contents) done.push(await ask(recallRequest, { ...content, reason }))
     return done
   })
   if (context.json) printJson(context, { recalls: ends })
@@ -86,7 +87,7 @@ async function recallAll(context: Context, config: Config, reason: string): Prom
 
 async function endRecall(context: Context, config: Config, id: string): Promise<ExitStatus> {
   if (context.operands.length > 0) throw new UsageError('--revoke goes with no skill and no digest')
-  const end = ANSWER.parse(await withWriter(context, config, async (ask) => ask('revoke-recall', { id })))
+  const end = await withWriter(context, config, async (ask) => ask(revokeRecallRequest, { id }))
   if (context.json) printJson(context, { recalls: [end] })
   else
     printLines(context, [
@@ -132,21 +133,3 @@ function placeLines({ count, places }: RecallAnswer, what: string): readonly str
 }
 
 const MOST_SHOWN = 10
-
-const ANSWER = z.object({
-  recall: z.object({
-    id: z.string(),
-    at: z.string(),
-    contents: z.array(z.string()),
-    reason: z.string().exactOptional(),
-    by: z.string().exactOptional(),
-    revoked: z.string().exactOptional(),
-  }),
-  isNew: z.boolean(),
-  count: z.number(),
-  places: z.array(
-    z.object({ place: z.string(), as: z.string(), by: z.string(), recall: RECALL_REASON.exactOptional() }),
-  ),
-})
-
-type RecallAnswer = z.infer<typeof ANSWER>

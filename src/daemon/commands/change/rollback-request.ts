@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import type { Config } from '../../config/config.ts'
+import { sourceNamed } from '../../config/named-sources.ts'
+import { defineRequest, paramsOf } from '../../control/request.ts'
+import type { LinkedParts } from '../../control/request.ts'
+import type { RollbackTarget } from '../../pull/rollback.ts'
+import type { Rollbacks } from '../../pull/rollbacks.ts'
+import { OperatorError } from '../../runtime/operator-error.ts'
+
+const REVISION = z.object({ ref: z.string(), commit: z.string() })
+
+const ROLLED_BACK = z.object({
+  source: z.string(),
+  from: REVISION.optional(),
+  to: REVISION,
+  decision: z.object({
+    paused: z.literal(true).optional(),
+    frozen: z.object({ by: z.enum(['pin', 'rollback']) }).optional(),
+    skipped: z.object({ commit: z.string() }).optional(),
+  }),
+})
+
+/** A source that serves an earlier revision, as the daemon tells it. */
+export type RolledBackSource = z.infer<typeof ROLLED_BACK>
+
+const TARGET = z.object({
+  generation: z.number().optional(),
+  source: z.string().optional(),
+  commit: z.string().optional(),
+})
+
+interface RollbackParts extends LinkedParts {
+  readonly config: Config
+  readonly rollbacks: Rollbacks
+}
+
+/**
+ * Serves a previous revision again. With `hold`, it stays until the operator releases it; otherwise the revision it
+ * replaces is skipped, and the next commit is taken.
+ */
+export const rollbackRequest = defineRequest({
+  name: 'rollback',
+  isForLeader: true,
+  params: paramsOf({ ...TARGET.shape, hold: z.boolean() }),
+  answer: z.array(ROLLED_BACK).readonly(),
+  async run({ config, rollbacks, linked }: RollbackParts, { hold, ...target }, { signal }) {
+    const done = await rollbacks.to(targetOf(target, config), hold, signal)
+    await linked()
+    return done
+  },
+})
+
+function targetOf({ generation, source, commit }: z.infer<typeof TARGET>, config: Config): RollbackTarget {
+  if (source !== undefined && commit !== undefined && commit !== '')
+    return { kind: 'commit', source: sourceNamed(source, config), commit }
+  if (generation !== undefined) return { kind: 'generation', number: generation }
+  throw new OperatorError('bad-request', 'The request names neither a generation, nor a source and a commit')
+}

@@ -1,0 +1,77 @@
+import { expectOwnEntries, expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
+import type { Config, Mode } from '../config/config.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
+import { askDaemon } from './control-client.ts'
+import { unlockedSocketOf } from './control-path.ts'
+import { lockHolderOf, socketOf } from './daemon-lock.ts'
+import { helloRequest } from './hello-request.ts'
+import type { RequestType } from './request.ts'
+import { aboutClient } from './same-config.ts'
+
+/** The wait for the answer to a request. */
+export interface AnswerWait<Event> {
+  readonly onEvent?: ((event: Event) => void) | undefined
+  readonly signal: AbortSignal
+  /** The longest silence of the daemon. */
+  readonly timeoutMs?: number
+}
+
+/** Sends a request to the daemon of the configuration's state folder. `undefined` if none runs. */
+export async function askRunning<Sent extends object, Answer, Event>(
+  config: Config,
+  request: RequestType<Sent, Answer, Event>,
+  params: Sent,
+  { onEvent, signal, timeoutMs = ANSWER_MS }: AnswerWait<Event>,
+): Promise<{ readonly answer: Answer } | undefined> {
+  const socket = await socketToAsk(config)
+  if (socket === undefined) return undefined
+  const sent = { ...params, ...aboutClient(config) }
+  const reply = await askDaemon(socket, request.name, sent, {
+    onEvent: eventsFor(request, onEvent),
+    signal,
+    timeoutMs,
+  })
+  return reply.kind === 'no-daemon' ? undefined : { answer: request.answer.parse(reply.result) }
+}
+
+/** Returns a listener that passes events on. An event that only a daemon of another version knows is left out. */
+export function eventsFor<Event>(
+  { event: form }: Pick<RequestType<never, unknown, Event>, 'event'>,
+  onEvent: ((event: Event) => void) | undefined,
+): (event: unknown) => void {
+  return (event) => {
+    const known = form?.safeParse(event)
+    if (known?.success === true) onEvent?.(known.data)
+  }
+}
+
+/**
+ * A daemon records its socket in the lock, because its runtime folder can differ from that of the client. A daemon on a
+ * disk that accepts no lock cannot do so. The client then tries the paths of its own runtime and temporary folders.
+ */
+async function socketToAsk({ state, runtime }: Config): Promise<string | undefined> {
+  // A lock that another user put there would name a socket of that user.
+  await expectOwnFolder(state, { asReader: true })
+  await expectOwnEntries(state, { asReader: true })
+  const holder = await lockHolderOf(state)
+  return holder === undefined ? unlockedSocketOf(state, runtime) : socketOf(holder)
+}
+
+const ANSWER_MS = 10_000
+
+/**
+ * The mode of the daemon that runs for the state folder; `undefined` if none answers. Throws if the daemon has another
+ * configuration, because its state is not the requested one. If the daemon is stopped or hangs, the caller can still
+ * read what it wrote.
+ */
+export async function agreeWithDaemon(config: Config, signal: AbortSignal): Promise<Mode | undefined> {
+  try {
+    return (await askRunning(config, helloRequest, {}, { signal, timeoutMs: HELLO_MS }))?.answer
+  } catch (error) {
+    if (!(error instanceof OperatorError) || !SAYS_NOTHING.has(error.code)) throw error
+    return undefined
+  }
+}
+
+const HELLO_MS = 2_000
+const SAYS_NOTHING: ReadonlySet<string> = new Set(['timed-out', 'connection-lost'])

@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { configText } from '../config/config.ts'
+import type { Config, Mode } from '../config/config.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
+
+export const MODE = z.object({ locked: z.boolean(), offline: z.boolean() })
+
+/** Throws unless the request names this configuration. */
+export function expectConfig(params: unknown, config: Config): void {
+  if (clientOf(params).config !== configDigest(config)) throw otherConfig(config)
+}
+
+/** Throws for a client that wants more caution than the daemon was started with: it would get success without it. */
+export function expectMode(params: unknown, config: Config): void {
+  const { mode } = clientOf(params)
+  for (const [key, flag] of [
+    ['locked', '--locked'],
+    ['offline', '--offline'],
+  ] as const) {
+    if (mode?.[key] !== true || config.mode[key]) continue
+    throw new OperatorError(
+      'other-config',
+      `The daemon that runs for "${config.state}" was not started with ${flag}; restart it so, or stop it first`,
+    )
+  }
+}
+
+/** The params with which a client describes itself in each request. */
+export function aboutClient(config: Config): { readonly config: string; readonly mode: Mode } {
+  return { config: configDigest(config), mode: config.mode }
+}
+
+function clientOf(params: unknown): z.infer<typeof CLIENT> {
+  const { data, success } = CLIENT.safeParse(params)
+  // A client of another version may send anything: that must not end the daemon.
+  if (!success) throw new OperatorError('bad-request', 'The request does not name its configuration, or its sources')
+  return data
+}
+
+const CLIENT = z.object({ config: z.string(), mode: MODE.optional(), sources: z.array(z.string()).optional() })
+
+/**
+ * Equal for two processes with the same configuration, whatever paths they use for its file and folders, and wherever
+ * they read the address of their database.
+ */
+export function configDigest(config: Config): string {
+  const { file: _file, state: _state, runtime: _runtime, lock: _lock, mode: _mode, postgres, sources, ...rest } = config
+  const common = { ...rest, isShared: postgres !== undefined }
+  // The hub decides which sources there are, and can add one at any time.
+  const meant = config.follow === undefined ? { ...common, sources } : common
+  return createHash('sha256').update(configText(meant)).digest('hex')
+}
+
+function otherConfig(config: Config): OperatorError {
+  const running = config.file === undefined ? 'sources named on its command line' : `"${config.file}"`
+  return new OperatorError(
+    'other-config',
+    `The daemon that runs for "${config.state}" has another configuration (${running}); name that one, or have the daemon apply yours: skillsyncd reload`,
+  )
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { defineRequest, paramsOf } from '../../daemon/control/request.ts'
+import { channelName, partOf } from '../channel/publish/channel-names.ts'
+import type { Channels } from '../channel/publish/channels.ts'
+import type { Publications } from './publish/publications.ts'
+
+const BRANCH = { url: z.string(), branch: z.string(), pack: z.string().optional() }
+
+const PUSHED = z.object({
+  ...BRANCH,
+  kind: z.enum(['pushed', 'unchanged', 'would-push']),
+  commit: z.string().optional(),
+  parent: z.string().optional(),
+  tree: z.string(),
+})
+
+const FAILED = z.object({
+  ...BRANCH,
+  kind: z.literal('failed'),
+  code: z.string(),
+  message: z.string(),
+  mend: z.string(),
+})
+
+const WRITTEN = z.object({
+  to: z.string(),
+  pack: z.string().optional(),
+  ring: z.string().optional(),
+  entries: z.number(),
+  objects: z.number(),
+  isNew: z.boolean(),
+})
+
+const END = z.union([PUSHED, FAILED, WRITTEN])
+
+/** The end of a push to a branch, or of a channel that was written. */
+export type PublishEnd = z.infer<typeof END>
+/** The end of a channel that was written to a folder. */
+export type ChannelWritten = z.infer<typeof WRITTEN>
+
+/** Pushes the marketplace, or with `to` writes the channel to a folder. Rejects if nothing can be published. */
+export const publishRequest = defineRequest({
+  name: 'publish',
+  isForLeader: true,
+  params: paramsOf({
+    to: z.string().optional(),
+    git: z.string().optional(),
+    branch: z.string().optional(),
+    pack: z.string().optional(),
+    ring: z.string().optional(),
+    dry: z.boolean(),
+  }),
+  answer: z.array(END).readonly(),
+  async run(
+    { channels, publications }: { readonly channels: Channels; readonly publications: Publications },
+    { to, git: url, branch, pack, ring, dry },
+    { signal },
+  ) {
+    if (to !== undefined) {
+      const { entries, objects, isNew } = await channels.publish({ to, pack, ring }, signal)
+      return [{ to, ...partOf(channelName({ pack, ring })), entries, objects, isNew }]
+    }
+    const named = url === undefined ? undefined : { url, branch, pack }
+    return publications.publish({ named, isDry: dry }, signal)
+  },
+})
