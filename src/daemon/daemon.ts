@@ -116,7 +116,6 @@ export class Daemon implements AsyncDisposable {
     const lostBefore = before === undefined ? [] : before.parts.served.lost
     const { publisher, refused } = await openPublisher(context, ids, admissionOf(config), lostBefore)
     await recogniseDisabled(publisher.catalog.snapshots, context)
-    const { catalog } = publisher
     const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true
     const reloadState =
       before === undefined
@@ -134,8 +133,7 @@ export class Daemon implements AsyncDisposable {
     await daemon.parts.followedLock.refresh()
     reloadState.views.define(config.packs)
     daemon.linking.configure(config)
-    reloadState.views.publishRings(publisher.ringCatalogs)
-    daemon.registry.publish(catalog)
+    reloadState.views.replace(publisher.catalogs)
     tellLosses(publisher.lost, context.log)
     await daemon.linking.settled()
     await readTokens(daemon.tokens, context)

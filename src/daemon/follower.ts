@@ -200,21 +200,19 @@ export class Follower implements AsyncDisposable {
     await readDecisions({ store: this.#store, log: this.#log })
     if (mark === this.#seen && decisions.isFailing) return
     this.#config = await withPresentSources(this.#config)
-    const catalogOf = async (ring?: string): Promise<Catalog> =>
-      currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config), ring)
+    const catalogs = new Map<string | undefined, Catalog>()
     // The clients of this process are in one ring.
-    const ring = this.#views.ringOf(undefined)
-    const ofRing = ring === undefined ? [] : [[ring, await catalogOf(ring)] as const]
-    const catalog = await catalogOf()
-    await this.registry.prepare(catalog)
+    for (const ring of new Set([undefined, this.#views.ringOf(undefined)]))
+      catalogs.set(ring, await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config), ring))
+    await this.#views.prepare(catalogs)
     // Decisions that changed meanwhile apply to this same generation: the next check serves it.
     const now = await this.#headMark()
     if (now === undefined || (await this.#markOf(now)) !== mark) {
       this.#lookAgain = true
       return
     }
-    this.#views.publishRings(new Map(ofRing))
-    this.registry.publish(catalog)
+    this.#views.replace(catalogs)
+    const { catalog } = this.registry
     this.#log.debug('generation-served', { generation: catalog.generation, skills: catalog.skills.size })
     this.#seen = mark
     this.#first.abort()

@@ -1,7 +1,7 @@
 import { runNow } from '../base/async/cooperative.ts'
 import type { Steps } from '../base/async/cooperative.ts'
 import { packingCatalog } from '../sync/catalog/catalog-packs.ts'
-import type { Catalog } from '../sync/catalog/catalog.ts'
+import type { Catalog, Catalogs } from '../sync/catalog/catalog.ts'
 import { canHold, choicesDigestOf } from '../sync/catalog/pack.ts'
 import type { Pack } from '../sync/catalog/pack.ts'
 import type { Snapshot } from '../sync/model/snapshot.ts'
@@ -57,9 +57,8 @@ const UNUSED_MS = 60_000
  * next request.
  */
 export class Views {
-  readonly #whole: Registry
-  /** The registries of the rings after the first. */
-  readonly #rings = new Map<string, Registry>()
+  /** The registries of everything in each ring, as `Catalogs` names them. */
+  readonly #rings = new Map<string | undefined, Registry>()
   #roster: RingRoster | undefined
   readonly #registries = new Map<ViewName, Registry>()
   readonly #made = new Map<ViewName, Made>()
@@ -76,14 +75,14 @@ export class Views {
 
   /** `now`: a monotonic clock in milliseconds. `hold`: that of the registry of everything. */
   constructor(whole: Registry, now: () => number, hold?: NotificationBarrier) {
-    this.#whole = whole
     this.#now = now
     this.#registryHold = hold
-    this.#follow(whole, undefined)
+    this.#addRing(undefined, whole)
   }
 
   /** Has the views of a ring follow the catalog of the ring. */
-  #follow(whole: Registry, ring: string | undefined): void {
+  #addRing(ring: string | undefined, whole: Registry): Registry {
+    this.#rings.set(ring, whole)
     whole.watch(
       (_, catalog) => {
         for (const [view, registry] of this.#viewsIn(ring)) {
@@ -93,39 +92,30 @@ export class Views {
       },
       (_, catalog) => this.#preparing(catalog, ring),
     )
+    return whole
   }
 
   #viewsIn(ring: string | undefined): readonly (readonly [ViewName, Registry])[] {
     return [...this.#registries].filter(([view]) => partsOfView(view).ring === ring)
   }
 
-  /** Replaces the rings; `undefined`: there are none. Their catalogs come with `publishRings`. */
+  /** Replaces the rings; `undefined`: there are none. Their catalogs come with `replace`. */
   defineRings(roster: RingRoster | undefined): void {
     this.#roster = roster
   }
 
-  /** Replaces the catalogs of the rings after the first, and notifies the clients of each ring of its changes. */
-  publishRings(catalogs: ReadonlyMap<string, Catalog>): void {
-    for (const [ring, catalog] of catalogs) this.#ring(ring).publish(catalog)
+  /** Replaces the catalog of each ring, and notifies its clients: those of the first ring last, since it covers all. */
+  replace(catalogs: Catalogs): void {
+    for (const [ring, catalog] of [...catalogs].toReversed()) this.#ring(ring).publish(catalog)
   }
 
-  /** Prepares the notifications that follow `publishRings`, in slices. */
-  async prepareRings(catalogs: ReadonlyMap<string, Catalog>): Promise<void> {
-    for (const [ring, catalog] of catalogs) await this.#ring(ring).prepare(catalog)
+  /** Prepares the notifications that follow `replace`, in slices. */
+  async prepare(catalogs: Catalogs): Promise<void> {
+    for (const [ring, catalog] of [...catalogs].toReversed()) await this.#ring(ring).prepare(catalog)
   }
 
-  #ring(id: string): Registry {
-    const known = this.#rings.get(id)
-    if (known !== undefined) return known
-    const registry = new Registry(this.#registryHold)
-    this.#rings.set(id, registry)
-    this.#follow(registry, id)
-    return registry
-  }
-
-  /** The registry of a ring after the first, or that of the first ring. */
-  #wholeOf(ring: string | undefined): Registry {
-    return ring === undefined ? this.#whole : this.#ring(ring)
+  #ring(id: string | undefined): Registry {
+    return this.#rings.get(id) ?? this.#addRing(id, new Registry(this.#registryHold))
   }
 
   /** The ring of a client, if it is not the first; `principal`: the id of its token, if it has one. */
@@ -142,12 +132,12 @@ export class Views {
 
   /** The registry of the ring with the oldest content, for all that has no client; without rings, that of everything. */
   get oldest(): Registry {
-    return this.#wholeOf(this.#laterRings.at(-1))
+    return this.#ring(this.#laterRings.at(-1))
   }
 
   /** The registry of everything in a ring. */
   inRing(id: string): Registry {
-    return this.#wholeOf(id === this.#roster?.ids[0] ? undefined : id)
+    return this.#ring(id === this.#roster?.ids[0] ? undefined : id)
   }
 
   get #laterRings(): readonly string[] {
@@ -160,7 +150,7 @@ export class Views {
     this.#choices = Object.fromEntries(this.packs.map((pack) => [pack.id, choicesDigestOf([pack])]))
     this.#made.clear()
     for (const [view, registry] of this.#registries)
-      registry.publish(this.#next(this.#wholeOf(partsOfView(view).ring).catalog, view))
+      registry.publish(this.#next(this.#ring(partsOfView(view).ring).catalog, view))
   }
 
   get choices(): Choices {
@@ -204,7 +194,7 @@ export class Views {
 
   registryOf(view: ViewName): Registry {
     const { ring, packs } = partsOfView(view)
-    const whole = this.#wholeOf(ring)
+    const whole = this.#ring(ring)
     if (packs === WHOLE) return whole
     const known = this.#registries.get(view)
     if (known !== undefined) return known

@@ -84,16 +84,14 @@ function skillsIn({ snapshots, sources }: Catalog, packs: readonly Pack[], seen:
 }
 
 class Hub {
-  readonly #whole = new Registry()
-  readonly views = new Views(this.#whole, () => 0)
+  readonly views = new Views(new Registry(), () => 0)
 
   constructor() {
     this.views.defineRings({ ids: RINGS, ringOf: (id) => RINGS[ringOf(id)]! })
   }
 
-  publish([first, ...later]: readonly Catalog[]): void {
-    this.views.publishRings(new Map(later.map((catalog, at) => [RINGS[at + 1]!, catalog])))
-    if (first !== undefined) this.#whole.publish(first)
+  publish(catalogs: readonly Catalog[]): void {
+    this.views.replace(new Map(catalogs.map((catalog, at) => [at === 0 ? undefined : RINGS[at], catalog])))
   }
 
   /** The skills of the view; with `pack`, of that pack of it. */

@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { snapshotWithMismatches } from '../../features/mcp-sources/listing/listing-mismatches.ts'
 import type { PromotionRules, RingContents, RingPromotion } from '../../features/rings/ring-contents.ts'
-import type { Registry } from '../../serve/registry.ts'
 import type { Views } from '../../serve/views.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
 import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
@@ -16,8 +15,7 @@ import { followDisabled } from './load-decisions.ts'
 
 export interface ServedCatalogParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
   readonly config: Config
-  readonly registry: Registry
-  readonly views: Pick<Views, 'prepareRings' | 'publishRings'>
+  readonly views: Pick<Views, 'prepare' | 'replace'>
   readonly publisher: Publisher
 }
 
@@ -92,21 +90,17 @@ export class ServedCatalog {
   }
 
   /**
-   * Like `serve`, but first builds the catalog and its changes in slices, so that other clients are served meanwhile.
+   * Like `serve`, but first builds the catalogs and their changes in slices, so that other clients are served meanwhile.
    */
   async serveInSlices(): Promise<void> {
-    const { registry, views } = this.#parts
-    const catalog = await this.#publisher.readied()
-    await views.prepareRings(this.#publisher.ringCatalogs)
-    await registry.prepare(catalog)
+    await this.#parts.views.prepare(await this.#publisher.readied())
     this.serve()
   }
 
   /** Serves the newest generation, without the skills that are disabled now. */
   serve(): void {
     // Never a catalog that was built before a wait: the operator may have disabled one of its skills meanwhile.
-    this.#parts.views.publishRings(this.#publisher.ringCatalogs)
-    this.#parts.registry.publish(this.#publisher.catalog)
+    this.#parts.views.replace(this.#publisher.catalogs)
   }
 
   /** The content of the rings, where it differs from that of the first ring. */

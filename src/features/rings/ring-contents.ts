@@ -34,11 +34,11 @@ export function stepIn(trail: RingTrail, ring: string): RingStep | undefined {
 
 /** The content of a ring: that of the first ring, but for the sources of which it serves another snapshot. */
 export function heldInRing(
-  ring: string,
+  ring: string | undefined,
   first: readonly ServedSource[],
   { trails, served }: RingContents,
 ): readonly ServedSource[] {
-  if (trails.size === 0) return first
+  if (ring === undefined || trails.size === 0) return first
   return first.flatMap((current) => {
     const { source } = current.held
     const trail = trails.get(source)

@@ -45,6 +45,9 @@ export interface Catalog {
   readonly withheld: ReadonlyMap<string, Skill>
 }
 
+/** The catalog of each ring, by its id. `undefined` stands for the first ring, which is everything without rings. */
+export type Catalogs = ReadonlyMap<string | undefined, Catalog>
+
 /**
  * Builds the catalog of one generation. The snapshots come in the generation's order. Disabled skills are left out. A
  * skill inside another one disappears only if both are disabled, since its files are files of the outer one too.

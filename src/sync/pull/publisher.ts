@@ -11,7 +11,7 @@ import {
 } from '../../features/rings/ring-contents.ts'
 import type { PromotionRules, RingContents, RingPolicy, RingPromotion } from '../../features/rings/ring-contents.ts'
 import { EMPTY_CATALOG } from '../catalog/catalog.ts'
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog, Catalogs } from '../catalog/catalog.ts'
 import type { Approvals } from '../model/decisions/approvals.ts'
 import type { OutOfService } from '../model/decisions/out-of-service.ts'
 import type { GenerationCause, Generation } from '../model/generation.ts'
@@ -57,7 +57,7 @@ export class Publisher {
   #generation: Generation | undefined
   #lost: readonly LostSource[]
   /** The last built catalogs, whatever was decided since. */
-  #before: Catalogs = { catalog: EMPTY_CATALOG, ofRings: new Map() }
+  #before: Catalogs = new Map()
   #built: (Decided & { readonly catalogs: Catalogs }) | undefined
   readonly #queue = new SerialQueue()
   /** The publications whose turn has not come, in their order. */
@@ -101,31 +101,27 @@ export class Publisher {
     return { publisher, catalog: publisher.catalog, refused: loaded?.refused ?? [] }
   }
 
-  /**
-   * The catalog to serve: the newest generation, without skills that are currently disabled or not approved. Empty as
-   * long as the disabled skills were never known: any skill may be disabled.
-   */
+  /** The catalog of the first ring, or of everything without rings. */
   get catalog(): Catalog {
-    return this.#catalogs.catalog
+    return this.catalogs.get(undefined) ?? EMPTY_CATALOG
   }
 
-  /** The catalogs of the rings after the first, by their ids, by the rules of `catalog`, which is that of the first. */
-  get ringCatalogs(): ReadonlyMap<string, Catalog> {
-    return this.#catalogs.ofRings
-  }
-
-  get #catalogs(): Catalogs {
+  /**
+   * The catalogs to serve: the newest generation as each ring has it, without skills that are currently disabled or not
+   * approved. Empty as long as the disabled skills were never known: any skill may be disabled.
+   */
+  get catalogs(): Catalogs {
     const { outOfService, approvals, areUnknown } = this.#store.decisions
-    if (areUnknown) return { catalog: EMPTY_CATALOG, ofRings: this.#ofRings(() => EMPTY_CATALOG) }
+    if (areUnknown) return new Map(this.#ringIds.map((ring) => [ring, EMPTY_CATALOG]))
     if (this.#built?.outOfService === outOfService && this.#built.approvals === approvals) return this.#built.catalogs
     return this.#keep(runNow(this.#catalogSteps()), { outOfService, approvals })
   }
 
-  /** `catalog`, made in slices if it is not built yet. After a decision meanwhile, it is made at once. */
-  async readied(): Promise<Catalog> {
+  /** `catalogs`, made in slices if they are not built yet. After a decision meanwhile, they are made at once. */
+  async readied(): Promise<Catalogs> {
     const { outOfService, approvals } = this.#store.decisions
     if (this.#built?.outOfService !== outOfService || this.#built.approvals !== approvals) await this.#build()
-    return this.catalog
+    return this.catalogs
   }
 
   /**
@@ -143,15 +139,14 @@ export class Publisher {
 
   *#catalogSteps(): Steps<Catalogs> {
     const first = this.#inOrder(this.#current)
-    const { catalog: before, ofRings } = this.#before
-    const catalog = yield* this.#catalogOf(first, before)
-    const built = new Map<string, Catalog>()
-    for (const { id } of this.#laterRings) {
-      const held = heldInRing(id, first, this.#rings)
+    const built = new Map<string | undefined, Catalog>()
+    for (const ring of this.#ringIds) {
+      const held = heldInRing(ring, first, this.#rings)
       const isFirst = held.length === first.length && held.every((current, index) => current === first[index])
-      built.set(id, isFirst ? catalog : yield* this.#catalogOf(held, ofRings.get(id) ?? before))
+      const before = this.#before.get(ring) ?? this.#before.get(undefined) ?? EMPTY_CATALOG
+      built.set(ring, (isFirst ? built.get(undefined) : undefined) ?? (yield* this.#catalogOf(held, before)))
     }
-    return { catalog, ofRings: built }
+    return built
   }
 
   #catalogOf(held: readonly ServedSource[], before: Catalog): Steps<Catalog> {
@@ -159,12 +154,9 @@ export class Publisher {
     return catalogOf({ generation, held, decided: this.#store.decisions, admission: this.#admission, before })
   }
 
-  get #laterRings(): RingPolicy['rings'] {
-    return this.#policy?.rings.slice(1) ?? []
-  }
-
-  #ofRings<Value>(valueOf: (ring: string) => Value): ReadonlyMap<string, Value> {
-    return new Map(this.#laterRings.map(({ id }) => [id, valueOf(id)]))
+  /** The first ring has no id here: it is everything where there are no rings. */
+  get #ringIds(): readonly (string | undefined)[] {
+    return [undefined, ...(this.#policy?.rings.slice(1).map(({ id }) => id) ?? [])]
   }
 
   #keep(catalogs: Catalogs, decided: Decided): Catalogs {
@@ -181,7 +173,7 @@ export class Publisher {
   /** The content that some ring after the first serves in place of that of the first. */
   get heldInRings(): readonly ServedSource[] {
     const first = this.#inOrder(this.#current)
-    const held = [...this.#ofRings((ring) => heldInRing(ring, first, this.#rings)).values()].flat()
+    const held = this.#ringIds.flatMap((ring) => heldInRing(ring, first, this.#rings))
     return [...new Map(held.map((current) => [current.held.snapshot, current])).values()].filter(
       (current) => !first.includes(current),
     )
@@ -388,12 +380,6 @@ export class Publisher {
   #inOrder(current: ReadonlyMap<SourceId, ServedSource>): ServedSource[] {
     return this.#order.flatMap((source) => current.get(source) ?? [])
   }
-}
-
-/** The catalog of the first ring, or of everything if there are no rings, and those of the other rings by their ids. */
-interface Catalogs {
-  readonly catalog: Catalog
-  readonly ofRings: ReadonlyMap<string, Catalog>
 }
 
 interface Decided {

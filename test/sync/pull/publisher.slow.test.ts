@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Registry } from '../../../src/serve/registry.ts'
-import type { Catalog } from '../../../src/sync/catalog/catalog.ts'
+import type { Catalog, Catalogs } from '../../../src/sync/catalog/catalog.ts'
 import type { GenerationCause, GenerationEntry } from '../../../src/sync/model/generation.ts'
 import type { ServedSource } from '../../../src/sync/model/snapshot.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
@@ -115,7 +115,7 @@ test('a catalog that is still being built when another generation is published d
   for (const path of paths) await opened.store.decisions.disable(TEAM, path, false)
   const { generations } = opened.store
   const written = generations.publish.bind(generations)
-  let building: Promise<Catalog> | undefined
+  let building: Promise<Catalogs> | undefined
   // Begins the build once the next generation is on the disk, before the publisher goes by it.
   generations.publish = async (...args) => {
     const generation = await written(...args)
