@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { defineConfig, mergeConfig } from 'vitest/config'
 
 const src = fileURLToPath(new URL('./src/', import.meta.url))
 const dist = fileURLToPath(new URL('./dist/', import.meta.url))
@@ -26,7 +26,8 @@ export const SLOW = ['test/**/*.slow.test.ts']
 /** Tests with real agents, which are installed for them. */
 export const AGENTS = ['test/agents/**/*.test.ts']
 
-export default defineConfig({
+/** The settings of every lane. */
+export const LANE = defineConfig({
   plugins: [
     {
       // A worker exists as JavaScript only after the build, so every test runs the built program: what is imported
@@ -42,9 +43,6 @@ export default defineConfig({
     },
   ],
   test: {
-    include: ['test/**/*.test.ts'],
-    // What runs before each commit. The other lanes have a configuration each: vitest.LANE.config.ts.
-    exclude: [...FAULTS, ...PEERS, ...E2E, ...SLOW, ...AGENTS],
     // The build is JavaScript that Node loads by itself: to transform it once more would take a second in each file.
     server: { deps: { external: [/\/dist\//] } },
     // They end what hangs, and judge nothing: a busy machine may take a minute for what takes a second elsewhere.
@@ -61,3 +59,16 @@ export default defineConfig({
     env: { NODE_ENV: 'test', GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
   },
 })
+
+// What runs before each commit. The other lanes have a configuration each: vitest.LANE.config.ts.
+export default mergeConfig(
+  LANE,
+  defineConfig({
+    test: {
+      include: ['test/**/*.test.ts'],
+      exclude: [...FAULTS, ...PEERS, ...E2E, ...SLOW, ...AGENTS],
+      // Most of these files take less time than what they import: a process loads it once.
+      isolate: false,
+    },
+  }),
+)

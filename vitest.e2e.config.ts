@@ -1,8 +1,5 @@
 import { defineConfig, mergeConfig } from 'vitest/config'
-import base, { E2E, FAULTS } from './vitest.config.ts'
+import { E2E, FAULTS, LANE } from './vitest.config.ts'
 
 // The whole program: processes, folders, agents, the page in a browser, and what operators go through.
-export default mergeConfig(
-  { ...base, test: { ...base.test, include: [], exclude: [] } },
-  defineConfig({ test: { include: E2E, exclude: FAULTS } }),
-)
+export default mergeConfig(LANE, defineConfig({ test: { include: E2E, exclude: FAULTS } }))

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { defineConfig, mergeConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
 import type { TestSpecification } from 'vitest/node'
-import base, { FAULTS } from './vitest.config.ts'
+import { FAULTS, LANE } from './vitest.config.ts'
 
 // Minutes each: one that starts last would run on alone.
 const LONGEST = [
@@ -33,7 +33,7 @@ function placeOf({ moduleId }: TestSpecification): number {
 // Tests that take things away from a program: disk, time, network, its life. What they need is more than a user has to
 // have (root, systemd, strace, ssh, libfaketime), so they are a lane of their own.
 export default mergeConfig(
-  { ...base, test: { ...base.test, include: [], exclude: [] } },
+  LANE,
   defineConfig({
     test: {
       include: FAULTS,

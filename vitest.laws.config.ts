@@ -1,9 +1,9 @@
 import { defineConfig, mergeConfig } from 'vitest/config'
-import base from './vitest.config.ts'
+import { LANE } from './vitest.config.ts'
 
 // The laws of which `npm test` tries a share of the random values (`lawRuns`), here with all of them.
 export default mergeConfig(
-  { ...base, test: { ...base.test, include: [], exclude: [] } },
+  LANE,
   defineConfig({
     test: {
       include: [
@@ -20,11 +20,11 @@ export default mergeConfig(
         'test/sync/store/checkouts/crash.slow.test.ts',
         'test/sync/upstream/archive/unpack.law.slow.test.ts',
         'test/sync/upstream/folder/passed-over.law.test.ts',
-        'test/sync/git/second-opinion/second-opinion.test.ts',
+        'test/sync/git/second-opinion/second-opinion.slow.test.ts',
         'test/sync/survey/survey.law.slow.test.ts',
-        'test/sync/pull/last-good.law.test.ts',
-        'test/sync/upstream/folder/folder.law.test.ts',
-        'test/sync/skill/authored-forms.law.test.ts',
+        'test/sync/pull/last-good.law.slow.test.ts',
+        'test/sync/upstream/folder/folder.law.slow.test.ts',
+        'test/sync/skill/authored-forms.law.slow.test.ts',
         'test/features/rings/promotion.law.test.ts',
       ],
       // A process of its own for each of hundreds of kills.

@@ -1,6 +1,6 @@
 import type { Principal } from './principal.ts'
 
-/** What one client sees: packs, in a ring. It is the only key of what is served. */
+/** The packs and the ring that one client sees: the only key of what is served. */
 export interface View {
   /** The key of the catalog. Views of packs that do not exist have the same one. */
   readonly name: ViewName

@@ -19,9 +19,9 @@ const PROGRAMS: Readonly<Record<string, readonly [file: string, name: string]>> 
   promtool: ['test/daemon/status/metrics/alerts.test.ts', 'promtool takes'],
   python3: ['test/sync/upstream/archive/unpack.law.slow.test.ts', 'Python as GNU'],
   script: ['test/daemon/commands/run/init.slow.test.ts', 'on a real terminal'],
-  'ssh-keygen': ['test/sync/signatures', 'signed objects'],
+  'ssh-keygen': ['test/sync/signatures/signed-object.slow.test.ts', 'signed objects'],
   sshd: ['test/daemon/commands/verify/second-opinion.slow.test.ts', 'over ssh and of a folder'],
-  'systemd-analyze': ['test/daemon/commands/service/units.test.ts', 'units have no fault'],
+  'systemd-analyze': ['test/daemon/commands/service/units.slow.test.ts', 'units have no fault'],
   zip: ['test/sync/upstream/archive/unpack.law.slow.test.ts', 'zip into a pipe'],
   zsh: ['test/daemon/cli/completion.slow.test.ts', 'zsh completes'],
 }

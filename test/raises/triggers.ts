@@ -21,7 +21,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/mcp-sources/known-mismatches knownRefusalOf content-refused',
     'features/mcp-sources/upstream/server-connection absent source-unreachable',
   ],
-  'test/daemon/commands/change/sync.test.ts': ['daemon/pull/pull-context cleanError given'],
+  'test/daemon/commands/change/sync.slow.test.ts': ['daemon/pull/pull-context cleanError given'],
   'test/daemon/commands/doctor/checks.slow.test.ts': ['sync/store/decision-files read store-failed'],
   'test/features/hub-of-several/store-copy.slow.test.ts': [
     'features/hub-of-several/state-copy expectContained store-failed',
@@ -121,7 +121,9 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/channel/content/channel-log expectAsWritten store-failed 2',
     'features/channel/content/channel-log damaged store-failed',
   ],
-  'test/sync/model/decisions/recalled-skills.test.ts': ['sync/model/decisions/recalled-skills withList limit-exceeded'],
+  'test/sync/model/decisions/recalled-skills.slow.test.ts': [
+    'sync/model/decisions/recalled-skills withList limit-exceeded',
+  ],
   'test/sync/model/sync-error.test.ts': ['sync/model/sync-error offlineError source-unreachable'],
   'test/sync/pull/move-policy.test.ts': [
     'sync/pull/move-policy standingHold given',
@@ -162,7 +164,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/files/state-folder ownFolder store-failed',
   ],
   'test/sync/store/generation-store.test.ts': ['sync/store/generation-store expectStored store-failed'],
-  'test/sync/store/objects/sqlite-objects.test.ts': [
+  'test/sync/store/objects/sqlite-objects.slow.test.ts': [
     'sync/store/objects/database-file openExisting store-failed',
     'sync/store/objects/database databaseFailure store-failed',
     'sync/store/objects/database expectVersion store-failed',
@@ -173,12 +175,12 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/features/hub-of-several/postgres/postgres-database.test.ts': [
     'features/hub-of-several/postgres/postgres-database run store-failed',
   ],
-  'test/features/hub-of-several/postgres/postgres-objects.test.ts': [
+  'test/features/hub-of-several/postgres/postgres-objects.slow.test.ts': [
     'features/hub-of-several/postgres/postgres-objects headIn store-failed',
     'features/hub-of-several/postgres/postgres-objects digestIn store-failed',
     'features/hub-of-several/postgres/postgres-objects verified store-failed',
   ],
-  'test/features/hub-of-several/postgres/schema-version.test.ts': [
+  'test/features/hub-of-several/postgres/schema-version.slow.test.ts': [
     'features/hub-of-several/postgres/schema-version expectCompatible store-failed',
     'features/hub-of-several/postgres/schema-version deniedError store-failed',
   ],
@@ -193,7 +195,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/shared-text notReached store-failed',
   ],
   'test/sync/store/skills/skill-links.test.ts': ['sync/store/skills/skill-links lead store-failed'],
-  'test/sync/store/skills/skill-store.test.ts': [
+  'test/sync/store/skills/skill-store.slow.test.ts': [
     'sync/store/skills/skill-store expectWhole store-failed',
     'sync/store/skills/skill-store read store-failed',
     'sync/store/skills/stored-path checkDigest store-failed',
@@ -203,7 +205,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/snapshot-parts one store-failed',
     'sync/store/snapshot-store outline store-failed',
   ],
-  'test/sync/store/store.test.ts': [
+  'test/sync/store/store.slow.test.ts': [
     'sync/store/objects/database lostLog store-failed',
     'sync/store/store replacedError store-failed',
   ],
@@ -218,7 +220,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/http/http-redirect tooManyRedirects source-unreachable',
   ],
   'test/features/channel/follow/bad-log.slow.test.ts': ['features/channel/follow/folder-place read source-unreachable'],
-  'test/features/channel/follow/log-auditor.test.ts': [
+  'test/features/channel/follow/log-auditor.slow.test.ts': [
     'features/channel/follow/channel-upstream take content-refused',
     'features/channel/follow/channel-upstream audit limit-exceeded',
     'features/channel/follow/channel-upstream prove source-unreachable',
@@ -237,11 +239,13 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/folder/folder-tree changeError source-unreachable',
     'sync/upstream/folder/folder-walk tooMany limit-exceeded',
   ],
-  'test/sync/upstream/folder/passed-over.test.ts': ['sync/upstream/folder/passed-over ignoreFileIn limit-exceeded'],
+  'test/sync/upstream/folder/passed-over.slow.test.ts': [
+    'sync/upstream/folder/passed-over ignoreFileIn limit-exceeded',
+  ],
   'test/sync/git/disk-refs.test.ts': ['sync/git/disk-refs wholeOf limit-exceeded'],
-  'test/sync/git/either-upstream.test.ts': ['sync/git/either-upstream withMore given'],
-  'test/sync/git/git-disk.test.ts': ['sync/git/disk-objects read content-refused'],
-  'test/sync/git/isomorphic/isomorphic.test.ts': [
+  'test/sync/git/either-upstream.slow.test.ts': ['sync/git/either-upstream withMore given'],
+  'test/sync/git/git-disk.slow.test.ts': ['sync/git/disk-objects read content-refused'],
+  'test/sync/git/isomorphic/isomorphic.slow.test.ts': [
     'sync/git/isomorphic/isomorphic-failure isomorphicFailure source-unreachable',
     'sync/git/isomorphic/isomorphic-objects withNextStep limit-exceeded',
     'sync/git/isomorphic/limited-fs tooLarge limit-exceeded',
@@ -263,7 +267,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/sync/git/program/killed-git.test.ts': ['sync/git/worker-protocol errorOf source-unreachable'],
   'test/sync/git/program/process-group.test.ts': ['sync/git/program/process-group constructor source-unreachable'],
-  'test/sync/git/smart-http/discover.test.ts': [
+  'test/sync/git/smart-http/discover.slow.test.ts': [
     'sync/git/smart-http/discover advertisementOf source-unreachable',
     'sync/git/smart-http/protocol checkedRef source-unreachable',
   ],
@@ -309,7 +313,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/upstream/http/http-redirect signInRedirect credentials-rejected',
     'sync/upstream/http/http-redirect refusedRedirect source-unreachable',
   ],
-  'test/features/mcp-sources/client/mcp-connection.test.ts': [
+  'test/features/mcp-sources/client/mcp-connection.slow.test.ts': [
     'features/mcp-sources/client/http-fetch expect source-unreachable',
     'features/mcp-sources/client/http-answer unreadable source-unreachable',
     'features/mcp-sources/client/http-answer unreadable source-unreachable 2',
@@ -339,7 +343,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/git/program/process-group runToEnd limit-exceeded',
     'sync/git/smart-http/remote-history found limit-exceeded',
   ],
-  'test/sync/git/damaged-repositories.test.ts': [
+  'test/sync/git/damaged-repositories.slow.test.ts': [
     'sync/git/git-worker readTag content-refused',
     'sync/git/program/program-objects damageError content-refused',
     'sync/git/isomorphic/limited-fs expectSmall limit-exceeded',
@@ -360,12 +364,12 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/git/program/program-supply endReason content-refused',
     'sync/git/program/program-transport noList source-unreachable',
   ],
-  'test/daemon/control/requests.test.ts': ['daemon/control/control-redaction redactHandler given'],
+  'test/daemon/control/requests.slow.test.ts': ['daemon/control/control-redaction redactHandler given'],
   'test/sync/pull/fallback/fallback-source.slow.test.ts': ['sync/pull/locked-commit fromFallback given'],
   'test/sync/upstream/folder/read-authored.test.ts': [
     'sync/upstream/folder/read-authored authoredDocument source-unreachable',
   ],
-  'test/features/scan/gate.test.ts': ['daemon/pull/pull-context gateOf content-refused'],
+  'test/features/scan/gate.slow.test.ts': ['daemon/pull/pull-context gateOf content-refused'],
   'test/features/mcp-sources/client/odd-servers.test.ts': [
     'features/mcp-sources/upstream/named-skills byMethod source-unreachable',
     'features/mcp-sources/client/entry-requests request source-unreachable',
@@ -374,7 +378,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/mcp-sources/client/json-rpc-connection dry source-unreachable',
     'features/mcp-sources/client/http-answer unreadable credentials-rejected',
   ],
-  'test/features/lock-repository/lock-at-commit.test.ts': [
+  'test/features/lock-repository/lock-at-commit.slow.test.ts': [
     'features/lock-repository/lock-at-commit lockTextAt source-unreachable',
     'features/lock-repository/lock-at-commit lockTextAt limit-exceeded',
   ],

@@ -38,7 +38,7 @@ const MARKETPLACE = JSON.stringify({
 /** The documents of whose blocks none is run here, with the reason. */
 const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/operations.md':
-    'containers, Kubernetes and jq over the audit log of a hub; test/deploy.test.ts reads the files',
+    'containers, Kubernetes and jq over the audit log of a hub; test/deploy.slow.test.ts reads the files',
   'docs/protocol.md': 'a measurement over collections that are not here',
   'docs/rings.md': 'a hub with rings and tokens; test/daemon/cli/rings runs the commands',
   'systemd/README.md': 'root and systemd; test/systemd boots one',
