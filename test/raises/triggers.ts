@@ -365,7 +365,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/git/program/program-transport noList source-unreachable',
   ],
   'test/daemon/control/requests.slow.test.ts': ['daemon/control/control-redaction redactHandler given'],
-  'test/sync/pull/fallback/fallback-source.slow.test.ts': ['sync/pull/locked-commit fromFallback given'],
+  'test/sync/pull/fallback/fallback-source.slow.test.ts': ['sync/pull/pull-locked fromFallback given'],
   'test/sync/upstream/folder/read-authored.test.ts': [
     'sync/upstream/folder/read-authored authoredDocument source-unreachable',
   ],

@@ -2,6 +2,7 @@ import { inSlices } from '../../base/async/cooperative.ts'
 import { foldersAbove } from '../../base/paths.ts'
 import { surveyListing } from '../../features/mcp-sources/listing/survey-listing.ts'
 import { describeSkillCode } from '../model/code-descriptions.ts'
+import { othersThan } from '../model/skill-delta.ts'
 import type { Skill } from '../model/skill.ts'
 import { storedProof } from '../model/snapshot.ts'
 import type { Snapshot } from '../model/snapshot.ts'
@@ -9,7 +10,7 @@ import type { Source } from '../model/source.ts'
 import { SyncError, Damaged } from '../model/sync-error.ts'
 import { TreeNotTakenError } from '../model/tree.ts'
 import type { Tree } from '../model/tree.ts'
-import { storedOf } from '../store/skills/stored-path.ts'
+import { storedIn, storedOf } from '../store/skills/stored-path.ts'
 import type { StoredSkill } from '../store/skills/stored-path.ts'
 import type { Store } from '../store/store.ts'
 import type { Earlier } from '../survey/earlier-snapshot.ts'
@@ -19,7 +20,6 @@ import { survey } from '../survey/survey.ts'
 import type { Survey } from '../survey/survey.ts'
 import { NOTHING_KNOWN } from '../upstream/upstream.ts'
 import { signersOf } from './check-signers.ts'
-import { freshSkills } from './fresh-skills.ts'
 import { LastGoodVersions } from './last-good-versions.ts'
 import { rulesFor } from './pull-context.ts'
 import type { PullContext, RevisionPull, TreePull } from './pull-context.ts'
@@ -108,6 +108,20 @@ async function surveyStored(tree: Tree, pull: TreePull, versions: LastGoodVersio
   await store.skills.expectWhole(fresh)
   await expectReusedIntact(fresh, found, pull)
   return found
+}
+
+/** The skills and docs of a survey that an earlier snapshot does not have. */
+function freshSkills(found: Pick<Snapshot, 'skills' | 'docs'>, earlier: Snapshot | undefined): readonly StoredSkill[] {
+  const others = storedIn({ ...found, skills: othersThan(earlier?.skills ?? [], found.skills) })
+  const digests = new Set(others.map(({ digest }) => digest))
+  const alike = earlier?.skills.filter(({ digest }) => digest !== undefined && digests.has(digest)) ?? []
+  const kept = new Set(storedIn({ ...earlier, skills: alike }).map(placeOf))
+  return others.filter((stored) => !kept.has(placeOf(stored)))
+}
+
+/** Other rules can read another name out of the same files, and the folder is called by it. */
+function placeOf({ place, digest, folderName }: StoredSkill): string {
+  return `${place}/${digest}/${folderName}`
 }
 
 /** A file that a new version of a skill shares with an old one was not taken again, and may be damaged. */

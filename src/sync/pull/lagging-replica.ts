@@ -5,7 +5,6 @@ import { CommitContradicted, isByChoice } from '../model/sync-error.ts'
 import { parentsOf } from '../upstream/objects/git-object.ts'
 import { followedBefore } from './followed-ref.ts'
 import type { OpenPull, PullContext, ResolvedPull } from './pull-context.ts'
-import { resolveRevision } from './resolve.ts'
 
 /**
  * Follows a ref, and looks at it again while a branch seems to have gone back to an earlier commit, or while its commit
@@ -23,6 +22,20 @@ export async function followPatiently(
   }
   if ('error' in seen) throw seen.error
   return seen
+}
+
+/**
+ * Finds the revision that a source should have: the target of its ref. If the operator froze the source at a commit
+ * that is not served yet, it is that commit, without a request to upstream.
+ */
+async function resolveRevision(pull: OpenPull): Promise<ResolvedPull> {
+  const { source, current, orders, io, upstream, signal } = pull
+  // Whatever the ref says, it is to be fetched.
+  if (current === undefined && source.kind === 'git') io.onFetchExpected?.()
+  const { frozen } = orders.decision
+  if (frozen !== undefined && current?.snapshot.revision.commit !== frozen.commit)
+    return { ...pull, revision: { asked: source.ref, ref: frozen.commit, commit: frozen.commit }, isSeen: false }
+  return { ...pull, revision: await upstream.resolve(signal), isSeen: true }
 }
 
 interface Followed {

@@ -1,6 +1,6 @@
 import type { SourceDecision } from '../model/decisions/decisions.ts'
 import type { LockEntry } from '../model/decisions/lock.ts'
-import type { Updated, Waiting } from '../model/outcome.ts'
+import type { Waiting } from '../model/outcome.ts'
 import type { Revision } from '../model/revision.ts'
 import type { Signers } from '../model/signers.ts'
 import type { ServedSource, Snapshot } from '../model/snapshot.ts'
@@ -112,9 +112,6 @@ export interface SurveyedPull extends Pull {
   /** True if the served commit is no ancestor of the snapshot's; `undefined` if that is unknown. */
   readonly rewritten: boolean | undefined
 }
-
-/** Takes one revision, by the same steps whatever chose it. */
-export type Take = (pull: RevisionPull) => Promise<Updated | Waiting>
 
 /** The rules of a pull, from the present configuration. */
 export function rulesFor({ source, io }: Pick<Pull, 'source' | 'io'>): Rules {

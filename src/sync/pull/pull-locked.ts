@@ -1,18 +1,21 @@
-import { isLocked } from '../model/decisions/lock.ts'
+import { docsChange, isLocked, skillChanges, skillsToLock } from '../model/decisions/lock.ts'
 import type { LockEntry } from '../model/decisions/lock.ts'
 import type { Drift, Outcome, Updated } from '../model/outcome.ts'
 import { isSameRevision, type Revision } from '../model/revision.ts'
 import type { Snapshot, ServedSource } from '../model/snapshot.ts'
 import { isAway } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
+import type { Workspace } from '../store/objects/blob-store.ts'
 import { isByEarlierVersion, isByRules } from '../survey/survey-rules.ts'
 import { proveAgain, signerUpdate, withSigners } from './check-signers.ts'
+import { fetchSnapshot } from './fetch-snapshot.ts'
 import { gateAndStore } from './gate-and-store.ts'
 import { lookPast } from './lagging-replica.ts'
-import { fetchLocked } from './locked-commit.ts'
+import { VersionLost } from './last-good-versions.ts'
 import { revisionText } from './move-policy.ts'
 import { rulesFor } from './pull-context.ts'
 import type { LockedPull, OpenPull, Pull } from './pull-context.ts'
+import { rebuildCommit } from './rebuild-commit.ts'
 
 /**
  * Brings a source to the locked state, in this order: if that is served, nothing is taken; if the store has it,
@@ -156,3 +159,73 @@ async function driftTo(pull: LockedPull & OpenPull, found: Revision): Promise<Dr
   if (isSame || (await upstream.relation(locked.commit, found.commit, signal)) !== 'rewritten') return undefined
   return { error: { code: 'history-rewritten', message: `The branch was rewritten: ${moved}` }, newest: found }
 }
+
+/** A locked pull with its upstream open, and with the place for rebuilt files. */
+type OpenLockedPull = LockedPull & OpenPull & Pick<Workspace, 'blobs'>
+
+/** Takes the locked commit from upstream, or from the fallback if upstream no longer has it. */
+async function fetchLocked(pull: OpenLockedPull): Promise<Snapshot> {
+  const snapshot = await snapshotOfLocked(pull)
+  expectLocked(pull, snapshot)
+  return snapshot
+}
+
+async function snapshotOfLocked(pull: OpenLockedPull): Promise<Snapshot> {
+  const { io, entry } = pull
+  const { revision } = entry
+  try {
+    return await fetchSnapshot({ ...pull, revision })
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error
+    if (error.code === 'repository-not-found' && io.fallback !== undefined) return fromFallback(pull, error)
+    if (error.code !== 'ref-not-found') throw error
+    if (error instanceof VersionLost) {
+      if (io.fallback === undefined) throw error
+      return fromFallback(pull)
+    }
+    // The tag may have been created anew and the old one collected, while the commit still exists.
+    const { tag, ...bare } = revision
+    if (tag === undefined || io.prove !== undefined) return fromFallback(pull)
+    return { ...(await snapshotOfLocked({ ...pull, entry: { ...entry, revision: bare } })), revision }
+  }
+}
+
+/** `missing`: the whole repository is missing, and not only its commit. */
+async function fromFallback(pull: OpenLockedPull, missing?: SyncError): Promise<Snapshot> {
+  const gone = 'upstream no longer has it'
+  const { fallback } = pull.io
+  if (fallback === undefined) throw notHere(pull, gone)
+  const found = await rebuildCommit(pull, { fallback, blobs: pull.blobs })
+  if (!('why' in found)) return found
+  if (missing === undefined) throw notHere(pull, `${gone}, and ${found.why}`)
+  throw new SyncError(missing.code, `${missing.message}, and ${found.why}`, { cause: missing })
+}
+
+function notHere({ source: { id }, entry }: LockedPull, why: string): SyncError {
+  const tries = `restore the state folder of a machine that has it, or move the lock with skillsyncd update ${id}`
+  return new SyncError(
+    'ref-not-found',
+    `Cannot fetch commit ${entry.revision.commit} of "${id}", which is locked: ${why}; ${tries}`,
+  )
+}
+
+/**
+ * Throws unless the snapshot has what is locked. The commit is the locked one, and so are its bytes: other skills are
+ * caused by other rules, or by an edited lock.
+ */
+function expectLocked({ source, entry }: LockedPull, snapshot: Snapshot): void {
+  if (isLocked(entry, snapshot)) return
+  const changes = skillChanges(entry.skills, skillsToLock(snapshot))
+  const some = changes.slice(0, 5).map(({ path, change }) => `"${path}" ${WORDS[change]}`)
+  const more = changes.length > some.length ? ` and ${changes.length - some.length} more` : ''
+  const docs = docsChange(entry.docs, snapshot.docs?.digest)
+  const wrong = docs === undefined ? some : [...some, `the docs folder ${WORDS[docs]}`]
+  const message = `Cannot serve "${source.id}": commit ${entry.revision.commit} does not have what is locked: ${wrong.join(', ')}${more}`
+  throw new SyncError('lock-mismatch', message)
+}
+
+const WORDS = {
+  added: 'is not in the lock',
+  removed: 'is in the lock and not to be served',
+  changed: 'has another digest or name',
+} as const
