@@ -135,10 +135,10 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/pull/fetch-snapshot refuseInvalid content-refused',
     'sync/store/objects/local-blobs read store-failed',
   ],
-  'test/sync/pull/take-published.slow.test.ts': [
+  'test/features/channel/follow/published-snapshot.slow.test.ts': [
     'features/channel/content/walk-channel refusal content-refused',
     'features/channel/content/walk-channel tooMany limit-exceeded',
-    'sync/pull/take-published refusal content-refused',
+    'features/channel/follow/published-snapshot refusal content-refused',
     'features/channel/follow/channel-objects ofOtherSize content-refused',
   ],
   'test/sync/store/backup/backup.slow.test.ts': [

@@ -1,5 +1,7 @@
 import type { ChannelReach } from '../../features/channel/follow/channel-upstream.ts'
+import { snapshotOfPublished } from '../../features/channel/follow/published-snapshot.ts'
 import type { RecallCounts } from '../../features/channel/recall/follower-report.ts'
+import { snapshotOfListing } from '../../features/mcp-sources/listing/survey-listing.ts'
 import type { McpConnections } from '../../features/mcp-sources/mcp-connections.ts'
 import { gateCandidateOf } from '../../features/scan/candidate.ts'
 import type { GateConfig } from '../../features/scan/gate-config.ts'
@@ -7,6 +9,7 @@ import { askGate } from '../../features/scan/gate.ts'
 import { knownScansOf } from '../../features/scan/known-scans.ts'
 import type { RecalledSkill } from '../../sync/model/decisions/recalled-skills.ts'
 import type { HoldReason, Outcome } from '../../sync/model/outcome.ts'
+import type { Source } from '../../sync/model/source.ts'
 import { plainProblemOf, type Problem, SyncError } from '../../sync/model/sync-error.ts'
 import { openUpstream } from '../../sync/pull/open-upstream.ts'
 import type { Reach } from '../../sync/pull/open-upstream.ts'
@@ -68,7 +71,15 @@ export function newPullContext(
   const reach = { limits: config.limits.fetch, way: keyring.wayTo(configured), programs, followed, ...extra }
   const open = openerOf(reach, parts)
   const wait: PullContext['wait'] = (ms, signal) => clock.wait(ms, signal)
-  return { store, open, limits: config.limits, reader, wait, ...(gate && { gate }), ...(prove && { prove }) }
+  const snapshotOf = SNAPSHOTS[configured.source.kind]
+  const given = { ...(snapshotOf && { snapshotOf }), ...(gate && { gate }), ...(prove && { prove }) }
+  return { store, open, limits: config.limits, reader, wait, ...given }
+}
+
+/** The makers of snapshots for the kinds of sources that have no trees. */
+const SNAPSHOTS: Readonly<Partial<Record<Source['kind'], PullContext['snapshotOf']>>> = {
+  mcp: snapshotOfListing,
+  channel: snapshotOfPublished,
 }
 
 /** Opens any source. What this program keeps for itself is part of no folder. */

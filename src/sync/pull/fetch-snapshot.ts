@@ -1,6 +1,5 @@
 import { inSlices } from '../../base/async/cooperative.ts'
 import { foldersAbove } from '../../base/paths.ts'
-import { surveyListing } from '../../features/mcp-sources/listing/survey-listing.ts'
 import { describeSkillCode } from '../model/code-descriptions.ts'
 import { othersThan } from '../model/skill-delta.ts'
 import type { Skill } from '../model/skill.ts'
@@ -21,25 +20,27 @@ import type { Survey } from '../survey/survey.ts'
 import { NOTHING_KNOWN } from '../upstream/upstream.ts'
 import { signersOf } from './check-signers.ts'
 import { LastGoodVersions } from './last-good-versions.ts'
-import { rulesFor } from './pull-context.ts'
+import { rulesFor, upstreamAs } from './pull-context.ts'
 import type { PullContext, RevisionPull, TreePull } from './pull-context.ts'
-import { takePublished } from './take-published.ts'
 
 /**
  * Takes the snapshot of a revision: fetched, verified, judged, with its skills in the store. The snapshot itself is not
  * in the store yet.
  */
 export async function fetchSnapshot(pull: RevisionPull): Promise<Snapshot> {
-  const { source, current, orders, io, revision, upstream, signal } = pull
+  const { io } = pull
   expectRoom(io)
-  if (upstream.kind === 'published') return takePublished(upstream, pull)
-  if (upstream.kind === 'listing') return surveyListing(await upstream.list(revision, signal), pull)
+  return (io.snapshotOf ?? snapshotOfTree)(pull)
+}
+
+async function snapshotOfTree(pull: RevisionPull): Promise<Snapshot> {
+  const { source, current, orders } = pull
   // Content of a previously configured address must not replace content of the current one.
   const isOfSource = current?.snapshot.url === source.url
   const isKeeping = current?.snapshot.keptFrom !== undefined
   return fetchDespiteDamage({
     ...pull,
-    upstream,
+    upstream: upstreamAs(pull, 'tree'),
     earlier: orders.isDamaged === true || (!isOfSource && isKeeping) ? undefined : current?.snapshot,
     served: isOfSource ? current?.snapshot : undefined,
   })

@@ -26,6 +26,8 @@ export interface PullContext {
   readonly store: Store
   /** Opens the upstream of a source, for one pull. */
   readonly open: (source: Source, workspace: Workspace) => Upstream
+  /** Makes the snapshot of a revision, in the way of the kind of source. Absent for files in the trees of a commit. */
+  readonly snapshotOf?: (pull: RevisionPull) => Promise<Snapshot>
   readonly limits: { readonly disk: { readonly bytes: number } } & SurveyLimits
   /** Waits between two looks at a ref; absent to look once. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
@@ -111,6 +113,18 @@ export interface SurveyedPull extends Pull {
   readonly snapshot: Snapshot
   /** True if the served commit is no ancestor of the snapshot's; `undefined` if that is unknown. */
   readonly rewritten: boolean | undefined
+}
+
+/** Returns the upstream as one of the kind that the source has. */
+export function upstreamAs<Kind extends Upstream['kind']>({ upstream }: OpenPull, kind: Kind): UpstreamOf<Kind> {
+  if (isOfKind(upstream, kind)) return upstream
+  throw new TypeError(`The upstream is of the kind "${upstream.kind}", and not "${kind}"`)
+}
+
+type UpstreamOf<Kind> = Extract<Upstream, { readonly kind: Kind }>
+
+function isOfKind<Kind>(upstream: Upstream, kind: Kind): upstream is UpstreamOf<Kind> {
+  return upstream.kind === kind
 }
 
 /** The rules of a pull, from the present configuration. */

@@ -4,7 +4,8 @@ import { EXECUTABLES, isOfUpstream } from '../../../sync/model/skill.ts'
 import type { UpstreamSkill, Skill } from '../../../sync/model/skill.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { upstreamUriOf } from '../../../sync/model/upstream-uri.ts'
-import type { Pull } from '../../../sync/pull/pull-context.ts'
+import { upstreamAs } from '../../../sync/pull/pull-context.ts'
+import type { Pull, RevisionPull } from '../../../sync/pull/pull-context.ts'
 import { frontmatterBy } from '../../../sync/skill/document-reader.ts'
 import { hasEntryFault } from '../../../sync/skill/entry-faults.ts'
 import type { SkillDiagnostic } from '../../../sync/skill/skill-diagnostic.ts'
@@ -19,7 +20,9 @@ import { knownOf, withMismatch } from './listing-mismatches.ts'
 import { declaredSkills } from './listing-skills.ts'
 
 /** Makes the snapshot of an MCP server's listing. Requests no file: the snapshot has what the server declares. */
-export async function surveyListing(listed: Listing, { source, current, io, signal }: Pull): Promise<Snapshot> {
+export async function snapshotOfListing(pull: RevisionPull): Promise<Snapshot> {
+  const { source, current, io, signal } = pull
+  const listed = await upstreamAs(pull, 'listing').list(pull.revision, signal)
   const rules = { selection: source, limits: io.limits }
   const earlier = current?.snapshot.url === source.url ? current.snapshot : undefined
   const unanswered = unansweredIn(listed)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ChannelUpstream } from '../../../../src/features/channel/follow/channel-upstream.ts'
+import { snapshotOfPublished } from '../../../../src/features/channel/follow/published-snapshot.ts'
 import type { RecallCounts } from '../../../../src/features/channel/recall/follower-report.ts'
 import type { Outcome } from '../../../../src/sync/model/outcome.ts'
 import type { ServedSource } from '../../../../src/sync/model/snapshot.ts'
@@ -75,6 +76,7 @@ export class Follower implements AsyncDisposable {
       io: {
         store,
         open: () => this.upstream(),
+        snapshotOf: snapshotOfPublished,
         limits: { ...rulesWith({ limits: { fetch } }).limits, disk: { bytes: 2 ** 33 } },
       },
       signal,

@@ -1,26 +1,25 @@
 import { isDeepStrictEqual } from 'node:util'
-import { baseName, joinPath } from '../../base/paths.ts'
-import { comparePaths, digestOf } from '../model/digest.ts'
-import { CHANNEL_REF } from '../model/revision.ts'
-import { othersThan } from '../model/skill-delta.ts'
-import { withheldSkill } from '../model/skill.ts'
-import type { Skill, SkillFile } from '../model/skill.ts'
-import type { ChannelSkills, HubSource, Snapshot } from '../model/snapshot.ts'
-import type { SourceId } from '../model/source-id.ts'
-import type { Source } from '../model/source.ts'
-import { SyncError } from '../model/sync-error.ts'
-import type { HiddenText } from '../skill/hidden-unicode.ts'
-import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
-import { storedIn, storedSkill } from '../store/skills/stored-path.ts'
-import { READ_HERE } from '../survey/document-reading.ts'
-import { judgeDeclared } from '../survey/listing-hidden-text.ts'
-import { judgeDocument } from '../survey/read-document.ts'
-import type { ReadDocument } from '../survey/read-document.ts'
-import { rulesOf } from '../survey/survey-rules.ts'
-import { mismatchOf } from '../survey/verify-file.ts'
-import type { PublishedUpstream } from '../upstream/upstream.ts'
-import { rulesFor } from './pull-context.ts'
-import type { RevisionPull } from './pull-context.ts'
+import { baseName, joinPath } from '../../../base/paths.ts'
+import { comparePaths, digestOf } from '../../../sync/model/digest.ts'
+import { CHANNEL_REF } from '../../../sync/model/revision.ts'
+import { othersThan } from '../../../sync/model/skill-delta.ts'
+import { withheldSkill } from '../../../sync/model/skill.ts'
+import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
+import type { ChannelSkills, HubSource, Snapshot } from '../../../sync/model/snapshot.ts'
+import type { SourceId } from '../../../sync/model/source-id.ts'
+import type { Source } from '../../../sync/model/source.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
+import { rulesFor, upstreamAs } from '../../../sync/pull/pull-context.ts'
+import type { RevisionPull } from '../../../sync/pull/pull-context.ts'
+import type { HiddenText } from '../../../sync/skill/hidden-unicode.ts'
+import type { SkillDiagnostic } from '../../../sync/skill/skill-diagnostic.ts'
+import { storedIn, storedSkill } from '../../../sync/store/skills/stored-path.ts'
+import { READ_HERE } from '../../../sync/survey/document-reading.ts'
+import { judgeDeclared } from '../../../sync/survey/listing-hidden-text.ts'
+import { judgeDocument } from '../../../sync/survey/read-document.ts'
+import type { ReadDocument } from '../../../sync/survey/read-document.ts'
+import { rulesOf } from '../../../sync/survey/survey-rules.ts'
+import { mismatchOf } from '../../../sync/survey/verify-file.ts'
 
 /**
  * Makes the snapshot of another hub's channel: the skills as that hub has surveyed them, each below the id of its source,
@@ -28,11 +27,11 @@ import type { RevisionPull } from './pull-context.ts'
  * Each new one must be what it declares: its digest that of its files, its frontmatter that of its SKILL.md. Of its
  * findings, those of invisible characters are made anew, and the others are the word of the hub.
  */
-export async function takePublished(upstream: PublishedUpstream, pull: RevisionPull): Promise<Snapshot> {
+export async function snapshotOfPublished(pull: RevisionPull): Promise<Snapshot> {
   const { source, current, revision, signal } = pull
   const rules = rulesOf(rulesFor(pull))
   const known = knownLists(pull, rules)
-  const { log, entry, sources } = await upstream.take(
+  const { log, entry, sources } = await upstreamAs(pull, 'published').take(
     revision,
     (hub, digest) => known.get(keyOf(hub, digest))?.length,
     signal,

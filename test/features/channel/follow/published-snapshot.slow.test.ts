@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { digestOf } from '../../../src/sync/model/digest.ts'
-import type { Skill, SkillFile } from '../../../src/sync/model/skill.ts'
-import { skillNamed } from '../../features/channel/follow/site.ts'
-import { World } from '../../features/channel/follow/world.ts'
+import { digestOf } from '../../../../src/sync/model/digest.ts'
+import type { Skill, SkillFile } from '../../../../src/sync/model/skill.ts'
+import { skillNamed } from './site.ts'
+import { World } from './world.ts'
 
 const withLater = (file: SkillFile): object => ({ ...file, later: 1 })
 
