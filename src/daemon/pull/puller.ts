@@ -1,62 +1,37 @@
-import { disposeOnAbort } from '../../base/async/abortable.ts'
-import { unlessRecalled } from '../../features/channel/recall/recalled-lock.ts'
 import type { HubReplica } from '../../features/hub-of-several/hub-replica.ts'
 import { FetchThreads } from '../../sync/git/fetch-threads.ts'
 import type { Trigger } from '../../sync/model/generation.ts'
-import type { Outcome, Waiting } from '../../sync/model/outcome.ts'
+import type { Outcome } from '../../sync/model/outcome.ts'
 import type { ServerListing } from '../../sync/model/server-listing.ts'
-import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import type { McpSource, Source } from '../../sync/model/source.ts'
+import type { Source } from '../../sync/model/source.ts'
 import { SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
 import type { Fallback } from '../../sync/pull/fallback/fallback-source.ts'
 import { SharedRequests } from '../../sync/pull/open-upstream.ts'
 import type { Reach, SharedRequest } from '../../sync/pull/open-upstream.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
-import { pullSource } from '../../sync/pull/pull.ts'
-import { isUnwritable } from '../../sync/store/files/disk-error.ts'
 import type { Workspace } from '../../sync/store/objects/blob-store.ts'
 import type { LiveObjects } from '../../sync/store/objects/object-store.ts'
 import { FolderHashes } from '../../sync/upstream/folder/folder-hashes.ts'
-import type { Keyring } from '../access/keyring.ts'
 import { configuredIn, repositoryOf } from '../config/config.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
 import type { FetchedBytes } from '../runtime/fetched-bytes.ts'
 import type { PlaceLimits } from '../runtime/host-semaphore.ts'
-import type { PullReport } from '../status/pull-report.ts'
-import { BudgetHold } from './budget-hold.ts'
-import type { CollectionTimes, StoreUse } from './collection-times.ts'
+import type { BudgetHold } from './budget-hold.ts'
+import type { StoreUse } from './collection-times.ts'
 import { DamagedSources } from './damaged-sources.ts'
 import { keptByLock } from './locked-snapshots.ts'
-import { OutcomeApplier } from './outcome-applier.ts'
-import { cleanOutcome, newPullContext } from './pull-context.ts'
+import { PullAndServe } from './pull-and-serve.ts'
+import type { PullAndServeParts, PullRun } from './pull-and-serve.ts'
+import { newPullContext } from './pull-context.ts'
 import type { ReachingParts } from './pull-context.ts'
-import { PullPlanner } from './pull-planner.ts'
-import { hostOf, leftAlone } from './schedule/host-backoff.ts'
-import type { HostBackoff } from './schedule/host-backoff.ts'
+import { hostOf } from './schedule/host-backoff.ts'
 import { KeyedQueue } from './schedule/keyed-queue.ts'
-import type { PullActivity } from './schedule/pull-activity.ts'
 import { throttleUpstream } from './schedule/throttled-upstream.ts'
-import type { ServedCatalog } from './served-catalog.ts'
-import type { KnownLock } from './trust/known-lock.ts'
 
 /** The dependencies of pulls, in addition to those of the daemon. */
-export interface PullerParts extends ReachingParts {
-  /** Fetches the files of an MCP server in advance, if the operator wants them before they are read. */
-  readonly advance: {
-    /** Fetches what is to replace served files, before `next` is served. */
-    prepare(source: McpSource, next: Snapshot, signal: AbortSignal): Promise<void>
-    /** Fetches the files of what is served. */
-    fetch(source: McpSource, signal: AbortSignal): Promise<void>
-  }
+export interface PullerParts extends ReachingParts, Omit<PullAndServeParts, 'replica' | 'damage' | 'collectIfDue'> {
   readonly config: Config
-  readonly served: ServedCatalog
-  readonly activity: PullActivity
-  readonly report: PullReport
-  readonly keyring: Keyring
-  readonly lock: KnownLock
-  readonly hosts: HostBackoff
-  readonly collections: CollectionTimes
   /** Receives the number of fetched bytes of files. */
   readonly fetched: FetchedBytes
   /** The server from which the locked skills of a source are read if their commit vanishes. */
@@ -65,8 +40,6 @@ export interface PullerParts extends ReachingParts {
   readonly candidates: { readonly recent: ReadonlySet<string> }
   /** The objects that the channels of this hub still have. */
   readonly channels: { live(since: Date): Promise<ReadonlySet<string>> }
-  /** Called after each pull of a source of the hub that is followed. It rejects only with an error that ends the process. */
-  readonly onHubFollowed: () => Promise<void>
   /** Settled when the agents' folders link to what is served, and to nothing that may be collected. */
   readonly linking: { settled(): Promise<void> }
 }
@@ -78,8 +51,7 @@ export interface PullerParts extends ReachingParts {
 export class Puller implements AsyncDisposable {
   readonly #config: Config
   readonly #parts: PullerParts
-  readonly #planner: PullPlanner
-  readonly #applier: OutcomeApplier
+  readonly #pulls: PullAndServe
   readonly #queue: KeyedQueue<Outcome>
   readonly #shared = new SharedRequests()
   readonly #threads = new FetchThreads()
@@ -96,9 +68,8 @@ export class Puller implements AsyncDisposable {
   constructor(parts: PullerParts) {
     this.#parts = parts
     this.#config = parts.config
-    this.#applier = new OutcomeApplier({ ...parts, damage: this.#damage })
-    const waitingOf = (id: SourceId): Waiting | undefined => this.#applier.waitingOf(id)
-    this.#planner = new PullPlanner({ ...parts, damage: this.#damage, waitingOf })
+    const collectIfDue = async (signal: AbortSignal): Promise<void> => this.#collectIfDue(signal)
+    this.#pulls = new PullAndServe({ ...parts, damage: this.#damage, collectIfDue })
     const { fetches, fetch } = parts.config.limits
     // Resolving a ref is one short request, while a fetch can take minutes: slow hosts must not keep others from
     // resolving.
@@ -196,38 +167,22 @@ export class Puller implements AsyncDisposable {
     return { [Symbol.dispose]: () => void (this.#running -= 1) }
   }
 
-  /** Runs one pull in its queue and reports the outcome. */
-  async #run(configured: ConfiguredSource, turn: Turn): Promise<Outcome> {
-    const { source } = configured
+  /** Runs one pull in its queue. */
+  async #run(configured: ConfiguredSource, { trigger, signal, fetching }: Turn): Promise<Outcome> {
+    const { id } = configured.source
     using _run = this.#beginRun()
-    using _underWay = this.#parts.activity.begin(source.id)
-    using requested = this.#requested.get(source.id)
-    this.#requested.delete(source.id)
-    const { clock, redactor } = this.#parts
-    const startMs = clock.monotonicMs()
-    // Runs even if the source cannot be reached.
-    if (source.kind === 'mcp') await this.#parts.served.applyFindings(source, turn.trigger)
-    // Checked here and not at the request: another source of the host may have received a backoff meanwhile.
-    const closedMs = this.#parts.hosts.closedMs(hostOf(source))
-    if (closedMs > 0) return { kind: 'failed', error: leftAlone(source.id, closedMs) }
-    this.#parts.activity.seen(source.id)
-    const ended = await this.#pull(configured, turn, requested?.reach)
-    const outcome = cleanOutcome(ended, redactor)
-    const isRecorded = await this.#parts.report.outcome(source, outcome, clock.monotonicMs() - startMs)
-    // Another process may have a disk that can be written to.
-    if (!isRecorded || (ended.kind === 'failed' && isUnwritable(ended.error))) this.#parts.replica?.stepAside()
-    // It is not awaited: it may end this daemon.
-    if (isOfHub(source)) void this.#parts.onHubFollowed()
-    const isTaken = outcome.kind === 'updated' || outcome.kind === 'unchanged'
-    if (source.kind === 'mcp' && isTaken) await this.#parts.advance.fetch(source, turn.signal)
-    await this.#collectIfDue(turn.signal)
-    return outcome
+    using _underWay = this.#parts.activity.begin(id)
+    using requested = this.#requested.get(id)
+    this.#requested.delete(id)
+    const contextOf: PullRun['contextOf'] = (use, budget) =>
+      this.#contextOf(configured, { fetching, use, budget }, requested?.reach)
+    return await this.#pulls.run({ configured, trigger, signal, contextOf })
   }
 
   /** The context of one pull. */
   #contextOf(
     configured: ConfiguredSource,
-    { fetching, use, budget }: UsingTurn,
+    { fetching, use, budget }: Pick<Turn, 'fetching'> & { readonly use: StoreUse; readonly budget: BudgetHold },
     shared: SharedRequest['reach'] = {},
   ): PullContext {
     const { source, fallback } = configured
@@ -276,36 +231,6 @@ export class Puller implements AsyncDisposable {
     return known
   }
 
-  async #pull(configured: ConfiguredSource, turn: Turn, shared: SharedRequest['reach'] | undefined): Promise<Outcome> {
-    const { source } = configured
-    const { signal } = turn
-    const orders = await this.#planner.plan(source)
-    const ended = { ...turn, source, mark: this.#damage.markOf(source.id) }
-    if ('kind' in orders) return this.#applier.apply(orders, ended)
-    const current = this.#parts.served.currentOf(source.id)
-    using use = this.#parts.collections.begin()
-    const budget = new BudgetHold(this.#parts)
-    const io = this.#contextOf(configured, { ...turn, use, budget }, shared)
-    // What the pull stores is served by nothing before its generation is published.
-    using lease = this.#parts.store.objects.lease()
-    // A pull that ignores its abort publishes nothing, and must not keep garbage for as long as it hangs.
-    using untilPulled = disposeOnAbort(lease, signal)
-    const taken = await pullSource({ source, current, orders, io, signal })
-    // A recall may have come with this pull.
-    const { recalls } = this.#parts.store.decisions
-    const pulled = orders.locked === undefined ? taken : unlessRecalled(taken, current?.snapshot, recalls)
-    await this.#parts.keyring.heard(configured, pulled, signal)
-    if (pulled.kind === 'updated' && source.kind === 'mcp')
-      await this.#parts.advance.prepare(source, pulled.snapshot, signal)
-    signal.throwIfAborted()
-    // A publication that has begun is finished.
-    untilPulled[Symbol.dispose]()
-    const outcome = await this.#applier.apply(pulled, { ...ended, budget })
-    // What it replaces may become garbage, also if it was stored before.
-    if (outcome.kind === 'updated') use.stored()
-    return outcome
-  }
-
   /** Collects what the content of another process of the hub has replaced, if that is due. */
   async collectReplaced(signal: AbortSignal): Promise<void> {
     using use = this.#parts.collections.begin()
@@ -351,17 +276,6 @@ interface Turn {
   readonly trigger: Trigger
   readonly signal: AbortSignal
   readonly fetching: () => Promise<void>
-}
-
-/** True for one of the sources of a hub that is followed as a whole. */
-function isOfHub(source: Source): boolean {
-  return source.kind === 'channel' && source.isNamesake === true
-}
-
-/** A run with the use of the store that it makes, and the limits that it is judged by. */
-interface UsingTurn extends Turn {
-  readonly use: StoreUse
-  readonly budget: BudgetHold
 }
 
 /** Twice as many slots for slow work: slow or hanging hosts delay no other host, and memory stays bounded. */
