@@ -22,7 +22,7 @@ export interface ViewRules {
   ringOf(principal: string | undefined): string | undefined
 }
 
-/** Returns what a client may see. Nothing else reads the packs of a principal. `rules`: without them, there are no packs. */
+/** Returns what a client may see: no surface reads the packs of a principal. Without `rules`, there are no packs. */
 export function viewOf({ id, packs }: Viewer = {}, rules: ViewRules = NO_PACKS): View {
   const ring = rules.ringOf(id)
   return { name: nameOfView(packs, ring, rules), packs, ring }

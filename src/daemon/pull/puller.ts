@@ -1,5 +1,6 @@
 import type { HubReplica } from '../../features/hub-of-several/hub-replica.ts'
 import { FetchThreads } from '../../sync/git/fetch-threads.ts'
+import { isLocked } from '../../sync/model/decisions/lock.ts'
 import type { Trigger } from '../../sync/model/generation.ts'
 import type { Outcome } from '../../sync/model/outcome.ts'
 import type { ServerListing } from '../../sync/model/server-listing.ts'
@@ -10,8 +11,10 @@ import type { Fallback } from '../../sync/pull/fallback/fallback-source.ts'
 import { SharedRequests } from '../../sync/pull/open-upstream.ts'
 import type { Reach, SharedRequest } from '../../sync/pull/open-upstream.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
+import { readLock } from '../../sync/store/lock-file.ts'
 import type { Workspace } from '../../sync/store/objects/blob-store.ts'
 import type { LiveObjects } from '../../sync/store/objects/object-store.ts'
+import type { Store } from '../../sync/store/store.ts'
 import { FolderHashes } from '../../sync/upstream/folder/folder-hashes.ts'
 import { configuredIn, repositoryOf } from '../config/config.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
@@ -20,7 +23,6 @@ import type { PlaceLimits } from '../runtime/host-semaphore.ts'
 import type { BudgetHold } from './budget-hold.ts'
 import type { StoreUse } from './collection-times.ts'
 import { DamagedSources } from './damaged-sources.ts'
-import { keptByLock } from './locked-snapshots.ts'
 import { PullAndServe } from './pull-and-serve.ts'
 import type { PullAndServeParts, PullRun } from './pull-and-serve.ts'
 import { newPullContext } from './pull-context.ts'
@@ -269,6 +271,22 @@ export class Puller implements AsyncDisposable {
     const also = replica?.isLeading === true ? async (objects: LiveObjects) => replica.collect(objects) : undefined
     await store.collect({ now, retention, keep, live, ...(also && { also }) }, signal)
   }
+}
+
+/**
+ * The snapshots that the lock names: the upstream may no longer have them, so they are kept at any age. Throws if the
+ * lock cannot be read; then nothing is collected.
+ */
+async function keptByLock(store: Store, { lock: file }: Config): Promise<ReadonlySet<string>> {
+  const lock = file === undefined ? undefined : await readLock(file)
+  const kept = new Set<string>()
+  if (lock === undefined) return kept
+  for (const digest of await store.snapshots.digests()) {
+    const snapshot = await store.snapshots.readWhole(digest)
+    const entry = snapshot && lock.sources.get(snapshot.source)
+    if (entry !== undefined && snapshot !== undefined && isLocked(entry, snapshot)) kept.add(digest)
+  }
+  return kept
 }
 
 /** One run in its queue: its trigger, and the call that takes a slot for fetching. */
