@@ -15,17 +15,25 @@ export async function waitAtMost(ms: number, work: Promise<unknown>, clock: Cloc
   return Math.max(0, startMs + ms - clock.monotonicMs())
 }
 
-/** Returns the result of the work, or `undefined` after `ms`; the work then goes on. */
+/** Returns the result of the work, or `undefined` after `ms`; the work then goes on. Rejects if the signal aborts first. */
 export async function resultWithin<Result>(
   ms: number,
   work: Promise<Result>,
   clock: Pick<Clock, 'wait'>,
+  signal?: AbortSignal,
 ): Promise<Result | undefined> {
   const over = new AbortController()
-  const late = clock.wait(ms, over.signal).catch(ignoreAbort)
+  const until = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal])
   try {
-    return await Promise.race([work, late.then(() => undefined)])
+    return await Promise.race([work, clock.wait(ms, until).then(() => undefined)])
   } finally {
     over.abort(CANCELED)
   }
+}
+
+/** Calls back after `ms`, unless the returned value is disposed before. */
+export function callAfter(ms: number, call: () => unknown, clock: Pick<Clock, 'wait'>): Disposable {
+  const over = new AbortController()
+  void clock.wait(ms, over.signal).then(call, ignoreAbort)
+  return { [Symbol.dispose]: () => over.abort(CANCELED) }
 }

@@ -1,6 +1,7 @@
 import { lookup as lookUpInSystem } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { Clock } from '../../base/async/clock.ts'
+import { resultWithin } from '../../base/async/wait-at-most.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Address } from '../../sync/upstream/http/host-access.ts'
 import { connectionFailure } from '../../sync/upstream/http/http-failure.ts'
@@ -37,20 +38,9 @@ export class HostNames {
     if (family !== 0) return [{ address: host, family }]
     const known = this.#answers.get(host)
     if (known !== undefined && this.#clock.monotonicMs() - known.atMs < FRESH_MS) return known.addresses
-    const over = new AbortController()
-    const silence = this.#clock.wait(
-      known === undefined ? this.#waitMs : KNOWN_WAIT_MS,
-      AbortSignal.any([signal, over.signal]),
-    )
-    try {
-      return await Promise.race([
-        this.#askOnce(host),
-        silence.then(() => known?.addresses ?? silent(host, this.#waitMs)),
-      ])
-    } finally {
-      over.abort()
-      silence.catch(() => {})
-    }
+    const ms = known === undefined ? this.#waitMs : KNOWN_WAIT_MS
+    const answer = await resultWithin(ms, this.#askOnce(host), this.#clock, signal)
+    return answer ?? known?.addresses ?? silent(host, this.#waitMs)
   }
 
   #askOnce(host: string): Promise<readonly Address[]> {

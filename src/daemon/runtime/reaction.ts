@@ -1,6 +1,7 @@
-import { CANCELED, ignoreAbort, isAbortError } from '../../base/async/abort-error.ts'
+import { isAbortError } from '../../base/async/abort-error.ts'
 import type { Clock } from '../../base/async/clock.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
+import { callAfter } from '../../base/async/wait-at-most.ts'
 import { SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
 import type { Log } from './log/log.ts'
 
@@ -50,8 +51,8 @@ export class Reaction implements AsyncDisposable {
   #isQueued = false
   #isTimed = false
   #failures = 0
-  /** Ends the wait for the next time. */
-  #waiting: AbortController | undefined
+  /** The wait for the next time. */
+  #waiting: Disposable | undefined
 
   constructor(options: ReactionOptions) {
     this.#options = options
@@ -87,11 +88,9 @@ export class Reaction implements AsyncDisposable {
 
   /** Runs after so many milliseconds, or with a change before that; `undefined`: only with a change. */
   runAfter(ms: number | undefined): void {
-    this.#waiting?.abort(CANCELED)
-    this.#waiting = undefined
-    if (ms === undefined || this.signal.aborted) return
-    this.#waiting = new AbortController()
-    void this.#options.clock.wait(ms, this.#waiting.signal).then(() => this.#timeHasCome(), ignoreAbort)
+    this.#waiting?.[Symbol.dispose]()
+    const isSet = ms !== undefined && !this.signal.aborted
+    this.#waiting = isSet ? callAfter(ms, () => this.#timeHasCome(), this.#options.clock) : undefined
   }
 
   /** Works like `runAfter`, unless a run is due already: one run is enough for all calls until then. */

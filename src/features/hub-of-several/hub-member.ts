@@ -1,6 +1,5 @@
-import { CANCELED, ignoreAbort } from '../../base/async/abort-error.ts'
 import { abortable } from '../../base/async/abortable.ts'
-import { waitAtMost } from '../../base/async/wait-at-most.ts'
+import { callAfter, waitAtMost } from '../../base/async/wait-at-most.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import type { Trigger } from '../../sync/model/generation.ts'
 import type { Outcome } from '../../sync/model/outcome.ts'
@@ -128,9 +127,7 @@ export class HubMember implements HubReplica, AsyncDisposable {
    * process goes on from what the database has, and the lease of the lead ends by itself.
    */
   cutOffAfter(ms: number): Disposable {
-    const over = new AbortController()
-    void this.#parts.clock.wait(ms, over.signal).then(async () => this.#parts.shared.cutOff(), ignoreAbort)
-    return { [Symbol.dispose]: () => over.abort(CANCELED) }
+    return callAfter(ms, async () => this.#parts.shared.cutOff(), this.#parts.clock)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

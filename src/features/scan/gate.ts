@@ -1,5 +1,5 @@
-import { ignoreAbort } from '../../base/async/abort-error.ts'
 import type { Clock } from '../../base/async/clock.ts'
+import { callAfter } from '../../base/async/wait-at-most.ts'
 import { codeOf } from '../../base/error-code.ts'
 import { isObject } from '../../base/json-object.ts'
 import { headersOf, readSecret } from '../../daemon/config/auth.ts'
@@ -78,16 +78,13 @@ export async function withinGateTime<Result>(
   run: (limited: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const overdue = new AbortController()
-  const done = new AbortController()
   const late = new GateUnansweredError(`it took more than ${config.timeoutMs} ms`)
-  void clock.wait(config.timeoutMs, done.signal).then(() => overdue.abort(late), ignoreAbort)
+  using _limit = callAfter(config.timeoutMs, () => overdue.abort(late), clock)
   try {
     return await run(AbortSignal.any([signal, overdue.signal]))
   } catch (error) {
     // The timeout is the cause of any failure that follows it.
     throw overdue.signal.aborted ? late : error
-  } finally {
-    done.abort()
   }
 }
 

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { systemClock } from '../../../base/async/clock.ts'
 import type { Clock } from '../../../base/async/clock.ts'
 import { inParallel } from '../../../base/async/parallel.ts'
+import { resultWithin } from '../../../base/async/wait-at-most.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { databaseChecks } from '../../../features/hub-of-several/database-checks.ts'
 import { readFollowedLock } from '../../../features/lock-repository/followed-lock.ts'
@@ -275,16 +276,13 @@ async function runCheck(
 ): Promise<readonly CheckResult[]> {
   const over = new AbortController()
   const limited = AbortSignal.any([signal, over.signal])
-  const late = clock.wait(MOST_MS, limited).then(() => [noAnswer(check)])
   try {
-    return await Promise.race([check.look(limited), late])
+    return (await resultWithin(MOST_MS, check.look(limited), clock, signal)) ?? [noAnswer(check)]
   } catch (error) {
     signal.throwIfAborted()
     return [failedCheck(check, error)]
   } finally {
     over.abort()
-    // The rejection of the timer is irrelevant now.
-    late.catch(() => {})
   }
 }
 

@@ -1,5 +1,5 @@
-import { CANCELED } from '../../../base/async/abort-error.ts'
 import type { Clock } from '../../../base/async/clock.ts'
+import { callAfter, resultWithin } from '../../../base/async/wait-at-most.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { HostSemaphore, type HostPermit, type PlaceLimits } from '../../runtime/host-semaphore.ts'
 
@@ -105,20 +105,14 @@ export class KeyedQueue<Result> implements AsyncDisposable {
     }
   }
 
-  /** Aborts a run after its timeout. The returned controller cancels that. */
-  #alarm(key: string, run: AbortController): AbortController {
-    const stop = new AbortController()
-    // It rejects only if it was canceled.
-    void this.#clock.wait(this.#limits.timeoutMs, stop.signal).then(() => run.abort(timeOver(key)), nothing)
-    return stop
+  /** Aborts a run after its timeout, unless the returned value is disposed before. */
+  #alarm(key: string, run: AbortController): Disposable {
+    return callAfter(this.#limits.timeoutMs, () => run.abort(timeOver(key)), this.#clock)
   }
 
   /** Resolves when all of these have ended, or when the grace period is over. */
   async #endOf(unended: Iterable<Promise<void>>): Promise<void> {
-    const grace = new AbortController()
-    const over = this.#clock.wait(this.#limits.graceMs, grace.signal).catch(nothing)
-    await Promise.race([Promise.all(unended), over])
-    grace.abort(CANCELED)
+    await resultWithin(this.#limits.graceMs, Promise.all(unended), this.#clock)
   }
 }
 
@@ -126,12 +120,12 @@ export class KeyedQueue<Result> implements AsyncDisposable {
 class Stay {
   readonly #host: string
   readonly #run: AbortController
-  readonly #alarm: () => AbortController
+  readonly #alarm: () => Disposable
   #at: HostSemaphore | undefined
   #place: HostPermit | undefined
-  #time: AbortController | undefined
+  #time: Disposable | undefined
 
-  constructor(host: string, run: AbortController, alarm: () => AbortController) {
+  constructor(host: string, run: AbortController, alarm: () => Disposable) {
     this.#host = host
     this.#run = run
     this.#alarm = alarm
@@ -150,7 +144,7 @@ class Stay {
 
   end(): void {
     this.#place?.leave()
-    this.#time?.abort(CANCELED)
+    this.#time?.[Symbol.dispose]()
   }
 }
 

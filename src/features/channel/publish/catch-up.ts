@@ -1,4 +1,5 @@
 import { isAbortError } from '../../../base/async/abort-error.ts'
+import { resultWithin } from '../../../base/async/wait-at-most.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 
@@ -23,16 +24,7 @@ export class CatchUp {
   /** Resolves after a look that began after this call; with false if it failed, or takes long. */
   async caughtUp(): Promise<boolean> {
     this.#next ??= this.#look()
-    const over = new AbortController()
-    const late = this.#parts.clock.wait(MOST_WAIT_MS, over.signal).then(
-      () => false,
-      () => false,
-    )
-    try {
-      return await Promise.race([this.#next, late])
-    } finally {
-      over.abort()
-    }
+    return (await resultWithin(MOST_WAIT_MS, this.#next, this.#parts.clock)) === true
   }
 
   async #look(): Promise<boolean> {
