@@ -2,7 +2,7 @@ import { watch } from 'node:fs'
 import type { FSWatcher } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Clock } from '../base/async/clock.ts'
-import { waitAtMost } from '../base/async/wait-at-most.ts'
+import { resultWithin, waitAtMost } from '../base/async/wait-at-most.ts'
 import { codeOf } from '../base/error-code.ts'
 import { RemoteFiles } from '../features/mcp-sources/remote-files.ts'
 import { rosterOf } from '../features/rings/ring-roster.ts'
@@ -15,7 +15,7 @@ import { Views } from '../serve/views.ts'
 import type { Catalog } from '../sync/catalog/catalog.ts'
 import { isOfUpstream } from '../sync/model/skill.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
-import { SyncError, undefinedIfDamaged } from '../sync/model/sync-error.ts'
+import { undefinedIfDamaged } from '../sync/model/sync-error.ts'
 import { currentCatalog } from '../sync/pull/generation-catalog.ts'
 import { cannot, isUnwritable, unlessAbsent } from '../sync/store/files/disk-error.ts'
 import { HINT } from '../sync/store/generation-store.ts'
@@ -29,6 +29,7 @@ import { readStored } from './pull/store-content-reader.ts'
 import { followsLock } from './pull/trust/lock-rules.ts'
 import { admissionOf } from './pull/trust/serving-policy.ts'
 import type { Log } from './runtime/log/log.ts'
+import { Reaction } from './runtime/reaction.ts'
 import { servingOf } from './status/page/mcp-serving.ts'
 import { sharedDiskOf } from './status/page/skill-paths.ts'
 import { lackingIn } from './status/unserved-sources.ts'
@@ -51,10 +52,10 @@ export class Follower implements AsyncDisposable {
   readonly #log: Log
   readonly #clock: Clock
   readonly #stop = new AbortController()
-  /** Aborted when the first generation is served. */
-  readonly #first = new AbortController()
+  /** Resolved when the first generation is served. */
+  readonly #first = Promise.withResolvers<void>()
   readonly #searching: SearchService
-  readonly #watching: Promise<void>
+  readonly #looking: Reaction
   readonly #watcher: FSWatcher | undefined
   readonly #asked: RemoteFiles
   readonly #readStored: ReadContent = async (kept, file) =>
@@ -66,8 +67,6 @@ export class Follower implements AsyncDisposable {
   #looker = this.#firstLooker.promise
   #replaced = Promise.withResolvers<void>()
   #seen: string | undefined
-  #looking: Promise<void> | undefined
-  #lookAgain = false
 
   private constructor(config: Config, store: Store, log: Log, clock: Clock) {
     this.#config = config
@@ -79,9 +78,15 @@ export class Follower implements AsyncDisposable {
     this.#log = log
     this.#clock = clock
     this.#searching = new SearchService({ state: config.state, log, clock })
-    // `look` rejects only with an error that must end the process.
-    this.#watcher = watchFolder(config.state, (name) => void (LOOKED_AT.has(name) && this.look()))
-    this.#watching = this.#lookNowAndThen()
+    this.#looking = new Reaction({
+      clock,
+      run: async () => this.#serveNewest(),
+      againMs: () => LOOK_MS,
+      // The writer may have moved on between the head and the objects: the next check sees that.
+      failures: { log, level: 'warn', event: 'generation-not-read' },
+    })
+    this.#looking.start(LOOK_MS)
+    this.#watcher = watchFolder(config.state, (name) => void (LOOKED_AT.has(name) && this.#looking.trigger()))
   }
 
   static async open(config: Config, log: Log, clock: Clock): Promise<Follower> {
@@ -127,24 +132,21 @@ export class Follower implements AsyncDisposable {
 
   /** Reads the head and the decisions now, and once more if a check is already running. */
   async look(): Promise<void> {
-    this.#lookAgain = true
-    this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
-    await this.#looking
+    this.#looking.trigger()
+    await this.#looking.settled()
   }
 
   /** Resolves when there is a generation to serve, or after `ms`. */
   async hasGeneration(ms: number, signal: AbortSignal): Promise<void> {
-    const over = AbortSignal.any([signal, this.#first.signal])
-    await this.#clock.wait(ms, over).catch((error: unknown) => {
-      if (!over.aborted) throw error
+    await resultWithin(ms, this.#first.promise, this.#clock, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error
     })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
     this.#watcher?.close()
-    await this.#watching
-    await this.#looking
+    await this.#looking[Symbol.asyncDispose]()
     await this.#searching[Symbol.asyncDispose]()
     this.#store[Symbol.dispose]()
   }
@@ -176,20 +178,6 @@ export class Follower implements AsyncDisposable {
     this.#replaced = Promise.withResolvers()
   }
 
-  async #look(): Promise<void> {
-    while (this.#lookAgain) {
-      this.#lookAgain = false
-      try {
-        await this.#serveNewest()
-        this.#log.recovery('generation-not-read', '')
-      } catch (error) {
-        // The writer may have moved on between the head and the objects: the next check sees that.
-        if (!(error instanceof SyncError)) throw error
-        this.#log.failure('warn', 'generation-not-read', { source: '', code: error.code, message: error.message })
-      }
-    }
-  }
-
   async #serveNewest(): Promise<void> {
     const current = await this.#headMark()
     if (current === undefined) return
@@ -205,17 +193,14 @@ export class Follower implements AsyncDisposable {
     for (const ring of new Set([undefined, this.#views.ringOf(undefined)]))
       catalogs.set(ring, await currentCatalog(this.#store, idsOf(this.#config), admissionOf(this.#config), ring))
     await this.#views.prepare(catalogs)
-    // Decisions that changed meanwhile apply to this same generation: the next check serves it.
+    // Decisions that changed meanwhile apply to this same generation: they are read first.
     const now = await this.#headMark()
-    if (now === undefined || (await this.#markOf(now)) !== mark) {
-      this.#lookAgain = true
-      return
-    }
+    if (now === undefined || (await this.#markOf(now)) !== mark) return this.#serveNewest()
     this.#views.replace(catalogs)
     const { catalog } = this.registry
     this.#log.debug('generation-served', { generation: catalog.generation, skills: catalog.skills.size })
     this.#seen = mark
-    this.#first.abort()
+    this.#first.resolve()
   }
 
   async #headMark(): Promise<string | undefined> {
@@ -229,16 +214,6 @@ export class Follower implements AsyncDisposable {
     const { decisions } = this.#store
     const rules = [decisions.file, decisions.copy, decisions.record, ...rulesIn(this.#config)]
     return [current, ...(await Promise.all(rules.map(markOf)))].join('|')
-  }
-
-  async #lookNowAndThen(): Promise<void> {
-    const { signal } = this.#stop
-    while (!signal.aborted) {
-      await this.#clock.wait(LOOK_MS, signal).catch((error: unknown) => {
-        if (!signal.aborted) throw error
-      })
-      if (!signal.aborted) await this.look()
-    }
   }
 }
 

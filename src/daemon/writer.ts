@@ -35,6 +35,7 @@ import type { DaemonContext } from './runtime/context.ts'
 import type { Log } from './runtime/log/log.ts'
 import type { Redactor } from './runtime/log/redactor.ts'
 import { OperatorError } from './runtime/operator-error.ts'
+import { Reaction } from './runtime/reaction.ts'
 
 /** A process that wants to write a state folder. */
 export interface WriterCandidate {
@@ -64,7 +65,7 @@ export class Writer implements AsyncDisposable {
   #isPolling = false
   /** True while a command follows the hub: otherwise a command without a daemon keeps its sources until its end. */
   #isFollowing = false
-  #watching: Promise<void> = Promise.resolve()
+  readonly #watching: Reaction
   #endLimit: Disposable | undefined
 
   private constructor(daemon: Daemon, parts: DaemonContext, { right, socket, handlers, member }: Held) {
@@ -74,6 +75,7 @@ export class Writer implements AsyncDisposable {
     this.#right = right
     const all = redactHandlers({ ...this.#handlers(), ...handlers }, parts.redactor)
     this.#control = new ControlServer(socket, all)
+    this.#watching = new Reaction({ clock: parts.clock, run: async () => this.#watch(), againMs: () => LOOK_MS })
   }
 
   /** A reload replaces it. */
@@ -101,7 +103,7 @@ export class Writer implements AsyncDisposable {
       const daemon = await Daemon.start(await withHubList(config, parts), parts)
       const writer = new Writer(daemon, parts, { right, socket, handlers, member })
       await writer.#listen()
-      writer.#watching = writer.#watch()
+      writer.#watching.start(LOOK_MS)
       await writer.#takePart()
       return writer
     } catch (error) {
@@ -142,9 +144,10 @@ export class Writer implements AsyncDisposable {
     this.#over.abort()
     this.ending()
     using _limit = this.#endLimit
+    const watched = this.#watching[Symbol.asyncDispose]()
     await this.#changeover.end(async () => this.#daemon[Symbol.asyncDispose]())
     await this.#member?.[Symbol.asyncDispose]()
-    await this.#watching
+    await watched
     await this.#control[Symbol.asyncDispose]()
     this.#parts.store[Symbol.dispose]()
     await this.#right.release()
@@ -189,16 +192,11 @@ export class Writer implements AsyncDisposable {
 
   /** Checks periodically that its socket and the WAL still exist, and whether a read-only disk takes writes again. */
   async #watch(): Promise<void> {
-    const { signal } = this.#over
-    const { clock } = this.#parts
-    while (!signal.aborted) {
-      await clock.wait(LOOK_MS, signal).catch(ignoreAbort)
-      if (signal.aborted || this.lost.aborted) return
-      await this.#lookAtSocket()
-      if (this.#right.readOnly !== undefined) await this.#lookAtDisk().catch((error: unknown) => this.#tellDisk(error))
-      // The next pull reports what fails.
-      else await this.#asked(signal, async () => this.#lookAtLog()).catch(unlessSyncError)
-    }
+    if (this.lost.aborted) return
+    await this.#lookAtSocket()
+    if (this.#right.readOnly !== undefined) await this.#lookAtDisk().catch((error: unknown) => this.#tellDisk(error))
+    // The next pull reports what fails.
+    else await this.#asked(this.#over.signal, async () => this.#lookAtLog()).catch(unlessSyncError)
   }
 
   async #lookAtLog(): Promise<void> {

@@ -1,6 +1,6 @@
-import { ignoreAbort } from '../../base/async/abort-error.ts'
 import type { Clock } from '../../base/async/clock.ts'
 import { printableLine } from './log/log-line.ts'
+import { Reaction } from './reaction.ts'
 
 /** Shows the progress of a command to the user. Disposing clears it. */
 export interface Progress extends Disposable {
@@ -55,14 +55,14 @@ class Lines implements Progress {
 class TerminalLine implements Progress {
   readonly #stream: ProgressOptions['stream']
   readonly #clock: Clock
-  readonly #over = new AbortController()
+  readonly #ticks: Reaction
   #shown = ''
   #sinceMs = 0
-  #isTicking = false
 
   constructor(stream: ProgressOptions['stream'], clock: Clock) {
     this.#stream = stream
     this.#clock = clock
+    this.#ticks = new Reaction({ clock, run: async () => this.#tick(), againMs: () => TICK_MS })
   }
 
   show(text: string): void {
@@ -71,8 +71,7 @@ class TerminalLine implements Progress {
     this.#shown = line
     this.#sinceMs = this.#clock.monotonicMs()
     this.#write(line)
-    // It ends with the signal and cannot fail.
-    if (!this.#isTicking && line !== '') void this.#tick()
+    if (line !== '') this.#ticks.runWithin(TICK_MS)
   }
 
   count(done: number, of: number, text: string): void {
@@ -85,16 +84,12 @@ class TerminalLine implements Progress {
 
   [Symbol.dispose](): void {
     this.show('')
-    this.#over.abort()
+    void this.#ticks[Symbol.asyncDispose]()
   }
 
-  async #tick(): Promise<void> {
-    this.#isTicking = true
-    while (!this.#over.signal.aborted) {
-      await this.#clock.wait(TICK_MS, this.#over.signal).catch(ignoreAbort)
-      const seconds = Math.floor((this.#clock.monotonicMs() - this.#sinceMs) / 1000)
-      if (this.#shown !== '' && seconds >= QUIET_S) this.#write(`${this.#shown}, for ${seconds} s`)
-    }
+  #tick(): void {
+    const seconds = Math.floor((this.#clock.monotonicMs() - this.#sinceMs) / 1000)
+    if (this.#shown !== '' && seconds >= QUIET_S) this.#write(`${this.#shown}, for ${seconds} s`)
   }
 
   #write(line: string): void {

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/async/clock.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { waitAtMost } from '../../base/async/wait-at-most.ts'
 import type { Log } from '../../daemon/runtime/log/log.ts'
-import { WakeUp } from '../../daemon/runtime/wake-up.ts'
+import { Reaction } from '../../daemon/runtime/reaction.ts'
 import { VERSION } from '../../serve/version.ts'
 import { SyncError, unlessSyncError } from '../../sync/model/sync-error.ts'
 import type { StoreHead } from '../../sync/store/objects/object-store.ts'
@@ -56,11 +56,10 @@ export class Replica implements AsyncDisposable {
   readonly #files: SharedFiles
   readonly #head: SharedHead
   readonly #over = new AbortController()
-  /** Three loops, so that none waits for another: the lead, news and requests, and copies. */
-  readonly #pulse: WakeUp
-  readonly #news: WakeUp
-  readonly #copies: WakeUp
-  #running: Promise<unknown> = Promise.resolve()
+  /** Three reactions, so that none waits for another: the lead, news and requests, and copies. */
+  readonly #pulse: Reaction
+  readonly #news: Reaction
+  readonly #copies: Reaction
   /** The first copy, which rejects only with an error that ends the process. */
   #opening: Promise<void> = Promise.resolve()
   #isLeading = false
@@ -73,8 +72,8 @@ export class Replica implements AsyncDisposable {
   #standing: HubStanding | undefined
   /** The changes in the store of this process that its host has not taken over. */
   #unserved: { head: boolean; readonly files: Set<string> } = { head: false, files: new Set() }
-  /** The failure of each loop. */
-  readonly #failures = new Map<WakeUp, Failure>()
+  /** The failure of each reaction. */
+  readonly #failures = new Map<Work, Failure>()
   #processes: readonly ReplicaRow[] = []
   /** The processes that were late, with the version of the database that each lacked last. */
   readonly #late = new Map<string, number>()
@@ -91,15 +90,15 @@ export class Replica implements AsyncDisposable {
   #shown = { version: -1, atMs: -Infinity }
 
   constructor(parts: ReplicaParts) {
-    const { clock, log, shared, store } = parts
+    const { log, shared, store } = parts
     const { signal } = this.#over
     this.#parts = parts
     this.#rows = new ReplicaRows(shared.pulse, shared.id)
     this.#files = new SharedFiles(store.folder, shared.documents)
     this.#head = new SharedHead({ store, log, signal })
-    this.#pulse = new WakeUp(clock, signal)
-    this.#news = new WakeUp(clock, signal)
-    this.#copies = new WakeUp(clock, signal)
+    this.#pulse = this.#reaction('pulse', async () => this.#renew())
+    this.#news = this.#reaction('news', async (host) => this.#exchange(host))
+    this.#copies = this.#reaction('copies', async (host) => this.#keepUpOrLeave(host))
     store.generations.commitWith(async (before, next) => this.#commit(before, next))
   }
 
@@ -131,7 +130,7 @@ export class Replica implements AsyncDisposable {
     if (this.#over.signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#settling.push(resolve)
-    this.#copies.ring()
+    this.#copies.trigger()
     await promise
   }
 
@@ -141,7 +140,7 @@ export class Replica implements AsyncDisposable {
    */
   async open(): Promise<void> {
     const { shared, store, clock } = this.#parts
-    this.#opening = this.#tried(this.#copies, async () => {
+    this.#opening = this.#tried('copies', async () => {
       const objects = await shared.open()
       // From here on, the others notify no client of what this process does not serve.
       await this.#show()
@@ -154,12 +153,7 @@ export class Replica implements AsyncDisposable {
   /** Keeps up with the other processes from now on, and leads if no other one does. */
   start(host: ReplicaHost): void {
     this.#host = host
-    // They reject only with an error that ends the process.
-    this.#running = Promise.all([
-      this.#whileRunning(this.#pulse, async () => this.#renew()),
-      this.#whileRunning(this.#news, async () => this.#exchange(host)),
-      this.#opening.then(async () => this.#whileRunning(this.#copies, async () => this.#keepUpOrLeave(host))),
-    ])
+    for (const reaction of this.#reactions) reaction.start(0)
   }
 
   /**
@@ -198,24 +192,24 @@ export class Replica implements AsyncDisposable {
 
   /** Shows the other processes soon what this one serves by now. */
   served(): void {
-    this.#news.ring()
+    this.#news.trigger()
   }
 
   /** Has another living process lead, and does not take the lead back for a minute. Without one, this process leads on. */
   stepAside(): void {
     this.#asideUntilMs = this.#parts.clock.monotonicMs() + ASIDE_MS
-    this.#pulse.ring()
+    this.#pulse.trigger()
   }
 
   /** Reads the database soon. */
   nudge(): void {
-    for (const bell of [this.#pulse, this.#news, this.#copies]) bell.ring()
+    for (const reaction of this.#reactions) reaction.trigger()
   }
 
   /** Gives up the lead, and ends. Nothing may be published any more. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#over.abort()
-    await this.#running
+    await Promise.all(this.#reactions.map(async (reaction) => reaction[Symbol.asyncDispose]()))
     for (const settled of this.#settling) settled()
     const { shared, log } = this.#parts
     try {
@@ -232,27 +226,34 @@ export class Replica implements AsyncDisposable {
     await shared[Symbol.asyncDispose]()
   }
 
-  async #whileRunning(bell: WakeUp, work: () => Promise<void>): Promise<void> {
-    while (!this.#over.signal.aborted) {
-      await this.#tried(bell, work)
-      await bell.wait(LOOK_MS)
-    }
+  get #reactions(): readonly Reaction[] {
+    return [this.#pulse, this.#news, this.#copies]
   }
 
-  /** Runs a round of a loop. One that fails is repeated; what is served stays. */
-  async #tried(loop: WakeUp, work: () => Promise<void>): Promise<void> {
+  #reaction(name: Work, work: (host: ReplicaHost) => Promise<void>): Reaction {
+    const run = async (): Promise<void> => {
+      const host = this.#host
+      if (host === undefined) return
+      if (name === 'copies') await this.#opening
+      await this.#tried(name, async () => work(host))
+    }
+    return new Reaction({ clock: this.#parts.clock, run, againMs: () => this.#host && LOOK_MS })
+  }
+
+  /** Does a part of the work. If that fails, it is repeated; what is served stays. */
+  async #tried(name: Work, work: () => Promise<void>): Promise<void> {
     const { log, clock } = this.#parts
     try {
       await work()
-      this.#failures.delete(loop)
+      this.#failures.delete(name)
     } catch (error) {
       if (isAbortError(error) && this.#over.signal.aborted) return
       if (!(error instanceof SyncError)) throw error
       const { code, message } = error
       const event = error instanceof DatabaseFailure ? 'shared-store-away' : 'hub-not-followed'
-      const before = this.#failures.get(loop)
+      const before = this.#failures.get(name)
       const since = before?.event === event ? before.since : clock.now().toISOString()
-      this.#failures.set(loop, { event, code, message, since })
+      this.#failures.set(name, { event, code, message, since })
       log.failure('error', event, { source: '', code, message })
     }
     for (const event of FAILURES) if (this.#failureOf(event) === undefined) log.recovery(event, '')
@@ -278,7 +279,7 @@ export class Replica implements AsyncDisposable {
     const isFree = standing.leader === undefined && this.#isCaughtUp
     if (!isAside && (this.#leads || isFree) && (await leadership.take())) standing = await leadership.standing()
     this.#standing = standing
-    if (standing.version !== this.#version || this.#leads !== this.#isLeading) this.#copies.ring()
+    if (standing.version !== this.#version || this.#leads !== this.#isLeading) this.#copies.trigger()
     // The other processes are read every second too: notifications are hints.
     await this.#listen().catch(unlessSyncError)
   }
@@ -317,7 +318,7 @@ export class Replica implements AsyncDisposable {
     this.#settling = []
     try {
       await this.#keepUp(host)
-      if (!this.#isCaughtUp) this.#pulse.ring()
+      if (!this.#isCaughtUp) this.#pulse.trigger()
       this.#isCaughtUp = true
     } catch (error) {
       this.#isCaughtUp = false
@@ -337,11 +338,11 @@ export class Replica implements AsyncDisposable {
       // A decision may restrict what a new head has.
       await this.#takeNews(host)
       await this.#takeOver(objects, version, host)
-      this.#news.ring()
+      this.#news.trigger()
     }
     if (this.#leads && !this.#isLeading) await this.#changeRole(host, true)
     if (this.#isLeading) await this.#files.push(this.#epoch)
-    if (await this.#head.fillHistory(objects)) this.#copies.ring()
+    if (await this.#head.fillHistory(objects)) this.#copies.trigger()
   }
 
   /** If the host fails to change, it is asked again in the next round. */
@@ -455,6 +456,8 @@ export class Replica implements AsyncDisposable {
     this.#listening = await this.#parts.shared.pulse.listen(() => this.nudge(), onLost)
   }
 }
+
+type Work = 'pulse' | 'news' | 'copies'
 
 /** The events of failures: of the database, and of this process. */
 const FAILURES = ['shared-store-away', 'hub-not-followed'] as const

@@ -1,5 +1,7 @@
+import { systemClock } from '../../base/async/clock.ts'
 import { inSlices, runInSlices } from '../../base/async/cooperative.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
+import { Reaction } from '../../daemon/runtime/reaction.ts'
 import type { View } from '../../serve/view.ts'
 import type { CatalogFile } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
@@ -53,9 +55,8 @@ export class Marketplaces implements AsyncDisposable {
   readonly #built = new Map<string, BuiltMarketplace>()
   readonly #blobIds = new Map<string, string>()
   readonly #writing = new SerialQueue()
-  readonly #preparing = new SerialQueue()
-  readonly #end = new AbortController()
-  #isPreparationQueued = false
+  readonly #preparing = new Reaction({ clock: systemClock, run: async () => this.#prepareInUse() })
+  #onError: (error: unknown) => void = () => {}
   #reported: ReadonlySet<string> = new Set()
   #parts: MarketplaceParts | undefined
 
@@ -85,21 +86,22 @@ export class Marketplaces implements AsyncDisposable {
    * `onError` receives an unexpected error.
    */
   prepare(onError: (error: unknown) => void): void {
-    if (this.#isPreparationQueued) return
-    this.#isPreparationQueued = true
-    void this.#preparing.next(async () => {
-      this.#isPreparationQueued = false
-      const parts = this.#parts
-      if (parts === undefined || parts.catalogIn(undefined).generation === 0) return
-      await this.#builtFor(parts, EVERYTHING)
-      const isInUse = ({ scope, usedAtMs }: BuiltMarketplace): boolean =>
-        isEverything(scope) || parts.now() - usedAtMs < DAY_MS
-      for (const built of [...this.#built.values()].filter(isInUse)) await this.#prepareOne(built, parts).catch(onError)
-    })
+    this.#onError = onError
+    this.#preparing.trigger()
+  }
+
+  async #prepareInUse(): Promise<void> {
+    const parts = this.#parts
+    if (parts === undefined || parts.catalogIn(undefined).generation === 0) return
+    await this.#builtFor(parts, EVERYTHING)
+    const isInUse = ({ scope, usedAtMs }: BuiltMarketplace): boolean =>
+      isEverything(scope) || parts.now() - usedAtMs < DAY_MS
+    for (const built of [...this.#built.values()].filter(isInUse))
+      await this.#prepareOne(built, parts).catch(this.#onError)
   }
 
   async #prepareOne(built: BuiltMarketplace, parts: MarketplaceParts): Promise<void> {
-    if (this.#end.signal.aborted) return
+    if (this.#preparing.signal.aborted) return
     try {
       const { open } = await this.#serveBuilt(built, parts)
       await using _ = await open()
@@ -139,12 +141,12 @@ export class Marketplaces implements AsyncDisposable {
     const known = this.#built.get(key)
     const built = known ?? {
       scope,
-      packfiles: new RevisionPackfiles(this.#writing, this.#end.signal),
+      packfiles: new RevisionPackfiles(this.#writing, this.#preparing.signal),
       usedAtMs: -Infinity,
       latest: undefined,
     }
     // A request of before a change of the configuration may come after the end: it leaves nothing behind.
-    if (this.#end.signal.aborted) {
+    if (this.#preparing.signal.aborted) {
       await built.packfiles[Symbol.asyncDispose]()
       return built
     }
@@ -178,7 +180,7 @@ export class Marketplaces implements AsyncDisposable {
     const ids = new Map<string, string>()
     const skills = plugins.flatMap((plugin) => [...plugin.skills.values()])
     await inSlices(skills, async (skill) => {
-      if (this.#end.signal.aborted) throw new ContentUnavailableError('The server stops')
+      if (this.#preparing.signal.aborted) throw new ContentUnavailableError('The server stops')
       for (const listed of filesToInstall(skill))
         if (listed.file.blob.length !== SHA1_DIGITS) ids.set(listed.file.sha256, await this.#blobIdOf(listed, parts))
     })
@@ -199,8 +201,7 @@ export class Marketplaces implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#end.abort()
-    await this.#preparing.idle()
+    await this.#preparing[Symbol.asyncDispose]()
     const built = [...this.#built.values()]
     this.#built.clear()
     await Promise.all(built.map(({ packfiles }) => packfiles[Symbol.asyncDispose]()))

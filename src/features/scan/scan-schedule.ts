@@ -18,6 +18,7 @@ export class ScanSchedule {
   readonly #parts: ScanScheduleParts
   /** The identity of the scanner, and the time, of the last attempt. */
   #tried: { readonly by: string | undefined; readonly atMs: number } | undefined
+  #hasChecked = false
   #hasFailed = false
   /** The number of contents of which the last run got no answer, and that wait for the next set time. */
   #left = 0
@@ -33,29 +34,30 @@ export class ScanSchedule {
     return Number.isFinite(ms) ? new Date(ms) : undefined
   }
 
+  /** The milliseconds to the next check: ten minutes, or less if a set time comes first. */
+  get waitMs(): number {
+    const waitMs = this.#hasChecked ? CHECK_MS : FIRST_MS
+    const untilNextMs = Math.max(0, this.#nextMs() - this.#parts.clock.now().getTime())
+    return this.#hasFailed ? waitMs : Math.min(waitMs, untilNextMs)
+  }
+
   /**
-   * Resolves when a run is due: true at a set time, at which nothing stored counts, and false if the scanner or its rules
-   * changed, or something was never scanned. `identity` is called every ten minutes.
+   * Checks if a run is due: true at a set time, at which nothing stored counts, and false if the scanner or its rules
+   * changed, or something was never scanned; `undefined` if none is.
    */
-  async due(identity: () => Promise<string | undefined>, signal: AbortSignal): Promise<boolean> {
-    const { clock } = this.#parts
-    let waitMs = this.#hasFailed || this.#tried !== undefined ? CHECK_MS : FIRST_MS
-    for (;;) {
-      const untilNextMs = Math.max(0, this.#nextMs() - clock.now().getTime())
-      await clock.wait(this.#hasFailed ? waitMs : Math.min(waitMs, untilNextMs), signal)
-      waitMs = CHECK_MS
-      const atMs = clock.now().getTime()
-      const isSetTime = this.#nextMs() <= atMs
-      // After a failure, the next attempt comes after a pause, and not at once.
-      this.#hasFailed = true
-      const by = await identity()
-      this.#hasFailed = false
-      const left = this.#tried?.by === by ? this.#left : 0
-      if (!isSetTime && this.#missing(by) <= left) continue
-      this.#tried = { by, atMs }
-      this.#left = 0
-      return isSetTime
-    }
+  async check(identity: () => Promise<string | undefined>): Promise<boolean | undefined> {
+    const atMs = this.#parts.clock.now().getTime()
+    const isSetTime = this.#nextMs() <= atMs
+    this.#hasChecked = true
+    // After a failure, the next attempt comes after a pause, and not at once.
+    this.#hasFailed = true
+    const by = await identity()
+    this.#hasFailed = false
+    const left = this.#tried?.by === by ? this.#left : 0
+    if (!isSetTime && this.#missing(by) <= left) return undefined
+    this.#tried = { by, atMs }
+    this.#left = 0
+    return isSetTime
   }
 
   /**

@@ -2,6 +2,7 @@ import { SerialQueue } from '../../base/async/serial-queue.ts'
 import type { Config } from '../../daemon/config/config.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
+import { Reaction } from '../../daemon/runtime/reaction.ts'
 import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
@@ -33,9 +34,9 @@ export interface ScansParts extends DaemonContext {
 export class Scans implements AsyncDisposable {
   readonly #parts: ScansParts
   readonly #queue = new SerialQueue()
-  readonly #over = new AbortController()
   readonly #schedule: ScanSchedule | undefined
-  #polling: Promise<void> | undefined
+  readonly #polling: Reaction
+  #isPolling = false
   #running: ScanProgress | undefined
   #last: ScansStatus['last']
   #held: MassFinding | undefined
@@ -43,17 +44,20 @@ export class Scans implements AsyncDisposable {
 
   constructor(parts: ScansParts) {
     this.#parts = parts
-    const scanner = scannerIn(parts.config)
+    const { clock, config } = parts
+    const run = async (signal: AbortSignal): Promise<void> => this.#poll(signal)
+    this.#polling = new Reaction({ clock, run, againMs: () => this.#schedule?.waitMs })
+    const scanner = scannerIn(config)
     if (scanner?.scanner.rescan === undefined) return
     const contents = (): readonly (SkillScan | undefined)[] => this.#servedScans(scanner.scanner)
-    this.#schedule = new ScanSchedule(scanner.scanner.rescan.schedule, { ...parts, contents })
+    this.#schedule = new ScanSchedule(scanner.scanner.rescan.schedule, { clock, contents })
   }
 
   /** `undefined` if the gate is not a scanner. */
   get status(): ScansStatus | undefined {
     const scanner = scannerIn(this.#parts.config)?.scanner
     if (scanner === undefined) return undefined
-    const next = this.#polling === undefined ? undefined : this.#schedule?.next
+    const next = this.#isPolling ? this.#schedule?.next : undefined
     return {
       scanner: scanner.name,
       ...(this.#running !== undefined && { running: this.#running }),
@@ -66,7 +70,8 @@ export class Scans implements AsyncDisposable {
 
   /** Begins to scan when the rules change, and at the set times, if the configuration wants that. */
   start(): void {
-    this.#polling ??= this.#schedule && this.#poll(this.#schedule)
+    this.#isPolling = true
+    this.#polling.start(this.#schedule?.waitMs)
   }
 
   /**
@@ -78,7 +83,7 @@ export class Scans implements AsyncDisposable {
     onProgress: (progress: ScanProgress) => void,
     signal: AbortSignal,
   ): Promise<ScanEnd> {
-    const limited = AbortSignal.any([signal, this.#over.signal])
+    const limited = AbortSignal.any([signal, this.#polling.signal])
     return this.#queue.next(async () => {
       limited.throwIfAborted()
       return this.#scan(request, onProgress, limited).finally(() => (this.#running = undefined))
@@ -86,28 +91,25 @@ export class Scans implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort()
-    await this.#polling
-    await this.#queue.next(async () => {})
+    await this.#polling[Symbol.asyncDispose]()
+    await this.#queue.idle()
   }
 
-  async #poll(schedule: ScanSchedule): Promise<void> {
-    const { signal } = this.#over
-    const sources = this.#parts.config.sources.map(({ source }) => source.id)
-    while (!signal.aborted) {
-      try {
-        const isFresh = await schedule.due(async () => this.#identity(signal), signal)
-        if (this.#parts.replica?.isLeading === false) continue
-        await this.scan({ sources, isFresh, withholdsAll: false }, () => {}, signal)
-        schedule.ended()
-        this.#parts.log.recovery('scan-failed', '')
-      } catch (error) {
-        if (signal.aborted) return
-        if (!(error instanceof SyncError || error instanceof OperatorError || error instanceof GateUnansweredError))
-          throw error
-        this.#error = error.message
-        this.#parts.log.failure('warn', 'scan-failed', { source: '', code: 'scan-failed', message: error.message })
-      }
+  async #poll(signal: AbortSignal): Promise<void> {
+    const { config, log, replica } = this.#parts
+    const sources = config.sources.map(({ source }) => source.id)
+    try {
+      const isFresh = await this.#schedule?.check(async () => this.#identity(signal))
+      if (isFresh === undefined || replica?.isLeading === false) return
+      await this.scan({ sources, isFresh, withholdsAll: false }, () => {}, signal)
+      this.#schedule?.ended()
+      log.recovery('scan-failed', '')
+    } catch (error) {
+      if (signal.aborted) return
+      if (!(error instanceof SyncError || error instanceof OperatorError || error instanceof GateUnansweredError))
+        throw error
+      this.#error = error.message
+      log.failure('warn', 'scan-failed', { source: '', code: 'scan-failed', message: error.message })
     }
   }
 

@@ -123,7 +123,10 @@ function sceneOf({ scans, schedule, ...rest }: Options) {
   const run = async (): Promise<void> => {
     while (!stop.signal.aborted) {
       try {
-        scene.due.push(await scene.schedule.due(identity, stop.signal))
+        await clock.wait(scene.schedule.waitMs, stop.signal)
+        const due = await scene.schedule.check(identity)
+        if (due === undefined) continue
+        scene.due.push(due)
         scene.schedule.ended()
       } catch {
         scene.failures += 1

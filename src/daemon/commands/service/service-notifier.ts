@@ -1,8 +1,8 @@
-import { ignoreAbort } from '../../../base/async/abort-error.ts'
 import type { Clock } from '../../../base/async/clock.ts'
 import { codeOf } from '../../../base/error-code.ts'
 import type { ManagerVariables } from '../../config/environment.ts'
 import type { Log } from '../../runtime/log/log.ts'
+import { Reaction } from '../../runtime/reaction.ts'
 import type { NotifySocket } from './notify-socket.ts'
 
 /** The parts for notifying the service manager. */
@@ -20,7 +20,7 @@ export interface ManagerParts {
  */
 export class ServiceNotifier implements AsyncDisposable {
   readonly #parts: ManagerParts
-  readonly #over = new AbortController()
+  #reactions: readonly Reaction[] = []
   #standing = (): string => ''
   #last: Promise<void> = Promise.resolve()
   #status = ''
@@ -40,11 +40,10 @@ export class ServiceNotifier implements AsyncDisposable {
     this.#tell(['READY=1', this.#newStatus(), ...this.#ping()])
     const { socket, manager, clock } = this.#parts
     if (socket === undefined) return
-    const { signal } = this.#over
-    // Both run until the signal, and throw nothing else.
-    void this.#tellStatus().catch(ignoreAbort)
-    if (manager.watchdogMs !== undefined)
-      void pingWatchdog(manager.watchdogMs, clock, () => this.#pingOnce(), signal).catch(ignoreAbort)
+    const status = new Reaction({ clock, run: async () => this.#tellStatus(), againMs: () => STATUS_MS })
+    status.start(STATUS_MS)
+    const { watchdogMs } = manager
+    this.#reactions = watchdogMs === undefined ? [status] : [status, pinging(watchdogMs, clock, () => this.#pingOnce())]
   }
 
   /** Makes the manager wait while a configuration is applied, whatever the result. */
@@ -60,24 +59,24 @@ export class ServiceNotifier implements AsyncDisposable {
 
   /** Reports that the process stops, on request or by itself. */
   stopping(): void {
-    this.#over.abort()
+    void this.#end()
     this.#tell(['STOPPING=1', 'STATUS=stopping'])
   }
 
   /** Resolves when all messages are sent. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort()
+    await this.#end()
     await this.#last
   }
 
-  async #tellStatus(): Promise<never> {
-    const { clock } = this.#parts
-    for (;;) {
-      await clock.wait(STATUS_MS, this.#over.signal)
-      const before = this.#status
-      const line = this.#newStatus()
-      if (this.#status !== before) this.#tell([line])
-    }
+  async #end(): Promise<void> {
+    await Promise.all(this.#reactions.map(async (reaction) => reaction[Symbol.asyncDispose]()))
+  }
+
+  #tellStatus(): void {
+    const before = this.#status
+    const line = this.#newStatus()
+    if (this.#status !== before) this.#tell([line])
   }
 
   #newStatus(): string {
@@ -121,22 +120,20 @@ export class ServiceNotifier implements AsyncDisposable {
 const STATUS_MS = 10_000
 
 /**
- * Pings while this thread's event loop keeps time, until the signal. If a timer fires late by more than its own period,
+ * Pings while this thread's event loop keeps time, until it is disposed. If a timer fires late by more than its own period,
  * the event loop was blocked, and no ping is sent. A loop that blocks repeatedly counts as dead, as it is for clients.
  * Other threads and processes, and the duration of pulls, have no influence.
  */
-async function pingWatchdog(
-  watchdogMs: number,
-  clock: Pick<Clock, 'monotonicMs' | 'wait'>,
-  ping: () => void,
-  signal: AbortSignal,
-): Promise<never> {
+function pinging(watchdogMs: number, clock: Pick<Clock, 'monotonicMs' | 'wait'>, ping: () => void): Reaction {
   const periodMs = watchdogMs / PINGS_IN_TIME
-  for (;;) {
-    const due = clock.monotonicMs() + periodMs
-    await clock.wait(periodMs, signal)
-    if (clock.monotonicMs() - due <= periodMs) ping()
+  let setMs = clock.monotonicMs()
+  const run = async (): Promise<void> => {
+    if (clock.monotonicMs() - setMs <= 2 * periodMs) ping()
+    setMs = clock.monotonicMs()
   }
+  const reaction = new Reaction({ clock, run, againMs: () => periodMs })
+  reaction.start(periodMs)
+  return reaction
 }
 
 /** Enough for one ping to be skipped and another one to be slow. */

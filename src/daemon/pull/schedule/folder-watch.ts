@@ -9,6 +9,7 @@ import { realPlacesBelow } from '../../../sync/upstream/folder/excluded-paths.ts
 import { followedLinks } from '../../../sync/upstream/folder/folder-links.ts'
 import { undefinedIfAway } from '../../../sync/upstream/folder/open-folder.ts'
 import type { Log } from '../../runtime/log/log.ts'
+import { Reaction } from '../../runtime/reaction.ts'
 import type { TreeWatch, TreeWatchOptions } from './tree-watch.ts'
 
 export interface WatchOptions {
@@ -37,22 +38,22 @@ export class FolderWatch implements AsyncDisposable {
   readonly #source: DirectorySource
   readonly #options: WatchOptions
   readonly #stop = new AbortController()
-  readonly #watching: Promise<void>
+  readonly #watching: Reaction
   #watched: Watched | undefined
   /** The skills that links in the folder lead to, by identity and real path. */
   readonly #targets = new Map<string, WatchedTarget>()
   /** True if it is known whether there is a folder to watch. */
   #isBegun = false
-  /** Aborts the wait for the next check of the watched folder. */
-  #wait = new AbortController()
+  #isAbsent = false
   /** True if anything changed since the last check; `undefined` if no debounce is running. */
   #isMoving: boolean | undefined
 
   constructor(source: DirectorySource, options: WatchOptions) {
     this.#source = source
     this.#options = options
-    // It rejects only with an error that must end the process.
-    this.#watching = this.#keepWatching()
+    const { clock } = options
+    this.#watching = new Reaction({ clock, run: async () => this.#look(), againMs: () => this.#waitMs })
+    this.#watching.start(0)
   }
 
   /**
@@ -67,26 +68,23 @@ export class FolderWatch implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
-    this.#wait.abort()
-    await this.#watching
+    await this.#watching[Symbol.asyncDispose]()
+    await this.#end()
+    await this.#endTargets()
   }
 
   /** The folder may appear later, disappear or be replaced by a rename, so it is checked periodically. */
-  async #keepWatching(): Promise<void> {
-    const { signal } = this.#stop
-    while (!signal.aborted) {
-      const mark = await markOf(this.#source.path)
-      if (this.#isToBegin(mark)) await this.#begin(mark)
-      this.#wait = new AbortController()
-      if (this.#source.links === 'follow') await this.#follow()
-      this.#isBegun = true
-      if (signal.aborted) break
-      const isLookedForSoon = mark === undefined || this.#watched?.isStale === true
-      const waitMs = isLookedForSoon ? SOON_MS : this.#source.links === 'follow' ? FOLLOW_MS : LOOK_MS
-      await this.#options.clock.wait(waitMs, this.#wait.signal).catch(ignoreAbort)
-    }
-    await this.#end()
-    await this.#endTargets()
+  async #look(): Promise<void> {
+    const mark = await markOf(this.#source.path)
+    if (this.#isToBegin(mark)) await this.#begin(mark)
+    if (this.#source.links === 'follow') await this.#follow()
+    this.#isBegun = true
+    this.#isAbsent = mark === undefined
+  }
+
+  get #waitMs(): number {
+    if (this.#isAbsent || this.#watched?.isStale === true) return SOON_MS
+    return this.#source.links === 'follow' ? FOLLOW_MS : LOOK_MS
   }
 
   #isToBegin(mark: string | undefined): boolean {
@@ -233,7 +231,7 @@ export class FolderWatch implements AsyncDisposable {
     const watched = this.#watched
     if (watched !== undefined && (await watched.tree.clearSuspects())) {
       watched.isStale = true
-      this.#wait.abort()
+      this.#watching.trigger()
     }
     for (const [key, { tree }] of this.#targets) {
       if (!(await tree.clearSuspects())) continue
@@ -241,7 +239,7 @@ export class FolderWatch implements AsyncDisposable {
       await tree[Symbol.asyncDispose]()
     }
     // A link may have come or changed.
-    if (this.#source.links === 'follow') this.#wait.abort()
+    if (this.#source.links === 'follow') this.#watching.trigger()
     // A new folder is watched a moment after it appears: the last pull may have been before that.
     onNews(this.#source.id)
     nudge(this.#source.id)
