@@ -48,6 +48,8 @@ import type { FetchedAmount } from './pull/schedule/pull-activity.ts'
 import { KnownLock } from './pull/trust/known-lock.ts'
 import { expectLock, lockRead } from './pull/trust/lock-rules.ts'
 import { admissionOf, lifecyclesIn } from './pull/trust/serving-policy.ts'
+import { reactionsOf, startLasting } from './reactions.ts'
+import type { DaemonReaction } from './reactions.ts'
 import { newReloadState } from './reload-state.ts'
 import type { ReloadState } from './reload-state.ts'
 import type { DaemonContext } from './runtime/context.ts'
@@ -84,11 +86,10 @@ export class Daemon implements AsyncDisposable {
   readonly linking: LinkSync
   readonly #reloadState: ReloadState
   readonly parts: DaemonParts
+  readonly #reactions: readonly DaemonReaction[]
   readonly #over = new AbortController()
   /** The decisions that the sources follow: a change by another process counts from here. */
   #followed: DaemonContext['store']['decisions']['known']
-  /** Lets MCP servers that are sources notify the daemon of changes in what is served. */
-  #watching: Disposable | undefined
 
   private constructor(loaded: LoadedParts, reloadState: ReloadState) {
     const { config, registry, tokens, oauth, lock, linking } = loaded
@@ -100,6 +101,7 @@ export class Daemon implements AsyncDisposable {
     this.linking = linking
     this.#reloadState = reloadState
     this.parts = { ...loaded, ...compose(loaded) }
+    this.#reactions = reactionsOf(this.parts)
     this.#followed = loaded.store.decisions.known
   }
 
@@ -121,6 +123,7 @@ export class Daemon implements AsyncDisposable {
       before === undefined
         ? await newReloadState(config, context, await noticesAtStart(config, context))
         : before.#reloadState
+    if (before === undefined) startLasting(reloadState, context.replica)
     const report = await PullReport.open(context.store.records, ids, { ...context, counts: reloadState.pulls })
     const lock = new KnownLock(config)
     // A hub of many sources without a scanner has none to read.
@@ -274,26 +277,8 @@ export class Daemon implements AsyncDisposable {
    * and the published branches of the configuration up to date.
    */
   poll(): void {
-    const { channels, channelWatches, folders, followedLock, hub, mcp, publications, rings, scans, scheduler } =
-      this.parts
-    folders.follow()
-    channels.follow()
-    // In a hub of several processes, one does the rest for all.
-    if (this.parts.replica?.isLeading === false) return
-    channelWatches.start()
-    hub.start()
-    followedLock.start()
-    rings.start()
-    publications.follow()
-    scans.start()
-    const follow = (): void => {
-      mcp.watch()
-      mcp.advance.follow()
-    }
-    follow()
-    // Runs even if the catalog that clients see is unchanged: skills that wait for approval are watched too.
-    this.#watching = this.registry.watch(follow)
-    scheduler.start()
+    const isLeading = this.parts.replica?.isLeading !== false
+    for (const { isForAll, start } of this.#reactions) if (isForAll || isLeading) start?.()
   }
 
   /**
@@ -512,22 +497,9 @@ export class Daemon implements AsyncDisposable {
 
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
-    const { channels, channelWatches, followedLock, folders, hub, publications, recalls, rings, scans } = this.parts
-    const { scheduler, puller, ringRepair } = this.parts
     this.#over.abort()
-    await followedLock[Symbol.asyncDispose]()
-    await rings[Symbol.asyncDispose]()
-    await ringRepair[Symbol.asyncDispose]()
-    await scans[Symbol.asyncDispose]()
-    await recalls[Symbol.asyncDispose]()
-    await hub[Symbol.asyncDispose]()
-    await channelWatches[Symbol.asyncDispose]()
-    await publications[Symbol.asyncDispose]()
-    await channels[Symbol.asyncDispose]()
-    await folders[Symbol.asyncDispose]()
-    await scheduler[Symbol.asyncDispose]()
-    this.#watching?.[Symbol.dispose]()
-    await puller[Symbol.asyncDispose]()
+    for (const { part } of this.#reactions.toReversed()) await part[Symbol.asyncDispose]()
+    await this.parts.puller[Symbol.asyncDispose]()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

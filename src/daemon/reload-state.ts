@@ -62,9 +62,6 @@ export async function newReloadState(
     async () => parts.store.folder.expectRight(),
   )
   await shareTokens(tokens, parts)
-  const linking = new LinkSync(parts, views, registry)
-  linking.start()
-  registry.watch(() => parts.replica?.served())
   const hasPacks = (): boolean => views.packs.length > 0
   return {
     registry,
@@ -74,7 +71,7 @@ export async function newReloadState(
     pageSessions: shared && new PageSessionRecords({ ...parts, shared, tokens, hasPacks }),
     hosts: new HostBackoff(clock),
     names: new HostNames(clock, limits.fetch.connectMs),
-    linking,
+    linking: new LinkSync(parts, views, registry),
     contract: new ContractNews(registry, parts),
     pulls: new PullCounts(),
     fetched: new FetchedBytes(),

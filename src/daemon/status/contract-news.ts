@@ -22,6 +22,10 @@ export class ContractNews {
       on: (changed) => registry.watch(changed),
       run: async () => this.#look(),
     })
+  }
+
+  /** Follows each catalog from now on. */
+  start(): void {
     this.#reaction.start()
   }
 
