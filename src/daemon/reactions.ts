@@ -3,7 +3,7 @@ import type { ReloadState } from './reload-state.ts'
 import type { DaemonContext } from './runtime/context.ts'
 import { Reaction } from './runtime/reaction.ts'
 
-/** What a daemon does after a change of what is served, at a time, or when another host reports something. */
+/** Work of a daemon after a change of what is served, at a time, or when another host reports something. */
 export interface DaemonReaction {
   /** True if each process of a hub has it; false if the one that leads does it for all. */
   readonly isForAll: boolean

@@ -16,16 +16,8 @@ export interface ReactionOptions {
   readonly run: (signal: AbortSignal, isTimed: boolean) => Promise<void>
   /** The milliseconds from the end of a run to the next one; without it, only a change begins one. */
   readonly againMs?: () => number | undefined
-  /** The pauses after failures in a row, in place of `againMs`. */
-  readonly backoff?: Backoff
   /** Logs when the runs begin to fail, and when they recover. */
   readonly failures?: LoggedFailures
-}
-
-/** A pause that doubles with each failure in a row. */
-export interface Backoff {
-  readonly firstMs: number
-  readonly longestMs: number
 }
 
 export interface LoggedFailures {
@@ -34,7 +26,12 @@ export interface LoggedFailures {
   readonly event: string
 }
 
-/** The pause after so many failures in a row. */
+/** A pause that doubles with each failure in a row. */
+export interface Backoff {
+  readonly firstMs: number
+  readonly longestMs: number
+}
+
 export function backoffMs({ firstMs, longestMs }: Backoff, failures: number): number {
   return Math.min(longestMs, firstMs * 2 ** (failures - 1))
 }
@@ -50,7 +47,6 @@ export class Reaction implements AsyncDisposable {
   #watching: Disposable | undefined
   #isQueued = false
   #isTimed = false
-  #failures = 0
   /** The wait for the next time. */
   #waiting: Disposable | undefined
 
@@ -123,19 +119,17 @@ export class Reaction implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { run, againMs, backoff, failures } = this.#options
+    const { run, againMs, failures } = this.#options
     const isTimed = this.#isTimed
     this.#isTimed = false
     this.runAfter(undefined)
     try {
       await run(this.signal, isTimed)
-      this.#failures = 0
       failures?.log.recovery(failures.event, '')
     } catch (thrown) {
       this.#failed(unwrapSuppressed(thrown))
     }
-    const isBackedOff = backoff !== undefined && this.#failures > 0
-    const ms = isBackedOff ? backoffMs(backoff, this.#failures) : againMs?.()
+    const ms = againMs?.()
     if (ms !== undefined) this.runAfter(ms)
   }
 
@@ -143,7 +137,6 @@ export class Reaction implements AsyncDisposable {
     if (isAbortError(error) && this.signal.aborted) return
     const { failures } = this.#options
     if (failures === undefined || !(error instanceof SyncError)) throw error
-    this.#failures += 1
     const { code, message } = error
     failures.log.failure(failures.level, failures.event, { source: '', code, message })
   }

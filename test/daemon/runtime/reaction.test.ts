@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createLog } from '../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
-import { Reaction } from '../../../src/daemon/runtime/reaction.ts'
+import { backoffMs, Reaction } from '../../../src/daemon/runtime/reaction.ts'
 import type { ReactionOptions } from '../../../src/daemon/runtime/reaction.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
@@ -105,27 +105,14 @@ test('a time that is set replaces the one before, and none takes it back', async
   expect([runs, clock.waiting]).toEqual([[], 0])
 })
 
-test('failures in a row are backed off, up to the longest pause, and a success ends that', async () => {
-  const ends = [true, true, true, true, false, true]
-  const { reaction, runs, clock } = started({
-    backoff: { firstMs: 10_000, longestMs: 30_000 },
-    during: async () => failIf(ends.shift() ?? false),
-  })
+test('a failure keeps the time of the next run, and a pause doubles with each up to the longest', async () => {
+  const { reaction, runs, clock } = started({ againMs: () => 1_000, during: async () => failIf(true) })
   reaction.start(0)
-  const times: number[] = []
-  for (let count = 1; count < 5; count += 1) {
-    const startMs = clock.monotonicMs()
-    while (runs.length <= count) await clock.advance(1_000)
-    times.push(clock.monotonicMs() - startMs)
-  }
-  expect(times).toEqual([10_000, 20_000, 30_000, 30_000])
+  await clock.advance(2_000)
 
-  await clock.advance(3_600_000)
-  expect(runs).toHaveLength(5)
-  reaction.trigger()
-  await clock.advance(10_000)
-
-  expect(runs).toHaveLength(7)
+  expect(runs).toEqual(['change', 'time', 'time'])
+  const backoff = { firstMs: 10_000, longestMs: 30_000 }
+  expect([1, 2, 3, 4].map((failures) => backoffMs(backoff, failures))).toEqual([10_000, 20_000, 30_000, 30_000])
 })
 
 test('it logs when it begins to fail, and when it recovers, and nothing in between', async () => {
