@@ -4,17 +4,21 @@ import { HubSources } from '../features/channel/hub-sources.ts'
 import { Channels } from '../features/channel/publish/channels.ts'
 import { Recalls } from '../features/channel/recall/recalls.ts'
 import { LockFollower } from '../features/lock-repository/lock-follower.ts'
+import type { MarketplaceHost } from '../features/marketplace/marketplaces.ts'
+import { marketplaceScratch } from '../features/marketplace/publish/marketplace-scratch.ts'
 import { Publications, whyIncomplete } from '../features/marketplace/publish/publications.ts'
 import { McpDecisions } from '../features/mcp-sources/mcp-decisions.ts'
 import { McpSources } from '../features/mcp-sources/mcp-sources.ts'
 import { RingPromotions } from '../features/rings/ring-promotions.ts'
 import { RingRepair } from '../features/rings/ring-repair.ts'
 import { Scans } from '../features/scan/scans.ts'
+import type { Serving } from '../serve/mcp/core/methods.ts'
 import { SearchService } from '../serve/mcp/tools/search/search-service.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import type { Fallback } from '../sync/pull/fallback/fallback-source.ts'
 import type { Publisher } from '../sync/pull/publisher.ts'
 import { Keyring } from './access/keyring.ts'
+import { webhooksOf } from './access/webhooks.ts'
 import { foldersIn, idsOf } from './config/config.ts'
 import type { Config } from './config/config.ts'
 import { Candidates } from './pull/candidates.ts'
@@ -32,9 +36,11 @@ import type { KnownLock } from './pull/trust/known-lock.ts'
 import { mustFollowLock } from './pull/trust/lock-rules.ts'
 import type { ReloadState } from './reload-state.ts'
 import type { DaemonContext } from './runtime/context.ts'
+import { servingOf } from './status/page/mcp-serving.ts'
 import { PageData } from './status/page/page-data.ts'
 import type { PullReport } from './status/pull-report.ts'
 import { StatusReader } from './status/status-reader.ts'
+import { lackingIn } from './status/unserved-sources.ts'
 
 /** The parts of a daemon that were read from its state folder, or that its predecessor passed on. */
 export interface LoadedParts extends DaemonContext, ReloadState {
@@ -146,6 +152,32 @@ export function compose(loaded: LoadedParts) {
     folders.follow()
   })
   mcp.contents.onOutdated(async (id) => puller.refetch(id))
+  // Each server of a transport has its own memories of what it answers.
+  const serving = (): Serving =>
+    servingOf(
+      {
+        config,
+        reading: {
+          read: (kept, file, trace) => contents.read(kept, file, trace),
+          isRefused: (kept) => mcp.contents.isRefused(kept),
+        },
+        host: {
+          look: (source, mostMs) => scheduler.refresh(source, mostMs),
+          lacking: (catalog) => lackingIn(catalog, config, loaded.store),
+        },
+        finder: search,
+      },
+      loaded.views,
+    )
+  const webhooks = webhooksOf(config, {
+    ...loaded,
+    nudge: (id) => scheduler.trigger(id),
+    nudgeLock: () => followedLock.nudge(),
+  })
+  const marketplace: Omit<MarketplaceHost, 'config'> = {
+    openScratch: marketplaceScratch(loaded.store),
+    onLeftOut: ({ place, why }) => loaded.log.warn('marketplace-skill-left-out', { skill: place, why }),
+  }
   const linked = async (): Promise<void> => {
     await loaded.linking.settled()
     await folders.settled()
@@ -161,6 +193,7 @@ export function compose(loaded: LoadedParts) {
     followedLock,
     hub,
     linked,
+    marketplace,
     mcp,
     mcpDecisions,
     page,
@@ -175,7 +208,9 @@ export function compose(loaded: LoadedParts) {
     scheduler,
     search,
     served,
+    serving,
     status,
+    webhooks,
   }
 }
 

@@ -12,15 +12,18 @@ import type { HttpOptions, HttpServer } from '../serve/http/server.ts'
 import type { HttpListener } from '../serve/http/server/listener.ts'
 import { WebhookEndpoint } from '../serve/http/webhook-endpoint.ts'
 import type { Serving } from '../serve/mcp/core/methods.ts'
+import { SessionJournal } from '../serve/mcp/transports/session-journal.ts'
 import { httpOptionsOf, isTokenRequired, reachedFromElsewhereBy } from './access/http-options.ts'
 import { expiringIn } from './access/tokens.ts'
 import type { HandedSocket, HandedSockets } from './commands/service/handed-sockets.ts'
 import type { Config, ListenAddress } from './config/config.ts'
-import type { Daemon } from './daemon.ts'
+import type { Daemon, DaemonParts } from './daemon.ts'
+import { lifecyclesIn } from './pull/trust/serving-policy.ts'
 import type { Log } from './runtime/log/log.ts'
 import { OperatorError } from './runtime/operator-error.ts'
 import { UsageError } from './runtime/usage-error.ts'
 import { auditLogOf, withAudit } from './status/audit/audit-log.ts'
+import { daemonFiguresOf } from './status/metrics/daemon-figures.ts'
 import type { MetricsPlace } from './status/metrics/metrics-place.ts'
 import { Metrics } from './status/metrics/metrics.ts'
 import type { Writer } from './writer.ts'
@@ -49,15 +52,17 @@ export async function whileServing(
   work: (front: HttpSide) => Promise<void>,
 ): Promise<void> {
   const { listen, sockets, place, log } = parts
-  const { config, tokens } = writer.daemon
-  expectSomebodyKnown(writer.daemon, listen)
-  await using usage = usageRecorderOf(config, log, systemClock, writer.daemon.shared)
+  const { config, tokens, shared, sessions } = writer.daemon.parts
+  expectSomebodyKnown(writer.daemon.parts, listen)
+  await using usage = usageRecorderOf(config, log, systemClock, shared)
   const totals = config.serve.web.open.has('metrics') ? undefined : usage?.totals
-  const metrics = place === undefined ? undefined : new Metrics(() => writer.daemon.figures(), totals)
-  const webhooks = new WebhookEndpoint(writer.daemon.webhooks, config.limits.http.bodyBytes, () => systemClock.now())
-  const unready = (): readonly Unready[] => writer.daemon.unready
-  const isReadOnly = (): boolean => writer.daemon.isReadOnly
-  const isApart = (): boolean => writer.daemon.isApart
+  const metrics = place === undefined ? undefined : new Metrics(() => daemonFiguresOf(writer.daemon.parts), totals)
+  const webhooks = new WebhookEndpoint(writer.daemon.parts.webhooks, config.limits.http.bodyBytes, () =>
+    systemClock.now(),
+  )
+  const unready = (): readonly Unready[] => writer.daemon.parts.status.unready
+  const isReadOnly = (): boolean => writer.daemon.parts.readOnly?.() !== undefined
+  const isApart = (): boolean => writer.daemon.parts.replica?.status.away !== undefined
   const edgeOf = (daemon: Daemon): HttpOptions => edgeOptions(daemon, listen, log, usage)
   await using operations = await operationsOf(sockets.operations ?? config.serve.operations, config, {
     ...edgeOf(writer.daemon),
@@ -67,10 +72,12 @@ export async function whileServing(
     isApart,
     metrics,
   })
-  await using sessionLog = writer.daemon.openSessions()
+  const lifecycles = lifecyclesIn(config)
+  // In the shared store, or else in the state folder.
+  await using sessionLog = sessions ?? new SessionJournal({ ...writer.daemon.parts, lifecycles })
   await using audit = auditLogOf(config, 'http', log, systemClock)
-  const servingOf = ({ serving }: Daemon): Serving =>
-    withUsage(withAudit({ ...serving, ...(metrics !== undefined && { meter: metrics.counts }) }, audit), usage)
+  const servingOf = ({ parts }: Daemon): Serving =>
+    withUsage(withAudit({ ...parts.serving(), ...(metrics !== undefined && { meter: metrics.counts }) }, audit), usage)
   const optionsOf = (daemon: Daemon): HttpOptions => ({
     ...edgeOf(daemon),
     sessionLog,
@@ -91,7 +98,7 @@ export async function whileServing(
     url: http.url,
     operationsUrl: operations?.url,
     serve(daemon) {
-      webhooks.serve(daemon.webhooks)
+      webhooks.serve(daemon.parts.webhooks)
       http.serve(servingOf(daemon), optionsOf(daemon))
       tellStatus(daemon, { listen, http, operations })
     },
@@ -99,7 +106,7 @@ export async function whileServing(
 }
 
 /** An unreadable token file does not prevent the start: it can be repaired while loopback clients are served. */
-function expectSomebodyKnown({ config, tokens, oauth }: Daemon, listen: ListenAddress): void {
+function expectSomebodyKnown({ config, tokens, oauth }: DaemonParts, listen: ListenAddress): void {
   const isAnybodyKnown = oauth !== undefined || tokens.all === undefined || tokens.isAnyInForce
   if (isAnybodyKnown || !isTokenRequired(config, listen)) return
   const why = `${reachedFromElsewhereBy(config, listen)} makes it reachable for other machines`
@@ -109,11 +116,12 @@ function expectSomebodyKnown({ config, tokens, oauth }: Daemon, listen: ListenAd
 }
 
 function edgeOptions(
-  { config, tokens, oauth, page, marketplace, channels, pageSessions }: Daemon,
+  { parts }: Daemon,
   listen: ListenAddress,
   log: Log,
   usage: UsageRecorder | undefined,
 ): HttpOptions {
+  const { config, tokens, oauth, page, channels, marketplace, pageSessions } = parts
   const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
   const shared = { marketplace, channels, pageSessions }
   const news = { host: { ...page.host, uses: usage && (async () => usage.recent.all()) } }
@@ -128,12 +136,12 @@ interface Listening {
 
 /** Adds the HTTP side to the status. */
 function tellStatus(daemon: Daemon, { listen, http, operations }: Listening): void {
-  const { config, tokens } = daemon
+  const { config, tokens, status } = daemon.parts
   const required = isTokenRequired(config, listen)
-  daemon.isServedBy(() => ({
+  status.isServedBy(() => ({
     url: http.url,
     ...http.counts(),
-    unready: daemon.unready,
+    unready: status.unready,
     tokens: {
       required,
       ...(tokens.all && { count: tokens.all.length, expiring: expiringIn(tokens.all, systemClock.now()) }),

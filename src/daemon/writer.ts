@@ -304,7 +304,7 @@ export class Writer implements AsyncDisposable {
   }
 
   #followingHub(daemon: Daemon): Daemon {
-    daemon.hub.onChange(async (ids) => {
+    daemon.parts.hub.onChange(async (ids) => {
       // A daemon that was replaced knows the sources of the hub that it followed, which may be another one.
       if (daemon === this.#daemon && (this.#isPolling || this.#isFollowing)) await this.#followHub(ids)
     })
@@ -340,7 +340,7 @@ export class Writer implements AsyncDisposable {
   async #followHubNow(signal: AbortSignal): Promise<HubSourceIds> {
     this.#isFollowing = true
     try {
-      await this.#daemon.hub.look(signal)
+      await this.#daemon.parts.hub.look(signal)
     } finally {
       this.#isFollowing = false
     }

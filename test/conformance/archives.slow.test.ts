@@ -154,7 +154,7 @@ test('of a name that tar cannot hold status tells, and all else is served as eve
   expect((await unzip(await readBytes(peer, 'skill://fx/refused.zip'))).get(long.refused)?.bytes).toEqual(
     Buffer.from('refused\n'),
   )
-  expect(small.served.daemon.status().sources[0]?.findings).toEqual([
+  expect(small.served.daemon.parts.status.status().sources[0]?.findings).toEqual([
     {
       rule: 'archive-refused',
       path: 'refused',
@@ -220,7 +220,8 @@ test('an archive of which a file is damaged is not served, and the index goes on
     { 'one/SKILL.md': skillOf('one'), 'two/SKILL.md': skillOf('two') },
     { kinds: [], source: [ARCHIVES] },
   )
-  const { registry, serving } = small.served.daemon
+  const { registry } = small.served.daemon
+  const serving = small.served.daemon.parts.serving()
   const damaged = registry.catalog.skills.get('skill://fx/one/SKILL.md')!.digest
   const read: typeof serving.read = async (skill, file) =>
     skill.digest === damaged ? undefined : serving.read(skill, file)
@@ -241,7 +242,8 @@ test('an archive of which a file is damaged is not served, and the index goes on
 
 test('of many who ask for one archive at once, all have it, and it is made once', async () => {
   await using small = await openSmall({ 'one/SKILL.md': skillOf('one') }, { kinds: [], source: [ARCHIVES] })
-  const { registry, serving } = small.served.daemon
+  const { registry } = small.served.daemon
+  const serving = small.served.daemon.parts.serving()
   let reads = 0
   const read: typeof serving.read = async (skill, file) => {
     reads += 1

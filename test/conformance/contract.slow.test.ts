@@ -8,6 +8,7 @@ import {
   documentOf,
 } from '../support/content/contract-fixture.ts'
 import { Repository, type Content } from '../support/git/repository.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { serve } from '../support/served.ts'
 import type { Served } from '../support/served.ts'
 import { KINDS, everyPeer, findingsAt, itemsOf, resultOf, walkPages } from './peers.ts'
@@ -140,7 +141,7 @@ test('every skill of CFX is served, and there is nothing to note but what its do
   await using peer = await modernHttp(served.url)
 
   expect(await namesSeenBy(peer)).toEqual(fixture.ids)
-  const findings = served.daemon.status().sources.flatMap((source) => source.findings)
+  const findings = served.daemon.parts.status.status().sources.flatMap((source) => source.findings)
   expect(findings.map(({ rule, path, standing }) => ({ rule, path, standing }))).toEqual([
     { rule: 'link-refused', path: 'docs/escape.md', standing: 'source' },
     { rule: 'file-name-case', path: 'docs/skills/code-review/references/nested/DEEP.MD', standing: 'source' },
@@ -217,13 +218,13 @@ describe('a strict source', () => {
         'docs/skills/fresh/SKILL.md': documentOf(contractFrontmatter('fresh')),
       })
 
-      const [outcome] = [...(await served.daemon.sync()).values()]
+      const [outcome] = [...(await pullNow(served.daemon)).values()]
 
       expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
       const { message } = (outcome as { error: Error }).error
       expect(message).toContain(`"${each.id}"`)
       expect(message).toContain(`${each.field}: `)
-      expect(served.daemon.status().sources[0]?.condition?.message).toBe(message)
+      expect(served.daemon.parts.status.status().sources[0]?.condition?.message).toBe(message)
       expect(await namesSeenBy(peer)).toEqual(['neighbour'])
       await repository.commit({ [`docs/skills/${each.id}`]: null, 'docs/skills/fresh': null })
     },

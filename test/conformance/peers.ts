@@ -178,5 +178,7 @@ export function findingsAt(
   served: Served,
   path: string,
 ): readonly { readonly rule: string; readonly message: string }[] {
-  return served.daemon.status().sources.flatMap(({ findings }) => findings.filter((finding) => finding.path === path))
+  return served.daemon.parts.status
+    .status()
+    .sources.flatMap(({ findings }) => findings.filter((finding) => finding.path === path))
 }

@@ -99,7 +99,7 @@ test('what is not served of a skill is no document either, and is told as it goe
   const heard = await peer.subscribe([off, quiet], { list: true })
 
   const [{ source }] = small.served.config.sources as [Config['sources'][number]]
-  await small.served.daemon.disable(source.id, 'off', true)
+  await small.served.daemon.parts.decisions.disable(source.id, 'off', true)
   await heard.next(({ params }) => params?.uri === off)
 
   expect(await listed()).toEqual([usage])

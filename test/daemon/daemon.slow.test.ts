@@ -17,6 +17,7 @@ import { damageObject, loseObject } from '../support/damage.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { GitServer, type GitRequest } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 test('a daemon that has nothing yet serves an empty catalog, and what the first pulls bring after them', async () => {
@@ -24,7 +25,7 @@ test('a daemon that has nothing yet serves an empty catalog, and what the first 
   await using daemon = await world.start()
   expect(daemon.registry.catalog.listed).toEqual([])
 
-  const outcomes = await daemon.sync()
+  const outcomes = await pullNow(daemon)
 
   expect([...outcomes].map(([id, { kind }]) => [id, kind])).toEqual([
     ['team', 'updated'],
@@ -37,10 +38,10 @@ test('a failed pull leaves the last good catalog in place, also over a restart',
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   {
     await using daemon = await world.start()
-    await daemon.sync()
+    await pullNow(daemon)
     world.git.fault = { kind: 'status', status: 500 }
 
-    const outcomes = await daemon.sync()
+    const outcomes = await pullNow(daemon)
 
     expect(outcomes.get(id('team'))).toMatchObject({ kind: 'failed', error: { code: 'source-unreachable' } })
     expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
@@ -48,20 +49,20 @@ test('a failed pull leaves the last good catalog in place, also over a restart',
   await using again = await world.start()
 
   expect(listed(again)).toEqual(['skill://team/a/SKILL.md'])
-  expect(sourceOf(again.status(), 'team')).toMatchObject({ condition: { code: 'source-unreachable' } })
+  expect(sourceOf(again.parts.status.status(), 'team')).toMatchObject({ condition: { code: 'source-unreachable' } })
 })
 
 test('an unchanged pull publishes nothing, and a changed one tells exactly what moved, once', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a'), 'b/SKILL.md': skill('b') } })
   await using daemon = await world.start()
-  await daemon.sync()
+  await pullNow(daemon)
   const told: Changes[] = []
   using _listening = daemon.registry.listen((changes) => told.push(changes))
   const { generation } = daemon.registry.catalog
 
-  await daemon.sync()
+  await pullNow(daemon)
   await world.repositories['team']!.commit({ 'a/SKILL.md': skill('a', 'changed') })
-  await daemon.sync()
+  await pullNow(daemon)
 
   expect(daemon.registry.catalog.generation).toBe(generation + 1)
   expect(told).toHaveLength(1)
@@ -71,14 +72,14 @@ test('an unchanged pull publishes nothing, and a changed one tells exactly what 
 test('fifty pushes between two polls are one pull, to the newest', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a', '0') } })
   await using daemon = await world.start()
-  await daemon.sync()
+  await pullNow(daemon)
   const told: Changes[] = []
   using _listening = daemon.registry.listen((changes) => told.push(changes))
   for (let push = 1; push <= 50; push += 1) {
     await world.repositories['team']!.commit({ 'a/SKILL.md': skill('a', String(push)) })
   }
 
-  await daemon.sync()
+  await pullNow(daemon)
 
   expect(told).toHaveLength(1)
   expect(await world.read(daemon, 'skill://team/a/SKILL.md')).toContain('\n50\n')
@@ -87,10 +88,10 @@ test('fifty pushes between two polls are one pull, to the newest', async () => {
 test('while a source is pulled, all who ask for it again get one more pull', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   await using daemon = await world.start()
-  const running = daemon.sync()
+  const running = pullNow(daemon)
   await world.git.requested(isListing)
 
-  await Promise.all([running, daemon.sync(), daemon.sync(), daemon.sync()])
+  await Promise.all([running, pullNow(daemon), pullNow(daemon), pullNow(daemon)])
 
   expect(world.git.requests.filter(isListing)).toHaveLength(2)
 })
@@ -101,10 +102,10 @@ test('a source whose host hangs delays none of the others', async () => {
   hung.fault = { kind: 'hang-before' }
   await world.add('hung', `${hung.origin}/hung.git`)
   await using daemon = await world.start()
-  const all = daemon.sync().catch((error: unknown) => error)
+  const all = pullNow(daemon).catch((error: unknown) => error)
   await hung.requested(() => true)
 
-  const outcomes = await daemon.sync([id('team')])
+  const outcomes = await pullNow(daemon, [id('team')])
 
   expect(outcomes.get(id('team'))?.kind).toMatch(/updated|unchanged/)
   expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
@@ -117,23 +118,23 @@ test('one of two sources is broken from the start: the other is served', async (
   await world.add('gone', `${world.git.origin}/gone.git`)
   await using daemon = await world.start()
 
-  const outcomes = await daemon.sync()
+  const outcomes = await pullNow(daemon)
 
   expect(outcomes.get(id('gone'))).toMatchObject({ kind: 'failed', error: { code: 'repository-not-found' } })
   expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
-  expect(sourceOf(daemon.status(), 'gone')).toMatchObject({ served: undefined, tally: { seen: 0 } })
-  expect(sourceOf(daemon.status(), 'team').condition).toBeUndefined()
+  expect(sourceOf(daemon.parts.status.status(), 'gone')).toMatchObject({ served: undefined, tally: { seen: 0 } })
+  expect(sourceOf(daemon.parts.status.status(), 'team').condition).toBeUndefined()
 })
 
 test('a repository without skills is an empty source and no failure', async () => {
   await using world = await World.create({ team: { 'README.md': '# nothing\n' } })
   await using daemon = await world.start()
 
-  const outcomes = await daemon.sync()
+  const outcomes = await pullNow(daemon)
 
   expect(outcomes.get(id('team'))?.kind).toBe('updated')
-  expect(sourceOf(daemon.status(), 'team')).toMatchObject({ tally: { seen: 0 }, findings: [] })
-  expect(sourceOf(daemon.status(), 'team').served?.commit).toMatch(/^[0-9a-f]{40}$/)
+  expect(sourceOf(daemon.parts.status.status(), 'team')).toMatchObject({ tally: { seen: 0 }, findings: [] })
+  expect(sourceOf(daemon.parts.status.status(), 'team').served?.commit).toMatch(/^[0-9a-f]{40}$/)
   expect(daemon.registry.catalog.listed).toEqual([])
 })
 
@@ -143,13 +144,13 @@ test('a repository without commits is a condition until there is one', async () 
   await world.add('team', world.git.serve('team', empty))
   await using daemon = await world.start()
 
-  const before = await daemon.sync()
+  const before = await pullNow(daemon)
   await empty.commit({ 'a/SKILL.md': skill('a') })
-  const after = await daemon.sync()
+  const after = await pullNow(daemon)
 
   expect(before.get(id('team'))).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found' } })
   expect(after.get(id('team'))?.kind).toBe('updated')
-  expect(sourceOf(daemon.status(), 'team').condition).toBeUndefined()
+  expect(sourceOf(daemon.parts.status.status(), 'team').condition).toBeUndefined()
 })
 
 test('a repository of SHA-256 ids is served and followed over http, also after a restart', async () => {
@@ -159,16 +160,16 @@ test('a repository of SHA-256 ids is served and followed over http, also after a
   await world.add('team', world.git.serve('team', sha256))
   {
     await using daemon = await world.start()
-    await daemon.sync()
-    expect(sourceOf(daemon.status(), 'team').served?.commit).toBe(first)
+    await pullNow(daemon)
+    expect(sourceOf(daemon.parts.status.status(), 'team').served?.commit).toBe(first)
   }
   const second = await sha256.commit({ 'c/SKILL.md': skill('c') })
   await using again = await world.start()
 
-  const outcomes = await again.sync()
+  const outcomes = await pullNow(again)
 
   expect(outcomes.get(id('team'))?.kind).toBe('updated')
-  expect(sourceOf(again.status(), 'team').served?.commit).toBe(second)
+  expect(sourceOf(again.parts.status.status(), 'team').served?.commit).toBe(second)
   expect(second).toMatch(/^[0-9a-f]{64}$/)
   expect(listed(again)).toEqual(['skill://team/a/SKILL.md', 'skill://team/b/SKILL.md', 'skill://team/c/SKILL.md'])
 })
@@ -181,7 +182,7 @@ test('a full commit id of 64 digits can be asked for', async () => {
   await world.add('team', world.git.serve('team', sha256))
   await using daemon = await world.start()
 
-  await daemon.sync()
+  await pullNow(daemon)
 
   expect(listed(daemon)).toEqual(['skill://team/a/SKILL.md'])
 })
@@ -190,33 +191,33 @@ test('a ref that is deleted is a condition, its last good skills are served, and
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } }, ['ref: main'])
   const repository = world.repositories['team']!
   await using daemon = await world.start()
-  await daemon.sync()
+  await pullNow(daemon)
   const commit = await repository.git('rev-parse', 'refs/heads/main')
   await repository.deleteRef('refs/heads/main')
 
-  const gone = await daemon.sync()
-  const status = sourceOf(daemon.status(), 'team')
+  const gone = await pullNow(daemon)
+  const status = sourceOf(daemon.parts.status.status(), 'team')
   const served = listed(daemon)
   await repository.setRef('refs/heads/main', commit)
-  const back = await daemon.sync()
+  const back = await pullNow(daemon)
 
   expect(gone.get(id('team'))).toMatchObject({ kind: 'failed', error: { code: 'ref-not-found' } })
   expect(status).toMatchObject({ served: { commit }, condition: { code: 'ref-not-found' } })
   expect(served).toEqual(['skill://team/a/SKILL.md'])
   expect(back.get(id('team'))?.kind).toBe('unchanged')
-  expect(sourceOf(daemon.status(), 'team').condition).toBeUndefined()
+  expect(sourceOf(daemon.parts.status.status(), 'team').condition).toBeUndefined()
 })
 
 test('a stored file that was damaged is never read, and is fetched again by itself', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a', 'sound') } })
   await using daemon = await world.start()
-  await daemon.sync()
+  await pullNow(daemon)
   const uri = 'skill://team/a/SKILL.md'
   damageObject(world.state, world.sha256(daemon, uri))
 
   const damaged = await world.read(daemon, uri)
   // The one it set off itself runs or waits by now, and this joins it or follows it.
-  await daemon.sync()
+  await pullNow(daemon)
 
   expect(damaged).toBeUndefined()
   expect(await world.read(daemon, uri)).toBe(skill('a', 'sound'))
@@ -225,13 +226,13 @@ test('a stored file that was damaged is never read, and is fetched again by itse
 test('a file of the store that is gone is not read, and is taken again by itself', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a', 'sound'), 'b/SKILL.md': skill('b') } })
   await using daemon = await world.start()
-  await daemon.sync()
+  await pullNow(daemon)
   const uri = 'skill://team/a/SKILL.md'
   loseObject(world.state, world.sha256(daemon, uri))
 
   const lost = await world.read(daemon, uri)
-  const first = await daemon.sync()
-  const then = await daemon.sync()
+  const first = await pullNow(daemon)
+  const then = await pullNow(daemon)
 
   expect(first.get(id('team'))?.kind).not.toBe('failed')
   expect([lost, await world.read(daemon, uri)]).toEqual([undefined, skill('a', 'sound')])
@@ -241,28 +242,28 @@ test('a file of the store that is gone is not read, and is taken again by itself
 test('a state that cannot be written is a failure of the pull, and nothing else', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   await using daemon = await world.start()
-  await daemon.sync()
+  await pullNow(daemon)
   await world.repositories['team']!.commit({ 'a/SKILL.md': skill('a', 'changed') })
   const restore = await world.block('tmp')
 
-  const outcomes = await daemon.sync()
+  const outcomes = await pullNow(daemon)
 
   expect(outcomes.get(id('team'))).toMatchObject({ kind: 'failed', error: { code: 'store-failed' } })
   expect(await world.read(daemon, 'skill://team/a/SKILL.md')).toBe(skill('a'))
   await restore()
-  expect((await daemon.sync()).get(id('team'))?.kind).toBe('updated')
+  expect((await pullNow(daemon)).get(id('team'))?.kind).toBe('updated')
   expect(await world.read(daemon, 'skill://team/a/SKILL.md')).toBe(skill('a', 'changed'))
 })
 
 test('2, P6: two hundred unchanged polls change no file, open no descriptor and are one request each', async () => {
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a'), 'b/SKILL.md': skill('b') } })
   await using daemon = await world.start()
-  for (let poll = 0; poll < 5; poll += 1) await daemon.sync()
+  for (let poll = 0; poll < 5; poll += 1) await pullNow(daemon)
   const files = await filesIn(world.state)
   const descriptors = await openDescriptors()
   const requests = world.git.requests.length
 
-  for (let poll = 0; poll < 200; poll += 1) await daemon.sync()
+  for (let poll = 0; poll < 200; poll += 1) await pullNow(daemon)
 
   expect(world.git.requests.length - requests).toBe(200)
   expect(await filesIn(world.state)).toEqual(files)
@@ -276,7 +277,7 @@ test('23, P6: a host that is down for a week is asked about as often as ever and
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } }, ['every: 30m'])
   {
     await using daemon = await world.start()
-    await daemon.sync()
+    await pullNow(daemon)
   }
   world.git.fault = { kind: 'status', status: 500 }
   const logged = world.logged().length
@@ -286,7 +287,7 @@ test('23, P6: a host that is down for a week is asked about as often as ever and
 
   for (let hour = 0; hour < 7 * 24; hour += 1) failed += await world.passHour(clock, daemon)
 
-  const down = sourceOf(daemon.status(), 'team')
+  const down = sourceOf(daemon.parts.status.status(), 'team')
   const served = listed(daemon)
   world.git.fault = { kind: 'none' }
   for (let hour = 0; hour < 2; hour += 1) await world.passHour(clock, daemon)
@@ -297,7 +298,7 @@ test('23, P6: a host that is down for a week is asked about as often as ever and
   expect(served).toEqual(['skill://team/a/SKILL.md'])
   expect(down.condition?.code).toBe('source-unreachable')
   expect(Date.parse(down.lastAttempt!) - clock.now().getTime()).toBeGreaterThan(-4 * HOUR)
-  expect(sourceOf(daemon.status(), 'team').condition).toBeUndefined()
+  expect(sourceOf(daemon.parts.status.status(), 'team').condition).toBeUndefined()
   expect(
     world
       .logged()
@@ -315,13 +316,13 @@ test('a daemon that is disposed ends its pulls, and answers no more requests', a
   await using world = await World.create({ team: { 'a/SKILL.md': skill('a') } })
   world.git.fault = { kind: 'hang', at: 4, on: 'fetch' }
   const daemon = await world.start()
-  const pulled = daemon.sync().catch((error: unknown) => error)
+  const pulled = pullNow(daemon).catch((error: unknown) => error)
   await world.git.requested(isFetch)
 
   await daemon[Symbol.asyncDispose]()
 
   expect(await pulled).toMatchObject({ name: 'AbortError' })
-  await expect(daemon.sync()).rejects.toMatchObject({ name: 'AbortError' })
+  await expect(pullNow(daemon)).rejects.toMatchObject({ name: 'AbortError' })
   expect(await readdir(join(world.state, 'tmp'))).toEqual([])
 })
 
@@ -385,7 +386,7 @@ class World implements AsyncDisposable {
   /** What a client would be given; undefined where it is damaged. */
   async read(daemon: Daemon, uri: string): Promise<string | undefined> {
     const { skill, file } = daemon.registry.catalog.files.get(uri)!
-    const bytes = await daemon.serving.read(skill, file)
+    const bytes = await daemon.parts.serving().read(skill, file)
     return bytes instanceof Uint8Array ? Buffer.from(bytes).toString() : undefined
   }
 
@@ -407,7 +408,7 @@ class World implements AsyncDisposable {
   /** Lets an hour pass, a minute at a time; a poll that falls due has its end before time goes on. Returns how many did. */
   async passHour(clock: FakeClock, daemon: Daemon): Promise<number> {
     let polls = 0
-    const team = (): SourceStatus => sourceOf(daemon.status(), 'team')
+    const team = (): SourceStatus => sourceOf(daemon.parts.status.status(), 'team')
     for (const endMs = clock.now().getTime() + HOUR; clock.now().getTime() < endMs;) {
       const { nextPoll, lastAttempt } = team()
       // No further than to the poll, lest the one behind it come too. What is told of it knows whole milliseconds only.

@@ -13,6 +13,7 @@ import { Store } from '../../src/sync/store/store.ts'
 import { fillFolder } from '../support/content/folder.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { skillText } from '../support/git/scripted-upstream.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { sourceId } from '../sync/store/samples.ts'
 
@@ -26,9 +27,9 @@ test.each(['other/state', '.local/state/skillsyncd/adhoc/0'])(
     })
     const clock = new FakeClock()
     await using daemon = await startedAt(home.path, state, clock)
-    await daemon.sync()
+    await pullNow(daemon)
 
-    const again = await daemon.sync()
+    const again = await pullNow(daemon)
 
     expect(again.get(sourceId('home'))?.kind).toBe('unchanged')
     expect(daemon.registry.catalog.listed.map(({ name }) => name)).toEqual(['a'])
@@ -41,16 +42,16 @@ test('a change that nobody watches for is found by the first call after five sec
   await fillFolder(home.path, { 'skills/a/SKILL.md': skillText('a', 'license: one\n') })
   const clock = new FakeClock()
   await using daemon = await startedAt(home.path, 'state', clock)
-  await daemon.sync()
+  await pullNow(daemon)
   const { atime, mtime } = await stat(file)
   await writeFile(file, skillText('a', 'license: two\n'))
   await utimes(file, atime, mtime)
 
   await clock.advance(4_000)
-  await daemon.look()
+  await daemon.parts.scheduler.refresh()
   const early = licenseIn(daemon)
   await clock.advance(1_000)
-  await daemon.look()
+  await daemon.parts.scheduler.refresh()
 
   expect([early, licenseIn(daemon)]).toEqual(['one', 'two'])
 })
@@ -59,13 +60,13 @@ test('a change in a folder that is not watched so far is found by the next call'
   await using home = await temporaryFolder()
   await fillFolder(home.path, { 'a/SKILL.md': skillText('a') })
   await using daemon = await startedAt(home.path, 'state', systemClock)
-  await daemon.sync()
+  await pullNow(daemon)
 
   daemon.poll()
   // Nothing that watches has its turn before it is there.
   mkdirSync(join(home.path, 'b'))
   writeFileSync(join(home.path, 'b/SKILL.md'), skillText('b'))
-  await daemon.look()
+  await daemon.parts.scheduler.refresh()
 
   expect(namesIn(daemon)).toEqual(['a', 'b'])
 })
@@ -79,14 +80,14 @@ test('a change that is watched is found by the next call, before it has come to 
   })
   daemon.poll()
   await isWatched.promise
-  await daemon.look()
+  await daemon.parts.scheduler.refresh()
   const before = namesIn(daemon)
 
   await addSkill(home.path, 'b')
-  await daemon.look()
+  await daemon.parts.scheduler.refresh()
   const after = namesIn(daemon)
   await rm(join(home.path, 'a'), { recursive: true })
-  await daemon.look()
+  await daemon.parts.scheduler.refresh()
 
   expect([before, after, namesIn(daemon)]).toEqual([['a'], ['a', 'b'], ['b']])
 })
@@ -97,12 +98,12 @@ test('a folder that this process has not looked at is looked at by the first cal
   const clock = new FakeClock()
   {
     await using daemon = await startedAt(home.path, 'state', clock)
-    await daemon.sync()
+    await pullNow(daemon)
   }
   await using daemon = await startedAt(home.path, 'state', clock)
   await addSkill(home.path, 'b')
 
-  await daemon.look()
+  await daemon.parts.scheduler.refresh()
 
   expect(namesIn(daemon)).toEqual(['a', 'b'])
 })

@@ -20,6 +20,7 @@ import { KEY, skillNamed, startFileServer } from '../features/channel/follow/sit
 import { Hub, skillsOf } from '../features/channel/publish/hub.ts'
 import type { Content } from '../features/channel/publish/hub.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { never, sourceId } from '../sync/store/samples.ts'
 
@@ -62,7 +63,7 @@ test('all sources of a hub are polled with one request', async () => {
   await desk.follow()
   desk.requests.length = 0
 
-  const outcomes = await desk.writer.daemon.sync()
+  const outcomes = await pullNow(desk.writer.daemon)
 
   expect([...outcomes.values()].map(({ kind }) => kind)).toEqual(['unchanged', 'unchanged', 'unchanged'])
   expect(desk.requests.map(({ path, status }) => [path, status])).toEqual([['checkpoint', 304]])
@@ -75,7 +76,7 @@ test('a change of one source is a change of that source alone', async () => {
   await desk.follow()
 
   await desk.publish(CHANGED)
-  const outcomes = await desk.writer.daemon.sync()
+  const outcomes = await pullNow(desk.writer.daemon)
 
   expect([...outcomes].map(([id, { kind }]) => [id, kind])).toEqual([
     ['a', 'updated'],
@@ -92,8 +93,8 @@ test('a collection keeps what the next change needs of the channel', async () =>
     desk.requests.length = 0
     await desk.publish({ a: [skillNamed('one', text)], ...B, ...C })
     // Each pull collects what the pulls before it have left.
-    await desk.writer.daemon.sync()
-    await desk.writer.daemon.sync()
+    await pullNow(desk.writer.daemon)
+    await pullNow(desk.writer.daemon)
   }
 
   const requested = new Set(desk.requests.map(({ path }) => path.split('/')[0]))
@@ -109,10 +110,10 @@ test('a hub without most of its skills waits for the operator, whatever came in 
   await desk.publish(B)
   await desk.follow()
   await desk.follow()
-  const waiting = desk.writer.daemon.waiting(sourceId('a'), 'approve')
+  const waiting = desk.writer.daemon.parts.decisions.waiting(sourceId('a'), 'approve')
   const before = desk.served
-  await desk.writer.daemon.decide(sourceId('a'), 'approve', { commit: waiting.revision.commit })
-  await desk.writer.daemon.sync()
+  await desk.writer.daemon.parts.decisions.decide(sourceId('a'), 'approve', { commit: waiting.revision.commit })
+  await pullNow(desk.writer.daemon)
   await desk.follow()
 
   expect(waiting).toMatchObject({ code: 'mass-deletion' })
@@ -135,7 +136,7 @@ test('a source that comes back before the operator decides is followed again', a
 
   expect(withoutAny).toEqual(served(A))
   expect(desk.served).toEqual(served(CHANGED))
-  expect(() => desk.writer.daemon.waiting(sourceId('a'), 'approve')).toThrow('Nothing')
+  expect(() => desk.writer.daemon.parts.decisions.waiting(sourceId('a'), 'approve')).toThrow('Nothing')
 })
 
 test.each(['kept', 'lost'])(
@@ -194,7 +195,9 @@ test('a source that the lock has stays at its locked content after the hub remov
   await desk.follow()
 
   expect(desk.served).toEqual(served({ ...A, ...C, ...B }))
-  expect(desk.writer.daemon.status().sources.flatMap(({ id, condition }) => (condition ? [id] : []))).toEqual([])
+  expect(
+    desk.writer.daemon.parts.status.status().sources.flatMap(({ id, condition }) => (condition ? [id] : [])),
+  ).toEqual([])
 })
 
 test.each(['pin', 'pause'] as const)(
@@ -205,12 +208,12 @@ test.each(['pin', 'pause'] as const)(
     await desk.start()
     await desk.follow()
     const { commit } = desk.writer.daemon.registry.catalog.snapshots[1]!.revision
-    await desk.writer.daemon.decide(sourceId('b'), verb, verb === 'pin' ? { commit } : {})
+    await desk.writer.daemon.parts.decisions.decide(sourceId('b'), verb, verb === 'pin' ? { commit } : {})
 
     await desk.publish({ ...A, ...C })
     await desk.follow()
     const kept = desk.served
-    await desk.writer.daemon.decide(sourceId('b'), 'resume')
+    await desk.writer.daemon.parts.decisions.decide(sourceId('b'), 'resume')
     await desk.follow()
 
     expect(kept).toEqual(served({ ...A, ...C, ...B }))
@@ -239,7 +242,7 @@ test('without a list the sources of the lock are followed', async () => {
 
   await desk.empty()
   await desk.start()
-  await desk.writer.daemon.sync()
+  await pullNow(desk.writer.daemon)
 
   expect(desk.served).toEqual(served({ ...A, ...B }))
 })
@@ -278,8 +281,8 @@ test('a damaged record of the log ends no daemon, and the served sources stay', 
   await desk.follow()
 
   await writeFile(join(desk.state, 'logs', 'followed.json'), '{"origin":')
-  const outcomes = await desk.writer.daemon.sync()
-  await desk.writer.daemon.hub.check()
+  const outcomes = await pullNow(desk.writer.daemon)
+  await desk.writer.daemon.parts.hub.check()
 
   expect([...outcomes.values()]).toMatchObject([{ kind: 'failed', error: { code: 'store-failed' } }])
   expect(desk.served).toEqual(served(A))
@@ -299,7 +302,7 @@ test('a record without the sources is completed, and the log in it is still the 
   const newer = await readFile(join(desk.channel, 'checkpoint'))
 
   await writeFile(join(desk.channel, 'checkpoint'), older)
-  const refused = await desk.writer.daemon.sync()
+  const refused = await pullNow(desk.writer.daemon)
   await writeFile(join(desk.channel, 'checkpoint'), newer)
   await desk.follow()
 
@@ -325,12 +328,12 @@ test('with --locked the sources are those of the lock, whatever the list has', a
 test('a daemon that cannot read the channel says so in its status', async () => {
   await using desk = await Desk.open()
   await desk.start()
-  expect(desk.writer.daemon.status().hub).toEqual({ url: pathToFileURL(desk.channel).href })
+  expect(desk.writer.daemon.parts.status.status().hub).toEqual({ url: pathToFileURL(desk.channel).href })
 
   desk.writer.poll()
 
   await expect
-    .poll(() => desk.writer.daemon.status().hub?.condition?.code, { timeout: 60_000 })
+    .poll(() => desk.writer.daemon.parts.status.status().hub?.condition?.code, { timeout: 60_000 })
     .toBe('repository-not-found')
 })
 
@@ -418,7 +421,7 @@ class Desk implements AsyncDisposable {
   /** Follows the hub, and pulls its sources. */
   async follow(): Promise<void> {
     await this.#followHub()
-    await this.writer.daemon.sync()
+    await pullNow(this.writer.daemon)
     await this.#followHub()
   }
 
@@ -436,7 +439,7 @@ class Desk implements AsyncDisposable {
         : [[snapshot.source, lockEntryOf(configured.source, snapshot)] as const]
     })
     await changeLock(config.lock ?? '', (before) => ({ ...before, sources: new Map(entries) }), Date.now, never())
-    await this.writer.daemon.lock.read()
+    await this.writer.daemon.parts.lock.read()
   }
 
   /** Follows the channel as one source, with the state folder of this configuration. */
@@ -447,7 +450,7 @@ class Desk implements AsyncDisposable {
       whole.replace('follow:', 'sources: [{ id: hub, follow:').replace(/, brakes: .*/, ' } }]'),
     )
     await this.start()
-    await this.writer.daemon.sync()
+    await pullNow(this.writer.daemon)
     await this.writer[Symbol.asyncDispose]()
     this.#writer = undefined
     await writeFile(this.#file, whole)

@@ -15,6 +15,7 @@ import type { TreeUpstream } from '../../src/sync/upstream/upstream.ts'
 import { HEAVY_FRONTMATTERS, documentSaying } from '../support/content/heavy-frontmatters.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { ScriptedUpstream, skillText } from '../support/git/scripted-upstream.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { surveyed } from '../sync/survey/surveyed.ts'
 
@@ -29,11 +30,11 @@ test('a secret that an upstream says back reaches no outcome, no status, no file
   const cause = new Error('the server says hunter2hunter2 too')
   desk.upstream.failure = new SyncError('source-unreachable', 'Cannot pull: the server says hunter2hunter2', { cause })
 
-  const outcomes = await daemon.sync()
+  const outcomes = await pullNow(daemon)
 
   const record = await readFile(join(desk.state, 'sources', 'team.json'), 'utf8')
   expect(outcomes.get(TEAM)).toMatchObject({ error: { message: 'Cannot pull: the server says ***' } })
-  for (const text of [desk.logged(), record, JSON.stringify(daemon.status())]) {
+  for (const text of [desk.logged(), record, JSON.stringify(daemon.parts.status.status())]) {
     expect(text).toContain('the server says ***')
     expect(text).not.toContain('hunter2')
   }
@@ -48,15 +49,15 @@ test('a pause that a host asked for is kept by who asks by hand too, and by all 
   await using daemon = await desk.start()
   const asked = 'Cannot reach "team": the host answers 429 and requests a pause'
   desk.upstream.failure = new SyncError('rate-limited', asked, { retryAfterMs: HOUR })
-  await daemon.sync([TEAM])
+  await pullNow(daemon, [TEAM])
   desk.upstream.failure = undefined
-  const { lastAttempt } = daemon.status().sources[0]!
+  const { lastAttempt } = daemon.parts.status.status().sources[0]!
   await desk.clock.advance(HOUR / 2)
 
-  const during = await daemon.sync()
+  const during = await pullNow(daemon)
   const attempts = desk.opened.splice(0)
   await desk.clock.advance(HOUR / 2)
-  const after = await daemon.sync()
+  const after = await pullNow(daemon)
 
   for (const id of [TEAM, MORE]) {
     expect(during.get(id)).toMatchObject({ error: { code: 'rate-limited', retryAfterMs: HOUR / 2 } })
@@ -74,7 +75,7 @@ test('a source that waits for its place when its host requests a pause does not 
   await using daemon = await desk.start()
   desk.upstream.failure = new SyncError('rate-limited', 'Cannot reach "team"', { retryAfterMs: HOUR })
 
-  const outcomes = await daemon.sync()
+  const outcomes = await pullNow(daemon)
 
   // Two may look at once, and nobody says which comes first.
   expect(desk.opened.toSorted()).toEqual(['one', TEAM])
@@ -89,15 +90,15 @@ test('a webhook has its source pulled at once, or after the pause that its host 
   })
   await using daemon = await desk.start()
   desk.upstream.failure = new SyncError('rate-limited', 'Cannot reach "more"', { retryAfterMs: HOUR })
-  await daemon.sync([MORE])
+  await pullNow(daemon, [MORE])
   desk.upstream.failure = undefined
 
-  for (const webhook of daemon.webhooks.values()) webhook.look()
+  for (const webhook of daemon.parts.webhooks.values()) webhook.look()
   await desk.clock.advance(HOUR - 1)
   const during = desk.opened.splice(0)
   await desk.clock.advance(1)
 
-  expect([...daemon.webhooks.keys()]).toEqual([TEAM, 'far'])
+  expect([...daemon.parts.webhooks.keys()]).toEqual([TEAM, 'far'])
   expect(during).toEqual([MORE, 'far'])
   expect(desk.opened).toEqual([TEAM])
 })
@@ -107,7 +108,7 @@ test('what the log says of webhooks does not grow with what is sent to them', as
     team: 'https://git.example.com/team.git\n    webhook: { provider: github, secret: { env: MISSING } }',
   })
   await using daemon = await desk.start()
-  const webhook = daemon.webhooks.get(TEAM)!
+  const webhook = daemon.parts.webhooks.get(TEAM)!
 
   for (let number = 0; number < 100; number += 1) expect(await webhook.secret()).toBeUndefined()
   const unreadable = desk.lines()
@@ -127,23 +128,23 @@ test('the next poll of each source of a host that requested a pause is after it'
   await using desk = await Desk.open({ team: 'https://git.example.com/team.git' })
   await using daemon = await desk.start()
   desk.upstream.failure = new SyncError('rate-limited', 'Cannot reach "team"', { retryAfterMs: HOUR })
-  await daemon.sync()
+  await pullNow(daemon)
   daemon.poll()
 
   await desk.clock.advance(HOUR - 1)
 
   expect(desk.opened).toEqual([TEAM])
   // A little after it, lest all of them come at once.
-  expect(daemon.status().sources[0]?.nextPoll).toMatch(/^2026-06-15T13:00:[0-2]/)
+  expect(daemon.parts.status.status().sources[0]?.nextPoll).toMatch(/^2026-06-15T13:00:[0-2]/)
 })
 
 test('repositories on this disk that hang delay no other one on it', async () => {
   await using desk = await Desk.open({ one: 'file:///one', two: 'file:///two', team: 'file:///team' })
   await using daemon = await desk.start()
   for (const id of ['one', 'two']) desk.hung.add(idOf(id))
-  const hung = daemon.sync([idOf('one'), idOf('two')]).catch((error: unknown) => error)
+  const hung = pullNow(daemon, [idOf('one'), idOf('two')]).catch((error: unknown) => error)
 
-  const outcomes = await daemon.sync([TEAM])
+  const outcomes = await pullNow(daemon, [TEAM])
 
   expect(outcomes.get(TEAM)?.kind).toBe('updated')
   await daemon[Symbol.asyncDispose]()
@@ -156,13 +157,13 @@ test('a pull that does not end is one failure, however many waited for it', asyn
   ])
   await using daemon = await desk.start()
   desk.hung.add(TEAM)
-  const ends = Promise.all([daemon.sync(), daemon.sync(), daemon.sync()])
+  const ends = Promise.all([pullNow(daemon), pullNow(daemon), pullNow(daemon)])
 
   await desk.clock.advance(2 * HOUR)
   await desk.clock.advance(2 * HOUR)
   const codes = (await ends).map((outcomes) => outcomes.get(TEAM))
   desk.hung.clear()
-  await daemon.sync()
+  await pullNow(daemon)
 
   expect(codes).toMatchObject(Array.from({ length: 3 }, () => ({ error: { code: 'source-unreachable' } })))
   expect(desk.lines().map(({ event, repeated }) => [event, repeated])).toEqual([
@@ -178,20 +179,23 @@ test('what waits beside what had to be judged anew is told, and can be approved'
   desk.upstream.files = Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skillText(name)]))
   {
     await using before = await desk.start()
-    await before.sync()
+    await pullNow(before)
   }
   desk.upstream.files = { 's0/SKILL.md': skillText('s0') }
   await using daemon = await desk.start(['    exclude: [s7]'])
 
-  const judged = (await daemon.sync()).get(TEAM)
-  const { served, upstream, condition } = daemon.status().sources[0]!
-  await daemon.decide(TEAM, 'approve', { commit: upstream?.commit })
-  await daemon.sync()
+  const judged = (await pullNow(daemon)).get(TEAM)
+  const { served, upstream, condition } = daemon.parts.status.status().sources[0]!
+  await daemon.parts.decisions.decide(TEAM, 'approve', { commit: upstream?.commit })
+  await pullNow(daemon)
 
   expect(judged).toMatchObject({ kind: 'updated', drift: { newest: { commit: upstream?.commit } } })
   expect(condition?.code).toBe('mass-deletion')
   expect(upstream?.commit).not.toBe(served?.commit)
-  expect(daemon.status().sources[0]).toMatchObject({ served: { commit: upstream?.commit }, condition: undefined })
+  expect(daemon.parts.status.status().sources[0]).toMatchObject({
+    served: { commit: upstream?.commit },
+    condition: undefined,
+  })
 })
 
 test('no frontmatter that is heavy to read is composed on the thread that serves, and what is served is the same', async () => {
@@ -203,7 +207,7 @@ test('no frontmatter that is heavy to read is composed on the thread that serves
   const composing = vi.spyOn(Composer.prototype, 'next')
   onTestFinished(() => composing.mockRestore())
 
-  await daemon.sync()
+  await pullNow(daemon)
 
   const composed = composing.mock.calls.length
   composing.mockRestore()

@@ -103,7 +103,7 @@ test.each(REFUSED)(
 
     const { skill } = resultOf(await peer.call('skills/get', { uri: uriOf(name) }))
     const { contents } = resultOf(await peer.call('resources/read', { uri: uriOf(name) }))
-    const { findings } = served.daemon.status().sources[0] ?? { findings: [] }
+    const { findings } = served.daemon.parts.status.status().sources[0] ?? { findings: [] }
 
     expect(skill.resources).toEqual([{ uri: uriOf(name), digest: digestOf(text), size: Buffer.byteLength(text) }])
     expect(contents[0].text).toBe(text)
@@ -114,7 +114,7 @@ test.each(REFUSED)(
 )
 
 test('nothing is said of what every client takes', () => {
-  const { findings } = served.daemon.status().sources[0] ?? { findings: [] }
+  const { findings } = served.daemon.parts.status.status().sources[0] ?? { findings: [] }
 
   expect(findings.map(({ path }) => path)).toEqual(expect.not.arrayContaining(TAKEN.map(nameOf)))
 })

@@ -26,7 +26,7 @@ beforeAll(async () => {
     'beta/SKILL.md': '---\nname: beta\ndescription: Has none\n---\n# beta\n',
   })
   served = await serve(repository, { surfaces: [TEST_SURFACE] })
-  const { serving } = served.daemon
+  const serving = served.daemon.parts.serving()
   textbook = await serveTextbook({ ...serving, surfaces: [...(serving.surfaces ?? []), TEST_SURFACE] })
   ours = await openSide(served.url)
   theirs = await openSide(textbook.url)

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { Store } from '../../src/sync/store/store.ts'
 import { changeDatabase } from '../support/damage.ts'
 import { skillText } from '../support/git/scripted-upstream.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { Desk, TEAM, named, removed, skills } from './desk.ts'
 
 const HOUR = 3_600_000
@@ -36,7 +37,7 @@ test('what waits for a person is told, also while the store cannot be read', asy
   for (const table of ['object', 'piece', 'head'])
     changeDatabase(desk.state, `ALTER TABLE ${table} RENAME TO ${table}_away`)
 
-  const outcomes = await desk.daemon.sync()
+  const outcomes = await pullNow(desk.daemon)
 
   expect(outcomes.get(TEAM)).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
   await expect(desk.history()).rejects.toThrow('no such table')
@@ -178,8 +179,8 @@ test('a rollback to a generation brings back every source that it has, as a new 
   await using desk = await Desk.open()
   const [first] = await threeCommits(desk)
 
-  const done = await desk.daemon.rollback({ kind: 'generation', number: 1 }, true, NEVER)
-  const unknown = desk.daemon.rollback({ kind: 'generation', number: 99 }, true, NEVER)
+  const done = await desk.daemon.parts.rollbacks.to({ kind: 'generation', number: 1 }, true, NEVER)
+  const unknown = desk.daemon.parts.rollbacks.to({ kind: 'generation', number: 99 }, true, NEVER)
 
   await expect(unknown).rejects.toMatchObject({ code: 'unknown-generation' })
   expect(done).toMatchObject([{ source: 'team', to: { commit: first }, decision: { frozen: { by: 'rollback' } } }])
@@ -279,7 +280,7 @@ test('what is held, and what can be rolled back to within the retention, is neve
   }
   const kept = (await desk.history()).map(({ generation }) => generation)
 
-  await desk.daemon.rollback({ kind: 'generation', number: kept.at(-1)! }, true, NEVER)
+  await desk.daemon.parts.rollbacks.to({ kind: 'generation', number: kept.at(-1)! }, true, NEVER)
   await desk.expectReadable()
   const held = desk.served()
   for (const body of ['6', '7']) {
@@ -331,7 +332,7 @@ test('a decision about a source that does not exist any more is kept, and distur
   expect(await desk.sync()).toMatchObject({ kind: 'updated', revision: { commit } })
   await desk.decide('pause')
 
-  expect(desk.daemon.status().sources.map(({ id }) => id)).toEqual([TEAM])
+  expect(desk.daemon.parts.status.status().sources.map(({ id }) => id)).toEqual([TEAM])
   expect(desk.status().decision).toEqual({ paused: true })
 })
 

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { GitServer } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { Desk, named, skills } from './desk.ts'
 import { Hub, idOf } from './hub.ts'
 
@@ -73,13 +74,17 @@ test('of two sources that are pulled at once and have no room together, the late
   await team.commit(skills('alpha', 'beta', 'gamma'))
   await other.commit(skills('delta', 'epsilon', 'zeta'))
 
-  const first = await hub.daemon.sync()
-  const again = await hub.daemon.sync()
+  const first = await pullNow(hub.daemon)
+  const again = await pullNow(hub.daemon)
   const waits = [...first].find(([, { kind }]) => kind === 'held')?.[0] ?? idOf('none')
   const held = first.get(waits)
   const during = [hub.source(waits).condition?.code, hub.daemon.registry.catalog.listed.length]
-  await hub.daemon.decide(waits, 'approve', hub.daemon.waiting(waits, 'approve').revision)
-  const approved = (await hub.daemon.sync()).get(waits)
+  await hub.daemon.parts.decisions.decide(
+    waits,
+    'approve',
+    hub.daemon.parts.decisions.waiting(waits, 'approve').revision,
+  )
+  const approved = (await pullNow(hub.daemon)).get(waits)
 
   expect([...first.values()].map(({ kind }) => kind).toSorted()).toEqual(['held', 'updated'])
   expect(held).toMatchObject({ reason: { code: 'budget-exceeded' } })

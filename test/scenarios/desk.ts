@@ -19,6 +19,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { GitServer } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
 import { skillText, type ScriptedUpstream } from '../support/git/scripted-upstream.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 export const TEAM = sourceId('team')
@@ -93,28 +94,28 @@ export class Desk implements AsyncDisposable {
   /** One pull, between two looks at everything that is served. */
   async sync(): Promise<Outcome> {
     await this.expectReadable()
-    const outcome = (await this.daemon.sync()).get(TEAM)
+    const outcome = (await pullNow(this.daemon)).get(TEAM)
     await this.expectReadable()
     if (outcome === undefined) throw new Error('The source was not pulled')
     return outcome
   }
 
   async decide(verb: Verb, commit?: string): Promise<void> {
-    await this.daemon.decide(TEAM, verb, { commit })
+    await this.daemon.parts.decisions.decide(TEAM, verb, { commit })
   }
 
   /** Decides on exactly what waits, as an operator does by the line that was printed. */
   async decideOnWaiting(verb: 'approve' | 'reject'): Promise<void> {
-    await this.daemon.decide(TEAM, verb, this.daemon.waiting(TEAM, verb).revision)
+    await this.daemon.parts.decisions.decide(TEAM, verb, this.daemon.parts.decisions.waiting(TEAM, verb).revision)
   }
 
   async rollback(commit: string, hold: boolean): Promise<void> {
-    await this.daemon.rollback({ kind: 'commit', source: TEAM, commit }, hold, new AbortController().signal)
+    await this.daemon.parts.rollbacks.to({ kind: 'commit', source: TEAM, commit }, hold, new AbortController().signal)
     await this.expectReadable()
   }
 
   status(): SourceStatus {
-    return this.daemon.status().sources[0]!
+    return this.daemon.parts.status.status().sources[0]!
   }
 
   /** The generations that are kept, newest first. */
@@ -150,7 +151,8 @@ export class Desk implements AsyncDisposable {
 
   /** The common oracle: whatever is listed can be read, with the digest and the size of the listing. */
   async expectReadable(): Promise<void> {
-    const { registry, serving } = this.daemon
+    const { registry } = this.daemon
+    const serving = this.daemon.parts.serving()
     for (const { uri, skill, file } of registry.catalog.files.values()) {
       const bytes = await serving.read(skill, file)
       const content = bytes instanceof Uint8Array ? bytes : new Uint8Array()

@@ -91,8 +91,8 @@ test(
         desk.upstream = new ScriptedUpstream(FILES)
         await desk.start()
         await desk.sync()
-        await desk.daemon.linking.put(link())
-        await desk.daemon.disable(TEAM, HOME, true)
+        await desk.daemon.parts.linking.put(link())
+        await desk.daemon.parts.decisions.disable(TEAM, HOME, true)
 
         for (const commit of history) {
           desk.upstream.files = commit.reduce((files, move) => move(files), desk.upstream.files)
@@ -104,7 +104,7 @@ test(
           expect(await isThere(join(desk.state, 'links', 'pdf'))).toBe(false)
         }
 
-        await desk.daemon.disable(TEAM, HOME, false)
+        await desk.daemon.parts.decisions.disable(TEAM, HOME, false)
         desk.upstream.files = { ...FILES }
         await desk.sync()
         expect(desk.names().toSorted()).toEqual(['good', 'pdf', 'untouched'])
@@ -127,7 +127,7 @@ test(
           config: ['serve: { index: { templates: include }, prompts: { skills: user-invocable } }'],
         })
         const { source } = served.config.sources[0]!
-        await served.daemon.disable(source.id, HOME, true)
+        await served.daemon.parts.decisions.disable(source.id, HOME, true)
 
         let files = FILES
         for (const commit of history) {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Repository } from '../support/git/repository.ts'
 import { skillText } from '../support/git/scripted-upstream.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { Desk, TEAM } from './desk.ts'
 
 const BAD = skillText('pdf')
@@ -19,7 +20,7 @@ async function disabledDesk(source: readonly string[] = []): Promise<Desk> {
   })
   await desk.start()
   await desk.sync()
-  await desk.daemon.disable(TEAM, 'skills/pdf', true)
+  await desk.daemon.parts.decisions.disable(TEAM, 'skills/pdf', true)
   return desk
 }
 
@@ -51,9 +52,9 @@ test('a skill that holds a disabled one is out of service with it, and back with
   await desk.start()
   await desk.sync()
 
-  await desk.daemon.disable(TEAM, 'outer/inner', true)
+  await desk.daemon.parts.decisions.disable(TEAM, 'outer/inner', true)
   const { catalog } = desk.daemon.registry
-  await desk.daemon.disable(TEAM, 'outer/inner', false)
+  await desk.daemon.parts.decisions.disable(TEAM, 'outer/inner', false)
 
   expect([catalog.skills.size, catalog.files.has('skill://team/outer/inner/SKILL.md')]).toEqual([0, false])
   expect(desk.names()).toEqual(['outer', 'inner'])
@@ -88,7 +89,7 @@ test('to enable one of the places serves all of them again', async () => {
   await desk.repository.commit({ 'skills/pdf': null, 'a/pdf/SKILL.md': BAD, 'b/pdf/SKILL.md': `${BAD}changed\n` })
   await desk.sync()
 
-  const { isNew, places, still } = await desk.daemon.disable(TEAM, 'a/pdf', false)
+  const { isNew, places, still } = await desk.daemon.parts.decisions.disable(TEAM, 'a/pdf', false)
 
   expect([isNew, still, places.map(({ place }) => place)]).toEqual([true, undefined, ['team/a/pdf', 'team/b/pdf']])
   expect(desk.names()).toEqual(['pdf', 'pdf', 'good'])
@@ -101,7 +102,7 @@ test('a skill of the same name that was there at the time stays, and one that co
   await desk.start()
   await desk.sync()
 
-  await desk.daemon.disable(TEAM, 'a/pdf', true)
+  await desk.daemon.parts.decisions.disable(TEAM, 'a/pdf', true)
   const before = paths(desk)
   await desk.repository.commit({ 'c/pdf/SKILL.md': `${BAD}new\n` })
   await desk.sync()
@@ -115,18 +116,18 @@ test('a copy in another source is out of service too, unless that is left alone,
   await desk.repository.commit({ 'pdf/SKILL.md': BAD })
   await other.commit({ 'mine/SKILL.md': BAD, 'victim/SKILL.md': skillText('victim') })
   await desk.start()
-  await desk.daemon.sync()
+  await pullNow(desk.daemon)
 
-  const { places } = await desk.daemon.disable(TEAM, 'pdf', true)
+  const { places } = await desk.daemon.parts.decisions.disable(TEAM, 'pdf', true)
   const without = desk.names()
   // Its author puts the text of another source in its place.
   await desk.repository.commit({ 'pdf/SKILL.md': skillText('victim') })
-  await desk.daemon.sync()
+  await pullNow(desk.daemon)
   const after = desk.names()
-  await desk.daemon.disable(TEAM, 'pdf', false)
+  await desk.daemon.parts.decisions.disable(TEAM, 'pdf', false)
   await desk.repository.commit({ 'pdf/SKILL.md': BAD })
-  await desk.daemon.sync()
-  await desk.daemon.disable(TEAM, 'pdf', true, true)
+  await pullNow(desk.daemon)
+  await desk.daemon.parts.decisions.disable(TEAM, 'pdf', true, true)
 
   expect(places.map(({ place, by }) => [place, by])).toEqual([
     ['team/pdf', 'path'],
@@ -159,7 +160,7 @@ test('a rollback to before a rename has the disabled skill out of service as wel
   await desk.sync()
   await desk.repository.commit({ old: null, 'new/SKILL.md': BAD })
   await desk.sync()
-  await desk.daemon.disable(TEAM, 'new', true)
+  await desk.daemon.parts.decisions.disable(TEAM, 'new', true)
 
   await desk.rollback(first, true)
 
@@ -192,7 +193,7 @@ test('a document of the docs folder that is the SKILL.md of a disabled skill is 
   await desk.start()
   await desk.sync()
 
-  await desk.daemon.disable(TEAM, 'pdf', true)
+  await desk.daemon.parts.decisions.disable(TEAM, 'pdf', true)
 
   const [snapshot] = desk.daemon.registry.catalog.snapshots
   expect(snapshot?.docs?.files.map(({ path }) => path)).toEqual(['guide.md'])

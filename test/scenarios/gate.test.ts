@@ -8,6 +8,7 @@ import { expect, test } from 'vitest'
 import type { GateCandidate } from '../../src/features/scan/candidate.ts'
 import { GitServer } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { Desk, skills } from './desk.ts'
 import { Hub, idOf } from './hub.ts'
@@ -91,11 +92,11 @@ test('what a gate reads stays while the pull of another source collects garbage'
   const unused = join(hub.state, 'checkouts', 'a'.repeat(64))
   await team.commit(skills('awaited'))
   await other.commit(skills('other'))
-  const pulling = hub.daemon.sync([idOf('team')])
+  const pulling = pullNow(hub.daemon, [idOf('team')])
   const folder = await gate.paused
   await mkdir(unused)
 
-  await hub.daemon.sync([idOf('other')])
+  await pullNow(hub.daemon, [idOf('other')])
 
   await expect(stat(unused)).rejects.toThrow('ENOENT')
   expect(await readFile(join(folder, 'SKILL.md'), 'utf8')).toContain('awaited')

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { HostileServer } from '../support/hostile/hostile-server.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { Hub, skill } from './hub.ts'
 
 const MINUTE_MS = 60_000
@@ -13,7 +14,7 @@ test('while its hub is down a machine serves what it has and says so, and each c
   for (let machine = 0; machine < 8; machine += 1) {
     server.door = undefined
     await using follower = await Hub.start({ hub: [`mcp: ${server.url}`, 'approval: none', 'every: 30m'] })
-    await follower.daemon.sync()
+    await pullNow(follower.daemon)
     follower.daemon.poll()
     server.door = () => ({ raw: '', status: 503 })
 

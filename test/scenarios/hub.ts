@@ -75,7 +75,7 @@ export class Hub implements AsyncDisposable {
   }
 
   source(id: string): SourceStatus {
-    return this.daemon.status().sources.find((source) => source.id === id)!
+    return this.daemon.parts.status.status().sources.find((source) => source.id === id)!
   }
 
   /** Lets time pass. Each poll that falls due has its end before time goes on, but for those of sources that hang. */
@@ -103,7 +103,7 @@ export class Hub implements AsyncDisposable {
   }
 
   #dueMs(hanging: ReadonlySet<string>): number[] {
-    return this.daemon.status().sources.flatMap(({ id, nextPoll }) => {
+    return this.daemon.parts.status.status().sources.flatMap(({ id, nextPoll }) => {
       return nextPoll === undefined || hanging.has(id) ? [] : [Date.parse(nextPoll)]
     })
   }

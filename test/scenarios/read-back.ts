@@ -4,6 +4,7 @@ import type { Outcome } from '../../src/sync/model/outcome.ts'
 import type { Skill } from '../../src/sync/model/skill.ts'
 import { modernHttp, type Peer } from '../support/clients/peer.ts'
 import { Repository, type Content, type RawEntry } from '../support/git/repository.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { serve, type Served, type ServedOptions } from '../support/served.ts'
 
 /** A SKILL.md that nothing is wrong with. */
@@ -69,7 +70,7 @@ export class ReadBack implements AsyncDisposable {
   }
 
   async pull(): Promise<Outcome> {
-    const [outcome] = (await this.served.daemon.sync()).values()
+    const [outcome] = (await pullNow(this.served.daemon)).values()
     return outcome!
   }
 

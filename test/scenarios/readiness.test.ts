@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { World } from '../e2e/world.ts'
 import { GitServer } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { Hub, idOf, skill } from './hub.ts'
 
 const HOUR_MS = 3_600_000
@@ -25,42 +26,45 @@ async function hubOf(lines: readonly string[]) {
 
 test('a hub is ready from its first generation on, and stays it without the sources that nobody requires', async () => {
   await using world = await hubOf(['every: 1h'])
-  const before = world.hub.daemon.unready
-  await world.hub.daemon.sync()
+  const before = world.hub.daemon.parts.status.unready
+  await pullNow(world.hub.daemon)
   world.git.fault = { kind: 'status', status: 500 }
   world.hub.daemon.poll()
 
   await world.hub.pass(100 * HOUR_MS)
 
   expect(before).toEqual([{ why: 'nothing-served' }])
-  expect(world.hub.daemon.unready).toEqual([])
+  expect(world.hub.daemon.parts.status.unready).toEqual([])
 })
 
 test('a required source that was never pulled is named, beside others that are served', async () => {
   await using world = await hubOf(['every: 1h', 'required: true'])
   world.git.fault = { kind: 'status', status: 500 }
 
-  await world.hub.daemon.sync()
+  await pullNow(world.hub.daemon)
 
-  expect(world.hub.daemon.unready).toEqual([{ why: 'nothing-served' }, { source: 'team', why: 'nothing-served' }])
+  expect(world.hub.daemon.parts.status.unready).toEqual([
+    { why: 'nothing-served' },
+    { source: 'team', why: 'nothing-served' },
+  ])
 })
 
 test('a required source is too old once its last answer is older than max_age, and no longer once it answers', async () => {
   await using world = await hubOf(['every: 1h', 'required: true', 'max_age: 5h'])
-  await world.hub.daemon.sync()
+  await pullNow(world.hub.daemon)
   world.hub.daemon.poll()
   world.git.fault = { kind: 'status', status: 500 }
 
   await world.hub.pass(5 * HOUR_MS)
-  const young = world.hub.daemon.unready
+  const young = world.hub.daemon.parts.status.unready
   await world.hub.pass(HOUR_MS)
-  const old = world.hub.daemon.unready
+  const old = world.hub.daemon.parts.status.unready
   world.git.fault = { kind: 'none' }
   await world.hub.pass(2 * HOUR_MS)
 
   expect(young).toEqual([])
   expect(old).toEqual([{ source: 'team', why: 'too-old', age: 6 * 3600, limit: 5 * 3600 }])
-  expect(world.hub.daemon.unready).toEqual([])
+  expect(world.hub.daemon.parts.status.unready).toEqual([])
 })
 
 test.each([
@@ -70,33 +74,33 @@ test.each([
   [`schedule: '0 0 1 1 *'`, 4 * 365 * 24],
 ])('without max_age, a source with %s may be %i hours old', async (schedule, hours) => {
   await using world = await hubOf([schedule, 'required: true'])
-  await world.hub.daemon.sync()
+  await pullNow(world.hub.daemon)
 
   await world.hub.clock.advance(hours * HOUR_MS)
-  const young = world.hub.daemon.unready
+  const young = world.hub.daemon.parts.status.unready
   await world.hub.clock.advance(25 * HOUR_MS)
 
   expect(young).toEqual([])
-  expect(world.hub.daemon.unready).toMatchObject([{ source: 'team', why: 'too-old', limit: hours * 3600 }])
+  expect(world.hub.daemon.parts.status.unready).toMatchObject([{ source: 'team', why: 'too-old', limit: hours * 3600 }])
 })
 
 test('a required source that somebody paused is as old as was wanted', async () => {
   await using world = await hubOf(['every: 1h', 'required: true', 'max_age: 5h'])
-  await world.hub.daemon.sync()
-  await world.hub.daemon.decide(idOf('team'), 'pause', undefined)
+  await pullNow(world.hub.daemon)
+  await world.hub.daemon.parts.decisions.decide(idOf('team'), 'pause', undefined)
 
   await world.hub.clock.advance(100 * HOUR_MS)
 
-  expect(world.hub.daemon.unready).toEqual([])
+  expect(world.hub.daemon.parts.status.unready).toEqual([])
 })
 
 test('a clock that was set back makes no source too old', async () => {
   await using world = await hubOf(['every: 1h', 'required: true', 'max_age: 5h'])
-  await world.hub.daemon.sync()
+  await pullNow(world.hub.daemon)
 
   world.hub.clock.setWall(new Date(world.hub.clock.now().getTime() - 100 * HOUR_MS))
 
-  expect(world.hub.daemon.unready).toEqual([])
+  expect(world.hub.daemon.parts.status.unready).toEqual([])
 })
 
 test('/readyz of a running daemon names the required source that holds it back, and lets requests come once it answers', async () => {

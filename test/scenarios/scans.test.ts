@@ -39,7 +39,7 @@ test('rules that refuse a large share of the skills take nothing out of service 
   await scanner.obeys('error description')
 
   const held = await scene.scan()
-  const status = desk.daemon.status().scans
+  const status = desk.daemon.parts.status.status().scans
   const served = desk.names().length
   const forced = await scene.scan({ withholdsAll: true })
 
@@ -69,7 +69,7 @@ test('a skill that a person enables stays in service, until its content changes'
   await scanner.obeys('error bad')
   await scene.scan()
 
-  await desk.daemon.disable(TEAM, 'bad', false)
+  await desk.daemon.parts.decisions.disable(TEAM, 'bad', false)
   const again = await scene.scan({ isFresh: true })
   await desk.start()
 
@@ -83,7 +83,7 @@ test('a person who disables what a scan withheld has the last word', async () =>
   await scanner.obeys('error bad')
   await scene.scan()
 
-  await desk.daemon.disable(TEAM, 'bad', true)
+  await desk.daemon.parts.decisions.disable(TEAM, 'bad', true)
   await scanner.obeys()
   await scene.scan()
 
@@ -114,7 +114,7 @@ test('new content of a withheld skill is served when the gate takes it', async (
 test('each version that a ring serves is scanned, and is out of service for as long as one serves it', async () => {
   await using scene = await sceneOf(['rescan: {}'], skills(...named(8), 'bad'), RINGS)
   const { desk, scanner } = scene
-  await desk.daemon.promote({ sources: [], ring: undefined, isForced: true })
+  await desk.daemon.parts.rings.promote({ sources: [], ring: undefined, isForced: true })
   await desk.repository.commit({ 'bad/SKILL.md': `${skillText('bad')}second\n` })
   await desk.sync()
   await scanner.obeys('error bad')
@@ -176,7 +176,7 @@ test('everything is scanned again when the rules change, and at the set times', 
   await expect.poll(() => desk.logged('scan-ended'), WITHIN).toHaveLength(1)
   const names = desk.names()
   const runs = await scanner.runs()
-  const next = desk.daemon.status().scans?.next
+  const next = desk.daemon.parts.status.status().scans?.next
   await desk.clock.advance(300_000)
   await expect.poll(() => desk.logged('scan-ended'), WITHIN).toHaveLength(2)
 
@@ -225,7 +225,11 @@ async function sceneOf(
     desk,
     scanner,
     scan: async (asked = {}, signal = NEVER, onProgress = () => {}) =>
-      desk.daemon.scan({ sources: [TEAM], isFresh: false, withholdsAll: false, ...asked }, onProgress, signal),
+      desk.daemon.parts.scans.scan(
+        { sources: [TEAM], isFresh: false, withholdsAll: false, ...asked },
+        onProgress,
+        signal,
+      ),
     [Symbol.asyncDispose]: async () => held.disposeAsync(),
   }
 }

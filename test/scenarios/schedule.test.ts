@@ -7,6 +7,7 @@ import { openUpstream } from '../../src/sync/pull/open-upstream.ts'
 import { GitServer, type RequestKind } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
 import { ScriptedUpstream } from '../support/git/scripted-upstream.ts'
+import { pullNow } from '../support/pull-now.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { startFront } from '../sync/upstream/front.ts'
 import { filesIn, Hub, idOf, isFetch, isListing, skill } from './hub.ts'
@@ -125,15 +126,15 @@ test('who asks for a pull while a listing runs gets a listing of its own, and se
   await using world = await World.create({ mono: filesOf(2) })
   const sources = { one: [world.url('mono'), 'root: part-0'], two: [world.url('mono'), 'root: part-1'] }
   await using hub = await Hub.start(sources)
-  await hub.daemon.sync()
+  await pullNow(hub.daemon)
   world.git.fault = { kind: 'hang-before', on: 'ls-refs' }
   const before = world.git.requests.length
-  const hung = hub.daemon.sync([idOf('one')]).catch((error: unknown) => error)
+  const hung = pullNow(hub.daemon, [idOf('one')]).catch((error: unknown) => error)
   await world.git.requested(isListing, before)
   world.git.fault = { kind: 'none' }
   const commit = await world.repositories['mono']!.commit({ 'part-1/s-1/SKILL.md': skill('s-1', 'new') })
 
-  const outcomes = await hub.daemon.sync([idOf('two')])
+  const outcomes = await pullNow(hub.daemon, [idOf('two')])
 
   expect(outcomes.get(idOf('two'))).toMatchObject({ kind: 'updated', revision: { commit } })
   await hub.daemon[Symbol.asyncDispose]()
@@ -148,7 +149,7 @@ test('sources of one repository with credentials of their own do not share what 
     two: [world.url('mono'), 'root: part-1', auth('NOT_SET')],
   })
 
-  const outcomes = await hub.daemon.sync()
+  const outcomes = await pullNow(hub.daemon)
 
   expect(outcomes.get(idOf('one'))).toMatchObject({ kind: 'updated' })
   expect(outcomes.get(idOf('two'))).toMatchObject({ kind: 'failed', error: { code: 'credentials-rejected' } })
@@ -170,7 +171,7 @@ test.each(PAUSED)('told to wait by %s with %i, no source of the host asks it bef
   world.git.fault = { kind: 'none' }
 
   await hub.pass(HOUR - 1)
-  const asked = await hub.daemon.sync()
+  const asked = await pullNow(hub.daemon)
 
   expect(told).toBeGreaterThan(0)
   expect(world.git.requests.length).toBe(told)
@@ -214,7 +215,7 @@ test('hosts that drip, more than there are places of any kind, keep no other fro
   await using drips = await dripping(world, 20)
   await using hub = await Hub.start({ team: [world.url('team'), 'every: 5m'], ...drips.sources })
   const hanging = new Set(Object.keys(drips.sources))
-  await hub.daemon.sync([idOf('team')])
+  await pullNow(hub.daemon, [idOf('team')])
   hub.daemon.poll()
   await hub.pass(MINUTE, hanging)
   const { lastAttempt } = hub.source('team')

@@ -18,6 +18,7 @@ import { isSourceId, type SourceId } from '../../src/sync/model/source-id.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { modernHttp } from './clients/peer.ts'
 import type { Peer, Reply } from './clients/peer.ts'
+import { pullNow } from './pull-now.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** What a source of a mirror is, as YAML in one line: `mcp: http://…, approval: none`. */
@@ -73,11 +74,11 @@ export class Mirror implements AsyncDisposable {
   }
 
   async pull(id?: string): Promise<readonly Outcome[]> {
-    return [...(await this.daemon.sync(id === undefined ? undefined : [idOf(id)])).values()]
+    return [...(await pullNow(this.daemon, id === undefined ? undefined : [idOf(id)])).values()]
   }
 
   source(id: string): SourceStatus {
-    return this.daemon.status().sources.find((source) => source.id === id)!
+    return this.daemon.parts.status.status().sources.find((source) => source.id === id)!
   }
 
   /** The rules of the findings of a source, with the path that each is about. */
@@ -117,7 +118,7 @@ export class Mirror implements AsyncDisposable {
   async approve(id: string, path: string): Promise<boolean> {
     const snapshot = this.daemon.registry.catalog.snapshots.find(({ source }) => source === id)
     const skill = snapshot?.skills.find((candidate) => candidate.path === path)
-    return this.daemon.mcpDecisions.approve(idOf(id), path, (skill && declarationOf(skill)) ?? 'none')
+    return this.daemon.parts.mcpDecisions.approve(idOf(id), path, (skill && declarationOf(skill)) ?? 'none')
   }
 
   /** Resolves when a line with this event was logged `times` times. */
@@ -158,9 +159,9 @@ async function daemonOf(config: Config, lines: string[], clock: Clock): Promise<
 
 async function httpOf(daemon: Daemon, config: Config): Promise<HttpServer> {
   const listen = { host: config.serve.http.host, port: 0 }
-  const { tokens, oauth, page: news, marketplace, channels } = daemon
+  const { tokens, oauth, page: news, marketplace, channels } = daemon.parts
   return serveHttp(
-    daemon.serving,
+    daemon.parts.serving(),
     httpOptionsOf(config, {
       listen,
       tokens,

@@ -22,6 +22,7 @@ import type { PageHost } from '../../src/serve/page/page-data.ts'
 import { Store } from '../../src/sync/store/store.ts'
 import { GitServer } from './git/git-server.ts'
 import type { Repository } from './git/repository.ts'
+import { pullNow } from './pull-now.ts'
 import { temporaryFolder } from './temporary.ts'
 
 /** A daemon in this process, over a real git server, with its HTTP side open. Nothing is polled: tests call `sync`. */
@@ -68,7 +69,7 @@ export interface ServedOptions {
   /** In place of the tokens of the state folder. */
   readonly access?: AccessRules
   /** In place of the daemon's own services of the marketplace. */
-  readonly marketplace?: Partial<Daemon['marketplace']>
+  readonly marketplace?: Partial<Daemon['parts']['marketplace']>
   /** In place of what the configuration says. */
   readonly limits?: Partial<HttpLimits>
 }
@@ -116,19 +117,19 @@ export async function serve(repository: Repository, options: ServedOptions = {})
   })
   const edge = httpOptionsOf(config, {
     listen: { host: config.serve.http.host, port: 0 },
-    tokens: daemon.tokens,
-    oauth: daemon.oauth,
-    news: { host: { ...daemon.page.host, uses: options.uses } },
-    marketplace: { ...daemon.marketplace, ...options.marketplace },
-    channels: daemon.channels,
-    pageSessions: daemon.pageSessions,
+    tokens: daemon.parts.tokens,
+    oauth: daemon.parts.oauth,
+    news: { host: { ...daemon.parts.page.host, uses: options.uses } },
+    marketplace: { ...daemon.parts.marketplace, ...options.marketplace },
+    channels: daemon.parts.channels,
+    pageSessions: daemon.parts.pageSessions,
     clock: { monotonicMs: options.now ?? (() => systemClock.monotonicMs()) },
     onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
   })
   const audit = auditLogOf(config, 'http', log, systemClock)
   const serving = {
-    ...withAudit(daemon.serving, audit),
-    surfaces: [...(daemon.serving.surfaces ?? []), ...(options.surfaces ?? [])],
+    ...withAudit(daemon.parts.serving(), audit),
+    surfaces: [...(daemon.parts.serving().surfaces ?? []), ...(options.surfaces ?? [])],
     ...(options.audit !== undefined && { audit: options.audit }),
     ...(options.use !== undefined && { use: options.use }),
   }
@@ -138,7 +139,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     ...(options.access !== undefined && { access: options.access }),
   }
   const http = await serveHttp(serving, httpOptions)
-  daemon.tokens.listen(() => http.endWhatIsOver())
+  daemon.parts.tokens.listen(() => http.endWhatIsOver())
   const served: Served = {
     daemon,
     http,
@@ -148,7 +149,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     configFile,
     logged: () => logged,
     async sync() {
-      for (const outcome of (await daemon.sync()).values())
+      for (const outcome of (await pullNow(daemon)).values())
         if (outcome.kind === 'failed' && options.mayFail !== true) throw outcome.error
     },
     renew: () => http.serve(serving, httpOptions),
@@ -166,6 +167,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
 
 /** Waits until the page knows since when each skill has its content; before that it is shown without. */
 export async function momentsFound({ daemon }: Pick<Served, 'daemon'>): Promise<void> {
-  const isFound = async (): Promise<void> => expect((await daemon.page.host.lastChanges()).size).toBeGreaterThan(0)
+  const isFound = async (): Promise<void> =>
+    expect((await daemon.parts.page.host.lastChanges()).size).toBeGreaterThan(0)
   await vi.waitFor(isFound, { timeout: 60_000 })
 }

@@ -51,7 +51,7 @@ export class OperatorDecisions {
   }
 
   /** Stores the decision about a source. The next pull follows it. */
-  async decide(id: SourceId, verb: Verb, named: DecisionDetails): Promise<void> {
+  async decide(id: SourceId, verb: Verb, named: DecisionDetails = {}): Promise<void> {
     const { store, log, puller } = this.#parts
     // A running pull would follow the previous decision.
     await puller.stop(id)
@@ -93,7 +93,7 @@ export class OperatorDecisions {
    * Takes a skill out of service at once, or brings it back; the skill need not exist. The change is written to disk
    * first: a client that was notified of the removal must not find the skill again after a kill.
    */
-  async disable(id: SourceId, path: string, disabled: boolean, sourceOnly: boolean): Promise<Disablement> {
+  async disable(id: SourceId, path: string, disabled: boolean, sourceOnly = false): Promise<Disablement> {
     const { store, log, served } = this.#parts
     const snapshots = [...served.current, ...served.currentInRings].map(({ snapshot }) => snapshot)
     const before = store.decisions.outOfService

@@ -60,7 +60,7 @@ export class StatusReader {
   }
 
   /** `leavesFindings` leaves out the findings in skills, which take longest to collect. */
-  status(leavesFindings: boolean): Status {
+  status(leavesFindings = false): Status {
     const { config, registry, report, scheduler, activity, lock, served, store, readOnly } = this.#parts
     const { fetchedFrom, notices, startedAt, publications, channels, hub, followedLock, rings, scans } = this.#parts
     const { known, outOfService, loss, approvals } = store.decisions

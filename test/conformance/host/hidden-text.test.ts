@@ -167,7 +167,7 @@ test.each(['paused', 'broken'])(
     const found = await readFile(texts)
     await rm(texts)
     await using lenient = await Mirror.start({ au: of(au) }, { state: first.state })
-    if (state === 'paused') await lenient.daemon.decide(idOf('au'), 'pause')
+    if (state === 'paused') await lenient.daemon.parts.decisions.decide(idOf('au'), 'pause')
     else au.on('skills/list', () => ({ skills: 'none' }))
     await writeFile(texts, found)
 

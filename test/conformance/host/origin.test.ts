@@ -51,7 +51,10 @@ test('a git skill and a skill of a server with one name are both listed, and sta
   expect(await mirror.urisListed()).toEqual([uris[0], 'skill://team/alone/SKILL.md', uris[1]])
   expect(String(await mirror.bytesOf(uris[0]!))).toBe(skill('refunds', 'of the server'))
   expect(String(await mirror.bytesOf(uris[1]!))).toBe(skill('refunds', 'of git'))
-  expect(mirror.daemon.status().collisions).toEqual({ count: 1, names: [{ name: 'refunds', count: 2, uris }] })
+  expect(mirror.daemon.parts.status.status().collisions).toEqual({
+    count: 1,
+    names: [{ name: 'refunds', count: 2, uris }],
+  })
   expect(printed.stdout).toContain(`\nNames that skills of different sources share:\n  - refunds: ${uris.join(', ')}\n`)
 })
 
@@ -172,7 +175,7 @@ test('when every skill is disabled, the lists of them are empty', async () => {
   for (const name of ['one', 'two']) au.skills.set(`skill://${name}/SKILL.md`, { 'SKILL.md': skill(name) })
   await using mirror = await Mirror.start({ au: of(au) })
 
-  for (const name of ['one', 'two']) await mirror.daemon.disable(idOf('au'), name, true)
+  for (const name of ['one', 'two']) await mirror.daemon.parts.decisions.disable(idOf('au'), name, true)
 
   expect(await mirror.listed()).toEqual([])
   expect((await tool(mirror, 'list_skills')).content).toEqual([

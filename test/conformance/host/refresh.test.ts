@@ -109,7 +109,7 @@ test('what one server adds, removes and changes is served together once it tells
   await using mirror = await polled({ au: of(au), other: of(other) }, clock)
   await au.subscribed('skill://changed/SKILL.md')
   await other.subscribed(URI)
-  const before = { generation: mirror.daemon.status().generation, requests: other.requests.length }
+  const before = { generation: mirror.daemon.parts.status.status().generation, requests: other.requests.length }
 
   au.skills.delete('skill://removed/SKILL.md')
   au.skills.set('skill://changed/SKILL.md', { 'SKILL.md': skill('changed', 'new') })
@@ -128,7 +128,7 @@ test('what one server adds, removes and changes is served together once it tells
     source: 'au',
     moved: '+1 -1 ~1',
   })
-  expect(mirror.daemon.status().generation).toBe(before.generation + 1)
+  expect(mirror.daemon.parts.status.status().generation).toBe(before.generation + 1)
   expect(other.requests.slice(before.requests)).toEqual([])
 })
 
@@ -146,7 +146,7 @@ test('after 500 notifications in a second a server is asked at most three times 
   }
   while (String(await mirror.bytesOf(SERVED)) !== skill('refunds', 'round 5')) await clock.advance(100)
   await clock.advance(10_000)
-  await mirror.daemon.look()
+  await mirror.daemon.parts.scheduler.refresh()
 
   expect(au.of('skills/list').length - before).toBeLessThanOrEqual(3)
 })

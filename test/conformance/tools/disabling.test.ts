@@ -103,8 +103,8 @@ test.each(KINDS)('disabling an outer skill leaves the inner one, with its own fi
 async function disable(skill: string, disabled: boolean): Promise<void> {
   const [source] = scene.served.config.sources
   const id: SourceId = source!.source.id
-  expect(await scene.served.daemon.disable(id, skill, disabled)).toMatchObject({ isNew: true })
-  expect(await scene.served.daemon.disable(id, skill, disabled)).toMatchObject({ isNew: false })
+  expect(await scene.served.daemon.parts.decisions.disable(id, skill, disabled)).toMatchObject({ isNew: true })
+  expect(await scene.served.daemon.parts.decisions.disable(id, skill, disabled)).toMatchObject({ isNew: false })
 }
 
 /** What the client before this one had enabled again, a follower serves within its look. */

@@ -62,14 +62,14 @@ test('an empty list says that all skills are withheld, and nothing of those that
   const files = { 'a/broken/SKILL.md': '# None\n', 'gone/SKILL.md': '# None\n', 'alpha/SKILL.md': skillOf('alpha') }
   await using small = await openSmall(files)
   const { daemon, config } = small.served
-  for (const path of ['alpha', 'gone']) await daemon.disable(config.sources[0]!.source.id, path, true)
+  for (const path of ['alpha', 'gone']) await daemon.parts.decisions.disable(config.sources[0]!.source.id, path, true)
 
   for (const kind of ['M', 'LH'] as const) {
     const why = await whyBy(small.of(kind))
     expect(why).toContain('"fx" has 1 skill that is withheld: get_skill with the id "fx/a/broken" gives the reason')
     for (const name of ['alpha', 'gone']) expect(why).not.toContain(name)
   }
-  await daemon.disable(config.sources[0]!.source.id, 'a/broken', true)
+  await daemon.parts.decisions.disable(config.sources[0]!.source.id, 'a/broken', true)
   expect(await whyBy(small.of('M'))).toContain('"fx" has no skill that is offered')
 })
 
@@ -80,7 +80,7 @@ test('a caller that sees an empty pack alone is told of no source', async () => 
   await using served = await serve(repository, { config })
   const { secret, sha256 } = newToken()
   const created = new Date().toISOString()
-  await served.daemon.tokens.add({ name: 'one', sha256, scopes: ['skills', 'tools'], packs: ['front'], created })
+  await served.daemon.parts.tokens.add({ name: 'one', sha256, scopes: ['skills', 'tools'], packs: ['front'], created })
   const { headers, body } = modern('tools/call', { name: 'list_skills', arguments: {} })
 
   const answer = await exchange(served.url, { headers: { ...headers, authorization: `Bearer ${secret}` }, body })

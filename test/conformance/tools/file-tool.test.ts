@@ -164,7 +164,7 @@ test('what is disabled or damaged is not given', async () => {
   }
   await using small = await openSmall(files, { kinds: ['M'] })
   const { daemon, config } = small.served
-  await daemon.disable(config.sources[0]!.source.id, 'beta', true)
+  await daemon.parts.decisions.disable(config.sources[0]!.source.id, 'beta', true)
 
   expect(await refusedBy(small.of('M'), { id: 'beta', path: 'b.md' })).toContain('no skill with the id')
   // Else it would be mended before the answer.

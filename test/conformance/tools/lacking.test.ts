@@ -112,7 +112,7 @@ class Site implements AsyncDisposable {
 async function bearer({ daemon }: Served, pack: string): Promise<Readonly<Record<string, string>>> {
   const { secret, sha256 } = newToken()
   const created = new Date().toISOString()
-  await daemon.tokens.add({ name: pack, sha256, scopes: ['skills', 'tools'], packs: [pack], created })
+  await daemon.parts.tokens.add({ name: pack, sha256, scopes: ['skills', 'tools'], packs: [pack], created })
   return { authorization: `Bearer ${secret}` }
 }
 

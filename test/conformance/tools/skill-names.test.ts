@@ -185,8 +185,8 @@ describe('an id that means no skill', () => {
     }
     await using small = await openSmall(files, { kinds: ['LH', 'M'], source: ['unlisted: ["drafts/**"]'] })
     const { daemon, config } = small.served
-    await daemon.disable(config.sources[0]!.source.id, 'secret-plan-a', true)
-    await daemon.disable(config.sources[0]!.source.id, 'broken/secret-plan-d', true)
+    await daemon.parts.decisions.disable(config.sources[0]!.source.id, 'secret-plan-a', true)
+    await daemon.parts.decisions.disable(config.sources[0]!.source.id, 'broken/secret-plan-d', true)
 
     for (const peer of [small.of('M'), small.of('LH')]) {
       for (const id of ['secret-plan', 'secret-plan-e']) expect(await refusedBy(peer, id)).not.toContain('near it')
@@ -234,7 +234,13 @@ describe('a skill that is withheld', () => {
     await using served = await serve(repository, { config })
     const { secret, sha256 } = newToken()
     const created = new Date().toISOString()
-    await served.daemon.tokens.add({ name: 'one', sha256, scopes: ['skills', 'tools'], packs: ['front'], created })
+    await served.daemon.parts.tokens.add({
+      name: 'one',
+      sha256,
+      scopes: ['skills', 'tools'],
+      packs: ['front'],
+      created,
+    })
     const ask = async (id: string): Promise<string> => {
       const { headers, body } = modern('tools/call', { name: 'get_skill', arguments: { id } })
       const answer = await exchange(served.url, { headers: { ...headers, authorization: `Bearer ${secret}` }, body })

@@ -364,7 +364,7 @@ test('what is disabled is offered by no tool', async () => {
   await repository.commit({ 'alpha/SKILL.md': skillOf('alpha'), 'beta/SKILL.md': skillOf('beta') })
   await using served = await serve(repository)
   const [source] = served.config.sources
-  await served.daemon.disable(source!.source.id, 'alpha', true)
+  await served.daemon.parts.decisions.disable(source!.source.id, 'alpha', true)
   await using peer = await openPeer('M', served)
 
   expect((await rowsSeenBy(peer)).map(({ id }) => id)).toEqual(['beta'])
@@ -380,7 +380,7 @@ test.each(['modern', 'legacy'] as const)(
     const named = async (scopes: readonly Scope[]): Promise<Seen> => {
       const { secret, sha256 } = newToken()
       const name = scopes.join('-')
-      await served.daemon.tokens.add({ name, sha256, scopes, created: new Date().toISOString() })
+      await served.daemon.parts.tokens.add({ name, sha256, scopes, created: new Date().toISOString() })
       return toolsSeen(served.url, era, { authorization: `Bearer ${secret}` })
     }
 

@@ -5,6 +5,7 @@ import { Hub, idOf, skill } from '../../scenarios/hub.ts'
 import { GitServer, type GitRequest } from '../../support/git/git-server.ts'
 import { PackChanger } from '../../support/git/pack-changer.ts'
 import { Repository } from '../../support/git/repository.ts'
+import { pullNow } from '../../support/pull-now.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 
 const TEAM = idOf('team')
@@ -13,7 +14,7 @@ const AGREES = { kind: 'compared', by: 'isomorphic-git', files: 1, differences: 
 
 test('two second opinions of a source at once each use the answer of their own helper, and each tells it the end', async () => {
   await using scene = await Scene.pulled()
-  const { candidates } = scene.hub.daemon
+  const { candidates } = scene.hub.daemon.parts
   const first = candidates.secondOpinion(TEAM, NEVER)
   await scene.git.requested(isOfSecond)
 
@@ -28,10 +29,10 @@ test('two second opinions of a source at once each use the answer of their own h
 test('a pull during a second opinion of its source leaves it the answer of its own helper', async () => {
   await using scene = await Scene.pulled()
   const { daemon } = scene.hub
-  const opinion = daemon.candidates.secondOpinion(TEAM, NEVER)
+  const opinion = daemon.parts.candidates.secondOpinion(TEAM, NEVER)
   await scene.git.requested(isOfSecond)
 
-  await daemon.sync()
+  await pullNow(daemon)
   scene.release()
 
   expect(await opinion).toEqual(AGREES)
@@ -83,7 +84,7 @@ class Scene implements AsyncDisposable {
     changer.gate = promise
     const helper = `auth: { helper: { command: ${join(folder, 'helper')} } }`
     const hub = parts.use(await Hub.start({ team: [`url: ${changer.url('team')}`, helper] }))
-    await hub.daemon.sync()
+    await pullNow(hub.daemon)
     return new Scene(git, hub, folder, resolve, parts.move())
   }
 

@@ -8,6 +8,7 @@ import { changeDatabase } from '../../support/damage.ts'
 import { GitServer } from '../../support/git/git-server.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { ScriptedUpstream } from '../../support/git/scripted-upstream.ts'
+import { pullNow } from '../../support/pull-now.ts'
 
 const TEAM = idOf('team')
 const FIRST = { 'a/SKILL.md': skill('a') }
@@ -18,7 +19,7 @@ test('what a refused pull has stored is collected, pull by pull', async () => {
   const refused = 'it has no frontmatter'
   await scene.repository.commit({ 'a/SKILL.md': refused })
 
-  const outcome = (await scene.hub.daemon.sync()).get(TEAM)
+  const outcome = (await pullNow(scene.hub.daemon)).get(TEAM)
 
   expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
   expect(await scene.lacks(refused)).toBe(true)
@@ -30,12 +31,12 @@ test('what was fetched to be compared is collected after the next pull, when it 
   const served = scene.hub.source('team').served!.commit
   const compared = skill('a', 'second')
   await scene.repository.commit({ 'a/SKILL.md': compared })
-  await scene.hub.daemon.candidates.take(TEAM, undefined, NEVER)
+  await scene.hub.daemon.parts.candidates.take(TEAM, undefined, NEVER)
   await scene.repository.setRef('refs/heads/main', served)
   const before = await scene.lacks(compared)
 
   await scene.hub.clock.advance(2 * 3_600_000)
-  const outcome = (await scene.hub.daemon.sync()).get(TEAM)
+  const outcome = (await pullNow(scene.hub.daemon)).get(TEAM)
 
   expect([before, outcome?.kind, await scene.lacks(compared)]).toEqual([false, 'unchanged', true])
 })
@@ -45,12 +46,12 @@ test('a collection that failed runs again after the next pull', async () => {
   const refused = 'it has no frontmatter'
   await scene.repository.commit({ 'a/SKILL.md': refused })
   changeDatabase(scene.hub.state, 'CREATE TRIGGER fail BEFORE DELETE ON object BEGIN SELECT RAISE(ABORT, 1); END')
-  await scene.hub.daemon.sync()
+  await pullNow(scene.hub.daemon)
   const before = await scene.lacks(refused)
   changeDatabase(scene.hub.state, 'DROP TRIGGER fail')
   await scene.repository.commit(FIRST)
 
-  await scene.hub.daemon.sync()
+  await pullNow(scene.hub.daemon)
 
   expect(scene.hub.events).toContain('collection-failed')
   expect([before, await scene.lacks(refused)]).toEqual([false, true])
@@ -76,15 +77,15 @@ test('what a pull has stored that ignores its abort is collected after the pull 
     },
   )
   using _ended = { [Symbol.dispose]: () => reject(new SyncError('source-unreachable', 'It ends at last')) }
-  const pulling = hub.daemon.sync([TEAM])
+  const pulling = pullNow(hub.daemon, [TEAM])
   await hanging.promise
-  await hub.daemon.sync([idOf('other')])
+  await pullNow(hub.daemon, [idOf('other')])
   const before = await lacks(hub, text)
   await hub.clock.advance(2 * FETCH_LIMITS.totalMs)
   const lost = (await pulling).get(TEAM)
   other.files = FIRST
 
-  await hub.daemon.sync([idOf('other')])
+  await pullNow(hub.daemon, [idOf('other')])
 
   expect(lost).toMatchObject({ kind: 'failed', error: { code: 'source-unreachable' } })
   expect([before, await lacks(hub, text)]).toEqual([false, true])
@@ -108,7 +109,7 @@ class Scene implements AsyncDisposable {
     const repository = parts.use(await Repository.create())
     await repository.commit(FIRST)
     const hub = parts.use(await Hub.start({ team: [`url: ${git.serve('team', repository)}`, ...lines] }))
-    await hub.daemon.sync()
+    await pullNow(hub.daemon)
     return new Scene(repository, hub, parts.move())
   }
 

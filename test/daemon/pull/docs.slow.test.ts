@@ -33,9 +33,12 @@ test('a push to the docs alone makes a new generation, brings one blob, and its 
     generation: generation + 1,
     digest: expect.not.stringMatching(digest),
   })
-  expect(await textsOf(hub.daemon.serving, docsOf(hub))).toEqual({ 'deep/page.md': 'page', 'usage.md': 'second' })
+  expect(await textsOf(hub.daemon.parts.serving(), docsOf(hub))).toEqual({
+    'deep/page.md': 'page',
+    'usage.md': 'second',
+  })
   // Readers of the generation before still find what it names.
-  expect(await textsOf(hub.daemon.serving, before)).toEqual({ 'deep/page.md': 'page', 'usage.md': 'first' })
+  expect(await textsOf(hub.daemon.parts.serving(), before)).toEqual({ 'deep/page.md': 'page', 'usage.md': 'first' })
   // The commit with its trees, then one lot of blobs.
   expect(hub.git.requests.filter(isFetch).length - fetches).toBe(2)
 })
@@ -47,11 +50,11 @@ test('damaged docs do not leave, and are fetched again by themselves', async () 
   const docs = docsOf(hub)
   damageObject(hub.config.state, sha256Of(docs, 'usage.md'))
 
-  const damaged = await textsOf(hub.daemon.serving, docs)
+  const damaged = await textsOf(hub.daemon.parts.serving(), docs)
   await hub.sync()
 
   expect(damaged).toEqual({ 'deep/page.md': 'page', 'usage.md': undefined })
-  expect(await textsOf(hub.daemon.serving, docs)).toEqual({ 'deep/page.md': 'page', 'usage.md': 'first' })
+  expect(await textsOf(hub.daemon.parts.serving(), docs)).toEqual({ 'deep/page.md': 'page', 'usage.md': 'first' })
   expect(hub.logged()).toContain('content-damaged')
 })
 
@@ -66,7 +69,7 @@ test('a commit without the folder is content: no docs, a finding, and the skills
   const [snapshot] = hub.daemon.registry.catalog.snapshots
   expect(snapshot?.docs).toBeUndefined()
   expect(hub.daemon.registry.catalog.listed).toHaveLength(1)
-  expect(hub.daemon.status().sources[0]?.findings).toMatchObject([{ rule: 'docs-missing', path: 'docs' }])
+  expect(hub.daemon.parts.status.status().sources[0]?.findings).toMatchObject([{ rule: 'docs-missing', path: 'docs' }])
 })
 
 test('a follower reads docs, and gives out no damaged ones', async () => {

@@ -9,7 +9,7 @@ test('a file that the system does not open is not taken for damaged: it is told 
   await using hub = await serve(repository)
   const { skill: stored } = hub.daemon.registry.catalog.listed[0]!
   const [file] = stored.files
-  const { read } = hub.daemon.serving
+  const { read } = hub.daemon.parts.serving()
 
   // ENAMETOOLONG, as little about the file as EMFILE, which would be one of the whole process.
   const refused = await read(stored, { ...file!, path: 'x'.repeat(300) })

@@ -243,7 +243,7 @@ describe.skipIf(noBrowser !== undefined)(`how the page looks${reason}`, () => {
     await using troubled = await serve(team, { id: 'team', source, more: { house }, mayFail: true })
     await writeFile(join(dirname(troubled.configFile), 'skills.lock'), '<<<<<<< ours\n')
     await troubled.sync()
-    await troubled.daemon.contractProblems([])
+    await troubled.daemon.parts.contract.diagnostics()
 
     const { page } = await browser.open(`${troubled.http.url}/problems`)
     for (const { width, rules } of looks) {
@@ -356,9 +356,9 @@ describe.skipIf(noBrowser !== undefined)(`how a hub in trouble looks${reason}`, 
       uses: usesOf(`${LONG_ID}/${LONG_PATH}`),
     })
     const [id] = idsOf(troubled.config)
-    await troubled.daemon.decide(id!, 'approve', { commit })
+    await troubled.daemon.parts.decisions.decide(id!, 'approve', { commit })
     await troubled.sync()
-    await troubled.daemon.disable(id!, ENDLESS, true)
+    await troubled.daemon.parts.decisions.disable(id!, ENDLESS, true)
     await repository.commit({
       [`${LONG_PATH}/SKILL.md`]: deep(`${ENDLESS}, second`),
       'secret/SKILL.md': '---\nname: secret\ndescription: Secret\n---\n',

@@ -13,6 +13,7 @@ import { SharedStore } from '../../../src/features/hub-of-several/postgres/share
 import { refreshDecisions, refreshTokens } from '../../../src/features/hub-of-several/shared-texts.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
+import { pullNow } from '../../support/pull-now.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { sourceId } from '../../sync/store/samples.ts'
 
@@ -26,12 +27,12 @@ describePostgres('daemons that share a database', (server) => {
     await using one = await Process.start(url)
     const { secret, sha256 } = newToken()
     await one.context.store.decisions.disable(TEAM, 'a', true)
-    await one.daemon.tokens.add({ name: 'ada', sha256, scopes: ['skills'], created: '2026-06-15T12:00:00.000Z' })
+    await one.daemon.parts.tokens.add({ name: 'ada', sha256, scopes: ['skills'], created: '2026-06-15T12:00:00.000Z' })
 
     await using other = await Process.start(url)
 
     expect(other.disabled()).toEqual(['a'])
-    expect(other.daemon.tokens.principalOf(secret)?.id).toMatch(/^token:ada#/)
+    expect(other.daemon.parts.tokens.principalOf(secret)?.id).toMatch(/^token:ada#/)
     expect(other.events()).toEqual([])
   })
 
@@ -45,14 +46,17 @@ describePostgres('daemons that share a database', (server) => {
     await server.stop()
 
     await using started = await Process.start(url, folder.path)
-    const away = [await refreshDecisions(started.context), await refreshTokens(started.daemon.tokens, started.context)]
+    const away = [
+      await refreshDecisions(started.context),
+      await refreshTokens(started.daemon.parts.tokens, started.context),
+    ]
     const events = started.events()
-    const held = [started.disabled(), started.context.store.decisions.areUnknown, started.daemon.tokens.all]
+    const held = [started.disabled(), started.context.store.decisions.areUnknown, started.daemon.parts.tokens.all]
     await server.start()
     // A failure to connect counts for a second.
     const ends = new Set<string>()
     await expect.poll(async () => ends.add(await refreshDecisions(started.context)).has('changed'), WAIT).toBe(true)
-    await refreshTokens(started.daemon.tokens, started.context)
+    await refreshTokens(started.daemon.parts.tokens, started.context)
 
     expect([away, events]).toEqual([
       ['failed', 'failed'],
@@ -68,10 +72,10 @@ describePostgres('daemons that share a database', (server) => {
     await using one = await Process.start(url)
     await using other = await Process.start(url)
     await one.put('a', 'b')
-    await one.daemon.sync()
+    await pullNow(one.daemon)
     const { snapshots } = one.daemon.registry.catalog
     await rename(join(one.path, 'skills', 'a'), join(one.path, 'skills', 'moved'))
-    await one.daemon.sync()
+    await pullNow(one.daemon)
 
     await other.context.store.decisions.disable(TEAM, 'a', true, { snapshots })
     const before = one.served()
@@ -113,7 +117,7 @@ describePostgres('daemons that share a database', (server) => {
     const url = await server.createDatabase()
     await using one = await Process.start(url)
     await one.context.store.decisions.disable(TEAM, 'a', true)
-    await one.daemon.tokens.add({
+    await one.daemon.parts.tokens.add({
       name: 'ada',
       sha256: newToken().sha256,
       scopes: ['skills'],
@@ -122,11 +126,11 @@ describePostgres('daemons that share a database', (server) => {
     await using older = await Process.start(await server.createDatabase(), one.path)
 
     await older.context.store.decisions.disable(TEAM, 'a', false)
-    await older.daemon.tokens.revoke('ada')
+    await older.daemon.parts.tokens.revoke('ada')
     await using _reloaded = await one.reload()
 
     expect(one.disabled()).toEqual(['a'])
-    expect(one.daemon.tokens.all).toHaveLength(1)
+    expect(one.daemon.parts.tokens.all).toHaveLength(1)
   })
 })
 

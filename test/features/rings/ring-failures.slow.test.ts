@@ -14,11 +14,11 @@ test('a commit does not pass to the next ring while one of its skills fails more
   await scene.countedUses()
 
   await scene.pass(200 * HOUR)
-  const stopped = scene.served.daemon.status().rings?.[1]?.sources
+  const stopped = scene.served.daemon.parts.status.status().rings?.[1]?.sources
   const held = await bodyOf(late)
-  await scene.served.daemon.promote({ sources: [], ring: undefined, isForced: false })
+  await scene.served.daemon.parts.rings.promote({ sources: [], ring: undefined, isForced: false })
   const stillHeld = await bodyOf(late)
-  await scene.served.daemon.promote({ sources: [], ring: undefined, isForced: true })
+  await scene.served.daemon.parts.rings.promote({ sources: [], ring: undefined, isForced: true })
 
   const message = 'failures have risen: "fx/alpha" failed 3 of 4 times, before 0 of 2 times'
   expect(stopped).toMatchObject([{ source: 'fx', stopped: { code: 'ring-failures', message } }])

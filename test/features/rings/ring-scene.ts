@@ -46,7 +46,7 @@ export class RingScene implements AsyncDisposable {
     })
     const scene = new RingScene(clock, repository, served)
     counting.scene = scene
-    await served.daemon.promote({ sources: [], ring: undefined, isForced: true })
+    await served.daemon.parts.rings.promote({ sources: [], ring: undefined, isForced: true })
     served.daemon.poll()
     return scene
   }
@@ -63,7 +63,7 @@ export class RingScene implements AsyncDisposable {
   /** Lets time pass, and what is due then happen. */
   async pass(ms: number): Promise<void> {
     await this.clock.advance(ms)
-    await this.served.daemon.promoted()
+    await this.served.daemon.parts.rings.settled()
   }
 
   count(...[answered]: Parameters<CountUse>): void {

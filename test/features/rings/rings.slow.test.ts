@@ -81,10 +81,10 @@ test('a skill that is disabled while only the first ring has it reaches no other
   await scene.repository.commit({ 'evil/SKILL.md': skill('evil', 'bad') })
   await scene.served.sync()
 
-  await scene.served.daemon.disable(FX, 'evil', true)
+  await scene.served.daemon.parts.decisions.disable(FX, 'evil', true)
   await scene.pass(200 * HOUR)
-  const stopped = scene.served.daemon.status().rings?.[1]?.sources
-  await scene.served.daemon.promote({ sources: [], ring: undefined, isForced: true })
+  const stopped = scene.served.daemon.parts.status.status().rings?.[1]?.sources
+  await scene.served.daemon.parts.rings.promote({ sources: [], ring: undefined, isForced: true })
 
   expect(stopped).toMatchObject([{ source: 'fx', stopped: { code: 'skill-disabled' } }])
   expect([await listed(early), await listed(late)]).toEqual([[ALPHA], [ALPHA]])
@@ -96,12 +96,14 @@ test('a hold keeps a ring where it is, until it is released', async () => {
   const { daemon } = scene.served
 
   await scene.commit('second')
-  await daemon.holdRing(FX, 'stable', 'release week')
+  await daemon.parts.decisions.holdRing(FX, 'stable', 'release week')
   await scene.pass(500 * HOUR)
-  await daemon.promote({ sources: [FX], ring: undefined, isForced: true })
+  await daemon.parts.rings.promote({ sources: [FX], ring: undefined, isForced: true })
   const held = await bodyOf(late)
-  const status = daemon.status().rings?.map(({ id, sources }) => [id, sources.map(({ stopped }) => stopped?.message)])
-  await daemon.holdRing(FX, 'stable', undefined)
+  const status = daemon.parts.status
+    .status()
+    .rings?.map(({ id, sources }) => [id, sources.map(({ stopped }) => stopped?.message)])
+  await daemon.parts.decisions.holdRing(FX, 'stable', undefined)
   await scene.pass(1)
 
   expect([held, await bodyOf(late)]).toEqual(['first', 'second'])
@@ -132,13 +134,13 @@ test('a rollback takes a commit back in every ring', async () => {
   await using early = await scene.peer('early')
   await using late = await scene.peer('late')
   const { signal } = new AbortController()
-  const first = scene.served.daemon.status().generation
+  const first = scene.served.daemon.parts.status.status().generation
 
   await scene.commit('second')
   await scene.pass(73 * HOUR)
   await scene.commit('third')
   const before = [await bodyOf(early), await bodyOf(late)]
-  await scene.served.daemon.rollback({ kind: 'generation', number: first }, true, signal)
+  await scene.served.daemon.parts.rollbacks.to({ kind: 'generation', number: first }, true, signal)
 
   expect(before).toEqual(['third', 'second'])
   expect([await bodyOf(early), await bodyOf(late)]).toEqual(['first', 'first'])
@@ -153,7 +155,7 @@ test('a recall takes out what only later rings still serve, also after upstream 
   await scene.served.sync()
   const before = await listed(late)
 
-  const end = await scene.served.daemon.recall({ kind: 'skill', source: FX, path: 'alpha' }, 'INC-4711')
+  const end = await scene.served.daemon.parts.recalls.recall({ kind: 'skill', source: FX, path: 'alpha' }, 'INC-4711')
 
   expect(before).toEqual([ALPHA])
   expect(end).toMatchObject({ isNew: true, count: 1, places: [{ place: 'fx/alpha' }] })
@@ -166,7 +168,10 @@ test('a recall names the content that each ring has of a skill', async () => {
   await scene.commit('second')
   const [second] = scene.served.daemon.registry.catalog.snapshots.flatMap(({ skills }) => skills)
 
-  const { recall } = await scene.served.daemon.recall({ kind: 'skill', source: FX, path: 'alpha' }, 'INC-4711')
+  const { recall } = await scene.served.daemon.parts.recalls.recall(
+    { kind: 'skill', source: FX, path: 'alpha' },
+    'INC-4711',
+  )
 
   expect(recall.contents).toEqual(expect.arrayContaining([first?.digest, second?.digest]))
 })

@@ -13,6 +13,7 @@ import type { Verdict } from '../../../src/features/scan/gate.ts'
 import { Hub } from '../../scenarios/hub.ts'
 import { Repository } from '../../support/git/repository.ts'
 import { skillText } from '../../support/git/scripted-upstream.ts'
+import { pullNow } from '../../support/pull-now.ts'
 import { rulesWith, Surveys } from '../../sync/survey/surveyed.ts'
 import { CANDIDATE, Desk, SOURCES } from './desk.ts'
 
@@ -336,7 +337,7 @@ test('a commit that the gate refuses is not served, and the next step names the 
     'gate: { command: /bin/false }',
   ])
 
-  await hub.daemon.sync()
+  await pullNow(hub.daemon)
 
   expect(hub.source('team').condition).toMatchObject({
     code: 'content-refused',

@@ -48,7 +48,9 @@ async function hub({ isPolling = true } = {}) {
     /** Resolves when each channel has what is served. */
     isCurrent: async () => {
       await expect
-        .poll(() => scene.served.daemon.status().channels?.every(({ isCurrent }) => isCurrent), { interval: 10 })
+        .poll(() => scene.served.daemon.parts.status.status().channels?.every(({ isCurrent }) => isCurrent), {
+          interval: 10,
+        })
         .toBe(true)
     },
     get: async (path: string, token: string, headers: Readonly<Record<string, string>> = {}) =>

@@ -92,7 +92,7 @@ function challengeOf({ headers }: Answer): string | null {
 
 describe('where a token is needed', () => {
   test('a request with a right token is answered, in both eras', async () => {
-    const headers = bearer(await tokenOf(hub.daemon.tokens))
+    const headers = bearer(await tokenOf(hub.daemon.parts.tokens))
 
     const [listed, opened] = await Promise.all([
       ask(hub, headers),
@@ -133,10 +133,10 @@ describe('where a token is needed', () => {
   })
 
   test('an expired token and a revoked one are told nothing but that they are not valid', async () => {
-    const expired = await tokenOf(hub.daemon.tokens, { livesMs: 0 })
-    const revoked = await namedToken(hub.daemon.tokens)
+    const expired = await tokenOf(hub.daemon.parts.tokens, { livesMs: 0 })
+    const revoked = await namedToken(hub.daemon.parts.tokens)
     const before = await ask(hub, bearer(revoked.secret))
-    await hub.daemon.tokens.revoke(revoked.name)
+    await hub.daemon.parts.tokens.revoke(revoked.name)
 
     const replies = [
       await ask(hub, bearer(expired)),
@@ -171,7 +171,7 @@ describe('where a token is needed', () => {
   test.each(['access_token=', 'token=', 'x=1&ACCESS_TOKEN=', '%74oken=', 'access%5Ftoken='])(
     'a token in the query (?%s) is refused, although the one in the header is right',
     async (query) => {
-      const token = await tokenOf(hub.daemon.tokens)
+      const token = await tokenOf(hub.daemon.parts.tokens)
       const sent = modern('skills/list')
 
       const reply = await exchange(`${hub.url}?${query}${token}`, {
@@ -187,14 +187,14 @@ describe('where a token is needed', () => {
   )
 
   test('a token that opens something else is 403 and insufficient_scope, with the scope that is wanted', async () => {
-    const reply = await ask(hub, bearer(await tokenOf(hub.daemon.tokens, { scopes: ['page', 'tools'] })))
+    const reply = await ask(hub, bearer(await tokenOf(hub.daemon.parts.tokens, { scopes: ['page', 'tools'] })))
 
     expect(reply.status).toBe(403)
     expect(challengeOf(reply)).toBe('Bearer error="insufficient_scope", scope="skills"')
   })
 
   test('two Authorization headers are refused, whichever of them is right', async () => {
-    const token = await tokenOf(hub.daemon.tokens)
+    const token = await tokenOf(hub.daemon.parts.tokens)
 
     const status = await rawStatus(hub, [
       'POST /mcp HTTP/1.1',
@@ -213,7 +213,7 @@ describe('where a token is needed', () => {
     ['another host', 'Host: evil.example'],
     ['nothing to hide', 'x: y'],
   ])('a head of more than a hundred headers is refused before any is looked at: %s comes last', async (_, last) => {
-    const token = await tokenOf(hub.daemon.tokens)
+    const token = await tokenOf(hub.daemon.parts.tokens)
     const first = ['Host: hub.example.com', `Authorization: Bearer ${token}`, 'Content-Length: 0', 'Connection: close']
     const many = Array.from({ length: 96 }, (__, index) => `x-${index}: y`)
 
@@ -230,7 +230,7 @@ describe('where a token is needed', () => {
   })
 
   test('what is answered is private to who asked; where everybody may ask it is public', async () => {
-    const [known, nobody] = [await ask(hub, bearer(await tokenOf(hub.daemon.tokens))), await ask(local, {})]
+    const [known, nobody] = [await ask(hub, bearer(await tokenOf(hub.daemon.parts.tokens))), await ask(local, {})]
 
     expect(known.result.cacheScope).toBe('private')
     expect(nobody.result.cacheScope).toBe('public')
@@ -239,7 +239,7 @@ describe('where a token is needed', () => {
 
 describe('on loopback', () => {
   test('no token is needed, and a wrong one is refused all the same', async () => {
-    const right = await ask(local, bearer(await tokenOf(local.daemon.tokens)))
+    const right = await ask(local, bearer(await tokenOf(local.daemon.parts.tokens)))
     const wrong = await ask(local, bearer(newToken().secret))
     const none = await ask(local, {})
 
@@ -250,8 +250,8 @@ describe('on loopback', () => {
     'a surface whose scope a token lacks does not exist for its caller, of the %s era',
     async (era) => {
       const [withTools, without] = [
-        bearer(await tokenOf(local.daemon.tokens, { scopes: ['skills', 'tools'] })),
-        bearer(await tokenOf(local.daemon.tokens)),
+        bearer(await tokenOf(local.daemon.parts.tokens, { scopes: ['skills', 'tools'] })),
+        bearer(await tokenOf(local.daemon.parts.tokens)),
       ]
 
       const seen = []
@@ -266,7 +266,7 @@ describe('on loopback', () => {
   )
 
   test('a token that is made under the name of a revoked one does not find the sessions of that one', async () => {
-    const { tokens } = local.daemon
+    const { tokens } = local.daemon.parts
     const { name, secret } = await namedToken(tokens)
     const session = await openSession(local, bearer(secret))
     await tokens.revoke(name)
@@ -283,7 +283,7 @@ describe('on loopback', () => {
   })
 
   test('a token that is revoked while its request comes in opens nothing, and no stream', async () => {
-    const { tokens } = local.daemon
+    const { tokens } = local.daemon.parts
     const filter = { notifications: { resourcesListChanged: true } }
     for (const { headers, body } of [modern('skills/list'), modern('subscriptions/listen', filter)]) {
       const { name, secret } = await namedToken(tokens)
@@ -327,7 +327,7 @@ describe('on loopback', () => {
   })
 
   test('a session of the 2025 era is of the principal that opened it: for everybody else it is unknown', async () => {
-    const [owner, other] = [await namedToken(local.daemon.tokens), await namedToken(local.daemon.tokens)]
+    const [owner, other] = [await namedToken(local.daemon.parts.tokens), await namedToken(local.daemon.parts.tokens)]
     const owned = await openSession(local, bearer(owner.secret))
     const free = await openSession(local, {})
 
@@ -368,7 +368,7 @@ describe('on loopback', () => {
 describe('streams', () => {
   test('a stream of a token that is revoked ends at once, in both eras; those of others go on', async () => {
     await using served = await serve(repository)
-    const { tokens } = served.daemon
+    const { tokens } = served.daemon.parts
     const [one, other] = [await namedToken(tokens), await namedToken(tokens)]
     const streams = [
       await listenStream(served, bearer(one.secret)),
@@ -389,7 +389,7 @@ describe('streams', () => {
 
   test('a session of a token that is revoked ends with it, and the next token of that name does not find it', async () => {
     await using served = await serve(repository)
-    const { tokens } = served.daemon
+    const { tokens } = served.daemon.parts
     const [one, other] = [await namedToken(tokens), await namedToken(tokens)]
     const [lost, kept, free] = [
       await openSession(served, bearer(one.secret)),
@@ -417,7 +417,7 @@ describe('streams', () => {
 
   test('a stream of a token that expires ends, without anybody asking', async () => {
     await using served = await serve(repository, { limits: { keepAliveMs: 10 } })
-    const token = await tokenOf(served.daemon.tokens, { livesMs: 1_000 })
+    const token = await tokenOf(served.daemon.parts.tokens, { livesMs: 1_000 })
 
     const stream = await listenStream(served, bearer(token))
     await text(stream)
@@ -488,7 +488,7 @@ describe('names', () => {
     ['the public address in clear', { host: 'skills.example.com', origin: 'http://skills.example.com' }],
     ['another name of ours as origin', { host: 'skills.example.com', origin: 'https://hub.example.com' }],
   ])('%s is refused on every route, before a token is looked at', async (_, headers) => {
-    const token = bearer(await tokenOf(hub.daemon.tokens))
+    const token = bearer(await tokenOf(hub.daemon.parts.tokens))
 
     const replies = await Promise.all(
       ROUTES.flatMap((route) => [
@@ -511,13 +511,13 @@ describe('names', () => {
     { host: 'hub.example.com:80', origin: 'http://hub.example.com:80' },
     { host: 'skills.example.com', origin: 'https://skills.example.com' },
   ])('%j is one of ours', async (headers) => {
-    const reply = await ask(hub, { ...headers, ...bearer(await tokenOf(hub.daemon.tokens)) })
+    const reply = await ask(hub, { ...headers, ...bearer(await tokenOf(hub.daemon.parts.tokens)) })
 
     expect(reply.status).toBe(200)
   })
 
   test('pages of an allowed site may read answers and ask whether they may ask; those of no other are told so', async () => {
-    const token = bearer(await tokenOf(hub.daemon.tokens))
+    const token = bearer(await tokenOf(hub.daemon.parts.tokens))
     const page = { host: 'hub.example.com', origin: 'https://app.example.com' }
     const preflight = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' }
 

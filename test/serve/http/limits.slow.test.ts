@@ -250,7 +250,7 @@ async function sessionIn({ url }: Served): Promise<string> {
 
 async function tokenFor(served: Served, name: string): Promise<string> {
   const { secret, sha256 } = newToken()
-  await served.daemon.tokens.add({ name, sha256, scopes: ['skills'], created: new Date().toISOString() })
+  await served.daemon.parts.tokens.add({ name, sha256, scopes: ['skills'], created: new Date().toISOString() })
   return secret
 }
 

@@ -84,7 +84,7 @@ test('while the issuer cannot be asked a token is answered with 503 and Retry-Af
   down.failure = 500
   await using other = await serve(repository, { config: ['serve:', `  oauth: { issuer: '${down.url}' }`] })
   const { secret, sha256 } = newToken()
-  await other.daemon.tokens.add({ name: 'ours', sha256, scopes: ['skills'], created: new Date().toISOString() })
+  await other.daemon.parts.tokens.add({ name: 'ours', sha256, scopes: ['skills'], created: new Date().toISOString() })
 
   const theirs = await call(other, await down.token({ aud: other.url }))
   const ours = await call(other, secret)

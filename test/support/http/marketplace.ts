@@ -102,7 +102,7 @@ export class Scene implements AsyncDisposable {
     const { secret, sha256 } = newToken()
     const created = new Date().toISOString()
     const name = `token-${(this.#made += 1)}`
-    await this.served.daemon.tokens.add({ name, sha256, scopes, created, ...(packs !== undefined && { packs }) })
+    await this.served.daemon.parts.tokens.add({ name, sha256, scopes, created, ...(packs !== undefined && { packs }) })
     return secret
   }
 

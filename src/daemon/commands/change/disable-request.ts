@@ -29,7 +29,7 @@ export const disableRequest = defineRequest({
   name: 'disable',
   params: paramsOfSource({ path: z.string(), disabled: z.boolean(), sourceOnly: z.boolean().optional() }),
   answer: DISABLED,
-  async run({ decisions, linked }: DisableParts, { source, path, disabled, sourceOnly = false }) {
+  async run({ decisions, linked }: DisableParts, { source, path, disabled, sourceOnly }) {
     const disablement = await decisions.disable(source, path, disabled, sourceOnly)
     await linked()
     return disablement

@@ -136,10 +136,10 @@ async function write({ context, config, log, follower }: FollowingWriter, signal
   const writer = await Writer.open({ ...candidateOf({ context, config, log }), handlers }, signal)
   if ('heldBy' in writer) return false
   await using _writer = writer
-  let { read } = writer.daemon.serving
-  writer.serveWith((daemon) => ({ read } = daemon.serving))
+  let { read } = writer.daemon.parts.serving()
+  writer.serveWith((daemon) => ({ read } = daemon.parts.serving()))
   using _reading = follower.readWith(async (...asked) => read(...asked))
-  using _looking = follower.lookWith((source) => writer.daemon.look(source))
+  using _looking = follower.lookWith((source) => writer.daemon.parts.scheduler.refresh(source))
   // It rejects only with an error that is meant to end the process.
   using _listening = writer.daemon.registry.listen(() => void follower.look())
   await writer.daemon.tellChanges()

@@ -83,7 +83,7 @@ export const start: Command = {
       const read = file === undefined ? undefined : async () => configFor(withFile(context, file))
       const listenBy = (by: Config): ListenAddress => listenOn(context, by, sockets)
       reloading.resolve(new Reload({ writer, read, listenBy, isApart: operationsUrl !== undefined, serve, log }))
-      manager.ready(() => writer.daemon.standing)
+      manager.ready(() => writer.daemon.parts.status.line)
       const ended = AbortSignal.any([signal, writer.lost])
       if (!ended.aborted) await once(ended, 'abort')
       log.info('stopping')

@@ -3,19 +3,20 @@ import { CraftedChannel, KEY, skillNamed, startFileServer } from '../../../featu
 import { Hub, idOf, skill } from '../../../scenarios/hub.ts'
 import { GitServer } from '../../../support/git/git-server.ts'
 import { Repository } from '../../../support/git/repository.ts'
+import { pullNow } from '../../../support/pull-now.ts'
 
 test('a change whose triggered pull failed is taken within ten seconds, long before the next poll', async () => {
   await using git = await GitServer.start()
   await using repository = await Repository.create()
   await repository.commit({ 'a/SKILL.md': skill('a') })
   await using hub = await Hub.start({ team: [`url: ${git.serve('team', repository)}`, 'every: 1h', HOOK] })
-  await hub.daemon.sync()
+  await pullNow(hub.daemon)
   hub.daemon.poll()
   await hub.pass(untilPollMs(hub))
   const change = await repository.commit({ 'a/SKILL.md': skill('a', 'changed') })
   git.fault = { kind: 'status', status: 500 }
 
-  hub.daemon.webhooks.get(idOf('team'))?.look()
+  hub.daemon.parts.webhooks.get(idOf('team'))?.look()
   // The gap after a triggered pull is waited for when its failure was heard.
   while (hub.source('team').condition === undefined) await hub.clock.waited
   git.fault = { kind: 'none' }
@@ -39,20 +40,20 @@ test.each(['checkpoint', 'object/', 'tile/'])(
       return true
     }
 
-    await hub.daemon.sync([idOf('first')])
+    await pullNow(hub.daemon, [idOf('first')])
     expect(hub.source('first').condition?.code).toBe('rate-limited')
     server.meddle = () => false
     const requests = server.requests.length
-    await hub.daemon.sync()
+    await pullNow(hub.daemon)
     await hub.clock.advance(599_999)
-    expect((await hub.daemon.sync()).get(idOf('second'))).toMatchObject({
+    expect((await pullNow(hub.daemon)).get(idOf('second'))).toMatchObject({
       kind: 'failed',
       error: { message: expect.stringContaining('its host requested a pause, and 1 s of it are left') },
     })
     expect(server.requests.length).toBe(requests)
 
     await hub.clock.advance(1)
-    await hub.daemon.sync()
+    await pullNow(hub.daemon)
     expect(hub.daemon.registry.catalog.listed.map(({ name }) => name)).toEqual(['one', 'one'])
     expect([hub.source('first').condition, hub.source('second').condition]).toEqual([undefined, undefined])
   },

@@ -14,6 +14,7 @@ import { SyncError } from '../../../../src/sync/model/sync-error.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { ScriptedUpstream, skillText } from '../../../support/git/scripted-upstream.ts'
+import { pullNow } from '../../../support/pull-now.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { sourceId } from '../../../sync/store/samples.ts'
 
@@ -192,13 +193,13 @@ describe('a daemon that is asked', () => {
   test('serves what a stale source has by the time of the answer', async () => {
     await using desk = await Desk.open()
     await using daemon = await desk.start()
-    await daemon.sync()
+    await pullNow(daemon)
     desk.upstream.files = { 'beta/SKILL.md': skillText('beta') }
 
-    await daemon.look()
+    await daemon.parts.scheduler.refresh()
     const early = namesIn(daemon)
     await desk.clock.advance(5 * MINUTE)
-    await daemon.look()
+    await daemon.parts.scheduler.refresh()
 
     expect([early, namesIn(daemon)]).toEqual([['pdf'], ['beta']])
     expect((await desk.lastCause())?.trigger).toBe('call')
@@ -207,14 +208,14 @@ describe('a daemon that is asked', () => {
   test('asks a host that fails once in a period, whoever tried last, and serves on', async () => {
     await using desk = await Desk.open()
     await using daemon = await desk.start()
-    await daemon.sync()
+    await pullNow(daemon)
     desk.upstream.failure = new SyncError('source-unreachable', 'Cannot reach "team"')
     const asked = desk.upstream.counts.resolve
 
     for (let minute = 0; minute < 15; minute += 1) {
       await desk.clock.advance(MINUTE)
-      await daemon.look()
-      await daemon.look()
+      await daemon.parts.scheduler.refresh()
+      await daemon.parts.scheduler.refresh()
     }
 
     expect(desk.upstream.counts.resolve - asked).toBe(3)
@@ -225,14 +226,14 @@ describe('a daemon that is asked', () => {
     await using desk = await Desk.open()
     await using daemon = await desk.start()
     desk.upstream.failure = new SyncError('rate-limited', 'Later', { retryAfterMs: 60 * MINUTE })
-    await daemon.sync()
+    await pullNow(daemon)
     const asked = desk.upstream.counts.resolve
 
     await desk.clock.advance(59 * MINUTE)
-    await daemon.look()
+    await daemon.parts.scheduler.refresh()
     const during = desk.upstream.counts.resolve
     await desk.clock.advance(MINUTE)
-    await daemon.look()
+    await daemon.parts.scheduler.refresh()
 
     expect([during - asked, desk.upstream.counts.resolve - asked]).toEqual([0, 1])
   })
@@ -241,17 +242,17 @@ describe('a daemon that is asked', () => {
     await using desk = await Desk.open()
     {
       await using daemon = await desk.start()
-      await daemon.sync()
-      await daemon.decide(sourceId('team'), 'pause', undefined)
+      await pullNow(daemon)
+      await daemon.parts.decisions.decide(sourceId('team'), 'pause', undefined)
       await desk.clock.advance(60 * MINUTE)
-      await daemon.look()
-      await daemon.decide(sourceId('team'), 'resume', undefined)
+      await daemon.parts.scheduler.refresh()
+      await daemon.parts.decisions.decide(sourceId('team'), 'resume', undefined)
     }
     await using daemon = await desk.start({ locked: false, offline: true })
-    await daemon.look()
+    await daemon.parts.scheduler.refresh()
     const offline = desk.logged('source-')
     await desk.clock.advance(60 * MINUTE)
-    await daemon.look()
+    await daemon.parts.scheduler.refresh()
 
     expect(desk.upstream.counts.resolve).toBe(1)
     expect(desk.logged('source-')).toEqual(offline)
@@ -261,15 +262,15 @@ describe('a daemon that is asked', () => {
     await using desk = await Desk.open()
     {
       await using daemon = await desk.start()
-      await daemon.sync()
+      await pullNow(daemon)
     }
     await desk.clock.advance(4 * MINUTE)
     await using daemon = await desk.start()
 
-    await daemon.look()
+    await daemon.parts.scheduler.refresh()
     const early = desk.upstream.counts.resolve
     await desk.clock.advance(MINUTE)
-    await daemon.look()
+    await daemon.parts.scheduler.refresh()
 
     expect([early, desk.upstream.counts.resolve]).toEqual([1, 2])
   })

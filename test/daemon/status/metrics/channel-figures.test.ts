@@ -1,12 +1,14 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { daemonFiguresOf } from '../../../../src/daemon/status/metrics/daemon-figures.ts'
 import { Metrics } from '../../../../src/daemon/status/metrics/metrics.ts'
 import { encodeEntry } from '../../../../src/features/channel/content/channel-entry.ts'
 import { signerText } from '../../../../src/features/channel/log/signed-note.ts'
 import { CraftedChannel, KEY, ORIGIN, SIGNER, skillNamed } from '../../../features/channel/follow/site.ts'
 import { Hub, skill } from '../../../scenarios/hub.ts'
 import { Figures } from '../../../support/http/prometheus.ts'
+import { pullNow } from '../../../support/pull-now.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 
 const NOON = Date.UTC(2026, 5, 15, 12) / 1_000
@@ -30,10 +32,12 @@ test('each channel of a hub has its entries, their newest time, and the code of 
   )
   expect((await figuresOf(hub)).samples('skillsyncd_channel_entries')).toEqual([])
 
-  await hub.daemon.sync()
+  await pullNow(hub.daemon)
   hub.daemon.poll()
   await expect
-    .poll(() => hub.daemon.status().channels?.map(({ isCurrent, condition }) => [isCurrent, condition?.code]))
+    .poll(() =>
+      hub.daemon.parts.status.status().channels?.map(({ isCurrent, condition }) => [isCurrent, condition?.code]),
+    )
     .toEqual([
       [true, undefined],
       [true, undefined],
@@ -41,7 +45,7 @@ test('each channel of a hub has its entries, their newest time, and the code of 
       [false, 'log-unsigned'],
     ])
 
-  const text = await new Metrics(async () => hub.daemon.figures()).text('prometheus')
+  const text = await new Metrics(async () => daemonFiguresOf(hub.daemon.parts)).text('prometheus')
   const linesOf = (name: string) => text.split('\n').filter((line) => line.startsWith(`skillsyncd_channel_${name}`))
   expect(linesOf('current')).toEqual([
     'skillsyncd_channel_current 1',
@@ -78,14 +82,14 @@ test('a followed channel has the age of its newest entry, without a change too, 
     (await figuresOf(hub)).samples('skillsyncd_source_entry_age_seconds').map(({ labels, value }) => [labels, value])
   expect(await agesOf()).toEqual([])
 
-  await hub.daemon.sync()
+  await pullNow(hub.daemon)
   await hub.clock.advance(13 * 3_600_000)
   expect(await agesOf()).toEqual([[{ source: 'hub' }, String(13 * 3_600)]])
 
   // An entry with the same content: the hub is there, and no skill has changed.
   await channel.append(encodeEntry({ at: hub.clock.now().toISOString(), head }))
   await channel.writeTo(folder.path)
-  await hub.daemon.sync()
+  await pullNow(hub.daemon)
   expect(await agesOf()).toEqual([[{ source: 'hub' }, '0']])
 })
 
@@ -95,7 +99,7 @@ test('a damaged record of a followed log leaves all other figures in place', asy
   await channel.publish(skillNamed('one'))
   await channel.writeTo(folder.path)
   await using hub = await Hub.start({ hub: [`follow: { path: ${folder.path}, key: "${KEY}" }`] })
-  await hub.daemon.sync()
+  await pullNow(hub.daemon)
   const logs = join(hub.state, 'logs')
   const [record = ''] = await readdir(logs)
   await writeFile(join(logs, record), 'damaged')
@@ -107,5 +111,5 @@ test('a damaged record of a followed log leaves all other figures in place', asy
 })
 
 async function figuresOf(hub: Hub): Promise<Figures> {
-  return new Figures(await new Metrics(async () => hub.daemon.figures()).text('prometheus'))
+  return new Figures(await new Metrics(async () => daemonFiguresOf(hub.daemon.parts)).text('prometheus'))
 }

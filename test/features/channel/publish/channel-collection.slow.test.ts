@@ -25,7 +25,7 @@ test('a collection keeps what the newest entry names, and drops what only old on
   const { daemon, config } = scene.served
   daemon.poll()
   const isCurrent = async () => {
-    await expect.poll(() => daemon.status().channels?.every((one) => one.isCurrent)).toBe(true)
+    await expect.poll(() => daemon.parts.status.status().channels?.every((one) => one.isCurrent)).toBe(true)
   }
   await isCurrent()
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { signerText } from '../../../../src/features/channel/log/signed-note.ts'
 import { Hub, skill } from '../../../scenarios/hub.ts'
+import { pullNow } from '../../../support/pull-now.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { ORIGIN, SIGNER } from '../follow/site.ts'
 
@@ -30,7 +31,7 @@ test('a change between two of them puts the next one off', async () => {
   await expect.poll(() => world.entries()).toEqual([1, 1])
   await world.hub.clock.advance(6 * HOUR_MS)
   await world.write('another')
-  await world.hub.daemon.sync()
+  await pullNow(world.hub.daemon)
   await expect.poll(() => world.entries()).toEqual([2, 2])
 
   await world.hub.clock.advance(12 * HOUR_MS - 1)
@@ -41,7 +42,7 @@ test('a change between two of them puts the next one off', async () => {
 
 test('a key that cannot be used is read again with growing delay, and a folder with another log each hour', async () => {
   await using world = await open({ isKeyRight: false })
-  const codes = () => world.hub.daemon.status().channels?.map(({ condition }) => condition?.code)
+  const codes = () => world.hub.daemon.parts.status.status().channels?.map(({ condition }) => condition?.code)
   await expect.poll(codes).toEqual(['credentials-rejected', 'credentials-rejected'])
   await mkdir(world.out, { recursive: true })
   await writeFile(join(world.out, 'checkpoint'), 'another.example/log\n1\nAAAA\n\n— another.example/log AAAA\n')
@@ -77,7 +78,7 @@ async function open({ isKeyRight = true } = {}) {
       `publish: [{ to: ${out} }]`,
     ]),
   )
-  await hub.daemon.sync()
+  await pullNow(hub.daemon)
   hub.daemon.poll()
   const held = opened.move()
   return {
@@ -85,7 +86,7 @@ async function open({ isKeyRight = true } = {}) {
     out,
     write,
     writeKey,
-    entries: () => hub.daemon.status().channels?.map(({ entries }) => entries),
+    entries: () => hub.daemon.parts.status.status().channels?.map(({ entries }) => entries),
     sizeOfFolder: async () => (await readFile(join(out, 'checkpoint'), 'utf8')).split('\n')[1],
     [Symbol.asyncDispose]: async () => held.disposeAsync(),
   }

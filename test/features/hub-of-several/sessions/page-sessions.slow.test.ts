@@ -111,14 +111,14 @@ describePostgres('the page of a hub of several processes', (postgres) => {
     const { one, other } = world
     const { secret, sha256 } = newToken()
     const created = new Date().toISOString()
-    await one.daemon.tokens.add({ name: 'ben', sha256, scopes: ['page', 'skills'], created })
-    await other.daemon.tokens.refresh()
+    await one.daemon.parts.tokens.add({ name: 'ben', sha256, scopes: ['page', 'skills'], created })
+    await other.daemon.parts.tokens.refresh()
     const ben = new Visitor(one.http.url, HUB)
 
     const entered = await ben.send('/login', { token: secret })
     const open = await seen(ben, one, other)
-    await one.daemon.tokens.revoke('ben')
-    await other.daemon.tokens.refresh()
+    await one.daemon.parts.tokens.revoke('ben')
+    await other.daemon.parts.tokens.refresh()
 
     expect(entered.status).toBe(303)
     expect(open).toEqual([200, 200])
@@ -162,7 +162,7 @@ describePostgres('the page of a hub of several processes', (postgres) => {
     await using world = await hub()
     const { one, url } = world
     const { secret, sha256 } = newToken()
-    await one.daemon.tokens.add({ name: 'ben', sha256, scopes: ['page'], created: new Date().toISOString() })
+    await one.daemon.parts.tokens.add({ name: 'ben', sha256, scopes: ['page'], created: new Date().toISOString() })
     const [ada, ben] = [new Visitor(one.http.url, HUB), new Visitor(one.http.url, HUB)]
     await ada.signIn()
     await ben.send('/login', { token: secret })

@@ -15,6 +15,7 @@ import { damageObject } from '../../../support/damage.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import type { Content } from '../../../support/git/repository.ts'
 import { git, gitWith, MARKETPLACE, PACKS, Scene, skill, withToken } from '../../../support/http/marketplace.ts'
+import { pullNow } from '../../../support/pull-now.ts'
 import { serve } from '../../../support/served.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 
@@ -422,7 +423,7 @@ test('a request whose body comes after a skill was withdrawn, or its token revok
   await scene.commit({ 'tidy/SKILL.md': null })
 
   expect((await first()).text).toContain('not our ref')
-  await scene.served.daemon.tokens.revoke('token-1')
+  await scene.served.daemon.parts.tokens.revoke('token-1')
   expect(await second()).toMatchObject({ status: 401 })
 })
 
@@ -549,7 +550,7 @@ test('a file that is damaged is an answer to try again, and no other one is read
 
   await expect(git(['fetch', scene.url, 'HEAD'], empty)).rejects.toThrow('cannot be read at this moment; try again')
   await expect(git(['-c', 'protocol.version=0', 'fetch', scene.url, 'HEAD'], empty)).rejects.toThrow('try again')
-  await scene.served.daemon.sync()
+  await pullNow(scene.served.daemon)
   nowMs += 10_000
   await expect.poll(async () => scene.clone().then(() => 'cloned', String)).toBe('cloned')
 })

@@ -112,12 +112,12 @@ test('a repository that is only named is tried once, and is no publication of th
   const url = world.server.serve('other', other)
   world.server.fault = { kind: 'status', status: 503, of: 'other' }
 
-  const ends = await world.daemon.publish({ named: { url }, isDry: false }, STEADY)
+  const ends = await world.daemon.parts.publications.publish({ named: { url }, isDry: false }, STEADY)
   await clock.advance(7_200_000)
 
   expect(ends).toMatchObject([{ kind: 'failed', url, code: 'source-unreachable' }])
   expect(world.server.requests.filter((request) => request.url.startsWith('/other.git/'))).toHaveLength(1)
-  expect(world.daemon.status().publications?.map((one) => one.url)).toEqual([world.url])
+  expect(world.daemon.parts.status.status().publications?.map((one) => one.url)).toEqual([world.url])
 })
 
 test('a failure is reported with its first time and the next attempt, and its end once', async () => {

@@ -63,14 +63,14 @@ export class World implements AsyncDisposable {
   }
 
   async publish(isDry = false): Promise<PublicationEnd> {
-    const [end] = await this.daemon.publish({ isDry }, STEADY)
+    const [end] = await this.daemon.parts.publications.publish({ isDry }, STEADY)
     if (end === undefined) throw new Error('Nothing was published')
     return end
   }
 
   /** The state of the publication. */
   status(): PublicationStatus | undefined {
-    return this.daemon.status().publications?.[0]
+    return this.daemon.parts.status.status().publications?.[0]
   }
 
   /** Resolves when the branch has what is served. */

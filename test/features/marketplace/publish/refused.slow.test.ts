@@ -22,7 +22,7 @@ test('a hook that refuses is quoted, without its escape codes and its second lin
   const { message } = end as { message: string }
   expect(message).toContain('no')
   expect(message).not.toMatch(/[\p{Cc}]/u)
-  const [condition] = world.daemon.status().publications ?? []
+  const [condition] = world.daemon.parts.status.status().publications ?? []
   expect(condition).toMatchObject({ isCurrent: false, condition: { code: 'push-refused', message } })
   expect(world.scene.served.logged()).toContain('"event":"not-published"')
   expect(world.scene.served.logged()).not.toContain('\\u001b')
@@ -127,7 +127,7 @@ test('the token goes as it does to a source, and is in no output', async () => {
   const end = await world.publish()
 
   expect(end).toMatchObject({ kind: 'pushed' })
-  const said = JSON.stringify([end, world.daemon.status()]) + world.scene.served.logged()
+  const said = JSON.stringify([end, world.daemon.parts.status.status()]) + world.scene.served.logged()
   expect(said).not.toContain(SECRET)
 })
 
@@ -166,7 +166,7 @@ test('a hook that prints the token finds it blotted out in the status and the lo
 
   const end = await world.publish()
 
-  const said = JSON.stringify([end, world.daemon.status()]) + world.scene.served.logged()
+  const said = JSON.stringify([end, world.daemon.parts.status.status()]) + world.scene.served.logged()
   expect(end).toMatchObject({ code: 'push-refused', message: expect.stringContaining('you sent') })
   expect(said).not.toContain(SECRET)
 })

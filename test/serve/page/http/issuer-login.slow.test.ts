@@ -394,7 +394,7 @@ test('while the issuer is down the page says so, and tokens of ours go on workin
   await using other = await serving()
   const begun = await visitor(other).open('/login/start')
   const { secret, sha256 } = newToken()
-  await other.daemon.tokens.add({ name: 'ours', sha256, scopes: ['page'], created: new Date().toISOString() })
+  await other.daemon.parts.tokens.add({ name: 'ours', sha256, scopes: ['page'], created: new Date().toISOString() })
   const ben = visitor(other)
   const form = await ben.open('/')
   const ours = await ben.send('/login', { token: secret })

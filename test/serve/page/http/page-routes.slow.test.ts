@@ -188,7 +188,7 @@ describe('where a token is needed', () => {
     const token = await tokenFor(served, 'ida', ['page'])
 
     const { headers } = await post(served, '/login', String(new URLSearchParams({ token, to })))
-    await served.daemon.tokens.revoke('ida')
+    await served.daemon.parts.tokens.revoke('ida')
 
     const base = new URL('/', served.http.url)
     expect(new URL(headers['location']!, base).origin).toBe(base.origin)
@@ -212,7 +212,7 @@ describe('where a token is needed', () => {
     const cookie = cookieIn(await signIn(served, await tokenFor(served, 'brian', ['page'])))
     expect((await ask(served.http.url, '/', { headers: { cookie } })).status).toBe(200)
 
-    await served.daemon.tokens.revoke('brian')
+    await served.daemon.parts.tokens.revoke('brian')
 
     expect((await ask(served.http.url, '/', { headers: { cookie } })).status).toBe(401)
   })
@@ -400,7 +400,7 @@ test('a token of an authorization server opens the page', async () => {
 
 async function tokenFor({ daemon }: Served, name: string, scopes: readonly Scope[]): Promise<string> {
   const { secret, sha256 } = newToken()
-  await daemon.tokens.add({ name, sha256, scopes, created: new Date().toISOString() })
+  await daemon.parts.tokens.add({ name, sha256, scopes, created: new Date().toISOString() })
   return secret
 }
 

@@ -25,7 +25,7 @@ async function reviewed(repository: Repository, options: ServedOptions = {}): Pr
   const commit = await repository.commit({ ...skill('kept', 'first words'), ...skill('gone', 'words of old') })
   const source = ['update: review', ...(options.source ?? [])]
   const served = await serve(repository, { ...options, source })
-  await served.daemon.decide(FX, 'approve', { commit })
+  await served.daemon.parts.decisions.decide(FX, 'approve', { commit })
   await served.sync()
   return served
 }
@@ -85,7 +85,7 @@ test('a pending revision is shown with its changed, added and removed skills, an
   expect(sources).toContain('<a href="./changes?pending=fx">Review the changes</a>')
   expect(sources).toContain(`<code title="${commit}">`)
 
-  await served.daemon.decide(FX, 'approve', { commit })
+  await served.daemon.parts.decisions.decide(FX, 'approve', { commit })
   await served.sync()
   expect((await page(served, PENDING)).status).toBe(404)
 })
@@ -112,11 +112,11 @@ test('a rejected, pinned or unknown source has no pending revision, and none is 
   await using served = await reviewed(repository)
   const commit = await repository.commit(skill('kept', 'second words'))
   await served.sync()
-  await served.daemon.decide(FX, 'pin')
+  await served.daemon.parts.decisions.decide(FX, 'pin')
   const pinned = await page(served, PENDING)
-  await served.daemon.decide(FX, 'unpin')
+  await served.daemon.parts.decisions.decide(FX, 'unpin')
   await served.sync()
-  await served.daemon.decide(FX, 'reject', { commit })
+  await served.daemon.parts.decisions.decide(FX, 'reject', { commit })
   await served.sync()
   const before = served.git.requests.length
 
@@ -131,7 +131,7 @@ test('a rejected, pinned or unknown source has no pending revision, and none is 
 test('unlisted skills are counted and not named, and disabled ones are named without their text', async () => {
   await using repository = await Repository.create()
   await using served = await reviewed(repository, { source: ["unlisted: ['secret']"] })
-  await served.daemon.disable(FX, 'kept', true)
+  await served.daemon.parts.decisions.disable(FX, 'kept', true)
   await repository.commit({ ...skill('kept', 'second words'), ...skill('secret', 'secret words') })
   await served.sync()
 
@@ -159,7 +159,7 @@ test('where signatures bind the source, the changed skills are named and no line
   const commit = await signed('first words')
   const source = ['update: review', `signed: { require: commit, allowed_signers: ${list} }`]
   await using served = await serve(repository, { source })
-  await served.daemon.decide(FX, 'approve', { commit })
+  await served.daemon.parts.decisions.decide(FX, 'approve', { commit })
   await served.sync()
   await signed('second words')
   await served.sync()
@@ -260,14 +260,14 @@ test('a revision of a paused source is not fetched, and one that was fetched bef
   await using served = await reviewed(repository)
   const commit = await repository.commit(skill('kept', 'second words'))
   await served.sync()
-  await served.daemon.decide(FX, 'pause')
+  await served.daemon.parts.decisions.decide(FX, 'pause')
   const before = fetchesOf(commit, served)
 
   const paused = await page(served, PENDING)
   const after = fetchesOf(commit, served)
-  await served.daemon.decide(FX, 'resume')
+  await served.daemon.parts.decisions.decide(FX, 'resume')
   const resumed = await page(served, PENDING)
-  await served.daemon.decide(FX, 'pause')
+  await served.daemon.parts.decisions.decide(FX, 'pause')
   const again = await page(served, PENDING)
 
   expect(paused.text).toContain('The source is paused, so it is not fetched: skillsyncd resume fx')

@@ -112,7 +112,7 @@ describe('whoever follows the page', () => {
     await own.commit({ 'two/SKILL.md': skill('two') })
     await served.sync()
     expect(await told.next()).toMatchObject({ value: { generation: 2 } })
-    await served.daemon.disable('fx' as never, 'two', true)
+    await served.daemon.parts.decisions.disable('fx' as never, 'two', true)
     const { value } = await told.next()
 
     expect(value).toEqual({ generation: 2, catalog: served.daemon.registry.catalog.digest.slice(0, 16) })

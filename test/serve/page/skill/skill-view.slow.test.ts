@@ -27,7 +27,8 @@ describe('the page of a skill of a repository at a git host', () => {
   const uses = async (): Promise<PageUses> => ({ days: 30, from: '2026-05-17', since: null, skills, lists: [] })
 
   async function drawn(url: string, isWhole: boolean, metadata: JsonObject = {}, seesUse = false): Promise<string> {
-    const { registry, serving, page } = served.daemon
+    const { registry, page } = served.daemon.parts
+    const serving = served.daemon.parts.serving()
     const { catalog } = registry
     const view: PageView = {
       catalog: { ...catalog, snapshots: catalog.snapshots.map((snapshot) => ({ ...snapshot, url })) },
