@@ -55,65 +55,85 @@ export type Composition = ReturnType<typeof compose>
 
 /**
  * Builds a daemon bottom-up: each part is given parts that were built before it. A lower part reaches a higher one only
- * through the two subscriptions at the end.
+ * when it runs, through a function. Parts end in the reverse of the order in which they were built: what reads for clients
+ * with `readers`, and what works with `work`, to which the daemon adds its reactions.
  */
 export function compose(loaded: LoadedParts) {
-  const { config, clock, contract } = loaded
+  const { config, store, clock, log, environment, redactor } = loaded
+  const { contract, hosts, linking, lock, publisher, registry, report, views } = loaded
+  const readers = new AsyncDisposableStack()
+  readers.defer(async () => void (await contract.diagnostics()))
+  readers.defer(async () => linking.settled())
   const keyring = new Keyring({ ...loaded, fetchMs: config.limits.fetch.totalMs })
   const activity = new PullActivity(foldersIn(config), clock)
-  const reader = new DocumentThread()
-  const served = new ServedCatalog(loaded)
+  const reader = readers.use(new DocumentThread())
+  const served = new ServedCatalog({ config, store, clock, log, views, publisher })
   const collections = new CollectionTimes(clock)
+  const onRecalled: ReachingParts['onRecalled'] = async (origin, fresh) => recalls.obeyed(origin, fresh)
+  const below: ReachingParts['below'] = () => recalls.below()
+  const base = { ...loaded, keyring, activity, reader, served, collections, onRecalled, below }
+  const mcp = readers.use(new McpSources(base))
+  const servers = mcp.connections
+  const candidates = new Candidates({ ...base, servers })
+  const search = readers.use(new SearchService({ ...loaded, state: config.state }))
+
+  const work = new AsyncDisposableStack()
+  const puller = work.use(
+    new Puller({
+      ...base,
+      servers,
+      candidates,
+      channels: { live: async (since) => channels.live(since) },
+      fallbackTo: (id) => fallbackOf(id, candidates, mcp),
+      advance: mcp.advance,
+      onHubFollowed: async () => hub.check(),
+    }),
+  )
+  const scheduler = new PullScheduler({
+    config,
+    store,
+    clock,
+    log,
+    environment,
+    hosts,
+    activity,
+    puller,
+    served,
+    report,
+  })
+  const onNews = (id: SourceId): void => {
+    activity.heard(id)
+    scheduler.trigger(id)
+  }
+  const decisions = new OperatorDecisions({ config, store, clock, log, registry, served, report, puller })
+  const rollbacks = new Rollbacks({ config, store, served, puller, candidates })
+  const mcpDecisions = new McpDecisions({ ...base, sources: mcp, puller })
+
   // What leaves this hub without a client has the content that every ring has, but for the channels of rings.
-  const ofOldest = { ...loaded, registry: loaded.views.oldest }
+  const ofOldest = { ...loaded, registry: views.oldest }
+  const folders = new FolderFollower(ofOldest)
   const channels = new Channels({
     ...ofOldest,
-    registryOf: (ring) => loaded.views.inRing(ring),
+    registryOf: (ring) => views.inRing(ring),
     served: () => served.current.map(({ snapshot }) => snapshot),
     whyNot: () => whyIncomplete(ofOldest),
   })
+  const ringRepair = new RingRepair({ ...base, candidates })
+  const contents = new StoreContentReader({ store, log, registry, puller, ringRepair, upstream: mcp.contents })
+  const publications = new Publications({ ...ofOldest, contents })
+  const channelWatches = new ChannelWatches({ config, clock, keyring, hosts, onNews })
+  const hub = new HubSources({ config, store, clock, log, redactor, keyring, hosts, served, lock, onRecalled, below })
   const recalls = new Recalls({ ...loaded, served, channels })
-  const onRecalled: ReachingParts['onRecalled'] = async (log, fresh) => recalls.obeyed(log, fresh)
-  const base = {
-    ...loaded,
-    keyring,
-    activity,
-    reader,
-    served,
-    collections,
-    channels,
-    onRecalled,
-    below: () => recalls.below(),
-  }
-
-  const mcp = new McpSources(base)
-  const servers = mcp.connections
-  const candidates = new Candidates({ ...base, servers })
-  const fallbackTo = (id: SourceId): Fallback => fallbackOf(id, candidates, mcp)
-  const hub = new HubSources(base)
-  const onHubFollowed = async (): Promise<void> => hub.check()
-  const puller = new Puller({ ...base, servers, candidates, fallbackTo, advance: mcp.advance, onHubFollowed })
-  const scheduler = new PullScheduler({ ...base, puller })
-
+  const scans = new Scans(base)
+  const rings = new RingPromotions(base)
   const onMoved = (): void => idsOf(config).forEach((id) => scheduler.trigger(id))
   const followedLock = new LockFollower({ ...base, servers, onMoved })
 
-  const decisions = new OperatorDecisions({ ...base, puller })
-  const rollbacks = new Rollbacks({ ...base, puller, candidates })
-  const mcpDecisions = new McpDecisions({ ...base, sources: mcp, puller })
-
-  const rings = new RingPromotions(base)
-
-  const ringRepair = new RingRepair({ ...base, candidates })
-  const contents = new StoreContentReader({ ...base, puller, ringRepair, upstream: mcp.contents })
-  const folders = new FolderFollower(ofOldest)
-  const publications = new Publications({ ...ofOldest, contents })
-  const search = new SearchService({ ...loaded, state: config.state })
   const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
-  const scans = new Scans(base)
   const status = new StatusReader({
     ...base,
+    channels,
     scheduler,
     pendingOf,
     fetchedFrom,
@@ -123,32 +143,24 @@ export function compose(loaded: LoadedParts) {
     rings,
     scans,
   })
-  const page = new PageData({
-    ...loaded,
-    pendingOf,
-    undecided: (id) => decisions.undecided(id),
-    servedOf: (id) => served.currentOf(id),
-    take: (id, commit, signal) => candidates.take(id, commit, signal),
-    status: () => status.status(true),
-    isBound: (id) => mustFollowLock(status.sourceNotes(id).lock),
-    contractProblems: () => contract.known,
-  })
+  const page = readers.use(
+    new PageData({
+      ...loaded,
+      pendingOf,
+      undecided: (id) => decisions.undecided(id),
+      servedOf: (id) => served.currentOf(id),
+      take: (id, commit, signal) => candidates.take(id, commit, signal),
+      status: () => status.status(true),
+      isBound: (id) => mustFollowLock(status.sourceNotes(id).lock),
+      contractProblems: () => contract.known,
+    }),
+  )
 
-  const channelWatches = new ChannelWatches({
-    ...base,
-    onNews: (id) => {
-      activity.heard(id)
-      scheduler.trigger(id)
-    },
-  })
   channels.onReach(() => recalls.reportSoon((id) => scheduler.trigger(id)))
-  servers.onNews((id) => {
-    activity.heard(id)
-    scheduler.trigger(id)
-  })
-  loaded.linking.onDamaged((skill) => mcp.advance.recheck(skill))
+  servers.onNews(onNews)
+  linking.onDamaged((skill) => mcp.advance.recheck(skill))
   mcp.advance.onFetched(() => {
-    loaded.linking.follow()
+    linking.follow()
     folders.follow()
   })
   mcp.contents.onOutdated(async (id) => puller.refetch(id))
@@ -163,11 +175,11 @@ export function compose(loaded: LoadedParts) {
         },
         host: {
           look: (source, mostMs) => scheduler.refresh(source, mostMs),
-          lacking: (catalog) => lackingIn(catalog, config, loaded.store),
+          lacking: (catalog) => lackingIn(catalog, config, store),
         },
         finder: search,
       },
-      loaded.views,
+      views,
     )
   const webhooks = webhooksOf(config, {
     ...loaded,
@@ -175,11 +187,11 @@ export function compose(loaded: LoadedParts) {
     nudgeLock: () => followedLock.nudge(),
   })
   const marketplace: Omit<MarketplaceHost, 'config'> = {
-    openScratch: marketplaceScratch(loaded.store),
-    onLeftOut: ({ place, why }) => loaded.log.warn('marketplace-skill-left-out', { skill: place, why }),
+    openScratch: marketplaceScratch(store),
+    onLeftOut: ({ place, why }) => log.warn('marketplace-skill-left-out', { skill: place, why }),
   }
   const linked = async (): Promise<void> => {
-    await loaded.linking.settled()
+    await linking.settled()
     await folders.settled()
   }
   return {
@@ -201,6 +213,7 @@ export function compose(loaded: LoadedParts) {
     puller,
     reader,
     recalls,
+    readers,
     ringRepair,
     rings,
     rollbacks,
@@ -211,6 +224,7 @@ export function compose(loaded: LoadedParts) {
     serving,
     status,
     webhooks,
+    work,
   }
 }
 

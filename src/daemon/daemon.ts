@@ -45,6 +45,8 @@ export class Daemon implements AsyncDisposable {
   readonly #over = new AbortController()
   /** The decisions that the sources follow: a change by another process counts from here. */
   #followed: DaemonContext['store']['decisions']['known']
+  #stopping: Promise<void> | undefined
+  #ending: Promise<void> | undefined
 
   private constructor(loaded: LoadedParts, reloadState: ReloadState) {
     this.config = loaded.config
@@ -52,6 +54,8 @@ export class Daemon implements AsyncDisposable {
     this.#reloadState = reloadState
     this.parts = { ...loaded, ...compose(loaded) }
     this.#reactions = reactionsOf(this.parts)
+    // They end in the reverse order, and the pulls last.
+    for (const { part } of this.#reactions) this.parts.work.use(part)
     this.#followed = loaded.store.decisions.known
   }
 
@@ -129,6 +133,8 @@ export class Daemon implements AsyncDisposable {
    * and the published branches of the configuration up to date.
    */
   poll(): void {
+    // The daemon that takes over polls.
+    if (this.#over.signal.aborted) return
     const isLeading = this.parts.replica?.isLeading !== false
     for (const { isForAll, start } of this.#reactions) if (isForAll || isLeading) start?.()
   }
@@ -177,20 +183,19 @@ export class Daemon implements AsyncDisposable {
   /** Stops all pulling and publishing. The current catalog stays served and readable. */
   async stop(): Promise<void> {
     this.#over.abort()
-    for (const { part } of this.#reactions.toReversed()) await part[Symbol.asyncDispose]()
-    await this.parts.puller[Symbol.asyncDispose]()
+    // A second call waits for the same end.
+    await (this.#stopping ??= this.parts.work.disposeAsync())
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { mcp, page, search, reader } = this.parts
-    await mcp.endReading()
+    await (this.#ending ??= this.#end())
+  }
+
+  /** Reading for clients ends first: a pull that waits for the same server goes on. */
+  async #end(): Promise<void> {
+    await using _readers = this.parts.readers
+    await this.parts.mcp.endReading()
     await this.stop()
-    await page[Symbol.asyncDispose]()
-    await search[Symbol.asyncDispose]()
-    await mcp[Symbol.asyncDispose]()
-    await reader[Symbol.asyncDispose]()
-    await this.parts.linking.settled()
-    await this.parts.contract.diagnostics()
   }
 }
 
