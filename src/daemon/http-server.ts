@@ -2,6 +2,7 @@ import { systemClock } from '../base/async/clock.ts'
 import { isLoopback } from '../base/host-name.ts'
 import { traceIds } from '../base/trace-context.ts'
 import type { TraceContext } from '../base/trace-context.ts'
+import { usageFamilies } from '../features/usage/usage-families.ts'
 import type { UsageRecorder } from '../features/usage/usage-recorder.ts'
 import { usageRecorderOf, withUsage } from '../features/usage/usage-recorder.ts'
 import type { Unready } from '../serve/http/health.ts'
@@ -18,14 +19,17 @@ import { expiringIn } from './access/tokens.ts'
 import type { HandedSocket, HandedSockets } from './commands/service/handed-sockets.ts'
 import type { Config, ListenAddress } from './config/config.ts'
 import type { Daemon, DaemonParts } from './daemon.ts'
+import { featureFamilies } from './features.ts'
 import { lifecyclesIn } from './pull/trust/serving-policy.ts'
 import type { Log } from './runtime/log/log.ts'
 import { OperatorError } from './runtime/operator-error.ts'
 import { UsageError } from './runtime/usage-error.ts'
 import { auditLogOf, withAudit } from './status/audit/audit-log.ts'
 import { daemonFiguresOf } from './status/metrics/daemon-figures.ts'
+import type { Family } from './status/metrics/family.ts'
 import type { MetricsPlace } from './status/metrics/metrics-place.ts'
 import { Metrics } from './status/metrics/metrics.ts'
+import type { DaemonFigures } from './status/metrics/metrics.ts'
 import type { Writer } from './writer.ts'
 
 /** The HTTP side of a daemon, while it listens. */
@@ -56,7 +60,10 @@ export async function whileServing(
   expectSomebodyKnown(writer.daemon.parts, listen)
   await using usage = usageRecorderOf(config, log, systemClock, shared)
   const totals = config.serve.web.open.has('metrics') ? undefined : usage?.totals
-  const metrics = place === undefined ? undefined : new Metrics(() => daemonFiguresOf(writer.daemon.parts), totals)
+  const uses = totals && ((): readonly Family[] => usageFamilies(totals))
+  const figures = async (): Promise<DaemonFigures> => daemonFiguresOf(writer.daemon.parts)
+  const ofFeatures = async (): Promise<readonly Family[]> => featureFamilies(writer.daemon.parts)
+  const metrics = place === undefined ? undefined : new Metrics(figures, ofFeatures, uses)
   const webhooks = new WebhookEndpoint(writer.daemon.parts.webhooks, config.limits.http.bodyBytes, () =>
     systemClock.now(),
   )

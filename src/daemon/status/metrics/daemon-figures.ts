@@ -1,11 +1,3 @@
-import type { ChannelFigures } from '../../../features/channel/channel-families.ts'
-import type { RecallFigures } from '../../../features/channel/recall/recall-families.ts'
-import type { FollowedLock } from '../../../features/lock-repository/followed-lock.ts'
-import type { PublicationFigures } from '../../../features/marketplace/publication-families.ts'
-import type { RingStatus } from '../../../features/rings/ring-status.ts'
-import type { ScanFigures } from '../../../features/scan/scan-families.ts'
-import type { ScansStatus } from '../../../features/scan/scan-run.ts'
-import { sourceScanOf } from '../../../features/scan/source-scan.ts'
 import type { Registry } from '../../../serve/registry.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
@@ -21,7 +13,7 @@ import type { PullCounts } from '../../runtime/pull-counts.ts'
 import type { DaemonFigures } from './metrics.ts'
 import type { SourceFigures } from './source-families.ts'
 
-export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 'replica'> {
+export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock'> {
   readonly config: Config
   readonly registry: Registry
   readonly report: { recordOf(source: Source): SourceRecord }
@@ -32,17 +24,11 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock' | 
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
   readonly tokens: { readonly nextExpiry: DaemonFigures['nextTokenExpiry'] }
-  readonly rings: { readonly status: readonly RingStatus[] }
-  readonly publications: { readonly figures: readonly PublicationFigures[] }
-  readonly channels: { readonly figures: readonly ChannelFigures[] }
-  readonly followedLock: { readonly known: FollowedLock }
-  readonly scans: { readonly status: ScansStatus | undefined }
-  readonly recalls: { readonly figures: RecallFigures }
 }
 
 /** The figures of a daemon, for metrics. */
 export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFigures> {
-  const { channels, config, publications, registry, rings, scheduler, served, status, store } = daemon
+  const { config, registry, scheduler, served, status, store } = daemon
   const { decisions } = store
   return {
     catalog: registry.catalog,
@@ -52,32 +38,11 @@ export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFig
     areDecisionsLost: decisions.loss !== undefined,
     sourcesLost: served.lost.length,
     approvals: decisions.approvals,
-    publications: publications.figures,
-    channels: channels.figures,
-    rings: rings.status,
-    recalls: daemon.recalls.figures,
-    replicas: daemon.replica?.status,
-    isLockCurrent: config.lockFrom === undefined ? undefined : isCurrent(daemon.followedLock.known),
-    scans: scanFiguresOf(daemon),
     unready: status.unready,
     storedBytes: storedBytesOf(store),
     nextTokenExpiry: daemon.tokens.nextExpiry,
     ofSources: await Promise.all(scheduler.ages().map(async (age) => sourceFiguresOf(age, daemon))),
   }
-}
-
-function isCurrent({ taken, problem }: FollowedLock): boolean {
-  return taken !== undefined && problem === undefined
-}
-
-function scanFiguresOf({ scans: { status }, config, registry, store }: MeasuredDaemon): ScanFigures | undefined {
-  if (status === undefined) return undefined
-  const { snapshots } = registry.catalog
-  const ofSources = config.sources.map(({ source: { id } }) => {
-    const snapshot = snapshots.find(({ source }) => source === id)
-    return { source: id, scan: sourceScanOf(snapshot, store.scans.knownOf(id)) }
-  })
-  return { status, ofSources }
 }
 
 /** NaN while the database cannot be read: all other figures are of use then. */

@@ -1,19 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { codeOf } from '../../../base/error-code.ts'
-import { channelFamilies } from '../../../features/channel/channel-families.ts'
-import type { ChannelFigures } from '../../../features/channel/channel-families.ts'
-import { recallFamilies } from '../../../features/channel/recall/recall-families.ts'
-import type { RecallFigures } from '../../../features/channel/recall/recall-families.ts'
-import type { ReplicasStatus } from '../../../features/hub-of-several/hub-replica.ts'
-import { replicaFamilies } from '../../../features/hub-of-several/replica-families.ts'
-import { publicationFamilies } from '../../../features/marketplace/publication-families.ts'
-import type { PublicationFigures } from '../../../features/marketplace/publication-families.ts'
-import { ringFamilies } from '../../../features/rings/ring-families.ts'
-import type { RingStatus } from '../../../features/rings/ring-status.ts'
-import { scanFamilies } from '../../../features/scan/scan-families.ts'
-import type { ScanFigures } from '../../../features/scan/scan-families.ts'
-import type { SkillTotals } from '../../../features/usage/skill-totals.ts'
-import { usageFamilies } from '../../../features/usage/usage-families.ts'
 import type { Unready } from '../../../serve/http/health.ts'
 import type { MetricsForm } from '../../../serve/http/metrics.ts'
 import type { HttpFigures } from '../../../serve/http/server.ts'
@@ -31,15 +17,6 @@ import type { SourceFigures } from './source-families.ts'
 export interface DaemonFigures extends CatalogInput {
   readonly limits: Config['limits']
   readonly ofSources: readonly SourceFigures[]
-  readonly publications: readonly PublicationFigures[]
-  readonly rings: readonly RingStatus[]
-  readonly channels: readonly ChannelFigures[]
-  readonly recalls: RecallFigures
-  readonly replicas: ReplicasStatus | undefined
-  /** True if the newest lock of its repository is in force; `undefined` if the lock is followed from none. */
-  readonly isLockCurrent: boolean | undefined
-  /** `undefined` if the gate is no scanner. */
-  readonly scans: ScanFigures | undefined
   readonly unready: readonly Unready[]
   /** The size of the state folder. */
   readonly storedBytes: number
@@ -55,13 +32,19 @@ export interface DaemonFigures extends CatalogInput {
 export class Metrics {
   readonly counts = new ServingCounts()
   readonly #daemon: () => Promise<DaemonFigures>
-  readonly #totals: Pick<SkillTotals, 'all'> | undefined
+  readonly #ofFeatures: () => Promise<readonly Family[]>
+  readonly #uses: () => readonly Family[]
   #http: (() => HttpFigures) | undefined
 
-  /** `totals`: the use of skills; `undefined` if it is not counted, or if the metrics are public and must not name skills. */
-  constructor(daemon: () => Promise<DaemonFigures>, totals?: Pick<SkillTotals, 'all'>) {
+  /** `uses`: the use of skills; none if it is not counted, or if the metrics are public and must not name skills. */
+  constructor(
+    daemon: () => Promise<DaemonFigures>,
+    ofFeatures: () => Promise<readonly Family[]>,
+    uses: () => readonly Family[] = () => [],
+  ) {
     this.#daemon = daemon
-    this.#totals = totals
+    this.#ofFeatures = ofFeatures
+    this.#uses = uses
   }
 
   /** Adds the HTTP side from now on. */
@@ -85,16 +68,10 @@ export class Metrics {
         tokenFamily(figures),
         ...catalogFamilies(figures),
         ...sourceFamilies(figures.ofSources),
-        ...publicationFamilies(figures.publications),
-        ...ringFamilies(figures.rings),
-        ...channelFamilies(figures.channels),
-        ...recallFamilies(figures.recalls),
-        ...replicaFamilies(figures.replicas),
-        ...lockFamilies(figures),
-        ...scanFamilies(figures.scans),
+        ...(await this.#ofFeatures()),
         ...this.#httpFamilies(figures),
         ...this.counts.families(),
-        ...(this.#totals === undefined ? [] : usageFamilies(this.#totals)),
+        ...this.#uses(),
       ],
       form,
     )
@@ -121,12 +98,6 @@ export class Metrics {
       },
     ]
   }
-}
-
-function lockFamilies({ isLockCurrent }: DaemonFigures): Family[] {
-  const help = '1 if the newest lock of its repository was in force when that was last read, else 0.'
-  const samples = isLockCurrent === undefined ? [] : [{ value: Number(isLockCurrent) }]
-  return [{ name: 'skillsyncd_lock_current', kind: 'gauge', help, samples }]
 }
 
 function storeFamilies({ storedBytes, limits, areDecisionsLost, sourcesLost }: DaemonFigures): Family[] {

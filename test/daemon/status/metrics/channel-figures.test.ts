@@ -2,6 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { daemonFiguresOf } from '../../../../src/daemon/status/metrics/daemon-figures.ts'
+import { featureFamilies } from '../../../../src/daemon/features.ts'
 import { Metrics } from '../../../../src/daemon/status/metrics/metrics.ts'
 import { encodeEntry } from '../../../../src/features/channel/content/channel-entry.ts'
 import { signerText } from '../../../../src/features/channel/log/signed-note.ts'
@@ -45,7 +46,7 @@ test('each channel of a hub has its entries, their newest time, and the code of 
       [false, 'log-unsigned'],
     ])
 
-  const text = await new Metrics(async () => daemonFiguresOf(hub.daemon.parts)).text('prometheus')
+  const text = await metricsOf(hub).text('prometheus')
   const linesOf = (name: string) => text.split('\n').filter((line) => line.startsWith(`skillsyncd_channel_${name}`))
   expect(linesOf('current')).toEqual([
     'skillsyncd_channel_current 1',
@@ -111,5 +112,12 @@ test('a damaged record of a followed log leaves all other figures in place', asy
 })
 
 async function figuresOf(hub: Hub): Promise<Figures> {
-  return new Figures(await new Metrics(async () => daemonFiguresOf(hub.daemon.parts)).text('prometheus'))
+  return new Figures(await metricsOf(hub).text('prometheus'))
+}
+
+function metricsOf({ daemon: { parts } }: Hub): Metrics {
+  return new Metrics(
+    async () => daemonFiguresOf(parts),
+    async () => featureFamilies(parts),
+  )
 }

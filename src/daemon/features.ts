@@ -1,0 +1,35 @@
+import { agentFoldersFeature } from '../features/agent-folders/feature.ts'
+import { authorFeature } from '../features/author/feature.ts'
+import { channelFeature } from '../features/channel/feature.ts'
+import { replicasFeature } from '../features/hub-of-several/feature.ts'
+import { lockRepositoryFeature } from '../features/lock-repository/feature.ts'
+import { marketplaceFeature } from '../features/marketplace/feature.ts'
+import { mcpSourcesFeature } from '../features/mcp-sources/feature.ts'
+import { ringsFeature } from '../features/rings/feature.ts'
+import { scanFeature } from '../features/scan/feature.ts'
+import { usageFeature } from '../features/usage/feature.ts'
+import type { CommandLoaders, Feature } from './cli/feature.ts'
+import type { DaemonParts } from './daemon.ts'
+import type { Family } from './status/metrics/family.ts'
+
+/** The features, in the order of their metrics. What is taken out of the list is in no surface. */
+export const FEATURES: readonly Feature<DaemonParts>[] = [
+  marketplaceFeature,
+  ringsFeature,
+  channelFeature,
+  replicasFeature,
+  lockRepositoryFeature,
+  scanFeature,
+  usageFeature,
+  agentFoldersFeature,
+  mcpSourcesFeature,
+  authorFeature,
+]
+
+/** The commands of all features. */
+export const FEATURE_COMMANDS: CommandLoaders = Object.assign({}, ...FEATURES.map(({ commands }) => commands))
+
+/** Collects the metrics of all features. */
+export async function featureFamilies(parts: DaemonParts): Promise<readonly Family[]> {
+  return (await Promise.all(FEATURES.map(async ({ families }) => families?.(parts) ?? []))).flat()
+}

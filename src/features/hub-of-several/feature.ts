@@ -1,0 +1,11 @@
+import type { Feature } from '../../daemon/cli/feature.ts'
+import type { ReplicasStatus } from './hub-replica.ts'
+
+/** A hub of several processes, which share a PostgreSQL database. */
+export const replicasFeature: Feature<{ readonly replica?: { readonly status: ReplicasStatus } | undefined }> = {
+  commands: {
+    'store copy': async () => (await import('./store-copy.ts')).storeCopy,
+    'store migrate': async () => (await import('./store-migrate.ts')).storeMigrate,
+  },
+  families: async ({ replica }) => (await import('./replica-families.ts')).replicaFamilies(replica?.status),
+}

@@ -1,0 +1,8 @@
+import type { Feature } from '../../daemon/cli/feature.ts'
+import type { ScannedDaemon } from './scan-families.ts'
+
+/** The scanner of the gate, on what is served. */
+export const scanFeature: Feature<ScannedDaemon> = {
+  commands: { scan: async () => (await import('./scan.ts')).scan },
+  families: async (daemon) => (await import('./scan-families.ts')).scanFamilies(daemon),
+}
