@@ -60,7 +60,7 @@ export const AGAINST_THE_ORDER: Readonly<Record<string, readonly string[]>> = {
   'serve/mcp': ['serve/mcp/tools'],
   'serve/mcp/tools': ['daemon/runtime'],
   'serve/mcp/transports': ['daemon/runtime'],
-  'serve/page': ['features/marketplace', 'features/rings', 'features/usage'],
+  'serve/page': ['features/marketplace'],
   'daemon/runtime': ['daemon/config', 'features/hub-of-several'],
   'daemon/config': [
     'features/scan',

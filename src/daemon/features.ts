@@ -29,6 +29,12 @@ export const FEATURES: readonly Feature<DaemonParts>[] = [
 /** The commands of all features. */
 export const FEATURE_COMMANDS: CommandLoaders = Object.assign({}, ...FEATURES.map(({ commands }) => commands))
 
+/** The pages of all features. */
+export const FEATURE_PAGES: NonNullable<Feature<unknown>['pages']> = Object.assign(
+  {},
+  ...FEATURES.map(({ pages }) => pages),
+)
+
 /** Collects the metrics of all features. */
 export async function featureFamilies(parts: DaemonParts): Promise<readonly Family[]> {
   return (await Promise.all(FEATURES.map(async ({ families }) => families?.(parts) ?? []))).flat()

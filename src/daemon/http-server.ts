@@ -19,7 +19,7 @@ import { expiringIn } from './access/tokens.ts'
 import type { HandedSocket, HandedSockets } from './commands/service/handed-sockets.ts'
 import type { Config, ListenAddress } from './config/config.ts'
 import type { Daemon, DaemonParts } from './daemon.ts'
-import { featureFamilies } from './features.ts'
+import { FEATURE_PAGES, featureFamilies } from './features.ts'
 import { lifecyclesIn } from './pull/trust/serving-policy.ts'
 import type { Log } from './runtime/log/log.ts'
 import { OperatorError } from './runtime/operator-error.ts'
@@ -131,7 +131,8 @@ function edgeOptions(
   const { config, tokens, oauth, page, channels, marketplace, pageSessions } = parts
   const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
   const shared = { marketplace, channels, pageSessions }
-  const news = { host: { ...page.host, uses: usage && (async () => usage.recent.all()) } }
+  const uses = usage && (async () => usage.recent.all())
+  const news = { host: { ...page.host, uses, pages: FEATURE_PAGES } }
   return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError, ...shared })
 }
 

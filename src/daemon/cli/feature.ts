@@ -1,3 +1,4 @@
+import type { FeaturePage } from '../../serve/page/page-view.ts'
 import type { Family } from '../status/metrics/family.ts'
 import type { Command } from './command.ts'
 
@@ -7,6 +8,8 @@ import type { Command } from './command.ts'
  */
 export interface Feature<Parts> {
   readonly commands?: CommandLoaders
+  /** Its pages, by their paths. */
+  readonly pages?: Readonly<Record<string, FeaturePage>>
   /** Collects its metrics for one answer. */
   readonly families?: (parts: Parts) => Promise<readonly Family[]>
 }

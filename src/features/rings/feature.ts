@@ -9,5 +9,11 @@ export const ringsFeature: Feature<{ readonly rings: { readonly status: readonly
     hold: async () => (await import('./promote.ts')).hold,
     unhold: async () => (await import('./promote.ts')).unhold,
   },
+  pages: {
+    '/rings': async (view) => {
+      const { host, isAdmitted } = view
+      return isAdmitted && host.rings ? (await import('./rings-view.ts')).ringsView(view, host.rings()) : undefined
+    },
+  },
   families: async ({ rings }) => (await import('./ring-families.ts')).ringFamilies(rings.status),
 }

@@ -49,8 +49,8 @@ export async function catalogView(view: PageView, name: string): Promise<PageBod
   }
 }
 
-function useLink({ host, seesUse, up }: PageView): Html {
-  if (!seesUse || host.uses === undefined) return EMPTY_HTML
+function useLink({ host, isAdmitted, up }: PageView): Html {
+  if (!isAdmitted || host.uses === undefined) return EMPTY_HTML
   return html`, and here is their <a href="${up}usage">use by clients</a>`
 }
 

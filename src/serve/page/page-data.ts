@@ -7,6 +7,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { SkillCode } from '../../sync/skill/skill-diagnostic.ts'
 import type { CommitWords } from './format.ts'
+import type { FeaturePage } from './page-view.ts'
 
 /**
  * The services of the daemon for the page, because `serve` knows no schedule and no store. Nothing in it is a secret.
@@ -42,6 +43,8 @@ export interface PageHost {
   readonly rings?: (() => readonly PageRing[]) | undefined
   /** The use of skills in the last 30 days; absent if use is not counted. */
   readonly uses?: (() => Promise<PageUses>) | undefined
+  /** The pages of features, by their paths. */
+  readonly pages?: Readonly<Record<string, FeaturePage>>
 }
 
 /** One ring of clients, with the content that it has of each source. */

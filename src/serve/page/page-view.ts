@@ -6,6 +6,7 @@ import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SearchResult } from '../mcp/tools/search/finder.ts'
 import type { CommitWords } from './format.ts'
 import { commitWords } from './format.ts'
+import type { PageBody } from './layout.ts'
 import type { ContentMoment, PageHost } from './page-data.ts'
 import { momentKeyOf } from './page-data.ts'
 
@@ -14,12 +15,11 @@ export interface PageView {
   readonly catalog: Catalog
   /** True if the catalog is everything. If false, the page must not reveal the rest. */
   readonly isWhole: boolean
-  /** True if the reader may see revisions that wait for approval. */
-  readonly seesPending: boolean
-  /** True if the reader may see how often clients use a skill. */
-  readonly seesUse: boolean
-  /** True if the reader may see what each ring has. */
-  readonly seesRings: boolean
+  /**
+   * True if the operator has admitted the reader to everything: revisions that wait for approval, the use of skills, and
+   * the rings, where the reasons of stops name skills and people.
+   */
+  readonly isAdmitted: boolean
   /** The packs whose addresses are shown. */
   readonly packs: readonly Pack[]
   readonly host: PageHost
@@ -38,6 +38,9 @@ export interface PageView {
   readonly search?: ((text: string) => Promise<SearchResult>) | undefined
   readonly params: URLSearchParams
 }
+
+/** Renders a page of a feature; `undefined` if it does not exist for the reader. */
+export type FeaturePage = (view: PageView) => Promise<PageBody | undefined>
 
 /**
  * Returns a function that gives the last change of a skill. A reader of some packs gets no commits: a message can name

@@ -10,10 +10,10 @@ import { snippet } from './snippet.ts'
 
 /** Renders the revision of a source that waits for approval, with its changes and the commands that decide. */
 export async function pendingView(view: PageView, id: string): Promise<PageBody> {
-  const { host, up, seesPending } = view
+  const { host, up, isAdmitted } = view
   const health = host.sources().find((source) => source.id === id)
-  const pending = seesPending ? await host.pending(id) : undefined
-  const waiting = seesPending ? pending : health?.pending
+  const pending = isAdmitted ? await host.pending(id) : undefined
+  const waiting = isAdmitted ? pending : health?.pending
   const crumbs = html`<p class="crumbs"><a href="${up}sources">Sources</a></p>`
   if (health === undefined || waiting === undefined) {
     const content = html`${crumbs}

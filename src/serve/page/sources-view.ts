@@ -23,8 +23,8 @@ export function sourcesView(view: PageView): PageBody {
   }
 }
 
-function ringsLink({ host, seesRings, up }: PageView): Html {
-  if (!seesRings || host.rings === undefined) return EMPTY_HTML
+function ringsLink({ host, isAdmitted, up }: PageView): Html {
+  if (!isAdmitted || host.rings === undefined) return EMPTY_HTML
   return html` What each group of clients has of them is in <a href="${up}rings">Rings</a>.`
 }
 

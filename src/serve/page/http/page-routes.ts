@@ -1,6 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { ringsView } from '../../../features/rings/rings-view.ts'
-import { usageView } from '../../../features/usage/usage-view.ts'
 import type { CatalogFile } from '../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { filesOf } from '../../../sync/catalog/skill-files.ts'
@@ -24,7 +22,7 @@ import { html, EMPTY_HTML } from '../html.ts'
 import { renderPage, catalogMarkOf } from '../layout.ts'
 import type { PageBody } from '../layout.ts'
 import type { PageHost } from '../page-data.ts'
-import type { PageView } from '../page-view.ts'
+import type { FeaturePage, PageView } from '../page-view.ts'
 import { pendingView } from '../pending-view.ts'
 import { problemCount } from '../problem-entries.ts'
 import { problemsView, withheldView } from '../problems-view.ts'
@@ -156,9 +154,7 @@ export class PageRoutes implements AsyncDisposable {
     return {
       catalog,
       isWhole,
-      seesPending: isAdmitted,
-      seesUse: isAdmitted,
-      seesRings: isAdmitted,
+      isAdmitted,
       packs,
       host,
       up,
@@ -204,7 +200,10 @@ interface Moved {
 }
 
 /** The pages with a fixed path. */
-export function pagesOf(title: string): Readonly<Record<string, RenderPage>> {
+export function pagesOf(
+  title: string,
+  ofFeatures: Readonly<Record<string, FeaturePage>> = {},
+): Readonly<Record<string, RenderPage>> {
   return {
     '/': (view) => catalogView(view, title),
     '/sources': ofEverything(sourcesView),
@@ -212,21 +211,12 @@ export function pagesOf(title: string): Readonly<Record<string, RenderPage>> {
     '/problems': ofEverything(problemsView),
     '/connect': connectView,
     '/budget': budgetView,
-    '/usage': usageOrNot,
-    '/rings': ringsOrNot,
+    ...Object.fromEntries(Object.entries(ofFeatures).map(([path, page]) => [path, foundOr404(page)])),
   }
 }
 
-/** The use of skills is only for readers that the operator has admitted to everything. */
-async function usageOrNot(view: PageView): Promise<PageBody> {
-  const { host, seesUse } = view
-  return seesUse && host.uses !== undefined ? usageView(view, await host.uses()) : notFound(view)
-}
-
-/** Rings are shown to the same readers: the reasons of stops name skills and people. */
-function ringsOrNot(view: PageView): PageBody {
-  const { host, seesRings } = view
-  return seesRings && host.rings !== undefined ? ringsView(view, host.rings()) : notFound(view)
+function foundOr404(page: FeaturePage): RenderPage {
+  return async (view) => (await page(view)) ?? notFound(view)
 }
 
 async function changesOrPending(view: PageView): Promise<PageBody> {

@@ -47,7 +47,7 @@ export function webRoutesOf(
   return {
     routes: {
       ...(wellKnown && wellKnownRoutes(serving, edge)),
-      ...(pages !== undefined && pageRoutes(pages, page?.title ?? '')),
+      ...(pages !== undefined && pageRoutes(pages, pagesOf(page?.title ?? '', page?.host.pages))),
     },
     async [Symbol.asyncDispose]() {
       await pages?.[Symbol.asyncDispose]()
@@ -55,10 +55,10 @@ export function webRoutesOf(
   }
 }
 
-function pageRoutes(page: PageRoutes, title: string): Routes {
+function pageRoutes(page: PageRoutes, pages: ReturnType<typeof pagesOf>): Routes {
   const shown = { audit: 'all', methods: READ_METHODS } as const
   const sent = { audit: 'all', methods: ['POST'], refusesSlash: true } as const
-  const drawn = Object.entries(pagesOf(title)).map(([path, draw]): [string, HttpRoute] => [
+  const drawn = Object.entries(pages).map(([path, draw]): [string, HttpRoute] => [
     path,
     { ...shown, refusesSlash: true, answer: (request, response) => page.show(request, response, draw) },
   ])

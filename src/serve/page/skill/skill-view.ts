@@ -63,8 +63,8 @@ export async function skillView(entry: CatalogSkill, view: PageView, readables: 
 }
 
 /** A reader of some packs must not learn how clients outside of them use a skill, nor a reader that was not admitted. */
-async function recentUse(entry: CatalogSkill, { host, seesUse, up }: PageView): Promise<Html> {
-  if (!seesUse || host.uses === undefined) return EMPTY_HTML
+async function recentUse(entry: CatalogSkill, { host, isAdmitted, up }: PageView): Promise<Html> {
+  if (!isAdmitted || host.uses === undefined) return EMPTY_HTML
   const { loads, reads } = (await host.uses()).skills.get(pathIdOf(entry)) ?? { loads: 0, reads: 0 }
   const text = `Last 30 days: ${countOf(loads, 'load')}, ${countOf(reads, 'read')}`
   return html`<a href="${up}usage">${text}</a>`

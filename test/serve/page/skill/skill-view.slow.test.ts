@@ -26,16 +26,14 @@ describe('the page of a skill of a repository at a git host', () => {
   const skills = new Map([['fx/pdf', { loads: 3, reads: 1, failures: 0, last: '2026-06-15' }]])
   const uses = async (): Promise<PageUses> => ({ days: 30, from: '2026-05-17', since: null, skills, lists: [] })
 
-  async function drawn(url: string, isWhole: boolean, metadata: JsonObject = {}, seesUse = false): Promise<string> {
+  async function drawn(url: string, isWhole: boolean, metadata: JsonObject = {}, isAdmitted = false): Promise<string> {
     const { registry, page } = served.daemon.parts
     const serving = served.daemon.parts.serving()
     const { catalog } = registry
     const view: PageView = {
       catalog: { ...catalog, snapshots: catalog.snapshots.map((snapshot) => ({ ...snapshot, url })) },
       isWhole,
-      seesPending: false,
-      seesUse,
-      seesRings: false,
+      isAdmitted,
       packs: [],
       host: { ...page.host, isTokenRequired: false, uses },
       up: '../../../',
