@@ -4,6 +4,7 @@ import { processIdentityOf } from '../runtime/process-identity.ts'
 import { PROCESS_IDENTITY } from './daemon-lock.ts'
 import { defineRequest, NOTHING, paramsOf } from './request.ts'
 import type { ParamsForm } from './request.ts'
+import { MODE } from './same-config.ts'
 
 const IDS = z.array(z.string()).readonly()
 
@@ -61,4 +62,13 @@ export const handoverRequest = defineRequest({
   params: paramsOf({}),
   answer: NOTHING,
   run: async ({ handOver }: { readonly handOver: () => void }) => handOver(),
+})
+
+/** Returns the mode of the process that writes the state folder. */
+export const helloRequest = defineRequest({
+  name: 'hello',
+  params: paramsOf({}),
+  // Another version of this program does not return it.
+  answer: MODE.optional().catch(undefined),
+  run: async ({ config }: { readonly config: Config }) => config.mode,
 })

@@ -1,9 +1,12 @@
+import { z } from 'zod'
 import { isAbortError } from '../../base/async/abort-error.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { Config } from '../config/config.ts'
+import { sourceNamed } from '../config/named-sources.ts'
+import type { PullScheduler } from '../pull/schedule/pull-scheduler.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
-import { lookRequest } from './look-request.ts'
+import { defineRequest, NOTHING, paramsOf } from './request.ts'
 import { askRunning } from './running-daemon.ts'
 
 /**
@@ -33,3 +36,21 @@ export async function requestCheck(
     return true
   }
 }
+
+interface LookParts {
+  readonly config: Config
+  readonly scheduler: PullScheduler
+}
+
+/** Checks the stale sources, or the one that is named, for a process that answers clients. */
+export const lookRequest = defineRequest({
+  name: 'look',
+  checks: 'mode',
+  isForLeader: true,
+  params: paramsOf({ sources: z.array(z.string()).optional() }),
+  answer: NOTHING,
+  async run({ config, scheduler }: LookParts, { sources = [] }) {
+    const [source] = sources
+    await scheduler.refresh(source === undefined ? undefined : sourceNamed(source, config))
+  },
+})

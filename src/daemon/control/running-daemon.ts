@@ -4,7 +4,7 @@ import { OperatorError } from '../runtime/operator-error.ts'
 import { askDaemon } from './control-client.ts'
 import { unlockedSocketOf } from './control-path.ts'
 import { lockHolderOf, socketOf } from './daemon-lock.ts'
-import { helloRequest } from './hello-request.ts'
+import { helloRequest } from './process-requests.ts'
 import type { RequestType } from './request.ts'
 import { aboutClient } from './same-config.ts'
 
