@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile, readdir } from 'node:fs/promises'
-import { dirname, relative, resolve } from 'node:path'
+import { basename, dirname, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { AGAINST_THE_ORDER, ROOMS } from './rooms.ts'
@@ -149,6 +149,29 @@ test('no file has a name that explains nothing', () => {
 
   expect(unnamed).toEqual([])
 })
+
+test('the one class that a file exports bears the name of the file, but for an error beside what throws it', async () => {
+  const texts = await Promise.all(
+    files.map(async (file) => [file, await readFile(resolve(ROOT, file), 'utf8')] as const),
+  )
+  const alone = texts.flatMap(([file, text]) => {
+    const names = [...text.matchAll(/^export (?:abstract )?class (\w+)/gm)].map(([, name = '']) => name)
+    return names.length === 1 && names[0]?.endsWith('Error') === false ? [[file, kebabOf(names[0])] as const] : []
+  })
+
+  const others = alone.filter(([file, name]) => basename(file, '.ts') !== name).map(([file]) => file)
+
+  expect(alone.length).toBeGreaterThan(200)
+  expect(others).toEqual([
+    // The value that the file is for has the name; the class makes it.
+    'sync/catalog/catalog.ts',
+    'sync/survey/find-skills.ts',
+  ])
+})
+
+function kebabOf(name: string): string {
+  return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, '-').toLowerCase()
+}
 
 test('an exported name has one meaning in the tree', async () => {
   const texts = await Promise.all(files.map((file) => readFile(resolve(ROOT, file), 'utf8')))

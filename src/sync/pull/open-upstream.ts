@@ -1,5 +1,5 @@
 import { ChannelUpstream } from '../../features/channel/follow/channel-upstream.ts'
-import type { ChannelLook, ChannelReach } from '../../features/channel/follow/channel-upstream.ts'
+import type { ChannelReach } from '../../features/channel/follow/channel-upstream.ts'
 import { McpUpstream } from '../../features/mcp-sources/upstream/mcp-upstream.ts'
 import type { McpReach } from '../../features/mcp-sources/upstream/mcp-upstream.ts'
 import { EitherUpstream } from '../git/either-upstream.ts'
@@ -8,15 +8,12 @@ import type { GitReach } from '../git/git-reach.ts'
 import { GitUpstream } from '../git/git-upstream.ts'
 import { IsomorphicTransport } from '../git/isomorphic/isomorphic-transport.ts'
 import type { GitTransport } from '../git/objects/git-transport.ts'
-import type { Ref } from '../git/objects/ref-rules.ts'
-import { patternsOf, revisionOfCommit } from '../git/objects/ref-rules.ts'
 import { ProgramTransport } from '../git/program/program-transport.ts'
 import { SharingTransport } from '../git/sharing-transport.ts'
 import { HttpTransport } from '../git/smart-http/http-transport.ts'
 import type { DirectorySource, GitSource, Source } from '../model/source.ts'
 import { DirectoryUpstream } from '../upstream/folder/directory-upstream.ts'
 import type { FolderReach } from '../upstream/folder/directory-upstream.ts'
-import { SharedListings } from '../upstream/shared-listings.ts'
 import type { TreeUpstream, Upstream } from '../upstream/upstream.ts'
 
 /** The context of an upstream of any kind. */
@@ -50,34 +47,6 @@ function gitUpstream(source: GitSource, reach: Reach): TreeUpstream {
   // The shared listing is that of our own reader.
   const program = new GitUpstream(source, reach, new ProgramTransport({ kind: 'http', url }, reach))
   return new EitherUpstream(url, own, backend === 'auto' ? program : undefined)
-}
-
-/** Shares between pulls what the sources of one address each ask for: the refs of a repository, the log of a channel. */
-export class SharedRequests {
-  readonly #listings = new SharedListings<Ref>()
-  readonly #looks = new SharedListings<ChannelLook>()
-
-  /** Registers a pull of the source. `address`: equal for sources of the same address, with the same access. */
-  request(source: Source, address: string): SharedRequest {
-    using requested = new DisposableStack()
-    const reach =
-      source.kind === 'channel' && source.isNamesake === true
-        ? { look: requested.use(this.#looks.request(address, [])) }
-        : { listing: requested.use(this.#listings.request(address, refsOf(source))) }
-    const kept = requested.move()
-    return { reach, [Symbol.dispose]: () => kept.dispose() }
-  }
-}
-
-/** The part of one pull in what pulls share. */
-export interface SharedRequest extends Disposable {
-  readonly reach: Pick<Reach, 'listing' | 'look'>
-}
-
-/** Returns the refs that a pull of the source will request, so that a shared listing can request those of all pulls. */
-function refsOf(source: Source): readonly string[] {
-  if (source.kind !== 'git') return []
-  return revisionOfCommit(source.ref) === undefined ? patternsOf(source.ref) : []
 }
 
 function sharing(transport: GitTransport, { listing }: Reach): GitTransport {

@@ -1,11 +1,7 @@
 import { expect, test } from 'vitest'
 import { runNow } from '../../../../../src/base/async/cooperative.ts'
-import { changingSynthetics } from '../../../../../src/serve/mcp/resources/derived/derived-family.ts'
-import {
-  manifestText,
-  manifestUriOf,
-  INDEX_URI,
-} from '../../../../../src/serve/mcp/resources/derived/derived-resources.ts'
+import { changingSynthetics } from '../../../../../src/serve/mcp/resources/derived/derived-resources.ts'
+import { manifestText, manifestUriOf, INDEX_URI } from '../../../../../src/serve/mcp/resources/derived/synthetics.ts'
 import type { CatalogSkill } from '../../../../../src/sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../../../src/sync/catalog/catalog.ts'
 import { diff } from '../../../../../src/sync/catalog/changes.ts'
