@@ -8,7 +8,7 @@ import { COMMANDS } from '../src/daemon/command-table.ts'
 import type { Config } from '../src/daemon/config/config.ts'
 import { environmentOf } from '../src/daemon/config/environment.ts'
 import { parseConfig } from '../src/daemon/config/load-config.ts'
-import { refusalOfUrl } from '../src/features/hub-of-several/database-url.ts'
+import { refusalOfUrl } from '../src/features/hub-of-several/open-shared.ts'
 import { faultsOf } from './documents/command-faults.ts'
 import { temporaryFolder } from './support/temporary.ts'
 

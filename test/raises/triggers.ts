@@ -147,7 +147,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/files/state-folder halfRestoredError store-failed',
   ],
   'test/sync/store/damaged-files.test.ts': [
-    'features/hub-of-several/expect-copied misshapen store-failed',
+    'features/hub-of-several/copy-generation misshapen store-failed',
     'features/lock-repository/followed-lock readFollowedLock store-failed',
     'sync/store/followed-logs read store-failed',
     'sync/store/hub-sources readHubSources store-failed',
@@ -379,8 +379,8 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/mcp-sources/client/http-answer unreadable credentials-rejected',
   ],
   'test/features/lock-repository/lock-at-commit.slow.test.ts': [
-    'features/lock-repository/lock-at-commit lockTextAt source-unreachable',
-    'features/lock-repository/lock-at-commit lockTextAt limit-exceeded',
+    'features/lock-repository/lock-follower lockTextAt source-unreachable',
+    'features/lock-repository/lock-follower lockTextAt limit-exceeded',
   ],
 }
 

@@ -1,17 +1,19 @@
 import { hash } from 'node:crypto'
 import { lstat, readdir, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { z } from 'zod'
 import { foldersAbove } from '../../base/paths.ts'
 import { digestOf } from '../../sync/model/digest.ts'
-import { isTemporary, removeAll, syncFolder, temporaryIn } from '../../sync/store/files/atomic.ts'
+import { utf8 } from '../../sync/skill/frontmatter.ts'
+import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from '../../sync/store/files/atomic.ts'
 import { unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { FileLock } from '../../sync/store/files/file-lock.ts'
 import { makeDurable } from '../../sync/store/files/fsync.ts'
 import { makeFolders } from '../../sync/store/files/make-folders.ts'
-import { FolderFaultError, filesAsWritten } from './folder-files.ts'
+import { filesAsWritten, FolderFaultError } from './folder-files.ts'
 import type { FolderFile } from './folder-files.ts'
-import { readRecord, writeRecord } from './written-record.ts'
-import type { WrittenRecord } from './written-record.ts'
+import { readBounded } from './plain-file.ts'
+import { UsageError } from './usage-error.ts'
 
 /**
  * The folder that projected skills are written to, each in a folder of its name. It records the digest of what it
@@ -159,3 +161,48 @@ export async function writeAll(folder: string, files: readonly FolderFile[], sig
   }
   await makeDurable({ folder, paths: [...paths, ...folders] }, signal)
 }
+
+/**
+ * Maps each name to the digests of what was written to an output folder. Usually one; two while a folder is being
+ * replaced, so that the run after a killed run recognizes both the old and the new content.
+ */
+type WrittenRecord = ReadonlyMap<string, readonly string[]>
+
+/**
+ * Reads the record of an output folder; empty if it does not exist. An unreadable record is a usage error, never empty.
+ */
+async function readRecord(folder: string): Promise<WrittenRecord> {
+  const path = join(folder, FILE)
+  const bytes = await unlessAbsent(readBounded(path, MOST_BYTES).then((found) => found ?? NO_FILE))
+  if (bytes === undefined) return new Map()
+  try {
+    return new Map(Object.entries(DIGESTS.parse(JSON.parse((bytes.length <= MOST_BYTES && utf8(bytes)) || ''))))
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error
+    const mend = 'move it out of the way, or name another --out'
+    throw new UsageError(`"${path}" is not a record of this command; ${mend}`, { cause: error })
+  }
+}
+
+/** Replaces the record in one step. */
+async function writeRecord(folder: string, record: WrittenRecord): Promise<void> {
+  const inOrder = [...record].toSorted(([one], [other]) => (one < other ? -1 : 1))
+  await writeWhole(join(folder, FILE), `${JSON.stringify(Object.fromEntries(inOrder), null, 2)}\n`)
+}
+
+/** The name of a skill never begins with a dot. */
+const FILE = '.skillsyncd-projections.json'
+
+/** Room for some 30,000 skills. */
+const MOST_BYTES = 2 ** 23
+
+/** A pipe or a folder is not a record either. */
+const NO_FILE = new Uint8Array()
+
+const DIGESTS = z.record(
+  z.string(),
+  z
+    .array(z.string().regex(/^[0-9a-f]{64}$/))
+    .min(1)
+    .max(2),
+)

@@ -1,3 +1,4 @@
+import { countOf } from '../../base/text/plural.ts'
 import type { FollowedLock } from '../../features/lock-repository/followed-lock.ts'
 import type { ChannelStatus, PublicationStatus } from '../../features/marketplace/publish/publication-status.ts'
 import type { RingStatus } from '../../features/rings/ring-status.ts'
@@ -18,7 +19,6 @@ import type { DaemonContext } from '../runtime/context.ts'
 import type { PullReport } from './pull-report.ts'
 import type { SourceNotes } from './pull-result.ts'
 import { unreadyIn } from './readiness.ts'
-import { statusLine } from './status-line.ts'
 import { statusOf } from './status.ts'
 import type { FollowedHub, HttpStatus, Status } from './status.ts'
 import type { UpgradeDiagnostic } from './upgrade-notices.ts'
@@ -125,4 +125,30 @@ export class StatusReader {
   #sourceOf(id: SourceId): Source {
     return configuredIn(this.#parts.config, id).source
   }
+}
+
+/** The state of a daemon. */
+export interface DaemonStanding {
+  readonly isReadOnly?: boolean
+  readonly generation: number
+  readonly skills: number
+  readonly sources: readonly SourceId[]
+  readonly recordOf: (id: SourceId) => Pick<SourceRecord, 'condition' | 'lastSuccess'>
+}
+
+/**
+ * One line for a service manager: counts, and the source that has been failing for longest. It contains no error
+ * messages.
+ */
+export function statusLine({ isReadOnly, generation, skills, sources, recordOf }: DaemonStanding): string {
+  const served = `${isReadOnly === true ? 'read-only, ' : ''}${countOf(skills, 'skill')} of ${countOf(sources.length, 'source')}, generation ${generation}`
+  const failing = sources.flatMap((id) => {
+    const { condition, lastSuccess } = recordOf(id)
+    return condition === undefined ? [] : [{ id, code: condition.code, lastSuccess }]
+  })
+  const [longest] = failing.toSorted((a, b) => ((a.lastSuccess ?? '') < (b.lastSuccess ?? '') ? -1 : 1))
+  if (longest === undefined) return served
+  const { id, code, lastSuccess } = longest
+  const since = lastSuccess === undefined ? 'never succeeded' : `last success ${lastSuccess}`
+  return `${served}; ${failing.length} with a condition, longest "${id}": ${code}, ${since}`
 }

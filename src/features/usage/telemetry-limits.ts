@@ -1,17 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
+import { runInSlices } from '../../base/async/cooperative.ts'
+import { Memo } from '../../base/memo.ts'
 import { RateLimit } from '../../serve/http/rate-limit.ts'
 import type { ReceivedRequest, Routes } from '../../serve/http/server/listener.ts'
 import { parsedBody, readBody } from '../../serve/http/server/request-body.ts'
 import type { RequestBody } from '../../serve/http/server/request-body.ts'
 import { sendJson, sendRefusal } from '../../serve/http/server/response.ts'
 import type { ShareHolderOf } from '../../serve/http/server/share-holder.ts'
-import { admits } from '../../serve/mcp/core/methods.ts'
+import { admits, servingFor } from '../../serve/mcp/core/methods.ts'
 import type { Serving } from '../../serve/mcp/core/methods.ts'
-import type { MarketplaceConfig } from '../marketplace/plugins.ts'
-import { ActivatedSkills } from './activated-skills.ts'
+import { viewOfRing } from '../../serve/view.ts'
+import type { View, ViewName } from '../../serve/view.ts'
+import type { Catalog } from '../../sync/catalog/catalog.ts'
+import { installNamesIn } from '../../sync/catalog/install-names.ts'
+import type { InstallableSkill } from '../../sync/catalog/install-names.ts'
+import type { MarketplaceConfig, Plugin } from '../marketplace/plugins.ts'
+import { pluginsIn } from '../marketplace/plugins.ts'
 import { logsRequestIn, MOST_RECORDS } from './logs-request.ts'
-import type { LogsRequest } from './logs-request.ts'
+import type { LogsRequest, SkillActivation } from './logs-request.ts'
 
 const { gunzip } = process.getBuiltinModule('node:zlib')
 
@@ -169,4 +176,43 @@ const FAULTS: Readonly<Record<(Extract<RequestBody, { ok: false }> | Unpacked)['
   'not-gzip': { status: 400, message: 'The body is not gzip' },
   'not-json': { status: 400, message: 'The body is not JSON' },
   'too-deep': { status: 400, message: 'The JSON is nested too deep' },
+}
+
+/**
+ * Finds the served skill that an activation is of, by the names under which agents have skills on their disks: the names
+ * for installers, and those in the plugins of the marketplace.
+ */
+class ActivatedSkills {
+  readonly #serving: Serving
+  readonly #marketplace: MarketplaceConfig | undefined
+  readonly #plugins = new Memo<Catalog, Promise<ReadonlyMap<string, Plugin>>>()
+
+  /** `marketplace`: without it, no skill of a plugin is found. */
+  constructor(serving: Serving, marketplace: MarketplaceConfig | undefined) {
+    this.#serving = serving
+    this.#marketplace = marketplace
+  }
+
+  /** `undefined` if the name is that of no skill in the view, or of several. */
+  async find({ name, plugin, marketplace }: SkillActivation, view: View): Promise<InstallableSkill | undefined> {
+    if (plugin === undefined) {
+      const { listed, besides } = await installNamesIn(servingFor(this.#serving, view.name).registry.catalog)
+      return listed.get(name) ?? besides.get(name)
+    }
+    const config = this.#marketplace
+    if (config === undefined || (marketplace !== undefined && marketplace !== config.name)) return undefined
+    const current = Object.hasOwn(config.renames, plugin) ? config.renames[plugin] : plugin
+    // Each pack is a plugin of its name.
+    if (current === undefined || view.packs?.has(current) === false) return undefined
+    const plugins = await this.#pluginsIn(viewOfRing(view.ring), config)
+    return plugins.get(current)?.skills.get(name)
+  }
+
+  async #pluginsIn(view: ViewName, config: MarketplaceConfig): Promise<ReadonlyMap<string, Plugin>> {
+    const packs = this.#serving.packs?.views.packs ?? []
+    return this.#plugins.of(servingFor(this.#serving, view).registry.catalog, async (catalog) => {
+      const { plugins } = await runInSlices(pluginsIn(catalog, packs, config, undefined))
+      return new Map(plugins.map((plugin) => [plugin.name, plugin]))
+    })
+  }
 }

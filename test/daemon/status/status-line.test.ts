@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { statusLine } from '../../../src/daemon/status/status-line.ts'
-import type { DaemonStanding } from '../../../src/daemon/status/status-line.ts'
+import { statusLine } from '../../../src/daemon/status/status-reader.ts'
+import type { DaemonStanding } from '../../../src/daemon/status/status-reader.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 
 test('while all is well it says what is served', () => {

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { runNow } from '../../../src/base/async/cooperative.ts'
-import { manifestsOf } from '../../../src/features/marketplace/manifests.ts'
-import { marketplaceRevision } from '../../../src/features/marketplace/marketplace-revision.ts'
+import { manifestsOf, marketplaceRevision } from '../../../src/features/marketplace/marketplace-revision.ts'
 import { pluginsIn } from '../../../src/features/marketplace/plugins.ts'
 import type { MarketplaceConfig } from '../../../src/features/marketplace/plugins.ts'
 import { buildCatalog } from '../../../src/sync/catalog/catalog.ts'

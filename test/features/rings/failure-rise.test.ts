@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { isFailureRise } from '../../../src/features/rings/failure-rise.ts'
-import type { UseFigures } from '../../../src/features/rings/failure-rise.ts'
+import { isFailureRise } from '../../../src/features/rings/ring-promotions.ts'
+import type { UseFigures } from '../../../src/features/rings/ring-promotions.ts'
 
 const MOST = 0.05
 

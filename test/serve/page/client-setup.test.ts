@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { clientWays } from '../../../src/serve/page/client-setup.ts'
+import { clientWays } from '../../../src/serve/page/connect-view.ts'
 
 test('each common client is told the address in its own form, and what is JSON is JSON', () => {
   const ways = clientWays('https://skills.example.com', false)

@@ -1,7 +1,7 @@
 import { mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { expectSkills } from '../../../src/features/hub-of-several/expect-copied.ts'
+import { expectSkills } from '../../../src/features/hub-of-several/copy-generation.ts'
 import { readFollowedLock } from '../../../src/features/lock-repository/followed-lock.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { FileLock } from '../../../src/sync/store/files/file-lock.ts'

@@ -9,15 +9,15 @@ import type { Disablement } from '../../../daemon/status/disablement.ts'
 import { disabledEntryOf, recallIn } from '../../../sync/model/decisions/disabled-entries.ts'
 import type { OutOfService } from '../../../sync/model/decisions/out-of-service.ts'
 import { MOST_RECALLS } from '../../../sync/model/decisions/published-recall.ts'
-import { activeRecalls, recalledContents, newRecall } from '../../../sync/model/decisions/recalled-skills.ts'
+import { activeRecalls, newRecall, recalledContents } from '../../../sync/model/decisions/recalled-skills.ts'
 import type { RecalledSkill } from '../../../sync/model/decisions/recalled-skills.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { parseVerifier } from '../log/signed-note.ts'
-import type { FollowerReach } from '../publish/follower-reach.ts'
-import type { RecallCounts } from './follower-report.ts'
-import { answeringProcess, countsFor, recallReach } from './recall-reach.ts'
-import type { RecallReach, ReachSources } from './recall-reach.ts'
+import { channelName, partOf } from '../publish/channel-names.ts'
+import type { FollowerReach, ReachRow } from '../publish/follower-reach.ts'
+import { sumOfReach } from '../publish/follower-reach.ts'
+import type { ReachCounts, RecallCounts } from './follower-report.ts'
 
 /** The parts that make recalls effective. */
 export interface RecallsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'replica'> {
@@ -205,4 +205,75 @@ export function recallOf(digits: string, recalls: Iterable<RecalledSkill>): Reca
     'unknown-recall',
     `${why} has an id that begins with "${digits}", of which 8 digits are needed; skillsyncd recall shows them`,
   )
+}
+
+/** A place that has the channel, or what is served, and reports nothing. */
+interface UnreachablePlace {
+  /** `token`: no follower with it was ever seen. `folder`: it is read without the hub. `branch`: clones of it exist. */
+  readonly kind: 'token' | 'folder' | 'branch'
+  readonly place: string
+  readonly pack?: string
+  readonly ring?: string
+}
+
+/** The report of a recall: the followers that obey, those that were not seen since, and what cannot be reached. */
+interface RecallReach {
+  readonly counts: ReachCounts
+  /** The same with all tiers below. */
+  readonly total: ReachCounts
+  readonly followers: readonly ReachRow[]
+  readonly unreachable: readonly UnreachablePlace[]
+  /** In a hub of several processes whose database was not read yet, or cannot be: the one that answers, for those it knows. */
+  readonly process?: AnsweringProcess
+}
+
+/** The process of a hub that answers. */
+interface AnsweringProcess {
+  readonly id: string
+  /** The number of the other processes that lived when the database could be used last. */
+  readonly others: number
+}
+
+/** The process that answers; `undefined` if it knows the followers of the whole hub. */
+function answeringProcess(replica: DaemonContext['replica'], reach: FollowerReach): AnsweringProcess | undefined {
+  if (replica === undefined || reach.isWhole) return undefined
+  const { id, processes } = replica.status
+  return { id, others: processes.filter((one) => one.isLiving && one.id !== id).length }
+}
+
+/** The parts that know the followers of this hub. */
+interface ReachSources {
+  readonly reach: FollowerReach
+  readonly config: Config
+  readonly tokens: { principalsWith(scope: 'channel'): readonly string[] }
+}
+
+/** Collects the report of one recall. */
+function recallReach(recall: string, sources: ReachSources): RecallReach {
+  const followers = sources.reach.followersOf(recall)
+  const unreachable = unreachablePlaces(sources)
+  const obeyed = followers.filter(({ state }) => state === 'obeyed').length
+  const counts = { obeyed, behind: followers.length - obeyed, unreachable: unreachable.length }
+  return { counts, total: sumOfReach([counts, ...followers.map(({ below }) => below)]), followers, unreachable }
+}
+
+/** The counts that this machine reports to its own hub; none if it has no followers. */
+function countsFor(recalls: readonly string[], sources: ReachSources): readonly RecallCounts[] {
+  if (!sources.reach.isAny && unreachablePlaces(sources).length === 0) return []
+  return recalls.map((recall) => ({ recall, ...recallReach(recall, sources).total }))
+}
+
+function unreachablePlaces({ reach, config, tokens }: ReachSources): readonly UnreachablePlace[] {
+  const { principals } = reach
+  const silent =
+    config.channel === undefined ? [] : tokens.principalsWith('channel').filter((id) => !principals.has(id))
+  return [
+    ...silent.map((place) => ({ kind: 'token' as const, place })),
+    ...config.channelFolders.map((folder) => ({
+      kind: 'folder' as const,
+      place: folder.to,
+      ...partOf(channelName(folder)),
+    })),
+    ...config.publications.map(({ url, branch }) => ({ kind: 'branch' as const, place: `${url} ${branch}` })),
+  ]
 }

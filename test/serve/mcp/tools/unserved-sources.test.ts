@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { emptyReason } from '../../../../src/serve/mcp/tools/empty-list.ts'
+import { emptyReason } from '../../../../src/serve/mcp/tools/tools.ts'
 import { saidLacking } from '../../../../src/serve/mcp/tools/unserved-sources.ts'
 import type { UnservedSources } from '../../../../src/serve/mcp/tools/unserved-sources.ts'
 import { catalogOf } from '../../../sync/catalog/catalogs.ts'

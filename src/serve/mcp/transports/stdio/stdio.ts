@@ -1,23 +1,26 @@
-import { pipeline } from 'node:stream'
+import { pipeline, Transform } from 'node:stream'
 import type { Readable, Writable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
-import type { JSONRPCMessage, RequestId, Server, Transport } from '@modelcontextprotocol/server'
-import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { JSONRPCMessage, JSONRPCRequest, RequestId, Server, Transport } from '@modelcontextprotocol/server'
+import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { traceIds } from '../../../../base/trace-context.ts'
+import { answeredErrorOf, auditMessage } from '../../core/audit-message.ts'
+import type { Tell } from '../../core/audit-message.ts'
 import type { Serving } from '../../core/methods.ts'
 import { buildServer } from '../../core/sdk-server.ts'
 import { listenForEvents } from '../../events/events.ts'
 import type { Events } from '../../events/events.ts'
 import { MAX_SUBSCRIPTIONS } from '../../rpc/caller.ts'
-import type { Caller, Era, CallerSubscriptions } from '../../rpc/caller.ts'
+import type { Caller, CallerSubscriptions, Era } from '../../rpc/caller.ts'
+import { clientNameIn } from '../../rpc/client-name.ts'
 import { listenResult } from '../../rpc/listen-result.ts'
 import { RpcError, tooManySubscriptions } from '../../rpc/rpc-error.ts'
+import { traceIn } from '../../rpc/trace.ts'
 import { prepareFor } from '../../tools/prepare.ts'
 import { announcedBytes } from '../../tools/response-size.ts'
 import { withoutBatches } from './batch-lines.ts'
-import { endingAfter } from './delayed-eof.ts'
 import { cancelledBy, idleListenOf, narrowListen } from './listen.ts'
 import type { Listens } from './listen.ts'
-import { StdioAudit } from './stdio-audit.ts'
 import { StdioInflow } from './stdio-inflow.ts'
 import { StdioRequests } from './stdio-requests.ts'
 
@@ -178,7 +181,7 @@ class EraTransport implements Transport {
       await this.#requests.settled()
       await this.#lastWritten
       // Messages that waited for room are read after that.
-      await setImmediate()
+      await turn()
     } while (this.#inflow.isHolding || this.#input.readableLength > 0 || this.#requests.areWaiting)
   }
 
@@ -231,3 +234,58 @@ class EraTransport implements Transport {
     }
   }
 }
+
+/**
+ * Passes its input through, but delays the end until the work settles, for at most `mostMs`. The SDK treats the end of
+ * its input as the end of the connection, and drops the requests in flight. The work must not reject.
+ */
+function endingAfter(work: () => Promise<void>, mostMs: number): Transform {
+  return new Transform({
+    transform: (chunk, _encoding, done) => done(null, chunk),
+    flush(done) {
+      // By then the reader has received the last chunk, and `work` knows which requests are open.
+      setImmediate(() => void atMost(mostMs, work(), done))
+    },
+  })
+}
+
+async function atMost(ms: number, work: Promise<void>, done: () => void): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  void work.then(resolve)
+  await promise
+  clearTimeout(timer)
+  done()
+}
+
+/** Records the requests of one stdio client, with the name that the client gives itself, and counts the answers. */
+class StdioAudit {
+  readonly #serving: Recorded
+  #client: string | undefined
+
+  constructor(serving: Recorded) {
+    this.#serving = serving
+  }
+
+  /** Works like `auditMessage`. */
+  request({ method, params }: JSONRPCRequest): Tell {
+    this.#client = clientNameIn(params) ?? this.#client
+    const client = this.#client
+    const asker = { ...(client !== undefined && { client }), ...traceIds(traceIn(params)) }
+    const tell = auditMessage(this.#serving, { method, params }, asker)
+    const { use } = this.#serving
+    if (use === undefined) return tell
+    let isTold = false
+    return (end) => {
+      tell(end)
+      if (isTold) return
+      isTold = true
+      if ('refused' in end) return
+      const error = answeredErrorOf(end)
+      use({ method, params, serving: this.#serving, client, principal: undefined, error })
+    }
+  }
+}
+
+/** The parts of `Serving` that record and count. */
+type Recorded = Pick<Serving, 'audit' | 'registry' | 'forms' | 'use' | 'view'>
