@@ -46,7 +46,7 @@ export const ROOMS: Readonly<Record<string, string>> = {
 /** Imports against the order that are left. None is added; one that goes is taken out here. */
 export const AGAINST_THE_ORDER: Readonly<Record<string, readonly string[]>> = {
   'sync/model': ['sync/survey'],
-  'sync/store': ['sync/catalog', 'features/channel', 'features/rings'],
+  'sync/store': ['sync/catalog', 'features/channel'],
   'sync/survey': ['sync/catalog'],
   'sync/pull': ['features/mcp-sources', 'features/channel', 'features/rings'],
   'serve/http': [
@@ -71,23 +71,9 @@ export const AGAINST_THE_ORDER: Readonly<Record<string, readonly string[]>> = {
     'features/lock-repository',
   ],
   'daemon/access': ['daemon/status', 'features/marketplace', 'features/channel'],
-  'daemon/pull': [
-    'daemon/status',
-    'features/mcp-sources',
-    'features/scan',
-    'features/channel',
-    'features/rings',
-    'features/hub-of-several',
-  ],
-  'daemon/status': [
-    'features/mcp-sources',
-    'features/scan',
-    'features/marketplace',
-    'features/rings',
-    'features/lock-repository',
-    'features/hub-of-several',
-  ],
-  'daemon/cli': ['features/scan', 'features/rings', 'daemon'],
+  'daemon/pull': ['daemon/status', 'features/mcp-sources', 'features/scan', 'features/channel', 'features/rings'],
+  'daemon/status': ['features/scan', 'features/marketplace', 'features/rings', 'features/lock-repository'],
+  'daemon/cli': ['features/rings', 'daemon'],
   'features/marketplace': ['features/channel', 'daemon/commands'],
   'features/channel': ['features/hub-of-several', 'daemon'],
   'features/rings': ['features/usage'],

@@ -1,10 +1,10 @@
 import type { Clock } from '../../base/async/clock.ts'
-import type { HubReplica } from '../../features/hub-of-several/hub-replica.ts'
 import type { SharedStore } from '../../features/hub-of-several/postgres/shared-store.ts'
 import type { SyncError } from '../../sync/model/sync-error.ts'
 import type { OpenUpstream } from '../../sync/pull/open-upstream.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { Environment } from '../config/environment.ts'
+import type { HubReplica } from './hub-replica.ts'
 import type { Log } from './log/log.ts'
 import type { Redactor } from './log/redactor.ts'
 

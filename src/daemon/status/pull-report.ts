@@ -1,5 +1,4 @@
 import type { Clock } from '../../base/async/clock.ts'
-import type { HubReplica } from '../../features/hub-of-several/hub-replica.ts'
 import { identityOf } from '../../sync/model/decisions/decisions.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'
@@ -12,6 +11,7 @@ import { SyncError, isByChoice, mendOf, plainProblemOf } from '../../sync/model/
 import { followedIn } from '../../sync/pull/followed-ref.ts'
 import { recordAt } from '../../sync/store/source-records.ts'
 import type { SourceRecord, SourceRecords } from '../../sync/store/source-records.ts'
+import type { HubReplica } from '../runtime/hub-replica.ts'
 import type { Log } from '../runtime/log/log.ts'
 import type { PullCounts } from '../runtime/pull-counts.ts'
 

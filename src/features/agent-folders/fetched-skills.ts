@@ -1,4 +1,5 @@
 import type { Config } from '../../daemon/config/config.ts'
+import { readKept } from '../../daemon/pull/stored-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { undeclaredFiles, undeclaredText } from '../../sync/model/declared-digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
@@ -6,14 +7,13 @@ import type { Skill, UpstreamSkill } from '../../sync/model/skill.ts'
 import type { McpSource } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { unportableReason } from '../../sync/skill/skill-path.ts'
+import { knownOf } from '../../sync/store/skills/listing-mismatches.ts'
 import { storedSkill } from '../../sync/store/skills/stored-path.ts'
 import type { Mismatches } from '../../sync/store/skills/upstream-files.ts'
 import type { Store } from '../../sync/store/store.ts'
 import { READ_HERE } from '../../sync/survey/document-reading.ts'
 import { refusalIn, textKeyOf } from '../../sync/survey/listing-hidden-text.ts'
 import type { KnownTexts } from '../../sync/survey/listing-hidden-text.ts'
-import { knownOf } from '../mcp-sources/listing/listing-mismatches.ts'
-import { readKept } from '../mcp-sources/stored-file.ts'
 
 /**
  * The skills of MCP servers whose sources have `folders`, each with the reason why it is put into no folder; `undefined`

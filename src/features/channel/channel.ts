@@ -5,12 +5,12 @@ import { codeOf } from '../../base/error-code.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
 import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../daemon/cli/command.ts'
+import { channelNames, partOf, partText } from '../../daemon/config/channel-names.ts'
 import { whyNotOpened } from '../../daemon/runtime/disk-error-text.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { isKeyName, signerOf, signerText, verifierText } from './log/signed-note.ts'
 import { channelSigners, publicKeysOf } from './publish/channel-keys.ts'
-import { channelNames, partOf, partText } from './publish/channel-names.ts'
 
 export const channel: Command = {
   name: 'channel',

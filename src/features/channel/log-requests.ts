@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { channelName } from '../../daemon/config/channel-names.ts'
 import { defineRequest, paramsOf, paramsOfSource } from '../../daemon/control/request.ts'
 import type { Candidates } from '../../daemon/pull/candidates.ts'
 import { CHECKPOINT_PATH } from './content/channel-entry.ts'
-import { channelName } from './publish/channel-names.ts'
 import type { Channels } from './publish/channels.ts'
 
 interface LogParts {

@@ -11,9 +11,9 @@ import { GenerationParts } from '../../sync/store/generation-parts.ts'
 import { readOutline } from '../../sync/store/generation-store.ts'
 import { fileObjectsOf } from '../../sync/store/kept-contents.ts'
 import type { Digest, ObjectStore, StoreHead } from '../../sync/store/objects/object-store.ts'
+import { snapshotsInTrails } from '../../sync/store/ring-states.ts'
 import { isDigest } from '../../sync/store/skills/stored-path.ts'
 import { SNAPSHOT_LABEL, SnapshotStore } from '../../sync/store/snapshot-store.ts'
-import { snapshotsInTrails } from '../rings/ring-states.ts'
 
 /** The stores between which a generation is copied. */
 export interface CopiedStores {

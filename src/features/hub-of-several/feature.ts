@@ -1,5 +1,5 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
-import type { ReplicasStatus } from './hub-replica.ts'
+import type { ReplicasStatus } from '../../daemon/runtime/hub-replica.ts'
 
 /** A hub of several processes, which share a PostgreSQL database. */
 export const replicasFeature: Feature<{ readonly replica?: { readonly status: ReplicasStatus } | undefined }> = {

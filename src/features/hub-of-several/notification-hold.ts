@@ -1,5 +1,5 @@
+import type { HubReplica } from '../../daemon/runtime/hub-replica.ts'
 import type { NotificationBarrier } from '../../serve/registry.ts'
-import type { HubReplica } from './hub-replica.ts'
 
 /**
  * Holds notifications back until each process of the hub serves what they are about: a client that is notified by one can

@@ -1,5 +1,5 @@
+import type { ReplicasStatus } from '../../daemon/runtime/hub-replica.ts'
 import type { Family } from '../../daemon/status/metrics/family.ts'
-import type { ReplicasStatus } from './hub-replica.ts'
 
 /** The metrics of this process in a hub of several; without samples in a hub of one. */
 export function replicaFamilies(replicas: ReplicasStatus | undefined): Family[] {

@@ -1,7 +1,7 @@
 import { agoText } from '../../base/text/age-text.ts'
 import type { Paint } from '../../daemon/cli/colors.ts'
+import type { ReplicaRow, ReplicasStatus } from '../../daemon/runtime/hub-replica.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
-import type { ReplicaRow, ReplicasStatus } from './hub-replica.ts'
 
 /** The processes of a hub of several, with the generation that each serves. */
 export function replicaLines(replicas: ReplicasStatus | undefined, now: Date, paint: Paint): readonly string[] {

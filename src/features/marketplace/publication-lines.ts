@@ -1,9 +1,9 @@
 import { agoText } from '../../base/text/age-text.ts'
 import type { Paint } from '../../daemon/cli/colors.ts'
 import { mendLine } from '../../daemon/cli/status-block.ts'
+import { channelAddressOf, channelName, partText } from '../../daemon/config/channel-names.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import type { FollowedHub } from '../../daemon/status/status.ts'
-import { channelAddressOf, channelName, partText } from '../channel/publish/channel-names.ts'
 import { needsOperator } from './publish/publication-status.ts'
 import type { ChannelStatus, PublicationStatus } from './publish/publication-status.ts'
 

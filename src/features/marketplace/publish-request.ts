@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { channelName, partOf } from '../../daemon/config/channel-names.ts'
 import { defineRequest, paramsOf } from '../../daemon/control/request.ts'
-import { channelName, partOf } from '../channel/publish/channel-names.ts'
 import type { Channels } from '../channel/publish/channels.ts'
 import type { Publications } from './publish/publications.ts'
 

@@ -5,8 +5,8 @@ import type { Skill, SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
 import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { McpSource } from '../../sync/model/source.ts'
+import { knownOf } from '../../sync/store/skills/listing-mismatches.ts'
 import { MOST_MISMATCHES } from '../../sync/store/skills/upstream-files.ts'
-import { knownOf } from './listing/listing-mismatches.ts'
 import { ContentMismatch } from './refused-skill.ts'
 
 export interface UpstreamMismatchesParts extends Pick<DaemonContext, 'store' | 'log'> {

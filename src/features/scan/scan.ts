@@ -5,10 +5,10 @@ import type { Command } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { countsText } from '../../daemon/status/scan-text.ts'
 import { scanRequest } from './scan-request.ts'
 import { massText } from './scan-run.ts'
 import type { ScanEnd, ScanProgress } from './scan-run.ts'
-import { countsText } from './scan-text.ts'
 
 export const scan: Command = {
   name: 'scan',

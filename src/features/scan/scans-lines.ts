@@ -1,9 +1,9 @@
 import { countOf } from '../../base/text/plural.ts'
 import type { Paint } from '../../daemon/cli/colors.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { countsText } from '../../daemon/status/scan-text.ts'
 import { massText } from './scan-run.ts'
 import type { ScansStatus } from './scan-run.ts'
-import { countsText } from './scan-text.ts'
 
 /** The scans of what is served, for `status`. */
 export function scansLines(scans: ScansStatus | undefined, paint: Paint): string[] {

@@ -1,9 +1,9 @@
-import { snapshotsInTrails } from '../../features/rings/ring-states.ts'
 import type { Generation } from '../model/generation.ts'
 import type { Checkouts } from './checkouts/checkouts.ts'
 import type { GenerationObjects, GenerationStore } from './generation-store.ts'
 import { KeptContents } from './kept-contents.ts'
 import type { LiveObjects, ObjectStore, StoreHead } from './objects/object-store.ts'
+import { snapshotsInTrails } from './ring-states.ts'
 import type { UpstreamFiles } from './skills/upstream-files.ts'
 import type { SnapshotStore } from './snapshot-store.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ReplicaRow, ReplicasStatus } from '../../../src/features/hub-of-several/hub-replica.ts'
+import type { ReplicaRow, ReplicasStatus } from '../../../src/daemon/runtime/hub-replica.ts'
 import { replicaLines } from '../../../src/features/hub-of-several/replica-lines.ts'
 
 const NOW = new Date('2026-11-28T12:00:00.000Z')

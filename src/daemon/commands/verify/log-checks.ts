@@ -11,14 +11,6 @@ import type { NoteSigner } from '../../../features/channel/log/signed-note.ts'
 import { entriesPath, tilePath, tilesBetween } from '../../../features/channel/log/tiles.ts'
 import { ProofRefusedError } from '../../../features/channel/log/tlog-proof.ts'
 import { channelSigners } from '../../../features/channel/publish/channel-keys.ts'
-import {
-  channelName,
-  channelNames,
-  logFileOf,
-  originOf,
-  partOf,
-} from '../../../features/channel/publish/channel-names.ts'
-import type { ChannelName } from '../../../features/channel/publish/channel-names.ts'
 import { isAway } from '../../../sync/model/source.ts'
 import type { ChannelSource } from '../../../sync/model/source.ts'
 import { isSyncErrorCode, SyncError } from '../../../sync/model/sync-error.ts'
@@ -27,6 +19,8 @@ import { configFor, printJson, printLines, progressOf } from '../../cli/command.
 import type { Context, ExitStatus } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
+import { channelName, channelNames, logFileOf, originOf, partOf } from '../../config/channel-names.ts'
+import type { ChannelName } from '../../config/channel-names.ts'
 import type { ChannelConfig, Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'

@@ -1,6 +1,6 @@
-import { snapshotsInTrails } from '../../../features/rings/ring-states.ts'
 import type { Generation, GenerationEntry } from '../../../sync/model/generation.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
+import { snapshotsInTrails } from '../../../sync/store/ring-states.ts'
 import type { Store } from '../../../sync/store/store.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'

@@ -1,8 +1,6 @@
 import { WorkerClient } from '../../../base/async/worker-client.ts'
 import { matcher } from '../../../base/globs.ts'
 import { pageRingsOf } from '../../../features/rings/page-rings.ts'
-import { scanTexts } from '../../../features/scan/scan-text.ts'
-import { scanIn } from '../../../features/scan/source-scan.ts'
 import type {
   HubDiagnostic,
   MisfitDiagnostic,
@@ -23,6 +21,8 @@ import type { Config } from '../../config/config.ts'
 import type { DaemonContext } from '../../runtime/context.ts'
 import type { PendingSides } from '../comparison.ts'
 import type { SourceMove, StoredGeneration as Past } from '../history.ts'
+import { scanTexts } from '../scan-text.ts'
+import { scanIn } from '../source-scan.ts'
 import type { Status } from '../status.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
 import { alarmsOf } from './hub-alarms.ts'

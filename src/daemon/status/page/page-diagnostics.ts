@@ -1,6 +1,4 @@
 import { matcher } from '../../../base/globs.ts'
-import { scanTexts } from '../../../features/scan/scan-text.ts'
-import { scanIn } from '../../../features/scan/source-scan.ts'
 import type { PathDiagnostic, MisfitDiagnostic, PathDiagnostics } from '../../../serve/page/page-data.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { ContractDiagnostic } from '../../../sync/catalog/contract-diagnostics.ts'
@@ -16,6 +14,8 @@ import type { SourceScans } from '../../../sync/store/scan-records.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
 import { archiveDiagnostics } from '../archive-diagnostics.ts'
 import { disabledText, pendingText, skillOperand } from '../decision-text.ts'
+import { scanTexts } from '../scan-text.ts'
+import { scanIn } from '../source-scan.ts'
 import { disabledBy } from '../status.ts'
 
 /** The context for judging the problems of a source, in addition to its snapshot. */

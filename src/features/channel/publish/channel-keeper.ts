@@ -1,11 +1,11 @@
+import { partOf, partText } from '../../../daemon/config/channel-names.ts'
+import type { ChannelName } from '../../../daemon/config/channel-names.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
 import { backoffMs, Reaction } from '../../../daemon/runtime/reaction.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { isPassing, SyncError, unwrapSuppressed } from '../../../sync/model/sync-error.ts'
 import type { ChannelStatus, PublicationCondition } from '../../marketplace/publish/publication-status.ts'
 import { channelMend } from '../../marketplace/publish/publication-status.ts'
-import { partOf, partText } from './channel-names.ts'
-import type { ChannelName } from './channel-names.ts'
 import { HEARTBEAT_MS } from './channel-publisher.ts'
 import type { ChannelEnd, ChannelPublisher } from './channel-publisher.ts'
 

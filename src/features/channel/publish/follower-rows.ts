@@ -1,5 +1,5 @@
+import type { ChannelName } from '../../../daemon/config/channel-names.ts'
 import type { RecallCounts } from '../recall/follower-report.ts'
-import type { ChannelName } from './channel-names.ts'
 
 /** A follower of a channel of this hub, as it was seen last. */
 export interface FollowerRow {

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { QueryResultRow } from 'pg'
 import { z } from 'zod'
+import type { ChannelName } from '../../../daemon/config/channel-names.ts'
 import { timeIn } from '../../hub-of-several/postgres/leadership.ts'
 import type { HubDatabase, PostgresDatabase } from '../../hub-of-several/postgres/postgres-database.ts'
 import type { RecallCounts } from '../recall/follower-report.ts'
-import type { ChannelName } from './channel-names.ts'
 import { keyOfFollower, MOST_COUNTS, MOST_FOLLOWERS, MOST_ROWS } from './follower-rows.ts'
 import type { FollowerRow } from './follower-rows.ts'
 

@@ -1,3 +1,4 @@
+import { channelName, partOf } from '../../../daemon/config/channel-names.ts'
 import type { Config } from '../../../daemon/config/config.ts'
 import { followDisabled } from '../../../daemon/pull/load-decisions.ts'
 import type { ServedCatalog } from '../../../daemon/pull/served-catalog.ts'
@@ -14,7 +15,6 @@ import type { RecalledSkill } from '../../../sync/model/decisions/recalled-skill
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { parseVerifier } from '../log/signed-note.ts'
-import { channelName, partOf } from '../publish/channel-names.ts'
 import type { FollowerReach, ReachRow } from '../publish/follower-reach.ts'
 import { sumOfReach } from '../publish/follower-reach.ts'
 import type { ReachCounts, RecallCounts } from './follower-report.ts'

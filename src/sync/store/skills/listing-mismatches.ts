@@ -1,7 +1,7 @@
-import { declarationOf } from '../../../sync/model/decisions/approvals.ts'
-import type { Skill } from '../../../sync/model/skill.ts'
-import type { Snapshot } from '../../../sync/model/snapshot.ts'
-import type { Mismatches } from '../../../sync/store/skills/upstream-files.ts'
+import { declarationOf } from '../../model/decisions/approvals.ts'
+import type { Skill } from '../../model/skill.ts'
+import type { Snapshot } from '../../model/snapshot.ts'
+import type { Mismatches } from './upstream-files.ts'
 
 /** The snapshot with the known mismatches of bytes that its server sent; the same object if these are not new. */
 export function snapshotWithMismatches(snapshot: Snapshot, mismatches: Mismatches): Snapshot {

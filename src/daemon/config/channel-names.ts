@@ -1,4 +1,4 @@
-import type { ChannelConfig } from '../../../daemon/config/config.ts'
+import type { ChannelConfig } from './config.ts'
 
 /**
  * The name of a channel among those of this hub: `undefined` for that of everything, the id of a pack, or a ring, which

@@ -1,4 +1,3 @@
-import type { Config } from '../../daemon/config/config.ts'
 import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
 import { frontmatterBy } from '../../sync/skill/document-reader.ts'
 import type { DocumentReader } from '../../sync/skill/document-reader.ts'
@@ -7,6 +6,7 @@ import type { KeptFile } from '../../sync/store/skills/upstream-files.ts'
 import type { Store } from '../../sync/store/store.ts'
 import { READ_HERE } from '../../sync/survey/document-reading.ts'
 import { mismatchOf } from '../../sync/survey/verify-file.ts'
+import type { Config } from '../config/config.ts'
 
 /**
  * The stored file for this skill. The store may hold a SKILL.md with these bytes for another skill, whose entry has

@@ -1,9 +1,9 @@
 import { isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
-import type { Generation, GenerationEntry, RingStates, RingStep, RingTrail } from '../../sync/model/generation.ts'
-import { isObjectId } from '../../sync/model/revision.ts'
-import { isSourceId } from '../../sync/model/source-id.ts'
-import { isDigest } from '../../sync/store/skills/stored-path.ts'
+import type { Generation, GenerationEntry, RingStates, RingStep, RingTrail } from '../model/generation.ts'
+import { isObjectId } from '../model/revision.ts'
+import { isSourceId } from '../model/source-id.ts'
+import { isDigest } from './skills/stored-path.ts'
 
 /** The snapshots that the rings of a generation serve or may still take, in addition to those of its sources. */
 export function snapshotsInTrails({

@@ -6,9 +6,9 @@ import {
   logFileOf,
   originOf,
   partOf,
-} from '../../../../src/features/channel/publish/channel-names.ts'
-import { earlierRing } from '../../../../src/features/rings/ring-config.ts'
-import { isLocalFile } from '../../../../src/sync/store/backup/backup.ts'
+} from '../../../src/daemon/config/channel-names.ts'
+import { earlierRing } from '../../../src/features/rings/ring-config.ts'
+import { isLocalFile } from '../../../src/sync/store/backup/backup.ts'
 
 const RINGS = [{ id: 'canary' }, { id: 'beta' }, { id: 'stable' }]
 
