@@ -54,8 +54,10 @@ export class Daemon implements AsyncDisposable {
     this.#reloadState = reloadState
     this.parts = { ...loaded, ...compose(loaded) }
     this.#reactions = reactionsOf(this.parts)
-    // They end in the reverse order, and the pulls last.
-    for (const { part } of this.#reactions) this.parts.work.use(part)
+    // They end in the reverse order, and the pulls last. A folder that hangs holds up the scheduler alone.
+    const { scheduler, work } = this.parts
+    work.use(scheduler)
+    for (const { part } of this.#reactions) if (part !== scheduler) work.use(part)
     this.#followed = loaded.store.decisions.known
   }
 
@@ -196,6 +198,8 @@ export class Daemon implements AsyncDisposable {
     await using _readers = this.parts.readers
     await this.parts.mcp.endReading()
     await this.stop()
+    // A read since then may have withheld a skill: that is stored before the lock is released.
+    await this.parts.served.settled()
   }
 }
 

@@ -8,9 +8,8 @@ import { mcpSourcesFeature } from '../features/mcp-sources/feature.ts'
 import { ringsFeature } from '../features/rings/feature.ts'
 import { scanFeature } from '../features/scan/feature.ts'
 import { usageFeature } from '../features/usage/feature.ts'
-import type { CommandLoaders, Feature } from './cli/feature.ts'
+import type { CommandLoaders, Feature, FeatureSurfaces } from './cli/feature.ts'
 import type { DaemonParts } from './daemon.ts'
-import type { Family } from './status/metrics/family.ts'
 
 /** The features, in the order of their metrics. What is taken out of the list is in no surface. */
 export const FEATURES: readonly Feature<DaemonParts>[] = [
@@ -29,13 +28,11 @@ export const FEATURES: readonly Feature<DaemonParts>[] = [
 /** The commands of all features. */
 export const FEATURE_COMMANDS: CommandLoaders = Object.assign({}, ...FEATURES.map(({ commands }) => commands))
 
-/** The pages of all features. */
-export const FEATURE_PAGES: NonNullable<Feature<unknown>['pages']> = Object.assign(
-  {},
-  ...FEATURES.map(({ pages }) => pages),
-)
-
-/** Collects the metrics of all features. */
-export async function featureFamilies(parts: DaemonParts): Promise<readonly Family[]> {
-  return (await Promise.all(FEATURES.map(async ({ families }) => families?.(parts) ?? []))).flat()
+/** Loads what features add to what is served. */
+export async function loadSurfaces(): Promise<Required<FeatureSurfaces<DaemonParts>>> {
+  const all = await Promise.all(FEATURES.map(async ({ surfaces }) => (await surfaces?.()) ?? {}))
+  return {
+    pages: Object.assign({}, ...all.map(({ pages }) => pages)),
+    families: (parts) => all.flatMap(({ families }) => families?.(parts) ?? []),
+  }
 }

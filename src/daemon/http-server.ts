@@ -14,12 +14,13 @@ import type { HttpListener } from '../serve/http/server/listener.ts'
 import { WebhookEndpoint } from '../serve/http/webhook-endpoint.ts'
 import type { Serving } from '../serve/mcp/core/methods.ts'
 import { SessionJournal } from '../serve/mcp/transports/session-journal.ts'
+import type { PageHost } from '../serve/page/page-data.ts'
 import { httpOptionsOf, isTokenRequired, reachedFromElsewhereBy } from './access/http-options.ts'
 import { expiringIn } from './access/tokens.ts'
 import type { HandedSocket, HandedSockets } from './commands/service/handed-sockets.ts'
 import type { Config, ListenAddress } from './config/config.ts'
 import type { Daemon, DaemonParts } from './daemon.ts'
-import { FEATURE_PAGES, featureFamilies } from './features.ts'
+import { loadSurfaces } from './features.ts'
 import { lifecyclesIn } from './pull/trust/serving-policy.ts'
 import type { Log } from './runtime/log/log.ts'
 import { OperatorError } from './runtime/operator-error.ts'
@@ -58,11 +59,12 @@ export async function whileServing(
   const { listen, sockets, place, log } = parts
   const { config, tokens, shared, sessions } = writer.daemon.parts
   expectSomebodyKnown(writer.daemon.parts, listen)
+  const { pages, families } = await loadSurfaces()
   await using usage = usageRecorderOf(config, log, systemClock, shared)
   const totals = config.serve.web.open.has('metrics') ? undefined : usage?.totals
   const uses = totals && ((): readonly Family[] => usageFamilies(totals))
   const figures = async (): Promise<DaemonFigures> => daemonFiguresOf(writer.daemon.parts)
-  const ofFeatures = async (): Promise<readonly Family[]> => featureFamilies(writer.daemon.parts)
+  const ofFeatures = (): readonly Family[] => families(writer.daemon.parts)
   const metrics = place === undefined ? undefined : new Metrics(figures, ofFeatures, uses)
   const webhooks = new WebhookEndpoint(writer.daemon.parts.webhooks, config.limits.http.bodyBytes, () =>
     systemClock.now(),
@@ -70,7 +72,7 @@ export async function whileServing(
   const unready = (): readonly Unready[] => writer.daemon.parts.status.unready
   const isReadOnly = (): boolean => writer.daemon.parts.readOnly?.() !== undefined
   const isApart = (): boolean => writer.daemon.parts.replica?.status.away !== undefined
-  const edgeOf = (daemon: Daemon): HttpOptions => edgeOptions(daemon, listen, log, usage)
+  const edgeOf = (daemon: Daemon): HttpOptions => edgeOptions(daemon, { listen, log, usage, pages })
   await using operations = await operationsOf(sockets.operations ?? config.serve.operations, config, {
     ...edgeOf(writer.daemon),
     webhooks,
@@ -122,17 +124,16 @@ function expectSomebodyKnown({ config, tokens, oauth }: DaemonParts, listen: Lis
   )
 }
 
-function edgeOptions(
-  { parts }: Daemon,
-  listen: ListenAddress,
-  log: Log,
-  usage: UsageRecorder | undefined,
-): HttpOptions {
+interface EdgeParts extends Pick<FrontParts, 'listen' | 'log'>, Pick<PageHost, 'pages'> {
+  readonly usage: UsageRecorder | undefined
+}
+
+function edgeOptions({ parts }: Daemon, { listen, log, usage, pages }: EdgeParts): HttpOptions {
   const { config, tokens, oauth, page, channels, marketplace, pageSessions } = parts
   const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
   const shared = { marketplace, channels, pageSessions }
   const uses = usage && (async () => usage.recent.all())
-  const news = { host: { ...page.host, uses, pages: FEATURE_PAGES } }
+  const news = { host: { ...page.host, uses, ...(pages !== undefined && { pages }) } }
   return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError, ...shared })
 }
 

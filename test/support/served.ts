@@ -9,7 +9,7 @@ import { readConfig } from '../../src/daemon/config/load-config.ts'
 import { processEnvironment } from '../../src/daemon/config/process-environment.ts'
 import { acquireLock } from '../../src/daemon/control/daemon-lock.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
-import { FEATURE_PAGES } from '../../src/daemon/features.ts'
+import { loadSurfaces } from '../../src/daemon/features.ts'
 import { createLog } from '../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../src/daemon/runtime/log/redactor.ts'
 import { auditLogOf, withAudit } from '../../src/daemon/status/audit/audit-log.ts'
@@ -116,11 +116,12 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     environment: processEnvironment(),
     ...(options.shared !== undefined && { shared: options.shared }),
   })
+  const { pages } = await loadSurfaces()
   const edge = httpOptionsOf(config, {
     listen: { host: config.serve.http.host, port: 0 },
     tokens: daemon.parts.tokens,
     oauth: daemon.parts.oauth,
-    news: { host: { ...daemon.parts.page.host, uses: options.uses, pages: FEATURE_PAGES } },
+    news: { host: { ...daemon.parts.page.host, uses: options.uses, pages } },
     marketplace: { ...daemon.parts.marketplace, ...options.marketplace },
     channels: daemon.parts.channels,
     pageSessions: daemon.parts.pageSessions,

@@ -4,14 +4,20 @@ import type { Command } from './command.ts'
 
 /**
  * A feature as the core sees it: its part of each surface. The value is light, since every run of the program has the
- * list of them: the code of a surface is loaded when the surface is used. `Parts`: the parts of a daemon that it needs.
+ * list of them. `Parts`: the parts of a daemon that it needs.
  */
 export interface Feature<Parts> {
   readonly commands?: CommandLoaders
+  /** Loads its part of what is served, before anything is: an upgrade may replace the files of a program that runs. */
+  readonly surfaces?: () => Promise<FeatureSurfaces<Parts>>
+}
+
+/** The part of a feature in what is served over HTTP. */
+export interface FeatureSurfaces<Parts> {
   /** Its pages, by their paths. */
   readonly pages?: Readonly<Record<string, FeaturePage>>
-  /** Collects its metrics for one answer. */
-  readonly families?: (parts: Parts) => Promise<readonly Family[]>
+  /** Collects its metrics. */
+  readonly families?: (parts: Parts) => readonly Family[]
 }
 
 /** Commands by their names, loaded on demand: loading takes most of the time of a short run. */

@@ -103,7 +103,7 @@ export function paramsOf<Shape extends z.ZodRawShape>(
   shape: Shape,
 ): ParamsForm<z.input<Form<Shape>>, z.output<Form<Shape>>> {
   const form = z.object(shape)
-  return { read: (sent) => parse(form, sent) }
+  return { read: (sent = {}) => parse(form, sent) }
 }
 
 /** The params of a request about one configured source. */

@@ -34,14 +34,21 @@ export async function askRunning<Sent extends object, Answer, Event>(
   return reply.kind === 'no-daemon' ? undefined : { answer: request.answer.parse(reply.result) }
 }
 
-/** Returns a listener that passes events on. An event that only a daemon of another version knows is left out. */
+/**
+ * Returns a listener that passes events on. It throws for one that only a daemon of another version knows: the results
+ * of a request may be events.
+ */
 export function eventsFor<Event>(
   { event: form }: Pick<RequestType<never, unknown, Event>, 'event'>,
   onEvent: ((event: Event) => void) | undefined,
 ): (event: unknown) => void {
   return (event) => {
     const known = form?.safeParse(event)
-    if (known?.success === true) onEvent?.(known.data)
+    if (known?.success === false)
+      throw new OperatorError('bad-answer', 'The daemon reports something that this version does not know', {
+        fix: 'Use one version of skillsyncd for both',
+      })
+    if (known !== undefined) onEvent?.(known.data)
   }
 }
 

@@ -14,11 +14,13 @@ export const channelFeature: Feature<Measured> = {
     channel: async () => (await import('./channel.ts')).channel,
     witness: async () => (await import('./witness.ts')).witness,
   },
-  async families({ channels, recalls }) {
+  async surfaces() {
     const [{ channelFamilies }, { recallFamilies }] = await Promise.all([
       import('./channel-families.ts'),
       import('./recall/recall-families.ts'),
     ])
-    return [...channelFamilies(channels.figures), ...recallFamilies(recalls.figures)]
+    return {
+      families: ({ channels, recalls }) => [...channelFamilies(channels.figures), ...recallFamilies(recalls.figures)],
+    }
   },
 }

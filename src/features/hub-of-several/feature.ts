@@ -7,5 +7,8 @@ export const replicasFeature: Feature<{ readonly replica?: { readonly status: Re
     'store copy': async () => (await import('./store-copy.ts')).storeCopy,
     'store migrate': async () => (await import('./store-migrate.ts')).storeMigrate,
   },
-  families: async ({ replica }) => (await import('./replica-families.ts')).replicaFamilies(replica?.status),
+  async surfaces() {
+    const { replicaFamilies } = await import('./replica-families.ts')
+    return { families: ({ replica }) => replicaFamilies(replica?.status) }
+  },
 }

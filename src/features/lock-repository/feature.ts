@@ -8,14 +8,16 @@ interface Measured {
 
 /** The lock of a repository, which a daemon follows. */
 export const lockRepositoryFeature: Feature<Measured> = {
-  families: async ({ config, followedLock: { known } }) => [
-    {
-      name: 'skillsyncd_lock_current',
-      kind: 'gauge',
-      help: '1 if the newest lock of its repository was in force when that was last read, else 0.',
-      samples: config.lockFrom === undefined ? [] : [{ value: Number(isCurrent(known)) }],
-    },
-  ],
+  surfaces: async () => ({
+    families: ({ config, followedLock: { known } }) => [
+      {
+        name: 'skillsyncd_lock_current',
+        kind: 'gauge',
+        help: '1 if the newest lock of its repository was in force when that was last read, else 0.',
+        samples: config.lockFrom === undefined ? [] : [{ value: Number(isCurrent(known)) }],
+      },
+    ],
+  }),
 }
 
 function isCurrent({ taken, problem }: FollowedLock): boolean {

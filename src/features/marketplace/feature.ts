@@ -12,6 +12,8 @@ export const marketplaceFeature: Feature<Measured> = {
     marketplace: async () => (await import('./marketplace.ts')).marketplaceCommand,
     publish: async () => (await import('./publish.ts')).publish,
   },
-  families: async ({ publications }) =>
-    (await import('./publication-families.ts')).publicationFamilies(publications.figures),
+  async surfaces() {
+    const { publicationFamilies } = await import('./publication-families.ts')
+    return { families: ({ publications }) => publicationFamilies(publications.figures) }
+  },
 }

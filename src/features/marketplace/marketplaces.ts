@@ -134,13 +134,14 @@ export class Marketplaces implements AsyncDisposable {
     return build
   }
 
-  async #builtFor(parts: MarketplaceParts, scope: MarketplaceScope): Promise<BuiltMarketplace> {
-    const { pack, packs, ring } = scope
+  async #builtFor(parts: MarketplaceParts, { pack, packs, ring }: MarketplaceScope): Promise<BuiltMarketplace> {
     const names = new Set([...parts.packs().map(({ id }) => id), ...parts.config.retired])
-    const key = JSON.stringify([pack, packs && [...packs].filter((id) => names.has(id)).toSorted(), ring])
+    // A pack that a token names before it exists is no part of what callers with the same packs share.
+    const seen = packs && [...packs].filter((id) => names.has(id)).toSorted()
+    const key = JSON.stringify([pack, seen, ring])
     const known = this.#built.get(key)
     const built = known ?? {
-      scope,
+      scope: { pack, packs: seen && new Set(seen), ring },
       packfiles: new RevisionPackfiles(this.#writing, this.#preparing.signal),
       usedAtMs: -Infinity,
       latest: undefined,

@@ -9,11 +9,16 @@ export const ringsFeature: Feature<{ readonly rings: { readonly status: readonly
     hold: async () => (await import('./promote.ts')).hold,
     unhold: async () => (await import('./promote.ts')).unhold,
   },
-  pages: {
-    '/rings': async (view) => {
-      const { host, isAdmitted } = view
-      return isAdmitted && host.rings ? (await import('./rings-view.ts')).ringsView(view, host.rings()) : undefined
-    },
+  async surfaces() {
+    const [{ ringsView }, { ringFamilies }] = await Promise.all([
+      import('./rings-view.ts'),
+      import('./ring-families.ts'),
+    ])
+    return {
+      pages: {
+        '/rings': async (view) => (view.isAdmitted && view.host.rings ? ringsView(view, view.host.rings()) : undefined),
+      },
+      families: ({ rings }) => ringFamilies(rings.status),
+    }
   },
-  families: async ({ rings }) => (await import('./ring-families.ts')).ringFamilies(rings.status),
 }

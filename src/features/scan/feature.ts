@@ -4,5 +4,8 @@ import type { ScannedDaemon } from './scan-families.ts'
 /** The scanner of the gate, on what is served. */
 export const scanFeature: Feature<ScannedDaemon> = {
   commands: { scan: async () => (await import('./scan.ts')).scan },
-  families: async (daemon) => (await import('./scan-families.ts')).scanFamilies(daemon),
+  async surfaces() {
+    const { scanFamilies } = await import('./scan-families.ts')
+    return { families: scanFamilies }
+  },
 }

@@ -89,13 +89,18 @@ test('a request about sources means all of them if it names none, and each once'
   expect(read({ isFresh: true, sources: ['two', 'two'] }, config)).toEqual({ isFresh: true, sources: ['two'] })
 })
 
-test('an event that only another version knows is left out', () => {
+test('an event that only another version knows is an error: the results of a request may be events', () => {
   const letters: string[] = []
   const onEvent = eventsFor(greet, ({ letter }) => letters.push(letter))
 
-  for (const event of [{ letter: 'h' }, { number: 7 }, null, { letter: 'i' }]) onEvent(event)
+  onEvent({ letter: 'h' })
 
-  expect(letters).toEqual(['h', 'i'])
+  expect(() => onEvent({ number: 7 })).toThrow(expect.objectContaining({ code: 'bad-answer' }))
+  expect(letters).toEqual(['h'])
+})
+
+test('a line without params names nothing', () => {
+  expect(paramsOf({ name: z.string().optional() }).read(undefined, config)).toEqual({})
 })
 
 test('the list has each request under its name, and says which of them the process that leads answers', () => {

@@ -21,10 +21,9 @@ test('whatever a hub has been through, git gets all that is served now and no ob
       for (const state of history) {
         for (const pack of [undefined, ...IDS.filter((id) => state.packs[id] !== undefined)]) {
           const served = await hub.serve(state, pack)
-          const { all, files } = reachableIn(served.revision)
+          const { all } = reachableIn(served.revision)
 
-          const ofSkills = new Set(Array.from(files).flatMap(([path, file]) => (IS_OF_SKILL.test(path) ? [file] : [])))
-          expect(ofSkills).toEqual(blobsOf(state, pack))
+          expect(skillFilesIn(served)).toEqual(blobsOf(state, pack))
           expect(new Set(served.revision.objects.keys())).toEqual(all)
           refusesAllBut(served, new Set([...EVERY_BLOB, ...tips.values()]))
         }
@@ -87,6 +86,27 @@ test('two hubs that came to the same skills and packs by other ways have the sam
     { numRuns: lawRuns(1_000, 1 / 20) },
   )
 })
+
+test('a token that names a pack before it exists opens nothing of it for another token', async () => {
+  await using folder = await temporaryFolder()
+  await using hub = new ModelHub(folder.path)
+  const served = { mark: 0, standing: 'served', isDisabled: false } as const
+  const skills = { 'one/a': served, 'one/b': { ...served, mark: 1 } }
+  const before: HubState = { skills, packs: { alpha: ['one/a'] }, retired: [] }
+  const after: HubState = { ...before, packs: { ...before.packs, beta: ['one/b'] } }
+
+  await hub.serve(before, undefined, ['alpha', 'beta'])
+  const narrow = await hub.serve(after, undefined, ['alpha'])
+  const wide = await hub.serve(after, undefined, ['alpha', 'beta'])
+
+  expect(skillFilesIn(narrow)).toEqual(blobsOf(after, 'alpha'))
+  expect(skillFilesIn(wide)).toEqual(new Set([...blobsOf(after, 'alpha'), ...blobsOf(after, 'beta')]))
+})
+
+function skillFilesIn({ revision }: ServedMarketplace): ReadonlySet<string> {
+  const { files } = reachableIn(revision)
+  return new Set([...files].flatMap(([path, file]) => (IS_OF_SKILL.test(path) ? [file] : [])))
+}
 
 const IS_OF_SKILL = /^plugins\/[^/]+\/skills\//
 
@@ -262,14 +282,15 @@ class ModelHub implements AsyncDisposable {
     this.#isReversed = isReversed
   }
 
-  /** Publishes a state. Returns its marketplace: that of all, or of one pack. */
-  async serve(state: HubState, pack?: string): Promise<ServedMarketplace> {
+  /** Publishes a state. Returns its marketplace: that of all, of one pack, or of a token with these packs. */
+  async serve(state: HubState, pack?: string, token?: readonly string[]): Promise<ServedMarketplace> {
     const catalog = catalogOfWorld(this.#world(state))
     const packs = this.#ordered(Object.entries(state.packs)).map(([of, places]) => packOf(of, places))
     const config = { ...CONFIG, retired: this.#ordered(state.retired) }
     const parts = { catalogIn: () => catalog, packs: () => packs, config, read: readWorld, now: () => 0 }
     this.#marketplaces.use({ ...parts, openScratch: async () => this.#open(), onLeftOut: () => {} })
-    const seen = pack === undefined ? undefined : new Set([pack])
+    const ids = pack === undefined ? token : [pack]
+    const seen = ids && new Set(ids)
     const scope: MarketplaceScope = { pack, packs: seen, ring: undefined }
     return this.#marketplaces.serve(scope)
   }

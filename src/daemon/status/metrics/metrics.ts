@@ -32,14 +32,14 @@ export interface DaemonFigures extends CatalogInput {
 export class Metrics {
   readonly counts = new ServingCounts()
   readonly #daemon: () => Promise<DaemonFigures>
-  readonly #ofFeatures: () => Promise<readonly Family[]>
+  readonly #ofFeatures: () => readonly Family[]
   readonly #uses: () => readonly Family[]
   #http: (() => HttpFigures) | undefined
 
   /** `uses`: the use of skills; none if it is not counted, or if the metrics are public and must not name skills. */
   constructor(
     daemon: () => Promise<DaemonFigures>,
-    ofFeatures: () => Promise<readonly Family[]>,
+    ofFeatures: () => readonly Family[],
     uses: () => readonly Family[] = () => [],
   ) {
     this.#daemon = daemon
@@ -68,7 +68,7 @@ export class Metrics {
         tokenFamily(figures),
         ...catalogFamilies(figures),
         ...sourceFamilies(figures.ofSources),
-        ...(await this.#ofFeatures()),
+        ...this.#ofFeatures(),
         ...this.#httpFamilies(figures),
         ...this.counts.families(),
         ...this.#uses(),

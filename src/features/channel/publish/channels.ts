@@ -210,9 +210,11 @@ export class Channels implements ChannelHost, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // From here on no catalog begins an append.
+    const keepers = Promise.all([...this.#logs, ...this.#folders].map((keeper) => keeper[Symbol.asyncDispose]()))
     for (const channel of this.#channels.values()) channel.end()
     if (!this.#isTakenOver) await this.#reach[Symbol.asyncDispose]()
-    await Promise.all([...this.#logs, ...this.#folders].map((keeper) => keeper[Symbol.asyncDispose]()))
+    await keepers
   }
 
   #channelOf(name: ChannelName): ChannelPublisher {

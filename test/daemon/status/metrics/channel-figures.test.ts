@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { featureFamilies } from '../../../../src/daemon/features.ts'
+import { loadSurfaces } from '../../../../src/daemon/features.ts'
 import { daemonFiguresOf } from '../../../../src/daemon/status/metrics/daemon-figures.ts'
 import { Metrics } from '../../../../src/daemon/status/metrics/metrics.ts'
 import { encodeEntry } from '../../../../src/features/channel/content/channel-entry.ts'
@@ -46,7 +46,7 @@ test('each channel of a hub has its entries, their newest time, and the code of 
       [false, 'log-unsigned'],
     ])
 
-  const text = await metricsOf(hub).text('prometheus')
+  const text = await (await metricsOf(hub)).text('prometheus')
   const linesOf = (name: string) => text.split('\n').filter((line) => line.startsWith(`skillsyncd_channel_${name}`))
   expect(linesOf('current')).toEqual([
     'skillsyncd_channel_current 1',
@@ -112,12 +112,13 @@ test('a damaged record of a followed log leaves all other figures in place', asy
 })
 
 async function figuresOf(hub: Hub): Promise<Figures> {
-  return new Figures(await metricsOf(hub).text('prometheus'))
+  return new Figures(await (await metricsOf(hub)).text('prometheus'))
 }
 
-function metricsOf({ daemon: { parts } }: Hub): Metrics {
+async function metricsOf({ daemon: { parts } }: Hub): Promise<Metrics> {
+  const { families } = await loadSurfaces()
   return new Metrics(
     async () => daemonFiguresOf(parts),
-    async () => featureFamilies(parts),
+    () => families(parts),
   )
 }
