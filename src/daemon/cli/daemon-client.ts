@@ -5,7 +5,7 @@ import { lockHolderOf, isListening } from '../control/daemon-lock.ts'
 import { followRequest } from '../control/follow-request.ts'
 import { helloRequest } from '../control/process-requests.ts'
 import type { RequestType } from '../control/request.ts'
-import { askRunning, eventsFor } from '../control/running-daemon.ts'
+import { answerIn, askRunning, eventsFor } from '../control/running-daemon.ts'
 import { aboutClient } from '../control/same-config.ts'
 import { HeldByOther, absenceText, silentHolderText } from '../control/write-lock.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
@@ -123,7 +123,7 @@ async function byOurselves<Result>(
     return await work(async (request, params, onEvent) => {
       const sent = { ...params, ...aboutClient(config) }
       const answer = await writer.answer(request.name, sent, eventsFor(request, onEvent), signal)
-      return request.answer.parse(answer)
+      return answerIn(request, answer)
     })
   } finally {
     signal.removeEventListener('abort', stop)

@@ -31,12 +31,22 @@ export async function askRunning<Sent extends object, Answer, Event>(
     signal,
     timeoutMs,
   })
-  return reply.kind === 'no-daemon' ? undefined : { answer: request.answer.parse(reply.result) }
+  return reply.kind === 'no-daemon' ? undefined : { answer: answerIn(request, reply.result) }
+}
+
+/** Reads the answer to a request. Throws `bad-answer` for one that only a daemon of another version gives. */
+export function answerIn<Answer>(
+  { answer: form }: Pick<RequestType<never, Answer, unknown>, 'answer'>,
+  result: unknown,
+): Answer {
+  const { data, success, error } = form.safeParse(result)
+  if (!success) throw otherVersion(error)
+  return data
 }
 
 /**
- * Returns a listener that passes events on. It throws for one that only a daemon of another version knows: the results
- * of a request may be events.
+ * Returns a listener that passes events on. It throws `bad-answer` for one that only a daemon of another version sends:
+ * the results of a request may be events.
  */
 export function eventsFor<Event>(
   { event: form }: Pick<RequestType<never, unknown, Event>, 'event'>,
@@ -44,12 +54,14 @@ export function eventsFor<Event>(
 ): (event: unknown) => void {
   return (event) => {
     const known = form?.safeParse(event)
-    if (known?.success === false)
-      throw new OperatorError('bad-answer', 'The daemon reports something that this version does not know', {
-        fix: 'Use one version of skillsyncd for both',
-      })
+    if (known?.success === false) throw otherVersion(known.error)
     if (known !== undefined) onEvent?.(known.data)
   }
+}
+
+function otherVersion(cause: unknown): OperatorError {
+  const fix = 'Use one version of skillsyncd for both'
+  return new OperatorError('bad-answer', 'The daemon answers in a form that this version does not know', { cause, fix })
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   paramsOfSource,
   paramsOfSources,
 } from '../../../src/daemon/control/request.ts'
-import { eventsFor } from '../../../src/daemon/control/running-daemon.ts'
+import { answerIn, eventsFor } from '../../../src/daemon/control/running-daemon.ts'
 import { aboutClient } from '../../../src/daemon/control/same-config.ts'
 import { REQUESTS } from '../../../src/daemon/requests.ts'
 
@@ -97,6 +97,11 @@ test('an event that only another version knows is an error: the results of a req
 
   expect(() => onEvent({ number: 7 })).toThrow(expect.objectContaining({ code: 'bad-answer' }))
   expect(letters).toEqual(['h'])
+})
+
+test('an answer that only another version gives is an error, too', () => {
+  expect(answerIn(greet, { text: 'hi' })).toEqual({ text: 'hi' })
+  expect(() => answerIn(greet, { number: 7 })).toThrow(expect.objectContaining({ code: 'bad-answer' }))
 })
 
 test('a line without params names nothing', () => {
