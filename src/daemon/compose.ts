@@ -89,18 +89,21 @@ export function compose(loaded: LoadedParts) {
       onHubFollowed: async () => hub.check(),
     }),
   )
-  const scheduler = new PullScheduler({
-    config,
-    store,
-    clock,
-    log,
-    environment,
-    hosts,
-    activity,
-    puller,
-    served,
-    report,
-  })
+  // It ends just before the pulls: a folder that hangs holds up nothing else.
+  const scheduler = work.use(
+    new PullScheduler({
+      config,
+      store,
+      clock,
+      log,
+      environment,
+      hosts,
+      activity,
+      puller,
+      served,
+      report,
+    }),
+  )
   const onNews = (id: SourceId): void => {
     activity.heard(id)
     scheduler.trigger(id)

@@ -54,10 +54,8 @@ export class Daemon implements AsyncDisposable {
     this.#reloadState = reloadState
     this.parts = { ...loaded, ...compose(loaded) }
     this.#reactions = reactionsOf(this.parts)
-    // They end in the reverse order, and the pulls last. A folder that hangs holds up the scheduler alone.
-    const { scheduler, work } = this.parts
-    work.use(scheduler)
-    for (const { part } of this.#reactions) if (part !== scheduler) work.use(part)
+    // They end in the reverse order, before the pulls.
+    for (const { part } of this.#reactions) this.parts.work.use(part)
     this.#followed = loaded.store.decisions.known
   }
 

@@ -26,13 +26,15 @@ export const FEATURES: readonly Feature<DaemonParts>[] = [
 ]
 
 /** The commands of all features. */
-export const FEATURE_COMMANDS: CommandLoaders = Object.assign({}, ...FEATURES.map(({ commands }) => commands))
+export const FEATURE_COMMANDS: CommandLoaders = Object.fromEntries(
+  FEATURES.flatMap(({ commands = {} }) => Object.entries(commands)),
+)
 
 /** Loads what features add to what is served. */
 export async function loadSurfaces(): Promise<Required<FeatureSurfaces<DaemonParts>>> {
   const all = await Promise.all(FEATURES.map(async ({ surfaces }) => (await surfaces?.()) ?? {}))
   return {
-    pages: Object.assign({}, ...all.map(({ pages }) => pages)),
+    pages: Object.fromEntries(all.flatMap(({ pages = {} }) => Object.entries(pages))),
     families: (parts) => all.flatMap(({ families }) => families?.(parts) ?? []),
   }
 }

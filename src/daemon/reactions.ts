@@ -9,7 +9,8 @@ export interface DaemonReaction {
   readonly isForAll: boolean
   /** Called when the daemon begins to poll; absent if another part calls it. */
   readonly start?: () => void
-  readonly part: AsyncDisposable
+  /** Ended with the daemon; absent if the composition ends it. */
+  readonly part?: AsyncDisposable
 }
 
 /** Has the reactions that outlive a reload follow each catalog, in this order and before those of the daemon. */
@@ -56,6 +57,6 @@ export function reactionsOf(parts: Composition & Pick<LoadedParts, 'registry' | 
     // Watches the MCP servers that are sources, and fetches files that folders lack.
     { isForAll: false, start: () => servers.start(0), part: servers },
     // Pulls the sources.
-    { isForAll: false, start: () => scheduler.start(), part: scheduler },
+    { isForAll: false, start: () => scheduler.start() },
   ]
 }
