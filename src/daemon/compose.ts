@@ -35,7 +35,7 @@ import { StoreContentReader } from './pull/store-content-reader.ts'
 import type { KnownLock } from './pull/trust/known-lock.ts'
 import { mustFollowLock } from './pull/trust/lock-rules.ts'
 import type { ReloadState } from './reload-state.ts'
-import type { DaemonContext } from './runtime/context.ts'
+import type { DaemonCore, DaemonContext } from './runtime/context.ts'
 import { servingOf } from './status/page/mcp-serving.ts'
 import { PageData } from './status/page/page-data.ts'
 import type { PullReport } from './status/pull-report.ts'
@@ -59,30 +59,41 @@ export type Composition = ReturnType<typeof compose>
  * with `readers`, and what works with `work`, to which the daemon adds its reactions.
  */
 export function compose(loaded: LoadedParts) {
-  const { config, store, clock, log, environment, redactor } = loaded
-  const { contract, hosts, linking, lock, publisher, registry, report, views } = loaded
+  const { config, store, clock, log, environment, redactor, readOnly, shared, replica, open } = loaded
+  const { contract, fetched, hosts, linking, lock, names, publisher, registry, report, tokens, views } = loaded
+  const core: DaemonCore = { config, store, clock, log, environment, redactor, readOnly, shared, replica, open }
   const readers = new AsyncDisposableStack()
   readers.defer(async () => void (await contract.diagnostics()))
   readers.defer(async () => linking.settled())
-  const keyring = new Keyring({ ...loaded, fetchMs: config.limits.fetch.totalMs })
+  const keyring = new Keyring({ ...core, names, fetchMs: config.limits.fetch.totalMs })
   const activity = new PullActivity(foldersIn(config), clock)
   const reader = readers.use(new DocumentThread())
   const served = new ServedCatalog({ config, store, clock, log, views, publisher })
   const collections = new CollectionTimes(clock)
   const onRecalled: ReachingParts['onRecalled'] = async (origin, fresh) => recalls.obeyed(origin, fresh)
   const below: ReachingParts['below'] = () => recalls.below()
-  const base = { ...loaded, keyring, activity, reader, served, collections, onRecalled, below }
-  const mcp = readers.use(new McpSources(base))
+  const reach = { reader, onRecalled, below }
+  const mcp = readers.use(new McpSources({ ...core, keyring, reader, fetched, served }))
   const servers = mcp.connections
-  const candidates = new Candidates({ ...base, servers })
-  const search = readers.use(new SearchService({ ...loaded, state: config.state }))
+  const candidates = new Candidates({ ...core, ...reach, servers, served, hosts, names, collections })
+  const search = readers.use(new SearchService({ ...core, state: config.state }))
 
   const work = new AsyncDisposableStack()
   const puller = work.use(
     new Puller({
-      ...base,
-      servers,
+      ...core,
+      ...reach,
+      activity,
       candidates,
+      collections,
+      fetched,
+      hosts,
+      keyring,
+      linking,
+      lock,
+      report,
+      served,
+      servers,
       channels: { live: async (since) => channels.live(since) },
       fallbackTo: (id) => fallbackOf(id, candidates, mcp),
       advance: mcp.advance,
@@ -110,32 +121,40 @@ export function compose(loaded: LoadedParts) {
   }
   const decisions = new OperatorDecisions({ config, store, clock, log, registry, served, report, puller })
   const rollbacks = new Rollbacks({ config, store, served, puller, candidates })
-  const mcpDecisions = new McpDecisions({ ...base, sources: mcp, puller })
+  const mcpDecisions = new McpDecisions({ ...core, served, sources: mcp, puller })
 
   // What leaves this hub without a client has the content that every ring has, but for the channels of rings.
-  const ofOldest = { ...loaded, registry: views.oldest }
-  const folders = new FolderFollower(ofOldest)
+  const ofOldest = { ...core, publisher, registry: views.oldest }
+  const folders = new FolderFollower({ ...ofOldest, linking })
   const channels = new Channels({
     ...ofOldest,
+    names,
     registryOf: (ring) => views.inRing(ring),
     served: () => served.current.map(({ snapshot }) => snapshot),
     whyNot: () => whyIncomplete(ofOldest),
   })
-  const ringRepair = new RingRepair({ ...base, candidates })
+  const ringRepair = new RingRepair({ ...core, served, candidates })
   const contents = new StoreContentReader({ store, log, registry, puller, ringRepair, upstream: mcp.contents })
-  const publications = new Publications({ ...ofOldest, contents })
+  const publications = new Publications({ ...ofOldest, views, hosts, names, published: loaded.published, contents })
   const channelWatches = new ChannelWatches({ config, clock, keyring, hosts, onNews })
   const hub = new HubSources({ config, store, clock, log, redactor, keyring, hosts, served, lock, onRecalled, below })
-  const recalls = new Recalls({ ...loaded, served, channels })
-  const scans = new Scans(base)
-  const rings = new RingPromotions(base)
+  const recalls = new Recalls({ ...core, tokens, served, channels })
+  const scans = new Scans({ ...core, served })
+  const rings = new RingPromotions({ ...core, registry, served, report })
   const onMoved = (): void => idsOf(config).forEach((id) => scheduler.trigger(id))
-  const followedLock = new LockFollower({ ...base, servers, onMoved })
+  const followedLock = new LockFollower({ ...core, ...reach, keyring, hosts, lock, servers, onMoved })
 
   const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)
   const status = new StatusReader({
-    ...base,
+    ...core,
+    registry,
+    report,
+    activity,
+    lock,
+    served,
+    notices: loaded.notices,
+    startedAt: loaded.startedAt,
     channels,
     scheduler,
     pendingOf,
@@ -148,7 +167,8 @@ export function compose(loaded: LoadedParts) {
   })
   const page = readers.use(
     new PageData({
-      ...loaded,
+      ...core,
+      registry,
       pendingOf,
       undecided: (id) => decisions.undecided(id),
       servedOf: (id) => served.currentOf(id),
@@ -185,7 +205,7 @@ export function compose(loaded: LoadedParts) {
       views,
     )
   const webhooks = webhooksOf(config, {
-    ...loaded,
+    ...core,
     nudge: (id) => scheduler.trigger(id),
     nudgeLock: () => followedLock.nudge(),
   })

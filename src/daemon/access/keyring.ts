@@ -35,7 +35,7 @@ export interface KeyringOptions {
   readonly redactor: Redactor
   readonly clock: Clock
   /** `undefined` if each connection resolves names by itself. */
-  readonly names?: Pick<HostNames, 'addressesOf'>
+  readonly names: Pick<HostNames, 'addressesOf'> | undefined
   /** The maximum time of a fetch. */
   readonly fetchMs: number
 }

@@ -40,7 +40,7 @@ export interface PullAndServeParts extends Pick<DaemonContext, 'store' | 'log' |
   readonly hosts: HostBackoff
   readonly collections: CollectionTimes
   readonly damage: DamagedSources
-  readonly replica?: HubReplica
+  readonly replica: HubReplica | undefined
   /** Fetches the files of an MCP server in advance, if the operator wants them before they are read. */
   readonly advance: {
     /** Fetches what is to replace served files, before `next` is served. */

@@ -20,20 +20,19 @@ import { storedIn } from '../../sync/store/skills/stored-path.ts'
 import type { Keyring } from '../access/keyring.ts'
 import { sshAccessOf } from '../config/auth.ts'
 import { configuredIn, ownFolders } from '../config/config.ts'
-import type { Config, ConfiguredSource } from '../config/config.ts'
-import type { DaemonContext } from '../runtime/context.ts'
+import type { ConfiguredSource } from '../config/config.ts'
+import type { DaemonCore, DaemonContext } from '../runtime/context.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
 import { proverOf } from './trust/signature-policy.ts'
 
 /** The dependencies for reaching sources. */
-export interface ReachingParts extends DaemonContext {
-  readonly config: Config
+export interface ReachingParts extends DaemonCore {
   readonly servers: McpConnections
   readonly reader: DocumentReader
   /** Serves what the recalls of a log leave, once they are on the disk. `fresh`: those that are in force since. */
-  readonly onRecalled?: (log: string, fresh: readonly RecalledSkill[]) => Promise<void>
+  readonly onRecalled: ((log: string, fresh: readonly RecalledSkill[]) => Promise<void>) | undefined
   /** Returns the reports of the followers of this machine about recalls. */
-  readonly below?: () => readonly RecallCounts[]
+  readonly below: (() => readonly RecallCounts[]) | undefined
 }
 
 /** The logs that this daemon follows, and what it does for them. */

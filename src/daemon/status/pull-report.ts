@@ -194,7 +194,7 @@ export interface ReportParts {
   readonly clock: Clock
   readonly log: Log
   readonly counts: PullCounts
-  readonly replica?: HubReplica
+  readonly replica?: HubReplica | undefined
 }
 
 /** The record of a source after this outcome. */

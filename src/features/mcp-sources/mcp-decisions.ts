@@ -1,6 +1,5 @@
-import type { Config } from '../../daemon/config/config.ts'
 import { userName } from '../../daemon/config/process-environment.ts'
-import type { DaemonContext } from '../../daemon/runtime/context.ts'
+import type { DaemonCore } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { declarationOf } from '../../sync/model/decisions/approvals.ts'
 import { disabledIn } from '../../sync/model/decisions/disabled-matches.ts'
@@ -12,8 +11,7 @@ import { Additions } from './additions.ts'
 import type { McpSources } from './mcp-sources.ts'
 
 /** The parts that the decisions about skills of MCP servers need. */
-export interface McpDecisionsParts extends DaemonContext {
-  readonly config: Config
+export interface McpDecisionsParts extends DaemonCore {
   readonly sources: McpSources
   readonly served: { currentOf(id: SourceId): ServedSource | undefined; serve(): void }
   readonly puller: {

@@ -2,7 +2,7 @@ import { waitAtMost } from '../../base/async/wait-at-most.ts'
 import { folderOf } from '../../base/paths.ts'
 import type { Keyring } from '../../daemon/access/keyring.ts'
 import type { Config } from '../../daemon/config/config.ts'
-import type { DaemonContext } from '../../daemon/runtime/context.ts'
+import type { DaemonCore, DaemonContext } from '../../daemon/runtime/context.ts'
 import type { FetchedBytes } from '../../daemon/runtime/fetched-bytes.ts'
 import { Reaction } from '../../daemon/runtime/reaction.ts'
 import { isUnread } from '../../serve/content.ts'
@@ -24,8 +24,7 @@ import { McpConnections } from './mcp-connections.ts'
 import { UpstreamTexts } from './upstream-texts.ts'
 import { VerifiedReader } from './verified-reader.ts'
 
-export interface McpSourcesParts extends DaemonContext {
-  readonly config: Config
+export interface McpSourcesParts extends DaemonCore {
   readonly keyring: Keyring
   readonly reader: DocumentReader
   /** Counts the bytes of fetched files. */

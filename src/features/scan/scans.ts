@@ -1,6 +1,6 @@
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import type { Config } from '../../daemon/config/config.ts'
-import type { DaemonContext } from '../../daemon/runtime/context.ts'
+import type { DaemonCore } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { Reaction } from '../../daemon/runtime/reaction.ts'
 import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
@@ -20,8 +20,7 @@ import type { FailedScan, ScanMeans, ServedContent } from './scan-served.ts'
 import { scannerIdentity } from './scanner-identity.ts'
 import { GateUnansweredError } from './unanswered.ts'
 
-export interface ScansParts extends DaemonContext {
-  readonly config: Config
+export interface ScansParts extends DaemonCore {
   readonly served: {
     readonly current: readonly ServedSource[]
     readonly currentInRings: readonly ServedSource[]

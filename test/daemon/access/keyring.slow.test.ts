@@ -37,7 +37,13 @@ class Desk {
     const config = parseConfig(text, '/etc/skillsyncd.yaml', environment)
     if (Array.isArray(config)) throw new Error(config.map(({ key, message }) => `${key}: ${message}`).join('\n'))
     this.source = config.sources[0]!
-    this.keyring = new Keyring({ environment, redactor: this.redactor, clock: this.clock, fetchMs: FETCH_MS })
+    this.keyring = new Keyring({
+      environment,
+      redactor: this.redactor,
+      clock: this.clock,
+      names: undefined,
+      fetchMs: FETCH_MS,
+    })
   }
 
   /** The way of one pull that asks but once. */

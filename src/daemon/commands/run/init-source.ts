@@ -180,7 +180,13 @@ async function firstLook(
   if (configured === undefined || configured.source.kind === 'mcp' || configured.source.kind === 'channel')
     throw new TypeError('There is nothing to look at')
   const { limits, programs } = config
-  const keyring = new Keyring({ environment, redactor, clock: systemClock, fetchMs: limits.fetch.totalMs })
+  const keyring = new Keyring({
+    environment,
+    redactor,
+    clock: systemClock,
+    names: undefined,
+    fetchMs: limits.fetch.totalMs,
+  })
   await using workspace = await temporaryWorkspace()
   try {
     const upstream = openUpstream(configured.source, {

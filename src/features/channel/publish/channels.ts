@@ -1,8 +1,9 @@
+import type { HostNames } from '../../../daemon/access/host-names.ts'
 import { Keyring } from '../../../daemon/access/keyring.ts'
 import { channelName, channelNames, originOf, partOf } from '../../../daemon/config/channel-names.ts'
 import type { ChannelName } from '../../../daemon/config/channel-names.ts'
-import type { ChannelConfig, ChannelFolder, Config, WitnessConfig } from '../../../daemon/config/config.ts'
-import type { DaemonContext } from '../../../daemon/runtime/context.ts'
+import type { ChannelConfig, ChannelFolder, WitnessConfig } from '../../../daemon/config/config.ts'
+import type { DaemonCore } from '../../../daemon/runtime/context.ts'
 import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
 import type { View } from '../../../serve/view.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
@@ -26,8 +27,8 @@ import { FollowerReach } from './follower-reach.ts'
 import { epochOf, publishes } from './shared-channel.ts'
 
 /** The parts of the daemon that its channels need. */
-export interface ChannelsParts extends DaemonContext {
-  readonly config: Config
+export interface ChannelsParts extends DaemonCore {
+  readonly names: HostNames
   /** Finds the registry of a ring. */
   readonly registryOf: (ring: string) => ServedRegistry
   /** The registry of the last ring; without rings, that of everything. */

@@ -1,8 +1,8 @@
 import type { HostNames } from '../../../daemon/access/host-names.ts'
 import { Keyring } from '../../../daemon/access/keyring.ts'
-import type { Config, Publication } from '../../../daemon/config/config.ts'
+import type { Publication } from '../../../daemon/config/config.ts'
 import type { HostBackoff } from '../../../daemon/pull/schedule/host-backoff.ts'
-import type { DaemonContext } from '../../../daemon/runtime/context.ts'
+import type { DaemonCore } from '../../../daemon/runtime/context.ts'
 import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
 import type { ReadContent } from '../../../serve/content.ts'
 import type { Registry } from '../../../serve/registry.ts'
@@ -17,8 +17,7 @@ import type { PublicationCount, PublicationCounts } from './publication-counts.t
 import type { PublicationEnd, PublicationStatus } from './publication-status.ts'
 
 /** The parts of the daemon that publishing needs. */
-export interface PublicationsParts extends DaemonContext {
-  readonly config: Config
+export interface PublicationsParts extends DaemonCore {
   readonly registry: Registry
   readonly views: { readonly packs: readonly Pack[] }
   readonly hosts: HostBackoff
