@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { signerOf, signerText, verifierText } from '../src/features/channel/log/signed-note.ts'
+import { signerOf, signerText, verifierText } from '../src/sync/transparency-log/signed-note.ts'
 import { countBefore } from './counting-proxy.ts'
 import type { CountingProxy } from './counting-proxy.ts'
 import { startOver } from './daemon.ts'

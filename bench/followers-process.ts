@@ -8,7 +8,7 @@ import type { SimulatedFollower } from './simulated-follower.ts'
 import { eventsRequest, WirePlace } from './wire-place.ts'
 
 const { FollowedChannel, SimulatedFollower: Follower } = await import('./simulated-follower.ts')
-const { parseVerifier } = await import('../src/features/channel/log/signed-note.ts')
+const { parseVerifier } = await import('../src/sync/transparency-log/signed-note.ts')
 
 // Thousands of receivers of one hub in one process: followers of its channel, followers that poll a web server with the same
 // channel, and MCP clients. Started with the public key, the address of the channel, that of the copy, that of MCP, and the

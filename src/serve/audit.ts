@@ -1,6 +1,6 @@
 import type { TraceIds } from '../base/trace-context.ts'
-import { isContractUri, readContractUri } from '../sync/catalog/contract-uri.ts'
-import { readSkillUri } from '../sync/model/skill-uri.ts'
+import { isContractUri, readContractUri } from '../sync/model/uris/contract-uri.ts'
+import { readSkillUri } from '../sync/model/uris/skill-uri.ts'
 import { HIDDEN, withoutSecrets } from '../sync/skill/secret-patterns.ts'
 
 /** A request as the audit log records it. It holds no content and no secret; each text is bounded. */

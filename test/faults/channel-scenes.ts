@@ -1,6 +1,6 @@
 import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { signerText } from '../../src/features/channel/log/signed-note.ts'
+import { signerText } from '../../src/sync/transparency-log/signed-note.ts'
 import { Follower } from '../features/channel/follow/follower.ts'
 import { CraftedChannel, KEY, ORIGIN, SIGNER, skillNamed } from '../features/channel/follow/site.ts'
 import type { CrashScene } from './crash-scenes.ts'

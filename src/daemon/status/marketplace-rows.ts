@@ -1,15 +1,9 @@
 import { folderOf } from '../../base/paths.ts'
 import { countOf } from '../../base/text/plural.ts'
+import { CARRIED_KINDS } from '../../sync/model/marketplace.ts'
+import type { Carried, CarriedKind, Marketplace, MarketplaceFile, PluginGroup } from '../../sync/model/marketplace.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { sumOf } from '../../sync/survey/marketplace/declared.ts'
-import { CARRIED_KINDS } from '../../sync/survey/marketplace/marketplace.ts'
-import type {
-  Carried,
-  CarriedKind,
-  Marketplace,
-  MarketplaceFile,
-  PluginGroup,
-} from '../../sync/survey/marketplace/marketplace.ts'
 
 /** The marketplace of a source in numbers: a status has room for no more. */
 export interface MarketplaceCounts {

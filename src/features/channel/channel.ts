@@ -9,7 +9,7 @@ import { channelNames, partOf, partText } from '../../daemon/config/channel-name
 import { whyNotOpened } from '../../daemon/runtime/disk-error-text.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
-import { isKeyName, signerOf, signerText, verifierText } from './log/signed-note.ts'
+import { isKeyName, signerOf, signerText, verifierText } from '../../sync/transparency-log/signed-note.ts'
 import { channelSigners, publicKeysOf } from './publish/channel-keys.ts'
 
 export const channel: Command = {

@@ -15,11 +15,11 @@ import type { HubSource } from '../../sync/model/snapshot.ts'
 import { strangersIn } from '../../sync/store/checkouts/strangers.ts'
 import { cannot } from '../../sync/store/files/disk-error.ts'
 import { problemOf } from '../../sync/store/files/verified-file.ts'
+import { parseVerifier, verifierText } from '../../sync/transparency-log/signed-note.ts'
+import type { NoteVerifier } from '../../sync/transparency-log/signed-note.ts'
+import { ProofRefusedError } from '../../sync/transparency-log/tlog-proof.ts'
 import { checkServed, MOST_PROOF_BYTES } from './content/served-proof.ts'
 import type { ShownChannel, ShownSkill } from './content/served-proof.ts'
-import { parseVerifier, verifierText } from './log/signed-note.ts'
-import type { NoteVerifier } from './log/signed-note.ts'
-import { ProofRefusedError } from './log/tlog-proof.ts'
 
 /** Checks a proof of what a channel served, without configuration, state and network. */
 export async function checkProof(context: Context, proof: string): Promise<ExitStatus> {

@@ -2,9 +2,9 @@ import { codeOf } from '../../base/error-code.ts'
 import { readBounded } from '../../daemon/runtime/plain-file.ts'
 import type { ChannelSource, Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
+import { parseVerifier } from '../../sync/transparency-log/signed-note.ts'
+import { openProof, parseProof, ProofRefusedError } from '../../sync/transparency-log/tlog-proof.ts'
 import { entryProofOf, loggedEntry } from './content/served-proof.ts'
-import { parseVerifier } from './log/signed-note.ts'
-import { openProof, parseProof, ProofRefusedError } from './log/tlog-proof.ts'
 
 /** The file beside the lock with the proof that the channel of a source has the locked entry. */
 export function lockProofFile(lock: string, source: string): string {

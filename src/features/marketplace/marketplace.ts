@@ -8,7 +8,7 @@ import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { carriedText } from '../../daemon/status/marketplace-rows.ts'
 import type { MarketplaceRow } from '../../daemon/status/marketplace-rows.ts'
-import type { PluginGroup, SuggestedSource } from '../../sync/survey/marketplace/marketplace.ts'
+import type { PluginGroup, SuggestedSource } from '../../sync/model/marketplace.ts'
 import { FreeIds, marketplaceOf, sourceEntries } from './free-ids.ts'
 
 export const marketplaceCommand: Command = {

@@ -1,5 +1,5 @@
 import type { ConfigFile } from '../../daemon/config/schema/schema.ts'
-import type { RingRule } from './promotion.ts'
+import type { RingRule } from '../../sync/pull/rings/promotion.ts'
 
 /** A ring of the configuration, with its members as the operator wrote them. */
 export interface RingConfig extends RingRule {

@@ -1,11 +1,11 @@
 import type { Decisions } from '../../sync/model/decisions/decisions.ts'
 import type { RingStep, RingTrail } from '../../sync/model/generation.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
-import { eligibleSteps, nextEligibleAt } from './promotion.ts'
+import { eligibleSteps, nextEligibleAt } from '../../sync/pull/rings/promotion.ts'
+import { stepIn } from '../../sync/pull/rings/ring-contents.ts'
+import type { RingContents } from '../../sync/pull/rings/ring-contents.ts'
+import { positionIn } from '../../sync/pull/rings/ring-trail.ts'
 import type { RingConfig } from './ring-config.ts'
-import { stepIn } from './ring-contents.ts'
-import type { RingContents } from './ring-contents.ts'
-import { positionIn } from './ring-trail.ts'
 
 /** One ring, with the sources of which it serves another commit than the first ring. */
 export interface RingStatus {

@@ -1,7 +1,7 @@
 import type { Config } from '../../daemon/config/config.ts'
 import { admissionOf } from '../../daemon/pull/trust/serving-policy.ts'
+import { SAME_CONTENTS, loadRings } from '../../sync/pull/rings/ring-contents.ts'
 import type { Store } from '../../sync/store/store.ts'
-import { SAME_CONTENTS, loadRings } from './ring-contents.ts'
 import { ringStatuses } from './ring-status.ts'
 import type { RingStatus } from './ring-status.ts'
 

@@ -1,7 +1,7 @@
 import { WorkerClient } from '../../base/async/worker-client.ts'
 import type { CatalogFile, CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 import { filesOf } from '../../sync/catalog/skill-files.ts'
-import { pathBelow } from '../../sync/model/skill-uri.ts'
+import { pathBelow } from '../../sync/model/uris/skill-uri.ts'
 import { frontmatterBlock, utf8 } from '../../sync/skill/frontmatter.ts'
 import { bytesOf, isUnread } from '../content.ts'
 import type { NotNow, ReadContent, RefusedFile } from '../content.ts'

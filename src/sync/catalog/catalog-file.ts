@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import { baseName } from '../../base/paths.ts'
 import type { Signers } from '../model/signers.ts'
-import { uriIn } from '../model/skill-uri.ts'
 import type { Skill, SkillFile } from '../model/skill.ts'
 import type { SourceId } from '../model/source-id.ts'
+import { uriIn } from '../model/uris/skill-uri.ts'
 
 /**
  * A skill that the server answers for. It has no list of its files: there are many, and `filesOf` makes them from the

@@ -1,5 +1,5 @@
 import { firstFrom } from '../model/digest.ts'
-import { decodedSegment, uriIn } from '../model/skill-uri.ts'
+import { decodedSegment, uriIn } from '../model/uris/skill-uri.ts'
 import type { CatalogFile, FolderChild, FolderChildren } from './catalog-file.ts'
 import type { CatalogFolders, SkillsByUri } from './catalog-folders.ts'
 import { fileBelow, filesOf } from './skill-files.ts'

@@ -1,4 +1,4 @@
-import { folderUrisAbove } from '../model/skill-uri.ts'
+import { folderUrisAbove } from '../model/uris/skill-uri.ts'
 import type { CatalogSkill, FolderChildren } from './catalog-file.ts'
 import { childrenBelow, folderUrisOf } from './skill-files.ts'
 

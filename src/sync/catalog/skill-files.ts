@@ -1,8 +1,8 @@
 import { baseName, folderOf, joinPath } from '../../base/paths.ts'
 import { comparePaths, firstFrom } from '../model/digest.ts'
 import { servedPathOf } from '../model/serving-paths.ts'
-import { decodedSegment, isUnencoded, uriIn, uriOf } from '../model/skill-uri.ts'
 import type { SkillFile } from '../model/skill.ts'
+import { decodedSegment, isUnencoded, uriIn, uriOf } from '../model/uris/skill-uri.ts'
 import { CatalogFile, type CatalogFolder, type CatalogSkill, type FolderChild } from './catalog-file.ts'
 
 /** The files of a skill, with those of nested skills: SKILL.md first, then by URI. Each call makes them anew. */

@@ -1,5 +1,4 @@
 import { runInSlices, type Steps } from '../../base/async/cooperative.ts'
-import { heldInRing, loadRings, stepIn } from '../../features/rings/ring-contents.ts'
 import { catalogAfter } from '../catalog/catalog-update.ts'
 import { EMPTY_CATALOG, buildingCatalog } from '../catalog/catalog.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -18,6 +17,7 @@ import type { SnapshotStore } from '../store/snapshot-store.ts'
 import type { Store } from '../store/store.ts'
 import { everServed, loadGeneration } from './load-generation.ts'
 import type { Admission, LoadedGeneration, LostSource } from './load-generation.ts'
+import { heldInRing, loadRings, stepIn } from './rings/ring-contents.ts'
 
 /**
  * The catalog of these sources from the current store, for a process that only reads it. It uses the disabled skills as

@@ -1,4 +1,3 @@
-import type { RingPolicy } from '../../features/rings/ring-contents.ts'
 import type { LifecycleRules } from '../catalog/operator-lifecycle.ts'
 import type { Decisions } from '../model/decisions/decisions.ts'
 import type { Generation, GenerationEntry } from '../model/generation.ts'
@@ -6,6 +5,7 @@ import type { Snapshot, ServedSource } from '../model/snapshot.ts'
 import type { SourceId } from '../model/source-id.ts'
 import type { SourceRecord } from '../store/source-records.ts'
 import type { Store } from '../store/store.ts'
+import type { RingPolicy } from './rings/ring-contents.ts'
 
 /** The checks that stored content must pass before it is served. */
 export interface Admission {

@@ -1,15 +1,5 @@
 import { runNow, runInSlices, type Steps } from '../../base/async/cooperative.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
-import {
-  heldInRing,
-  loadRings,
-  promoteRings,
-  ringsAfterChange,
-  ringStatesOf,
-  SAME_CONTENTS,
-  withoutLost,
-} from '../../features/rings/ring-contents.ts'
-import type { PromotionRules, RingContents, RingPolicy, RingPromotion } from '../../features/rings/ring-contents.ts'
 import { EMPTY_CATALOG } from '../catalog/catalog.ts'
 import type { Catalog, Catalogs } from '../catalog/catalog.ts'
 import type { Approvals } from '../model/decisions/approvals.ts'
@@ -22,6 +12,16 @@ import { catalogOf } from './generation-catalog.ts'
 import type { CatalogAdmission } from './generation-catalog.ts'
 import { everServed, loadGeneration } from './load-generation.ts'
 import type { Admission, LoadedGeneration, LostSource } from './load-generation.ts'
+import {
+  heldInRing,
+  loadRings,
+  promoteRings,
+  ringsAfterChange,
+  ringStatesOf,
+  SAME_CONTENTS,
+  withoutLost,
+} from './rings/ring-contents.ts'
+import type { PromotionRules, RingContents, RingPolicy, RingPromotion } from './rings/ring-contents.ts'
 
 /** The new state of each changed source; `undefined`: nothing. */
 export type Changed = ReadonlyMap<SourceId, ServedSource | undefined>

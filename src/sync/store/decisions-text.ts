@@ -12,9 +12,9 @@ import {
 import { recallIdOf } from '../model/decisions/published-recall.ts'
 import { NO_RECALLS } from '../model/decisions/recalled-skills.ts'
 import type { RecalledSkill, RecalledSkills } from '../model/decisions/recalled-skills.ts'
-import type { Naming, Namings } from '../model/named-uris.ts'
 import { isObjectId } from '../model/revision.ts'
 import { isSourceId, type SourceId } from '../model/source-id.ts'
+import type { Naming, Namings } from '../model/uris/named-uris.ts'
 import { isDigest } from './skills/stored-path.ts'
 
 /** All decisions in the file. */

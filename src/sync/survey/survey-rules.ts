@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { matcher } from '../../base/globs.ts'
 import { isBelow, joinPath } from '../../base/paths.ts'
+import type { Marketplace } from '../model/marketplace.ts'
 import type { Snapshot } from '../model/snapshot.ts'
 import type { Selection } from '../model/source.ts'
 import { NOTHING_KNOWN } from '../upstream/upstream.ts'
 import type { KnownTrees } from '../upstream/upstream.ts'
-import type { Marketplace } from './marketplace/marketplace.ts'
 import { walkedForMarketplace } from './marketplace/plugin-folders.ts'
 import type { SurveyLimits } from './read-skill.ts'
 

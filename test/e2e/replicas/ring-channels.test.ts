@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { signerText } from '../../../src/features/channel/log/signed-note.ts'
+import { signerText } from '../../../src/sync/transparency-log/signed-note.ts'
 import { ORIGIN, SIGNER } from '../../features/channel/follow/site.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { skill } from '../world.ts'

@@ -1,7 +1,7 @@
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { parseSigner, parseVerifier, verifierText } from '../../../src/features/channel/log/signed-note.ts'
+import { parseSigner, parseVerifier, verifierText } from '../../../src/sync/transparency-log/signed-note.ts'
 import { Home } from '../../support/process/program.ts'
 
 const NAME = 'skills.example.com/channel'

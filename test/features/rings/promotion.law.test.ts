@@ -1,13 +1,13 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { promoted } from '../../../src/features/rings/promotion.ts'
-import type { PromotionStep, RingRule } from '../../../src/features/rings/promotion.ts'
 import { isFailureRise } from '../../../src/features/rings/ring-promotions.ts'
 import type { UseFigures } from '../../../src/features/rings/ring-promotions.ts'
-import { MOST_STEPS, positionIn, trailAfterUpdate } from '../../../src/features/rings/ring-trail.ts'
 import type { RingTrail } from '../../../src/sync/model/generation.ts'
 import type { ObjectId } from '../../../src/sync/model/revision.ts'
 import type { SourceId } from '../../../src/sync/model/source-id.ts'
+import { promoted } from '../../../src/sync/pull/rings/promotion.ts'
+import type { PromotionStep, RingRule } from '../../../src/sync/pull/rings/promotion.ts'
+import { MOST_STEPS, positionIn, trailAfterUpdate } from '../../../src/sync/pull/rings/ring-trail.ts'
 import { lawRuns } from '../../support/law-runs.ts'
 
 const TEAM = 'team' as SourceId

@@ -4,7 +4,7 @@ import { runNow } from '../../../src/base/async/cooperative.ts'
 import type { CatalogSkill, FolderSkill } from '../../../src/sync/catalog/catalog-file.ts'
 import { installNames } from '../../../src/sync/catalog/install-names.ts'
 import type { InstallableSkill } from '../../../src/sync/catalog/install-names.ts'
-import { uriOf } from '../../../src/sync/model/skill-uri.ts'
+import { uriOf } from '../../../src/sync/model/uris/skill-uri.ts'
 import { isSkillName } from '../../../src/sync/skill/skill-name.ts'
 
 /** As much of a skill as its name depends on. Its content is its own where nothing else is said. */

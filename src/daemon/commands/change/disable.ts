@@ -1,4 +1,4 @@
-import { uriOf } from '../../../sync/model/skill-uri.ts'
+import { uriOf } from '../../../sync/model/uris/skill-uri.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, Options } from '../../cli/command.ts'

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { isKeyName, parseVerifier } from '../../../features/channel/log/signed-note.ts'
 import { isSourceId } from '../../../sync/model/source-id.ts'
-import { readUpstreamSkillUri } from '../../../sync/model/upstream-uri.ts'
+import { readUpstreamSkillUri } from '../../../sync/model/uris/upstream-uri.ts'
+import { isKeyName, parseVerifier } from '../../../sync/transparency-log/signed-note.ts'
 import { cronTimeOf, isCronExpression, nextTimeMs } from '../../runtime/cron-time.ts'
 import { gitUrlFault, isSshAddress, OF_WINDOWS, unparsedPart, WINDOWS_PATH } from './address-faults.ts'
 

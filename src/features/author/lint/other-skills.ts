@@ -1,6 +1,6 @@
 import { foldersAbove, joinPath, relativeTo } from '../../../base/paths.ts'
-import { skillUri } from '../../../sync/model/skill-uri.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
+import { skillUri } from '../../../sync/model/uris/skill-uri.ts'
 
 /** The skills that are validated together, as targets of links that lead out of one of them. */
 export class OtherSkills {

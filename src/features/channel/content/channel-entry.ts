@@ -3,8 +3,8 @@ import { isObject } from '../../../base/json-object.ts'
 import { parseJson } from '../../../base/json-value.ts'
 import type { Digest } from '../../../sync/store/objects/object-store.ts'
 import { isDigest } from '../../../sync/store/skills/stored-path.ts'
-import { parseTilePath } from '../log/tiles.ts'
-import type { Tile } from '../log/tiles.ts'
+import { parseTilePath } from '../../../sync/transparency-log/tiles.ts'
+import type { Tile } from '../../../sync/transparency-log/tiles.ts'
 
 /** An entry of the log of a channel: what it had from this time on. Some hundred bytes, since bundles have up to 256. */
 export interface ChannelEntry {

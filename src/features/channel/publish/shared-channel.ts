@@ -2,6 +2,7 @@ import { inParallel } from '../../../base/async/parallel.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
 import { LEADER, Damaged, SyncError, undefinedIfDamaged } from '../../../sync/model/sync-error.ts'
 import type { Digest, ObjectStore } from '../../../sync/store/objects/object-store.ts'
+import { isSameHash } from '../../../sync/transparency-log/merkle-tree.ts'
 import type { SharedStore } from '../../hub-of-several/postgres/shared-store.ts'
 import { keptAt } from '../content/channel-contents.ts'
 import type { KeptChannel } from '../content/channel-contents.ts'
@@ -9,7 +10,6 @@ import { encodeEntry } from '../content/channel-entry.ts'
 import type { ChannelEntry } from '../content/channel-entry.ts'
 import type { ChannelLog } from '../content/channel-log.ts'
 import { expectObject, objectsOf } from '../content/channel-tree.ts'
-import { isSameHash } from '../log/merkle-tree.ts'
 
 /** The parts of a `SharedChannel`. */
 export interface SharedChannelParts extends Pick<DaemonContext, 'replica'> {

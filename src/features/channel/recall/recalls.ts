@@ -14,7 +14,7 @@ import { activeRecalls, newRecall, recalledContents } from '../../../sync/model/
 import type { RecalledSkill } from '../../../sync/model/decisions/recalled-skills.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
-import { parseVerifier } from '../log/signed-note.ts'
+import { parseVerifier } from '../../../sync/transparency-log/signed-note.ts'
 import type { FollowerReach, ReachRow } from '../publish/follower-reach.ts'
 import { sumOfReach } from '../publish/follower-reach.ts'
 import type { ReachCounts, RecallCounts } from './follower-report.ts'

@@ -1,4 +1,4 @@
-import { HASH_BYTES } from '../log/merkle-tree.ts'
+import { HASH_BYTES } from '../../../sync/transparency-log/merkle-tree.ts'
 
 /** A request to a witness: a checkpoint that continues the one of `oldSize` entries (c2sp.org/tlog-witness). */
 export interface AddCheckpoint {

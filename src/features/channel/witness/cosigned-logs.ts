@@ -4,10 +4,10 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { writeWhole } from '../../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import type { StateFolder } from '../../../sync/store/files/state-folder.ts'
-import { readCheckpoint } from '../log/checkpoint.ts'
-import type { Checkpoint } from '../log/checkpoint.ts'
-import { signatureLines, NoteRefusedError, openNote } from '../log/signed-note.ts'
-import type { NoteVerifier } from '../log/signed-note.ts'
+import { readCheckpoint } from '../../../sync/transparency-log/checkpoint.ts'
+import type { Checkpoint } from '../../../sync/transparency-log/checkpoint.ts'
+import { signatureLines, NoteRefusedError, openNote } from '../../../sync/transparency-log/signed-note.ts'
+import type { NoteVerifier } from '../../../sync/transparency-log/signed-note.ts'
 
 /** The newest checkpoint that a witness has cosigned of each log, one file for each. */
 export class CosignedLogs {

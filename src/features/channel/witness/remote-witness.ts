@@ -1,4 +1,6 @@
 import { SyncError } from '../../../sync/model/sync-error.ts'
+import { signatureLines, NoteRefusedError, openNote } from '../../../sync/transparency-log/signed-note.ts'
+import type { NoteVerifier } from '../../../sync/transparency-log/signed-note.ts'
 import type { HostAccess } from '../../../sync/upstream/http/host-access.ts'
 import { exchange } from '../../../sync/upstream/http/http-exchange.ts'
 import type { HttpAnswer } from '../../../sync/upstream/http/http-exchange.ts'
@@ -6,8 +8,6 @@ import { isWebPage } from '../../../sync/upstream/http/http-failure.ts'
 import { isRedirect, redirectOf } from '../../../sync/upstream/http/http-redirect.ts'
 import { HttpWatch } from '../../../sync/upstream/http/http-watch.ts'
 import type { WatchedRequest } from '../../../sync/upstream/http/http-watch.ts'
-import { signatureLines, NoteRefusedError, openNote } from '../log/signed-note.ts'
-import type { NoteVerifier } from '../log/signed-note.ts'
 import { addCheckpointBody, parseTreeSize, SIZE_TYPE } from './add-checkpoint.ts'
 
 /** A witness on another machine. */

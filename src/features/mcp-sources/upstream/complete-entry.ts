@@ -1,7 +1,7 @@
 import { isMapping } from '../../../base/json-value.ts'
 import { isBelow } from '../../../base/paths.ts'
 import { sha256In } from '../../../sync/model/declared-digest.ts'
-import { pathOf, readUpstreamUri } from '../../../sync/model/upstream-uri.ts'
+import { pathOf, readUpstreamUri } from '../../../sync/model/uris/upstream-uri.ts'
 import type { SkillDiagnostic } from '../../../sync/skill/skill-diagnostic.ts'
 import { fetchFile } from './fetch-file.ts'
 import { ListedFiles, skillPathOf } from './listed-files.ts'

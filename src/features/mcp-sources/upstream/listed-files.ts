@@ -1,6 +1,6 @@
 import { folderOf, isBelow } from '../../../base/paths.ts'
 import { firstFrom, inPathOrder } from '../../../sync/model/digest.ts'
-import { pathOf, readUpstreamUri } from '../../../sync/model/upstream-uri.ts'
+import { pathOf, readUpstreamUri } from '../../../sync/model/uris/upstream-uri.ts'
 
 /** A file in a list of resources. */
 export interface ListedFile {

@@ -1,4 +1,4 @@
-import { readUpstreamUri } from '../../../sync/model/upstream-uri.ts'
+import { readUpstreamUri } from '../../../sync/model/uris/upstream-uri.ts'
 import { shownValue } from '../../../sync/skill/contract/contract-value.ts'
 
 /** A URI template of skills: level 1 of RFC 6570, only `{variable}`. */

@@ -1,6 +1,6 @@
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
-import { uriOf } from '../../../sync/model/skill-uri.ts'
 import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
+import { uriOf } from '../../../sync/model/uris/skill-uri.ts'
 import { bodyOf, utf8 } from '../../../sync/skill/frontmatter.ts'
 import { describeHidden, hiddenIn, withDeceitEscaped, withHiddenEscaped } from '../../../sync/skill/hidden-unicode.ts'
 import { lifecycleOf } from '../../../sync/skill/lifecycle.ts'

@@ -1,4 +1,4 @@
-import { isContractUri } from '../../../sync/catalog/contract-uri.ts'
+import { isContractUri } from '../../../sync/model/uris/contract-uri.ts'
 import { holderOf } from '../../fair-shares.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import type { EventStream } from '../../http/server/event-stream.ts'

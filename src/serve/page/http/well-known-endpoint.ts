@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { filesToInstall } from '../../../sync/catalog/folder-skills.ts'
 import type { InstallableSkill } from '../../../sync/catalog/install-names.ts'
-import { readSkillUri } from '../../../sync/model/skill-uri.ts'
+import { readSkillUri } from '../../../sync/model/uris/skill-uri.ts'
 import { bytesOf, isUnread, unreadReason } from '../../content.ts'
 import type { ReadContent, UnreadContent } from '../../content.ts'
 import { disconnectSignal } from '../../http/server/client-gone.ts'

@@ -1,8 +1,8 @@
 import { isMapping } from '../../../base/json-value.ts'
 import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
 import { isBelow } from '../../../base/paths.ts'
-import { CARRIED_KINDS } from './marketplace.ts'
-import type { Carried, CarriedKind } from './marketplace.ts'
+import { CARRIED_KINDS } from '../../model/marketplace.ts'
+import type { Carried, CarriedKind } from '../../model/marketplace.ts'
 import { isPathTexts, pathTexts, safePath } from './plugin-path.ts'
 
 /** The parts that a manifest or an entry of a marketplace declares. All paths are relative to the plugin. */

@@ -1,8 +1,8 @@
 import { isMapping } from '../../../base/json-value.ts'
 import type { JsonObject, JsonValue } from '../../../base/json-value.ts'
 import { joinPath } from '../../../base/paths.ts'
+import type { Carried } from '../../model/marketplace.ts'
 import { countedPaths, declaredIn, namesOver, sumOf } from './declared.ts'
-import type { Carried } from './marketplace.ts'
 import { MOST_PATH, safePath } from './plugin-path.ts'
 import { quoted } from './strict-json.ts'
 

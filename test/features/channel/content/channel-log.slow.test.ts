@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { encodeEntry } from '../../../../src/features/channel/content/channel-entry.ts'
 import { ChannelLog } from '../../../../src/features/channel/content/channel-log.ts'
-import { bundleOf } from '../../../../src/features/channel/log/tiles.ts'
+import { bundleOf } from '../../../../src/sync/transparency-log/tiles.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 
 test('a bundle has the entries of its index and width, whatever was read before', async () => {

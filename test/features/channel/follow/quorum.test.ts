@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { cosignatureLine, signerOf, verifierText } from '../../../../src/features/channel/log/signed-note.ts'
-import type { NoteSigner } from '../../../../src/features/channel/log/signed-note.ts'
+import { cosignatureLine, signerOf, verifierText } from '../../../../src/sync/transparency-log/signed-note.ts'
+import type { NoteSigner } from '../../../../src/sync/transparency-log/signed-note.ts'
 import { signerNumber, skillNamed } from './site.ts'
 import { World } from './world.ts'
 

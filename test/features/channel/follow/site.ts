@@ -5,12 +5,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { dirname, join } from 'node:path'
 import { canonicalJson } from '../../../../src/base/canonical-json.ts'
 import { encodeEntry, objectPath } from '../../../../src/features/channel/content/channel-entry.ts'
-import { signCheckpoint } from '../../../../src/features/channel/log/checkpoint.ts'
-import { LogHashes } from '../../../../src/features/channel/log/log-hashes.ts'
-import { treeRoot } from '../../../../src/features/channel/log/merkle-tree.ts'
-import { signerOf, verifierText } from '../../../../src/features/channel/log/signed-note.ts'
-import type { NoteSigner } from '../../../../src/features/channel/log/signed-note.ts'
-import { bundleOf, entriesPath, tileBytes, tilePath, tilesBetween } from '../../../../src/features/channel/log/tiles.ts'
+import { signCheckpoint } from '../../../../src/sync/transparency-log/checkpoint.ts'
+import { LogHashes } from '../../../../src/sync/transparency-log/log-hashes.ts'
+import { treeRoot } from '../../../../src/sync/transparency-log/merkle-tree.ts'
+import { signerOf, verifierText } from '../../../../src/sync/transparency-log/signed-note.ts'
+import type { NoteSigner } from '../../../../src/sync/transparency-log/signed-note.ts'
+import {
+  bundleOf,
+  entriesPath,
+  tileBytes,
+  tilePath,
+  tilesBetween,
+} from '../../../../src/sync/transparency-log/tiles.ts'
 import type { Sample } from '../../../sync/store/samples.ts'
 import { sample } from '../../../sync/store/samples.ts'
 import { portOf } from '../../../sync/upstream/front.ts'

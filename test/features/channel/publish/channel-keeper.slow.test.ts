@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { signerText } from '../../../../src/features/channel/log/signed-note.ts'
+import { signerText } from '../../../../src/sync/transparency-log/signed-note.ts'
 import { Hub, skill } from '../../../scenarios/hub.ts'
 import { pullNow } from '../../../support/pull-now.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'

@@ -2,7 +2,7 @@ import { appendFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } f
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { encodeEntry, objectPath } from '../../../../src/features/channel/content/channel-entry.ts'
-import { verifierText } from '../../../../src/features/channel/log/signed-note.ts'
+import { verifierText } from '../../../../src/sync/transparency-log/signed-note.ts'
 import { temporaryFolder } from '../../../support/temporary.ts'
 import { Follower } from '../follow/follower.ts'
 import type { Skills } from '../follow/follower.ts'

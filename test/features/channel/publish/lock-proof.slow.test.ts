@@ -1,7 +1,7 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { parseProof } from '../../../../src/features/channel/log/tlog-proof.ts'
+import { parseProof } from '../../../../src/sync/transparency-log/tlog-proof.ts'
 import { followed, followedWhole, NAME } from './proved.ts'
 import type { FollowedPair } from './proved.ts'
 

@@ -1,7 +1,7 @@
 import { foldersAbove, isBelow, relativeTo } from '../../../../src/base/paths.ts'
+import type { Marketplace } from '../../../../src/sync/model/marketplace.ts'
 import { MARKETPLACE_LIMITS } from '../../../../src/sync/survey/marketplace/marketplace-limits.ts'
 import type { MarketplaceLimits, PluginLimits } from '../../../../src/sync/survey/marketplace/marketplace-limits.ts'
-import type { Marketplace } from '../../../../src/sync/survey/marketplace/marketplace.ts'
 import type { PluginTree } from '../../../../src/sync/survey/marketplace/plugin-tree.ts'
 import { readMarketplace } from '../../../../src/sync/survey/marketplace/read-marketplace.ts'
 import type { ReadMarketplace } from '../../../../src/sync/survey/marketplace/read-marketplace.ts'

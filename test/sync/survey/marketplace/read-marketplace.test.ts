@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isBelow, joinPath } from '../../../../src/base/paths.ts'
-import type { Marketplace } from '../../../../src/sync/survey/marketplace/marketplace.ts'
-import { groupedIn } from '../../../../src/sync/survey/marketplace/marketplace.ts'
+import type { Marketplace } from '../../../../src/sync/model/marketplace.ts'
+import { groupedIn } from '../../../../src/sync/model/marketplace.ts'
 import { safePath } from '../../../../src/sync/survey/marketplace/plugin-path.ts'
 import { literalTree, marketplaceIn, marketplaceOf } from './literal-tree.ts'
 

@@ -1,6 +1,6 @@
 import { Memo } from '../../../../base/memo.ts'
 import type { ContractSkill } from '../../../../sync/catalog/contract-skills.ts'
-import { contractUri } from '../../../../sync/catalog/contract-uri.ts'
+import { contractUri } from '../../../../sync/model/uris/contract-uri.ts'
 import { withoutHidden } from '../../../../sync/skill/hidden-unicode.ts'
 import { contentIn } from '../../../content.ts'
 import type { ResourceContent, ReadContent, UnreadContent } from '../../../content.ts'

@@ -2,7 +2,7 @@ import type { Steps } from '../../../../base/async/cooperative.ts'
 import type { CatalogSkill } from '../../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { filesOf } from '../../../../sync/catalog/skill-files.ts'
-import { folderUrisAbove, readSkillUri } from '../../../../sync/model/skill-uri.ts'
+import { folderUrisAbove, readSkillUri } from '../../../../sync/model/uris/skill-uri.ts'
 import type { ReadContent, ResourceContent, UnreadContent } from '../../../content.ts'
 import type {
   CatalogStep,

@@ -2,7 +2,7 @@ import { Memo } from '../../../../base/memo.ts'
 import { foldersAbove, joinPath, relativeTo } from '../../../../base/paths.ts'
 import type { CatalogFile, CatalogSkill, FolderChild } from '../../../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
-import { readSkillUri, uriIn, uriOf } from '../../../../sync/model/skill-uri.ts'
+import { readSkillUri, uriIn, uriOf } from '../../../../sync/model/uris/skill-uri.ts'
 
 /** Result of the lookup of a client's URI in a catalog. */
 export type LookupResult =

@@ -9,7 +9,7 @@ import type { CatalogFile, CatalogSkill } from '../../../../sync/catalog/catalog
 import type { Catalog } from '../../../../sync/catalog/catalog.ts'
 import { filesOf, isInUriOrder } from '../../../../sync/catalog/skill-files.ts'
 import { firstFrom } from '../../../../sync/model/digest.ts'
-import { folderUrisAbove, uriOf } from '../../../../sync/model/skill-uri.ts'
+import { folderUrisAbove, uriOf } from '../../../../sync/model/uris/skill-uri.ts'
 import { hiddenIn } from '../../../../sync/skill/hidden-unicode.ts'
 import { contentOf, inTurn } from '../../../content.ts'
 import type { ResourceContent, UnreadContent } from '../../../content.ts'

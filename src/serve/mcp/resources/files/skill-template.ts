@@ -1,4 +1,4 @@
-import { readSkillUri } from '../../../../sync/model/skill-uri.ts'
+import { readSkillUri } from '../../../../sync/model/uris/skill-uri.ts'
 
 /** A template of the operator for the SKILL.md of many skills, such as `skill://docs/{product}/SKILL.md`. */
 export interface OfferedTemplate {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { skillSpaceOf, valuesIn, variablesOf } from '../../../../../src/serve/mcp/resources/files/skill-template.ts'
 import type { OfferedTemplate } from '../../../../../src/serve/mcp/resources/files/skill-template.ts'
-import { skillUri } from '../../../../../src/sync/model/skill-uri.ts'
+import { skillUri } from '../../../../../src/sync/model/uris/skill-uri.ts'
 
 describe('a template', () => {
   test.each([

@@ -1,15 +1,10 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { signCheckpoint } from '../../../../src/features/channel/log/checkpoint.ts'
-import { LogHashes } from '../../../../src/features/channel/log/log-hashes.ts'
-import { inclusionProof, treeRoot } from '../../../../src/features/channel/log/merkle-tree.ts'
-import { signerOf } from '../../../../src/features/channel/log/signed-note.ts'
-import {
-  encodeProof,
-  openProof,
-  parseProof,
-  ProofRefusedError,
-} from '../../../../src/features/channel/log/tlog-proof.ts'
+import { signCheckpoint } from '../../../src/sync/transparency-log/checkpoint.ts'
+import { LogHashes } from '../../../src/sync/transparency-log/log-hashes.ts'
+import { inclusionProof, treeRoot } from '../../../src/sync/transparency-log/merkle-tree.ts'
+import { signerOf } from '../../../src/sync/transparency-log/signed-note.ts'
+import { encodeProof, openProof, parseProof, ProofRefusedError } from '../../../src/sync/transparency-log/tlog-proof.ts'
 
 const ORIGIN = 'log.example/one'
 const SIGNER = signerOf(ORIGIN, Buffer.alloc(32, 1))

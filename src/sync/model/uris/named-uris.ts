@@ -1,4 +1,4 @@
-import type { SourceId } from './source-id.ts'
+import type { SourceId } from '../source-id.ts'
 
 /**
  * The skills of other MCP servers that the operator named by URI because no server lists them: by source and URI. Every

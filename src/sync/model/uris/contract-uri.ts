@@ -1,5 +1,5 @@
-import { decodedSegment, holdsForbidden } from '../model/skill-uri.ts'
-import { isContractId } from '../skill/contract/contract.ts'
+import { isContractId } from '../../skill/contract/contract.ts'
+import { decodedSegment, holdsForbidden } from './skill-uri.ts'
 
 /**
  * URIs of the form `resource://…`, for contract skills and docs, checked as the raw input string: the platform's `URL`

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { appended, EMPTY_EDGE, pathAfter } from '../../../../src/features/channel/log/log-edge.ts'
+import { appended, EMPTY_EDGE, pathAfter } from '../../../src/sync/transparency-log/log-edge.ts'
 import {
   EMPTY_ROOT,
   consistencyProof,
@@ -11,8 +11,8 @@ import {
   leafHash,
   nodeHash,
   treeRoot,
-} from '../../../../src/features/channel/log/merkle-tree.ts'
-import type { ReadHash } from '../../../../src/features/channel/log/merkle-tree.ts'
+} from '../../../src/sync/transparency-log/merkle-tree.ts'
+import type { ReadHash } from '../../../src/sync/transparency-log/merkle-tree.ts'
 
 /** The definition of RFC 6962, section 2.1, as it is written there. */
 function definedRoot(entries: readonly Uint8Array[]): Uint8Array {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { partsOf, pathOf, plainUpstreamUri, readUpstreamUri } from '../../../src/sync/model/upstream-uri.ts'
+import { partsOf, pathOf, plainUpstreamUri, readUpstreamUri } from '../../../../src/sync/model/uris/upstream-uri.ts'
 
 /** What a segment can stand for: any text but what names no file. */
 const segment = fc

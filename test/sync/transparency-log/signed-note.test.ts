@@ -6,7 +6,7 @@ import {
   signNote,
   signerOf,
   verifierText,
-} from '../../../../src/features/channel/log/signed-note.ts'
+} from '../../../src/sync/transparency-log/signed-note.ts'
 
 const ADA = signerOf('log.example.com/ada', Buffer.alloc(32, 1))
 const BOB = signerOf('log.example.com/bob', Buffer.alloc(32, 2))

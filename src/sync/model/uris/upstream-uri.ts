@@ -1,7 +1,7 @@
-import { isObject } from '../../base/json-object.ts'
-import { folderOf, joinPath } from '../../base/paths.ts'
+import { isObject } from '../../../base/json-object.ts'
+import { folderOf, joinPath } from '../../../base/paths.ts'
+import type { SkillFile, UpstreamSkill } from '../skill.ts'
 import { decodedSegment, holdsForbidden } from './skill-uri.ts'
-import type { SkillFile, UpstreamSkill } from './skill.ts'
 
 /** A URI that another MCP server gave to a skill or to one of its files, parsed from the raw string. */
 export type UpstreamUri =

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { contractUri, readContractUri } from '../../../src/sync/catalog/contract-uri.ts'
-import type { ContractTarget } from '../../../src/sync/catalog/contract-uri.ts'
+import { contractUri, readContractUri } from '../../../../src/sync/model/uris/contract-uri.ts'
+import type { ContractTarget } from '../../../../src/sync/model/uris/contract-uri.ts'
 
 describe('a URI', () => {
   test.each<[string, ContractTarget]>([

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Checkpoint } from '../../../../src/features/channel/log/checkpoint.ts'
-import { followLog, LogRefusedError } from '../../../../src/features/channel/log/follow-log.ts'
-import type { LogReader } from '../../../../src/features/channel/log/follow-log.ts'
+import type { Checkpoint } from '../../../src/sync/transparency-log/checkpoint.ts'
+import { followLog, LogRefusedError } from '../../../src/sync/transparency-log/follow-log.ts'
+import type { LogReader } from '../../../src/sync/transparency-log/follow-log.ts'
 import {
   appended,
   EMPTY_EDGE,
@@ -10,10 +10,10 @@ import {
   pathAfter,
   readEdge,
   rootAt,
-} from '../../../../src/features/channel/log/log-edge.ts'
-import { LogHashes } from '../../../../src/features/channel/log/log-hashes.ts'
-import { treeRoot } from '../../../../src/features/channel/log/merkle-tree.ts'
-import { bundleOf, tileBytes } from '../../../../src/features/channel/log/tiles.ts'
+} from '../../../src/sync/transparency-log/log-edge.ts'
+import { LogHashes } from '../../../src/sync/transparency-log/log-hashes.ts'
+import { treeRoot } from '../../../src/sync/transparency-log/merkle-tree.ts'
+import { bundleOf, tileBytes } from '../../../src/sync/transparency-log/tiles.ts'
 
 /** A log with these entries, as a server has it. */
 function logOf(entries: readonly Buffer[]) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { leafHash, treeRoot } from '../../../../src/features/channel/log/merkle-tree.ts'
-import type { ReadHash } from '../../../../src/features/channel/log/merkle-tree.ts'
-import { nodeHash } from '../../../../src/features/channel/log/merkle-tree.ts'
+import { leafHash, treeRoot } from '../../../src/sync/transparency-log/merkle-tree.ts'
+import type { ReadHash } from '../../../src/sync/transparency-log/merkle-tree.ts'
+import { nodeHash } from '../../../src/sync/transparency-log/merkle-tree.ts'
 import {
   bundleOf,
   entriesOf,
@@ -10,7 +10,7 @@ import {
   tileBytes,
   tilePath,
   tilesBetween,
-} from '../../../../src/features/channel/log/tiles.ts'
+} from '../../../src/sync/transparency-log/tiles.ts'
 
 test.each([
   [{ level: 0, index: 0, width: 256 }, 'tile/0/000'],

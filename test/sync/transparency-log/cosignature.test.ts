@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { openCheckpoint, signCheckpoint } from '../../../../src/features/channel/log/checkpoint.ts'
-import { EMPTY_ROOT } from '../../../../src/features/channel/log/merkle-tree.ts'
+import { openCheckpoint, signCheckpoint } from '../../../src/sync/transparency-log/checkpoint.ts'
+import { EMPTY_ROOT } from '../../../src/sync/transparency-log/merkle-tree.ts'
 import {
   cosignatureLine,
   signatureLines,
@@ -13,7 +13,7 @@ import {
   signerText,
   signNote,
   verifierText,
-} from '../../../../src/features/channel/log/signed-note.ts'
+} from '../../../src/sync/transparency-log/signed-note.ts'
 
 const LOG = signerOf('log.example.com', Buffer.alloc(32, 1))
 const WITNESS = signerOf('witness.example.com/w1', Buffer.alloc(32, 2), 'cosignature')

@@ -1,4 +1,4 @@
-import type { RingStep, RingTrail } from '../../sync/model/generation.ts'
+import type { RingStep, RingTrail } from '../../model/generation.ts'
 
 /** The content that enters the first ring. */
 export type EnteringStep = Pick<RingStep, 'snapshot' | 'commit' | 'content'>

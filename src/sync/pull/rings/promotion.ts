@@ -1,4 +1,4 @@
-import type { RingStep, RingTrail } from '../../sync/model/generation.ts'
+import type { RingStep, RingTrail } from '../../model/generation.ts'
 import { positionIn, trailAfterPromotion } from './ring-trail.ts'
 
 /** A ring, as promotion sees it. */

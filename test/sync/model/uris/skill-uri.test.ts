@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { folderUrisAbove, readSkillUri, skillUri, uriOf } from '../../../src/sync/model/skill-uri.ts'
+import { folderUrisAbove, readSkillUri, skillUri, uriOf } from '../../../../src/sync/model/uris/skill-uri.ts'
 
 function canonical(raw: string): string | undefined {
   const uri = readSkillUri(raw)

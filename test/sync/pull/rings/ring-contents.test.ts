@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { heldInRing, loadRings } from '../../../src/features/rings/ring-contents.ts'
-import type { RingPolicy } from '../../../src/features/rings/ring-contents.ts'
-import type { Generation, RingStep } from '../../../src/sync/model/generation.ts'
-import { isObjectId } from '../../../src/sync/model/revision.ts'
-import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
-import { sample, snapshotOf } from '../../sync/store/samples.ts'
+import type { Generation, RingStep } from '../../../../src/sync/model/generation.ts'
+import { isObjectId } from '../../../../src/sync/model/revision.ts'
+import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
+import { heldInRing, loadRings } from '../../../../src/sync/pull/rings/ring-contents.ts'
+import type { RingPolicy } from '../../../../src/sync/pull/rings/ring-contents.ts'
+import { sample, snapshotOf } from '../../store/samples.ts'
 
 const AT = '2026-06-15T12:00:00.000Z'
 const SNAPSHOTS = new Map(

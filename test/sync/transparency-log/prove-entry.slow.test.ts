@@ -1,12 +1,12 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LogRefusedError } from '../../../../src/features/channel/log/follow-log.ts'
-import type { LogReader } from '../../../../src/features/channel/log/follow-log.ts'
-import { LogHashes } from '../../../../src/features/channel/log/log-hashes.ts'
-import { isIncluded, leafHash, treeRoot } from '../../../../src/features/channel/log/merkle-tree.ts'
-import { auditLog, proveEntry } from '../../../../src/features/channel/log/prove-entry.ts'
-import { bundleOf, tileBytes, TILE_WIDTH } from '../../../../src/features/channel/log/tiles.ts'
-import { never } from '../../../sync/store/samples.ts'
+import { LogRefusedError } from '../../../src/sync/transparency-log/follow-log.ts'
+import type { LogReader } from '../../../src/sync/transparency-log/follow-log.ts'
+import { LogHashes } from '../../../src/sync/transparency-log/log-hashes.ts'
+import { isIncluded, leafHash, treeRoot } from '../../../src/sync/transparency-log/merkle-tree.ts'
+import { auditLog, proveEntry } from '../../../src/sync/transparency-log/prove-entry.ts'
+import { bundleOf, tileBytes, TILE_WIDTH } from '../../../src/sync/transparency-log/tiles.ts'
+import { never } from '../store/samples.ts'
 
 const entry = (index: number): Buffer => Buffer.from(`entry ${index}`)
 const ENTRIES = Array.from({ length: 70_000 }, (_, index) => entry(index))

@@ -1,5 +1,5 @@
-import { folderOf } from '../../../base/paths.ts'
-import type { SkillDiagnostic } from '../../skill/skill-diagnostic.ts'
+import { folderOf } from '../../base/paths.ts'
+import type { SkillDiagnostic } from '../skill/skill-diagnostic.ts'
 
 /** The plugin marketplaces in one revision: groups of its skills, and other data that is reported and never served. */
 export interface Marketplace {
