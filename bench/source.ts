@@ -16,7 +16,7 @@ const { Store } = await import('../src/sync/store/store.ts')
 const { storedSkill } = await import('../src/sync/store/skills/stored-path.ts')
 const { temporaryWorkspace } = await import('../src/sync/store/objects/temporary-blobs.ts')
 const { FetchThreads } = await import('../src/sync/git/fetch-threads.ts')
-const { openUpstream } = await import('../src/sync/pull/open-upstream.ts')
+const { openTreeUpstream } = await import('../src/sync/pull/open-upstream.ts')
 const { NOTHING_KNOWN } = await import('../src/sync/upstream/upstream.ts')
 const { PLAIN_WAY } = await import('../src/sync/upstream/http/host-access.ts')
 
@@ -54,7 +54,10 @@ export async function openSources(urls: readonly string[], state: string, reache
   const way = async (): Promise<typeof PLAIN_WAY> => PLAIN_WAY
   const programs = reached.programs ?? NO_PROGRAMS
   const threads = new FetchThreads()
-  const open = (source: Source, workspace: Workspace) => openUpstream(source, { ...reach(workspace), threads })
+  const open = (source: Source, workspace: Workspace) => {
+    if (source.kind !== 'git') throw new Error(`"${source.id}" is no repository`)
+    return openTreeUpstream(source, { ...reach(workspace), threads })
+  }
   const io = { store, open, limits, onFetchExpected: () => threads.prepare() }
   const { signal } = new AbortController()
   const reach = ({ scratch, blobs }: Workspace) => ({ scratch, blobs, limits: limits.fetch, way, programs })
@@ -78,7 +81,7 @@ export async function openSources(urls: readonly string[], state: string, reache
     async resolve() {
       await using workspace = await store.workspace()
       const resolveOne = async (source: GitSource): Promise<void> =>
-        void (await openUpstream(source, reach(workspace)).resolve(signal))
+        void (await openTreeUpstream(source, reach(workspace)).resolve(signal))
       await inParallel(sources, AT_ONCE, resolveOne, signal)
     },
     get skills() {
@@ -97,7 +100,7 @@ export async function openSources(urls: readonly string[], state: string, reache
     async bring() {
       const bringOne = async (source: GitSource): Promise<void> => {
         await using workspace = await temporaryWorkspace()
-        await bringAll(openUpstream(source, reach(workspace)), signal)
+        await bringAll(openTreeUpstream(source, reach(workspace)), signal)
       }
       await inParallel(sources, AT_ONCE, bringOne, signal)
     },

@@ -1,5 +1,6 @@
 import { FolderFollower } from '../features/agent-folders/folder-follower.ts'
 import { ChannelWatches } from '../features/channel/channel-watches.ts'
+import type { FollowedParts } from '../features/channel/follow/channel-upstream.ts'
 import { HubSources } from '../features/channel/hub-sources.ts'
 import { Channels } from '../features/channel/publish/channels.ts'
 import { Recalls } from '../features/channel/recall/recalls.ts'
@@ -25,7 +26,6 @@ import { Candidates } from './pull/candidates.ts'
 import { CollectionTimes } from './pull/collection-times.ts'
 import { DocumentThread } from './pull/document-thread.ts'
 import { OperatorDecisions } from './pull/operator-decisions.ts'
-import type { ReachingParts } from './pull/pull-context.ts'
 import { Puller } from './pull/puller.ts'
 import { Rollbacks } from './pull/rollbacks.ts'
 import { PullActivity } from './pull/schedule/pull-activity.ts'
@@ -36,6 +36,7 @@ import type { KnownLock } from './pull/trust/known-lock.ts'
 import { mustFollowLock } from './pull/trust/lock-rules.ts'
 import type { ReloadState } from './reload-state.ts'
 import type { DaemonCore, DaemonContext } from './runtime/context.ts'
+import { sourceKinds } from './source-kinds.ts'
 import { servingOf } from './status/page/mcp-serving.ts'
 import { PageData } from './status/page/page-data.ts'
 import type { PullReport } from './status/pull-report.ts'
@@ -61,7 +62,7 @@ export type Composition = ReturnType<typeof compose>
 export function compose(loaded: LoadedParts) {
   const { config, store, clock, log, environment, redactor, readOnly, shared, replica, open } = loaded
   const { contract, fetched, hosts, linking, lock, names, publisher, registry, report, tokens, views } = loaded
-  const core: DaemonCore = { config, store, clock, log, environment, redactor, readOnly, shared, replica, open }
+  const core: DaemonCore = { config, store, clock, log, environment, redactor, readOnly, shared, replica }
   const readers = new AsyncDisposableStack()
   readers.defer(async () => void (await contract.diagnostics()))
   readers.defer(async () => linking.settled())
@@ -70,12 +71,19 @@ export function compose(loaded: LoadedParts) {
   const reader = readers.use(new DocumentThread())
   const served = new ServedCatalog({ config, store, clock, log, views, publisher })
   const collections = new CollectionTimes(clock)
-  const onRecalled: ReachingParts['onRecalled'] = async (origin, fresh) => recalls.obeyed(origin, fresh)
-  const below: ReachingParts['below'] = () => recalls.below()
-  const reach = { reader, onRecalled, below }
+  const followed: FollowedParts = {
+    objects: store.objects,
+    logs: store.followed,
+    decisions: store.decisions,
+    now: () => clock.now(),
+    onRecalled: async (origin, fresh) => recalls.obeyed(origin, fresh),
+    below: () => recalls.below(),
+  }
   const mcp = readers.use(new McpSources({ ...core, keyring, reader, fetched, served }))
   const servers = mcp.connections
-  const candidates = new Candidates({ ...core, ...reach, servers, served, hosts, names, collections })
+  const kinds = sourceKinds({ config, servers, followed })
+  const reach = { reader, snapshots: kinds.snapshots, open: open ?? kinds.open }
+  const candidates = new Candidates({ ...core, ...reach, served, hosts, names, collections })
   const search = readers.use(new SearchService({ ...core, state: config.state }))
 
   const work = new AsyncDisposableStack()
@@ -93,7 +101,6 @@ export function compose(loaded: LoadedParts) {
       lock,
       report,
       served,
-      servers,
       channels: { live: async (since) => channels.live(since) },
       fallbackTo: (id) => fallbackOf(id, candidates, mcp),
       advance: mcp.advance,
@@ -137,12 +144,12 @@ export function compose(loaded: LoadedParts) {
   const contents = new StoreContentReader({ store, log, registry, puller, ringRepair, upstream: mcp.contents })
   const publications = new Publications({ ...ofOldest, views, hosts, names, published: loaded.published, contents })
   const channelWatches = new ChannelWatches({ config, clock, keyring, hosts, onNews })
-  const hub = new HubSources({ config, store, clock, log, redactor, keyring, hosts, served, lock, onRecalled, below })
+  const hub = new HubSources({ config, store, clock, log, redactor, keyring, hosts, served, lock, followed })
   const recalls = new Recalls({ ...core, tokens, served, channels })
   const scans = new Scans({ ...core, served })
   const rings = new RingPromotions({ ...core, registry, served, report })
   const onMoved = (): void => idsOf(config).forEach((id) => scheduler.trigger(id))
-  const followedLock = new LockFollower({ ...core, ...reach, keyring, hosts, lock, servers, onMoved })
+  const followedLock = new LockFollower({ ...core, ...reach, keyring, hosts, lock, onMoved })
 
   const pendingOf = (id: SourceId): readonly string[] => decisions.pendingOf(id)
   const fetchedFrom = (id: SourceId): number => mcp.fetchedFrom(id)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Changes } from '../../src/sync/catalog/changes.ts'
 import type { OpenUpstream } from '../../src/sync/pull/open-upstream.ts'
-import { openUpstream } from '../../src/sync/pull/open-upstream.ts'
+import { openTreeUpstream } from '../../src/sync/pull/open-upstream.ts'
 import { GitServer, type RequestKind } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
 import { ScriptedUpstream } from '../support/git/scripted-upstream.ts'
@@ -191,7 +191,9 @@ test.each(['ls-refs', 'fetch'] as const)(
     const healthy = upstreams.map((_, index) => [`s-${index}`, [`url: ${slow.git.origin}/${index}.git`, 'every: 5m']])
     const open: OpenUpstream = (source, reach) => {
       const upstream = upstreams[Number(source.id.slice(2))]
-      return upstream === undefined ? openUpstream(source, reach) : upstream.open(reach)
+      if (upstream !== undefined) return upstream.open(reach)
+      if (source.kind !== 'git') throw new Error(`"${source.id}" is no repository`)
+      return openTreeUpstream(source, reach)
     }
     await using hub = await Hub.start({ slow: [slow.url('slow'), 'every: 5m'], ...Object.fromEntries(healthy) }, open)
     const hanging = new Set(['slow'])

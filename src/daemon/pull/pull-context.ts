@@ -1,25 +1,18 @@
-import type { ChannelReach } from '../../features/channel/follow/channel-upstream.ts'
-import { snapshotOfPublished } from '../../features/channel/follow/published-snapshot.ts'
-import type { RecallCounts } from '../../features/channel/recall/follower-report.ts'
-import { snapshotOfListing } from '../../features/mcp-sources/listing/survey-listing.ts'
-import type { McpConnections } from '../../features/mcp-sources/mcp-connections.ts'
 import { gateCandidateOf } from '../../features/scan/candidate.ts'
 import type { GateConfig } from '../../features/scan/gate-config.ts'
 import { askGate } from '../../features/scan/gate.ts'
 import { knownScansOf } from '../../features/scan/known-scans.ts'
-import type { RecalledSkill } from '../../sync/model/decisions/recalled-skills.ts'
 import type { HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { plainProblemOf, type Problem, SyncError } from '../../sync/model/sync-error.ts'
-import { openUpstream } from '../../sync/pull/open-upstream.ts'
-import type { Reach } from '../../sync/pull/open-upstream.ts'
+import type { OpenUpstream, Reach } from '../../sync/pull/open-upstream.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
 import type { DocumentReader } from '../../sync/skill/document-reader.ts'
 import type { Workspace } from '../../sync/store/objects/blob-store.ts'
 import { storedIn } from '../../sync/store/skills/stored-path.ts'
 import type { Keyring } from '../access/keyring.ts'
 import { sshAccessOf } from '../config/auth.ts'
-import { configuredIn, ownFolders } from '../config/config.ts'
+import { ownFolders } from '../config/config.ts'
 import type { ConfiguredSource } from '../config/config.ts'
 import type { DaemonCore, DaemonContext } from '../runtime/context.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
@@ -27,30 +20,10 @@ import { proverOf } from './trust/signature-policy.ts'
 
 /** The dependencies for reaching sources. */
 export interface ReachingParts extends DaemonCore {
-  readonly servers: McpConnections
   readonly reader: DocumentReader
-  /** Serves what the recalls of a log leave, once they are on the disk. `fresh`: those that are in force since. */
-  readonly onRecalled: ((log: string, fresh: readonly RecalledSkill[]) => Promise<void>) | undefined
-  /** Returns the reports of the followers of this machine about recalls. */
-  readonly below: (() => readonly RecallCounts[]) | undefined
-}
-
-/** The logs that this daemon follows, and what it does for them. */
-export function followedWith({
-  store,
-  clock,
-  onRecalled,
-  below,
-}: Pick<ReachingParts, 'store' | 'clock' | 'onRecalled' | 'below'>): NonNullable<ChannelReach['followed']> {
-  const { objects, followed: logs, decisions } = store
-  return {
-    objects,
-    logs,
-    decisions,
-    now: () => clock.now(),
-    ...(onRecalled && { onRecalled }),
-    ...(below && { below }),
-  }
+  readonly open: OpenUpstream
+  /** The makers of snapshots for the kinds of sources that have no trees. */
+  readonly snapshots: Readonly<Partial<Record<Source['kind'], PullContext['snapshotOf']>>>
 }
 
 /** Creates the context of one pull of this source. */
@@ -60,37 +33,27 @@ export function newPullContext(
   keyring: Keyring,
   extra: Partial<Omit<Reach, keyof Workspace>> = {},
 ): PullContext {
-  const { config, store, clock, environment, redactor, reader } = parts
+  const { config, store, clock, environment, redactor, reader, snapshots } = parts
   const gate = config.gate && gateOf(config.gate, parts)
   const prove = proverOf(configured, () => clock.now())
   const { git, ssh } = config.programs
   const access = sshAccessOf(configured.access, environment, redactor)
   const programs = { git, ssh, path: environment.path, access }
-  const followed = followedWith(parts)
-  const reach = { limits: config.limits.fetch, way: keyring.wayTo(configured), programs, followed, ...extra }
+  const reach = { limits: config.limits.fetch, way: keyring.wayTo(configured), programs, ...extra }
   const open = openerOf(reach, parts)
   const wait: PullContext['wait'] = (ms, signal) => clock.wait(ms, signal)
-  const snapshotOf = SNAPSHOTS[configured.source.kind]
+  const snapshotOf = snapshots[configured.source.kind]
   const given = { ...(snapshotOf && { snapshotOf }), ...(gate && { gate }), ...(prove && { prove }) }
   return { store, open, limits: config.limits, reader, wait, ...given }
-}
-
-/** The makers of snapshots for the kinds of sources that have no trees. */
-const SNAPSHOTS: Readonly<Partial<Record<Source['kind'], PullContext['snapshotOf']>>> = {
-  mcp: snapshotOfListing,
-  channel: snapshotOfPublished,
 }
 
 /** Opens any source. What this program keeps for itself is part of no folder. */
 function openerOf(
   reach: Omit<Reach, keyof Workspace>,
-  { config, environment, servers, open = openUpstream }: ReachingParts,
+  { config, environment, open }: ReachingParts,
 ): PullContext['open'] {
   const apart = ownFolders(config, environment)
-  return (source, { scratch, blobs }) => {
-    const server = source.kind === 'mcp' ? servers.at(configuredIn(config, source.id), source) : undefined
-    return open(source, { ...reach, scratch, blobs, apart, ...(server !== undefined && { server }) })
-  }
+  return (source, { scratch, blobs }) => open(source, { ...reach, scratch, blobs, apart })
 }
 
 /** The operator's gate, as a step of a pull. */

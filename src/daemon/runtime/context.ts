@@ -28,7 +28,7 @@ export interface DaemonContext {
 }
 
 /** The parts that everything else in a daemon is built from: none is left out by accident. */
-export interface DaemonCore extends Whole<DaemonContext> {
+export interface DaemonCore extends Whole<Omit<DaemonContext, 'open'>> {
   readonly config: Config
 }
 

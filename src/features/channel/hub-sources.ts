@@ -5,8 +5,7 @@ import type { Keyring } from '../../daemon/access/keyring.ts'
 import { configuredIn, idsOf } from '../../daemon/config/config.ts'
 import type { Config, ConfiguredSource } from '../../daemon/config/config.ts'
 import { withHubSources } from '../../daemon/config/present-sources.ts'
-import { cleanProblem, followedWith } from '../../daemon/pull/pull-context.ts'
-import type { ReachingParts } from '../../daemon/pull/pull-context.ts'
+import { cleanProblem } from '../../daemon/pull/pull-context.ts'
 import { hostOf } from '../../daemon/pull/schedule/host-backoff.ts'
 import type { HostBackoff } from '../../daemon/pull/schedule/host-backoff.ts'
 import type { ServedCatalog } from '../../daemon/pull/served-catalog.ts'
@@ -22,10 +21,11 @@ import { isMassDeletion } from '../../sync/pull/snapshot-policy.ts'
 import { readHubSources } from '../../sync/store/hub-sources.ts'
 import type { ListedSources } from '../../sync/store/hub-sources.ts'
 import { ChannelUpstream } from './follow/channel-upstream.ts'
+import type { FollowedParts } from './follow/channel-upstream.ts'
 
 /** The parts that decide which sources of a hub are followed. */
-export interface HubSourcesParts
-  extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'redactor'>, Pick<ReachingParts, 'onRecalled' | 'below'> {
+export interface HubSourcesParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'redactor'> {
+  readonly followed: FollowedParts
   readonly config: Config
   readonly keyring: Pick<Keyring, 'wayTo' | 'heard'>
   readonly hosts: HostBackoff
@@ -131,11 +131,10 @@ export class HubSources implements AsyncDisposable {
   }
 
   async #follow(follow: ConfiguredSource, signal: AbortSignal): Promise<void> {
-    const { config, store, keyring, hosts } = this.#parts
+    const { config, store, keyring, hosts, followed } = this.#parts
     const { source } = follow
     if (source.kind !== 'channel') throw new TypeError('A hub is followed by its channel')
     if (config.mode.offline && source.place.kind === 'http') throw offlineError(`Cannot follow "${source.url}":`)
-    const followed = followedWith(this.#parts)
     const upstream = new ChannelUpstream(source, { limits: config.limits.fetch, way: keyring.wayTo(follow), followed })
     using _lease = store.objects.lease()
     try {

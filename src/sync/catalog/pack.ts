@@ -9,7 +9,7 @@ import type { Marketplace } from '../model/marketplace.ts'
 import { isLockable } from '../model/skill.ts'
 import type { Skill } from '../model/skill.ts'
 import type { Snapshot } from '../model/snapshot.ts'
-import { isSourceId, type SourceId } from '../model/source-id.ts'
+import type { SourceId } from '../model/source-id.ts'
 import { tagsOf } from './tags.ts'
 
 /** A named selection of skills across sources, as the operator wrote it. */
@@ -22,11 +22,6 @@ export interface Pack {
   readonly include: readonly PackSelection[]
   /** Skills that match one of these do not belong to it. */
   readonly exclude: readonly PackSelection[]
-}
-
-/** True if the text can be the id of a pack. The rule is that of source ids. */
-export function isPackId(text: string): boolean {
-  return isSourceId(text)
 }
 
 /** Conditions on a skill. All that are given must hold. */

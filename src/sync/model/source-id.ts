@@ -9,3 +9,8 @@ const SHAPE = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 export function isSourceId(text: string): text is SourceId {
   return text.length <= 64 && SHAPE.test(text)
 }
+
+/** True if the text can be the id of a pack. The rule is that of source ids. */
+export function isPackId(text: string): boolean {
+  return isSourceId(text)
+}

@@ -1,7 +1,3 @@
-import { ChannelUpstream } from '../../features/channel/follow/channel-upstream.ts'
-import type { ChannelReach } from '../../features/channel/follow/channel-upstream.ts'
-import { McpUpstream } from '../../features/mcp-sources/upstream/mcp-upstream.ts'
-import type { McpReach } from '../../features/mcp-sources/upstream/mcp-upstream.ts'
 import { EitherUpstream } from '../git/either-upstream.ts'
 import { FileTransport } from '../git/file-transport.ts'
 import type { GitReach } from '../git/git-reach.ts'
@@ -11,33 +7,29 @@ import type { GitTransport } from '../git/objects/git-transport.ts'
 import { ProgramTransport } from '../git/program/program-transport.ts'
 import { SharingTransport } from '../git/sharing-transport.ts'
 import { HttpTransport } from '../git/smart-http/http-transport.ts'
+import type { ServerListing } from '../model/server-listing.ts'
 import type { DirectorySource, GitSource, Source } from '../model/source.ts'
+import type { ChannelLook } from '../store/followed-logs.ts'
 import { DirectoryUpstream } from '../upstream/folder/directory-upstream.ts'
 import type { FolderReach } from '../upstream/folder/directory-upstream.ts'
+import type { RequestedListing } from '../upstream/shared-listings.ts'
 import type { TreeUpstream, Upstream } from '../upstream/upstream.ts'
 
-/** The context of an upstream of any kind. */
-export type Reach = GitReach & FolderReach & McpReach & ChannelReach
+/** The context of an upstream of any kind: what one pull gives it. */
+export type Reach = GitReach &
+  FolderReach & {
+    /** Called with each listing that an MCP server gives. */
+    readonly onListing?: (listing: ServerListing) => void
+    /** The look at the log that the sources of one channel share; `undefined` to follow it alone. */
+    readonly look?: RequestedListing<ChannelLook>
+  }
 
-/** Opens the upstream of a source: `openUpstream`, or what a test replaces it with. */
+/** Opens the upstream of a source of any kind. */
 export type OpenUpstream = (source: Source, reach: Reach) => Upstream
 
-/** The upstream of a source. No connection is opened before the first call. */
-export function openUpstream(source: GitSource | DirectorySource, reach: Reach): TreeUpstream
-export function openUpstream(source: Source, reach: Reach): Upstream
-export function openUpstream(source: Source, reach: Reach): Upstream {
-  switch (source.kind) {
-    case 'git':
-      return gitUpstream(source, reach)
-    case 'directory':
-      return new DirectoryUpstream(source, reach)
-    case 'mcp':
-      return new McpUpstream(source, reach)
-    case 'channel':
-      return new ChannelUpstream(source, reach)
-    default:
-      return source satisfies never
-  }
+/** The upstream of a source with trees. No connection is opened before the first call. */
+export function openTreeUpstream(source: GitSource | DirectorySource, reach: Reach): TreeUpstream {
+  return source.kind === 'git' ? gitUpstream(source, reach) : new DirectoryUpstream(source, reach)
 }
 
 function gitUpstream(source: GitSource, reach: Reach): TreeUpstream {

@@ -1,7 +1,7 @@
-import type { ChannelLook } from '../../features/channel/follow/channel-upstream.ts'
 import type { Ref } from '../git/objects/ref-rules.ts'
 import { patternsOf, revisionOfCommit } from '../git/objects/ref-rules.ts'
 import type { Source } from '../model/source.ts'
+import type { ChannelLook } from '../store/followed-logs.ts'
 import { SharedListings } from '../upstream/shared-listings.ts'
 import type { Reach } from './open-upstream.ts'
 

@@ -43,6 +43,18 @@ export interface FollowedRecord {
   readonly follower: string
 }
 
+/** The log of a channel as it was followed now, and the entries that are new. */
+export interface ChannelLook {
+  readonly record: FollowedRecord
+  readonly news: NewEntries
+}
+
+/** The entries of a log from an index until a size. */
+export interface NewEntries {
+  readonly from: number
+  readonly size: number
+}
+
 /** The source that follows a log, or `all-sources` for the sources that follow it together. */
 export type LogFollower = SourceId | 'all-sources'
 

@@ -3,7 +3,6 @@ import { indentedJson } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import type { JsonObject, JsonValue } from '../../base/json-value.ts'
 import { isTexts, parseJson } from '../../base/json-value.ts'
-import { isPackId } from '../catalog/pack.ts'
 import { setDigestOf } from '../model/decisions/lock.ts'
 import type {
   Lock,
@@ -15,7 +14,7 @@ import type {
 } from '../model/decisions/lock.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../model/revision.ts'
 import type { Signer, Signers } from '../model/signers.ts'
-import { isSourceId, type SourceId } from '../model/source-id.ts'
+import { isPackId, isSourceId, type SourceId } from '../model/source-id.ts'
 import { SyncError } from '../model/sync-error.ts'
 import { HIDDEN_POLICIES } from '../skill/hidden-unicode.ts'
 import { isDigest } from './skills/stored-path.ts'

@@ -5,7 +5,7 @@ import { isObjectId, type ObjectId } from '../../../src/sync/model/revision.ts'
 import { isSourceId } from '../../../src/sync/model/source-id.ts'
 import type { GitSource } from '../../../src/sync/model/source.ts'
 import type { Tree } from '../../../src/sync/model/tree.ts'
-import { openUpstream } from '../../../src/sync/pull/open-upstream.ts'
+import { openTreeUpstream } from '../../../src/sync/pull/open-upstream.ts'
 import type { Reach } from '../../../src/sync/pull/open-upstream.ts'
 import { temporaryWorkspace } from '../../../src/sync/store/objects/temporary-blobs.ts'
 import { PLAIN_WAY, type HostRoute, type HostAccess } from '../../../src/sync/upstream/http/host-access.ts'
@@ -62,7 +62,7 @@ export async function reach(url: string, options: Options = {}): Promise<Reached
     ...(options.threads && { threads: options.threads }),
     ...(options.onAddress && { onAddress: options.onAddress }),
   }
-  const upstream = openUpstream(sourceAt(url, options), given)
+  const upstream = openTreeUpstream(sourceAt(url, options), given)
   return {
     upstream,
     reach: given,

@@ -8,7 +8,7 @@ import { isObjectId } from '../../../sync/model/revision.ts'
 import type { ObjectId, Revision } from '../../../sync/model/revision.ts'
 import { mendOf, SyncError } from '../../../sync/model/sync-error.ts'
 import type { Tree } from '../../../sync/model/tree.ts'
-import { openUpstream } from '../../../sync/pull/open-upstream.ts'
+import { openTreeUpstream } from '../../../sync/pull/open-upstream.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { temporaryWorkspace } from '../../../sync/store/objects/temporary-blobs.ts'
 import { realRoot } from '../../../sync/survey/link-resolver.ts'
@@ -189,7 +189,7 @@ async function firstLook(
   })
   await using workspace = await temporaryWorkspace()
   try {
-    const upstream = openUpstream(configured.source, {
+    const upstream = openTreeUpstream(configured.source, {
       scratch: workspace.scratch,
       blobs: workspace.blobs,
       limits: limits.fetch,

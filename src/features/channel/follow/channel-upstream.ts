@@ -9,7 +9,7 @@ import { ASK_HUB, SyncError } from '../../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../sync/model/sync-error.ts'
 import type { DecisionStore } from '../../../sync/store/decision-store.ts'
 import { followerOf } from '../../../sync/store/followed-logs.ts'
-import type { FollowedLogs, FollowedRecord } from '../../../sync/store/followed-logs.ts'
+import type { ChannelLook, FollowedLogs, FollowedRecord, NewEntries } from '../../../sync/store/followed-logs.ts'
 import { sha256Of } from '../../../sync/store/objects/object-rows.ts'
 import type { Digest, ObjectStore } from '../../../sync/store/objects/object-store.ts'
 import { openCheckpoint } from '../../../sync/transparency-log/checkpoint.ts'
@@ -53,7 +53,7 @@ export interface ChannelReach {
   readonly way: (signal: AbortSignal) => Promise<HostAccess>
   readonly onReceived?: (bytes: number) => void
   /** The store that the objects are fetched into, and the logs that were followed before. */
-  readonly followed?: FollowedParts
+  readonly followed: FollowedParts
   /** The look at the log that the sources of one channel share; `undefined` to follow it alone. */
   readonly look?: RequestedListing<ChannelLook>
 }
@@ -70,18 +70,6 @@ export interface FollowedParts {
   readonly below?: () => readonly RecallCounts[]
 }
 
-/** The log of a channel as it was followed now, and the entries that are new. */
-export interface ChannelLook {
-  readonly record: FollowedRecord
-  readonly news: NewEntries
-}
-
-/** The entries of a log from an index until a size. */
-interface NewEntries {
-  readonly from: number
-  readonly size: number
-}
-
 const NOTHING_NEW: NewEntries = { from: 0, size: 0 }
 
 /** Stands for an object that the hub does not have, of a source or of recalls: the SHA-256 of no bytes. */
@@ -95,7 +83,7 @@ export class ChannelUpstream implements PublishedUpstream {
   readonly #keys: readonly NoteVerifier[]
   readonly #witnesses: readonly NoteVerifier[]
   readonly #place: ChannelPlace
-  readonly #followed: NonNullable<ChannelReach['followed']>
+  readonly #followed: FollowedParts
   readonly #look: ChannelReach['look']
   /** The entries that the last `resolve` found to be new. */
   #news = NOTHING_NEW
@@ -103,7 +91,6 @@ export class ChannelUpstream implements PublishedUpstream {
   #fetched: { readonly news: NewEntries; readonly objects: ChannelObjects } | undefined
 
   constructor(source: ChannelSource, reach: ChannelReach) {
-    if (reach.followed === undefined) throw new TypeError(`No store was given for "${source.id}"`)
     this.#source = source
     this.#limits = reach.limits
     this.#keys = source.keys.flatMap((key) => parseVerifier(key) ?? [])

@@ -11,7 +11,7 @@ import type { McpServer } from './server.ts'
 /** The context of the upstream of an MCP source. */
 export interface McpReach {
   /** The connection to the server, which outlives a pull. */
-  readonly server?: McpServer
+  readonly server: McpServer
   /** Called with each listing that the server gives. */
   readonly onListing?: (listing: ServerListing) => void
 }
@@ -26,7 +26,6 @@ export class McpUpstream implements ListingUpstream {
   #seen: Listing | undefined
 
   constructor(source: McpSource, { server, onListing }: McpReach) {
-    if (server === undefined) throw new TypeError(`Nobody gave a connection for "${source.id}"`)
     this.#source = source
     this.#server = server
     this.#onListing = onListing

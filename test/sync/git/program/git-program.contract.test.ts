@@ -69,7 +69,7 @@ keepsTheUpstreamContract(
   },
 )
 
-// `openUpstream` leaves these two to the git program, which reads them as it does by choice.
+// `openTreeUpstream` leaves these two to the git program, which reads them as it does by choice.
 keepsTheUpstreamContract('on this disk, with ids of SHA-256', onDisk, {
   objectFormat: 'sha256',
   promises: [resolves, fetches, takes, lacks, relates],

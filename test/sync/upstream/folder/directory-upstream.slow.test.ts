@@ -11,7 +11,7 @@ import type { ObjectId } from '../../../../src/sync/model/revision.ts'
 import type { Skill } from '../../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../../src/sync/model/snapshot.ts'
 import type { DirectorySource } from '../../../../src/sync/model/source.ts'
-import { openUpstream } from '../../../../src/sync/pull/open-upstream.ts'
+import { openTreeUpstream } from '../../../../src/sync/pull/open-upstream.ts'
 import { temporaryWorkspace } from '../../../../src/sync/store/objects/temporary-blobs.ts'
 import { survey } from '../../../../src/sync/survey/survey.ts'
 import { FolderHashes } from '../../../../src/sync/upstream/folder/folder-hashes.ts'
@@ -971,7 +971,7 @@ class Scene implements AsyncDisposable {
       throw new Error('No program is needed for a folder')
     }
     const programs = { git: 'git', ssh: 'ssh', path: '', access }
-    return openUpstream(source, { ...this.#workspace, limits: FETCH_LIMITS, way: async () => PLAIN_WAY, programs })
+    return openTreeUpstream(source, { ...this.#workspace, limits: FETCH_LIMITS, way: async () => PLAIN_WAY, programs })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
