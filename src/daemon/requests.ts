@@ -1,19 +1,3 @@
-import { linkRequest, unlinkRequest } from '../features/agent-folders/link-requests.ts'
-import { checkLogRequest, checkpointRequest, logProofRequest } from '../features/channel/log-requests.ts'
-import { recallReachRequest, recallRequest, revokeRecallRequest } from '../features/channel/recall/recall-requests.ts'
-import { pullRequest } from '../features/hub-of-several/pull-for-member.ts'
-import { publishRequest } from '../features/marketplace/publish-request.ts'
-import {
-  addUriRequest,
-  completeRequest,
-  measureRequest,
-  removeUriRequest,
-  resolveRequest,
-  templatesRequest,
-} from '../features/mcp-sources/addition-requests.ts'
-import { approveSkillRequest, bringRequest, recheckRequest } from '../features/mcp-sources/file-requests.ts'
-import { holdRingRequest, promoteRequest, ringsRequest } from '../features/rings/ring-requests.ts'
-import { scanRequest } from '../features/scan/scan-request.ts'
 import type { HubSourceIds } from '../sync/store/hub-sources.ts'
 import { decideRequest, waitingRequest } from './commands/change/decide-requests.ts'
 import { disableRequest } from './commands/change/disable-request.ts'
@@ -27,6 +11,7 @@ import { statusRequest } from './control/status-request.ts'
 import { syncRequest } from './control/sync-request.ts'
 import { candidateRequest, compareRequest, revisionRequest, secondOpinionRequest } from './control/upstream-requests.ts'
 import type { DaemonParts } from './daemon.ts'
+import { FEATURES } from './features.ts'
 
 /** The parts that requests are answered from. */
 export interface AnsweringParts extends DaemonParts {
@@ -34,14 +19,13 @@ export interface AnsweringParts extends DaemonParts {
   readonly followHub: (signal: AbortSignal) => Promise<HubSourceIds>
 }
 
-/** The requests that the process answers which writes a state folder. */
-const ALL: readonly ControlRequest<AnsweringParts>[] = [
+/** Those of the core. */
+const CORE_REQUESTS: readonly ControlRequest<AnsweringParts>[] = [
   helloRequest,
   statusRequest,
   syncRequest,
   lookRequest,
   followRequest,
-  pullRequest,
   revisionRequest,
   candidateRequest,
   compareRequest,
@@ -53,31 +37,12 @@ const ALL: readonly ControlRequest<AnsweringParts>[] = [
   addTokenRequest,
   renewTokenRequest,
   revokeTokenRequest,
-  linkRequest,
-  unlinkRequest,
-  bringRequest,
-  recheckRequest,
-  approveSkillRequest,
-  templatesRequest,
-  completeRequest,
-  resolveRequest,
-  addUriRequest,
-  measureRequest,
-  removeUriRequest,
-  scanRequest,
-  publishRequest,
-  logProofRequest,
-  checkLogRequest,
-  checkpointRequest,
-  recallRequest,
-  revokeRecallRequest,
-  recallReachRequest,
-  ringsRequest,
-  promoteRequest,
-  holdRingRequest,
 ]
 
-/** The same requests, by their names. */
-export const REQUESTS: ReadonlyMap<string, ControlRequest<AnsweringParts>> = new Map(
-  ALL.map((request) => [request.name, request]),
-)
+/** Loads the requests that the process answers which writes a state folder, by their names. */
+export async function loadRequests(): Promise<Requests> {
+  const ofFeatures = await Promise.all(FEATURES.map(async ({ requests }) => (await requests?.()) ?? []))
+  return new Map([...CORE_REQUESTS, ...ofFeatures.flat()].map((request) => [request.name, request]))
+}
+
+export type Requests = ReadonlyMap<string, ControlRequest<AnsweringParts>>

@@ -28,8 +28,8 @@ import { expectConfig } from './control/same-config.ts'
 import { HeldByOther, processText, WriteRight } from './control/write-lock.ts'
 import { Daemon } from './daemon.ts'
 import { ReloadLock } from './reload-lock.ts'
-import { REQUESTS } from './requests.ts'
-import type { AnsweringParts } from './requests.ts'
+import { loadRequests } from './requests.ts'
+import type { AnsweringParts, Requests } from './requests.ts'
 import type { DaemonContext } from './runtime/context.ts'
 import type { AdoptedChange } from './runtime/hub-replica.ts'
 import type { Log } from './runtime/log/log.ts'
@@ -58,6 +58,7 @@ export class Writer implements AsyncDisposable {
   readonly #control: ControlServer
   /** The part of this process in a hub of several. */
   readonly #member: HubMember | undefined
+  readonly #requests: Requests
   readonly #changeover = new ReloadLock()
   readonly #over = new AbortController()
   #daemon: Daemon
@@ -68,7 +69,8 @@ export class Writer implements AsyncDisposable {
   readonly #watching: Reaction
   #endLimit: Disposable | undefined
 
-  private constructor(daemon: Daemon, parts: DaemonContext, { right, socket, handlers, member }: Held) {
+  private constructor(daemon: Daemon, parts: DaemonContext, { right, socket, requests, handlers, member }: Held) {
+    this.#requests = requests
     this.#parts = parts
     this.#member = member
     this.#daemon = this.#followingHub(daemon)
@@ -101,7 +103,8 @@ export class Writer implements AsyncDisposable {
       member = await memberOf(candidate, alone)
       const parts = { ...alone, ...(member && { shared: member.shared, replica: member }) }
       const daemon = await Daemon.start(await withHubList(config, parts), parts)
-      const writer = new Writer(daemon, parts, { right, socket, handlers, member })
+      const requests = await loadRequests()
+      const writer = new Writer(daemon, parts, { right, socket, requests, handlers, member })
       await writer.#listen()
       writer.#watching.start(LOOK_MS)
       await writer.#takePart()
@@ -352,7 +355,7 @@ export class Writer implements AsyncDisposable {
   /** Each handler uses the daemon that exists when its turn comes. */
   #handlers(): ControlHandlers {
     return Object.fromEntries(
-      [...REQUESTS].map(([name, request]) => [name, async (...asked) => this.#forward(request, ...asked)]),
+      [...this.#requests].map(([name, request]) => [name, async (...asked) => this.#forward(request, ...asked)]),
     )
   }
 
@@ -366,14 +369,14 @@ export class Writer implements AsyncDisposable {
 
   /** Answers a request of another process of the hub, which the database has. */
   async #answerMember(...[name, params, send, signal]: Parameters<HubMember['ask']>): Promise<unknown> {
-    const request = REQUESTS.get(name)
+    const request = this.#requests.get(name)
     if (request?.isForLeader !== true) throw new OperatorError('unknown-method', `No process is asked for "${name}"`)
     return this.#answer(request, params, send, signal)
   }
 
   /** Answers a request of this process itself. */
   async answer(...[name, params, send, signal]: Parameters<HubMember['ask']>): Promise<unknown> {
-    const request = REQUESTS.get(name)
+    const request = this.#requests.get(name)
     if (request === undefined) throw new TypeError(`A writer is asked for no "${name}"`)
     return this.#answer(request, params, send, signal)
   }
@@ -393,6 +396,7 @@ interface Held {
   readonly member: HubMember | undefined
   readonly right: WriteRight
   readonly socket: string
+  readonly requests: Requests
   readonly handlers: ControlHandlers | undefined
 }
 

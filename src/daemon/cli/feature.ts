@@ -1,4 +1,6 @@
 import type { FeaturePage } from '../../serve/page/page-view.ts'
+import type { Config } from '../config/config.ts'
+import type { ControlRequest } from '../control/request.ts'
 import type { Family } from '../status/metrics/family.ts'
 import type { Command } from './command.ts'
 
@@ -8,6 +10,8 @@ import type { Command } from './command.ts'
  */
 export interface Feature<Parts> {
   readonly commands?: CommandLoaders
+  /** Loads the requests that it adds to those of the daemon. */
+  readonly requests?: () => Promise<readonly ControlRequest<Parts & { readonly config: Config }>[]>
   /** Loads its part of what is served, before anything is: an upgrade may replace the files of a program that runs. */
   readonly surfaces?: () => Promise<FeatureSurfaces<Parts>>
 }

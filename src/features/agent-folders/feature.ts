@@ -1,9 +1,14 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
+import type { LinkParts } from './link-requests.ts'
 
 /** Skills in the folders of agents. */
-export const agentFoldersFeature: Feature<unknown> = {
+export const agentFoldersFeature: Feature<LinkParts> = {
   commands: {
     link: async () => (await import('./link.ts')).link,
     unlink: async () => (await import('./unlink.ts')).unlink,
+  },
+  async requests() {
+    const all = await import('./link-requests.ts')
+    return [all.linkRequest, all.unlinkRequest]
   },
 }

@@ -3,7 +3,7 @@ import { defineRequest, NOTHING, paramsOf } from '../../daemon/control/request.t
 import type { LinkSync } from './link-sync.ts'
 import { ENTRY, LINKED_SKILL, NAME, ONLY, USE } from './links-file.ts'
 
-interface LinkParts {
+export interface LinkParts {
   readonly linking: LinkSync
 }
 

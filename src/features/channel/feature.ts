@@ -1,6 +1,8 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
 import type { ChannelFigures } from './channel-families.ts'
+import type { LogParts } from './log-requests.ts'
 import type { RecallFigures } from './recall/recall-families.ts'
+import type { RecallParts } from './recall/recall-requests.ts'
 
 interface Measured {
   readonly channels: { readonly figures: readonly ChannelFigures[] }
@@ -8,11 +10,22 @@ interface Measured {
 }
 
 /** Channels: what a hub serves, signed and logged, for daemons that follow it; witnesses of the log, and recalls. */
-export const channelFeature: Feature<Measured> = {
+export const channelFeature: Feature<LogParts & RecallParts & Measured> = {
   commands: {
     recall: async () => (await import('./recall/recall.ts')).recall,
     channel: async () => (await import('./channel.ts')).channel,
     witness: async () => (await import('./witness.ts')).witness,
+  },
+  async requests() {
+    const [recalls, log] = await Promise.all([import('./recall/recall-requests.ts'), import('./log-requests.ts')])
+    return [
+      recalls.recallRequest,
+      recalls.revokeRecallRequest,
+      recalls.recallReachRequest,
+      log.logProofRequest,
+      log.checkLogRequest,
+      log.checkpointRequest,
+    ]
   },
   async surfaces() {
     const [{ channelFamilies }, { recallFamilies }] = await Promise.all([

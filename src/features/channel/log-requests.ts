@@ -5,7 +5,7 @@ import type { Candidates } from '../../daemon/pull/candidates.ts'
 import { CHECKPOINT_PATH } from './content/channel-entry.ts'
 import type { Channels } from './publish/channels.ts'
 
-interface LogParts {
+export interface LogParts {
   readonly candidates: Candidates
   readonly channels: Channels
 }

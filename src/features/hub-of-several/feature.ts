@@ -1,12 +1,18 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
 import type { ReplicasStatus } from '../../daemon/runtime/hub-replica.ts'
+import type { PullParts } from './pull-for-member.ts'
+
+interface Measured {
+  readonly replica?: { readonly status: ReplicasStatus } | undefined
+}
 
 /** A hub of several processes, which share a PostgreSQL database. */
-export const replicasFeature: Feature<{ readonly replica?: { readonly status: ReplicasStatus } | undefined }> = {
+export const replicasFeature: Feature<PullParts & Measured> = {
   commands: {
     'store copy': async () => (await import('./store-copy.ts')).storeCopy,
     'store migrate': async () => (await import('./store-migrate.ts')).storeMigrate,
   },
+  requests: async () => [(await import('./pull-for-member.ts')).pullRequest],
   async surfaces() {
     const { replicaFamilies } = await import('./replica-families.ts')
     return { families: ({ replica }) => replicaFamilies(replica?.status) }

@@ -7,7 +7,7 @@ import type { PullScheduler } from '../../daemon/pull/schedule/pull-scheduler.ts
 import { TRIGGERS } from '../../sync/model/generation.ts'
 import type { LockFollower } from '../lock-repository/lock-follower.ts'
 
-interface PullParts {
+export interface PullParts {
   readonly config: Config
   readonly followedLock: LockFollower
   readonly scheduler: PullScheduler

@@ -38,6 +38,11 @@ export type PublishEnd = z.infer<typeof END>
 /** The end of a channel that was written to a folder. */
 export type ChannelWritten = z.infer<typeof WRITTEN>
 
+export interface PublishParts {
+  readonly channels: Channels
+  readonly publications: Publications
+}
+
 /** Pushes the marketplace, or with `to` writes the channel to a folder. Rejects if nothing can be published. */
 export const publishRequest = defineRequest({
   name: 'publish',
@@ -51,11 +56,7 @@ export const publishRequest = defineRequest({
     dry: z.boolean(),
   }),
   answer: z.array(END).readonly(),
-  async run(
-    { channels, publications }: { readonly channels: Channels; readonly publications: Publications },
-    { to, git: url, branch, pack, ring, dry },
-    { signal },
-  ) {
+  async run({ channels, publications }: PublishParts, { to, git: url, branch, pack, ring, dry }, { signal }) {
     if (to !== undefined) {
       const { entries, objects, isNew } = await channels.publish({ to, pack, ring }, signal)
       return [{ to, ...partOf(channelName({ pack, ring })), entries, objects, isNew }]

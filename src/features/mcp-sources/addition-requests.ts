@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { defineRequest, paramsOfSource } from '../../daemon/control/request.ts'
 import type { McpDecisions } from './mcp-decisions.ts'
 
-interface AdditionParts {
+export interface AdditionParts {
   readonly mcpDecisions: McpDecisions
 }
 

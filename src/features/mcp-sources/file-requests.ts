@@ -3,7 +3,7 @@ import { abortable } from '../../base/async/abortable.ts'
 import { defineRequest, NOTHING, paramsOfSource } from '../../daemon/control/request.ts'
 import type { McpDecisions } from './mcp-decisions.ts'
 
-interface FileParts {
+export interface FileParts {
   readonly mcpDecisions: McpDecisions
 }
 

@@ -1,13 +1,17 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
-import type { RingStatus } from './ring-status.ts'
+import type { RingParts } from './ring-requests.ts'
 
 /** Rings: groups of clients that get new commits one after the other. */
-export const ringsFeature: Feature<{ readonly rings: { readonly status: readonly RingStatus[] } }> = {
+export const ringsFeature: Feature<RingParts> = {
   commands: {
     rings: async () => (await import('./rings.ts')).ringsCommand,
     promote: async () => (await import('./promote.ts')).promote,
     hold: async () => (await import('./promote.ts')).hold,
     unhold: async () => (await import('./promote.ts')).unhold,
+  },
+  async requests() {
+    const all = await import('./ring-requests.ts')
+    return [all.ringsRequest, all.promoteRequest, all.holdRingRequest]
   },
   async surfaces() {
     const [{ ringsView }, { ringFamilies }] = await Promise.all([

@@ -8,7 +8,7 @@ import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import type { RingPromotions } from './ring-promotions.ts'
 import type { RingStatus } from './ring-status.ts'
 
-interface RingParts extends LinkedParts {
+export interface RingParts extends LinkedParts {
   readonly config: Config
   readonly rings: RingPromotions
   readonly decisions: OperatorDecisions

@@ -6,7 +6,7 @@ import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import type { Scans } from './scans.ts'
 
-interface ScanParts extends LinkedParts, Pick<DaemonContext, 'readOnly' | 'replica'> {
+export interface ScanParts extends LinkedParts, Pick<DaemonContext, 'readOnly' | 'replica'> {
   readonly scans: Scans
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../../../src/daemon/control/request.ts'
 import { answerIn, eventsFor } from '../../../src/daemon/control/running-daemon.ts'
 import { aboutClient } from '../../../src/daemon/control/same-config.ts'
-import { REQUESTS } from '../../../src/daemon/requests.ts'
+import { loadRequests } from '../../../src/daemon/requests.ts'
 
 const { signal } = new AbortController()
 const config = configOf('one', 'two')
@@ -108,11 +108,12 @@ test('a line without params names nothing', () => {
   expect(paramsOf({ name: z.string().optional() }).read(undefined, config)).toEqual({})
 })
 
-test('the list has each request under its name, and says which of them the process that leads answers', () => {
-  const forLeader = [...REQUESTS.values()].filter(({ isForLeader }) => isForLeader).map(({ name }) => name)
+test('the list has each request under its name, and says which of them the process that leads answers', async () => {
+  const requests = await loadRequests()
+  const forLeader = [...requests.values()].filter(({ isForLeader }) => isForLeader).map(({ name }) => name)
 
-  expect([...REQUESTS].filter(([name, request]) => name !== request.name)).toEqual([])
-  expect(REQUESTS.size).toBe(39)
+  expect([...requests].filter(([name, request]) => name !== request.name)).toEqual([])
+  expect(requests.size).toBe(39)
   expect(forLeader.toSorted()).toEqual([
     'add-uri',
     'approve-skill',

@@ -11,7 +11,7 @@ import { agreeWithDaemon, askRunning } from '../../../src/daemon/control/running
 import { statusRequest } from '../../../src/daemon/control/status-request.ts'
 import { syncRequest } from '../../../src/daemon/control/sync-request.ts'
 import { Daemon } from '../../../src/daemon/daemon.ts'
-import { REQUESTS } from '../../../src/daemon/requests.ts'
+import { loadRequests } from '../../../src/daemon/requests.ts'
 import { createLog } from '../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import { SYNC_END, syncEndOf } from '../../../src/daemon/status/pull-result.ts'
@@ -96,7 +96,7 @@ test.each([undefined, null, 7, {}, { config: 7 }, { config: 'x', sources: 'team'
     await using daemon = await desk.daemon()
     const parts = { ...daemon.parts, followHub: async () => ({ sources: [], gone: [] }) }
 
-    for (const request of REQUESTS.values()) {
+    for (const request of (await loadRequests()).values()) {
       const answer = request.answerFrom(parts, params, { send: () => {}, signal: STEADY })
       await expect(answer, request.name).rejects.toMatchObject({ code: 'bad-request' })
     }

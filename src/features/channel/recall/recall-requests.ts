@@ -9,7 +9,7 @@ import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import { isDigest } from '../../../sync/store/skills/stored-path.ts'
 import type { RecalledContent, Recalls } from './recalls.ts'
 
-interface RecallParts extends LinkedParts {
+export interface RecallParts extends LinkedParts {
   readonly config: Config
   readonly recalls: Recalls
 }
