@@ -12,6 +12,7 @@ import { McpDecisions } from '../features/mcp-sources/mcp-decisions.ts'
 import { McpSources } from '../features/mcp-sources/mcp-sources.ts'
 import { RingPromotions } from '../features/rings/ring-promotions.ts'
 import { RingRepair } from '../features/rings/ring-repair.ts'
+import { gateStep } from '../features/scan/gate-step.ts'
 import { Scans } from '../features/scan/scans.ts'
 import type { Serving } from '../serve/mcp/core/methods.ts'
 import { SearchService } from '../serve/mcp/tools/search/search-service.ts'
@@ -82,7 +83,8 @@ export function compose(loaded: LoadedParts) {
   const mcp = readers.use(new McpSources({ ...core, keyring, reader, fetched, served }))
   const servers = mcp.connections
   const kinds = sourceKinds({ config, servers, followed })
-  const reach = { reader, snapshots: kinds.snapshots, open: open ?? kinds.open }
+  const gate = config.gate && gateStep(config.gate, core)
+  const reach = { reader, gate, snapshots: kinds.snapshots, open: open ?? kinds.open }
   const candidates = new Candidates({ ...core, ...reach, served, hosts, names, collections })
   const search = readers.use(new SearchService({ ...core, state: config.state }))
 
@@ -141,7 +143,14 @@ export function compose(loaded: LoadedParts) {
     whyNot: () => whyIncomplete(ofOldest),
   })
   const ringRepair = new RingRepair({ ...core, served, candidates })
-  const contents = new StoreContentReader({ store, log, registry, puller, ringRepair, upstream: mcp.contents })
+  const contents = new StoreContentReader({
+    store,
+    log,
+    registry,
+    puller,
+    repairRings: (isDamaged, onBegin) => ringRepair.begin(isDamaged, onBegin),
+    readUpstream: (...asked) => mcp.contents.read(...asked),
+  })
   const publications = new Publications({ ...ofOldest, views, hosts, names, published: loaded.published, contents })
   const channelWatches = new ChannelWatches({ config, clock, keyring, hosts, onNews })
   const hub = new HubSources({ config, store, clock, log, redactor, keyring, hosts, served, lock, followed })

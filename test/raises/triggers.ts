@@ -148,7 +148,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'test/sync/store/damaged-files.test.ts': [
     'features/hub-of-several/copy-generation misshapen store-failed',
-    'features/lock-repository/followed-lock readFollowedLock store-failed',
+    'sync/store/followed-lock readFollowedLock store-failed',
     'sync/store/followed-logs read store-failed',
     'sync/store/hub-sources readHubSources store-failed',
     'sync/store/objects/sqlite-objects each store-failed',
@@ -369,7 +369,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
   'test/sync/upstream/folder/read-authored.test.ts': [
     'sync/upstream/folder/read-authored authoredDocument source-unreachable',
   ],
-  'test/features/scan/gate.slow.test.ts': ['daemon/pull/pull-context gateOf content-refused'],
+  'test/features/scan/gate.slow.test.ts': ['features/scan/gate-step gateStep content-refused'],
   'test/features/mcp-sources/client/odd-servers.test.ts': [
     'features/mcp-sources/upstream/named-skills byMethod source-unreachable',
     'features/mcp-sources/client/entry-requests request source-unreachable',

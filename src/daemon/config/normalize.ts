@@ -1,12 +1,12 @@
 import { dirname, join, resolve } from 'node:path'
 import { channelOf, hostDefaultsOf, publicationOf } from '../../features/channel/normalize-channel.ts'
 import type { DefaultsEntry } from '../../features/channel/normalize-channel.ts'
-import { followedLockFile } from '../../features/lock-repository/followed-lock.ts'
 import { OF_LOCK } from '../../features/lock-repository/schema-lock.ts'
 import { earlierRing, ringsOf } from '../../features/rings/ring-config.ts'
 import { gateOf } from '../../features/scan/gate-config.ts'
 import type { BudgetTerms } from '../../sync/catalog/budget/context-budget.ts'
 import type { Pack, PackSelection } from '../../sync/catalog/pack.ts'
+import { followedLockFile } from '../../sync/store/followed-lock.ts'
 import type {
   AuditConfig,
   Config,

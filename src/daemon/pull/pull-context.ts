@@ -1,7 +1,3 @@
-import { gateCandidateOf } from '../../features/scan/candidate.ts'
-import type { GateConfig } from '../../features/scan/gate-config.ts'
-import { askGate } from '../../features/scan/gate.ts'
-import { knownScansOf } from '../../features/scan/known-scans.ts'
 import type { HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import type { Source } from '../../sync/model/source.ts'
 import { plainProblemOf, type Problem, SyncError } from '../../sync/model/sync-error.ts'
@@ -9,18 +5,19 @@ import type { OpenUpstream, Reach } from '../../sync/pull/open-upstream.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
 import type { DocumentReader } from '../../sync/skill/document-reader.ts'
 import type { Workspace } from '../../sync/store/objects/blob-store.ts'
-import { storedIn } from '../../sync/store/skills/stored-path.ts'
 import type { Keyring } from '../access/keyring.ts'
 import { sshAccessOf } from '../config/auth.ts'
 import { ownFolders } from '../config/config.ts'
 import type { ConfiguredSource } from '../config/config.ts'
-import type { DaemonCore, DaemonContext } from '../runtime/context.ts'
+import type { DaemonCore } from '../runtime/context.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
 import { proverOf } from './trust/signature-policy.ts'
 
 /** The dependencies for reaching sources. */
 export interface ReachingParts extends DaemonCore {
   readonly reader: DocumentReader
+  /** The gate of the operator; `undefined` if there is none. */
+  readonly gate: PullContext['gate'] | undefined
   readonly open: OpenUpstream
   /** The makers of snapshots for the kinds of sources that have no trees. */
   readonly snapshots: Readonly<Partial<Record<Source['kind'], PullContext['snapshotOf']>>>
@@ -33,8 +30,7 @@ export function newPullContext(
   keyring: Keyring,
   extra: Partial<Omit<Reach, keyof Workspace>> = {},
 ): PullContext {
-  const { config, store, clock, environment, redactor, reader, snapshots } = parts
-  const gate = config.gate && gateOf(config.gate, parts)
+  const { config, store, clock, environment, redactor, reader, snapshots, gate } = parts
   const prove = proverOf(configured, () => clock.now())
   const { git, ssh } = config.programs
   const access = sshAccessOf(configured.access, environment, redactor)
@@ -54,30 +50,6 @@ function openerOf(
 ): PullContext['open'] {
   const apart = ownFolders(config, environment)
   return (source, { scratch, blobs }) => open(source, { ...reach, scratch, blobs, apart })
-}
-
-/** The operator's gate, as a step of a pull. */
-function gateOf(
-  config: GateConfig,
-  { store, environment, redactor, clock, log }: DaemonContext,
-): NonNullable<PullContext['gate']> {
-  return async (next, earlier, signal) => {
-    // No generation names them yet, and the collection of another pull may run while the gate reads them.
-    using _held = store.checkouts.hold(storedIn(next))
-    for (const stored of storedIn(next)) await store.checkouts.ensure(stored)
-    const candidate = gateCandidateOf(next, earlier, store.checkouts)
-    const scans = knownScansOf(store.scans, next, earlier)
-    const verdict = await askGate(candidate, { config, environment, redactor, clock, scans }, signal)
-    if (verdict.kind === 'publish') {
-      if (verdict.unanswered !== undefined)
-        log.warn('gate-unanswered', { source: next.source, message: verdict.unanswered })
-      return undefined
-    }
-    const what = `${next.revision.commit} of "${next.source}"`
-    return verdict.kind === 'hold'
-      ? new SyncError('awaiting-approval', `Cannot serve without approval: the gate holds ${what}: ${verdict.reason}`)
-      : new SyncError('content-refused', `Cannot serve ${what}: the gate refuses it: ${verdict.reason}`, { fix: GATE })
-  }
 }
 
 /**
@@ -110,5 +82,3 @@ export function cleanError(error: SyncError, redactor: Redactor): SyncError {
   const { code, message, ...remedy } = cleanProblem(error, redactor)
   return new SyncError(code, message, { cause: error.cause, retryAfterMs: error.retryAfterMs, ...remedy })
 }
-
-const GATE = 'Have what the gate names corrected upstream, or change `gate`'

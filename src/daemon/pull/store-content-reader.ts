@@ -1,11 +1,9 @@
 import { ignoreAbort } from '../../base/async/abort-error.ts'
 import type { TraceContext } from '../../base/trace-context.ts'
-import type { VerifiedReader } from '../../features/mcp-sources/verified-reader.ts'
-import type { RingRepair } from '../../features/rings/ring-repair.ts'
-import type { NotNow, StoredLocation, UnreadContent } from '../../serve/content.ts'
+import type { NotNow, ReadContent, StoredLocation, UnreadContent } from '../../serve/content.ts'
 import type { Registry } from '../../serve/registry.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
-import type { SkillFile } from '../../sync/model/skill.ts'
+import type { SkillFile, UpstreamSkill } from '../../sync/model/skill.ts'
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { Damaged, SyncError } from '../../sync/model/sync-error.ts'
@@ -20,10 +18,10 @@ export interface StoreContentReaderParts extends Pick<DaemonContext, 'store' | '
     /** Pulls the source, because the client that requested the file found the damage. */
     request(source: SourceId, trigger: 'call'): Promise<unknown>
   }
-  /** Repairs what only a later ring serves. */
-  readonly ringRepair: Pick<RingRepair, 'begin'>
-  /** The files of skills of other MCP servers. */
-  readonly upstream: VerifiedReader
+  /** Repairs what only a later ring serves. Calls back for each source that it begins with. */
+  readonly repairRings: (isDamaged: (snapshot: Snapshot) => boolean, onBegin: (source: SourceId) => void) => void
+  /** Reads the files of skills of other MCP servers. */
+  readonly readUpstream: (skill: UpstreamSkill, file: SkillFile, trace?: TraceContext) => ReturnType<ReadContent>
 }
 
 /** Reads the files of the store for clients. */
@@ -36,7 +34,7 @@ export class StoreContentReader {
 
   /** Reads and verifies the bytes. A damaged file is fetched again. */
   async read(kept: StoredLocation, file: SkillFile, trace?: TraceContext): Promise<Uint8Array | UnreadContent> {
-    if (isOfUpstream(kept)) return this.#parts.upstream.read(kept, file, trace)
+    if (isOfUpstream(kept)) return this.#parts.readUpstream(kept, file, trace)
     try {
       return await readStored(kept, file, this.#parts)
     } catch (error) {
@@ -49,9 +47,9 @@ export class StoreContentReader {
   /** A stored file is damaged: its sources are pulled as if nothing were known of them. */
   #mend(kept: StoredLocation, error: SyncError): void {
     const what = 'kind' in kept ? {} : { skill: kept.path }
-    const { registry, puller, ringRepair, log } = this.#parts
+    const { registry, puller, repairRings, log } = this.#parts
     const report = (source: SourceId): void => log.warn('content-damaged', { source, ...what, message: error.message })
-    ringRepair.begin((snapshot) => holds(snapshot, kept), report)
+    repairRings((snapshot) => holds(snapshot, kept), report)
     for (const snapshot of registry.catalog.snapshots) {
       const { source } = snapshot
       if (!holds(snapshot, kept) || !puller.markDamaged(source)) continue

@@ -1,5 +1,5 @@
 import type { Family, Labels, Sample } from '../../daemon/status/metrics/family.ts'
-import type { ChannelStatus } from '../marketplace/publish/publication-status.ts'
+import type { ChannelStatus } from '../../daemon/status/publication-status.ts'
 
 /** The figures of one channel of this hub. */
 export interface ChannelFigures {

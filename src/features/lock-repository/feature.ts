@@ -1,5 +1,5 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
-import type { FollowedLock } from './followed-lock.ts'
+import type { FollowedLock } from '../../sync/store/followed-lock.ts'
 
 interface Measured {
   readonly config: { readonly lockFrom?: unknown }

@@ -15,10 +15,10 @@ import type { Tree, TreeEntry } from '../../sync/model/tree.ts'
 import { lookPast } from '../../sync/pull/lagging-replica.ts'
 import type { PullContext } from '../../sync/pull/pull-context.ts'
 import { utf8 } from '../../sync/skill/frontmatter.ts'
+import { readFollowedLock, writeFollowedLock, writeLockOrigin } from '../../sync/store/followed-lock.ts'
+import type { FollowedLock, LockProblem, TakenLock } from '../../sync/store/followed-lock.ts'
 import { readLockText } from '../../sync/store/lock-text.ts'
 import type { TreeUpstream } from '../../sync/upstream/upstream.ts'
-import { readFollowedLock, writeFollowedLock, writeLockOrigin } from './followed-lock.ts'
-import type { FollowedLock, LockProblem, TakenLock } from './followed-lock.ts'
 
 export interface LockFollowerParts extends ReachingParts {
   readonly keyring: Keyring

@@ -1,6 +1,6 @@
 import type { Family } from '../../daemon/status/metrics/family.ts'
+import type { PublicationStatus } from '../../daemon/status/publication-status.ts'
 import type { PublicationCount } from './publish/publication-counts.ts'
-import type { PublicationStatus } from './publish/publication-status.ts'
 
 /** The figures of one publication. */
 export interface PublicationFigures {

@@ -3,9 +3,9 @@ import type { Paint } from '../../daemon/cli/colors.ts'
 import { mendLine } from '../../daemon/cli/status-block.ts'
 import { channelAddressOf, channelName, partText } from '../../daemon/config/channel-names.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { needsOperator } from '../../daemon/status/publication-status.ts'
+import type { ChannelStatus, PublicationStatus } from '../../daemon/status/publication-status.ts'
 import type { FollowedHub } from '../../daemon/status/status.ts'
-import { needsOperator } from './publish/publication-status.ts'
-import type { ChannelStatus, PublicationStatus } from './publish/publication-status.ts'
 
 /** The lines of the status about published branches. A failure quotes its server. */
 export function publicationLines(

@@ -1,10 +1,10 @@
 import { agoText } from '../../../base/text/age-text.ts'
 import { countOf } from '../../../base/text/plural.ts'
-import { needsOperator } from '../../../features/marketplace/publish/publication-status.ts'
 import type { Paint } from '../../cli/colors.ts'
 import { mendLine } from '../../cli/status-block.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { lockOriginText } from '../../status/lock-text.ts'
+import { needsOperator } from '../../status/publication-status.ts'
 import type { LockOriginStatus, LockStatus, Status } from '../../status/status.ts'
 
 /** The lines of the status about the lock. A missing file gets none: a source that must follow it reports the problem itself. */

@@ -1,7 +1,7 @@
-import { readFollowedLock } from '../../../features/lock-repository/followed-lock.ts'
 import { CHANNEL_REF, FOLDER_REF, LISTING_REF } from '../../../sync/model/revision.ts'
 import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
 import type { SkillDiagnostic } from '../../../sync/skill/skill-diagnostic.ts'
+import { readFollowedLock } from '../../../sync/store/followed-lock.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'

@@ -5,6 +5,12 @@ import type { Config, Publication, ReachedHost } from '../../../daemon/config/co
 import type { HostBackoff } from '../../../daemon/pull/schedule/host-backoff.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
 import { backoffMs, Reaction } from '../../../daemon/runtime/reaction.ts'
+import { publicationKeys, publicationMend } from '../../../daemon/status/publication-status.ts'
+import type {
+  PublicationCondition,
+  PublicationEnd,
+  PublicationStatus,
+} from '../../../daemon/status/publication-status.ts'
 import type { Registry } from '../../../serve/registry.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { isPassing, SyncError, unwrapSuppressed } from '../../../sync/model/sync-error.ts'
@@ -13,8 +19,6 @@ import type { Marketplaces, ServedMarketplace } from '../marketplaces.ts'
 import { ContentUnavailableError } from '../read-whole.ts'
 import { publicationName } from './named-publication.ts'
 import type { PublicationCounts } from './publication-counts.ts'
-import { publicationKeys, publicationMend } from './publication-status.ts'
-import type { PublicationCondition, PublicationEnd, PublicationStatus } from './publication-status.ts'
 import { publishTree } from './publish-tree.ts'
 import type { KnownCommit, Published } from './publish-tree.ts'
 

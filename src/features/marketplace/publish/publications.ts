@@ -4,6 +4,7 @@ import type { Publication } from '../../../daemon/config/config.ts'
 import type { HostBackoff } from '../../../daemon/pull/schedule/host-backoff.ts'
 import type { DaemonCore } from '../../../daemon/runtime/context.ts'
 import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
+import type { PublicationEnd, PublicationStatus } from '../../../daemon/status/publication-status.ts'
 import type { ReadContent } from '../../../serve/content.ts'
 import type { Registry } from '../../../serve/registry.ts'
 import type { Pack } from '../../../sync/catalog/pack.ts'
@@ -14,7 +15,6 @@ import { marketplaceScratch } from './marketplace-scratch.ts'
 import { publicationAt } from './named-publication.ts'
 import type { NamedPublication } from './named-publication.ts'
 import type { PublicationCount, PublicationCounts } from './publication-counts.ts'
-import type { PublicationEnd, PublicationStatus } from './publication-status.ts'
 
 /** The parts of the daemon that publishing needs. */
 export interface PublicationsParts extends DaemonCore {

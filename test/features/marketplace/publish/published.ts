@@ -2,10 +2,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { vi } from 'vitest'
 import type { Clock } from '../../../../src/base/async/clock.ts'
-import type {
-  PublicationEnd,
-  PublicationStatus,
-} from '../../../../src/features/marketplace/publish/publication-status.ts'
+import type { PublicationEnd, PublicationStatus } from '../../../../src/daemon/status/publication-status.ts'
 import { GitServer } from '../../../support/git/git-server.ts'
 import { Repository } from '../../../support/git/repository.ts'
 import type { Content } from '../../../support/git/repository.ts'

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { canonicalJson, isTime } from '../../base/canonical-json.ts'
 import { isObject } from '../../base/json-object.ts'
 import { parseJson } from '../../base/json-value.ts'
-import { isObjectId, type ObjectId } from '../../sync/model/revision.ts'
-import { problemIn, SyncError, type Problem } from '../../sync/model/sync-error.ts'
-import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
-import type { StateFolder } from '../../sync/store/files/state-folder.ts'
+import { isObjectId, type ObjectId } from '../model/revision.ts'
+import { problemIn, SyncError, type Problem } from '../model/sync-error.ts'
+import { cannot, unlessAbsent } from './files/disk-error.ts'
+import type { StateFolder } from './files/state-folder.ts'
 
 // The lock that is followed from a repository. Its text is a file of its own, which is read as any lock, and the origin
 // of the text is in a second one. Both are small files that the processes of a hub share.

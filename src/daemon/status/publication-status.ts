@@ -1,5 +1,5 @@
-import type { Publication } from '../../../daemon/config/config.ts'
-import { isPassing, type Problem, type SyncErrorCode } from '../../../sync/model/sync-error.ts'
+import { isPassing, type Problem, type SyncErrorCode } from '../../sync/model/sync-error.ts'
+import type { Publication } from '../config/config.ts'
 
 /** The state of a publication, in the shape of `status --json`. Times are ISO 8601, UTC. */
 export interface PublicationStatus {

@@ -1,0 +1,34 @@
+import type { DaemonContext } from '../../daemon/runtime/context.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import type { PullContext } from '../../sync/pull/pull-context.ts'
+import { storedIn } from '../../sync/store/skills/stored-path.ts'
+import { gateCandidateOf } from './candidate.ts'
+import type { GateConfig } from './gate-config.ts'
+import { askGate } from './gate.ts'
+import { knownScansOf } from './known-scans.ts'
+
+/** The operator's gate, as a step of a pull. */
+export function gateStep(
+  config: GateConfig,
+  { store, environment, redactor, clock, log }: DaemonContext,
+): NonNullable<PullContext['gate']> {
+  return async (next, earlier, signal) => {
+    // No generation names them yet, and the collection of another pull may run while the gate reads them.
+    using _held = store.checkouts.hold(storedIn(next))
+    for (const stored of storedIn(next)) await store.checkouts.ensure(stored)
+    const candidate = gateCandidateOf(next, earlier, store.checkouts)
+    const scans = knownScansOf(store.scans, next, earlier)
+    const verdict = await askGate(candidate, { config, environment, redactor, clock, scans }, signal)
+    if (verdict.kind === 'publish') {
+      if (verdict.unanswered !== undefined)
+        log.warn('gate-unanswered', { source: next.source, message: verdict.unanswered })
+      return undefined
+    }
+    const what = `${next.revision.commit} of "${next.source}"`
+    return verdict.kind === 'hold'
+      ? new SyncError('awaiting-approval', `Cannot serve without approval: the gate holds ${what}: ${verdict.reason}`)
+      : new SyncError('content-refused', `Cannot serve ${what}: the gate refuses it: ${verdict.reason}`, { fix: GATE })
+  }
+}
+
+const GATE = 'Have what the gate names corrected upstream, or change `gate`'
