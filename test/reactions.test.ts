@@ -30,9 +30,9 @@ const PLACES: Readonly<Record<string, readonly [count: number, reason: string]>>
   'features/hub-of-several/replica.ts': [1, 'a notification waits for other processes'],
   'features/mcp-sources/client/': [2, 'the client of MCP keeps a stream open'],
   'features/marketplace/git/marketplace-routes.ts': [1, 'an answer that takes long is kept alive'],
-  'serve/http/server': [6, 'connections, streams and sessions have times of their own, below the daemon'],
+  'serve/http/server/': [4, 'connections and streams have times of their own, below the daemon'],
   'serve/page/http/page-routes.ts': [1, 'each open page follows what it shows'],
-  'serve/mcp/tools/search/': [1, 'each index follows the catalog that was searched'],
+  'serve/mcp/': [2, 'each index follows the catalog that was searched, and idle sessions end'],
   'serve/views.ts': [1, 'the catalogs of views are published with that of everything'],
 }
 

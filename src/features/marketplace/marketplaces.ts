@@ -2,6 +2,7 @@ import { systemClock } from '../../base/async/clock.ts'
 import { inSlices, runInSlices } from '../../base/async/cooperative.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { Reaction } from '../../daemon/runtime/reaction.ts'
+import type { Registry } from '../../serve/registry.ts'
 import type { View } from '../../serve/view.ts'
 import type { CatalogFile } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
@@ -55,10 +56,19 @@ export class Marketplaces implements AsyncDisposable {
   readonly #built = new Map<string, BuiltMarketplace>()
   readonly #blobIds = new Map<string, string>()
   readonly #writing = new SerialQueue()
-  readonly #preparing = new Reaction({ clock: systemClock, run: async () => this.#prepareInUse() })
+  readonly #preparing: Reaction
   #onError: (error: unknown) => void = () => {}
   #reported: ReadonlySet<string> = new Set()
   #parts: MarketplaceParts | undefined
+
+  /** `registry`: what is served, if it is to be prepared for clients. */
+  constructor(registry?: Pick<Registry, 'watch'>) {
+    this.#preparing = new Reaction({
+      clock: systemClock,
+      ...(registry && { on: (changed) => registry.watch(changed) }),
+      run: async () => this.#prepareInUse(),
+    })
+  }
 
   /** Serves from these parts from now on, also the requests that began before. `undefined`: there is no marketplace. */
   use(parts: MarketplaceParts | undefined): void {
@@ -81,13 +91,13 @@ export class Marketplaces implements AsyncDisposable {
   }
 
   /**
-   * Writes in the background the packs that clients of the served catalog will fetch: of the whole marketplace, and of
+   * Writes in the background the packs that clients of each served catalog will fetch: of the whole marketplace, and of
    * those that were requested within a day. A large pack takes long, and clients do not wait (Codex for 30 s).
    * `onError` receives an unexpected error.
    */
   prepare(onError: (error: unknown) => void): void {
     this.#onError = onError
-    this.#preparing.trigger()
+    this.#preparing.start(0)
   }
 
   async #prepareInUse(): Promise<void> {

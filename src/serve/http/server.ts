@@ -120,9 +120,9 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   let listener: HttpListener
   const siteFrom = (served: Serving, asked: HttpOptions): Built => siteOf(served, asked, heard, () => listener.url)
   let { site, offered } = siteFrom(serving, options)
-  const noting = note(serving, heard, options)
+  const noting = note(serving, heard)
   const end = (): void => {
-    for (const one of [rooms, ...noting]) one[Symbol.dispose]()
+    for (const one of [rooms, noting, sessions]) one[Symbol.dispose]()
     streams[Symbol.dispose]()
   }
   try {
@@ -210,25 +210,17 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
     signedIn: new PageSessions(now, options.pageSessions),
     rate: rateOf(options),
     turns: new RequestScheduler(now, options.spentMs),
-    marketplaces: new Marketplaces(),
+    marketplaces: new Marketplaces(serving.registry),
     telemetry: new TelemetryLimits(now),
   }
 }
 
-/** Records what sessions were notified of, ends idle sessions, and prepares what clients fetch next. */
-function note(
-  serving: Serving,
-  { sessions, rooms, marketplaces }: Listeners,
-  { onError }: HttpOptions,
-): readonly Disposable[] {
-  return [
-    serving.registry.watch(() => marketplaces.prepare(onError)),
-    serving.registry.record((earlier, catalog) => {
-      const { before, now } = rooms.marksBetween(earlier, catalog)
-      sessions.told(before, now)
-    }),
-    every(SWEEP_MS, () => sessions.sweep()),
-  ]
+/** Records what sessions were notified of. */
+function note({ registry }: Serving, { sessions, rooms }: Listeners): Disposable {
+  return registry.record((earlier, catalog) => {
+    const { before, now } = rooms.marksBetween(earlier, catalog)
+    sessions.told(before, now)
+  })
 }
 
 /** A site, and the parts that must be disposed with it. */
@@ -330,13 +322,5 @@ function rulesOf({ access, web, oauth }: HttpOptions, resource: () => string): A
   const rules = { ...access, ...(web !== undefined && { open: web.open }) }
   return oauth === undefined ? rules : rulesWith(rules, oauth, resource)
 }
-
-/** Calls back until the returned value is disposed. The timer does not keep the process alive. */
-function every(ms: number, call: () => void): Disposable {
-  const timer = setInterval(call, ms).unref()
-  return { [Symbol.dispose]: () => clearInterval(timer) }
-}
-
-const SWEEP_MS = 60_000
 
 const NOTHING_HERE = 'Nothing is served at this path; MCP is at /mcp'

@@ -59,13 +59,14 @@ interface Used {
  * All sessions of the server; the least recently used comes first. Each counts for its holder: if all places are taken,
  * the holder with the most loses one.
  */
-export class Sessions {
+export class Sessions implements Disposable {
   readonly #byKey = new Map<string, Used>()
   readonly #shares = new FairShares<Session>()
   readonly #parts: SessionParts
   /** One value for all sessions of a view, because there are thousands of sessions. */
   readonly #tools = new Map<ViewName, SessionTools>()
   readonly #guests: GuestSessions | undefined
+  readonly #sweeping = setInterval(() => this.sweep(), SWEEP_MS).unref()
 
   constructor(parts: SessionParts) {
     this.#parts = parts
@@ -374,7 +375,13 @@ export class Sessions {
       if (session.isKept) yield session.record(session.isListening ? 0 : now - usedAt)
     }
   }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#sweeping)
+  }
 }
+
+const SWEEP_MS = 60_000
 
 function firstOf<Value>(values: Iterable<Value>): Value | undefined {
   const [first] = values
