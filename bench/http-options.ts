@@ -1,4 +1,4 @@
-import type { HttpOptions } from '../src/serve/http/server.ts'
+import type { HttpOptions } from '../src/serve/site/server.ts'
 
 /** A server that is measured: on a port of its own, for anybody, with more room than is asked for. */
 export function measuredOptions(keepAliveMs: number): HttpOptions {

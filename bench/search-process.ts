@@ -4,7 +4,7 @@ import { timed } from './figure.ts'
 import { measuredOptions } from './http-options.ts'
 import { openSearchGround } from './search-ground.ts'
 
-const { serveHttp } = await import('../src/serve/http/server.ts')
+const { serveHttp } = await import('../src/serve/site/server.ts')
 const { searchPage } = await import('../src/serve/page/search.ts')
 const { SkillIndex } = await import('../src/serve/mcp/tools/search/skill-index.ts')
 const { headingsIn } = await import('../src/serve/mcp/tools/search/headings.ts')

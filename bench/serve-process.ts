@@ -7,7 +7,7 @@ import { answerParent } from './child.ts'
 import { measuredOptions } from './http-options.ts'
 
 const { Registry } = await import('../src/serve/registry.ts')
-const { serveHttp } = await import('../src/serve/http/server.ts')
+const { serveHttp } = await import('../src/serve/site/server.ts')
 const { formsOf } = await import('../test/support/clients/forms.ts')
 const { systemClock } = await import('../src/base/async/clock.ts')
 const { createLog } = await import('../src/daemon/runtime/log/log.ts')

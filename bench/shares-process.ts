@@ -4,7 +4,7 @@ import { measuredOptions } from './http-options.ts'
 import { openSearchGround } from './search-ground.ts'
 import { LARGE } from './search-skills.ts'
 
-const { serveHttp } = await import('../src/serve/http/server.ts')
+const { serveHttp } = await import('../src/serve/site/server.ts')
 const { templateCompletion } = await import('../src/serve/mcp/tools/completion.ts')
 const { skillTools } = await import('../src/serve/mcp/tools/tools.ts')
 const { SCOPES } = await import('../src/serve/principal.ts')

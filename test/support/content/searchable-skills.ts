@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../src/base/json-value.ts'
-import type { Finder } from '../../../src/serve/mcp/tools/search/finder.ts'
+import type { Finder } from '../../../src/serve/mcp/core/finder.ts'
 import { headingsIn } from '../../../src/serve/mcp/tools/search/headings.ts'
 import { searchableOf } from '../../../src/serve/mcp/tools/search/searchable.ts'
 import { SkillIndex } from '../../../src/serve/mcp/tools/search/skill-index.ts'

@@ -1,4 +1,4 @@
-import type { HttpLimits } from '../../../src/serve/http/server.ts'
+import type { HttpLimits } from '../../../src/serve/site/server.ts'
 
 /** Limits of an HTTP listener that a test reaches only where it sets one lower. */
 export const HTTP_LIMITS = {

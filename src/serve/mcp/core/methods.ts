@@ -18,7 +18,7 @@ import type { PageLimits } from '../rpc/pagination.ts'
 import { requiredUri } from '../rpc/params.ts'
 import type { Params } from '../rpc/params.ts'
 import { readingFor } from '../rpc/trace.ts'
-import type { Finder } from '../tools/search/finder.ts'
+import type { Finder } from './finder.ts'
 
 /** The state that responses are built from. */
 export interface Serving {

@@ -4,9 +4,9 @@ import { DiffCache } from '../../../base/async/incremental.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { diffing } from '../../../sync/catalog/changes.ts'
 import type { Serving } from '../core/methods.ts'
+import { areSamePrompts } from '../core/prompt-list.ts'
 import type { Forms } from '../resources/forms.ts'
 import type { CatalogStep } from '../resources/resource-family.ts'
-import { areSamePrompts } from '../tools/skill-prompt-list.ts'
 import type { ListPart } from './list-kinds.ts'
 
 /** The events of one change of the catalog. */

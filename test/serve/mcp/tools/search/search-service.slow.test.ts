@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../../../../src/base/async/clock.ts'
 import { createLog } from '../../../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../../../src/daemon/runtime/log/redactor.ts'
-import type { SearchResult } from '../../../../../src/serve/mcp/tools/search/finder.ts'
+import type { SearchResult } from '../../../../../src/serve/mcp/core/finder.ts'
 import type {
   SearchService as BuiltSearchService,
   SearchTimes,

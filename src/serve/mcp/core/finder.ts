@@ -1,8 +1,8 @@
-import type { Catalog } from '../../../../sync/catalog/catalog.ts'
-import type { Offered } from '../../../../sync/catalog/tool-catalog.ts'
-import type { ShareHolder } from '../../../fair-shares.ts'
-import type { Registry } from '../../../registry.ts'
-import type { SkillQuery } from './query.ts'
+import type { Catalog } from '../../../sync/catalog/catalog.ts'
+import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
+import type { ShareHolder } from '../../fair-shares.ts'
+import type { Registry } from '../../registry.ts'
+import type { SkillQuery } from '../tools/search/query.ts'
 
 /** Finds skills among those that models may see. The daemon passes it in: `serve` knows no store and no thread. */
 export interface Finder {

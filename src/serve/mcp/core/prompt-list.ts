@@ -6,7 +6,7 @@ import { offeringSteps, pathIdOf } from '../../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import { isOff } from '../../../sync/skill/contract/contract-flags.ts'
 import { withoutHidden } from '../../../sync/skill/hidden-unicode.ts'
-import { INIT_SKILLS, SKILLS_CATALOG } from './prompts.ts'
+import { INIT_SKILLS, SKILLS_CATALOG } from '../tools/prompts.ts'
 
 /** A skill that a person may start by its name. */
 export interface SkillPrompt {
