@@ -47,10 +47,6 @@ export const ROOMS: Readonly<Record<string, string>> = {
 
 /** Imports against the order that are left. None is added; one that goes is taken out here. */
 export const AGAINST_THE_ORDER: Readonly<Record<string, readonly string[]>> = {
-  'serve/http': ['serve/mcp', 'serve/mcp/transports'],
-  'serve/mcp': ['serve/mcp/tools'],
-  'serve/mcp/tools': ['daemon/runtime'],
-  'serve/mcp/transports': ['daemon/runtime'],
   'serve/page': ['features/marketplace'],
   'serve/site': ['features/marketplace', 'features/channel', 'features/usage'],
   'daemon/runtime': ['daemon/config', 'features/hub-of-several'],

@@ -15,6 +15,14 @@ export function traceContextOf(traceparent: unknown, tracestate: unknown): Trace
   return { traceparent, ...(isState && { tracestate }) }
 }
 
+/** Returns the trace context of a request by its headers. */
+export function traceInHeaders({ traceparent, tracestate }: TraceHeaders): TraceContext | undefined {
+  return traceparent === undefined ? undefined : traceContextOf(traceparent, tracestate)
+}
+
+/** The headers of a request; empty if there is none. */
+export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
 /** The trace id and the span id, by the names that OpenTelemetry uses for them in log lines. */
 export function traceIds(trace: TraceContext | undefined): TraceIds {
   if (trace === undefined) return {}

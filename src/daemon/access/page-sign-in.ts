@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { JWTPayload, JWTVerifyResult } from 'jose'
 import type { Clock } from '../../base/async/clock.ts'
+import type { Log } from '../../base/log.ts'
 import type { Principal } from '../../serve/principal.ts'
 import type {
   ClientAddress,
@@ -16,7 +17,6 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import { readSecret } from '../config/auth.ts'
 import type { PageClient } from '../config/auth.ts'
 import type { Environment } from '../config/environment.ts'
-import type { Log } from '../runtime/log/log.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
 import { exchangeCode } from './code-exchange.ts'
 import type { CodeRequest, IssuedTokens, NotIssued } from './code-exchange.ts'

@@ -1,10 +1,10 @@
+import type { Log } from '../../base/log.ts'
 import type { Webhook, Webhooks } from '../../serve/http/webhook-endpoint.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { secretOf } from '../config/auth.ts'
 import type { Config, ConfiguredSource } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
-import type { Log } from '../runtime/log/log.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
 
 export interface WebhookParts {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/async/clock.ts'
+import type { Log } from '../../base/log.ts'
 import { identityOf } from '../../sync/model/decisions/decisions.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'
@@ -12,7 +13,6 @@ import { followedIn } from '../../sync/pull/followed-ref.ts'
 import { recordAt } from '../../sync/store/source-records.ts'
 import type { SourceRecord, SourceRecords } from '../../sync/store/source-records.ts'
 import type { HubReplica } from '../runtime/hub-replica.ts'
-import type { Log } from '../runtime/log/log.ts'
 import type { PullCounts } from '../runtime/pull-counts.ts'
 
 /** Logs, counts and records the outcomes of pulls. No other module does so. */

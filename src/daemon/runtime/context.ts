@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/async/clock.ts'
+import type { Log } from '../../base/log.ts'
 import type { SharedStore } from '../../features/hub-of-several/postgres/shared-store.ts'
 import type { SyncError } from '../../sync/model/sync-error.ts'
 import type { OpenUpstream } from '../../sync/pull/open-upstream.ts'
@@ -6,7 +7,6 @@ import type { Store } from '../../sync/store/store.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import type { HubReplica } from './hub-replica.ts'
-import type { Log } from './log/log.ts'
 import type { Redactor } from './log/redactor.ts'
 
 /** The parts that the daemon is built from. */

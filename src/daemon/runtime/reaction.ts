@@ -2,8 +2,8 @@ import { isAbortError } from '../../base/async/abort-error.ts'
 import type { Clock } from '../../base/async/clock.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { callAfter } from '../../base/async/wait-at-most.ts'
+import type { Log } from '../../base/log.ts'
 import { SyncError, unwrapSuppressed } from '../../sync/model/sync-error.ts'
-import type { Log } from './log/log.ts'
 
 export interface ReactionOptions {
   readonly clock: Pick<Clock, 'wait'>

@@ -1,6 +1,6 @@
+import type { Log } from '../../base/log.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { LostSource } from '../../sync/pull/load-generation.ts'
-import type { Log } from '../runtime/log/log.ts'
 
 /** A source whose served content was lost, with a message. */
 export interface ServedLost {

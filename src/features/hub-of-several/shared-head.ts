@@ -1,4 +1,4 @@
-import type { Log } from '../../daemon/runtime/log/log.ts'
+import type { Log } from '../../base/log.ts'
 import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
 import type { StoreHead } from '../../sync/store/objects/object-store.ts'
 import type { Store } from '../../sync/store/store.ts'

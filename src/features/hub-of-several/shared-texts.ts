@@ -1,6 +1,6 @@
+import type { Log } from '../../base/log.ts'
 import type { Tokens } from '../../daemon/access/tokens.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
-import type { Log } from '../../daemon/runtime/log/log.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { documentText } from './document-text.ts'
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../base/async/clock.ts'
+import type { Log } from '../../base/log.ts'
 import type { Config, UsageConfig } from '../../daemon/config/config.ts'
-import type { Log } from '../../daemon/runtime/log/log.ts'
 import { Reaction } from '../../daemon/runtime/reaction.ts'
 import type { CountUse, Serving } from '../../serve/mcp/core/methods.ts'
 import type { ListUses, PageUses, SkillUses } from '../../serve/page/page-data.ts'

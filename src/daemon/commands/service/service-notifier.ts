@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/async/clock.ts'
 import { codeOf } from '../../../base/error-code.ts'
+import type { Log } from '../../../base/log.ts'
 import type { ManagerVariables } from '../../config/environment.ts'
-import type { Log } from '../../runtime/log/log.ts'
 import { Reaction } from '../../runtime/reaction.ts'
 import type { NotifySocket } from './notify-socket.ts'
 

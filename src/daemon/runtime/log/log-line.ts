@@ -1,14 +1,6 @@
+import type { LogFields, LogValue } from '../../../base/log.ts'
 import type { Redactor } from './redactor.ts'
 import { isSecretName } from './redactor.ts'
-
-/**
- * The fields of a log line: texts, numbers, times, errors with their causes. The value is hidden if the name is that of
- * a secret.
- */
-export interface LogFields {
-  readonly [name: string]: LogValue
-}
-export type LogValue = string | number | boolean | null | undefined | Date | Error | readonly LogValue[]
 
 /** One JSON object per line, or short lines for people. */
 export type LogFormat = 'json' | 'text'

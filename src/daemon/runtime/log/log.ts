@@ -1,5 +1,6 @@
 import type { Clock } from '../../../base/async/clock.ts'
-import { logLineOf, type LogFields, type LogFormat } from './log-line.ts'
+import type { Log, LogFields, LoggedFailure } from '../../../base/log.ts'
+import { logLineOf, type LogFormat } from './log-line.ts'
 import type { Redactor } from './redactor.ts'
 
 /** Ordered from the fewest lines to the most. */
@@ -20,31 +21,6 @@ export interface LogOptions {
   readonly journal: boolean
   readonly clock: Clock
   readonly redactor: Redactor
-}
-
-/** The source that failed and the code of its failure. */
-export interface LoggedFailure extends LogFields {
-  readonly source: string
-  readonly code: string
-  /** The folder that failed, if failures of one event are told apart by it. */
-  readonly folder?: string
-  /** The name of the publication that failed, if it is about one. */
-  readonly publication?: string
-}
-
-/** The log of the process. An event is a few fixed words in kebab case; the fields carry the details. */
-export interface Log {
-  error(event: string, fields?: LogFields): void
-  warn(event: string, fields?: LogFields): void
-  info(event: string, fields?: LogFields): void
-  debug(event: string, fields?: LogFields): void
-  /**
-   * Writes a failure, unless the last failure of that event, source, folder and publication had the same code and the same cause. The next
-   * line about it, for another failure or the recovery, reports the number of omitted lines as `repeated`.
-   */
-  failure(level: 'error' | 'warn' | 'info', event: string, failure: LoggedFailure, cause?: string): void
-  /** Writes that a failure is over, if there was one. */
-  recovery(event: string, source: string, folder?: string, publication?: string): void
 }
 
 export function createLog(options: LogOptions): Log {

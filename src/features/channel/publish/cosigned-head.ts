@@ -1,5 +1,5 @@
 import { readFile, unlink } from 'node:fs/promises'
-import type { Log } from '../../../daemon/runtime/log/log.ts'
+import type { Log } from '../../../base/log.ts'
 import { LEADER, SyncError } from '../../../sync/model/sync-error.ts'
 import { writeWhole } from '../../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../../sync/store/files/disk-error.ts'

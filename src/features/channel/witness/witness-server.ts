@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Log } from '../../../base/log.ts'
 import type { ListenAddress } from '../../../daemon/config/config.ts'
-import type { Log } from '../../../daemon/runtime/log/log.ts'
 import { refusalOfBrowser } from '../../../serve/http/host-check.ts'
 import { openListener } from '../../../serve/http/server/listener.ts'
 import type { HttpListener, Site } from '../../../serve/http/server/listener.ts'

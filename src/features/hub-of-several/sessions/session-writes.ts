@@ -1,6 +1,6 @@
 import type { Clock } from '../../../base/async/clock.ts'
 import { resultWithin } from '../../../base/async/wait-at-most.ts'
-import type { Log } from '../../../daemon/runtime/log/log.ts'
+import type { Log } from '../../../base/log.ts'
 import type { NotifiedCatalog } from '../../../serve/mcp/transports/session-store.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { changeAfter, changeOf } from './session-change.ts'

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/async/clock.ts'
 import { SerialQueue } from '../../../base/async/serial-queue.ts'
 import { resultWithin } from '../../../base/async/wait-at-most.ts'
-import type { Log } from '../../../daemon/runtime/log/log.ts'
+import type { Log } from '../../../base/log.ts'
 import type {
   FoundSession,
   KeptSession,

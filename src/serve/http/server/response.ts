@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { LEFT_STATUS } from '../../meter.ts'
 import { unsentOf } from './response-backpressure.ts'
 
 /** Sends a value as JSON. */
@@ -149,3 +150,16 @@ export function sendStatus(response: ServerResponse, status: number, headers: He
 }
 
 type Headers = Readonly<Record<string, string>>
+
+/**
+ * The status for the metrics; `LEFT_STATUS` if the client left before the response. Such a client may have been sent a
+ * 500.
+ */
+export function statusTo(response: ServerResponse): number {
+  return !response.headersSent || isUnwaited(response) ? LEFT_STATUS : response.statusCode
+}
+
+/** A request that fails because its client left ends like an internal error. */
+export function isUnwaited({ statusCode, destroyed }: ServerResponse): boolean {
+  return statusCode === 500 && destroyed
+}

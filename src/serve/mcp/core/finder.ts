@@ -2,7 +2,6 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import type { ShareHolder } from '../../fair-shares.ts'
 import type { Registry } from '../../registry.ts'
-import type { SkillQuery } from '../tools/search/query.ts'
 
 /** Finds skills among those that models may see. The daemon passes it in: `serve` knows no store and no thread. */
 export interface Finder {
@@ -20,3 +19,10 @@ export interface Finder {
 export type SearchResult =
   | { readonly kind: 'found'; readonly catalog: Catalog; readonly skills: readonly Offered[] }
   | { readonly kind: 'late' | 'failed' | 'crowded' }
+
+/** A validated search query. */
+export interface SkillQuery {
+  readonly text: string
+  /** The maximum number of hits. */
+  readonly limit: number
+}

@@ -6,7 +6,6 @@ import { offeringSteps, pathIdOf } from '../../../sync/catalog/tool-catalog.ts'
 import type { Offered } from '../../../sync/catalog/tool-catalog.ts'
 import { isOff } from '../../../sync/skill/contract/contract-flags.ts'
 import { withoutHidden } from '../../../sync/skill/hidden-unicode.ts'
-import { INIT_SKILLS, SKILLS_CATALOG } from '../tools/prompts.ts'
 
 /** A skill that a person may start by its name. */
 export interface SkillPrompt {
@@ -78,6 +77,18 @@ function listedOf(offered: Offered, frontmatter: JsonObject): ListedPrompt {
     }),
   }
 }
+
+export const INIT_SKILLS = {
+  name: 'init-skills',
+  title: 'How to work with skills',
+  description: 'Background on skills and how to work with them; it informs and starts nothing',
+} as const
+
+export const SKILLS_CATALOG = {
+  name: 'skills-catalog',
+  title: 'The skills that there are',
+  description: 'Name, description and source of each skill that is available, to be put before a model',
+} as const
 
 /** The names of the prompts that always exist. */
 export const TAKEN: ReadonlySet<string> = new Set<string>([INIT_SKILLS.name, SKILLS_CATALOG.name])

@@ -1,26 +1,18 @@
 import { TRACEPARENT_META_KEY, TRACESTATE_META_KEY } from '@modelcontextprotocol/server'
 import { isObject } from '../../../base/json-object.ts'
-import { traceContextOf } from '../../../base/trace-context.ts'
-import type { TraceContext } from '../../../base/trace-context.ts'
+import { traceContextOf, traceInHeaders } from '../../../base/trace-context.ts'
+import type { TraceContext, TraceHeaders } from '../../../base/trace-context.ts'
 import type { ReadContent } from '../../content.ts'
 import type { Caller } from './caller.ts'
-
-/** Headers of the request with the message; empty if there is no request. */
-type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
  * Returns the client's trace context of a message. `_meta` (SEP-414) comes first, because it belongs to this message;
  * the headers of the request come second. Never creates a trace of our own.
  */
-export function traceIn(params: unknown, headers: Headers = {}): TraceContext | undefined {
+export function traceIn(params: unknown, headers: TraceHeaders = {}): TraceContext | undefined {
   const meta = isObject(params) ? params['_meta'] : undefined
   const inMeta = isObject(meta) ? traceContextOf(meta[TRACEPARENT_META_KEY], meta[TRACESTATE_META_KEY]) : undefined
   return inMeta ?? traceInHeaders(headers)
-}
-
-/** Returns the trace context of a request that is not a message. */
-export function traceInHeaders({ traceparent, tracestate }: Headers): TraceContext | undefined {
-  return traceparent === undefined ? undefined : traceContextOf(traceparent, tracestate)
 }
 
 /** Returns a reader that passes the caller's trace context on: a server that is queried for the file receives it. */

@@ -2,9 +2,10 @@ import { IncrementalCache } from '../../../base/async/incremental.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { Registry } from '../../registry.ts'
 import type { Method, Methods, Surface } from '../core/methods.ts'
+import { SKILLS_CATALOG } from '../core/prompt-list.ts'
 import type { Params } from '../rpc/params.ts'
 import { textingCatalog } from './catalog-text.ts'
-import { wrapMethod, COMPLETE, noValues, promptIn, SKILLS_CATALOG } from './prompts.ts'
+import { wrapMethod, COMPLETE, noValues, promptIn } from './prompts.ts'
 
 /**
  * The prompt `skills-catalog`, in addition to the known prompts: the skills as text, for hosts that put it into the

@@ -2,12 +2,11 @@ import { abortable } from '../../../base/async/abortable.ts'
 import { isObject } from '../../../base/json-object.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { offeringIn } from '../../../sync/catalog/tool-catalog.ts'
-import { promptingSkills } from '../core/prompt-list.ts'
+import { SKILLS_CATALOG, promptingSkills } from '../core/prompt-list.ts'
 import { readyToFind } from '../resources/find-resource.ts'
 import type { Forms } from '../resources/forms.ts'
 import { textingPrompt } from './catalog-prompt.ts'
 import { skillsMeant } from './find-skill.ts'
-import { SKILLS_CATALOG } from './prompts.ts'
 import { listingForModels } from './skill-list.ts'
 
 /**

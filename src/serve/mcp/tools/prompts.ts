@@ -1,5 +1,6 @@
 import { isObject } from '../../../base/json-object.ts'
 import type { Method, Methods, Surface } from '../core/methods.ts'
+import { INIT_SKILLS, SKILLS_CATALOG } from '../core/prompt-list.ts'
 import type { Params } from '../rpc/params.ts'
 import { invalidParams } from '../rpc/rpc-error.ts'
 import { INSTRUCTIONS } from './instructions.ts'
@@ -22,18 +23,6 @@ export const PROMPTS: Surface = {
     ...withPromptCompletion(known),
   }),
 }
-
-export const INIT_SKILLS = {
-  name: 'init-skills',
-  title: 'How to work with skills',
-  description: 'Background on skills and how to work with them; it informs and starts nothing',
-} as const
-
-export const SKILLS_CATALOG = {
-  name: 'skills-catalog',
-  title: 'The skills that there are',
-  description: 'Name, description and source of each skill that is available, to be put before a model',
-} as const
 
 function withPromptCompletion(known: Methods): Methods {
   const complete = known[COMPLETE]

@@ -1,20 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isJSONRPCRequest } from '@modelcontextprotocol/server'
 import type { JSONRPCRequest } from '@modelcontextprotocol/server'
-import { traceIds } from '../../../base/trace-context.ts'
+import { traceIds, traceInHeaders } from '../../../base/trace-context.ts'
 import type { TraceContext } from '../../../base/trace-context.ts'
 import type { AuditEvent } from '../../audit.ts'
 import { auditText, auditUri } from '../../audit.ts'
 import type { Answered } from '../../http/server/listener.ts'
-import { refusalReasonOf } from '../../http/server/response.ts'
+import { isUnwaited, refusalReasonOf, statusTo } from '../../http/server/response.ts'
 import type { TrustedProxies } from '../../http/server/trusted-proxies.ts'
-import { LEFT_STATUS, NO_ROUTE, meteredMethod } from '../../meter.ts'
+import { NO_ROUTE, meteredMethod } from '../../meter.ts'
 import type { Principal } from '../../principal.ts'
 import { UNWAITED, answeredErrorOf, auditMessage, messageEndOf } from '../core/audit-message.ts'
 import type { End, Tell } from '../core/audit-message.ts'
 import type { AnsweredMessage, Serving } from '../core/methods.ts'
 import { clientNameIn } from '../rpc/client-name.ts'
-import { traceIn, traceInHeaders } from '../rpc/trace.ts'
+import { traceIn } from '../rpc/trace.ts'
 
 /** Records and counts HTTP requests: each MCP message separately, and all else per request. */
 export class HttpAudit {
@@ -190,19 +190,6 @@ interface Told {
 /** Adds the final reason of a refusal, if the event was allowed before. */
 function refusalOf(event: AuditEvent, why: string): AuditEvent {
   return event.allowed ? { ...event, allowed: false, why: auditText(why) } : event
-}
-
-/**
- * The status for the metrics; `LEFT_STATUS` if the client left before the response. Such a client may have been sent a
- * 500.
- */
-export function statusTo(response: ServerResponse): number {
-  return !response.headersSent || isUnwaited(response) ? LEFT_STATUS : response.statusCode
-}
-
-/** A request that fails because its client left ends like an internal error. */
-function isUnwaited({ statusCode, destroyed }: ServerResponse): boolean {
-  return statusCode === 500 && destroyed
 }
 
 function reasonOf(response: ServerResponse): string {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Clock } from '../../../base/async/clock.ts'
-import type { Log } from '../../../daemon/runtime/log/log.ts'
+import type { Log } from '../../../base/log.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { LifecycleRules } from '../../../sync/catalog/operator-lifecycle.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'

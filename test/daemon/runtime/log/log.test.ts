@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createLog, type Log, type LogOptions } from '../../../../src/daemon/runtime/log/log.ts'
+import type { Log } from '../../../../src/base/log.ts'
+import { createLog, type LogOptions } from '../../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import { SyncError } from '../../../../src/sync/model/sync-error.ts'
 import { cpuSeconds } from '../../../support/effort.ts'

@@ -1,10 +1,3 @@
-/** A validated search query. */
-export interface SkillQuery {
-  readonly text: string
-  /** The maximum number of hits. */
-  readonly limit: number
-}
-
 export const DEFAULT_HITS = 5
 export const MOST_HITS = 50
 /** Maximum length of the query text. */
