@@ -5,15 +5,15 @@ import type { YamlItem } from '../../../base/settings/yaml-edit.ts'
 import { FreeIds, marketplaceOf, sourceEntries } from '../../../features/marketplace/free-ids.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
+import { editConfiguration } from '../../cli/edit-configuration.ts'
+import { reloadDaemon } from '../../cli/reload-daemon.ts'
 import { sourceIdFor } from '../../config/command-line-config.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { commentOn } from '../../config/init-template.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { editConfiguration } from './edit-configuration.ts'
 import { probeAll } from './probe-all.ts'
-import { reloadDaemon } from './reload.ts'
 
 export const add: Command = {
   name: 'add',

@@ -3,12 +3,12 @@ import { itemsAt, withoutItems } from '../../../base/settings/yaml-edit.ts'
 import type { YamlRemoval } from '../../../base/settings/yaml-edit.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command } from '../../cli/command.ts'
+import { editConfiguration } from '../../cli/edit-configuration.ts'
+import { reloadDaemon } from '../../cli/reload-daemon.ts'
 import { idsOf } from '../../config/config.ts'
 import { isSourceComment } from '../../config/init-template.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { editConfiguration } from './edit-configuration.ts'
-import { reloadDaemon } from './reload.ts'
 
 export const remove: Command = {
   name: 'remove',

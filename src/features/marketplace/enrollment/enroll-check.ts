@@ -9,6 +9,8 @@ import { proxyTo } from '../../../daemon/access/proxy.ts'
 import { printJson, printLines } from '../../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../../daemon/cli/command.ts'
 import type { Environment } from '../../../daemon/config/environment.ts'
+import { readForeign } from '../../../daemon/runtime/foreign-file.ts'
+import type { ForeignFilePlace } from '../../../daemon/runtime/foreign-file.ts'
 import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
 import type { Redactor } from '../../../daemon/runtime/log/redactor.ts'
 import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
@@ -20,8 +22,6 @@ import { netrcPlace } from './enrolled-files.ts'
 import { enrolledFiles, machineOf } from './enrolled-machine.ts'
 import type { Enrollment } from './enrolled-machine.ts'
 import type { MarketplaceAddress } from './enrollment.ts'
-import { readForeign } from './foreign-file.ts'
-import type { ForeignFilePlace } from './foreign-file.ts'
 
 /** The result of `enroll --check`, and the end of that of `--write`. */
 export interface EnrollmentCheck {

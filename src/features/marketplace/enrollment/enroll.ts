@@ -7,6 +7,7 @@ import { hubAddressOf } from '../../../daemon/cli/hub-address.ts'
 import { packsNamed } from '../../../daemon/cli/pack-option.ts'
 import { tokenFor } from '../../../daemon/commands/connect/connect.ts'
 import type { Config } from '../../../daemon/config/config.ts'
+import { expectOwn, writeForeign } from '../../../daemon/runtime/foreign-file.ts'
 import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../../daemon/runtime/usage-error.ts'
 import { checkEnrollment, checkLines, enrollmentCheck } from './enroll-check.ts'
@@ -16,7 +17,6 @@ import { enrolledFiles, machineOf } from './enrolled-machine.ts'
 import type { Enrollment } from './enrolled-machine.ts'
 import { ENROLLED_AGENTS, stepOf, tokenStep } from './enrollment.ts'
 import type { EnrolledAgent, EnrollmentStep, MarketplaceAddress } from './enrollment.ts'
-import { expectOwn, writeForeign } from './foreign-file.ts'
 
 const IDS = ENROLLED_AGENTS.map(({ id }) => id)
 

@@ -5,10 +5,10 @@ import { withNetrcToken } from '../../../base/settings/netrc-edit.ts'
 import type { SettingsEdit } from '../../../base/settings/settings-edit.ts'
 import { withTables } from '../../../base/settings/toml-edit.ts'
 import type { Environment } from '../../../daemon/config/environment.ts'
+import { readForeign } from '../../../daemon/runtime/foreign-file.ts'
+import type { ForeignFile, ForeignFilePlace } from '../../../daemon/runtime/foreign-file.ts'
 import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
 import type { EnrolledAgent, EnrolledSettings, MarketplaceAddress } from './enrollment.ts'
-import { readForeign } from './foreign-file.ts'
-import type { ForeignFile, ForeignFilePlace } from './foreign-file.ts'
 
 /** A file that enrolls an agent, or gives git the token. */
 export interface EnrolledFile {

@@ -1,8 +1,8 @@
 import { chmod, chown, link, mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { expectOwn, readForeign, writeForeign } from '../../../../src/features/marketplace/enrollment/foreign-file.ts'
-import { temporaryFolder } from '../../../support/temporary.ts'
+import { expectOwn, readForeign, writeForeign } from '../../../src/daemon/runtime/foreign-file.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
 
 test('a file that another program wrote since it was read is left', async () => {
   await using folder = await temporaryFolder()

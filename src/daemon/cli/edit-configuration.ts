@@ -1,10 +1,10 @@
-import { EditRefused } from '../../../base/settings/edit-refused.ts'
-import { readForeign, writeForeign } from '../../../features/marketplace/enrollment/foreign-file.ts'
-import type { Config } from '../../config/config.ts'
-import type { Environment } from '../../config/environment.ts'
-import { parseConfig } from '../../config/load-config.ts'
-import { OperatorError } from '../../runtime/operator-error.ts'
-import { UsageError } from '../../runtime/usage-error.ts'
+import { EditRefused } from '../../base/settings/edit-refused.ts'
+import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/environment.ts'
+import { parseConfig } from '../config/load-config.ts'
+import { readForeign, writeForeign } from '../runtime/foreign-file.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
+import { UsageError } from '../runtime/usage-error.ts'
 
 /** A change of a configuration file as text. */
 export interface ConfigurationEdit {

@@ -1,12 +1,12 @@
 import { constants, lstat, open, realpath, rename, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { whyNotOpened, whyNotUsed } from '../../../daemon/runtime/disk-error-text.ts'
-import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
-import { firstBytes } from '../../../daemon/runtime/plain-file.ts'
-import { syncFolder, temporaryIn } from '../../../sync/store/files/atomic.ts'
-import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
-import { makeFolders } from '../../../sync/store/files/make-folders.ts'
+import { syncFolder, temporaryIn } from '../../sync/store/files/atomic.ts'
+import { isDiskError, unlessAbsent } from '../../sync/store/files/disk-error.ts'
+import { makeFolders } from '../../sync/store/files/make-folders.ts'
+import { whyNotOpened, whyNotUsed } from './disk-error-text.ts'
+import { OperatorError } from './operator-error.ts'
+import { firstBytes } from './plain-file.ts'
 
 /** A file that this program writes although it is not its own: settings of an agent, or of git. */
 export interface ForeignFile {
