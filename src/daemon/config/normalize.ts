@@ -1,7 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
 import { channelOf, hostDefaultsOf, publicationOf } from '../../features/channel/normalize-channel.ts'
 import type { DefaultsEntry } from '../../features/channel/normalize-channel.ts'
-import { OF_LOCK } from '../../features/lock-repository/schema-lock.ts'
 import { earlierRing, ringsOf } from '../../features/rings/ring-config.ts'
 import { gateOf } from '../../features/scan/gate-config.ts'
 import type { BudgetTerms } from '../../sync/catalog/budget/context-budget.ts'
@@ -31,8 +30,9 @@ import {
 } from './normalize-serve.ts'
 import { configuredOf } from './normalize-source.ts'
 import { withDefaults } from './rules/defaults.ts'
-import { OF_HUB } from './schema/schema-source.ts'
 import type { ConfigFile } from './schema/schema.ts'
+import { OF_LOCK } from './sections/lock.ts'
+import { OF_HUB } from './sections/sources.ts'
 
 /** The configuration of a checked file: paths are absolute, access is resolved, and disabled sources are left out. */
 export function configOf(file: ConfigFile, fileName: string, environment: Environment, ofOption?: string): Config {

@@ -1,8 +1,13 @@
 import { z } from 'zod'
 import { AGENTS } from '../../../features/agent-folders/agents.ts'
-import { QUORUM, WITNESS_RULES } from '../../../features/channel/schema-follow.ts'
-import { FOLLOWED_LOCK } from '../../../features/lock-repository/schema-lock.ts'
 import { isKnownScanner, SCANNER_NAMES } from '../../../features/scan/scanner-presets.ts'
+import { GATE_AUTH, oneOf, PROGRAM, SECRET } from '../sections/access.ts'
+import { SHARED } from '../sections/defaults.ts'
+import { QUORUM, WITNESS_RULES } from '../sections/follow.ts'
+import { KEPT, LIMITS } from '../sections/limits.ts'
+import { FOLLOWED_LOCK } from '../sections/lock.ts'
+import { SERVE } from '../sections/serve.ts'
+import { HUB, SOURCE } from '../sections/sources.ts'
 import {
   addressPrefix,
   branch,
@@ -21,11 +26,6 @@ import {
   webUrl,
   witnessKey,
 } from './scalars.ts'
-import { GATE_AUTH, oneOf, PROGRAM, SECRET } from './schema-access.ts'
-import { KEPT, LIMITS } from './schema-limits.ts'
-import { SERVE } from './schema-serve.ts'
-import { SHARED } from './schema-shared.ts'
-import { HUB, SOURCE } from './schema-source.ts'
 
 // Every key of skillsyncd.yaml, including those of later versions. `config/skillsyncd.schema.json` is generated from
 // this.

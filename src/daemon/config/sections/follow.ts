@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { duration, logKey, path, serverUrl, witnessKey } from '../../daemon/config/schema/scalars.ts'
-import { oneOf } from '../../daemon/config/schema/schema-access.ts'
+import { duration, logKey, path, serverUrl, witnessKey } from '../schema/scalars.ts'
+import { oneOf } from './access.ts'
 
 /** The number of witnesses whose cosignatures are enough. */
 export const QUORUM = z

@@ -3,7 +3,7 @@ import { SKILL_LIMITS } from '../../../sync/model/skill.ts'
 import { FRONTMATTER_LIMITS } from '../../../sync/skill/frontmatter.ts'
 import { RETENTION } from '../../../sync/store/garbage-collect.ts'
 import { FETCH_LIMITS } from '../../../sync/upstream/upstream.ts'
-import { bytes, shortestBytesText, count, duration, durationText } from './scalars.ts'
+import { bytes, shortestBytesText, count, duration, durationText } from '../schema/scalars.ts'
 
 // `limits` and `retention`: every limit of this program. Most defaults come from the module that enforces the limit.
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { duration, line, path, webUrl } from './scalars.ts'
+import { duration, line, path, webUrl } from '../schema/scalars.ts'
 
 // The credentials for a source, a gate or a webhook. A secret is referenced here, never written.
 

@@ -2,8 +2,8 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { isServedPluginName, isReservedName } from '../../../features/marketplace/plugin-name.ts'
 import { skillSpaceOf } from '../../../serve/mcp/resources/files/skill-template.ts'
-import { duration, host, line, path, port, prose, webUrl } from './scalars.ts'
-import { SECRET } from './schema-access.ts'
+import { duration, host, line, path, port, prose, webUrl } from '../schema/scalars.ts'
+import { SECRET } from './access.ts'
 
 // `serve`: the addresses and forms in which skills are served.
 

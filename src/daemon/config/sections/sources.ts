@@ -1,11 +1,4 @@
 import { z } from 'zod'
-import {
-  DIFFERENT_NAMES,
-  FOLLOW,
-  FOLLOW_KEYS,
-  haveOneName,
-  WITNESS_RULES,
-} from '../../../features/channel/schema-follow.ts'
 import { ARCHIVE_FORMATS } from '../../../serve/mcp/resources/derived/archive-cache.ts'
 import { isVersionRange } from '../../../sync/model/tag-range.ts'
 import { isReplacement } from '../../../sync/skill/lifecycle.ts'
@@ -23,9 +16,10 @@ import {
   ref,
   serverUrl,
   skillUriScalar,
-} from './scalars.ts'
-import { oneOf, PROGRAM } from './schema-access.ts'
-import { SHARED, WEBHOOK } from './schema-shared.ts'
+} from '../schema/scalars.ts'
+import { oneOf, PROGRAM } from './access.ts'
+import { SHARED, WEBHOOK } from './defaults.ts'
+import { DIFFERENT_NAMES, FOLLOW, FOLLOW_KEYS, haveOneName, WITNESS_RULES } from './follow.ts'
 
 // One entry of `sources`, including the keys of later versions: the name of a key never changes.
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { HIDDEN_POLICIES } from '../../../sync/skill/hidden-unicode.ts'
-import { cron, duration, path, webUrl } from './scalars.ts'
-import { AUTH, PROXY_AUTH, SECRET } from './schema-access.ts'
+import { cron, duration, path, webUrl } from '../schema/scalars.ts'
+import { AUTH, PROXY_AUTH, SECRET } from './access.ts'
 
 const SIGNED = z
   .strictObject({

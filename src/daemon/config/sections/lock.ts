@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { duration, folder, gitUrl, id, ref } from '../../daemon/config/schema/scalars.ts'
-import { SHARED, WEBHOOK } from '../../daemon/config/schema/schema-shared.ts'
-import { FOLLOWING, SELECTION } from '../../daemon/config/schema/schema-source.ts'
-import { isObjectId } from '../../sync/model/revision.ts'
+import { isObjectId } from '../../../sync/model/revision.ts'
+import { duration, folder, gitUrl, id, ref } from '../schema/scalars.ts'
+import { SHARED, WEBHOOK } from './defaults.ts'
+import { FOLLOWING, SELECTION } from './sources.ts'
 
 const LOCK_FROM = z.strictObject({
   git: gitUrl().describe('The repository that has the lock: the addresses of `url` of a source.'),
