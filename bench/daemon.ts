@@ -10,7 +10,7 @@ import type { SyncEnd } from '../src/daemon/status/pull-result.ts'
 import { overseen } from './child.ts'
 import type { Child } from './child.ts'
 
-const { readConfig } = await import('../src/daemon/config/load-config.ts')
+const { readConfig } = await import('../src/daemon/configuration.ts')
 const { disableRequest } = await import('../src/daemon/commands/change/disable-request.ts')
 const { askRunning } = await import('../src/daemon/control/running-daemon.ts')
 const { syncRequest } = await import('../src/daemon/control/sync-request.ts')

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../test/support/temporary.ts'
 import './run-the-build.ts'
 
 const { idsOf } = await import('../src/daemon/config/config.ts')
-const { readConfig } = await import('../src/daemon/config/load-config.ts')
+const { readConfig } = await import('../src/daemon/configuration.ts')
 const { admissionOf } = await import('../src/daemon/pull/trust/serving-policy.ts')
 const { headingsOf, searchedOf } = await import('../src/serve/mcp/tools/search/search-documents.ts')
 const { hitsWithin, tokensIn } = await import('../src/serve/mcp/tools/search/hits.ts')

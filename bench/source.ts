@@ -8,7 +8,7 @@ import type { TreeUpstream } from '../src/sync/upstream/upstream.ts'
 import { NO_PROGRAMS } from '../test/support/process/no-programs.ts'
 import './run-the-build.ts'
 
-const { configOfSources } = await import('../src/daemon/config/command-line-config.ts')
+const { configOfSources } = await import('../src/daemon/configuration.ts')
 const { Publisher } = await import('../src/sync/pull/publisher.ts')
 const { pullSource } = await import('../src/sync/pull/pull.ts')
 const { inParallel } = await import('../src/base/async/parallel.ts')

@@ -112,6 +112,7 @@ async function runCommand(
     stop: () => stopping.stop(),
     result,
     onHangUp: (listener) => void process.on('SIGHUP', listener),
+    configuration: async () => import('./configuration.ts'),
     commands: COMMANDS,
   }
   return command.run(context)

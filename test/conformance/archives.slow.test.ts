@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readConfig } from '../../src/daemon/config/load-config.ts'
 import { processEnvironment } from '../../src/daemon/config/process-environment.ts'
+import { readConfig } from '../../src/daemon/configuration.ts'
 import { readResource } from '../../src/serve/mcp/resources/resources.ts'
 import { untar, unzip } from '../support/http/unpack.ts'
 import { temporaryFolder } from '../support/temporary.ts'

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { parse as parseYaml, parseAllDocuments, stringify } from 'yaml'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../src/daemon/config/load-config.ts'
-import { CONFIG } from '../../src/daemon/config/schema/schema.ts'
+import { CONFIG } from '../../src/daemon/configuration.ts'
+import { parseConfig } from '../../src/daemon/configuration.ts'
 import { blocks } from './snippets.ts'
 
 test('each block of YAML is a configuration that is accepted, or the file of another program', () => {

@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../src/daemon/configuration.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
 import type { DaemonContext } from '../../src/daemon/runtime/context.ts'
 import { createLog } from '../../src/daemon/runtime/log/log.ts'

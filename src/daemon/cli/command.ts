@@ -5,11 +5,12 @@ import { systemClock } from '../../base/async/clock.ts'
 import { codeOf } from '../../base/error-code.ts'
 import type { Log } from '../../base/log.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
-import { FORMS, configOfSources, isForm } from '../config/command-line-config.ts'
+import { FORMS, isForm } from '../config/command-line-config.ts'
 import type { SourceForm } from '../config/command-line-config.ts'
+import type { ConfigReader } from '../config/config-reader.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
-import { readConfig, searchConfig } from '../config/load-config.ts'
+import { searchConfig } from '../config/find-config.ts'
 import { withPresentSources } from '../config/present-sources.ts'
 import { ConfigError } from '../config/rules/config-error.ts'
 import { runningDaemons } from '../control/running-daemons.ts'
@@ -99,6 +100,8 @@ export interface Context {
   readonly stop: () => void
   /** Calls the listener at each SIGHUP, which ends a process without a listener. */
   readonly onHangUp: (listener: () => void) => void
+  /** Loads the reader of configurations. A command that reads none is quicker without it. */
+  readonly configuration: () => Promise<ConfigReader>
   /** All commands by name. */
   readonly commands: Commands
 }
@@ -124,7 +127,9 @@ export async function configFor(context: Context): Promise<Config> {
   return withPresentSources({ ...config, mode })
 }
 
-async function namedConfig({ values, environment, signal }: Context): Promise<Config> {
+async function namedConfig(context: Context): Promise<Config> {
+  const { values, environment } = context
+  const { readConfig, configOfSources } = await context.configuration()
   const sources = values['source']
   const state = optional(values['state'])
   if (state === '') throw new UsageError('--state names no folder')
@@ -134,7 +139,7 @@ async function namedConfig({ values, environment, signal }: Context): Promise<Co
       throw new UsageError('--form goes with --source and --skills-dir; a configuration says it for itself')
     const file = optional(values['config']) ?? (await searchConfig(environment))
     if (file !== undefined) return readConfig({ file, state }, environment)
-    return configOfDaemon(state === undefined ? undefined : resolve(state), environment, signal)
+    return configOfDaemon(state === undefined ? undefined : resolve(state), context)
   }
   const switches = Array.isArray(sources) ? '--source' : '--skills-dir'
   if (values['config'] !== undefined) throw new UsageError(`${switches} and --config exclude each other`)
@@ -153,9 +158,9 @@ async function namedConfig({ values, environment, signal }: Context): Promise<Co
  */
 async function configOfDaemon(
   state: string | undefined,
-  environment: Environment,
-  signal: AbortSignal,
+  { environment, signal, configuration }: Context,
 ): Promise<Config> {
+  const { readConfig } = await configuration()
   const daemons = (await runningDaemons(environment, signal)).filter(
     (daemon) => daemon.config !== undefined && (state === undefined || daemon.state === state),
   )

@@ -1,10 +1,9 @@
 import { EditRefused } from '../../base/settings/edit-refused.ts'
 import type { Config } from '../config/config.ts'
-import type { Environment } from '../config/environment.ts'
-import { parseConfig } from '../config/load-config.ts'
 import { readForeign, writeForeign } from '../runtime/foreign-file.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import { UsageError } from '../runtime/usage-error.ts'
+import type { Context } from './command.ts'
 
 /** A change of a configuration file as text. */
 export interface ConfigurationEdit {
@@ -23,11 +22,12 @@ export interface ConfigurationEdit {
  */
 export async function editConfiguration(
   { file, state, command, edit }: ConfigurationEdit,
-  environment: Environment,
+  { environment, configuration }: Context,
 ): Promise<Config> {
   const place = { path: file }
   const found = await readForeign(place)
   const text = edited(found.content?.text ?? '', file, edit)
+  const { parseConfig } = await configuration()
   const config = parseConfig(text, file, environment, state)
   if (Array.isArray(config)) throw new UsageError(`Cannot ${command}: ${config[0]?.message ?? ''}`)
   await writeForeign(found, text, place, 0o644)

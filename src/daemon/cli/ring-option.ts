@@ -1,4 +1,4 @@
-import { earlierRing } from '../../features/rings/ring-config.ts'
+import { earlierRing } from '../config/channel-names.ts'
 import type { Config } from '../config/config.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
 import { UsageError } from '../runtime/usage-error.ts'

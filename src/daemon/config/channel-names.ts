@@ -1,5 +1,3 @@
-import type { ChannelConfig } from './config.ts'
-
 /**
  * The name of a channel among those of this hub: `undefined` for that of everything, the id of a pack, or a ring, which
  * begins with `ring.`. No id has a dot, so no pack has the log, the file or the address of a ring.
@@ -36,13 +34,18 @@ export function partText({ pack, ring }: PublishedPart): string {
   return pack === undefined ? 'everything' : `the pack ${pack}`
 }
 
+/** The ring, if it has a channel of its own. The last ring has none: its channel is that of everything. */
+export function earlierRing(ring: string | undefined, rings: readonly { readonly id: string }[]): string | undefined {
+  return ring === rings.at(-1)?.id ? undefined : ring
+}
+
 /** The path at which this daemon serves the channel. */
 export function channelAddressOf(channel: ChannelName): string {
   return channel === undefined ? '/channel/' : `/channels/${channel}/`
 }
 
 /** The name of the log of a channel. */
-export function originOf({ name }: Pick<ChannelConfig, 'name'>, channel: ChannelName): string {
+export function originOf({ name }: { readonly name: string }, channel: ChannelName): string {
   return channel === undefined ? name : `${name}/${channel}`
 }
 

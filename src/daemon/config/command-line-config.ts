@@ -1,43 +1,11 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { isAbsolute, join, resolve } from 'node:path'
+import { isAbsolute, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { comparePaths } from '../../sync/model/digest.ts'
-import type { Config } from './config.ts'
-import type { Environment } from './environment.ts'
-import { READING } from './error-messages.ts'
-import { configOf } from './normalize.ts'
-import { processEnvironment } from './process-environment.ts'
 import { ConfigError } from './rules/config-error.ts'
-import { ruleFaults } from './rules/cross-key-rules.ts'
 import { pastedPlace } from './schema/pasted-address.ts'
 import type { RepositoryPlace } from './schema/pasted-address.ts'
-import { CONFIG } from './schema/schema.ts'
-
-/**
- * The configuration of `start --source URL` and `mcp --skills-dir DIR`: it has no file, and derives ids from addresses
- * and paths. Its state folder is named after the sources, so that two sets of sources never overwrite each other. The
- * folders are absolute.
- */
-export function configOfSources(
-  { urls = [], folders = [], forms = [], state: named }: NamedSources,
-  environment: Environment = processEnvironment(),
-): Config {
-  const repositories = urls.map(namedRepository).map((place) => [sourceIdFor(place), place] as const)
-  const wanted = [
-    ...repositories,
-    ...folders.map((path) => [sourceIdFor({ path }), { path, links: 'follow' }] as const),
-  ]
-  const sources = withUniqueIds<Place>(wanted).map(({ id, place }): NamedSource => Object.assign({ id }, place))
-  const file = CONFIG.safeParse(
-    { sources: sources.map((source) => ({ ...source, ...ofSource(forms) })), ...ofAll(forms) },
-    READING,
-  )
-  const [fault] = [...(file.error?.issues ?? []), ...ruleFaults({ sources })]
-  if (fault !== undefined || !file.success) throw new ConfigError(messageOf(fault, urls.length))
-  const state = named ?? join(environment.state, 'adhoc', nameOf(sources, forms))
-  return { ...configOf(file.data, 'unused', environment, state), file: undefined, lock: undefined, lockFrom: undefined }
-}
 
 /** The sources that the command line names; `state`: a state folder in place of their own. */
 export interface NamedSources {
@@ -55,32 +23,41 @@ export function isForm(text: string): text is SourceForm {
   return FORMS.some((form) => form === text)
 }
 
-function ofSource(forms: readonly SourceForm[]): object {
-  return {
+/** The named sources, with ids. */
+export function sourcesNamedBy({ urls = [], folders = [] }: NamedSources): readonly NamedSource[] {
+  const wanted = [
+    ...urls.map(namedRepository).map((place) => [sourceIdFor(place), place] as const),
+    ...folders.map((path) => [sourceIdFor({ path }), { path, links: 'follow' }] as const),
+  ]
+  return withUniqueIds<Place>(wanted).map(({ id, place }) => Object.assign({ id }, place))
+}
+
+/**
+ * The file that would have them. `files` lists each file in `resources/list`; `synthetic` lists generated resources too,
+ * such as the index.
+ */
+export function fileOfSources(sources: readonly NamedSource[], forms: readonly SourceForm[] = []): object {
+  const ofSource = {
     ...(forms.includes('contract') && { contract: true }),
     ...(forms.includes('archives') && { archives: ['tar.gz', 'zip'] }),
   }
-}
-
-/** `files` lists each file in `resources/list`. `synthetic` lists generated resources too, such as the index. */
-function ofAll(forms: readonly SourceForm[]): object {
   const resources = {
     ...(forms.includes('files') && { list: 'files' }),
     ...(forms.includes('synthetic') && { synthetic: 'list' }),
   }
-  return Object.keys(resources).length === 0 ? {} : { serve: { resources } }
+  return { sources: sources.map((source) => ({ ...source, ...ofSource })), serve: { resources } }
 }
 
 /** Identifies the address by its number, because the address itself may contain a secret. */
-function messageOf(
+export function refusalOfSources(
   fault: { readonly path: readonly PropertyKey[]; readonly message: string } | undefined,
-  count: number,
-) {
+  { urls: { length: count } = [] }: NamedSources,
+): ConfigError {
   const index = fault?.path[1]
   if (typeof index === 'number' && index >= count)
-    return `Cannot use --skills-dir: folder ${index - count + 1} ${fault?.message}`
+    return new ConfigError(`Cannot use --skills-dir: folder ${index - count + 1} ${fault?.message}`)
   const which = count > 1 && typeof index === 'number' ? `address ${index + 1} of ${count}` : 'the address'
-  return `Cannot use --source: ${which} ${fault?.message}`
+  return new ConfigError(`Cannot use --source: ${which} ${fault?.message}`)
 }
 
 /**
@@ -140,10 +117,10 @@ function idFrom(name: string): string {
 }
 
 /**
- * A source under the contract is read differently: content that was stored without the contract must not be served
+ * The name of the state folder of these sources. A source under the contract is read differently: content that was stored without the contract must not be served
  * first.
  */
-function nameOf(sources: readonly NamedSource[], forms: readonly SourceForm[]): string {
+export function stateNameOf(sources: readonly NamedSource[], forms: readonly SourceForm[] = []): string {
   const lines = sources
     .map((source) => `${source.id} ${'url' in source ? placeText(source) : `path ${source.path}`}\n`)
     .toSorted(comparePaths)

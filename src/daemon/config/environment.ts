@@ -1,5 +1,4 @@
 import { isAbsolute, join } from 'node:path'
-import type { UserFolders } from '../../features/agent-folders/agents.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 
 /**
@@ -28,6 +27,15 @@ export interface Environment extends UserFolders {
    * have a field above.
    */
   readonly variable: (name: string) => string | undefined
+}
+
+/** The folders of the user that those of agents lie in. */
+export interface UserFolders {
+  readonly home: string
+  /** The folder of all configurations of the user. */
+  readonly configHome: string
+  /** The folders of agents that let the user choose them. */
+  readonly agents: { readonly claude: string; readonly codex: string; readonly gemini: string }
 }
 
 /** The protocol of systemd; values that are meant for another process are ignored. */

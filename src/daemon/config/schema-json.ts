@@ -2,11 +2,10 @@ import { z } from 'zod'
 import { looksLikeSecret } from './rules/config-error.ts'
 import type { KeyPath } from './rules/config-error.ts'
 import { LATER } from './rules/unsupported-keys.ts'
-import { CONFIG } from './schema/schema.ts'
 
 /** The JSON Schema of skillsyncd.yaml, for editors: the content of `config/skillsyncd.schema.json`. */
-export function schemaJson(): Readonly<Record<string, unknown>> {
-  const schema = structuredClone(plainSchema())
+export function schemaJson(form: z.ZodType): Readonly<Record<string, unknown>> {
+  const schema = structuredClone(plainSchema(form))
   for (const later of LATER.filter(({ values }) => values === undefined)) {
     for (const node of nodesAt(schema, later.key.replaceAll('[]', '.[]').split('.'))) {
       node.description = `${node.description ?? ''} (Not in this version yet.)`.trim()
@@ -19,14 +18,16 @@ export function schemaJson(): Readonly<Record<string, unknown>> {
 /** A JSON Schema, or a part of one. */
 export type SchemaNode = z.core.JSONSchema.BaseSchema
 
-/** The schema as plain data that can be walked; all callers share it. */
-export function plainSchema(): SchemaNode {
-  plain ??= z.toJSONSchema(CONFIG, { io: 'input' })
-  return plain
+/** The schema as plain data that can be walked; all callers share it. It takes as long as reading ten configurations. */
+export function plainSchema(schema: z.ZodType): SchemaNode {
+  const known = plain.get(schema)
+  if (known !== undefined) return known
+  const made = z.toJSONSchema(schema, { io: 'input' })
+  plain.set(schema, made)
+  return made
 }
 
-/** Created when first needed: it takes as long as reading ten configurations. */
-let plain: SchemaNode | undefined
+const plain = new WeakMap<z.ZodType, SchemaNode>()
 
 /** The keys that a mapping at this place may have. */
 export function keysAt(schema: SchemaNode, path: KeyPath): string[] {

@@ -1,5 +1,4 @@
 import { isPassing, type Problem, type SyncErrorCode } from '../../sync/model/sync-error.ts'
-import type { Publication } from '../config/config.ts'
 
 /** The state of a publication, in the shape of `status --json`. Times are ISO 8601, UTC. */
 export interface PublicationStatus {
@@ -62,7 +61,11 @@ export function publicationKeys({
   url,
   branch,
   pack,
-}: Publication): Pick<PublicationStatus, 'url' | 'branch' | 'pack'> {
+}: {
+  readonly url: string
+  readonly branch: string
+  readonly pack: string | undefined
+}): Pick<PublicationStatus, 'url' | 'branch' | 'pack'> {
   return { url, branch, ...(pack !== undefined && { pack }) }
 }
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { JsonObject } from '../../base/json-value.ts'
+import type { UserFolders } from '../../daemon/config/environment.ts'
 
 /** An agent that reads skills from folders. */
 export interface Agent {
@@ -176,13 +177,4 @@ const SHARED = 'agents'
 /** The folder of an agent: the user's, or that of one project. */
 export function agentFolderOf(agent: Agent, project: string | undefined, user: UserFolders): string {
   return project === undefined ? agent.user(user) : join(project, agent.project)
-}
-
-/** The folders of the user that those of agents lie in. */
-export interface UserFolders {
-  readonly home: string
-  /** The folder of all configurations of the user. */
-  readonly configHome: string
-  /** The folders of agents that let the user choose them. */
-  readonly agents: { readonly claude: string; readonly codex: string; readonly gemini: string }
 }

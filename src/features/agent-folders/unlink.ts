@@ -1,7 +1,7 @@
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
-import type { Config, KeptFolder } from '../../daemon/config/config.ts'
+import type { Config } from '../../daemon/config/config.ts'
 import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
 import { whyNotUsed } from '../../daemon/runtime/disk-error-text.ts'
@@ -14,6 +14,7 @@ import { removeMade, sweep } from './agent-folder.ts'
 import { AGENTS, agentFolderOf } from './agents.ts'
 import { OF_OTHER_STATE, removeEntry, whyNot } from './apply-plan.ts'
 import type { Done, Recording } from './apply-plan.ts'
+import type { KeptFolder } from './link-config.ts'
 import {
   AGENT_OPERANDS,
   DRY_RUN_OPTION,

@@ -8,7 +8,8 @@ import type { ObjectId } from '../../sync/model/revision.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import { objectIdOf } from '../../sync/upstream/objects/git-object.ts'
 import { plainCommit } from '../../sync/upstream/objects/synthetic-commit.ts'
-import type { MarketplaceConfig, Plugin } from './plugins.ts'
+import type { MarketplaceConfig } from './marketplace-config.ts'
+import type { Plugin } from './plugins.ts'
 
 /** The marketplace at one moment: one commit without a parent, and the objects that it leads to. */
 export interface MarketplaceRevision {

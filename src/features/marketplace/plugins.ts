@@ -11,21 +11,7 @@ import type { Pack } from '../../sync/catalog/pack.ts'
 import { comparePaths } from '../../sync/model/digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import { unportableReason } from '../../sync/skill/skill-path.ts'
-
-/** The operator's configuration of the plugin marketplace. */
-export interface MarketplaceConfig {
-  /** The name by which clients know the marketplace: they refuse another one later. */
-  readonly name: string
-  /** The name of the organization. */
-  readonly owner: string
-  readonly description: string
-  /** The name of the plugin with the skills that are in no pack. */
-  readonly plugin: string
-  /** The names of earlier plugins: each is served without skills, because clients keep a plugin that vanishes. */
-  readonly retired: readonly string[]
-  /** The old names of plugins, with the new ones. */
-  readonly renames: Readonly<Record<string, string>>
-}
+import type { MarketplaceConfig } from './marketplace-config.ts'
 
 /** A plugin of the marketplace: a pack, the skills that are in no pack, or a retired plugin. */
 export interface Plugin {

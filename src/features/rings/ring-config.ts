@@ -1,5 +1,53 @@
-import type { ConfigFile } from '../../daemon/config/schema/schema.ts'
+import { z } from 'zod'
+import { isObject } from '../../base/json-object.ts'
+import { keyText } from '../../daemon/config/rules/config-error.ts'
+import type { Fault } from '../../daemon/config/rules/config-error.ts'
+import { duplicateIds, entriesAt, valueAt } from '../../daemon/config/rules/entries.ts'
+import { duration, id, line, percent, percentOf } from '../../daemon/config/schema/scalars.ts'
 import type { RingRule } from '../../sync/pull/rings/promotion.ts'
+
+/** A principal: the name of a token, or the id that the log and the audit have. */
+const PRINCIPAL = line(200)
+
+const RING = z.strictObject({
+  id: id().describe('The name of the ring.'),
+  groups: z.array(id()).optional().describe('Groups whose principals are in this ring.'),
+  principals: z
+    .array(PRINCIPAL)
+    .optional()
+    .describe('Principals in this ring, each by the name of its token or its id.'),
+  share: percent()
+    .optional()
+    .describe('The share of all principals that no ring names, such as 5%. The last ring has the rest.'),
+  min_age: duration()
+    .optional()
+    .describe('The time for which the ring before serves a commit until this one takes it. Default: none.'),
+  most_failures: percent()
+    .optional()
+    .describe(
+      'The ring does not take new content of a skill whose share of failed uses is greater by more than this. Default: 5%.',
+    ),
+  anonymous: z
+    .boolean()
+    .optional()
+    .describe('true: clients without a token are in this ring, and those of skillsyncd mcp. Default: the last ring.'),
+})
+
+/** The keys of rings. */
+export const RING_KEYS = {
+  groups: z
+    .record(id(), z.array(PRINCIPAL))
+    .optional()
+    .describe('Named lists of principals, for `rings`: each principal by the name of its token or its id.'),
+  rings: z
+    .array(RING)
+    .min(2)
+    .max(8)
+    .optional()
+    .describe(
+      'The rings in which commits reach clients, that of the newest content first. Default: all clients get a commit at once.',
+    ),
+}
 
 /** A ring of the configuration, with its members as the operator wrote them. */
 export interface RingConfig extends RingRule {
@@ -19,7 +67,7 @@ export interface RingGroup {
 }
 
 /** The rings of a checked file. */
-export function ringsOf({ rings = [], groups = {} }: Pick<ConfigFile, 'rings' | 'groups'>): readonly RingConfig[] {
+export function ringsOf({ rings = [], groups = {} }: z.output<z.ZodObject<typeof RING_KEYS>>): readonly RingConfig[] {
   return rings.map((ring) => ({
     id: ring.id,
     minAgeMs: ring.min_age ?? 0,
@@ -34,7 +82,69 @@ export function ringsOf({ rings = [], groups = {} }: Pick<ConfigFile, 'rings' | 
 /** The default of `most_failures`. */
 const MOST_FAILURES = 0.05
 
-/** The ring, if it has a channel of its own. The last ring has none: its channel is that of everything. */
-export function earlierRing(ring: string | undefined, rings: readonly { readonly id: string }[]): string | undefined {
-  return ring === rings.at(-1)?.id ? undefined : ring
+/** Finds the faults between rings: a principal that two of them name, shares over 100 %, an age of the first one. */
+export function ringFaults(value: unknown): Fault[] {
+  const rings = entriesAt(value, 'rings')
+  const named = valueAt(value, 'groups')
+  const groups = isObject(named) ? named : {}
+  const last = rings.length - 1
+  const shares = rings.map((ring) => (isObject(ring) ? (percentOf(String(ring['share'])) ?? 0) : 0))
+  const sum = shares.reduce((total, share) => total + share, 0)
+  return [
+    ...duplicateIds(value, 'rings'),
+    ...(sum > 1 + ROUNDING
+      ? [{ path: ['rings'], message: `has shares of ${Math.round(sum * 10_000) / 100}% together; 100% is the most` }]
+      : []),
+    ...rings.flatMap((ring, index): Fault[] => (isObject(ring) ? ringFaultsAt(ring, index, last, groups) : [])),
+    ...doubleFaults(rings, groups),
+  ]
+}
+
+/** The shares are fractions of two digits each. */
+const ROUNDING = 1e-9
+
+function ringFaultsAt(
+  ring: Readonly<Record<string, unknown>>,
+  index: number,
+  last: number,
+  groups: Readonly<Record<string, unknown>>,
+): Fault[] {
+  const path = ['rings', index]
+  const faults: Fault[] = []
+  if (index === 0 && ring['min_age'] !== undefined)
+    faults.push({ path: [...path, 'min_age'], at: 'key', message: 'is not for the first ring: it takes each commit' })
+  if (index === 0 && ring['most_failures'] !== undefined)
+    faults.push({
+      path: [...path, 'most_failures'],
+      at: 'key',
+      message: 'is not for the first ring: it takes each commit',
+    })
+  if (index === last && ring['share'] !== undefined)
+    faults.push({ path: [...path, 'share'], at: 'key', message: 'is not for the last ring: it has the rest' })
+  for (const [at, group] of listIn(ring, 'groups').entries())
+    if (!Object.hasOwn(groups, group))
+      faults.push({ path: [...path, 'groups', at], message: 'must be the name of a group in `groups`' })
+  return faults
+}
+
+/** Finds principals that two rings name, and a second ring for clients without a token. */
+function doubleFaults(rings: readonly unknown[], groups: Readonly<Record<string, unknown>>): Fault[] {
+  const first = new Map<string, number>()
+  const faults: Fault[] = []
+  for (const [index, ring] of rings.entries()) {
+    if (!isObject(ring)) continue
+    const named = [...listIn(ring, 'principals'), ...listIn(ring, 'groups').flatMap((group) => listIn(groups, group))]
+    const isAnonymous = ring['anonymous'] === true ? ['clients without a token'] : []
+    for (const who of new Set([...named.map((name) => JSON.stringify(name)), ...isAnonymous])) {
+      const earlier = first.get(who)
+      if (earlier === undefined) first.set(who, index)
+      else faults.push({ path: ['rings', index], message: `has ${who}, as ${keyText(['rings', earlier])} has` })
+    }
+  }
+  return faults
+}
+
+function listIn(value: Readonly<Record<string, unknown>>, key: string): readonly string[] {
+  const list = Object.hasOwn(value, key) ? value[key] : undefined
+  return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : []
 }

@@ -1,9 +1,97 @@
 import { isAbsolute } from 'node:path'
+import { z } from 'zod'
+import { isObject } from '../../base/json-object.ts'
 import type { FixedAccess, SecretReference } from '../../daemon/config/auth.ts'
-import type { ConfigFile } from '../../daemon/config/schema/schema.ts'
+import { authMisuse } from '../../daemon/config/rules/auth-rules.ts'
+import type { Fault } from '../../daemon/config/rules/config-error.ts'
+import { valueAt } from '../../daemon/config/rules/entries.ts'
+import { cron, duration, line, path, webUrl } from '../../daemon/config/schema/scalars.ts'
+import { fixedAccessOf, GATE_AUTH, PROGRAM, referenceOf } from '../../daemon/config/sections/access.ts'
+import type { Absolute } from '../../daemon/config/sections/access.ts'
 import type { Schedule } from '../../sync/model/source.ts'
-import { SCANNER_PRESETS } from './scanner-presets.ts'
+import { isKnownScanner, SCANNER_NAMES, SCANNER_PRESETS } from './scanner-presets.ts'
 import type { ScannerName } from './scanner-presets.ts'
+
+const SCAN_LEVEL = z.enum(['error', 'warning', 'note', 'never']).optional()
+
+const SARIF = z.strictObject({
+  refuse: SCAN_LEVEL.describe('The least level of a result that refuses the commit. Default: error.'),
+  hold: SCAN_LEVEL.describe('The least level of a result for which the commit waits. Default: warning.'),
+})
+
+const RESCAN = z
+  .strictObject({
+    schedule: cron()
+      .optional()
+      .describe(
+        'The times to scan everything again: a cron expression, in the time zone of the daemon. Or use `every`.',
+      ),
+    every: duration({ least: '1m', most: '365d' }).optional().describe('The interval to scan everything again.'),
+    on_finding: z
+      .enum(['withhold', 'alert'])
+      .optional()
+      .describe(
+        'The action for a served skill with a result of level `sarif.refuse`: it goes out of service, or is only reported. Default: withhold.',
+      ),
+    most_withheld: z
+      .int()
+      .min(1)
+      .max(100)
+      .optional()
+      .describe(
+        'The share of the served skills that scans may take out of service, in percent; above it, an operator decides. Default: 10.',
+      ),
+  })
+  .refine((value) => value.schedule === undefined || value.every === undefined, {
+    error: 'is used together with `schedule`; write one of them',
+    path: ['every'],
+  })
+
+const GATE = z
+  .strictObject({
+    ...PROGRAM,
+    command: PROGRAM.command.optional(),
+    scanner: z
+      .enum(SCANNER_NAMES)
+      .optional()
+      .describe(
+        'A scanner that is known by name, or `command` for any other one that writes SARIF. It runs for the folder of each new or changed skill; `args` are added to those that it needs.',
+      ),
+    sarif: SARIF.optional().describe(
+      'The levels of the results of a scanner. Without `scanner`, the command is one that writes SARIF.',
+    ),
+    rules: z
+      .array(path())
+      .max(100)
+      .optional()
+      .describe(
+        'The files and folders with the rules of the scanner. A change in them ends the use of earlier scans; `semgrep` is given each as `--config`.',
+      ),
+    version_args: z
+      .array(line())
+      .min(1)
+      .max(100)
+      .optional()
+      .describe(
+        'The arguments with which the scanner prints its version and that of its rules. Another output ends the use of earlier scans.',
+      ),
+    rescan: RESCAN.optional().describe('Scans all served skills again when the rules change, and at set times.'),
+    url: webUrl().optional().describe('The address that gets the candidate, as a POST.'),
+    auth: GATE_AUTH.optional().describe('The credential for that address.'),
+    timeout: duration().optional().describe('The time limit. Default: 10s.'),
+    on_failure: z.enum(['refuse', 'publish']).optional().describe('The action if it gives no answer. Default: refuse.'),
+  })
+  .refine((value) => value.command !== undefined || isKnownScanner(value.scanner) || value.url !== undefined, {
+    error: 'needs exactly one of `command`, `url`, or a `scanner` that is known by name',
+  })
+  .refine((value) => value.url === undefined || (value.command === undefined && value.scanner === undefined), {
+    error: 'needs exactly one of `command`, `url`, or a `scanner` that is known by name',
+  })
+
+/** The keys of the gate. */
+export const GATE_KEYS = {
+  gate: GATE.optional().describe('A program or an address that is called before each publish and may refuse it.'),
+}
 
 /** The gate that is queried before each publish. */
 export interface GateConfig {
@@ -63,29 +151,20 @@ export interface GateAddress {
 /** A token without a user name is not a git credential: it is sent as a bearer token. */
 export type GateAccess = FixedAccess | { readonly kind: 'bearer'; readonly token: SecretReference }
 
-type GateEntry = NonNullable<ConfigFile['gate']>
-type AuthEntry = NonNullable<GateEntry['auth']>
-type SecretEntry = NonNullable<AuthEntry['token']>
-
-/** The functions by which the rest of the configuration resolves an `auth` entry, a secret and a path. */
-export interface Settling {
-  readonly access: (auth: AuthEntry | undefined) => FixedAccess
-  readonly reference: (entry: SecretEntry) => SecretReference
-  readonly absolute: (path: string) => string
-}
+type GateEntry = z.output<typeof GATE>
 
 const TIMEOUT_MS = 10_000
 
 /** The gate that the checked file configures. */
-export function gateOf(entry: GateEntry, settling: Settling): GateConfig {
+export function gateOf(entry: GateEntry, absolute: Absolute): GateConfig {
   return {
-    asked: entry.url === undefined ? programOf(entry, settling) : addressOf(entry.url, entry.auth, settling),
+    asked: entry.url === undefined ? programOf(entry, absolute) : addressOf(entry.url, entry.auth, absolute),
     timeoutMs: entry.timeout ?? TIMEOUT_MS,
     onFailure: entry.on_failure ?? 'refuse',
   }
 }
 
-function programOf(entry: GateEntry, settling: Settling): GateProgram | GateScanner {
+function programOf(entry: GateEntry, absolute: Absolute): GateProgram | GateScanner {
   const { scanner, sarif, args = [], env = {} } = entry
   const preset = scanner === undefined ? undefined : SCANNER_PRESETS[scanner]
   const command = entry.command ?? preset?.command ?? ''
@@ -93,12 +172,12 @@ function programOf(entry: GateEntry, settling: Settling): GateProgram | GateScan
   const values = Object.entries(env).map(([name, value]) => {
     return [
       name,
-      'value' in value ? { kind: 'value' as const, value: value.value } : settling.reference(value),
+      'value' in value ? { kind: 'value' as const, value: value.value } : referenceOf(value, absolute),
     ] as const
   })
-  const program = { command: isPath ? settling.absolute(command) : command, args, env: Object.fromEntries(values) }
+  const program = { command: isPath ? absolute(command) : command, args, env: Object.fromEntries(values) }
   if (scanner === undefined && sarif === undefined) return { kind: 'program', ...program }
-  const rules = (entry.rules ?? []).map((path) => settling.absolute(path))
+  const rules = (entry.rules ?? []).map((path) => absolute(path))
   const ofRules = rules.flatMap((path) => preset?.argsOfRules(path) ?? [])
   return {
     kind: 'scanner',
@@ -126,11 +205,38 @@ function scheduleIn(expression: string | undefined, periodMs: number | undefined
   return periodMs === undefined ? undefined : { kind: 'every', periodMs }
 }
 
-function addressOf(url: string, auth: AuthEntry | undefined, { access, reference }: Settling): GateAddress {
+function addressOf(url: string, auth: GateEntry['auth'], absolute: Absolute): GateAddress {
   const bearer = auth?.token !== undefined && auth.username === undefined ? auth.token : undefined
   return {
     kind: 'address',
     url,
-    access: bearer === undefined ? access(auth) : { kind: 'bearer', token: reference(bearer) },
+    access:
+      bearer === undefined ? fixedAccessOf(auth, absolute) : { kind: 'bearer', token: referenceOf(bearer, absolute) },
   }
 }
+
+/** Finds keys that do not go together, and a credential that would be sent in clear. */
+export function gateFaults(value: unknown): Fault[] {
+  const gate = valueAt(value, 'gate')
+  if (!isObject(gate)) return []
+  const strangers = Object.hasOwn(gate, 'url') ? ['args', 'env', 'sarif', ...OF_SCANNERS] : ['auth']
+  const misplaced = strangers
+    .filter((key) => Object.hasOwn(gate, key))
+    .map((key): Fault => ({
+      path: ['gate', key],
+      at: 'key',
+      message: `goes with \`${key === 'auth' ? 'url' : 'command'}\` alone`,
+    }))
+  const isScanner = Object.hasOwn(gate, 'scanner') || Object.hasOwn(gate, 'sarif') || Object.hasOwn(gate, 'url')
+  const unscanned = OF_SCANNERS.filter((key) => !isScanner && Object.hasOwn(gate, key)).map((key): Fault => ({
+    path: ['gate', key],
+    at: 'key',
+    message: 'goes with `scanner` or `sarif` alone',
+  }))
+  const faults = [...misplaced, ...unscanned]
+  const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url'], gate['auth'], undefined) : undefined
+  return misuse === undefined ? faults : [...faults, { path: ['gate', 'auth'], at: 'key', message: misuse }]
+}
+
+/** The keys of a gate that only a scanner has. */
+const OF_SCANNERS = ['rules', 'version_args', 'rescan'] as const

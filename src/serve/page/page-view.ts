@@ -1,4 +1,4 @@
-import type { MarketplaceConfig } from '../../features/marketplace/plugins.ts'
+import type { MarketplaceConfig } from '../../features/marketplace/marketplace-config.ts'
 import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'

@@ -7,7 +7,7 @@ import {
   originOf,
   partOf,
 } from '../../../src/daemon/config/channel-names.ts'
-import { earlierRing } from '../../../src/features/rings/ring-config.ts'
+import { earlierRing } from '../../../src/daemon/config/channel-names.ts'
 import { isLocalFile } from '../../../src/sync/store/backup/backup.ts'
 
 const RINGS = [{ id: 'canary' }, { id: 'beta' }, { id: 'stable' }]

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../src/daemon/config/load-config.ts'
 import { withHubSources } from '../../../src/daemon/config/present-sources.ts'
+import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { signerOf, verifierText } from '../../../src/sync/transparency-log/signed-note.ts'
 import { sourceId } from '../../sync/store/samples.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Config, LockOrigin } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../src/daemon/configuration.ts'
 
 const ENVIRONMENT = environmentOf({ HOME: '/home/ada' }, '/home/ada')
 const GIT = 'https://git.example.com/team/config.git'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Publication } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../src/daemon/configuration.ts'
+import type { Publication } from '../../../src/features/marketplace/publication-config.ts'
 
 const ENVIRONMENT = environmentOf({}, '/home/ada')
 const MARKETPLACE = 'serve: { marketplace: { name: acme } }'

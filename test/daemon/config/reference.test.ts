@@ -2,12 +2,13 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { schemaJson } from '../../../src/daemon/config/schema-json.ts'
+import { CONFIG } from '../../../src/daemon/configuration.ts'
 import { configReference } from '../../support/content/config-reference.ts'
 
 const FILE = fileURLToPath(new URL('../../../docs/configuration.md', import.meta.url))
 
 test('docs/configuration.md is what the schema makes (UPDATE_SCHEMA=1 writes it anew)', async () => {
-  const fresh = configReference(schemaJson())
+  const fresh = configReference(schemaJson(CONFIG))
 
   if (process.env['UPDATE_SCHEMA'] === '1') await writeFile(FILE, fresh)
 
@@ -15,7 +16,7 @@ test('docs/configuration.md is what the schema makes (UPDATE_SCHEMA=1 writes it 
 })
 
 test('every key of the schema has a row, with what it takes', () => {
-  const rows = configReference(schemaJson())
+  const rows = configReference(schemaJson(CONFIG))
     .split('\n')
     .filter((line) => line.startsWith('| `'))
 

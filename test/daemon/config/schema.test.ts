@@ -3,11 +3,12 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { LATER } from '../../../src/daemon/config/rules/unsupported-keys.ts'
 import { schemaJson } from '../../../src/daemon/config/schema-json.ts'
+import { CONFIG } from '../../../src/daemon/configuration.ts'
 
 const FILE = fileURLToPath(new URL('../../../config/skillsyncd.schema.json', import.meta.url))
 
 test('config/skillsyncd.schema.json is what the schema in the code makes (UPDATE_SCHEMA=1 writes it anew)', async () => {
-  const fresh = `${JSON.stringify(schemaJson(), null, 2)}\n`
+  const fresh = `${JSON.stringify(schemaJson(CONFIG), null, 2)}\n`
 
   if (process.env['UPDATE_SCHEMA'] === '1') await writeFile(FILE, fresh)
 
@@ -15,8 +16,8 @@ test('config/skillsyncd.schema.json is what the schema in the code makes (UPDATE
 })
 
 test('every key has a description, every mapping is closed, and no host but that of the dialect is named', () => {
-  const text = JSON.stringify(schemaJson())
-  const keys = keysOf(schemaJson())
+  const text = JSON.stringify(schemaJson(CONFIG))
+  const keys = keysOf(schemaJson(CONFIG))
 
   const undescribed = keys.filter(({ node }) => node.description === undefined).map(({ key }) => key)
   const open = keys
@@ -29,7 +30,7 @@ test('every key has a description, every mapping is closed, and no host but that
 })
 
 test('every key is honoured by this version or stands in the table of later ones', () => {
-  const keys = keysOf(schemaJson()).map(({ key }) => key)
+  const keys = keysOf(schemaJson(CONFIG)).map(({ key }) => key)
   const isLater = (key: string) =>
     LATER.some(
       (later) =>
@@ -46,7 +47,7 @@ test('every key is honoured by this version or stands in the table of later ones
 })
 
 test('every row of the table of later keys names a key of the schema', () => {
-  const keys = new Set(keysOf(schemaJson()).map(({ key }) => key))
+  const keys = new Set(keysOf(schemaJson(CONFIG)).map(({ key }) => key))
 
   const unknown = LATER.filter((later) => !keys.has(later.key))
 

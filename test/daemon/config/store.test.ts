@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { configDigest } from '../../../src/daemon/control/same-config.ts'
 import { hubConfigDigest } from '../../../src/features/hub-of-several/hub-config.ts'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../src/daemon/configuration.ts'
 import {
   defineRequest,
   handlersOf,

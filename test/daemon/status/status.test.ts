@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { statusOf, withFindings } from '../../../src/daemon/status/status.ts'
 import type { Status, StatusInput } from '../../../src/daemon/status/status.ts'
 import { VERSION } from '../../../src/serve/version.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { World, skill } from '../../e2e/world.ts'
 
 const SOURCE = ['every: 1h', 'marketplace: true']

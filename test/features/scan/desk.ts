@@ -1,7 +1,7 @@
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import type { GateCandidate } from '../../../src/features/scan/candidate.ts'
 import { askGate, type Gate, type Verdict } from '../../../src/features/scan/gate.ts'

@@ -19,7 +19,6 @@ import type { Paint } from '../../cli/colors.ts'
 import { configFor, printJson, printLines, progressOf } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
-import { configOfSources } from '../../config/command-line-config.ts'
 import { idsOf, reachedBy } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { ifHomeIsKnown } from '../../config/environment.ts'
@@ -168,6 +167,7 @@ async function readConfiguration(context: Context): Promise<{ readonly config: C
     const { environment, values } = context
     const state = typeof values['state'] === 'string' ? values['state'] : ifHomeIsKnown(() => environment.state)
     if (state === undefined) throw error
+    const { configOfSources } = await context.configuration()
     const config = { ...configOfSources({ urls: [ANY], state: resolve(state) }, environment), sources: [] }
     return { config, told: fail(error.message, 'Fix what the message names; sources are not checked until then') }
   }

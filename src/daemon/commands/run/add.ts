@@ -58,7 +58,7 @@ export const add: Command = {
     if (items.length === 0) return printNothing(context)
     const edit = (text: string): string => withItems(text, 'sources', items)
     const { state } = config
-    const next = await editConfiguration({ file: config.file, state, command: 'add', edit }, context.environment)
+    const next = await editConfiguration({ file: config.file, state, command: 'add', edit }, context)
     // The file is written, whatever the daemon says of it.
     if (!context.json) printLines(context, linesOf(config.file, items))
     const absent = 'skillsyncd start serves it'

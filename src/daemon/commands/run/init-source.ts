@@ -14,29 +14,23 @@ import { temporaryWorkspace } from '../../../sync/store/objects/temporary-blobs.
 import { realRoot } from '../../../sync/survey/link-resolver.ts'
 import { NOTHING_KNOWN } from '../../../sync/upstream/upstream.ts'
 import { Keyring } from '../../access/keyring.ts'
+import type { Context } from '../../cli/command.ts'
 import { sshAccessOf } from '../../config/auth.ts'
 import { namedRepository, sourceIdFor } from '../../config/command-line-config.ts'
 import type { Config } from '../../config/config.ts'
 import { ownFolders } from '../../config/config.ts'
-import type { Environment } from '../../config/environment.ts'
 import { startingText } from '../../config/init-template.ts'
 import type { FetchedPlace, ServerPlace, StartingSource } from '../../config/init-template.ts'
-import { parseConfig } from '../../config/load-config.ts'
 import { isPerhapsRepository } from '../../config/schema/pasted-address.ts'
 import { cleanError } from '../../pull/pull-context.ts'
 import type { DaemonContext } from '../../runtime/context.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
-import type { Redactor } from '../../runtime/log/redactor.ts'
 
 /** A requested source without an id. */
 export type FoundSource = Omit<StartingSource, 'id'>
 
 /** The parts that a first fetch needs. */
-interface Looking {
-  readonly environment: Environment
-  readonly redactor: Redactor
-  readonly signal: AbortSignal
-}
+type Looking = Pick<Context, 'environment' | 'redactor' | 'signal' | 'configuration'>
 
 export interface SourceCandidate {
   readonly place: FetchedPlace
@@ -48,10 +42,10 @@ export interface SourceCandidate {
 }
 
 /** The source at an address or a path, or the fault in it as text that quotes no secret of it. */
-export function sourceCandidateOf(text: string, looking: Looking): SourceCandidate | string {
+export async function sourceCandidateOf(text: string, looking: Looking): Promise<SourceCandidate | string> {
   const path = text.startsWith('~/') ? join(looking.environment.home, text.slice(2)) : text
   const place = namedRepository(path)
-  const config = configOf(place, looking)
+  const config = await configOf(place, looking)
   if (typeof config === 'string') return config
   const isPath = place.url.startsWith('file:') && !/^file:/i.test(path)
   const url = path.trim()
@@ -64,8 +58,8 @@ export function sourceCandidateOf(text: string, looking: Looking): SourceCandida
 }
 
 /** The MCP server at an address, or the fault in it. */
-export function serverAt(mcp: string, looking: Looking): ServerPlace | string {
-  const config = configOf({ mcp }, looking)
+export async function serverAt(mcp: string, looking: Looking): Promise<ServerPlace | string> {
+  const config = await configOf({ mcp }, looking)
   return typeof config === 'string' ? config : { mcp }
 }
 
@@ -74,8 +68,12 @@ export function failureLines(error: SyncError): string[] {
   return [`${printableLine(error.message)} (${error.code})`, `  ${mendOf(error)}`]
 }
 
-function configOf(place: StartingSource['place'], { environment }: Looking): Config | string {
+async function configOf(
+  place: StartingSource['place'],
+  { environment, configuration }: Looking,
+): Promise<Config | string> {
   const text = startingText([{ id: sourceIdFor(place), place, seen: undefined }])
+  const { parseConfig } = await configuration()
   const config = parseConfig(text, '/unused', environment, NO_STATE)
   return Array.isArray(config) ? (config[0]?.message ?? '') : config
 }
@@ -95,12 +93,12 @@ export async function probeSource(
     ...(whole !== undefined && ABSENT.has(first.code) ? [whole] : []),
   ]
   for (const other of others) {
-    const next = configOf(other, looking)
+    const next = await configOf(other, looking)
     const found = typeof next === 'string' ? first : await lookAt(other, next, looking)
     if (!(found instanceof SyncError && ABSENT.has(found.code))) return found
   }
   if (folder === undefined || first.code !== 'repository-not-found') return first
-  const plain = configOf({ path: folder }, looking)
+  const plain = await configOf({ path: folder }, looking)
   if (typeof plain === 'string' || (await unlessAbsent(lstat(folder)))?.isDirectory() !== true) return first
   return lookAt({ path: folder }, plain, looking)
 }

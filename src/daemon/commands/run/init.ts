@@ -5,9 +5,9 @@ import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { Prompt } from '../../cli/prompt.ts'
 import { sourceIdFor, withUniqueIds } from '../../config/command-line-config.ts'
+import { CONFIG_NAME, searchConfig, userConfigFile } from '../../config/find-config.ts'
 import { commentOn, seenText, startingText } from '../../config/init-template.ts'
 import type { StartingSource } from '../../config/init-template.ts'
-import { CONFIG_NAME, parseConfig, searchConfig, userConfigFile } from '../../config/load-config.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { isThere, writeNew } from '../../runtime/new-file.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -62,6 +62,7 @@ export const init: Command = {
       }),
     )
     const text = startingText(sources)
+    const { parseConfig } = await context.configuration()
     // The text is our own except for the addresses, and each of those was parsed.
     if (Array.isArray(parseConfig(text, file, context.environment, NO_STATE)))
       throw new TypeError('The configuration that was made is none')
@@ -118,7 +119,7 @@ async function answers(context: Context): Promise<readonly FoundSource[] | undef
 
 /** `undefined` if the source is not to be used. */
 async function askSource(text: string, questions: Prompt, context: Context): Promise<FoundSource | undefined> {
-  const candidate = sourceCandidateOf(text, context)
+  const candidate = await sourceCandidateOf(text, context)
   if (typeof candidate === 'string') {
     questions.tell(`  it ${candidate}`)
     return undefined

@@ -15,8 +15,11 @@ export async function probeAll(
   context: Context,
 ): Promise<readonly FoundSource[] | undefined> {
   if (context.values['mcp'] === true)
-    return usable(texts.map((text) => serverAt(text, context))).map((place) => ({ place, seen: undefined }))
-  const candidates = usable(texts.map((text) => sourceCandidateOf(text, context)))
+    return usable(await Promise.all(texts.map(async (text) => serverAt(text, context)))).map((place) => ({
+      place,
+      seen: undefined,
+    }))
+  const candidates = usable(await Promise.all(texts.map(async (text) => sourceCandidateOf(text, context))))
   if (context.values['offline'] === true) return Promise.all(candidates.map(unreadSource))
   using progress = progressOf(context)
   const found: FoundSource[] = []

@@ -31,7 +31,7 @@ export const remove: Command = {
       expectRemovable(ids, itemsAt(text, 'sources').flatMap(idIn))
       return withoutItems(text, removal(ids))
     }
-    const next = await editConfiguration({ file, state, command: 'remove', edit }, context.environment)
+    const next = await editConfiguration({ file, state, command: 'remove', edit }, context)
     if (!context.json) printLines(context, [...ids.map((id) => `removed ${id}`), `wrote ${printableLine(file)}`])
     const absent = 'the next start applies it'
     const { isReloaded, text } = await reloadDaemon(next, absent, context.signal)

@@ -1,13 +1,12 @@
 import { access } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { pathOfKept } from '../../../features/agent-folders/link-config.ts'
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { makeFolders } from '../../../sync/store/files/make-folders.ts'
 import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
-import { pathOfKept } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
-import { readConfig } from '../../config/load-config.ts'
 import { programFiles } from '../../program-files.ts'
 import { whyNotUsed } from '../../runtime/disk-error-text.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
@@ -97,6 +96,7 @@ async function plannedOf(context: Context): Promise<Planned> {
     throw new UsageError('The state of the system service is /var/lib/skillsyncd; --state goes with --user')
   const file = await configFileOf(context, scope)
   const state = typeof values['state'] === 'string' ? values['state'] : undefined
+  const { readConfig } = await context.configuration()
   const config = await readConfig({ file, state }, environment)
   const program = await programFiles()
   const links = config.links.map((kept) => pathOfKept(kept, environment))

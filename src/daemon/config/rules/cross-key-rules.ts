@@ -1,36 +1,31 @@
 import { isObject } from '../../../base/json-object.ts'
-import { marketplaceFaults, pluginFaults } from '../../../features/marketplace/marketplace-rules.ts'
-import { publicationFaults } from '../../../features/marketplace/publication-rules.ts'
-import { ringFaults } from '../../../features/rings/ring-rules.ts'
-import { accessFaults, authMisuse, oauthFaults, timeFaults } from './auth-rules.ts'
-import { keyText, looksLikeSecret } from './config-error.ts'
+import { accessFaults, oauthFaults, timeFaults } from './auth-rules.ts'
+import { looksLikeSecret } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
-import { entriesAt, valueAt } from './entries.ts'
+import { duplicateIds, entriesAt, valueAt } from './entries.ts'
 import { backendFaults, docsOwners, fallbackFaults, hostlessFaults, sourceFaults } from './source-rules.ts'
 import { laterFaults } from './unsupported-keys.ts'
 
+/** Finds faults between keys of the plain value of a file. */
+export type FindFaults = (value: unknown) => readonly Fault[]
+
 /**
- * Finds faults between keys. It works on the plain value, so that it finds them in the same pass even if single keys
- * are invalid.
+ * Finds faults between keys, those of features included. It works on the plain value, so that it finds them in the same
+ * pass even if single keys are invalid.
  */
-export function ruleFaults(value: unknown): Fault[] {
+export function ruleFaults(value: unknown, ofFeatures: readonly FindFaults[]): Fault[] {
   const sources = entriesAt(value, 'sources')
   return [
     ...originFaults(value),
-    ...duplicateIds(sources, 'sources'),
-    ...duplicateIds(entriesAt(value, 'packs'), 'packs'),
+    ...duplicateIds(value, 'sources'),
+    ...duplicateIds(value, 'packs'),
     ...lockFaults(value, sources),
-    ...duplicateIds(entriesAt(value, 'rings'), 'rings'),
-    ...ringFaults(value),
     ...docsOwners(sources),
     ...sources.flatMap((source, index) => sourceFaults(source, ['sources', index])),
     ...fallbackFaults(sources),
-    ...pluginFaults(value),
     ...addressFaults(value),
     ...oauthFaults(value),
-    ...marketplaceFaults(value),
-    ...publicationFaults(value),
-    ...gateFaults(valueAt(value, 'gate')),
+    ...ofFeatures.flatMap((faultsIn) => faultsIn(value)),
     ...accessFaults(reachedIn(value), entriesAt(value, 'defaults')),
     ...backendFaults(sources, entriesAt(value, 'defaults')),
     ...lockBackendFaults(value),
@@ -83,44 +78,6 @@ function reachedIn(value: unknown): readonly (readonly [unknown, KeyPath])[] {
   const single = [[lockOriginIn(value), ['lock', 'from']] as const]
   return isObject(value) ? [...lists, ...single, [value['follow'], ['follow']]] : lists
 }
-
-function duplicateIds(entries: readonly unknown[], key: string): Fault[] {
-  const first = new Map<string, number>()
-  return entries.flatMap((entry, index): Fault[] => {
-    const id = valueAt(entry, 'id')
-    if (typeof id !== 'string') return []
-    const earlier = first.get(id)
-    if (earlier !== undefined) {
-      return [{ path: [key, index, 'id'], message: `is also the id of ${keyText([key, earlier])}; ids must differ` }]
-    }
-    first.set(id, index)
-    return []
-  })
-}
-
-function gateFaults(gate: unknown): Fault[] {
-  if (!isObject(gate)) return []
-  const strangers = Object.hasOwn(gate, 'url') ? ['args', 'env', 'sarif', ...OF_SCANNERS] : ['auth']
-  const misplaced = strangers
-    .filter((key) => Object.hasOwn(gate, key))
-    .map((key): Fault => ({
-      path: ['gate', key],
-      at: 'key',
-      message: `goes with \`${key === 'auth' ? 'url' : 'command'}\` alone`,
-    }))
-  const isScanner = Object.hasOwn(gate, 'scanner') || Object.hasOwn(gate, 'sarif') || Object.hasOwn(gate, 'url')
-  const unscanned = OF_SCANNERS.filter((key) => !isScanner && Object.hasOwn(gate, key)).map((key): Fault => ({
-    path: ['gate', key],
-    at: 'key',
-    message: 'goes with `scanner` or `sarif` alone',
-  }))
-  const faults = [...misplaced, ...unscanned]
-  const misuse = Object.hasOwn(gate, 'auth') ? authMisuse(gate['url'], gate['auth'], undefined) : undefined
-  return misuse === undefined ? faults : [...faults, { path: ['gate', 'auth'], at: 'key', message: misuse }]
-}
-
-/** The keys of a gate that only a scanner has. */
-const OF_SCANNERS = ['rules', 'version_args', 'rescan'] as const
 
 /** Reports two listeners at the same address. The defaults repeat those of the schema. */
 function addressFaults(value: unknown): Fault[] {

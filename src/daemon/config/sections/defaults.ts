@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { HIDDEN_POLICIES } from '../../../sync/skill/hidden-unicode.ts'
-import { cron, duration, path, webUrl } from '../schema/scalars.ts'
-import { AUTH, PROXY_AUTH, SECRET } from './access.ts'
+import type { HostDefaults } from '../config.ts'
+import { addressPrefix, cron, duration, path } from '../schema/scalars.ts'
+import { accessOf, AUTH, PROXY, proxyOf, SECRET } from './access.ts'
+import type { Absolute } from './access.ts'
 
 const SIGNED = z
   .strictObject({
@@ -27,22 +29,31 @@ const POLICY = z.strictObject({
     ),
 })
 
-const BRAKES = z.strictObject({
-  moved_tag: z
-    .enum(['hold', 'follow'])
-    .optional()
-    .describe('A tag that names another commit than before. Default: hold.'),
-  mass_deletion: z
-    .enum(['hold', 'follow'])
-    .optional()
-    .describe(
-      'A commit with no skill where there were some, or (not of a folder) with fewer than half and over five fewer. Default: hold.',
-    ),
-  older_commit: z
-    .enum(['hold', 'follow'])
-    .optional()
-    .describe('A branch that moves back to a commit before the served one. Default: hold.'),
-})
+/** The moves that wait for an approval. */
+export const BRAKES = z
+  .strictObject({
+    moved_tag: z
+      .enum(['hold', 'follow'])
+      .optional()
+      .describe('A tag that names another commit than before. Default: hold.'),
+    mass_deletion: z
+      .enum(['hold', 'follow'])
+      .optional()
+      .describe(
+        'A commit with no skill where there were some, or (not of a folder) with fewer than half and over five fewer. Default: hold.',
+      ),
+    older_commit: z
+      .enum(['hold', 'follow'])
+      .optional()
+      .describe('A branch that moves back to a commit before the served one. Default: hold.'),
+  })
+  .transform(
+    ({ moved_tag: movedTag = 'hold', mass_deletion: massDeletion = 'hold', older_commit: olderCommit = 'hold' }) => ({
+      movedTag,
+      massDeletion,
+      olderCommit,
+    }),
+  )
 
 /** The webhook of a repository. */
 export const WEBHOOK = z.strictObject({
@@ -50,11 +61,6 @@ export const WEBHOOK = z.strictObject({
     .enum(['github', 'gitlab', 'gitea', 'forgejo', 'generic'])
     .describe('The git host that defines the form of the requests.'),
   secret: SECRET.describe('The place that the secret for the signatures of requests is read from.'),
-})
-
-const PROXY = z.strictObject({
-  url: webUrl().describe('The address of the proxy.'),
-  auth: PROXY_AUTH.optional().describe('The credential for the proxy.'),
 })
 
 /** The keys of one source that `defaults` can also set, for all sources with a common address prefix. */
@@ -89,8 +95,32 @@ export const SHARED = {
       'The git client: the built-in reader (embedded, not for ssh), isomorphic-git (isomorphic, not for ssh), or the git program (system). Default: auto, which chooses by the address.',
     ),
   ca: path().optional().describe('Certificates (PEM) to trust for this host besides those of the system.'),
-  proxy: z
-    .union([z.literal('none'), PROXY], { error: 'must be none, or { url: …, auth: … }' })
-    .optional()
-    .describe('The proxy for this host, or none. Default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY define.'),
+  proxy: PROXY.optional().describe(
+    'The proxy for this host, or none. Default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY define.',
+  ),
+}
+
+const DEFAULTS = z.strictObject({
+  match: addressPrefix().describe(
+    'The addresses of these defaults: those that begin with this, up to a slash or their end. For each key, the longest match wins.',
+  ),
+  ...SHARED,
+})
+
+export const DEFAULTS_LIST = z
+  .array(DEFAULTS)
+  .optional()
+  .describe('Defaults for all sources whose address begins with `match`, unless a source sets the key.')
+
+/** One entry of `defaults`. */
+export type DefaultsEntry = z.output<typeof DEFAULTS>
+
+/** The access that an entry of `defaults` gives to the hosts that it matches. */
+export function hostDefaultsOf({ match, auth, ca, proxy }: DefaultsEntry, absolute: Absolute): HostDefaults {
+  return {
+    match,
+    ...(auth !== undefined && { access: accessOf(auth, absolute) }),
+    ...(ca !== undefined && { ca: absolute(ca) }),
+    ...(proxy !== undefined && { proxy: proxyOf(proxy, absolute) }),
+  }
 }

@@ -1,6 +1,9 @@
+import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
+import type { ChannelSource } from '../../../sync/model/source.ts'
 import { duration, logKey, path, serverUrl, witnessKey } from '../schema/scalars.ts'
 import { oneOf } from './access.ts'
+import type { Absolute } from './access.ts'
 
 /** The number of witnesses whose cosignatures are enough. */
 export const QUORUM = z
@@ -32,12 +35,9 @@ export const WITNESS_RULES = {
 } satisfies Readonly<Record<string, [(entry: Witnessed) => boolean, { error: string; path: string[] }]>>
 
 /** The keys of a log all have its name. */
-export function haveOneName({ key }: { readonly key: string | readonly string[] }): boolean {
+function haveOneName({ key }: { readonly key: string | readonly string[] }): boolean {
   return new Set([key].flat().map((one) => one.split('+', 1)[0])).size <= 1
 }
-
-/** The message for `haveOneName`. */
-export const DIFFERENT_NAMES = { error: 'has keys with different names; all keys of a channel have its name' }
 
 /** The keys that name a channel. */
 export const FOLLOW_KEYS = {
@@ -60,10 +60,34 @@ export const FOLLOW_KEYS = {
   quorum: QUORUM.optional(),
 }
 
+/** The rules between these keys, for any mapping that has them. */
+export function checkedFollow<Entry extends z.ZodType<z.output<typeof KEYS>>>(entry: Entry): Entry {
+  return entry
+    .refine(...oneOf('url', 'path'))
+    .refine(haveOneName, { error: 'has keys with different names; all keys of a channel have its name' })
+    .refine(...WITNESS_RULES.enough)
+    .refine(...WITNESS_RULES.distinct)
+}
+
+const KEYS = z.strictObject(FOLLOW_KEYS)
+
 /** The channel of another hub. */
-export const FOLLOW = z
-  .strictObject(FOLLOW_KEYS)
-  .refine(...oneOf('url', 'path'))
-  .refine(haveOneName, DIFFERENT_NAMES)
-  .refine(...WITNESS_RULES.enough)
-  .refine(...WITNESS_RULES.distinct)
+export const FOLLOW = checkedFollow(KEYS)
+
+/** The place of a channel, and what its states need. */
+export function channelSourceOf(
+  { url, path, key, max_age: maxAgeMs, witnesses = [], quorum }: z.output<typeof FOLLOW>,
+  absolute: Absolute,
+): Pick<ChannelSource, 'kind' | 'url' | 'place' | 'keys' | 'maxAgeMs' | 'witnesses' | 'quorum'> {
+  const signed = { keys: [key].flat(), maxAgeMs, witnesses, quorum: quorumOf(witnesses.length, quorum) }
+  if (url !== undefined)
+    return { kind: 'channel', url: url.endsWith('/') ? url : `${url}/`, place: { kind: 'http' }, ...signed }
+  const folder = absolute(path ?? '')
+  return { kind: 'channel', url: pathToFileURL(folder).href, place: { kind: 'folder', path: folder }, ...signed }
+}
+
+/** The number of witnesses whose cosignatures are enough: the majority, unless another number is set. */
+export function quorumOf(witnesses: number, quorum: number | undefined): number {
+  if (witnesses === 0) return 0
+  return quorum ?? Math.floor(witnesses / 2) + 1
+}

@@ -1,8 +1,12 @@
+import { join } from 'node:path'
 import { z } from 'zod'
 import { isObjectId } from '../../../sync/model/revision.ts'
-import { duration, folder, gitUrl, id, ref } from '../schema/scalars.ts'
+import { followedLockFile } from '../../../sync/store/followed-lock.ts'
+import type { Config, LockOrigin } from '../config.ts'
+import { duration, folder, gitUrl, path, ref } from '../schema/scalars.ts'
 import { SHARED, WEBHOOK } from './defaults.ts'
-import { FOLLOWING, SELECTION } from './sources.ts'
+import { unreadRepository } from './sources.ts'
+import type { Settling } from './sources.ts'
 
 const LOCK_FROM = z.strictObject({
   git: gitUrl().describe('The repository that has the lock: the addresses of `url` of a source.'),
@@ -23,13 +27,50 @@ const LOCK_FROM = z.strictObject({
   webhook: WEBHOOK.optional().describe('Accept notifications of the git host at /hooks/skills-lock.'),
 })
 
-/** The lock of another repository, which is followed in place of a file of this machine. */
-export const FOLLOWED_LOCK = z.strictObject({
-  from: LOCK_FROM.describe('The file of a git repository that is followed as the lock.'),
-  every: duration({ least: '1s', most: '365d' })
-    .optional()
-    .describe('The interval to check for a new commit. Default: 1m.'),
-})
+/** The lock: a file of this machine, or that of a repository. */
+export const LOCK = z
+  .union(
+    [
+      path(),
+      z.strictObject({
+        from: LOCK_FROM.describe('The file of a git repository that is followed as the lock.'),
+        every: duration({ least: '1s', most: '365d' })
+          .optional()
+          .describe('The interval to check for a new commit. Default: 1m.'),
+      }),
+    ],
+    { error: 'must be a path, ignore, or { from: { git: … }, every: … }' },
+  )
+  .optional()
+  .describe(
+    'The lock file, which is followed if it exists; or ignore: only sources with update: locked follow skills.lock beside this file; or the repository whose file is followed. Default: follow, skills.lock beside this file.',
+  )
 
-/** The other keys of the repository of a lock, of which no skill is read. */
-export const OF_LOCK = z.object({ id: id(), ...SELECTION, ...FOLLOWING }).parse({ id: 'skills-lock' })
+/** The lock, with the sources that follow it. A keyword instead of a path means the usual path. */
+export function lockOf(
+  entry: z.output<typeof LOCK> = 'follow',
+  { state, beside, ...settling }: Settling & { readonly state: string; readonly beside: string },
+): Pick<Config, 'lock' | 'lockFrom' | 'lockUse'> {
+  if (typeof entry === 'object')
+    return { lock: followedLockFile(state), lockFrom: lockOriginOf(entry, settling), lockUse: 'follow' }
+  const isNamed = entry !== 'follow' && entry !== 'ignore'
+  return {
+    lock: isNamed ? settling.absolute(entry) : join(beside, 'skills.lock'),
+    lockFrom: undefined,
+    lockUse: entry === 'ignore' ? 'ignore' : 'follow',
+  }
+}
+
+function lockOriginOf(
+  { from, every: everyMs = PERIOD_MS }: Extract<z.output<typeof LOCK>, object>,
+  settling: Settling,
+): LockOrigin {
+  const { git: url, path, accept: accepted, ...rest } = from
+  return { repository: unreadRepository(LOCK_ID, { ...rest, url, every: everyMs }, settling), path, everyMs, accepted }
+}
+
+/** The default: each minute, since a person waits for what was merged. */
+const PERIOD_MS = 60_000
+
+/** Webhooks, the log and `doctor` name the repository of the lock as a source. */
+const LOCK_ID = 'skills-lock'

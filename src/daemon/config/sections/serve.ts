@@ -1,21 +1,13 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { isServedPluginName, isReservedName } from '../../../features/marketplace/plugin-name.ts'
 import { skillSpaceOf } from '../../../serve/mcp/resources/files/skill-template.ts'
+import type { WebConfig } from '../../../serve/page/http/web-routes.ts'
+import type { OAuthConfig, PageClient } from '../auth.ts'
 import { duration, host, line, path, port, prose, webUrl } from '../schema/scalars.ts'
-import { SECRET } from './access.ts'
+import { referenceOf, SECRET } from './access.ts'
+import type { Absolute } from './access.ts'
 
 // `serve`: the addresses and forms in which skills are served.
-
-function pluginName(): z.ZodString {
-  return z
-    .string()
-    .max(64)
-    .refine(
-      isServedPluginName,
-      'must be 1 to 64 of a-z, 0-9 and single inner hyphens, and not the name of a Windows device',
-    )
-}
 
 const TLS = z.strictObject({
   certificate: path().describe('The certificate and the intermediate certificates (PEM).'),
@@ -161,27 +153,10 @@ const SURFACES = {
     title: line(200).optional().describe('Its title. Default: Agent Skills.'),
   }),
   well_known: surface('/.well-known/agent-skills/, for installers.', {}),
-  marketplace: z
-    .strictObject({
-      name: pluginName()
-        .refine((name) => !isReservedName(name), 'is a name that Claude Code refuses; use one of your organization')
-        .describe('Its name. It is permanent: clients refuse a changed name.'),
-      owner: line(200).optional().describe('The name of your organization. Default: that of the marketplace.'),
-      description: line(1_024).optional().describe('The description that clients show. Default: Agent Skills.'),
-      plugin: pluginName().default('skills').describe('The plugin with the skills that are in no pack.'),
-      retired: z
-        .array(pluginName())
-        .optional()
-        .describe('Removed packs: clients that installed one remove its skills. Without this, some clients keep them.'),
-      renames: z
-        .record(pluginName(), pluginName())
-        .optional()
-        .describe('The former names of packs, each with the current name.'),
-    })
-    .optional()
-    .describe(
-      '/marketplace.git, a git remote with a plugin for each pack, for Claude Code, Codex, Copilot, Cursor and VS Code.',
-    ),
+}
+
+/** The keys of `serve` after those of features. */
+export const METRICS_KEYS = {
   metrics: z
     .strictObject({
       enabled: z
@@ -195,7 +170,8 @@ const SURFACES = {
     .describe('/metrics, for Prometheus: at the address of MCP on loopback, else at `operations`.'),
 }
 
-export const SERVE = z.strictObject({
+/** The keys of `serve` before those of features. */
+export const SERVE_KEYS = {
   http: HTTP.prefault({}).describe('The address that MCP clients connect to.'),
   operations: z
     .strictObject({
@@ -214,4 +190,82 @@ export const SERVE = z.strictObject({
     .prefault('1m')
     .describe('The time that clients may reuse an answer without a new request.'),
   ...SURFACES,
-})
+}
+
+type ServeEntry = z.output<z.ZodObject<typeof SERVE_KEYS & typeof METRICS_KEYS>>
+
+/** The addresses and forms in which skills are served. */
+export type ServeConfig = ReturnType<typeof serveOf>
+
+/** The server, but for what features serve. */
+export function serveOf(
+  { http, operations, ttl: ttlMs, metrics, oauth, instructions, ...entry }: ServeEntry,
+  absolute: Absolute,
+) {
+  const { resources, index, templates = [], contract, tools, search, prompts } = entry
+  return {
+    http: {
+      host: http.host,
+      port: http.port,
+      publicUrl: http.public_url?.replace(/\/$/, ''),
+      allowedHosts: http.allowed_hosts ?? [],
+      allowedOrigins: http.allowed_origins ?? [],
+      trustedProxies: http.trusted_proxies ?? [],
+    },
+    operations,
+    ttlMs,
+    web: webOf(entry),
+    oauth: oauth && oauthOf(oauth, absolute),
+    metrics: metrics?.enabled,
+    instructions,
+    index: index?.enabled === false ? ('off' as const) : (index?.templates ?? ('omit' as const)),
+    templates: templates.map(({ uri }) => uri),
+    resources: { list: resources?.list ?? ('skills' as const), synthetic: resources?.synthetic ?? ('hide' as const) },
+    contract: contract?.enabled !== false,
+    tools:
+      tools?.enabled === false
+        ? undefined
+        : { paths: tools?.paths ?? ('auto' as const), waitMs: tools?.wait ?? TOOL_WAIT_MS },
+    search: search?.enabled !== false,
+    prompts: prompts?.enabled === false ? ('off' as const) : (prompts?.skills ?? ('none' as const)),
+  }
+}
+
+const TOOL_WAIT_MS = 2_000
+
+/** The HTTP pages and files that are served in addition to MCP. */
+function webOf({
+  public: open = [],
+  well_known: wellKnown,
+  page,
+}: Pick<ServeEntry, 'public' | 'well_known' | 'page'>): WebConfig {
+  return {
+    wellKnown: wellKnown?.enabled !== false,
+    page: page?.enabled === false ? undefined : { title: page?.title ?? 'Agent Skills' },
+    open: new Set(open),
+  }
+}
+
+/** The issuer whose tokens are accepted in addition to ours. */
+function oauthOf(entry: NonNullable<ServeEntry['oauth']>, absolute: Absolute): OAuthConfig {
+  const { issuer, audience, scopes = [], token_type: tokenType = 'jwt', keys_max_age: keysMaxAgeMs = DAY_MS } = entry
+  return {
+    issuer,
+    audience,
+    scopes,
+    tokenType,
+    keysMaxAgeMs,
+    page: entry.page && pageClientOf(entry.page, scopes, absolute),
+  }
+}
+
+function pageClientOf(
+  { client_id: clientId, client_secret: secret, scopes, session: sessionMs }: z.output<typeof PAGE_CLIENT>,
+  needed: readonly string[],
+  absolute: Absolute,
+): PageClient {
+  const usual = needed.length > 0 ? needed : ['page']
+  return { clientId, clientSecret: secret && referenceOf(secret, absolute), scopes: scopes ?? usual, sessionMs }
+}
+
+const DAY_MS = 86_400_000

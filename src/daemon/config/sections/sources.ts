@@ -1,8 +1,12 @@
+import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { ARCHIVE_FORMATS } from '../../../serve/mcp/resources/derived/archive-cache.ts'
+import type { McpPlace, McpSource, Schedule, Source } from '../../../sync/model/source.ts'
 import { isVersionRange } from '../../../sync/model/tag-range.ts'
 import { isReplacement } from '../../../sync/skill/lifecycle.ts'
 import { isSkillName } from '../../../sync/skill/skill-name.ts'
+import type { ConfiguredSource } from '../config.ts'
+import { withDefaults } from '../rules/defaults.ts'
 import {
   bytes,
   count,
@@ -17,34 +21,50 @@ import {
   serverUrl,
   skillUriScalar,
 } from '../schema/scalars.ts'
-import { oneOf, PROGRAM } from './access.ts'
-import { SHARED, WEBHOOK } from './defaults.ts'
-import { DIFFERENT_NAMES, FOLLOW, FOLLOW_KEYS, haveOneName, WITNESS_RULES } from './follow.ts'
+import { accessOf, bearerOf, PROGRAM, programOf, programValuesOf, proxyOf, referenceOf } from './access.ts'
+import type { Absolute } from './access.ts'
+import { BRAKES, SHARED, WEBHOOK } from './defaults.ts'
+import type { DefaultsEntry } from './defaults.ts'
+import { channelSourceOf, checkedFollow, FOLLOW, FOLLOW_KEYS } from './follow.ts'
 
 // One entry of `sources`, including the keys of later versions: the name of a key never changes.
 
-const TAG_RANGE = z.strictObject({
-  range: line(200)
-    .refine(isVersionRange, 'must be a range of semantic versions, such as ^2 or >=1.4 <3')
-    .describe('A range of semantic versions, such as ^2 or >=1.4 <3. The highest tag in it is followed.'),
-  prefix: line(200)
-    .regex(/^[^ ~^:?*[\\]*$/, 'must be the beginning of a tag name')
-    .optional()
-    .describe('The text before the version in the name of the tag, such as v.'),
-  prereleases: z.boolean().optional().describe('true: versions such as 2.0.0-rc.1 count too. Default: false.'),
-})
+const TAG_RANGE = z
+  .strictObject({
+    range: line(200)
+      .refine(isVersionRange, 'must be a range of semantic versions, such as ^2 or >=1.4 <3')
+      .describe('A range of semantic versions, such as ^2 or >=1.4 <3. The highest tag in it is followed.'),
+    prefix: line(200)
+      .regex(/^[^ ~^:?*[\\]*$/, 'must be the beginning of a tag name')
+      .optional()
+      .describe('The text before the version in the name of the tag, such as v.'),
+    prereleases: z.boolean().optional().describe('true: versions such as 2.0.0-rc.1 count too. Default: false.'),
+  })
+  .transform(({ range, prefix = '', prereleases = false }) => ({ range, prefix, prereleases }))
 
-const BUDGETS = z.strictObject({
-  file_bytes: bytes()
-    .optional()
-    .describe('The size of one file whose size the server does not declare. Default: 16MiB.'),
-  listing_bytes: bytes().optional().describe('The size of one listing, all of its pages. Default: 64MiB.'),
-  listing_pages: count().optional().describe('The pages of one listing. Default: 1000.'),
-  listing_entries: count().optional().describe('The entries of one listing. Default: 50000.'),
-  listing_timeout: duration().optional().describe('The time limit for one listing. Default: 60s.'),
-  stored_bytes: bytes().optional().describe('The size of the stored files of this server. Default: 1GiB.'),
-  hourly_bytes: bytes().optional().describe('The bytes fetched from it in an hour. Default: 200MiB.'),
-})
+const BUDGETS = z
+  .strictObject({
+    file_bytes: bytes()
+      .optional()
+      .describe('The size of one file whose size the server does not declare. Default: 16MiB.'),
+    listing_bytes: bytes().optional().describe('The size of one listing, all of its pages. Default: 64MiB.'),
+    listing_pages: count().optional().describe('The pages of one listing. Default: 1000.'),
+    listing_entries: count().optional().describe('The entries of one listing. Default: 50000.'),
+    listing_timeout: duration().optional().describe('The time limit for one listing. Default: 60s.'),
+    stored_bytes: bytes().optional().describe('The size of the stored files of this server. Default: 1GiB.'),
+    hourly_bytes: bytes().optional().describe('The bytes fetched from it in an hour. Default: 200MiB.'),
+  })
+  .transform((entry) => ({
+    fileBytes: entry.file_bytes ?? 2 ** 24,
+    listing: {
+      bytes: entry.listing_bytes ?? 2 ** 26,
+      pages: entry.listing_pages ?? 1000,
+      entries: entry.listing_entries ?? 50_000,
+      timeoutMs: entry.listing_timeout ?? 60_000,
+    },
+    storedBytes: entry.stored_bytes ?? 2 ** 30,
+    hourlyBytes: entry.hourly_bytes ?? 200 * 2 ** 20,
+  }))
 
 const ORIGIN = {
   url: gitUrl()
@@ -71,7 +91,7 @@ const ORIGIN = {
 }
 
 /** The keys that choose the skills of a source. */
-export const SELECTION = {
+const SELECTION = {
   ref: z
     .union([ref(), TAG_RANGE], { error: 'must be text (quote a number), or a tag range { range: …, prefix: … }' })
     .optional()
@@ -148,9 +168,18 @@ const LIFECYCLE = z
       .describe('The names of the skills that it needs, in place of those that the author names.'),
   })
   .refine((entry) => Object.keys(entry).length > 1, { error: 'says nothing: it has only `include`' })
+  .transform(({ include, deprecated, replaced_by: replacedBy, owner, depends_on: dependsOn }) => ({
+    include,
+    edit: {
+      ...(deprecated !== undefined && { deprecated }),
+      ...(replacedBy !== undefined && { replacedBy }),
+      ...(owner !== undefined && { owner }),
+      ...(dependsOn !== undefined && { dependsOn }),
+    },
+  }))
 
 /** The keys of how a source is followed. */
-export const FOLLOWING = {
+const FOLLOWING = {
   enabled: z.boolean().default(true).describe('false: the source is neither polled nor served. Default: true.'),
   required: z
     .boolean()
@@ -177,15 +206,17 @@ export const FOLLOWING = {
     .describe('The id of an mcp source that has the locked skills, in case this repository loses their commit.'),
 }
 
-const NAMED_URI = z.strictObject({
-  uri: skillUriScalar().describe('The URI of the SKILL.md.'),
-  unverified: z
-    .boolean()
-    .optional()
-    .describe(
-      'true: a server of an older revision declares no files of it; its SKILL.md and the files beside it are trusted as they are read. Default: false.',
-    ),
-})
+const NAMED_URI = z
+  .strictObject({
+    uri: skillUriScalar().describe('The URI of the SKILL.md.'),
+    unverified: z
+      .boolean()
+      .optional()
+      .describe(
+        'true: a server of an older revision declares no files of it; its SKILL.md and the files beside it are trusted as they are read. Default: false.',
+      ),
+  })
+  .transform(({ uri, unverified = false }) => ({ uri, isUnverified: unverified }))
 
 const OF_MCP = {
   approval: z
@@ -214,12 +245,12 @@ const OF_MCP = {
     .optional()
     .describe('mcp: skills that an older server offers only as archives. Default: ignore.'),
   uris: z
-    .array(z.union([skillUriScalar(), NAMED_URI]))
+    .array(z.union([skillUriScalar().transform((uri) => ({ uri, isUnverified: false })), NAMED_URI]))
     .optional()
     .describe('mcp: skills that the server does not list, by their URIs.'),
 }
 
-export const SOURCE = z.strictObject({
+const SOURCE = z.strictObject({
   id: id().describe('The name of the source and the first segment of its URIs: 1 to 64 of a-z, 0-9 and inner hyphens.'),
   ...ORIGIN,
   ...SELECTION,
@@ -228,9 +259,18 @@ export const SOURCE = z.strictObject({
   ...OF_MCP,
 })
 
+/** The origins of skills. */
+export const SOURCES = z
+  .array(SOURCE)
+  .min(1)
+  .optional()
+  .describe('The origins of skills, in the order in which they are listed.')
+
+type SourceEntry = z.output<typeof SOURCE>
+
 /** The hub whose channel is the whole configuration of sources. */
-export const HUB = z
-  .strictObject({
+const HUB = checkedFollow(
+  z.strictObject({
     ...FOLLOW_KEYS,
     update: FOLLOWING.update,
     brakes: SHARED.brakes,
@@ -239,11 +279,165 @@ export const HUB = z
     auth: SHARED.auth,
     ca: SHARED.ca,
     proxy: SHARED.proxy,
-  })
-  .refine(...oneOf('url', 'path'))
-  .refine(haveOneName, DIFFERENT_NAMES)
-  .refine(...WITNESS_RULES.enough)
-  .refine(...WITNESS_RULES.distinct)
+  }),
+)
 
-/** The other keys of a source of the hub. The hub chooses its id. */
-export const OF_HUB = z.object({ id: id(), ...SELECTION, ...FOLLOWING }).parse({ id: 'channel' })
+export const FOLLOWED_HUB = HUB.optional().describe(
+  'In place of `sources`: a hub whose channel is followed. Its sources are those of this daemon, under the same ids.',
+)
+
+/** Settles entries of the file: their paths are made absolute, and `defaults` give them what they lack. */
+export interface Settling {
+  readonly absolute: Absolute
+  readonly defaults: readonly DefaultsEntry[]
+}
+
+/** The enabled sources, each with the access to its host. */
+export function sourcesOf(entries: readonly SourceEntry[], settling: Settling): ConfiguredSource[] {
+  return entries.filter(({ enabled }) => enabled).map((entry) => configuredOf(entry, settling))
+}
+
+/** Each source of the hub, but for its id, which the hub chooses. */
+export function followOf(
+  { url, path, key, max_age, witnesses, quorum, ...rest }: z.output<typeof HUB>,
+  settling: Settling,
+): ConfiguredSource {
+  const follow = { url, path, key, max_age, witnesses, quorum }
+  const { source, ...access } = configuredOf({ ...unselected('channel'), ...rest, follow }, settling)
+  return { ...access, source: source.kind === 'channel' ? { ...source, isNamesake: true } : source }
+}
+
+/** A git repository that is no entry of `sources`, of which no skill is read. */
+export function unreadRepository(
+  name: string,
+  entry: Pick<SourceEntry, 'url' | 'every'> & Partial<SourceEntry>,
+  settling: Settling,
+): ConfiguredSource {
+  return configuredOf({ ...unselected(name), ...entry }, settling)
+}
+
+/** The keys of a source that is written at another place of the file. */
+function unselected(name: string) {
+  return z.object({ id: id(), ...SELECTION, ...FOLLOWING }).parse({ id: name })
+}
+
+/** The address that `defaults` are matched against. */
+function addressOf({ url, mcp, follow }: SourceEntry): string {
+  return url ?? follow?.url ?? (typeof mcp === 'string' ? mcp : '')
+}
+
+/** A source, with the access to its host. */
+function configuredOf(written: SourceEntry, { absolute, defaults }: Settling): ConfiguredSource {
+  const entry = withDefaults(written, addressOf(written), defaults)
+  const program = typeof entry.mcp === 'object' ? programValuesOf(entry.mcp.env, absolute) : undefined
+  return {
+    source: sourceOf(entry, absolute),
+    access:
+      entry.mcp === undefined && entry.follow === undefined
+        ? accessOf(entry.auth, absolute)
+        : bearerOf(entry.auth, absolute),
+    ...(program !== undefined && { programEnv: program }),
+    ca: entry.ca === undefined ? undefined : absolute(entry.ca),
+    proxy: proxyOf(entry.proxy, absolute),
+    webhook: webhookOf(entry.webhook, absolute),
+    signed: signedOf(entry.signed, absolute),
+    ...(entry.fallback !== undefined && { fallback: entry.fallback }),
+    required: entry.required,
+    maxAgeMs: entry.max_age,
+    archives: ARCHIVE_FORMATS.filter((format) => entry.archives?.includes(format)),
+  }
+}
+
+function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
+  const {
+    id,
+    url,
+    path,
+    links = 'inside',
+    update,
+    // A channel has no contract documents.
+    contract = entry.follow === undefined && 'offer',
+    docs,
+    root,
+    include,
+    exclude,
+    unlisted,
+    names,
+    nested,
+    strict,
+    on_broken: onBroken,
+    lfs,
+    policy,
+    ref,
+    lifecycle,
+    brakes = BRAKES.parse({}),
+  } = entry
+  const hiddenUnicode = policy?.['hidden-unicode'] ?? 'deceptive'
+  const marketplace = entry.mcp === undefined && entry.marketplace === true
+  const taken = { root, include, exclude, unlisted, names, nested, strict, onBroken, lfs }
+  const selection = { ...taken, hiddenUnicode, contract, docs, marketplace }
+  const moves = { ref, update, brakes, schedule: scheduleOf(entry) }
+  const following = { ...moves, ...(lifecycle !== undefined && { lifecycle }) }
+  if (path !== undefined) {
+    const folder = absolute(path)
+    return { kind: 'directory', id, url: pathToFileURL(folder).href, path: folder, links, ...following, ...selection }
+  }
+  if (entry.follow !== undefined) return { id, ...channelSourceOf(entry.follow, absolute), ...following, ...selection }
+  if (entry.mcp !== undefined) return { ...mcpOf(entry, entry.mcp, absolute), ...following, ...selection }
+  // The rules between keys refuse a source without an address before this point.
+  if (url === undefined) throw new TypeError('A source without an address was let through')
+  return { kind: 'git', id, url, backend: entry.backend ?? 'auto', ...following, ...selection }
+}
+
+type OfMcp = Pick<
+  McpSource,
+  'kind' | 'id' | 'url' | 'place' | 'approval' | 'fetching' | 'folders' | 'budgets' | 'packed' | 'unverifiable' | 'uris'
+>
+
+function mcpOf(entry: SourceEntry, mcp: NonNullable<SourceEntry['mcp']>, absolute: Absolute): OfMcp {
+  const place = placeOf(mcp, absolute)
+  return {
+    kind: 'mcp',
+    id: entry.id,
+    url: place.kind === 'http' ? place.url : `program:${[place.command, ...place.args].map(encodeURI).join(' ')}`,
+    place,
+    approval: entry.approval ?? 'required',
+    fetching: entry.fetch ?? 'lazy',
+    folders: entry.folders ?? false,
+    budgets: entry.budgets ?? BUDGETS.parse({}),
+    packed: entry.packed ?? 'ignore',
+    unverifiable: entry.unverifiable ?? 'withhold',
+    uris: entry.uris ?? [],
+  }
+}
+
+function placeOf(mcp: NonNullable<SourceEntry['mcp']>, absolute: Absolute): McpPlace {
+  if (typeof mcp === 'string') return { kind: 'http', url: mcp }
+  return { kind: 'program', command: programOf(mcp.command, absolute), args: mcp.args ?? [] }
+}
+
+/** The default: every five minutes. */
+const PERIOD_MS = 300_000
+
+/** Checking an unchanged folder needs no network. It is also watched, if watching works. */
+const FOLDER_PERIOD_MS = 30_000
+
+function scheduleOf({ schedule, every, path }: SourceEntry): Schedule {
+  if (schedule !== undefined) return { kind: 'cron', expression: schedule }
+  return { kind: 'every', periodMs: every ?? (path === undefined ? PERIOD_MS : FOLDER_PERIOD_MS) }
+}
+
+function webhookOf(entry: SourceEntry['webhook'], absolute: Absolute): ConfiguredSource['webhook'] {
+  return entry && { provider: entry.provider, secret: referenceOf(entry.secret, absolute) }
+}
+
+function signedOf(entry: SourceEntry['signed'], absolute: Absolute): ConfiguredSource['signed'] {
+  if (entry === undefined) return undefined
+  const { require, allowed_signers: signers, keyring, grace: graceMs } = entry
+  return {
+    require,
+    allowedSigners: signers === undefined ? undefined : absolute(signers),
+    keyring: keyring === undefined ? undefined : absolute(keyring),
+    graceMs,
+  }
+}

@@ -7,7 +7,7 @@ import { diskFix, SyncError } from '../../../sync/model/sync-error.ts'
 import { cannot, isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { FileLock } from '../../../sync/store/files/file-lock.ts'
 import { makeFolder } from '../../../sync/store/files/state-folder.ts'
-import type { AuditConfig } from '../../config/config.ts'
+import type { AuditConfig } from '../../config/sections/machine.ts'
 
 /** The current file of reads. Earlier files are `audit-<number>.jsonl`; the highest number is the youngest. */
 export const AUDIT_FILE = 'audit.jsonl'

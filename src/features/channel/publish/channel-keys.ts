@@ -1,11 +1,11 @@
 import { readSecret, secretNameOf } from '../../../daemon/config/auth.ts'
 import { originOf } from '../../../daemon/config/channel-names.ts'
 import type { ChannelName } from '../../../daemon/config/channel-names.ts'
-import type { ChannelConfig } from '../../../daemon/config/config.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { parseSigner, renamedSigner, verifierText } from '../../../sync/transparency-log/signed-note.ts'
 import type { NoteSigner } from '../../../sync/transparency-log/signed-note.ts'
+import type { ChannelConfig } from '../channel-config.ts'
 
 /** Reads the private keys of the channel. One that cannot be read, or is none, is a `SyncError`. */
 export async function channelSigners(

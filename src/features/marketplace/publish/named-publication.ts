@@ -1,7 +1,8 @@
 import { isLoopbackUrl } from '../../../base/host-name.ts'
-import type { Config, HostConfig, Publication } from '../../../daemon/config/config.ts'
+import type { Config, HostConfig } from '../../../daemon/config/config.ts'
 import { withDefaults } from '../../../daemon/config/rules/defaults.ts'
 import { branch as branchName, pushUrl } from '../../../daemon/config/schema/scalars.ts'
+import type { Publication } from '../publication-config.ts'
 
 /** A publication that a person names. What is not named is as in the configuration. */
 export interface NamedPublication {

@@ -97,6 +97,7 @@ function contextOf(home: string, values: Context['values'], signal: AbortSignal)
     result: { isPrinted: false },
     stop: () => {},
     onHangUp: () => {},
+    configuration: async () => import('../../../../src/daemon/configuration.ts'),
     commands: new Map(),
   }
 }

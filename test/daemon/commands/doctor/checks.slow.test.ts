@@ -16,7 +16,7 @@ import { serviceChecks } from '../../../../src/daemon/commands/doctor/service-ch
 import { stateChecks, whyNoFolder } from '../../../../src/daemon/commands/doctor/state-checks.ts'
 import { writerChecks } from '../../../../src/daemon/commands/doctor/writer-checks.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../../src/daemon/configuration.ts'
 import { newLease, replaceLease } from '../../../../src/daemon/control/lease-renewal.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import { Store } from '../../../../src/sync/store/store.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { budgetStatusLines } from '../../../../src/daemon/commands/show/budget-status.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../../src/daemon/configuration.ts'
 import { budgetSummary } from '../../../../src/sync/catalog/budget/budget-summary.ts'
 import { skillsOfLengths } from '../../../sync/catalog/budget/fixture-skills.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { tableOf } from '../../../../src/daemon/commands/show/status-table.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../../src/daemon/configuration.ts'
 import { statusOf } from '../../../../src/daemon/status/status.ts'
 import type { SourceStatus } from '../../../../src/daemon/status/status.ts'
 import { urgencyOf } from '../../../../src/daemon/status/urgency.ts'

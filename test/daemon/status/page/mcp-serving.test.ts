@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../../src/daemon/configuration.ts'
 import { servingOf } from '../../../../src/daemon/status/page/mcp-serving.ts'
 import { findResource, servedAmong } from '../../../../src/serve/mcp/resources/find-resource.ts'
 import type { Forms } from '../../../../src/serve/mcp/resources/forms.ts'

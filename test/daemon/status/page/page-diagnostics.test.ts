@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
-import { parseConfig } from '../../../../src/daemon/config/load-config.ts'
+import { parseConfig } from '../../../../src/daemon/configuration.ts'
 import { pathDiagnosticsOf } from '../../../../src/daemon/status/page/page-diagnostics.ts'
 import type { PathDiagnostics } from '../../../../src/serve/page/page-data.ts'
 import { EMPTY_CATALOG } from '../../../../src/sync/catalog/catalog.ts'

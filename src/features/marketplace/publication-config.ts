@@ -1,8 +1,64 @@
+import { z } from 'zod'
 import { isObject } from '../../base/json-object.ts'
+import type { HostConfig } from '../../daemon/config/config.ts'
 import { keyText } from '../../daemon/config/rules/config-error.ts'
 import type { Fault, KeyPath } from '../../daemon/config/rules/config-error.ts'
-import { normalizeUrl } from '../../daemon/config/rules/defaults.ts'
+import { normalizeUrl, withDefaults } from '../../daemon/config/rules/defaults.ts'
 import { entriesAt, idsAt, valueAt } from '../../daemon/config/rules/entries.ts'
+import { branch, id, path, pushUrl } from '../../daemon/config/schema/scalars.ts'
+import { hostConfigOf, oneOf } from '../../daemon/config/sections/access.ts'
+import { SHARED } from '../../daemon/config/sections/defaults.ts'
+import type { Settling } from '../../daemon/config/sections/sources.ts'
+
+const PUBLICATION = z
+  .strictObject({
+    git: pushUrl()
+      .optional()
+      .describe('A git repository, http(s) only: the marketplace is pushed to a branch of it, and never with force.'),
+    to: path()
+      .optional()
+      .describe('A folder: the channel is written to it, for any web server or for a disk to carry; needs `channel`.'),
+    branch: branch().optional().describe('The branch, which is created if it does not exist. Default: main.'),
+    pack: id().optional().describe('The skills of this pack only. Default: everything that is served.'),
+    ring: id().optional().describe('With `to`: the content of this ring. Default: the last one.'),
+    auth: SHARED.auth,
+    ca: SHARED.ca,
+    proxy: SHARED.proxy,
+  })
+  .refine(...oneOf('git', 'to'))
+
+/** The keys of publications. */
+export const PUBLICATION_KEYS = {
+  publish: z
+    .array(PUBLICATION)
+    .optional()
+    .describe(
+      'After each change: the repositories that the marketplace is pushed to, which need `serve.marketplace`, and the folders that the channel is written to, which need `channel`.',
+    ),
+}
+
+/** The entries of `publish`. */
+export type PublicationEntries = z.output<typeof PUBLICATION_KEYS.publish>
+
+/** A branch of a git repository to which the marketplace is published. */
+export interface Publication extends HostConfig {
+  readonly kind: 'git'
+  /** An http(s) address. */
+  readonly url: string
+  readonly branch: string
+  /** The pack whose marketplace it is; `undefined` for that of all that is served. */
+  readonly pack: string | undefined
+}
+
+/** The branches that the entries name. */
+export function publicationsOf(entries: PublicationEntries, { absolute, defaults }: Settling): readonly Publication[] {
+  return (entries ?? []).flatMap((entry): Publication[] => {
+    const { git: url, branch = 'main', pack } = entry
+    if (url === undefined) return []
+    const { auth, ca, proxy } = withDefaults(entry, url, defaults)
+    return [{ kind: 'git', url, branch, pack, ...hostConfigOf({ auth, ca, proxy }, absolute) }]
+  })
+}
 
 /** Each publication has what it publishes, and a branch or a folder for itself: two would take turns on it for ever. */
 export function publicationFaults(value: unknown): Fault[] {

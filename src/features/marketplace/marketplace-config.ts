@@ -1,10 +1,79 @@
+import { z } from 'zod'
 import { matcher } from '../../base/globs.ts'
 import { isObject } from '../../base/json-object.ts'
 import { hasMatch } from '../../daemon/config/rules/auth-rules.ts'
 import type { Fault, KeyPath } from '../../daemon/config/rules/config-error.ts'
 import { withDefaults } from '../../daemon/config/rules/defaults.ts'
 import { entriesAt, idsAt, valueAt } from '../../daemon/config/rules/entries.ts'
+import { line } from '../../daemon/config/schema/scalars.ts'
 import { isReservedName, isServedPluginName, MOST_NAME } from './plugin-name.ts'
+
+/** The operator's configuration of the plugin marketplace. */
+export interface MarketplaceConfig {
+  /** The name by which clients know the marketplace: they refuse another one later. */
+  readonly name: string
+  /** The name of the organization. */
+  readonly owner: string
+  readonly description: string
+  /** The name of the plugin with the skills that are in no pack. */
+  readonly plugin: string
+  /** The names of earlier plugins: each is served without skills, because clients keep a plugin that vanishes. */
+  readonly retired: readonly string[]
+  /** The old names of plugins, with the new ones. */
+  readonly renames: Readonly<Record<string, string>>
+}
+
+function pluginName(): z.ZodString {
+  return z
+    .string()
+    .max(64)
+    .refine(
+      isServedPluginName,
+      'must be 1 to 64 of a-z, 0-9 and single inner hyphens, and not the name of a Windows device',
+    )
+}
+
+/** The key of the marketplace in `serve`. */
+export const MARKETPLACE_KEYS = {
+  marketplace: z
+    .strictObject({
+      name: pluginName()
+        .refine((name) => !isReservedName(name), 'is a name that Claude Code refuses; use one of your organization')
+        .describe('Its name. It is permanent: clients refuse a changed name.'),
+      owner: line(200).optional().describe('The name of your organization. Default: that of the marketplace.'),
+      description: line(1_024).optional().describe('The description that clients show. Default: Agent Skills.'),
+      plugin: pluginName().default('skills').describe('The plugin with the skills that are in no pack.'),
+      retired: z
+        .array(pluginName())
+        .optional()
+        .describe('Removed packs: clients that installed one remove its skills. Without this, some clients keep them.'),
+      renames: z
+        .record(pluginName(), pluginName())
+        .optional()
+        .describe('The former names of packs, each with the current name.'),
+    })
+    .transform(
+      ({
+        name,
+        owner = name,
+        description = 'Agent Skills',
+        plugin,
+        retired = [],
+        renames = {},
+      }): MarketplaceConfig => ({
+        name,
+        owner,
+        description,
+        plugin,
+        retired,
+        renames,
+      }),
+    )
+    .optional()
+    .describe(
+      '/marketplace.git, a git remote with a plugin for each pack, for Claude Code, Codex, Copilot, Cursor and VS Code.',
+    ),
+}
 
 /** Each plugin has one name that clients take, and each old name leads to a plugin that is served. */
 export function marketplaceFaults(value: unknown): Fault[] {

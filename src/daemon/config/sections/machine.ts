@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { bytes, count, path } from '../schema/scalars.ts'
+import { SECRET } from './access.ts'
+
+// What the daemon has for itself on its machine.
+
+/** The folder for everything that survives a restart. */
+export const STATE = path()
+  .optional()
+  .describe('The folder for everything that survives a restart. Default: ~/.local/state/skillsyncd.')
+
+/** The store that several processes share. */
+export const STORE = z
+  .strictObject({
+    postgres: z
+      .strictObject({
+        url: SECRET.describe(
+          'The place that the address is read from, postgres://USER:PASSWORD@HOST/NAME?sslmode=verify-full.',
+        ),
+      })
+      .describe('The PostgreSQL database that all processes of the hub use.'),
+  })
+  .optional()
+  .describe(
+    'What several processes of one hub share, each with a state folder of its own. Only skillsyncd start uses it. Default: nothing is shared.',
+  )
+
+/** The audit log; `undefined` if nothing is recorded. */
+export const AUDIT = z
+  .strictObject({
+    enabled: z.boolean().optional().describe('false: nothing is written. Default: true.'),
+    bytes: bytes()
+      .optional()
+      .describe('Total size of one file of each kind, before the next files are begun. Default: 8MiB.'),
+    files: count()
+      .optional()
+      .describe('Files kept of each kind. The record has at most this number times `bytes`. Default: 8.'),
+  })
+  .optional()
+  .transform(({ enabled = true, bytes = 2 ** 23, files = 8 } = {}) => (enabled ? { bytes, files } : undefined))
+  .describe('The audit log: which client read which skill.')
+
+/** Limits of the audit log. */
+export type AuditConfig = NonNullable<z.output<typeof AUDIT>>
+
+/** The log of the daemon. */
+export const LOG = z
+  .strictObject({
+    level: z
+      .enum(['error', 'warn', 'info', 'debug'])
+      .optional()
+      .describe('The lowest level that is written. Default: info.'),
+    format: z
+      .enum(['auto', 'text', 'json'])
+      .optional()
+      .describe('auto is text on a terminal and JSON elsewhere. Default: auto.'),
+  })
+  .optional()
+  .describe('The log of the daemon.')
+
+/** The programs of this machine. */
+export const PROGRAMS = z
+  .strictObject({
+    git: path().optional().describe('The git program.'),
+    ssh: path().optional().describe('The ssh program.'),
+    gpg: path().optional().describe('The gpg program.'),
+  })
+  .optional()
+  .describe('Programs of this machine. Default: found through PATH.')
