@@ -8,7 +8,7 @@ import { mcpSourcesFeature } from '../features/mcp-sources/feature.ts'
 import { ringsFeature } from '../features/rings/feature.ts'
 import { scanFeature } from '../features/scan/feature.ts'
 import { usageFeature } from '../features/usage/feature.ts'
-import type { CommandLoaders, Feature, FeatureSurfaces } from './cli/feature.ts'
+import type { CommandLoaders, Feature, FeatureServer, FeatureSurfaces, ServerParts } from './cli/feature.ts'
 import type { DaemonParts } from './daemon.ts'
 
 /** The features, in the order of their metrics. What is taken out of the list is in no surface. */
@@ -30,11 +30,26 @@ export const FEATURE_COMMANDS: CommandLoaders = Object.fromEntries(
   FEATURES.flatMap(({ commands = {} }) => Object.entries(commands)),
 )
 
+/** The parts of all features in what is served. */
+export interface LoadedSurfaces extends Required<FeatureSurfaces<DaemonParts>> {
+  readonly open: (server: ServerParts) => FeatureServer<DaemonParts> & AsyncDisposable
+}
+
 /** Loads what features add to what is served. */
-export async function loadSurfaces(): Promise<Required<FeatureSurfaces<DaemonParts>>> {
+export async function loadSurfaces(): Promise<LoadedSurfaces> {
   const all = await Promise.all(FEATURES.map(async ({ surfaces }) => (await surfaces?.()) ?? {}))
   return {
     pages: Object.fromEntries(all.flatMap(({ pages = {} }) => Object.entries(pages))),
+    sections: (parts) => all.flatMap(({ sections }) => sections?.(parts) ?? []),
     families: (parts) => all.flatMap(({ families }) => families?.(parts) ?? []),
+    open(server) {
+      const opened = all.flatMap(({ open }) => open?.(server) ?? [])
+      return {
+        routesOf: (parts) => opened.flatMap(({ routesOf }) => routesOf(parts)),
+        async [Symbol.asyncDispose]() {
+          for (const one of opened) await one[Symbol.asyncDispose]?.()
+        },
+      }
+    },
   }
 }

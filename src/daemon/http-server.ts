@@ -13,15 +13,16 @@ import type { HttpListener } from '../serve/http/server/listener.ts'
 import { WebhookEndpoint } from '../serve/http/webhook-endpoint.ts'
 import type { Serving } from '../serve/mcp/core/methods.ts'
 import { SessionJournal } from '../serve/mcp/transports/session-journal.ts'
-import type { PageHost } from '../serve/page/page-data.ts'
 import { serveHttp } from '../serve/site/server.ts'
 import type { HttpOptions, HttpServer } from '../serve/site/server.ts'
 import { httpOptionsOf, isTokenRequired, reachedFromElsewhereBy } from './access/http-options.ts'
 import { expiringIn } from './access/tokens.ts'
+import type { FeatureServer } from './cli/feature.ts'
 import type { HandedSocket, HandedSockets } from './commands/service/handed-sockets.ts'
 import type { Config, ListenAddress } from './config/config.ts'
 import type { Daemon, DaemonParts } from './daemon.ts'
 import { loadSurfaces } from './features.ts'
+import type { LoadedSurfaces } from './features.ts'
 import { lifecyclesIn } from './pull/trust/serving-policy.ts'
 import { OperatorError } from './runtime/operator-error.ts'
 import { UsageError } from './runtime/usage-error.ts'
@@ -57,14 +58,17 @@ export async function whileServing(
   work: (front: HttpSide) => Promise<void>,
 ): Promise<void> {
   const { listen, sockets, place, log } = parts
-  const { config, tokens, shared, sessions } = writer.daemon.parts
+  const { config, tokens, shared, sessions, registry } = writer.daemon.parts
   expectSomebodyKnown(writer.daemon.parts, listen)
-  const { pages, families } = await loadSurfaces()
+  const surfaces = await loadSurfaces()
+  const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
+  const now = (): number => systemClock.monotonicMs()
+  await using features = surfaces.open({ registry, now, onError })
   await using usage = usageRecorderOf(config, log, systemClock, shared)
   const totals = config.serve.web.open.has('metrics') ? undefined : usage?.totals
   const uses = totals && ((): readonly Family[] => usageFamilies(totals))
   const figures = async (): Promise<DaemonFigures> => daemonFiguresOf(writer.daemon.parts)
-  const ofFeatures = (): readonly Family[] => families(writer.daemon.parts)
+  const ofFeatures = (): readonly Family[] => surfaces.families(writer.daemon.parts)
   const metrics = place === undefined ? undefined : new Metrics(figures, ofFeatures, uses)
   const webhooks = new WebhookEndpoint(writer.daemon.parts.webhooks, config.limits.http.bodyBytes, () =>
     systemClock.now(),
@@ -72,7 +76,7 @@ export async function whileServing(
   const unready = (): readonly Unready[] => writer.daemon.parts.status.unready
   const isReadOnly = (): boolean => writer.daemon.parts.readOnly?.() !== undefined
   const isApart = (): boolean => writer.daemon.parts.replica?.status.away !== undefined
-  const edgeOf = (daemon: Daemon): HttpOptions => edgeOptions(daemon, { listen, log, usage, pages })
+  const edgeOf = (daemon: Daemon): HttpOptions => edgeOptions(daemon, { listen, usage, surfaces, features, onError })
   await using operations = await operationsOf(sockets.operations ?? config.serve.operations, config, {
     ...edgeOf(writer.daemon),
     webhooks,
@@ -124,17 +128,19 @@ function expectSomebodyKnown({ config, tokens, oauth }: DaemonParts, listen: Lis
   )
 }
 
-interface EdgeParts extends Pick<FrontParts, 'listen' | 'log'>, Pick<PageHost, 'pages'> {
+interface EdgeParts extends Pick<FrontParts, 'listen'>, Pick<HttpOptions, 'onError'> {
   readonly usage: UsageRecorder | undefined
+  readonly surfaces: LoadedSurfaces
+  readonly features: FeatureServer<DaemonParts>
 }
 
-function edgeOptions({ parts }: Daemon, { listen, log, usage, pages }: EdgeParts): HttpOptions {
-  const { config, tokens, oauth, page, channels, marketplace, pageSessions } = parts
-  const onError: HttpOptions['onError'] = (error, trace) => logFailed(log, error, trace)
-  const shared = { marketplace, channels, pageSessions }
+function edgeOptions({ parts }: Daemon, { listen, usage, surfaces, features, onError }: EdgeParts): HttpOptions {
+  const { config, tokens, oauth, page, pageSessions } = parts
+  const { pages, sections } = surfaces
   const uses = usage && (async () => usage.recent.all())
-  const news = { host: { ...page.host, uses, ...(pages !== undefined && { pages }) } }
-  return httpOptionsOf(config, { listen, tokens, oauth, clock: systemClock, news, onError, ...shared })
+  const news = { host: { ...page.host, uses, pages, sections: sections(parts) } }
+  const shared = { clock: systemClock, news, onError, pageSessions, features: features.routesOf(parts) }
+  return httpOptionsOf(config, { listen, tokens, oauth, ...shared })
 }
 
 interface Listening {

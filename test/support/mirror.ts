@@ -159,7 +159,7 @@ async function daemonOf(config: Config, lines: string[], clock: Clock): Promise<
 
 async function httpOf(daemon: Daemon, config: Config): Promise<HttpServer> {
   const listen = { host: config.serve.http.host, port: 0 }
-  const { tokens, oauth, page: news, marketplace, channels } = daemon.parts
+  const { tokens, oauth, page: news } = daemon.parts
   return serveHttp(
     daemon.parts.serving(),
     httpOptionsOf(config, {
@@ -168,8 +168,7 @@ async function httpOf(daemon: Daemon, config: Config): Promise<HttpServer> {
       oauth,
       clock: systemClock,
       news,
-      marketplace,
-      channels,
+      features: [],
       onError: (error) => {
         throw error
       },

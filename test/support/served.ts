@@ -116,17 +116,22 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     environment: processEnvironment(),
     ...(options.shared !== undefined && { shared: options.shared }),
   })
-  const { pages } = await loadSurfaces()
+  const surfaces = await loadSurfaces()
+  const { pages } = surfaces
+  const parts = { ...daemon.parts, marketplace: { ...daemon.parts.marketplace, ...options.marketplace } }
+  const now = options.now ?? (() => systemClock.monotonicMs())
+  const onError = (error: unknown): void =>
+    log.error('request-failed', { error: error instanceof Error ? error : String(error) })
+  const features = surfaces.open({ registry: daemon.registry, now, onError })
   const edge = httpOptionsOf(config, {
     listen: { host: config.serve.http.host, port: 0 },
     tokens: daemon.parts.tokens,
     oauth: daemon.parts.oauth,
-    news: { host: { ...daemon.parts.page.host, uses: options.uses, pages } },
-    marketplace: { ...daemon.parts.marketplace, ...options.marketplace },
-    channels: daemon.parts.channels,
+    news: { host: { ...daemon.parts.page.host, uses: options.uses, pages, sections: surfaces.sections(parts) } },
+    features: features.routesOf(parts),
     pageSessions: daemon.parts.pageSessions,
-    clock: { monotonicMs: options.now ?? (() => systemClock.monotonicMs()) },
-    onError: (error) => log.error('request-failed', { error: error instanceof Error ? error : String(error) }),
+    clock: { monotonicMs: now },
+    onError,
   })
   const audit = auditLogOf(config, 'http', log, systemClock)
   const serving = {
@@ -157,6 +162,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     renew: () => http.serve(serving, httpOptions),
     async [Symbol.asyncDispose]() {
       await http[Symbol.asyncDispose]()
+      await features[Symbol.asyncDispose]()
       await audit?.[Symbol.asyncDispose]()
       await daemon[Symbol.asyncDispose]()
       await git[Symbol.asyncDispose]()

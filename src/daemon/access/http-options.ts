@@ -1,11 +1,9 @@
 import type { Clock } from '../../base/async/clock.ts'
 import { threadMs } from '../../base/async/thread-time.ts'
 import { isLoopback, isLoopbackUrl } from '../../base/host-name.ts'
-import type { ChannelHost } from '../../features/channel/channel-routes.ts'
-import type { MarketplaceHost } from '../../features/marketplace/marketplaces.ts'
 import type { OAuthOptions } from '../../serve/http/protected-resource.ts'
 import type { SharedPageSessions } from '../../serve/page/http/page-sessions.ts'
-import type { HttpOptions } from '../../serve/site/server.ts'
+import type { FeatureRoutes, HttpOptions } from '../../serve/site/server.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
 import type { PageData } from '../status/page/page-data.ts'
 import type { Tokens } from './tokens.ts'
@@ -22,18 +20,17 @@ interface EdgeParts {
   /** The daemon's state for its web page. */
   readonly news: Pick<PageData, 'host'>
   readonly onError: HttpOptions['onError']
-  readonly marketplace: Omit<MarketplaceHost, 'config'>
-  readonly channels: ChannelHost
+  /** The routes of features. */
+  readonly features: readonly FeatureRoutes[]
   /** The page sessions that other processes of the hub know too. */
   readonly pageSessions?: SharedPageSessions | undefined
 }
 
 /** The HTTP options that follow from the configuration. */
 export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
-  const { listen, tokens, oauth, clock, news, onError, marketplace: host, channels } = parts
+  const { listen, tokens, oauth, clock, news, onError, features, pageSessions } = parts
   const required = isTokenRequired(config, listen)
   const { page, ...web } = config.serve.web
-  const { marketplace } = config.serve
   const { publicUrl, allowedHosts, allowedOrigins, trustedProxies } = config.serve.http
   const { sessions, sessionIdleMs, ...limits } = config.limits.http
   return {
@@ -47,10 +44,8 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
       isTokenRequired: required,
     },
     web: { ...web, page: page && { ...page, host: { ...news.host, isTokenRequired: required } } },
-    marketplace: marketplace && { ...host, config: marketplace },
-    channels: config.channel && channels,
-    telemetry: config.usage?.otlp === true,
-    pageSessions: parts.pageSessions,
+    features,
+    pageSessions,
     ...(oauth !== undefined && { oauth }),
     now: () => clock.monotonicMs(),
     spentMs: threadMs,

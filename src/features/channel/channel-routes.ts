@@ -1,13 +1,12 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ShareHolder } from '../../serve/fair-shares.ts'
 import { partAsked } from '../../serve/http/byte-range.ts'
 import { EventStream, refusalOfStream } from '../../serve/http/server/event-stream.ts'
-import type { EventStreams } from '../../serve/http/server/event-stream.ts'
 import type { HttpRoute, ReceivedRequest, Routes } from '../../serve/http/server/listener.ts'
 import { readBody } from '../../serve/http/server/request-body.ts'
 import { hasRoom, sendBusy, sendError, sendNoStream, sendPieces, sendStatus } from '../../serve/http/server/response.ts'
 import type { Principal } from '../../serve/principal.ts'
+import type { FeatureSite } from '../../serve/site/server.ts'
 import { WHOLE } from '../../serve/view.ts'
 import type { View } from '../../serve/view.ts'
 import { FOLLOWER_HEADER, MOST_REPORT_BYTES, REPORT_PATH } from './recall/follower-report.ts'
@@ -48,18 +47,15 @@ export interface CheckpointWatcher {
   readonly onEnd: () => void
 }
 
-/** The streams of the whole server: a follower that waits for checkpoints takes one of its places. */
-export interface ChannelStreams {
-  readonly streams: EventStreams
-  readonly holderOf: (request: IncomingMessage, principal: Principal | undefined) => ShareHolder
-}
+/** A follower that waits for checkpoints takes a place among the streams of the whole server. */
+type ChannelSite = Omit<FeatureSite, 'serving'>
 
 /**
- * The routes of the channels, the same files that a web server would serve from a folder. `nothingHere` is the message of
- * a 404: a channel that the caller must not see is as one that does not exist.
+ * The routes of the channels, the same files that a web server would serve from a folder. A channel that the caller must
+ * not see is as one that does not exist.
  */
-export function channelRoutes(host: ChannelHost, streams: ChannelStreams, nothingHere: string): Routes {
-  const endpoint = new ChannelEndpoint(host, streams, nothingHere)
+export function channelRoutes(host: ChannelHost, site: ChannelSite): Routes {
+  const endpoint = new ChannelEndpoint(host, site)
   const route = { scope: 'channel', methods: ['GET', 'HEAD', 'POST'], audit: 'refusals' } as const
   const ofAll: HttpRoute = { ...route, answer: (...asked) => endpoint.answerAll(...asked) }
   const ofPart: HttpRoute = { ...route, answer: (...asked) => endpoint.answerPart(...asked) }
@@ -68,13 +64,11 @@ export function channelRoutes(host: ChannelHost, streams: ChannelStreams, nothin
 
 class ChannelEndpoint {
   readonly #host: ChannelHost
-  readonly #streams: ChannelStreams
-  readonly #nothingHere: string
+  readonly #site: ChannelSite
 
-  constructor(host: ChannelHost, streams: ChannelStreams, nothingHere: string) {
+  constructor(host: ChannelHost, site: ChannelSite) {
     this.#host = host
-    this.#streams = streams
-    this.#nothingHere = nothingHere
+    this.#site = site
   }
 
   async answerAll(request: IncomingMessage, response: ServerResponse, { name, ...asked }: ReceivedRequest) {
@@ -160,7 +154,7 @@ class ChannelEndpoint {
     { channel, principal }: { channel: string | undefined; principal: Principal | undefined },
   ): void {
     if (request.method === 'HEAD') return sendStatus(response, 200, { 'content-type': 'text/event-stream' })
-    const { streams, holderOf } = this.#streams
+    const { streams, holderOf } = this.#site
     const refusal = refusalOfStream(response)
     if (refusal !== undefined) return sendError(response, { status: 503, code: -32000, message: refusal })
     const holder = holderOf(request, principal)
@@ -175,7 +169,7 @@ class ChannelEndpoint {
   }
 
   #nothing(response: ServerResponse): void {
-    sendError(response, { status: 404, code: -32000, message: this.#nothingHere })
+    sendError(response, { status: 404, code: -32000, message: this.#site.nothingHere })
   }
 }
 

@@ -1,11 +1,12 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
 import type { ChannelFigures } from './channel-families.ts'
+import type { ChannelHost } from './channel-routes.ts'
 import type { LogParts } from './log-requests.ts'
 import type { RecallFigures } from './recall/recall-families.ts'
 import type { RecallParts } from './recall/recall-requests.ts'
 
 interface Measured {
-  readonly channels: { readonly figures: readonly ChannelFigures[] }
+  readonly channels: ChannelHost & { readonly figures: readonly ChannelFigures[] }
   readonly recalls: { readonly figures: RecallFigures }
 }
 
@@ -28,12 +29,17 @@ export const channelFeature: Feature<LogParts & RecallParts & Measured> = {
     ]
   },
   async surfaces() {
-    const [{ channelFamilies }, { recallFamilies }] = await Promise.all([
+    const [{ channelFamilies }, { channelRoutes }, { recallFamilies }] = await Promise.all([
       import('./channel-families.ts'),
+      import('./channel-routes.ts'),
       import('./recall/recall-families.ts'),
     ])
     return {
       families: ({ channels, recalls }) => [...channelFamilies(channels.figures), ...recallFamilies(recalls.figures)],
+      open: () => ({
+        routesOf: ({ config, channels }) =>
+          config.channel === undefined ? [] : [(site) => channelRoutes(channels, site)],
+      }),
     }
   },
 }

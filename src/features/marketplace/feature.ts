@@ -1,8 +1,9 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
+import type { MarketplaceServerParts } from './git/marketplace-server.ts'
 import type { PublishParts } from './publish-request.ts'
 
 /** The plugin marketplace: a git remote, branches that are pushed, and the settings of agents that read them. */
-export const marketplaceFeature: Feature<PublishParts> = {
+export const marketplaceFeature: Feature<PublishParts & Pick<MarketplaceServerParts, 'marketplace'>> = {
   commands: {
     enroll: async () => (await import('./enrollment/enroll.ts')).enroll,
     marketplace: async () => (await import('./marketplace.ts')).marketplaceCommand,
@@ -10,7 +11,15 @@ export const marketplaceFeature: Feature<PublishParts> = {
   },
   requests: async () => [(await import('./publish-request.ts')).publishRequest],
   async surfaces() {
-    const { publicationFamilies } = await import('./publication-families.ts')
-    return { families: ({ publications }) => publicationFamilies(publications.figures) }
+    const [{ publicationFamilies }, { connectSection }, { marketplaceServer }] = await Promise.all([
+      import('./publication-families.ts'),
+      import('./connect-section.ts'),
+      import('./git/marketplace-server.ts'),
+    ])
+    return {
+      sections: ({ config: { serve } }) => (serve.marketplace === undefined ? [] : [connectSection(serve.marketplace)]),
+      families: ({ publications }) => publicationFamilies(publications.figures),
+      open: marketplaceServer,
+    }
   },
 }

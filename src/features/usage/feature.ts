@@ -4,11 +4,23 @@ import type { Feature } from '../../daemon/cli/feature.ts'
 export const usageFeature: Feature<unknown> = {
   commands: { usage: async () => (await import('./usage.ts')).usageCommand },
   async surfaces() {
-    const { usageView } = await import('./usage-view.ts')
+    const [{ TelemetryLimits, telemetryRoutes }, { usageView }] = await Promise.all([
+      import('./telemetry-limits.ts'),
+      import('./usage-view.ts'),
+    ])
     return {
       pages: {
         '/usage': async (view) =>
           view.isAdmitted && view.host.uses ? usageView(view, await view.host.uses()) : undefined,
+      },
+      open({ now }) {
+        const limits = new TelemetryLimits(now)
+        return {
+          routesOf: ({ config: { usage, serve } }) =>
+            usage?.otlp === true
+              ? [(site) => telemetryRoutes({ ...site, marketplace: serve.marketplace, limits })]
+              : [],
+        }
       },
     }
   },

@@ -1,5 +1,4 @@
 import { shellWord } from '../../base/text/shell-word.ts'
-import { ENROLLED_AGENTS, tokenStep } from '../../features/marketplace/enrollment/enrollment.ts'
 import { EMPTY_HTML, html, isolateText } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
@@ -27,7 +26,7 @@ export function connectView(view: PageView): PageBody {
       }
       <h2>MCP clients</h2>
       <div class="ways">${clientWays(address, isTokenRequired).map((way) => wayCard(way, 'MCP'))}</div>
-      ${marketplaceWays(view)}
+      ${host.sections?.map((section) => section(view)) ?? []}
       <h2>Without MCP</h2>
       ${hasInstaller ? installer(address, isTokenRequired) : html`<p class="quiet">This hub serves no files for installers.</p>`}
       <h2>On this machine</h2>
@@ -47,28 +46,12 @@ function packList(packs: PageView['packs'], address: string): Html {
     </ul>`
 }
 
-function wayCard({ client, steps }: ClientWay, kind: 'MCP' | 'marketplace'): Html {
+/** Renders the steps to add this server to one client. `kind` tells apart what the client gets. */
+export function wayCard({ client, steps }: ClientWay, kind: 'MCP' | 'marketplace'): Html {
   return html`<section class="card" aria-label="${client}, ${kind}">
     <h3>${client}</h3>
     ${steps.map(({ where, text }) => snippet(where, text, `for ${client}, ${kind}, ${where}`))}
   </section>`
-}
-
-/** The commands for agents that read marketplaces. A reader of some packs knows their names. */
-function marketplaceWays({ address, host, isWhole, marketplace, packs }: PageView): Html {
-  if (marketplace === undefined) return EMPTY_HTML
-  const { name, plugin } = marketplace
-  const [first] = isWhole ? [...packs.map(({ id }) => id), plugin] : []
-  const { isTokenRequired } = host
-  const given = { url: `${address}/marketplace.git`, name, plugins: [first ?? 'PACK'], isTokenRequired }
-  const token = tokenStep(given)
-  return html`<h2>Plugin marketplace</h2>
-    <p>Agents that read plugin marketplaces install the skills from a git address. Each pack is a plugin.</p>
-    ${snippet('Address', given.url, 'the address of the marketplace')}
-    ${token === undefined ? EMPTY_HTML : snippet(token.where, token.text, 'the token for git')}
-    <div class="ways">
-      ${ENROLLED_AGENTS.map(({ title, person }) => wayCard({ client: title, steps: person(given) }, 'marketplace'))}
-    </div>`
 }
 
 function installer(address: string, isTokenRequired: boolean): Html {

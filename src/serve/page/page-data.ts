@@ -7,7 +7,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { SkillCode } from '../../sync/skill/skill-diagnostic.ts'
 import type { CommitWords } from './format.ts'
-import type { FeaturePage } from './page-view.ts'
+import type { FeaturePage, FeatureSection } from './page-view.ts'
 
 /**
  * The services of the daemon for the page, because `serve` knows no schedule and no store. Nothing in it is a secret.
@@ -45,6 +45,8 @@ export interface PageHost {
   readonly uses?: (() => Promise<PageUses>) | undefined
   /** The pages of features, by their paths. */
   readonly pages?: Readonly<Record<string, FeaturePage>>
+  /** The parts of features in the page with the setup of clients. */
+  readonly sections?: readonly FeatureSection[]
 }
 
 /** One ring of clients, with the content that it has of each source. */

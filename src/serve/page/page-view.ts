@@ -1,4 +1,3 @@
-import type { MarketplaceConfig } from '../../features/marketplace/marketplace-config.ts'
 import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import type { Pack } from '../../sync/catalog/pack.ts'
@@ -6,6 +5,7 @@ import type { Snapshot } from '../../sync/model/snapshot.ts'
 import type { SearchResult } from '../mcp/core/finder.ts'
 import type { CommitWords } from './format.ts'
 import { commitWords } from './format.ts'
+import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
 import type { ContentMoment, PageHost } from './page-data.ts'
 import { momentKeyOf } from './page-data.ts'
@@ -32,12 +32,13 @@ export interface PageView {
   readonly installable: Catalog | undefined
   /** True if skills are prompts. */
   readonly hasPrompts: boolean
-  /** The marketplace that is served, if there is one. */
-  readonly marketplace: Pick<MarketplaceConfig, 'name' | 'plugin'> | undefined
   /** Searches as clients do, best match first. `undefined` if search is off. */
   readonly search?: ((text: string) => Promise<SearchResult>) | undefined
   readonly params: URLSearchParams
 }
+
+/** Renders the part of a feature in the page with the setup of clients. */
+export type FeatureSection = (view: PageView) => Html
 
 /** Renders a page of a feature; `undefined` if it does not exist for the reader. */
 export type FeaturePage = (view: PageView) => Promise<PageBody | undefined>

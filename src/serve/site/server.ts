@@ -1,9 +1,3 @@
-import { channelRoutes } from '../../features/channel/channel-routes.ts'
-import type { ChannelHost } from '../../features/channel/channel-routes.ts'
-import { marketplaceRoutes } from '../../features/marketplace/git/marketplace-routes.ts'
-import { Marketplaces } from '../../features/marketplace/marketplaces.ts'
-import type { MarketplaceHost, MarketplaceParts } from '../../features/marketplace/marketplaces.ts'
-import { TelemetryLimits, telemetryRoutes } from '../../features/usage/telemetry-limits.ts'
 import { admission, rateOf } from '../http/admission.ts'
 import { healthRoutes } from '../http/health.ts'
 import type { HealthOptions, Unready } from '../http/health.ts'
@@ -19,7 +13,7 @@ import type { Rate, RateLimit } from '../http/rate-limit.ts'
 import { disconnectSignal } from '../http/server/client-gone.ts'
 import { EventStreams } from '../http/server/event-stream.ts'
 import { openListener } from '../http/server/listener.ts'
-import type { HttpListener, ListenerLimits, ListenerOptions, Site } from '../http/server/listener.ts'
+import type { HttpListener, ListenerLimits, ListenerOptions, Routes, Site } from '../http/server/listener.ts'
 import { RequestScheduler } from '../http/server/request-scheduler.ts'
 import { holdersBehind } from '../http/server/share-holder.ts'
 import { TrustedProxies } from '../http/server/trusted-proxies.ts'
@@ -28,6 +22,7 @@ import type { WebhookEndpoint } from '../http/webhook-endpoint.ts'
 import type { Serving } from '../mcp/core/methods.ts'
 import { HttpAudit } from '../mcp/transports/http-audit.ts'
 import { mcpRoutes } from '../mcp/transports/mcp-routes.ts'
+import type { McpRouteOptions } from '../mcp/transports/mcp-routes.ts'
 import { NO_SESSION_LOG } from '../mcp/transports/session-store.ts'
 import type { SessionLimits, SessionLog } from '../mcp/transports/session-store.ts'
 import { Sessions } from '../mcp/transports/sessions.ts'
@@ -37,7 +32,7 @@ import type { SharedPageSessions } from '../page/http/page-sessions.ts'
 import { webRoutesOf } from '../page/http/web-routes.ts'
 import type { WebOptions } from '../page/http/web-routes.ts'
 import type { Registry } from '../registry.ts'
-import { viewOf, viewOfRing } from '../view.ts'
+import { viewOf } from '../view.ts'
 import type { Choices } from '../view.ts'
 
 /** The options of the HTTP server. */
@@ -59,12 +54,8 @@ export interface HttpOptions extends ListenerOptions {
   readonly metrics?: MetricsText
   /** The pages and files served in addition to MCP; none by default. */
   readonly web?: WebOptions
-  /** The plugin marketplace, as a git remote; none by default. */
-  readonly marketplace?: MarketplaceHost | undefined
-  /** The channels that other daemons follow; none by default. */
-  readonly channels?: ChannelHost | undefined
-  /** True if the telemetry of Claude Code is counted. */
-  readonly telemetry?: boolean
+  /** The routes of features; none by default. */
+  readonly features?: readonly FeatureRoutes[]
   /** The authorization server whose tokens are accepted in addition to ours. */
   readonly oauth?: OAuthOptions
   /** The page sessions that other processes of the hub know too; by default, only this process knows its own. */
@@ -75,6 +66,15 @@ export interface HttpOptions extends ListenerOptions {
   readonly isReadOnly?: () => boolean
   /** True if the processes of the hub cannot reach the store that they share. */
   readonly isApart?: () => boolean
+}
+
+/** The routes of a feature on the site that serves from now on. */
+export type FeatureRoutes = (site: FeatureSite) => Routes
+
+/** The parts of a site that the routes of features use. */
+export interface FeatureSite extends Pick<McpRouteOptions, 'serving' | 'streams' | 'holderOf'> {
+  /** The message of a 404. */
+  readonly nothingHere: string
 }
 
 /** Limits and timeouts for clients. */
@@ -122,8 +122,7 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
   let { site, offered } = siteFrom(serving, options)
   const noting = note(serving, heard)
   const end = (): void => {
-    for (const one of [rooms, noting, sessions]) one[Symbol.dispose]()
-    streams[Symbol.dispose]()
+    for (const one of [rooms, noting, sessions, streams]) one[Symbol.dispose]()
   }
   try {
     await sessions.restore()
@@ -159,7 +158,6 @@ export async function serveHttp(serving: Serving, options: HttpOptions): Promise
         end()
         await listener[Symbol.asyncDispose]()
         await offered?.[Symbol.asyncDispose]()
-        await heard.marketplaces[Symbol.asyncDispose]()
       },
     }
   } catch (error) {
@@ -182,8 +180,6 @@ interface Listeners {
   readonly signedIn: PageSessions
   readonly rate: RateLimit | undefined
   readonly turns: RequestScheduler
-  readonly marketplaces: Marketplaces
-  readonly telemetry: TelemetryLimits
 }
 
 function listenersOf(serving: Serving, options: HttpOptions): Listeners {
@@ -210,8 +206,6 @@ function listenersOf(serving: Serving, options: HttpOptions): Listeners {
     signedIn: new PageSessions(now, options.pageSessions),
     rate: rateOf(options),
     turns: new RequestScheduler(now, options.spentMs),
-    marketplaces: new Marketplaces(serving.registry),
-    telemetry: new TelemetryLimits(now),
   }
 }
 
@@ -231,7 +225,7 @@ interface Built {
 
 /** `url`: the listening URL, known as soon as the server listens. */
 function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: () => string): Built {
-  const { host, names, oauth, web, webhooks, metrics, marketplace, channels, now } = options
+  const { host, names, oauth, web, webhooks, metrics, features = [], now } = options
   const address = (): string => names?.publicUrl ?? url()
   const resource = (): string => `${address()}/mcp`
   const access = new HttpAccess(rulesOf(options, resource))
@@ -256,10 +250,8 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       holderOf,
       streams,
       signedIn,
-      marketplace: marketplace?.config,
     })
-  heard.marketplaces.use(marketplace && marketplacePartsOf(serving, marketplace, options))
-  heard.marketplaces.prepare(options.onError)
+  const shared = { serving, streams, holderOf, nothingHere: NOTHING_HERE }
   const site: Site = {
     refusalOf: (request) => guard.refusalOf(request),
     guestOf: (request) => guard.guestOf(request),
@@ -283,30 +275,12 @@ function siteOf(serving: Serving, options: HttpOptions, heard: Listeners, url: (
       ...(webhooks !== undefined && hookRoutes(webhooks)),
       ...(metrics !== undefined && metricsRoutes(metrics)),
       ...pages?.routes,
-      ...(marketplace !== undefined && marketplaceRoutes(heard.marketplaces, holderOf, NOTHING_HERE)),
-      ...(channels !== undefined && channelRoutes(channels, { streams, holderOf }, NOTHING_HERE)),
-      ...(options.telemetry === true &&
-        telemetryRoutes({ serving, marketplace: marketplace?.config, limits: heard.telemetry, holderOf })),
+      ...Object.fromEntries(features.flatMap((routesFor) => Object.entries(routesFor(shared)))),
       ...(oauth !== undefined && metadataRoutes(oauth, resource)),
     },
     nothingHere: NOTHING_HERE,
   }
   return { site, offered: pages }
-}
-
-function marketplacePartsOf(
-  { registry, read, packs }: Serving,
-  host: MarketplaceHost,
-  { now }: HttpOptions,
-): MarketplaceParts {
-  const views = packs?.views
-  return {
-    ...host,
-    catalogIn: (ring) => (views?.registryOf(viewOfRing(ring)) ?? registry).catalog,
-    read,
-    now,
-    packs: () => views?.packs ?? [],
-  }
 }
 
 /** Returns the options of the health checks. If MCP needs a token, their details are withheld too. */

@@ -8,7 +8,10 @@ import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { createLog } from '../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import { servingOf } from '../../../src/daemon/status/page/mcp-serving.ts'
-import type { MarketplaceHost } from '../../../src/features/marketplace/marketplaces.ts'
+import { connectSection } from '../../../src/features/marketplace/connect-section.ts'
+import { marketplaceServer } from '../../../src/features/marketplace/git/marketplace-server.ts'
+import type { MarketplaceServerParts } from '../../../src/features/marketplace/git/marketplace-server.ts'
+import type { MarketplaceConfig } from '../../../src/features/marketplace/marketplace-config.ts'
 import { ContentUnavailableError } from '../../../src/features/marketplace/read-whole.ts'
 import type { Serving } from '../../../src/serve/mcp/core/methods.ts'
 import type { SearchService as BuiltSearchService } from '../../../src/serve/mcp/tools/search/search-service.ts'
@@ -83,7 +86,11 @@ export async function openPacked({
   }
   const serving = servingBy(yaml)
   registry.publish(catalog)
-  const options = optionsOf(registry, sessionLog)
+  const onError = (error: unknown): never => {
+    throw error
+  }
+  const marketplaces = marketplaceServer({ registry, now: () => 0, onError })
+  const options = { ...optionsOf(registry, sessionLog), features: marketplaces.routesOf(MARKETPLACE), onError }
   const http = await serveHttp(serving, options)
   return {
     http,
@@ -91,6 +98,7 @@ export async function openPacked({
     reload: (lines) => http.serve(servingBy(lines), options),
     async [Symbol.asyncDispose]() {
       await http[Symbol.asyncDispose]()
+      await marketplaces[Symbol.asyncDispose]?.()
       await searching[Symbol.asyncDispose]()
     },
   }
@@ -115,7 +123,7 @@ function principalOf(token: string): Principal {
   return { id: id ?? token, scopes: new Set(SCOPES), ...(packs !== undefined && { packs }) }
 }
 
-function optionsOf(registry: Registry, sessionLog: SessionLog | undefined): HttpOptions {
+function optionsOf(registry: Registry, sessionLog: SessionLog | undefined): Omit<HttpOptions, 'onError'> {
   return {
     host: '127.0.0.1',
     port: 0,
@@ -131,29 +139,29 @@ function optionsOf(registry: Registry, sessionLog: SessionLog | undefined): Http
     now: () => 0,
     access: { isTokenRequired: true, authenticate: async (token) => principalOf(token) },
     web: { wellKnown: true, page: { title: 'Skills', host: hostOf(registry) }, open: new Set() },
-    marketplace: MARKETPLACE,
     metrics: async () => JSON.stringify(pathsIn(registry)),
-    onError: (error) => {
-      throw error
-    },
     ...(sessionLog !== undefined && { sessionLog }),
   }
 }
 
+const CONFIG: MarketplaceConfig = {
+  name: 'law',
+  owner: 'Law',
+  description: 'Skills of the law',
+  plugin: 'skills',
+  retired: ['retired'],
+  renames: { before: 'skills' },
+}
+
 /** The commit of a marketplace covers its files: none is sent. */
-const MARKETPLACE: MarketplaceHost = {
-  config: {
-    name: 'law',
-    owner: 'Law',
-    description: 'Skills of the law',
-    plugin: 'skills',
-    retired: ['retired'],
-    renames: { before: 'skills' },
+const MARKETPLACE: MarketplaceServerParts = {
+  config: { serve: { marketplace: CONFIG } },
+  marketplace: {
+    openScratch: async () => {
+      throw new ContentUnavailableError('No pack is written here')
+    },
+    onLeftOut: () => {},
   },
-  openScratch: async () => {
-    throw new ContentUnavailableError('No pack is written here')
-  },
-  onLeftOut: () => {},
 }
 
 /** What the process around the page would say: something of everything. */
@@ -166,6 +174,7 @@ function hostOf(registry: Registry): PageHost {
     alarms: () => [{ code: 'served-lost', message: JSON.stringify(pathsIn(registry)), mend: 'Fetch it' }],
     misfits: () => [{ code: 'id-clash', message: 'They clash', mend: 'Rename one', skills: pathsIn(registry) }],
     packBudgets: {},
+    sections: [connectSection(CONFIG)],
     problems: () =>
       pathsIn(registry).map(({ source, path }) => ({
         source,

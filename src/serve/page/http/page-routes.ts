@@ -46,7 +46,6 @@ export interface PageParts extends Omit<LoginParts, 'issuer'>, Pick<IssuerLoginP
   readonly hasInstaller: boolean
   /** True if installers need no token. */
   readonly isInstallerPublic: boolean
-  readonly marketplace: PageView['marketplace']
   /** The streams of the whole server: a reader that follows the page takes one of its places. */
   readonly streams: EventStreams
   readonly holderOf: ShareHolderOf
@@ -143,7 +142,7 @@ export class PageRoutes implements AsyncDisposable {
     const { catalog } = registry
     const { finder } = this.#parts.serving
     const holder = this.#parts.holderOf(request, reader.principal)
-    const { serving, host, hasInstaller, isInstallerPublic, marketplace, address } = this.#parts
+    const { serving, host, hasInstaller, isInstallerPublic, address } = this.#parts
     const [path = '/', query = ''] = url.split('?', 2)
     const up = upFrom(path)
     const params = new URLSearchParams(query)
@@ -162,7 +161,6 @@ export class PageRoutes implements AsyncDisposable {
       hasInstaller,
       installable: isInstallerPublic ? this.#publicCatalog : undefined,
       hasPrompts: serving.forms.skillPrompts,
-      marketplace,
       address: address(),
       search: finder && (async (text) => finder.find(registry, { text, limit: MOST_FOUND }, holder)),
     }

@@ -30,7 +30,7 @@ export interface WebOptions extends WebConfig {
 /** The parts of the HTTP server that this content uses. */
 interface Edge extends Pick<
   PageParts,
-  'access' | 'admit' | 'address' | 'resource' | 'signIn' | 'audit' | 'streams' | 'signedIn' | 'holderOf' | 'marketplace'
+  'access' | 'admit' | 'address' | 'resource' | 'signIn' | 'audit' | 'streams' | 'signedIn' | 'holderOf'
 > {
   /** A monotonic clock in milliseconds. */
   readonly now: () => number

@@ -20,7 +20,7 @@ test('the checkpoint is where the channel has it: with its number of entries as 
     report: () => false,
     watch: () => ({ [Symbol.dispose]() {} }),
   }
-  const route = channelRoutes(host, { streams, holderOf: () => NO_HOLDER }, 'nothing here')['/channel/**']
+  const route = channelRoutes(host, { streams, holderOf: () => NO_HOLDER, nothingHere: 'nothing here' })['/channel/**']
   const server = createServer((request, response) => {
     void route?.answer(request, response, { name: (request.url ?? '').slice(1), principal: undefined, view: viewOf() })
   })

@@ -81,7 +81,7 @@ export class Turns implements AsyncDisposable {
         watch: (_pack: string | undefined, watcher: Parameters<Hub['publisher']['watch']>[0]) =>
           hub.publisher.watch(watcher),
       }
-      return channelRoutes(host, streams, 'nothing here')['/channel/**']
+      return channelRoutes(host, { ...streams, nothingHere: 'nothing here' })['/channel/**']
     })
     const server = createServer((request, response) => {
       const at = turns.only ?? turns.next.shift() ?? turns.#turn++ % replicas.length

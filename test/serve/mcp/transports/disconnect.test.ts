@@ -103,7 +103,6 @@ async function openScene(samples: readonly Sample[]) {
       holderOf: () => NO_HOLDER,
       streams: NO_STREAMS,
       signedIn: new PageSessions(() => 0),
-      marketplace: undefined,
     },
   )
   const [[path, route]] = Object.entries(routes) as [[string, (typeof routes)[string]]]

@@ -41,7 +41,6 @@ describe('the page of a skill of a repository at a git host', () => {
       hasInstaller: false,
       installable: undefined,
       hasPrompts: false,
-      marketplace: undefined,
       params: new URLSearchParams(),
     }
     await using readables = new FileRenderer(serving.read)
