@@ -10,6 +10,7 @@ export const ROOMS: Readonly<Record<string, string>> = {
   'sync/signatures': 'proof of signers: SSH and OpenPGP',
   'sync/transparency-log': 'a transparency log: its Merkle tree, signed heads, tiles, and proofs of entries',
   'sync/store': 'what survives a restart: objects in SQLite, snapshots, generations, decisions, checkouts, backup',
+  'sync/postgres': 'the PostgreSQL database that the processes of one hub share: objects, logs, documents, the lead',
   'sync/upstream': 'the port of a source, the HTTP client, archives, folders, and the form of git objects',
   'sync/git': 'git sources: objects, transports, threads that fetch, the git program, the second reader',
   'sync/survey': 'from the tree of a commit, or a listing, to its skills and plugin groups',
@@ -39,7 +40,7 @@ export const ROOMS: Readonly<Record<string, string>> = {
   'features/rings': 'rings: when content passes from one to the next, what stops it, and the members of each',
   'features/lock-repository': 'the lock of a git repository, followed, and the pull request that moves it',
   'features/usage': 'counts of use, and the telemetry of agents',
-  'features/hub-of-several': 'a hub of several processes: the shared database, the lead, sessions as rows',
+  'features/hub-of-several': 'a hub of several processes: what each takes over from the others, sessions as rows',
   'features/author': '`validate`, `project` and `new` for authors, and the texts of all rules',
   'daemon/commands': 'the commands of the core: show, change, run, verify, doctor, bills of materials, service',
   daemon: 'the process put together: what runs, what a reload keeps, and the list of commands',
@@ -47,7 +48,7 @@ export const ROOMS: Readonly<Record<string, string>> = {
 
 /** Imports against the order that are left. None is added; one that goes is taken out here. */
 export const AGAINST_THE_ORDER: Readonly<Record<string, readonly string[]>> = {
-  'daemon/runtime': ['daemon/config', 'features/hub-of-several'],
+  'daemon/runtime': ['daemon/config'],
   'daemon/config': [
     'features/scan',
     'features/agent-folders',
@@ -60,8 +61,7 @@ export const AGAINST_THE_ORDER: Readonly<Record<string, readonly string[]>> = {
   'daemon/status': ['features/scan', 'features/rings'],
   'daemon/cli': ['daemon'],
   'features/marketplace': ['features/channel', 'daemon/commands'],
-  'features/channel': ['features/hub-of-several', 'daemon'],
+  'features/channel': ['daemon'],
   'features/rings': ['features/usage'],
-  'features/usage': ['features/hub-of-several'],
   'daemon/commands': ['daemon'],
 }

@@ -29,9 +29,9 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'features/hub-of-several/state-copy expectContained store-failed 2',
     'features/hub-of-several/state-copy decisionsIn store-failed',
     'features/hub-of-several/state-copy writeLog store-failed',
-    'features/hub-of-several/postgres/postgres-objects each store-failed',
-    'features/hub-of-several/postgres/shared-state contentError store-failed',
-    'features/hub-of-several/postgres/shared-state runningError store-failed',
+    'sync/postgres/postgres-objects each store-failed',
+    'sync/postgres/shared-state contentError store-failed',
+    'sync/postgres/shared-state runningError store-failed',
   ],
   'test/daemon/commands/run/token-changes.slow.test.ts': ['daemon/commands/run/token-changes refuseWrite store-failed'],
   'test/daemon/config/auth.test.ts': [
@@ -172,17 +172,15 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/store/objects/object-rows pieceAt store-failed',
     'sync/store/objects/object-rows damage store-failed',
   ],
-  'test/features/hub-of-several/postgres/postgres-database.test.ts': [
-    'features/hub-of-several/postgres/postgres-database run store-failed',
+  'test/sync/postgres/postgres-database.test.ts': ['sync/postgres/postgres-database run store-failed'],
+  'test/sync/postgres/postgres-objects.slow.test.ts': [
+    'sync/postgres/postgres-objects headIn store-failed',
+    'sync/postgres/postgres-objects digestIn store-failed',
+    'sync/postgres/postgres-objects verified store-failed',
   ],
-  'test/features/hub-of-several/postgres/postgres-objects.slow.test.ts': [
-    'features/hub-of-several/postgres/postgres-objects headIn store-failed',
-    'features/hub-of-several/postgres/postgres-objects digestIn store-failed',
-    'features/hub-of-several/postgres/postgres-objects verified store-failed',
-  ],
-  'test/features/hub-of-several/postgres/schema-version.slow.test.ts': [
-    'features/hub-of-several/postgres/schema-version expectCompatible store-failed',
-    'features/hub-of-several/postgres/schema-version deniedError store-failed',
+  'test/sync/postgres/schema-version.slow.test.ts': [
+    'sync/postgres/schema-version expectCompatible store-failed',
+    'sync/postgres/schema-version deniedError store-failed',
   ],
   'test/sync/store/shared-text.slow.test.ts': [
     'sync/store/decision-files read store-failed 2',
@@ -428,7 +426,7 @@ export const UNTRIGGERED: Readonly<Record<string, string>> = {
   'sync/store/files/journal writeAll store-failed': 'lines of half a gigabyte, which take twice that memory',
   'sync/store/generation-store replace store-failed':
     'two processes that publish between one read and one write of the same head',
-  'features/hub-of-several/postgres/shared-logs refusal store-failed':
+  'sync/postgres/shared-logs refusal store-failed':
     'a hub of several processes that share a database, in the moment after the lead has passed to another one',
   'sync/survey/survey bytesOf store-failed': 'the last defense: an earlier check of the same pull refuses it first',
   'sync/upstream/folder/passed-over judge limit-exceeded':

@@ -1,4 +1,4 @@
-import { PostgresDatabase } from '../../src/features/hub-of-several/postgres/postgres-database.ts'
+import { PostgresDatabase } from '../../src/sync/postgres/postgres-database.ts'
 import type { Postgres } from './postgres.ts'
 
 /** A database of its own, and the things that a test opens on it, which end with it. */

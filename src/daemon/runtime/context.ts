@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/async/clock.ts'
 import type { Log } from '../../base/log.ts'
-import type { SharedStore } from '../../features/hub-of-several/postgres/shared-store.ts'
 import type { SyncError } from '../../sync/model/sync-error.ts'
+import type { SharedStore } from '../../sync/postgres/shared-store.ts'
 import type { OpenUpstream } from '../../sync/pull/open-upstream.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { Config } from '../config/config.ts'

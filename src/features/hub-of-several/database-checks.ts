@@ -1,11 +1,11 @@
+import { readDatabaseUrl } from '../../daemon/access/open-shared.ts'
 import { verdicts } from '../../daemon/cli/check.ts'
 import type { CheckResult, DoctorCheck, Ground } from '../../daemon/cli/check.ts'
 import { secretNameOf } from '../../daemon/config/auth.ts'
 import type { SecretReference } from '../../daemon/config/auth.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { readDatabaseUrl } from './open-shared.ts'
-import type { FoundSchema } from './postgres/schema-version.ts'
+import type { FoundSchema } from '../../sync/postgres/schema-version.ts'
 
 /** Checks the database of a hub of several processes: if it can be reached, and if its schema fits. */
 export function databaseChecks({ config: { postgres }, environment, redactor }: Ground): DoctorCheck[] {
@@ -19,7 +19,7 @@ const SUBJECT = 'store.postgres'
 async function databaseChecked(reference: SecretReference, read: () => Promise<string>): Promise<CheckResult> {
   const { fail } = verdicts('database', SUBJECT)
   try {
-    const { PostgresDatabase } = await import('./postgres/postgres-database.ts')
+    const { PostgresDatabase } = await import('../../sync/postgres/postgres-database.ts')
     await using database = PostgresDatabase.at({ url: await read(), times: TIMES, connections: 1 })
     const [row] = await database.query('reach the database', "SELECT current_setting('server_version_num') AS number")
     return resultOf(Math.floor(Number(row?.['number']) / 10_000), await database.schema())

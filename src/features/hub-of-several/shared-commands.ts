@@ -12,9 +12,9 @@ import {
   unwrapSuppressed,
   unlessSyncError,
 } from '../../sync/model/sync-error.ts'
-import { DatabaseFailure } from './postgres/database-failure.ts'
-import { notify } from './postgres/notify.ts'
-import type { PostgresDatabase } from './postgres/postgres-database.ts'
+import { DatabaseFailure } from '../../sync/postgres/database-failure.ts'
+import { notify } from '../../sync/postgres/notify.ts'
+import type { PostgresDatabase } from '../../sync/postgres/postgres-database.ts'
 import { StaleFile } from './shared-files.ts'
 
 /** Answers a request of another process. */

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { LEADER, SyncError } from '../../sync/model/sync-error.ts'
+import type { DocumentChange, SharedDocument, SharedDocuments } from '../../sync/postgres/shared-documents.ts'
 import { writeWhole } from '../../sync/store/files/atomic.ts'
 import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { fileNamesIn, SHARED_FOLDERS, sharedPlaceOf } from '../../sync/store/files/state-folder.ts'
 import type { StateFolder } from '../../sync/store/files/state-folder.ts'
-import type { DocumentChange, SharedDocument, SharedDocuments } from './postgres/shared-documents.ts'
 
 /** The small files of a state folder that are documents of the shared store: the records of sources, and of logs. */
 export class SharedFiles {

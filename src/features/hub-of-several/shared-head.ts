@@ -1,9 +1,9 @@
 import type { Log } from '../../base/log.ts'
 import { SyncError, undefinedIfDamaged } from '../../sync/model/sync-error.ts'
+import type { PostgresObjects } from '../../sync/postgres/postgres-objects.ts'
 import type { StoreHead } from '../../sync/store/objects/object-store.ts'
 import type { Store } from '../../sync/store/store.ts'
 import { copyGeneration } from './copy-generation.ts'
-import type { PostgresObjects } from './postgres/postgres-objects.ts'
 
 interface Parts {
   readonly store: Store

@@ -1,6 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { canonicalJson } from '../../base/canonical-json.ts'
 import { Damaged, SyncError } from '../../sync/model/sync-error.ts'
+import { expectEmpty, expectNoReplica, fillSharedState, readSharedState } from '../../sync/postgres/shared-state.ts'
+import type { SharedLog, SharedState } from '../../sync/postgres/shared-state.ts'
+import type { SharedStore } from '../../sync/postgres/shared-store.ts'
 import { utf8 } from '../../sync/skill/frontmatter.ts'
 import { DecisionFiles, NO_DECISIONS } from '../../sync/store/decision-files.ts'
 import { parseDecisions, textForm } from '../../sync/store/decisions-text.ts'
@@ -12,9 +15,6 @@ import { HINT } from '../../sync/store/generation-store.ts'
 import type { ObjectStore, StoreHead } from '../../sync/store/objects/object-store.ts'
 import type { Store } from '../../sync/store/store.ts'
 import { copyGeneration } from './copy-generation.ts'
-import { expectEmpty, expectNoReplica, fillSharedState, readSharedState } from './postgres/shared-state.ts'
-import type { SharedLog, SharedState } from './postgres/shared-state.ts'
-import type { SharedStore } from './postgres/shared-store.ts'
 
 /** The names of the logs of channels, and of their files in the folder `logs`, also of packs that are not configured. */
 export interface LogFiles {

@@ -1,5 +1,6 @@
 import { systemClock } from '../../base/async/clock.ts'
 import { countOf } from '../../base/text/plural.ts'
+import { sharedStoreOf } from '../../daemon/access/open-shared.ts'
 import { configFor, printJson, printLines, progressOf } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import { logFileOf, originOf } from '../../daemon/config/channel-names.ts'
@@ -9,7 +10,6 @@ import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
-import { sharedStoreOf } from './open-shared.ts'
 import type { CopiedState, StateCopy } from './state-copy.ts'
 
 export const storeCopy: Command = {

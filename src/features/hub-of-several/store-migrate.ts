@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
+import { readDatabaseUrl } from '../../daemon/access/open-shared.ts'
 import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import type { SecretReference } from '../../daemon/config/auth.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
-import { readDatabaseUrl } from './open-shared.ts'
 
 export const storeMigrate: Command = {
   name: 'store migrate',
@@ -31,7 +31,7 @@ export const storeMigrate: Command = {
     const { grant } = values
     if (grant === '') throw new UsageError('--grant names no role')
     const url = await readDatabaseUrl(await placeOfUrl(context), environment, redactor)
-    const { PostgresDatabase } = await import('./postgres/postgres-database.ts')
+    const { PostgresDatabase } = await import('../../sync/postgres/postgres-database.ts')
     await using database = await PostgresDatabase.open({ url })
     const granted = typeof grant === 'string' ? await database.grantTo(grant) : []
     const { version } = await database.schema()

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { HubDatabase, PostgresDatabase } from '../hub-of-several/postgres/postgres-database.ts'
+import type { HubDatabase, PostgresDatabase } from '../../sync/postgres/postgres-database.ts'
 import { contentKeyText, contentUseIn } from './content-uses.ts'
 import type { ContentUse, DatedContentUse, SkillContent } from './content-uses.ts'
 import type { UsageReader } from './local-usage.ts'

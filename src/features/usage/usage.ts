@@ -1,5 +1,6 @@
 import { systemClock } from '../../base/async/clock.ts'
 import { countOf } from '../../base/text/plural.ts'
+import { readDatabaseUrl } from '../../daemon/access/open-shared.ts'
 import { printRows } from '../../daemon/cli/columns.ts'
 import { configFor, printJson } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
@@ -14,7 +15,6 @@ import { readRows } from '../../daemon/status/skill-rows.ts'
 import type { SkillRow } from '../../daemon/status/skill-rows.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { withHiddenEscaped } from '../../sync/skill/hidden-unicode.ts'
-import { readDatabaseUrl } from '../hub-of-several/open-shared.ts'
 import { LocalUsage } from './local-usage.ts'
 import type { UsageReader } from './local-usage.ts'
 import { SharedUsage } from './shared-usage.ts'
@@ -128,7 +128,7 @@ async function readCounts<Found>(
   if (config.postgres === undefined) return read(ofOne)
   try {
     const url = await readDatabaseUrl(config.postgres.url, environment, redactor)
-    const { PostgresDatabase } = await import('../hub-of-several/postgres/postgres-database.ts')
+    const { PostgresDatabase } = await import('../../sync/postgres/postgres-database.ts')
     await using database = PostgresDatabase.at({ url, times: TIMES, connections: 1 })
     return await read(new SharedUsage({ database, open: async () => {} }))
   } catch (error) {

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { PostgresDatabase } from '../../../src/features/hub-of-several/postgres/postgres-database.ts'
+import { PostgresDatabase } from '../../../src/sync/postgres/postgres-database.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
 import { Home } from '../../support/process/program.ts'
 

@@ -1,7 +1,7 @@
 import { systemClock } from '../../../base/async/clock.ts'
 import { documentText } from '../../../features/hub-of-several/document-text.ts'
-import { sharedStoreOf } from '../../../features/hub-of-several/open-shared.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
+import { sharedStoreOf } from '../../access/open-shared.ts'
 import { Tokens } from '../../access/tokens.ts'
 import type { Token } from '../../access/tokens.ts'
 import type { Context } from '../../cli/command.ts'

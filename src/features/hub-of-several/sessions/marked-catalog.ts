@@ -3,12 +3,12 @@ import type { NotifiedCatalog } from '../../../serve/mcp/transports/session-stor
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { LifecycleRules } from '../../../sync/catalog/operator-lifecycle.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
+import type { SharedStore } from '../../../sync/postgres/shared-store.ts'
 import { pastCatalog } from '../../../sync/pull/generation-catalog.ts'
 import type { PastStore } from '../../../sync/pull/generation-catalog.ts'
 import { GenerationStore } from '../../../sync/store/generation-store.ts'
 import { SnapshotStore } from '../../../sync/store/snapshot-store.ts'
 import type { Store } from '../../../sync/store/store.ts'
-import type { SharedStore } from '../postgres/shared-store.ts'
 
 /** The stores that have earlier generations. */
 export interface MarkedParts {

@@ -7,8 +7,8 @@ import type { SharedPageSession, SharedPageSessions } from '../../../serve/page/
 import { isTermOver, SCOPES } from '../../../serve/principal.ts'
 import type { Principal } from '../../../serve/principal.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
-import { CHANNEL } from '../postgres/notify.ts'
-import type { SharedStore } from '../postgres/shared-store.ts'
+import { CHANNEL } from '../../../sync/postgres/notify.ts'
+import type { SharedStore } from '../../../sync/postgres/shared-store.ts'
 
 /** The parts of the daemon that the shared page sessions need. */
 export interface PageSessionParts extends Pick<DaemonContext, 'clock' | 'log'> {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../base/async/clock.ts'
 import { resultWithin } from '../../../base/async/wait-at-most.ts'
 import type { FoundSession } from '../../../serve/mcp/transports/session-store.ts'
-import { DatabaseFailure } from '../postgres/database-failure.ts'
+import { DatabaseFailure } from '../../../sync/postgres/database-failure.ts'
 
 interface Found {
   /** `undefined`: there is none. */

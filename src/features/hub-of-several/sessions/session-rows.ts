@@ -10,8 +10,8 @@ import type {
   NotifiedCatalog,
   SessionLimits,
 } from '../../../serve/mcp/transports/session-store.ts'
-import { notify } from '../postgres/notify.ts'
-import type { PostgresDatabase } from '../postgres/postgres-database.ts'
+import { notify } from '../../../sync/postgres/notify.ts'
+import type { PostgresDatabase } from '../../../sync/postgres/postgres-database.ts'
 import { markIdOf } from './session-change.ts'
 import type { Opening, SessionChange } from './session-change.ts'
 import {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PostgresDatabase } from '../../../../src/features/hub-of-several/postgres/postgres-database.ts'
+import { PostgresDatabase } from '../../../../src/sync/postgres/postgres-database.ts'
 import { describePostgres } from '../../../support/describe-postgres.ts'
 import { Home } from '../../../support/process/program.ts'
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { SharedStore } from '../../../../src/features/hub-of-several/postgres/shared-store.ts'
+import { SharedStore } from '../../../../src/sync/postgres/shared-store.ts'
 import { describePostgres } from '../../../support/describe-postgres.ts'
 import { Home } from '../../../support/process/program.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { PostgresDatabase } from '../../../../src/features/hub-of-several/postgres/postgres-database.ts'
-import { ReplicaRows } from '../../../../src/features/hub-of-several/postgres/replica-rows.ts'
-import { describePostgres } from '../../../support/describe-postgres.ts'
+import { PostgresDatabase } from '../../../src/sync/postgres/postgres-database.ts'
+import { ReplicaRows } from '../../../src/sync/postgres/replica-rows.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 
 describePostgres('the processes of a hub in its database', (server) => {
   test('one is behind until it shows the version, and counts no more once it is dead or has left', async () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { PostgresDatabase } from '../../../../src/features/hub-of-several/postgres/postgres-database.ts'
-import { SharedDocuments } from '../../../../src/features/hub-of-several/postgres/shared-documents.ts'
-import { fillSharedState, readSharedState } from '../../../../src/features/hub-of-several/postgres/shared-state.ts'
-import { describePostgres } from '../../../support/describe-postgres.ts'
+import { PostgresDatabase } from '../../../src/sync/postgres/postgres-database.ts'
+import { SharedDocuments } from '../../../src/sync/postgres/shared-documents.ts'
+import { fillSharedState, readSharedState } from '../../../src/sync/postgres/shared-state.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 
 describePostgres('the state in a database', (server) => {
   test('a log of more lines than one statement has is written and read whole, and in its order', async () => {

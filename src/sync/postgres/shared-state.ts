@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
-import { SyncError } from '../../../sync/model/sync-error.ts'
-import type { StoreHead } from '../../../sync/store/objects/object-store.ts'
+import { SyncError } from '../model/sync-error.ts'
+import type { StoreHead } from '../store/objects/object-store.ts'
 import { notify } from './notify.ts'
 import type { PostgresDatabase } from './postgres-database.ts'
 import { putDocuments } from './shared-documents.ts'

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
-import { Leadership } from '../../../../src/features/hub-of-several/postgres/leadership.ts'
-import { PostgresDatabase } from '../../../../src/features/hub-of-several/postgres/postgres-database.ts'
-import { PostgresObjects } from '../../../../src/features/hub-of-several/postgres/postgres-objects.ts'
-import { describePostgres } from '../../../support/describe-postgres.ts'
-import { keepsObjects } from '../../../sync/store/objects/object-store.contract.ts'
+import { Leadership } from '../../../src/sync/postgres/leadership.ts'
+import { PostgresDatabase } from '../../../src/sync/postgres/postgres-database.ts'
+import { PostgresObjects } from '../../../src/sync/postgres/postgres-objects.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
+import { keepsObjects } from '../store/objects/object-store.contract.ts'
 
 /** The epoch of a database in which no process has taken the lead. */
 const FIRST = () => 0

@@ -1,4 +1,4 @@
-import { SyncError } from '../../../sync/model/sync-error.ts'
+import { SyncError } from '../model/sync-error.ts'
 
 /** The database of a hub could not be used, for a while or at all. */
 export class DatabaseFailure extends SyncError {

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { Client, Pool } from 'pg'
 import type { ClientConfig, PoolClient, PoolConfig, QueryResultRow } from 'pg'
-import { SyncError } from '../../../sync/model/sync-error.ts'
+import { SyncError } from '../model/sync-error.ts'
 import { DatabaseFailure } from './database-failure.ts'
 import { CHANNEL } from './notify.ts'
 import { findSchema, grantToRole, migrateDatabase } from './schema-version.ts'

@@ -1,14 +1,8 @@
 import { hash } from 'node:crypto'
 import type { PoolClient, QueryResultRow } from 'pg'
-import { Damaged } from '../../../sync/model/sync-error.ts'
-import { ObjectLeases } from '../../../sync/store/objects/object-leases.ts'
-import type {
-  CollectedObjects,
-  Digest,
-  LiveObjects,
-  ObjectStore,
-  StoreHead,
-} from '../../../sync/store/objects/object-store.ts'
+import { Damaged } from '../model/sync-error.ts'
+import { ObjectLeases } from '../store/objects/object-leases.ts'
+import type { CollectedObjects, Digest, LiveObjects, ObjectStore, StoreHead } from '../store/objects/object-store.ts'
 import { notify } from './notify.ts'
 import type { PostgresDatabase } from './postgres-database.ts'
 

@@ -1,5 +1,5 @@
 import type { PoolClient, QueryResultRow } from 'pg'
-import { LEADER, SyncError } from '../../../sync/model/sync-error.ts'
+import { LEADER, SyncError } from '../model/sync-error.ts'
 import { notify } from './notify.ts'
 import type { PostgresDatabase } from './postgres-database.ts'
 

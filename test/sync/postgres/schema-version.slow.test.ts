@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest'
-import { MIGRATIONS } from '../../../../src/features/hub-of-several/postgres/migrations.ts'
-import { PostgresDatabase } from '../../../../src/features/hub-of-several/postgres/postgres-database.ts'
-import { grantToRole, migrateDatabase } from '../../../../src/features/hub-of-several/postgres/schema-version.ts'
-import { SharedStore } from '../../../../src/features/hub-of-several/postgres/shared-store.ts'
-import { describePostgres } from '../../../support/describe-postgres.ts'
+import { MIGRATIONS } from '../../../src/sync/postgres/migrations.ts'
+import { PostgresDatabase } from '../../../src/sync/postgres/postgres-database.ts'
+import { grantToRole, migrateDatabase } from '../../../src/sync/postgres/schema-version.ts'
+import { SharedStore } from '../../../src/sync/postgres/shared-store.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 
 /** The version of the last migration of this program. */
 const NOW = MIGRATIONS.length

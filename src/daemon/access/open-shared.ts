@@ -1,12 +1,12 @@
 import { isIP } from 'node:net'
 import { isLoopback } from '../../base/host-name.ts'
-import { readSecret, secretNameOf } from '../../daemon/config/auth.ts'
-import type { SecretReference } from '../../daemon/config/auth.ts'
-import type { Config } from '../../daemon/config/config.ts'
-import type { Environment } from '../../daemon/config/environment.ts'
-import type { Redactor } from '../../daemon/runtime/log/redactor.ts'
-import { OperatorError } from '../../daemon/runtime/operator-error.ts'
-import type { SharedStore } from './postgres/shared-store.ts'
+import type { SharedStore } from '../../sync/postgres/shared-store.ts'
+import { readSecret, secretNameOf } from '../config/auth.ts'
+import type { SecretReference } from '../config/auth.ts'
+import type { Config } from '../config/config.ts'
+import type { Environment } from '../config/environment.ts'
+import type { Redactor } from '../runtime/log/redactor.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
 
 /**
  * The store that the processes of the hub share; `undefined` for a hub of one process. Connects to nothing. Throws
@@ -20,7 +20,7 @@ export async function sharedStoreOf(
   if (postgres === undefined) return undefined
   const url = await readDatabaseUrl(postgres.url, environment, redactor)
   // Few hubs have a database, and its client takes long to load.
-  return (await import('./postgres/shared-store.ts')).SharedStore.at({ url })
+  return (await import('../../sync/postgres/shared-store.ts')).SharedStore.at({ url })
 }
 
 /** Reads the address of a database. The redactor receives it first, and the password in it by itself. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { PostgresDatabase } from '../../../../src/features/hub-of-several/postgres/postgres-database.ts'
-import { describePostgres } from '../../../support/describe-postgres.ts'
+import { PostgresDatabase } from '../../../src/sync/postgres/postgres-database.ts'
+import { describePostgres } from '../../support/describe-postgres.ts'
 
 const SLEEPING = "SELECT FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(3600)'"
 

@@ -1,6 +1,6 @@
 import { DatabaseError, escapeIdentifier } from 'pg'
 import type { PoolClient } from 'pg'
-import { SyncError } from '../../../sync/model/sync-error.ts'
+import { SyncError } from '../model/sync-error.ts'
 import { MIGRATIONS } from './migrations.ts'
 import type { Migration } from './migrations.ts'
 import type { PostgresDatabase } from './postgres-database.ts'
