@@ -56,12 +56,8 @@ export const AGAINST_THE_ORDER: Readonly<Record<string, readonly string[]>> = {
     'features/channel',
     'features/rings',
   ],
-  'daemon/access': ['daemon/status'],
   'daemon/pull': ['daemon/status', 'features/channel'],
   'daemon/status': ['features/scan', 'features/rings'],
   'daemon/cli': ['daemon'],
-  'features/marketplace': ['features/channel', 'daemon/commands'],
-  'features/channel': ['daemon'],
-  'features/rings': ['features/usage'],
   'daemon/commands': ['daemon'],
 }

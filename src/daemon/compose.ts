@@ -14,6 +14,7 @@ import { RingPromotions } from '../features/rings/ring-promotions.ts'
 import { RingRepair } from '../features/rings/ring-repair.ts'
 import { gateStep } from '../features/scan/gate-step.ts'
 import { Scans } from '../features/scan/scans.ts'
+import { usageReaderOf } from '../features/usage/usage-recorder.ts'
 import type { Serving } from '../serve/mcp/core/methods.ts'
 import { SearchService } from '../serve/mcp/tools/search/search-service.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
@@ -156,7 +157,7 @@ export function compose(loaded: LoadedParts) {
   const hub = new HubSources({ config, store, clock, log, redactor, keyring, hosts, served, lock, followed })
   const recalls = new Recalls({ ...core, tokens, served, channels })
   const scans = new Scans({ ...core, served })
-  const rings = new RingPromotions({ ...core, registry, served, report })
+  const rings = new RingPromotions({ ...core, registry, served, report, usage: usageReaderOf(config, shared) })
   const onMoved = (): void => idsOf(config).forEach((id) => scheduler.trigger(id))
   const followedLock = new LockFollower({ ...core, ...reach, keyring, hosts, lock, onMoved })
 

@@ -15,7 +15,7 @@ import type { Serving } from '../serve/mcp/core/methods.ts'
 import { SessionJournal } from '../serve/mcp/transports/session-journal.ts'
 import { serveHttp } from '../serve/site/server.ts'
 import type { HttpOptions, HttpServer } from '../serve/site/server.ts'
-import { httpOptionsOf, isTokenRequired, reachedFromElsewhereBy } from './access/http-options.ts'
+import { httpOptionsOf, isTokenRequired, listenError, reachedFromElsewhereBy } from './access/http-options.ts'
 import { expiringIn } from './access/tokens.ts'
 import type { FeatureServer } from './cli/feature.ts'
 import type { HandedSocket, HandedSockets } from './commands/service/handed-sockets.ts'
@@ -24,7 +24,6 @@ import type { Daemon, DaemonParts } from './daemon.ts'
 import { loadSurfaces } from './features.ts'
 import type { LoadedSurfaces } from './features.ts'
 import { lifecyclesIn } from './pull/trust/serving-policy.ts'
-import { OperatorError } from './runtime/operator-error.ts'
 import { UsageError } from './runtime/usage-error.ts'
 import { auditLogOf, withAudit } from './status/audit/audit-log.ts'
 import { daemonFiguresOf } from './status/metrics/daemon-figures.ts'
@@ -138,8 +137,8 @@ function edgeOptions({ parts }: Daemon, { listen, usage, surfaces, features, onE
   const { config, tokens, oauth, page, pageSessions } = parts
   const { pages, sections } = surfaces
   const uses = usage && (async () => usage.recent.all())
-  const news = { host: { ...page.host, uses, pages, sections: sections(parts) } }
-  const shared = { clock: systemClock, news, onError, pageSessions, features: features.routesOf(parts) }
+  const host = { ...page.host, uses, pages, sections: sections(parts) }
+  const shared = { clock: systemClock, host, onError, pageSessions, features: features.routesOf(parts) }
   return httpOptionsOf(config, { listen, tokens, oauth, ...shared })
 }
 
@@ -188,13 +187,6 @@ async function operationsOf(
   }).catch((error: unknown) => {
     throw listenError(operations, error, 'set another port in serve.operations')
   })
-}
-
-/** The failure to listen at an address, with what to do. */
-export function listenError({ host, port }: ListenAddress, error: unknown, mend: string): unknown {
-  if (!(error instanceof Error) || !('code' in error)) return error
-  const why = error.code === 'EADDRINUSE' ? `another program listens there; ${mend}` : error.message
-  return new OperatorError('cannot-listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
 }
 
 function logFailed(log: Log, error: unknown, trace: TraceContext | undefined): void {

@@ -83,7 +83,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'daemon/access/tokens read store-failed',
   ],
   'test/features/channel/publish/channel-keeper.slow.test.ts': [
-    'features/channel/publish/channel-keys channelSigners credentials-rejected',
+    'daemon/access/channel-keys channelSigners credentials-rejected',
   ],
   'test/features/marketplace/publish/refused.slow.test.ts': [
     'features/marketplace/publish/branch-publisher expected store-failed',

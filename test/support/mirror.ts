@@ -159,7 +159,7 @@ async function daemonOf(config: Config, lines: string[], clock: Clock): Promise<
 
 async function httpOf(daemon: Daemon, config: Config): Promise<HttpServer> {
   const listen = { host: config.serve.http.host, port: 0 }
-  const { tokens, oauth, page: news } = daemon.parts
+  const { tokens, oauth, page } = daemon.parts
   return serveHttp(
     daemon.parts.serving(),
     httpOptionsOf(config, {
@@ -167,7 +167,7 @@ async function httpOf(daemon: Daemon, config: Config): Promise<HttpServer> {
       tokens,
       oauth,
       clock: systemClock,
-      news,
+      host: page.host,
       features: [],
       onError: (error) => {
         throw error

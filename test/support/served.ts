@@ -127,7 +127,7 @@ export async function serve(repository: Repository, options: ServedOptions = {})
     listen: { host: config.serve.http.host, port: 0 },
     tokens: daemon.parts.tokens,
     oauth: daemon.parts.oauth,
-    news: { host: { ...daemon.parts.page.host, uses: options.uses, pages, sections: surfaces.sections(parts) } },
+    host: { ...daemon.parts.page.host, uses: options.uses, pages, sections: surfaces.sections(parts) },
     features: features.routesOf(parts),
     pageSessions: daemon.parts.pageSessions,
     clock: { monotonicMs: now },

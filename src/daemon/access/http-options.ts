@@ -3,9 +3,10 @@ import { threadMs } from '../../base/async/thread-time.ts'
 import { isLoopback, isLoopbackUrl } from '../../base/host-name.ts'
 import type { OAuthOptions } from '../../serve/http/protected-resource.ts'
 import type { SharedPageSessions } from '../../serve/page/http/page-sessions.ts'
+import type { PageHost } from '../../serve/page/page-data.ts'
 import type { FeatureRoutes, HttpOptions } from '../../serve/site/server.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
-import type { PageData } from '../status/page/page-data.ts'
+import { OperatorError } from '../runtime/operator-error.ts'
 import type { Tokens } from './tokens.ts'
 
 /** Milliseconds between two keep-alive comments on an idle stream. */
@@ -18,7 +19,7 @@ interface EdgeParts {
   readonly oauth: OAuthOptions | undefined
   readonly clock: Pick<Clock, 'monotonicMs'>
   /** The daemon's state for its web page. */
-  readonly news: Pick<PageData, 'host'>
+  readonly host: Omit<PageHost, 'isTokenRequired'>
   readonly onError: HttpOptions['onError']
   /** The routes of features. */
   readonly features: readonly FeatureRoutes[]
@@ -28,7 +29,7 @@ interface EdgeParts {
 
 /** The HTTP options that follow from the configuration. */
 export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
-  const { listen, tokens, oauth, clock, news, onError, features, pageSessions } = parts
+  const { listen, tokens, oauth, clock, host, onError, features, pageSessions } = parts
   const required = isTokenRequired(config, listen)
   const { page, ...web } = config.serve.web
   const { publicUrl, allowedHosts, allowedOrigins, trustedProxies } = config.serve.http
@@ -43,7 +44,7 @@ export function httpOptionsOf(config: Config, parts: EdgeParts): HttpOptions {
       isGone: (principalId) => tokens.isGone(principalId),
       isTokenRequired: required,
     },
-    web: { ...web, page: page && { ...page, host: { ...news.host, isTokenRequired: required } } },
+    web: { ...web, page: page && { ...page, host: { ...host, isTokenRequired: required } } },
     features,
     pageSessions,
     ...(oauth !== undefined && { oauth }),
@@ -67,4 +68,11 @@ export function reachedFromElsewhereBy({ serve: { http } }: Config, { host }: Li
   if (http.publicUrl !== undefined && !isLoopbackUrl(new URL(http.publicUrl))) return 'serve.http.public_url'
   const urls = http.allowedHosts.map((name) => URL.parse(`http://${name}`))
   return urls.every((url) => url !== null && isLoopbackUrl(url)) ? undefined : 'serve.http.allowed_hosts'
+}
+
+/** The failure to listen at an address, with what to do. */
+export function listenError({ host, port }: ListenAddress, error: unknown, mend: string): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error
+  const why = error.code === 'EADDRINUSE' ? `another program listens there; ${mend}` : error.message
+  return new OperatorError('cannot-listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
 }

@@ -15,7 +15,6 @@ import { cannot, unlessAbsent } from '../../sync/store/files/disk-error.ts'
 import { SharedValue } from '../../sync/store/shared-text.ts'
 import type { SharedForm, SharedText } from '../../sync/store/shared-text.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
-import type { ExpiringToken } from '../status/status.ts'
 import { TokenUses } from './token-uses.ts'
 
 /**
@@ -326,6 +325,12 @@ export class Tokens {
   #isOver(one: Known): boolean {
     return !this.#known.includes(one) || isExpired(one.token, this.#now())
   }
+}
+
+/** A token that expires soon, with its time. ISO 8601, UTC. */
+export interface ExpiringToken {
+  readonly name: string
+  readonly expires: string
 }
 
 /** The tokens that expire within two weeks or did in the last two, the first one first: they are renewed, or revoked. */

@@ -32,6 +32,7 @@ import { NO_SCANS } from '../../sync/store/scan-records.ts'
 import type { SourceScans } from '../../sync/store/scan-records.ts'
 import { hasMismatch } from '../../sync/store/skills/listing-mismatches.ts'
 import type { SourceRecord } from '../../sync/store/source-records.ts'
+import type { ExpiringToken } from '../access/tokens.ts'
 import { credentialOf } from '../config/auth.ts'
 import type { Config, ConfiguredSource, Mode } from '../config/config.ts'
 import { lockStateOf } from '../pull/trust/lock-rules.ts'
@@ -162,11 +163,6 @@ export interface HttpStatus {
     /** Those that expire within two weeks, or did in the last two; absent if they cannot be read. */
     readonly expiring?: readonly ExpiringToken[]
   }
-}
-
-export interface ExpiringToken {
-  readonly name: string
-  readonly expires: string
 }
 
 export interface SourceStatus {

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { codeOf } from '../../base/error-code.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
+import { channelSigners, publicKeysOf } from '../../daemon/access/channel-keys.ts'
 import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { channelNames, partOf, partText } from '../../daemon/config/channel-names.ts'
@@ -10,7 +11,6 @@ import { whyNotOpened } from '../../daemon/runtime/disk-error-text.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { isKeyName, signerOf, signerText, verifierText } from '../../sync/transparency-log/signed-note.ts'
-import { channelSigners, publicKeysOf } from './publish/channel-keys.ts'
 
 export const channel: Command = {
   name: 'channel',

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { countOf } from '../../base/text/plural.ts'
+import { channelSigners } from '../../daemon/access/channel-keys.ts'
 import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
@@ -26,7 +27,6 @@ import { expectObject } from './content/channel-tree.ts'
 import { entryProofOf, proveServed } from './content/served-proof.ts'
 import type { EntryProof, SkillPlace } from './content/served-proof.ts'
 import { logProofRequest } from './log-requests.ts'
-import { channelSigners } from './publish/channel-keys.ts'
 import { readCosigned } from './publish/cosigned-head.ts'
 
 /** Writes the proof of what a channel served to the file. */

@@ -5,11 +5,10 @@ import { defineRequest, paramsOf } from '../../daemon/control/request.ts'
 import type { Puller } from '../../daemon/pull/puller.ts'
 import type { PullScheduler } from '../../daemon/pull/schedule/pull-scheduler.ts'
 import { TRIGGERS } from '../../sync/model/generation.ts'
-import type { LockFollower } from '../lock-repository/lock-follower.ts'
 
 export interface PullParts {
   readonly config: Config
-  readonly followedLock: LockFollower
+  readonly followedLock: { look(signal: AbortSignal): Promise<void> }
   readonly scheduler: PullScheduler
   readonly puller: Puller
 }

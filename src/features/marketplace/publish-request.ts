@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { channelName, partOf } from '../../daemon/config/channel-names.ts'
 import { defineRequest, paramsOf } from '../../daemon/control/request.ts'
-import type { Channels } from '../channel/publish/channels.ts'
 import type { Publications } from './publish/publications.ts'
 
 const BRANCH = { url: z.string(), branch: z.string(), pack: z.string().optional() }
@@ -39,7 +38,12 @@ export type PublishEnd = z.infer<typeof END>
 export type ChannelWritten = z.infer<typeof WRITTEN>
 
 export interface PublishParts {
-  readonly channels: Channels
+  readonly channels: {
+    publish(
+      folder: Pick<ChannelWritten, 'to' | 'pack' | 'ring'>,
+      signal: AbortSignal,
+    ): Promise<Pick<ChannelWritten, 'entries' | 'objects' | 'isNew'>>
+  }
   readonly publications: Publications
 }
 

@@ -3,6 +3,8 @@ import { configuredIn } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
 import type { PullReport } from '../../daemon/pull/pull-report.ts'
 import type { ServedCatalog } from '../../daemon/pull/served-catalog.ts'
+import { contentKeyText } from '../../daemon/runtime/content-use.ts'
+import type { ContentUseReader, SkillContent } from '../../daemon/runtime/content-use.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { Reaction } from '../../daemon/runtime/reaction.ts'
 import type { Registry } from '../../serve/registry.ts'
@@ -15,18 +17,16 @@ import { isAwaitingDecision } from '../../sync/model/sync-error.ts'
 import { nextEligibleAt } from '../../sync/pull/rings/promotion.ts'
 import type { RingCandidate, RingPromotion } from '../../sync/pull/rings/ring-contents.ts'
 import { withHiddenEscaped } from '../../sync/skill/hidden-unicode.ts'
-import { contentKeyText } from '../usage/content-uses.ts'
-import type { SkillContent } from '../usage/content-uses.ts'
-import type { UsageReader } from '../usage/local-usage.ts'
-import { usageReaderOf } from '../usage/usage-recorder.ts'
 import { ringStatuses } from './ring-status.ts'
 import type { RingStatus, RingStop } from './ring-status.ts'
 
-export interface RingPromotionsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'shared'> {
+export interface RingPromotionsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
   readonly config: Config
   readonly registry: Registry
   readonly served: ServedCatalog
   readonly report: PullReport
+  /** `undefined` if no use is counted. */
+  readonly usage: ContentUseReader | undefined
 }
 
 /** A request of the operator to promote now. */
@@ -42,14 +42,12 @@ export interface PromotionRequest {
 /** Lets content pass from ring to ring when its time has come. One process of a hub does it for all. */
 export class RingPromotions implements AsyncDisposable {
   readonly #parts: RingPromotionsParts
-  readonly #usage: UsageReader | undefined
   readonly #reaction: Reaction
   /** The stops of the last look, by ring and source. */
   #stops: ReadonlyMap<string, RingStop> = new Map()
 
   constructor(parts: RingPromotionsParts) {
     this.#parts = parts
-    this.#usage = usageReaderOf(parts.config, parts.shared)
     const { clock, log, registry } = parts
     this.#reaction = new Reaction({
       clock,
@@ -167,10 +165,10 @@ export class RingPromotions implements AsyncDisposable {
   /** Without counts of use, no failures are known. */
   async #failuresIn(candidate: RingCandidate): Promise<RingStop | undefined> {
     const { source, ring } = candidate
-    const { config } = this.#parts
+    const { config, usage } = this.#parts
     const rule = config.rings.find(({ id }) => id === ring)
-    if (this.#usage === undefined || rule === undefined) return undefined
-    const failing = await failingSkillsIn(candidate, this.#usage, rule.mostFailures)
+    if (usage === undefined || rule === undefined) return undefined
+    const failing = await failingSkillsIn(candidate, usage, rule.mostFailures)
     if (failing.length === 0) return undefined
     return { source, ring, code: 'ring-failures', message: failingText(failing) }
   }
@@ -209,7 +207,7 @@ interface FailingSkill {
  */
 async function failingSkillsIn(
   { source, snapshot, from }: RingCandidate,
-  usage: Pick<UsageReader, 'contentUses'>,
+  usage: ContentUseReader,
   mostFailures: number,
 ): Promise<readonly FailingSkill[]> {
   const before = new Map(from?.skills.map((skill) => [skill.path, skill]))

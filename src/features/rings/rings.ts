@@ -1,4 +1,5 @@
 import { systemClock } from '../../base/async/clock.ts'
+import { channelSigners, publicKeysOf } from '../../daemon/access/channel-keys.ts'
 import { Tokens } from '../../daemon/access/tokens.ts'
 import { paintFor } from '../../daemon/cli/colors.ts'
 import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
@@ -11,8 +12,6 @@ import { askRunning } from '../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
-import type { ChannelConfig } from '../channel/channel-config.ts'
-import { channelSigners, publicKeysOf } from '../channel/publish/channel-keys.ts'
 import type { Membership } from './membership.ts'
 import { linesOfRing, percentText, sourceLine } from './ring-lines.ts'
 import { ringsRequest } from './ring-requests.ts'
@@ -110,7 +109,7 @@ async function channelOf(
 
 async function keysOf(
   context: Context,
-  channel: ChannelConfig,
+  channel: NonNullable<Config['channel']>,
   name: ChannelName,
 ): Promise<readonly string[] | undefined> {
   try {

@@ -1,20 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { contentKeyText } from '../../daemon/runtime/content-use.ts'
+import type { ContentUse, SkillContent } from '../../daemon/runtime/content-use.ts'
 import { inTransaction, runOnDatabase } from '../../sync/store/objects/database.ts'
 import type { CountedUse } from './answered-use.ts'
-
-/** One content of a skill: `<source>/<path>`, with invisible characters escaped, and the digest of its files. */
-export interface SkillContent {
-  readonly skill: string
-  readonly content: string
-}
-
-/** The uses of one content of a skill by all clients, and those of them that failed. */
-export interface ContentUse extends SkillContent {
-  /** Loads and failures. A use reads any number of files, so reads would hide its failure. */
-  readonly uses: number
-  readonly failures: number
-}
 
 /** Uses that wait to be written. There are at most `MOST_PENDING` contents; the uses of further ones are not counted. */
 export class PendingContents {
@@ -53,11 +42,6 @@ export class PendingContents {
 
 /** Each takes some three hundred bytes. */
 const MOST_PENDING = 10_000
-
-/** A text for each content, and no other has it: a skill has no line break. */
-export function contentKeyText({ skill, content }: SkillContent): string {
-  return `${skill}\n${content}`
-}
 
 /** A row, with the last day of a use. */
 export interface DatedContentUse extends ContentUse {

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
+import type { ContentUse } from '../../../src/daemon/runtime/content-use.ts'
 import { PendingContents } from '../../../src/features/usage/content-uses.ts'
-import type { ContentUse } from '../../../src/features/usage/content-uses.ts'
 import { LocalUsage } from '../../../src/features/usage/local-usage.ts'
 import { UsageDatabase, usagePathIn } from '../../../src/features/usage/usage-database.ts'
 import { temporaryFolder } from '../../support/temporary.ts'

@@ -4,8 +4,9 @@ import type { CheckResult } from '../../cli/check.ts'
 import { configFor, progressOf } from '../../cli/command.ts'
 import type { Context } from '../../cli/command.ts'
 import { hubAddressOf } from '../../cli/hub-address.ts'
+import { tokenFor } from '../../cli/token-option.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { connect, tokenFor, type EraEnd } from '../connect/connect.ts'
+import { connect, type EraEnd } from '../connect/connect.ts'
 
 /** The outcome for the clients of both eras, as data and as checks. */
 export interface Connected {

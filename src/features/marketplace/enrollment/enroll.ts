@@ -5,7 +5,7 @@ import type { Command, Context, ExitStatus } from '../../../daemon/cli/command.t
 import { isYes } from '../../../daemon/cli/confirm.ts'
 import { hubAddressOf } from '../../../daemon/cli/hub-address.ts'
 import { packsNamed } from '../../../daemon/cli/pack-option.ts'
-import { tokenFor } from '../../../daemon/commands/connect/connect.ts'
+import { tokenFor } from '../../../daemon/cli/token-option.ts'
 import type { Config } from '../../../daemon/config/config.ts'
 import { expectOwn, writeForeign } from '../../../daemon/runtime/foreign-file.ts'
 import { printableLine } from '../../../daemon/runtime/log/log-line.ts'

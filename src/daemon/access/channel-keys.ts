@@ -1,15 +1,21 @@
-import { readSecret, secretNameOf } from '../../../daemon/config/auth.ts'
-import { originOf } from '../../../daemon/config/channel-names.ts'
-import type { ChannelName } from '../../../daemon/config/channel-names.ts'
-import type { DaemonContext } from '../../../daemon/runtime/context.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
-import { parseSigner, renamedSigner, verifierText } from '../../../sync/transparency-log/signed-note.ts'
-import type { NoteSigner } from '../../../sync/transparency-log/signed-note.ts'
-import type { ChannelConfig } from '../channel-config.ts'
+import { SyncError } from '../../sync/model/sync-error.ts'
+import { parseSigner, renamedSigner, verifierText } from '../../sync/transparency-log/signed-note.ts'
+import type { NoteSigner } from '../../sync/transparency-log/signed-note.ts'
+import { readSecret, secretNameOf } from '../config/auth.ts'
+import type { SecretReference } from '../config/auth.ts'
+import { originOf } from '../config/channel-names.ts'
+import type { ChannelName } from '../config/channel-names.ts'
+import type { DaemonContext } from '../runtime/context.ts'
+
+/** The name of the log of a channel, and the private keys that sign it. */
+interface NamedKeys {
+  readonly name: string
+  readonly keys: readonly SecretReference[]
+}
 
 /** Reads the private keys of the channel. One that cannot be read, or is none, is a `SyncError`. */
 export async function channelSigners(
-  { name, keys }: ChannelConfig,
+  { name, keys }: NamedKeys,
   { environment, redactor }: Pick<DaemonContext, 'environment' | 'redactor'>,
 ): Promise<readonly NoteSigner[]> {
   const signers: NoteSigner[] = []
@@ -28,7 +34,7 @@ export async function channelSigners(
 
 /** The public keys of one of the channels, in the form that followers configure. Each has the name of the log that it signs. */
 export function publicKeysOf(
-  channel: ChannelConfig,
+  channel: Pick<NamedKeys, 'name'>,
   name: ChannelName,
   signers: readonly NoteSigner[],
 ): readonly string[] {
