@@ -129,8 +129,8 @@ test('the log of a ring is proved, checked and written to a folder as that of ev
   await scene.hub.told('export', '--proof', proof, 'team/beta', '--ring', 'canary')
   await scene.hub.told('verify', '--proof', proof, '--key', await scene.keyOf('canary'))
   expect(await scene.hub.command('export', '--proof', proof, 'team/beta')).toMatchObject({ status: 1 })
-  const { logs, findings } = JSON.parse(await scene.hub.told('verify', '--log', '--json'))
-  expect(findings).toEqual([])
+  const { logs, checks } = JSON.parse(await scene.hub.told('verify', '--log', '--json'))
+  expect(checks).toEqual([])
   expect(logs.map(({ ring }: { readonly ring?: string }) => ring)).toEqual([undefined, 'canary', 'beta'])
   expect(await scene.hub.told('status')).toContain('channel of the ring canary at /channels/ring.canary/: up to date')
   expect(await scene.hub.command('publish', '--to', join(path, 'out'), '--ring', 'none')).toMatchObject({

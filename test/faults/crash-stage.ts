@@ -2,6 +2,7 @@ import { cp, lstat, readFile, readdir, readlink, rm, utimes } from 'node:fs/prom
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { skill } from '../e2e/world.ts'
+import { faultsIn } from '../support/checks.ts'
 import { GitServer } from '../support/git/git-server.ts'
 import { Repository } from '../support/git/repository.ts'
 import type { Content } from '../support/git/repository.ts'
@@ -177,8 +178,7 @@ function timeless(text: string, path: string): string {
 
 /** The codes of what verify found, without notes. */
 function codesIn(verified: string): readonly string[] {
-  const { findings }: { findings: readonly { readonly code: string; readonly level?: string }[] } = JSON.parse(verified)
-  return findings.filter(({ level }) => level !== 'note').map(({ code }) => code)
+  return faultsIn(verified).map(({ check }) => check)
 }
 
 /** The listing, but for how many files of another server came so far: each comes by itself, whole or not. */

@@ -19,7 +19,7 @@ test.skipIf(!hasProgram('nginx'))(
 
     expect(statesOf(well)).toEqual(WELL)
     expect(failuresOf(held).map(({ step }) => step)).toEqual(['stream', 'subscribe'])
-    for (const { mend } of failuresOf(held)) expect(mend).toContain('proxy_buffering off')
+    for (const { fix } of failuresOf(held)) expect(fix).toContain('proxy_buffering off')
   },
 )
 

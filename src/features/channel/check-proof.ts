@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { countOf } from '../../base/text/plural.ts'
-import { paintFor } from '../../daemon/cli/colors.ts'
-import { printJson, printLines } from '../../daemon/cli/command.ts'
+import { printChecks, verdicts } from '../../daemon/cli/check.ts'
+import type { CheckResult } from '../../daemon/cli/check.ts'
 import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { whyNotOpened } from '../../daemon/runtime/disk-error-text.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
@@ -30,8 +30,7 @@ export async function checkProof(context: Context, proof: string): Promise<ExitS
   const shown = await shownIn(file, keys)
   if (shown instanceof ProofRefusedError) return refuse(context, file, shown)
   const differences = folder === undefined ? [] : await differencesIn(resolve(folder), onlySkill(shown))
-  print(context, shown, differences)
-  return differences.length === 0 ? 0 : 3
+  return print(context, shown, differences)
 }
 
 function keysIn(value: unknown): readonly NoteVerifier[] {
@@ -73,25 +72,17 @@ function onlySkill({ skills }: ShownChannel): ShownSkill {
 }
 
 function refuse(context: Context, file: string, { message }: ProofRefusedError): ExitStatus {
-  const finding = { code: 'proof-refused', message: `"${file}" proves nothing: ${message}` }
-  if (context.json) printJson(context, { findings: [finding] })
-  else printLines(context, [paintFor(context)('red', printableLine(`! ${finding.code}: ${finding.message}`))])
-  return 3
+  return printChecks(context, [verdicts('proof-refused', file).fail(`it proves nothing: ${message}`)])
 }
 
-function print(context: Context, shown: ShownChannel, differences: readonly string[]): void {
-  const findings = differences.map((message) => ({ code: 'folder-differs', message }))
-  if (context.json) {
-    const { log, signers, index, size, entry, isWhole, sources, skills } = shown
-    const signedBy = signers.map(verifierText)
-    printJson(context, { log, signedBy, entry: { index, ...entry }, size, whole: isWhole, sources, skills, findings })
-    return
-  }
-  printLines(context, [
-    ...findings.map(({ code, message }) => paintFor(context)('red', printableLine(`! ${code}: ${message}`))),
-    ...linesOf(shown).map(printableLine),
-    differences.length === 0 ? 'proved' : `proved, and the folder has ${countOf(differences.length, 'difference')}`,
-  ])
+function print(context: Context, shown: ShownChannel, differences: readonly CheckResult[]): ExitStatus {
+  const { log, signers, index, size, entry, isWhole: whole, sources, skills } = shown
+  const signedBy = signers.map(verifierText)
+  return printChecks(context, differences, {
+    what: 'proved',
+    more: linesOf(shown).map(printableLine),
+    about: { log, signedBy, entry: { index, ...entry }, size, whole, sources, skills },
+  })
 }
 
 function linesOf({ log, signers, index, size, entry, isWhole, sources, skills }: ShownChannel): string[] {
@@ -114,15 +105,18 @@ function sourceLine({ source, url, ref, commit, signers }: HubSource): string {
 }
 
 /** Compares a folder with the files of a skill. What is in a foreign folder is not read. */
-async function differencesIn(folder: string, { files }: ShownSkill): Promise<readonly string[]> {
-  const differences: string[] = []
+async function differencesIn(folder: string, { files }: ShownSkill): Promise<readonly CheckResult[]> {
+  const differences: CheckResult[] = []
   for (const file of files) {
     const place = join(folder, file.path)
     const problem = (await problemOf(place, file)) ?? (await modeProblem(place, file))
-    if (problem !== undefined) differences.push(`${file.path}: ${problem}`)
+    if (problem !== undefined) differences.push(verdicts('folder-differs', file.path).fail(problem))
   }
   const strangers = await strangersIn(folder, { folderName: '', files })
-  return [...differences, ...strangers.map((path) => `${path}: the channel does not have it`)]
+  return [
+    ...differences,
+    ...strangers.map((path) => verdicts('folder-differs', path).fail('the channel does not have it')),
+  ]
 }
 
 /** The flag is a part of the digest of a skill. The file is as it was proved, so that it is there. */

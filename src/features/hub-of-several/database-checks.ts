@@ -1,6 +1,6 @@
 import { readDatabaseUrl } from '../../daemon/access/open-shared.ts'
 import { verdicts } from '../../daemon/cli/check.ts'
-import type { CheckResult, DoctorCheck, Ground } from '../../daemon/cli/check.ts'
+import type { Check, CheckResult, Ground } from '../../daemon/cli/check.ts'
 import { secretNameOf } from '../../daemon/config/auth.ts'
 import type { SecretReference } from '../../daemon/config/auth.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
@@ -8,7 +8,7 @@ import { SyncError } from '../../sync/model/sync-error.ts'
 import type { FoundSchema } from '../../sync/postgres/schema-version.ts'
 
 /** Checks the database of a hub of several processes: if it can be reached, and if its schema fits. */
-export function databaseChecks({ config: { postgres }, environment, redactor }: Ground): DoctorCheck[] {
+export function databaseChecks({ config: { postgres }, environment, redactor }: Ground): Check[] {
   if (postgres === undefined) return []
   const read = async (): Promise<string> => readDatabaseUrl(postgres.url, environment, redactor)
   return [{ name: 'database', subject: SUBJECT, look: async () => [await databaseChecked(postgres.url, read)] }]

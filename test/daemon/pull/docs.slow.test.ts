@@ -9,6 +9,7 @@ import type { Docs } from '../../../src/sync/model/docs-folder.ts'
 import { Store } from '../../../src/sync/store/store.ts'
 import { World, skill } from '../../e2e/world.ts'
 import { isFetch } from '../../scenarios/hub.ts'
+import { faultsIn } from '../../support/checks.ts'
 import { damageObject, loseObject } from '../../support/damage.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { Repository } from '../../support/git/repository.ts'
@@ -120,7 +121,7 @@ test('the lock holds the docs; other ones are not served, and each command tells
   const verify = await world.home.command('verify', '--locked', '--json')
   const end = await world.home.command('sync', '--locked', '--json')
 
-  expect(JSON.parse(verify.stdout).findings).toMatchObject([{ code: 'lock-differs' }])
+  expect(faultsIn(verify.stdout)).toMatchObject([{ check: 'lock-differs' }])
   expect(end.status).toBe(1)
   expect(JSON.parse(end.stdout).sources).toMatchObject([{ code: 'lock-mismatch' }])
   expect(end.stdout).toContain('the docs folder has another digest')
@@ -149,9 +150,7 @@ test('verify finds docs that are damaged', async () => {
   const end = await world.home.command('verify', '--json')
 
   expect(end.status).toBe(3)
-  expect(JSON.parse(end.stdout).findings).toMatchObject([
-    { code: 'file-damaged', source: 'team', path: 'deep/page.md' },
-  ])
+  expect(faultsIn(end.stdout)).toMatchObject([{ check: 'file-damaged', subject: 'team/deep/page.md' }])
 })
 
 function sha256Of({ files }: Docs, path: string): string {

@@ -43,8 +43,8 @@ describe.skipIf(programs === undefined)('the channel of a ring in a hub of sever
 
     await expect.poll(async () => sizeOf(await checkpointOf(other, CANARY)), PATIENT).toBeGreaterThan(sizeOf(second))
     expect(await checkpointOf(other, LAST)).toBe(last)
-    const { logs, findings } = JSON.parse((await other.command('verify', '--log', '--json')).stdout)
-    expect(findings).toEqual([])
+    const { logs, checks } = JSON.parse((await other.command('verify', '--log', '--json')).stdout)
+    expect(checks).toEqual([])
     expect(logs.map(({ ring }: { readonly ring?: string }) => ring)).toEqual([undefined, 'canary'])
   }, 180_000)
 })

@@ -4,6 +4,7 @@ import { cp, chmod, mkdir, readFile, readdir, readlink, rename, rm, symlink, unl
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../../e2e/world.ts'
+import { faultsIn } from '../../support/checks.ts'
 import { asNobody } from '../../support/content/folder.ts'
 import { damageObject } from '../../support/damage.ts'
 import { Repository } from '../../support/git/repository.ts'
@@ -802,7 +803,7 @@ test('the first link of a new user fetches the sources, and says what failed', a
 })
 
 function findingsOf({ stdout }: Ended): string[] {
-  return JSON.parse(stdout).findings.map(({ code }: { code: string }) => code)
+  return faultsIn(stdout).map(({ check }) => check)
 }
 
 /** Links the skills of "team" and "house", first with the house before the team, then with the team before the house. */

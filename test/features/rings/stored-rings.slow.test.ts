@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Store } from '../../../src/sync/store/store.ts'
 import { skill, World } from '../../e2e/world.ts'
+import { faultsIn } from '../../support/checks.ts'
 import { damageObject } from '../../support/damage.ts'
 import { describePostgres } from '../../support/describe-postgres.ts'
 
@@ -18,9 +19,9 @@ test('verify finds a damaged file, and a damaged snapshot, that only a later rin
   damageObject(home.state, snapshot)
   const ofSnapshot = await verified(world)
 
-  expect(ofFile).toMatchObject([{ code: 'file-damaged', source: 'team', skill: 'alpha', path: 'SKILL.md' }])
+  expect(ofFile).toMatchObject([{ check: 'file-damaged', subject: 'team/alpha/SKILL.md' }])
   expect(ofSnapshot).toMatchObject([
-    { code: 'snapshot-damaged', source: 'team', message: expect.stringContaining('skillsyncd promote team --now') },
+    { check: 'snapshot-damaged', subject: 'team', fix: expect.stringContaining('skillsyncd promote team --now') },
   ])
 })
 
@@ -69,7 +70,7 @@ async function configured({ home, git, repository }: World, more: readonly strin
 }
 
 async function verified({ home }: World): Promise<readonly object[]> {
-  return JSON.parse((await home.command('verify', '--json')).stdout).findings
+  return faultsIn((await home.command('verify', '--json')).stdout)
 }
 
 async function ringsIn({ home }: World, state: string): Promise<readonly any[]> {

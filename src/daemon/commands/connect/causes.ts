@@ -3,10 +3,10 @@ import { printableLine } from '../../runtime/log/log-line.ts'
 import { DigestMismatchError } from './era-client.ts'
 import type { ProbeFetch, HttpRefusal } from './probe-fetch.ts'
 
-/** The explanation of a failed step: the message says what happened, `mend` the likely cause and what to try. */
+/** The explanation of a failed step: the message says what happened, `fix` the likely cause and what to try. */
 export interface FailureCause {
   readonly message: string
-  readonly mend: string
+  readonly fix: string
 }
 
 /** A step exceeded its timeout. */
@@ -28,14 +28,14 @@ interface Taken {
 /** The likely cause of a failure, first from what came over the wire, then from the client's error. */
 export function causeOf(step: string, error: unknown, { fetch, hasToken }: Taken): FailureCause {
   const { failure, refusal } = fetch
-  if (failure !== undefined) return { message: failure.message, mend: mendOf(failure) }
-  if (error instanceof DigestMismatchError) return { message: error.message, mend: REWRITTEN }
+  if (failure !== undefined) return { message: failure.message, fix: mendOf(failure) }
+  if (error instanceof DigestMismatchError) return { message: error.message, fix: REWRITTEN }
   const told = refusal && refusalCause(refusal, hasToken)
   if (told !== undefined) return told
   const message = error instanceof Error ? error.message : String(error)
-  if (error instanceof TooLate) return { message, mend: isStreamed(step) ? HELD_BACK : SILENT }
-  if (error instanceof NoStream || (isStreamed(step) && /stream ended/.test(message))) return { message, mend: CUT }
-  return { message: printableLine(message).slice(0, MOST_CHARACTERS), mend: OTHER }
+  if (error instanceof TooLate) return { message, fix: isStreamed(step) ? HELD_BACK : SILENT }
+  if (error instanceof NoStream || (isStreamed(step) && /stream ended/.test(message))) return { message, fix: CUT }
+  return { message: printableLine(message).slice(0, MOST_CHARACTERS), fix: OTHER }
 }
 
 /** True for a step whose answer is a stream of events in both eras, or that waits for one. */
@@ -62,15 +62,15 @@ function refusalCause(refusal: HttpRefusal, hasToken: boolean): FailureCause | u
   if (status >= 300 && status < 400)
     return {
       message: `it answers ${status} and leads to "${printableLine(location ?? '')}"`,
-      mend: 'Give that address instead',
+      fix: 'Give that address instead',
     }
   if (type.toLowerCase().startsWith('text/html'))
-    return { message: `${message}, a web page`, mend: PAGE.get(status) ?? PORTAL }
-  if (status === 401) return { message, mend: hasToken ? TOKEN_REFUSED : TOKEN_MISSING }
-  if (/Host header/.test(text)) return { message, mend: HOST }
-  if (/header/i.test(text) && status === 400) return { message, mend: HEADERS }
-  const mend = PAGE.get(status)
-  return mend === undefined ? undefined : { message, mend }
+    return { message: `${message}, a web page`, fix: PAGE.get(status) ?? PORTAL }
+  if (status === 401) return { message, fix: hasToken ? TOKEN_REFUSED : TOKEN_MISSING }
+  if (/Host header/.test(text)) return { message, fix: HOST }
+  if (/header/i.test(text) && status === 400) return { message, fix: HEADERS }
+  const fix = PAGE.get(status)
+  return fix === undefined ? undefined : { message, fix }
 }
 
 const PORTAL =

@@ -79,10 +79,10 @@ type StepName = 'open' | 'list' | 'read' | 'subscribe' | 'stream' | 'unsubscribe
 /** The outcome of one step. */
 interface StepEnd {
   readonly step: StepName
-  readonly state: 'ok' | 'warn' | 'fail'
+  readonly verdict: 'ok' | 'warn' | 'fail'
   readonly ms: number
   readonly message: string
-  readonly mend?: string
+  readonly fix?: string
 }
 
 interface Walk {
@@ -171,10 +171,10 @@ class Steps {
     }
   }
 
-  #end(step: StepName, state: 'ok' | 'fail', began: number, said: FailureCause | string): void {
+  #end(step: StepName, verdict: 'ok' | 'fail', began: number, said: FailureCause | string): void {
     const ms = Math.round(this.#walk.now() - began)
-    if (typeof said === 'string') this.ends.push({ step, state, ms, message: said })
-    else this.ends.push({ step, state: state === 'ok' ? 'warn' : 'fail', ms, ...said })
+    if (typeof said === 'string') this.ends.push({ step, verdict, ms, message: said })
+    else this.ends.push({ step, verdict: verdict === 'ok' ? 'warn' : 'fail', ms, ...said })
   }
 }
 
@@ -182,7 +182,7 @@ function listedText(skills: readonly ListedSkill[]): FailureCause | string {
   if (skills.length > 0) return countOf(skills.length, 'skill')
   return {
     message: 'no skill is listed',
-    mend: 'skillsyncd status shows the reason; a token of a pack sees only that pack',
+    fix: 'skillsyncd status shows the reason; a token of a pack sees only that pack',
   }
 }
 

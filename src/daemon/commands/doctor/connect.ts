@@ -35,13 +35,11 @@ const SDK_INSTALL = 'npm install --global @modelcontextprotocol/sdk@1'
 
 function checksOf({ era, client, steps }: EraEnd): CheckResult[] {
   if (steps === undefined) {
-    const { warn } = verdicts('connect', era)
-    return [warn(`${client} is not installed, so the era of 2025-11-25 was not tried`, `${SDK_INSTALL} brings it`)]
+    const { unknown } = verdicts('connect', era)
+    return [unknown(`${client} is not installed, so the era of 2025-11-25 was not tried`, `${SDK_INSTALL} brings it`)]
   }
-  return steps.map(({ step, state, ms, message, mend = '' }) => {
-    const { ok, ...bad } = verdicts('connect', `${era} ${step}`)
-    const text = `${message} (${ms} ms)`
-    return state === 'ok' ? ok(text) : bad[state](text, mend)
+  return steps.map(({ step, verdict, ms, message, fix }) => {
+    return verdicts('connect', `${era} ${step}`)[verdict](`${message} (${ms} ms)`, fix)
   })
 }
 

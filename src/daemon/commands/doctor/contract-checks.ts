@@ -8,7 +8,7 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { verdicts } from '../../cli/check.ts'
-import type { DoctorCheck, CheckResult } from '../../cli/check.ts'
+import type { Check, CheckResult } from '../../cli/check.ts'
 import { idsOf, type Config } from '../../config/config.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
 import { summarizeContract } from '../../status/contract-news.ts'
@@ -18,7 +18,7 @@ import { isContractUnserved, unservedContractsText } from '../../status/unserved
  * Checks the skills of the contract against each other. `whole` is needed because dependencies can lead to sources
  * other than `asked`.
  */
-export function contractChecks(whole: Config, asked: readonly SourceId[]): DoctorCheck[] {
+export function contractChecks(whole: Config, asked: readonly SourceId[]): Check[] {
   return asked.length === 0 ? [] : [{ name: 'contract', look: async () => contractChecked(whole, asked) }]
 }
 
@@ -31,7 +31,7 @@ async function contractChecked(config: Config, asked: readonly SourceId[]): Prom
 }
 
 /** Tells what the MCP servers among the sources offer and is not taken. It is no fault. */
-export function offerChecks(config: Config, asked: readonly SourceId[]): DoctorCheck[] {
+export function offerChecks(config: Config, asked: readonly SourceId[]): Check[] {
   if (!config.sources.some(({ source }) => source.kind === 'mcp' && asked.includes(source.id))) return []
   const look = async (): Promise<readonly CheckResult[]> =>
     ((await servedCatalog(config))?.snapshots ?? []).flatMap(({ source, offers }) =>

@@ -6,7 +6,7 @@ import type { GateConfig } from '../../../features/scan/gate-config.ts'
 import { mendOf, SyncError } from '../../../sync/model/sync-error.ts'
 import { readAuthorities } from '../../access/ca-file.ts'
 import { verdicts } from '../../cli/check.ts'
-import type { CheckResult, DoctorCheck, Ground } from '../../cli/check.ts'
+import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import { readSecret, secretNameOf } from '../../config/auth.ts'
 import type { HostAuth, PageClient, ProgramValue, SecretReference } from '../../config/auth.ts'
 import type { Config, ConfiguredSource } from '../../config/config.ts'
@@ -16,8 +16,8 @@ import { whyNotOpened } from '../../runtime/disk-error-text.ts'
 import { isOverSsh } from './program-checks.ts'
 
 /** Checks the daemon's credentials and trust anchors. Reads secrets as a pull does, and never shows them. */
-export function credentialChecks(ground: Ground): DoctorCheck[] {
-  const secrets = secretsIn(ground.config).map((secret): DoctorCheck => {
+export function credentialChecks(ground: Ground): Check[] {
+  const secrets = secretsIn(ground.config).map((secret): Check => {
     return { name: 'secret', subject: secret.name, look: async () => secretChecked(secret, ground) }
   })
   return [...secrets, ...ground.config.sources.flatMap((configured) => trustChecks(configured, ground))]
@@ -25,10 +25,10 @@ export function credentialChecks(ground: Ground): DoctorCheck[] {
 
 async function secretChecked(secret: NamedSecret, { environment, redactor }: Ground): Promise<CheckResult[]> {
   const { reference, use, name, whose } = secret
-  const { ok, warn, fail } = verdicts('secret', name)
+  const { ok, warn, fail, unknown } = verdicts('secret', name)
   const needed = `for ${whose.join(', ')}`
   if (reference.kind === 'credential' && environment.credentials === undefined)
-    return [warn(`the service manager passes it only to the service, ${needed}`, AS_SERVICE)]
+    return [unknown(`the service manager passes it only to the service, ${needed}`, AS_SERVICE)]
   try {
     // Only ssh reads such a file.
     if (use === 'ssh-key' && reference.kind === 'file') await expectReadable(reference.path, name)
@@ -59,13 +59,13 @@ const AS_SERVICE = 'See the journal of the service for secrets that it could not
 const OF_VARIABLE = 'Set it; a variable of the service is only visible if doctor runs in the environment of the service'
 
 /** The files that define what a source trusts. */
-function trustChecks(configured: ConfiguredSource, ground: Ground): DoctorCheck[] {
+function trustChecks(configured: ConfiguredSource, ground: Ground): Check[] {
   const { source, ca, signed } = configured
   const { ok } = verdicts('trust', source.id)
-  const check = (look: () => Promise<CheckResult>): DoctorCheck => {
+  const check = (look: () => Promise<CheckResult>): Check => {
     return { name: 'trust', subject: source.id, look: async () => [await look()] }
   }
-  const checks: DoctorCheck[] = []
+  const checks: Check[] = []
   if (ca !== undefined)
     checks.push(
       check(async () => {

@@ -1,30 +1,24 @@
 import { resolve } from 'node:path'
 import { systemClock } from '../../../base/async/clock.ts'
-import type { Clock } from '../../../base/async/clock.ts'
-import { inParallel } from '../../../base/async/parallel.ts'
-import { resultWithin } from '../../../base/async/wait-at-most.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { databaseChecks } from '../../../features/hub-of-several/database-checks.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { diagnosticsAbout, nameDiagnosticsAmong } from '../../../sync/catalog/contract-diagnostics.ts'
 import { lackingDependencies, lackingText } from '../../../sync/catalog/pack-dependencies.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
-import { isPassing, mendOf, SyncError } from '../../../sync/model/sync-error.ts'
+import { isPassing } from '../../../sync/model/sync-error.ts'
 import { lifecycleOf } from '../../../sync/skill/lifecycle.ts'
 import { readFollowedLock } from '../../../sync/store/followed-lock.ts'
-import { verdicts } from '../../cli/check.ts'
-import type { CheckResult, DoctorCheck, Ground } from '../../cli/check.ts'
-import { paintFor } from '../../cli/colors.ts'
-import type { Paint } from '../../cli/colors.ts'
-import { configFor, printJson, printLines, progressOf } from '../../cli/command.ts'
-import type { Command, Context, ExitStatus } from '../../cli/command.ts'
+import { printChecks, runChecks, verdicts } from '../../cli/check.ts'
+import type { Check, CheckResult, Ground } from '../../cli/check.ts'
+import { configFor, progressOf } from '../../cli/command.ts'
+import type { Command, Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import { idsOf, reachedBy } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { ifHomeIsKnown } from '../../config/environment.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { ConfigError } from '../../config/rules/config-error.ts'
-import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { lockOriginStatusOf, lockOriginText } from '../../status/lock-text.ts'
 import { connectAsEachEra } from './connect.ts'
@@ -41,7 +35,7 @@ import { stateChecks } from './state-checks.ts'
 import { writerChecks } from './writer-checks.ts'
 
 /** Checks that the newest lock of its repository is in force, as far as the daemon knows. */
-function lockOriginChecks({ config }: Ground): DoctorCheck[] {
+function lockOriginChecks({ config }: Ground): Check[] {
   const { lockFrom, state } = config
   if (lockFrom === undefined) return []
   const look = async (): Promise<CheckResult[]> => {
@@ -59,7 +53,7 @@ function lockOriginChecks({ config }: Ground): DoctorCheck[] {
 }
 
 /** The groups of local checks, each made from the configuration. */
-const GROUPS: readonly ((ground: Ground) => DoctorCheck[])[] = [
+const GROUPS: readonly ((ground: Ground) => Check[])[] = [
   programChecks,
   stateChecks,
   writerChecks,
@@ -72,7 +66,7 @@ const GROUPS: readonly ((ground: Ground) => DoctorCheck[])[] = [
 ]
 
 /** The checks that need the network. */
-const AWAY: readonly ((ground: Ground) => DoctorCheck[])[] = [hostChecks, databaseChecks]
+const AWAY: readonly ((ground: Ground) => Check[])[] = [hostChecks, databaseChecks]
 
 export const doctor: Command = {
   name: 'doctor',
@@ -102,12 +96,12 @@ export const doctor: Command = {
   async run(context) {
     if (context.values['connect'] === true) {
       const { checks, ...ends } = await connectAsEachEra(context)
-      return printConclusion(context, checks, ends)
+      return printChecks(context, checks, { about: ends })
     }
     if (context.values['token-file'] !== undefined) throw new UsageError('--token-file is only used with --connect')
     const { environment, redactor, signal, values } = context
     const { config: whole, told } = await readConfiguration(context)
-    const named = told.state === 'ok' && context.operands.length > 0 ? sourcesNamed(context.operands, whole) : []
+    const named = told.verdict === 'ok' && context.operands.length > 0 ? sourcesNamed(context.operands, whole) : []
     const config = named.length === 0 ? whole : sourcesAlone(whole, named)
     const ground = {
       config: { ...config, sources: reachedBy(config) },
@@ -116,7 +110,8 @@ export const doctor: Command = {
       redactor,
       clock: systemClock,
     }
-    const groups = values['offline'] === true ? GROUPS : [...GROUPS, ...AWAY]
+    const offline = values['offline'] === true
+    const groups = offline ? GROUPS : [...GROUPS, ...AWAY]
     const asked = idsOf(config)
     const checksOfSkills = [
       ...contractChecks(whole, asked),
@@ -124,17 +119,10 @@ export const doctor: Command = {
       ...dependencyChecks(whole, asked),
     ]
     const checks = [...groups.flatMap((group) => group(ground)), ...checksOfSkills]
-    const found = [told, ...(await examine(checks, systemClock, signal))]
-    const all = [...found, ...(values['offline'] === true ? [] : await seconds(context, whole, named))]
-    return printConclusion(context, all)
+    const found = [told, ...(await runChecks(checks, systemClock, signal))]
+    const all = [...found, ...(offline ? [] : await seconds(context, whole, named))]
+    return printChecks(context, all, { end: offline ? '; no host was queried' : '', about: { offline } })
   },
-}
-
-/** Prints the results, with additional data for `--json`. */
-function printConclusion(context: Context, all: readonly CheckResult[], more: object = {}): ExitStatus {
-  print(context, all, more)
-  const counts = context.values['strict'] === true ? ['warn', 'fail'] : ['fail']
-  return all.some(({ state }) => counts.includes(state)) ? 3 : 0
 }
 
 function sourcesAlone(config: Config, named: readonly SourceId[]): Config {
@@ -176,38 +164,8 @@ async function readConfiguration(context: Context): Promise<{ readonly config: C
 /** A configuration has at least one source; this one is removed again. */
 const ANY = 'https://localhost/any.git'
 
-function print(context: Context, all: readonly CheckResult[], more: object): void {
-  const offline = context.values['offline'] === true
-  const count = (wanted: CheckResult['state']) => all.filter(({ state }) => state === wanted).length
-  const [ok, warn, fail] = [count('ok'), count('warn'), count('fail')]
-  if (context.json) {
-    printJson(context, { ok: fail === 0, counts: { ok, warn, fail }, offline, ...more, checks: all })
-    return
-  }
-  const shown = context.quiet ? all.filter(({ state }) => state !== 'ok') : all
-  const verdict = fail + warn === 0 ? 'nothing found' : `${countOf(fail, 'fault')}, ${countOf(warn, 'warning')}`
-  const hosts = offline ? '; no host was queried' : ''
-  const paint = paintFor(context)
-  printLines(context, [
-    ...shown.flatMap((result) => linesOf(result, paint)),
-    `${countOf(all.length, 'check')}: ${verdict}${hosts}`,
-  ])
-}
-
-const STATE_COLOURS = { ok: 'green', warn: 'yellow', fail: 'red' } as const
-
-function linesOf({ check, state, subject, message, mend }: CheckResult, paint: Paint): string[] {
-  const about = subject === undefined ? check : `${check} ${printableLine(subject)}`
-  const [first = '', ...rest] = message.split('\n').map(printableLine)
-  const lines = [
-    `${paint(STATE_COLOURS[state], state.padEnd(4))}  ${about}: ${first}`,
-    ...rest.map((line) => `        ${line}`),
-  ]
-  return mend === undefined ? lines : [...lines, `        → ${printableLine(mend)}`]
-}
-
 /** Checks the skills that depend on others by `metadata`: across sources, then in each pack. */
-function dependencyChecks(whole: Config, asked: readonly SourceId[]): DoctorCheck[] {
+function dependencyChecks(whole: Config, asked: readonly SourceId[]): Check[] {
   if (asked.length === 0) return []
   return [{ name: 'dependencies', look: async () => dependenciesChecked(whole, asked) }]
 }
@@ -245,55 +203,4 @@ function packsChecked({ packs }: Config, { snapshots }: Catalog, asked: readonly
         ),
       ),
   )
-}
-
-/** Runs all checks in parallel, in bounded time. The failure or duration of one does not affect another. */
-export async function examine(
-  checks: readonly DoctorCheck[],
-  clock: Pick<Clock, 'wait'>,
-  signal: AbortSignal,
-): Promise<readonly CheckResult[]> {
-  const found = new Map<DoctorCheck, readonly CheckResult[]>()
-  await inParallel(
-    checks,
-    AT_ONCE,
-    async (check) => void found.set(check, await runCheck(check, clock, signal)),
-    signal,
-  )
-  return checks.flatMap((check) => found.get(check) ?? [])
-}
-
-/** Each source can add a host, so hundreds of them are checked in turns. */
-const AT_ONCE = 64
-
-/** Resolvers and connections time out by themselves only after minutes. */
-const MOST_MS = 10_000
-
-async function runCheck(
-  check: DoctorCheck,
-  clock: Pick<Clock, 'wait'>,
-  signal: AbortSignal,
-): Promise<readonly CheckResult[]> {
-  const over = new AbortController()
-  const limited = AbortSignal.any([signal, over.signal])
-  try {
-    return (await resultWithin(MOST_MS, check.look(limited), clock, signal)) ?? [noAnswer(check)]
-  } catch (error) {
-    signal.throwIfAborted()
-    return [failedCheck(check, error)]
-  } finally {
-    over.abort()
-  }
-}
-
-function noAnswer({ name, subject }: DoctorCheck): CheckResult {
-  const message = `no answer within ${MOST_MS / 1000} s`
-  return verdicts(name, subject).fail(message, 'Try again; if it stays, a disk or the network does not answer')
-}
-
-function failedCheck({ name, subject }: DoctorCheck, error: unknown): CheckResult {
-  const { fail } = verdicts(name, subject)
-  if (error instanceof SyncError) return fail(error.message, mendOf(error))
-  const why = error instanceof Error ? error.message : String(error)
-  return fail(`this check failed to run: ${why}`, 'The message names the cause')
 }

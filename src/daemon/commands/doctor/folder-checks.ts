@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { verdicts } from '../../cli/check.ts'
-import type { DoctorCheck, CheckResult, Ground } from '../../cli/check.ts'
+import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import { whyNotUsed } from '../../runtime/disk-error-text.ts'
 
 /** Checks sources on this disk, and whether the system's limits allow watching their folders. */
-export function folderChecks({ config }: Ground, limits = INOTIFY): DoctorCheck[] {
+export function folderChecks({ config }: Ground, limits = INOTIFY): Check[] {
   const folders = config.sources.flatMap(({ source }) =>
     source.kind === 'directory' ? [{ id: source.id, path: source.path }] : [],
   )
@@ -18,7 +18,7 @@ export function folderChecks({ config }: Ground, limits = INOTIFY): DoctorCheck[
   const channels = config.sources.flatMap(({ source }) =>
     source.kind === 'channel' && source.place.kind === 'folder' ? [{ id: source.id, path: source.place.path }] : [],
   )
-  const readable = [...folders, ...channels, ...repositories].map(({ id, path }): DoctorCheck => {
+  const readable = [...folders, ...channels, ...repositories].map(({ id, path }): Check => {
     return { name: 'folder', subject: id, look: async () => [await checkFolder(id, path)] }
   })
   if (folders.length === 0 || process.platform !== 'linux') return readable
@@ -30,25 +30,29 @@ const INOTIFY = '/proc/sys/fs/inotify'
 
 async function checkFolder(id: string, path: string): Promise<CheckResult> {
   const { ok, fail } = verdicts('folder', id)
-  const mend = 'Check `path` or `url`, and that the user of the daemon may read it'
+  const fix = 'Check `path` or `url`, and that the user of the daemon may read it'
   try {
     await access(path, constants.R_OK | constants.X_OK)
-    return (await stat(path)).isDirectory() ? ok(`"${path}" can be read`) : fail(`"${path}" is not a folder`, mend)
+    return (await stat(path)).isDirectory() ? ok(`"${path}" can be read`) : fail(`"${path}" is not a folder`, fix)
   } catch (error) {
     if (!isDiskError(error)) throw error
-    return fail(`"${path}" cannot be read: ${whyNotUsed(error)}`, mend)
+    return fail(`"${path}" cannot be read: ${whyNotUsed(error)}`, fix)
   }
 }
 
 /** inotify needs one watch for each folder and subfolder. All programs of a user share one limit. */
 async function watchesChecked(paths: readonly string[], limits: string, signal: AbortSignal): Promise<CheckResult> {
-  const { ok, warn } = verdicts('watches')
+  const { ok, warn, unknown } = verdicts('watches')
   const [most, instances] = [await numberIn(limits, 'max_user_watches'), await numberIn(limits, 'max_user_instances')]
-  if (most === undefined || instances === undefined) return ok('the system names no limits')
+  if (most === undefined || instances === undefined)
+    return unknown(
+      'the system names no limits',
+      'Nothing: a folder that cannot be watched is read on its schedule, and the log says so',
+    )
   const needed = await foldersBelow(paths, signal)
-  const mend = `sysctl fs.inotify.max_user_watches=${Math.max(65_536, 4 * needed)}; until then folders are polled on their schedule`
+  const fix = `sysctl fs.inotify.max_user_watches=${Math.max(65_536, 4 * needed)}; until then folders are polled on their schedule`
   if (2 * needed > most)
-    return warn(`${needed} folders are watched, and a user of this machine has ${most} watches in all`, mend)
+    return warn(`${needed} folders are watched, and a user of this machine has ${most} watches in all`, fix)
   if (paths.length * 2 > instances)
     return warn(
       `${paths.length} sources are watched, and a user of this machine has ${instances} watchers in all`,

@@ -8,19 +8,19 @@ import { connectionFailure } from '../../../sync/upstream/http/http-failure.ts'
 import { readAuthorities } from '../../access/ca-file.ts'
 import { proxyTo } from '../../access/proxy.ts'
 import { verdicts } from '../../cli/check.ts'
-import type { DoctorCheck, CheckResult, Ground } from '../../cli/check.ts'
+import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { isOverSsh } from './program-checks.ts'
 
 /** Checks each host once: whether it answers, and whether its clock agrees with ours. Sends no credentials. */
-export function hostChecks(ground: Ground): DoctorCheck[] {
+export function hostChecks(ground: Ground): Check[] {
   const hosts = new Map<string, { readonly host: Host; readonly whose: string[] }>()
   for (const { host, whose } of [...ground.config.sources.flatMap(hostOf), ...othersIn(ground)]) {
     const known = hosts.get(host.key) ?? { host, whose: [] }
     hosts.set(host.key, { host, whose: [...known.whose, whose] })
   }
-  return [...hosts.values()].map(({ host, whose }): DoctorCheck => {
+  return [...hosts.values()].map(({ host, whose }): Check => {
     const look = async (signal: AbortSignal): Promise<readonly CheckResult[]> =>
       host.kind === 'ssh' ? sshChecked(host, whose, signal) : httpChecked(host, whose, ground, signal)
     return { name: 'host', subject: host.name, look }
@@ -127,8 +127,8 @@ function clockChecked(host: string, date: string | undefined, age: string | unde
   const { warn, fail } = verdicts('clock', host)
   const seconds = Math.round(Math.abs(skewMs) / 1000)
   const message = `this machine's clock is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} that of the host`
-  const mend = 'Set the clock, best by NTP (timedatectl shows it): certificates and tokens depend on it'
-  return [Math.abs(skewMs) < WRONG_MS ? warn(message, mend) : fail(message, mend)]
+  const fix = 'Set the clock, best by NTP (timedatectl shows it): certificates and tokens depend on it'
+  return [Math.abs(skewMs) < WRONG_MS ? warn(message, fix) : fail(message, fix)]
 }
 
 const TOLERATED_MS = 30_000

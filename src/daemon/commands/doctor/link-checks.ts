@@ -6,14 +6,14 @@ import type { FolderNow } from '../../../features/agent-folders/folder-status.ts
 import { readLinks } from '../../../features/agent-folders/links-file.ts'
 import type { LeftOut } from '../../../features/agent-folders/unlinkable-skills.ts'
 import { verdicts } from '../../cli/check.ts'
-import type { DoctorCheck, CheckResult, Ground } from '../../cli/check.ts'
+import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 
 /**
  * Checks that agents find the served skills. Their folders are recorded in the state, so one check covers all of them.
  */
-export function linkChecks({ config, environment }: Ground): DoctorCheck[] {
+export function linkChecks({ config, environment }: Ground): Check[] {
   return [{ name: 'links', look: async () => linksChecked(config, environment) }]
 }
 

@@ -8,7 +8,7 @@ import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { isTokenRequired } from '../../access/http-options.ts'
 import { Tokens } from '../../access/tokens.ts'
 import { verdicts } from '../../cli/check.ts'
-import type { CheckResult, DoctorCheck, Ground } from '../../cli/check.ts'
+import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import type { Config, ListenAddress } from '../../config/config.ts'
 import { askRunning } from '../../control/running-daemon.ts'
 import { statusRequest } from '../../control/status-request.ts'
@@ -17,7 +17,7 @@ import { ProgramFailedError, runProgram } from '../../runtime/run-program.ts'
 import { BOOTED } from './service-checks.ts'
 
 /** Checks that clients can connect: the addresses, the tokens, and the system's limit on open files. */
-export function listenChecks(ground: Ground, booted = BOOTED): DoctorCheck[] {
+export function listenChecks(ground: Ground, booted = BOOTED): Check[] {
   const { http, operations } = ground.config.serve
   return [
     listening({ address: http, key: 'serve.http', side: 'http' }, ground, booted),
@@ -35,7 +35,7 @@ interface Listener {
   readonly side: 'http' | 'operations'
 }
 
-function listening(listener: Listener, ground: Ground, booted: string): DoctorCheck {
+function listening(listener: Listener, ground: Ground, booted: string): Check {
   const { address, key, side } = listener
   const subject = subjectOf(listener)
   const { ok, fail } = verdicts('listen', subject)
@@ -49,8 +49,8 @@ function listening(listener: Listener, ground: Ground, booted: string): DoctorCh
       const code = await bindCode(address)
       if (code === undefined) return [ok(`free (${key})`)]
       if (code === 'EADDRINUSE') return [await takenPortResult(listener, { isOther, booted }, ground, signal)]
-      const { why, mend } = BIND_WORDS.get(code) ?? { why: code, mend: `Set another address in \`${key}\`` }
-      return [fail(`cannot listen there: ${why}`, mend.replace('KEY', key))]
+      const { why, fix } = BIND_WORDS.get(code) ?? { why: code, fix: `Set another address in \`${key}\`` }
+      return [fail(`cannot listen there: ${why}`, fix.replace('KEY', key))]
     },
   }
 }
@@ -85,7 +85,7 @@ async function takenPortResult(
   ground: Ground,
   signal: AbortSignal,
 ): Promise<CheckResult> {
-  const { ok, warn, fail } = verdicts('listen', subjectOf(listener))
+  const { ok, warn, fail, unknown } = verdicts('listen', subjectOf(listener))
   const find = `Find it with \`ss -ltnp\`, or set another port in \`${listener.key}\``
   const holder = await portHolder(listener.address.port, ground, booted, signal)
   if (holder.kind === 'unit') {
@@ -94,12 +94,12 @@ async function takenPortResult(
     return warn(`systemd listens for ${starts} (${unit})`, `Fine if that is this daemon; else stop it. ${find}`)
   }
   if (isOther)
-    return warn(
+    return unknown(
       'the daemon, which runs with another configuration, or another program listens there',
       `Have the daemon apply this one (skillsyncd reload), and check again. ${find}`,
     )
   if (holder.kind === 'unknown')
-    return warn(
+    return unknown(
       'another program listens there, or systemd for this daemon, which does not report it',
       `Fine if it is systemd. ${find}`,
     )
@@ -112,10 +112,10 @@ function urlOf(status: unknown, of: Listener['side']): string | undefined {
   return isObject(side) && typeof side['url'] === 'string' ? side['url'] : undefined
 }
 
-const BIND_WORDS: ReadonlyMap<string, { readonly why: string; readonly mend: string }> = new Map([
-  ['EACCES', { why: 'permission denied', mend: 'Ports below 1024 need a right; set another in `KEY`' }],
-  ['EADDRNOTAVAIL', { why: 'this machine has no such address', mend: 'Set an address of this machine in `KEY`' }],
-  ['ENOTFOUND', { why: 'the name does not resolve', mend: 'Set an address of this machine in `KEY`' }],
+const BIND_WORDS: ReadonlyMap<string, { readonly why: string; readonly fix: string }> = new Map([
+  ['EACCES', { why: 'permission denied', fix: 'Ports below 1024 need a right; set another in `KEY`' }],
+  ['EADDRNOTAVAIL', { why: 'this machine has no such address', fix: 'Set an address of this machine in `KEY`' }],
+  ['ENOTFOUND', { why: 'the name does not resolve', fix: 'Set an address of this machine in `KEY`' }],
 ])
 
 /** The error of a bind to the address, `undefined` if it is free. The listener is closed at once. */

@@ -7,15 +7,15 @@ import { gitVersionIn, obeysNoLazyFetch, readsConfigFromEnvironment } from '../.
 import { runToEnd } from '../../../sync/git/program/process-group.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { verdicts } from '../../cli/check.ts'
-import type { DoctorCheck, CheckResult, Ground } from '../../cli/check.ts'
+import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
 
 /** Checks the Node version, and every program that the configuration needs. */
-export function programChecks(ground: Ground): DoctorCheck[] {
+export function programChecks(ground: Ground): Check[] {
   return [nodeCheck(), ...gitChecks(ground), ...namedPrograms(ground).map((named) => findable(named, ground))]
 }
 
-function nodeCheck(): DoctorCheck {
+function nodeCheck(): Check {
   const { ok, warn } = verdicts('node')
   const { node } = process.versions
   return {
@@ -30,7 +30,7 @@ function nodeCheck(): DoctorCheck {
 }
 
 /** For http(s), git and ssh are needed only if configured. */
-function gitChecks({ config, environment }: Ground): DoctorCheck[] {
+function gitChecks({ config, environment }: Ground): Check[] {
   const { git, ssh } = config.programs
   const overSsh = config.sources.filter(isOverSsh)
   const chosen = config.sources.filter(({ source }) => source.kind === 'git' && source.backend === 'system')
@@ -42,7 +42,7 @@ function gitChecks({ config, environment }: Ground): DoctorCheck[] {
   const asksGit = { command: git, args: ['--version'], env: call }
   const overHttp = chosen.some(({ source }) => /^https?:/i.test(source.url))
   const chosenOnDisk = chosen.some(isOnDisk)
-  const checks: DoctorCheck[] = []
+  const checks: Check[] = []
   if (needing.length > 0)
     checks.push(versionResult({ ...asksGit, for: textOf(needing), isNeeded: true, overHttp, onDisk: chosenOnDisk }))
   else if (onDisk.length > 0)
@@ -82,11 +82,11 @@ function versionResult({
   isNeeded,
   overHttp = false,
   onDisk = false,
-}: Versioned): DoctorCheck {
+}: Versioned): Check {
   const { ok, warn, fail } = verdicts('program', command)
-  const mend = `Install it, or name it in \`programs\`; it is needed for ${whose}`
+  const fix = `Install it, or name it in \`programs\`; it is needed for ${whose}`
   const useless = (why: string): readonly CheckResult[] =>
-    isNeeded ? [fail(why, mend)] : [warn(`${why}; repositories in forms that only git reads cannot be followed`, mend)]
+    isNeeded ? [fail(why, fix)] : [warn(`${why}; repositories in forms that only git reads cannot be followed`, fix)]
   const start = { command, args, env, cwd: tmpdir(), fileBytes: undefined }
   return {
     name: 'program',
@@ -141,7 +141,7 @@ function namedPrograms({ config: { sources, gate } }: Ground): NamedProgram[] {
   return [...ofSources, { command: gate.asked.command, use: 'the gate' }]
 }
 
-function findable({ command, use }: NamedProgram, { environment }: Ground): DoctorCheck {
+function findable({ command, use }: NamedProgram, { environment }: Ground): Check {
   const { ok, fail } = verdicts('program', command)
   return {
     name: 'program',

@@ -1,16 +1,13 @@
 import { countOf } from '../../../base/text/plural.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
-import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { Store } from '../../../sync/store/store.ts'
-import { verdicts } from '../../cli/check.ts'
+import { failedCheck, verdicts } from '../../cli/check.ts'
 import type { CheckResult } from '../../cli/check.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import type { Config } from '../../config/config.ts'
-import { OperatorError } from '../../runtime/operator-error.ts'
 import { compareFiles } from '../verify/second-opinion-checks.ts'
 import { filesAreWhole } from '../verify/store-checks.ts'
-import { verifyingOf } from '../verify/verify-context.ts'
-import type { VerifyDiagnostic } from '../verify/verify-diagnostic.ts'
+import { isIn, verifyingOf } from '../verify/verify-context.ts'
 
 /** The configuration, progress and signal with which sources are compared. */
 export interface SecondGround {
@@ -31,8 +28,8 @@ export async function secondOpinions(
   if (ids.length === 0) return []
   using store = await Store.openExisting(config.state)
   const verifying = await verifyingOf(config, store, { named: new Set(ids), show }, signal)
-  const stored: VerifyDiagnostic[] = []
-  for await (const diagnostic of filesAreWhole(verifying)) if (diagnostic.severity === 'error') stored.push(diagnostic)
+  const stored: CheckResult[] = []
+  for await (const result of filesAreWhole(verifying)) stored.push(result)
   const isServer = (id: SourceId): boolean =>
     config.sources.some(({ source }) => source.id === id && source.kind === 'mcp')
   const served = new Set<string>(verifying.snapshots.map(({ source }) => source))
@@ -48,38 +45,23 @@ export async function secondOpinions(
       return all
     })
   } catch (error) {
-    if (error instanceof SyncError) return ids.map((id) => verdicts(CHECK, id).fail(error.message, mendOf(error)))
-    if (!(error instanceof OperatorError)) throw error
-    return ids.map((id) => verdicts(CHECK, id).fail(error.message, 'The message names the cause'))
+    return ids.map((id) => failedCheck(error, id, CHECK))
   }
 }
 
 const CHECK = 'second-opinion'
 
-async function checkSource(id: SourceId, stored: readonly VerifyDiagnostic[], ask: AskWriter): Promise<CheckResult[]> {
-  const { ok, warn, fail } = verdicts(CHECK, id)
+async function checkSource(
+  id: SourceId,
+  stored: readonly CheckResult[],
+  ask: AskWriter,
+): Promise<readonly CheckResult[]> {
   const { by = 'isomorphic-git', diagnostics, files } = await compareFiles(id, ask)
-  const findings = [
-    ...stored.filter(({ source }) => source === id),
-    ...diagnostics.filter(({ severity }) => severity === 'error'),
-  ]
-  const notes = diagnostics.filter(({ severity }) => severity === 'note')
-  return [
-    ...findings.map((diagnostic) => fail(textOf(diagnostic), `docs/troubleshooting.md explains ${diagnostic.code}`)),
-    ...notes.map((diagnostic) => warn(textOf(diagnostic), MEND)),
-    ...(findings.length + notes.length === 0
-      ? [ok(`${by} has ${countOf(files ?? 0, 'file')} as they are served`)]
-      : []),
-  ]
+  const found = [...stored.filter(({ subject = '' }) => isIn(id, subject)), ...diagnostics]
+  if (found.length > 0) return found
+  return [verdicts(CHECK, id).ok(`${by} has ${countOf(files ?? 0, 'file')} as they are served`)]
 }
-
-const MEND = 'docs/sources.md lists the kinds of sources that cannot be compared'
 
 function notServed(id: SourceId): CheckResult {
   return verdicts(CHECK, id).warn('nothing of it is served yet', `skillsyncd sync ${id} brings it`)
-}
-
-function textOf({ skill, path, message }: VerifyDiagnostic): string {
-  const place = [skill, path].filter((part) => part !== undefined && part !== '').join(' ')
-  return place === '' ? message : `${place}: ${message}`
 }

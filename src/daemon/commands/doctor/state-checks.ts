@@ -8,11 +8,12 @@ import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.
 import { expectOwnEntries, expectOwnFolder } from '../../../sync/store/files/folder-owner.ts'
 import { openExistingState } from '../../../sync/store/files/state-folder.ts'
 import { verdicts } from '../../cli/check.ts'
-import type { DoctorCheck, CheckResult, Ground } from '../../cli/check.ts'
+import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import { whyNotUsed } from '../../runtime/disk-error-text.ts'
+import { decisionFindings } from '../verify/store-checks.ts'
 
 /** Checks the state folder and its disk. */
-export function stateChecks(ground: Ground): DoctorCheck[] {
+export function stateChecks(ground: Ground): Check[] {
   const { state } = ground.config
   return [
     { name: 'state-folder', subject: state, look: async () => checkFolder(state) },
@@ -79,27 +80,12 @@ const STEP_MENDS: Readonly<Record<string, string>> = {
   EROFS: 'Let the service write to it (ReadWritePaths, StateDirectory), or name another folder with `state`',
 }
 
-async function decisionsChecked(state: string): Promise<CheckResult[]> {
-  const { ok, warn, fail } = verdicts('decisions', state)
+async function decisionsChecked(state: string): Promise<readonly CheckResult[]> {
   const folder = await openExistingState(state)
   if (folder === undefined) return []
-  const decisions = new DecisionStore(folder)
-  try {
-    await decisions.read()
-    const { damage, loss } = decisions
-    if (loss !== undefined) return [fail(loss.message, LOSS_MEND)]
-    if (damage !== undefined) return [warn(damage.message, 'Nothing: the daemon writes it again at its next poll')]
-    return [ok('the decisions can be read')]
-  } catch (error) {
-    if (!(error instanceof SyncError)) throw error
-    return [fail(error.message, DECISIONS_MEND)]
-  }
+  const found = await decisionFindings(new DecisionStore(folder))
+  return found.length > 0 ? found : [verdicts('decisions', state).ok('the decisions can be read')]
 }
-
-const LOSS_MEND =
-  'Restore the file from a backup, or do one of the two things that the message names; then restart the daemon'
-const DECISIONS_MEND =
-  'Give both files to the user of the daemon, correct one of them (JSON) or restore it from a backup; or move both away, with generations/decisions.json, and decide again'
 
 async function diskChecked({ config: { state, limits } }: Ground, signal: AbortSignal): Promise<CheckResult[]> {
   const disk = await statfs(await nearest(state))
@@ -112,8 +98,8 @@ async function diskChecked({ config: { state, limits } }: Ground, signal: AbortS
 /** Some file systems have no such number, and report 0. */
 function inodesOf(state: string, { files, ffree }: StatsFs): CheckResult[] {
   if (files === 0 || ffree >= FEW_INODES) return []
-  const mend = 'Remove unneeded files from this disk'
-  return [verdicts('disk', state).warn(`it has room for ${ffree} more files`, mend)]
+  const fix = 'Remove unneeded files from this disk'
+  return [verdicts('disk', state).warn(`it has room for ${ffree} more files`, fix)]
 }
 
 function kindOf(state: string, { type }: StatsFs): CheckResult[] {
@@ -127,8 +113,8 @@ function roomOf(state: string, free: number, lacking: number): CheckResult[] {
   if (free < LEAST_FREE)
     return [fail(text, 'Make room: what is served stays in service, but nothing new can be stored')]
   if (free >= lacking) return [ok(`${text}; at most ${bytesText(lacking)} more are used (limits.disk)`)]
-  const mend = 'Make room, or lower `limits.disk.bytes`'
-  return [warn(`${text}, and up to ${bytesText(lacking)} more may be used (limits.disk)`, mend)]
+  const fix = 'Make room, or lower `limits.disk.bytes`'
+  return [warn(`${text}, and up to ${bytesText(lacking)} more may be used (limits.disk)`, fix)]
 }
 
 /** The remainder of the limit; an upper bound for a folder with very many files. */

@@ -5,7 +5,7 @@ import { VERSION } from '../../../serve/version.ts'
 import { SyncError, mendOf } from '../../../sync/model/sync-error.ts'
 import { isDiskError, unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { verdicts } from '../../cli/check.ts'
-import type { DoctorCheck, CheckResult, Ground } from '../../cli/check.ts'
+import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import { isFresh, socketPathOf, unlockedSocketOf, whyNotOwn } from '../../control/control-path.ts'
 import { lockHolderOf, isAtWork, isListening } from '../../control/daemon-lock.ts'
 import type { FoundHolder } from '../../control/daemon-lock.ts'
@@ -18,10 +18,10 @@ import { OperatorError } from '../../runtime/operator-error.ts'
 import { isAlive } from '../../runtime/process-identity.ts'
 
 /** Checks that the state folder can have a writer, and that its present writer answers. */
-export function writerChecks(ground: Ground): DoctorCheck[] {
+export function writerChecks(ground: Ground): Check[] {
   return [
     { name: 'socket', look: async () => socketChecked(ground) },
-    { name: 'lock', look: async (signal) => lockChecked(ground, signal) },
+    { name: 'writer', look: async (signal) => writerChecked(ground, signal) },
   ]
 }
 
@@ -56,12 +56,12 @@ async function whyNoSocketIn(folder: string): Promise<string | undefined> {
 
 const SOCKET_MEND = mendOf({ code: 'socket-failed' })
 
-async function lockChecked({ whole, environment, clock }: Ground, signal: AbortSignal): Promise<CheckResult[]> {
-  const { ok, fail, warn } = verdicts('lock')
+async function writerChecked({ whole, environment, clock }: Ground, signal: AbortSignal): Promise<CheckResult[]> {
+  const { ok, fail, warn } = verdicts('writer')
   const holder = await lockHolderOf(whole.state)
   if (holder === undefined) {
     const socket = await unlockedSocketOf(whole.state, environment.runtime)
-    if (socket === undefined) return [ok('no daemon holds it')]
+    if (socket === undefined) return [ok('no process writes the state folder')]
     return [
       warn(
         'a daemon serves what is stored, read-only: the disk does not support locks',
@@ -75,11 +75,11 @@ async function lockChecked({ whole, environment, clock }: Ground, signal: AbortS
   }
   try {
     await askRunning(whole, helloRequest, {}, { signal, timeoutMs: ANSWER_MS })
-    return [ok(`skillsyncd ${holder.command}, process ${holder.pid}, holds it and answers`)]
+    return [ok(`skillsyncd ${holder.command}, process ${holder.pid}, writes the state folder and answers`)]
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error
     const who = processText(holder)
-    if (error.code === 'timed-out') return [fail(`${who} holds it and does not answer`, STOPPED_MEND)]
+    if (error.code === 'timed-out') return [fail(`${who} writes the state folder and does not answer`, STOPPED_MEND)]
     return [
       fail(error.message, `Restart the daemon with the configuration and the version (${VERSION}) of this command`),
     ]
@@ -89,19 +89,19 @@ async function lockChecked({ whole, environment, clock }: Ground, signal: AbortS
 const STOPPED_MEND = 'It is stopped or hangs: continue it (kill -CONT), or end it and start it again'
 
 async function silent(holder: FoundHolder): Promise<CheckResult> {
-  const { ok, fail } = verdicts('lock')
+  const { ok, fail } = verdicts('writer')
   const who = processText(holder)
-  if (await isAlive(holder)) return fail(`${who} holds it and does not listen`, STOPPED_MEND)
-  return ok(`${who} held it and has ended; the next start takes it over`)
+  if (await isAlive(holder)) return fail(`${who} writes the state folder and does not listen`, STOPPED_MEND)
+  return ok(`${who} wrote the state folder and has ended; the next start takes it over`)
 }
 
 /** A process from before a reboot looks like one on another machine. */
 function elsewhere(holder: FoundHolder, isRenewed: boolean): CheckResult {
-  const { warn } = verdicts('lock')
+  const { warn } = verdicts('writer')
   const who = processText(holder)
   if (isRenewed)
     return warn(
-      `${who} holds it and renews its lease; it cannot be reached from here`,
+      `${who} writes the state folder and renews its lease; it cannot be reached from here`,
       `To reach it, ${ELSEWHERE_MEND}`,
     )
   return warn(

@@ -10,16 +10,17 @@ import {
 } from '../../../sync/model/decisions/lock.ts'
 import type { Lock, LockEntry, Mismatch } from '../../../sync/model/decisions/lock.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
+import { mendOf, SyncError } from '../../../sync/model/sync-error.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
+import { verdicts } from '../../cli/check.ts'
+import type { CheckResult } from '../../cli/check.ts'
 import type { Config } from '../../config/config.ts'
 import { followedBy, followsLock, mismatchText } from '../../pull/trust/lock-rules.ts'
+import { placeIn } from './verify-context.ts'
 import type { Verifying } from './verify-context.ts'
-import { verifyError, verifyNote } from './verify-diagnostic.ts'
-import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /** Checks that the lock can be read, fits the configuration, and matches the served content. */
-export async function* lockAgrees(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
+export async function* lockAgrees(verifying: Verifying): AsyncGenerator<CheckResult> {
   const { config } = verifying
   try {
     const lock = config.lock === undefined ? undefined : await readLock(config.lock)
@@ -30,12 +31,12 @@ export async function* lockAgrees(verifying: Verifying): AsyncGenerator<VerifyDi
     }
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    yield verifyError('lock-unreadable', error.message)
+    yield verdicts('lock-unreadable').fail(error.message, mendOf(error))
   }
 }
 
 /** Checks the proofs beside the lock: each must be of the locked entry of its source. */
-async function* proofsAgree(lock: Lock, { lock: file, sources }: Config): AsyncGenerator<VerifyDiagnostic> {
+async function* proofsAgree(lock: Lock, { lock: file, sources }: Config): AsyncGenerator<CheckResult> {
   for (const { source } of sources) {
     const entry = lock.sources.get(source.id)
     if (file === undefined || entry === undefined) continue
@@ -43,21 +44,19 @@ async function* proofsAgree(lock: Lock, { lock: file, sources }: Config): AsyncG
       await expectProof(file, source, entry.revision.commit)
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
-      yield verifyError('lock-mismatch', error.message, { source: source.id })
+      yield verdicts('lock-mismatch', source.id).fail(error.message, mendOf(error))
     }
   }
 }
 
-function* missing(config: Config): Generator<VerifyDiagnostic> {
+function* missing(config: Config): Generator<CheckResult> {
   for (const { source } of config.sources) {
     if (followedBy(config, source) !== undefined)
-      yield verifyError('lock-missing', `follows the lock, and there is none; skillsyncd lock makes one`, {
-        source: source.id,
-      })
+      yield verdicts('lock-missing', source.id).fail('follows the lock, and there is none')
   }
 }
 
-function* compareEntries(lock: Lock, verifying: Verifying): Generator<VerifyDiagnostic> {
+function* compareEntries(lock: Lock, verifying: Verifying): Generator<CheckResult> {
   const { config, snapshots, store } = verifying
   const decisions = store?.decisions.known
   const sources = config.sources.map(({ source }) => source)
@@ -67,11 +66,11 @@ function* compareEntries(lock: Lock, verifying: Verifying): Generator<VerifyDiag
     if (entry === undefined) continue
     const snapshot = snapshots.find((candidate) => candidate.source === source.id)
     const isHeeded = followsLock(config, source, decisions?.get(source.id))
-    if (!isHeeded) yield verifyNote('lock-not-followed', unheededText(config), { source: source.id })
-    const make = isHeeded ? verifyError : verifyNote
+    if (!isHeeded) yield verdicts('lock-not-followed', source.id).warn(unheededText(config))
+    const verdict = isHeeded ? 'fail' : 'warn'
     if (snapshot === undefined)
-      yield make('lock-not-served', 'is in the lock, and nothing of it is served', { source: source.id })
-    else if (!isLocked(entry, snapshot)) yield* differences(entry, snapshot, make)
+      yield verdicts('lock-not-served', source.id)[verdict]('is in the lock, and nothing of it is served')
+    else if (!isLocked(entry, snapshot)) yield* differences(entry, snapshot, verdict)
   }
   yield* packsCompared(lock, verifying)
 }
@@ -84,18 +83,18 @@ function unheededText({ lockUse }: Config): string {
 /**
  * Compares the packs' choices and skills with the lock. While a source can move, the skills of a pack can change too.
  */
-function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator<VerifyDiagnostic> {
-  const make = config.mode.locked ? verifyError : verifyNote
-  for (const mismatch of packMismatches(lock.packs, config.packs)) yield make('lock-mismatch', mismatchText(mismatch))
+function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator<CheckResult> {
+  const verdict = config.mode.locked ? 'fail' : 'warn'
+  for (const mismatch of packMismatches(lock.packs, config.packs))
+    yield verdicts('lock-mismatch')[verdict](mismatchText(mismatch))
   const areLocked = config.sources.every(({ source }) => followedBy(config, source) !== undefined)
   const held = snapshots.map((one) => heldBy(lock, one))
   for (const pack of config.packs) {
     const locked = lock.packs.get(pack.id)
     if (locked === undefined || locked.choices !== choicesDigestOf([pack])) continue
     if (locked.digest !== packDigestOf(pack, held))
-      yield (areLocked ? verifyError : verifyNote)(
-        'lock-differs',
-        `"pack ${pack.id}" holds other skills than the locked ones`,
+      yield verdicts('lock-differs', `pack ${pack.id}`)[areLocked ? 'fail' : 'warn'](
+        'holds other skills than the locked ones',
       )
   }
 }
@@ -107,28 +106,23 @@ function heldBy({ sources }: Lock, snapshot: Snapshot): Snapshot {
 }
 
 /** A lock that is not followed can be incomplete; an entry that contradicts the configuration is always wrong. */
-function mismatchDiagnostic(mismatch: Mismatch, lock: Lock, config: Config): VerifyDiagnostic {
+function mismatchDiagnostic(mismatch: Mismatch, lock: Lock, config: Config): CheckResult {
   const configured = config.sources.find(({ source }) => source.id === mismatch.source)
   const follows = configured === undefined ? config.mode.locked : followedBy(config, configured.source) !== undefined
   const isThere = configured !== undefined && lock.sources.has(configured.source.id)
-  const make = follows || isThere ? verifyError : verifyNote
-  return make('lock-mismatch', mismatchText(mismatch), { source: mismatch.source })
+  return verdicts('lock-mismatch', mismatch.source)[follows || isThere ? 'fail' : 'warn'](mismatchText(mismatch))
 }
 
-function* differences(
-  entry: LockEntry,
-  snapshot: Snapshot,
-  make: typeof verifyError | typeof verifyNote,
-): Generator<VerifyDiagnostic> {
+function* differences(entry: LockEntry, snapshot: Snapshot, verdict: 'fail' | 'warn'): Generator<CheckResult> {
   const { source, revision } = snapshot
-  if (snapshot.url !== entry.url)
-    yield make('lock-differs', `is served from ${snapshot.url}, locked is ${entry.url}`, { source })
+  const told = verdicts('lock-differs', source)[verdict]
+  if (snapshot.url !== entry.url) yield told(`is served from ${snapshot.url}, locked is ${entry.url}`)
   if (revision.commit !== entry.revision.commit)
-    yield make('lock-differs', `is served at ${revision.commit}, locked is ${entry.revision.commit}`, { source })
+    yield told(`is served at ${revision.commit}, locked is ${entry.revision.commit}`)
   for (const { path, change } of skillChanges(entry.skills, skillsToLock(snapshot)))
-    yield make('lock-differs', WORDS[change], { source, skill: path })
+    yield verdicts('lock-differs', placeIn(source, path))[verdict](WORDS[change])
   const docs = docsChange(entry.docs, snapshot.docs?.digest)
-  if (docs !== undefined) yield make('lock-differs', `the docs folder ${WORDS[docs]}`, { source })
+  if (docs !== undefined) yield told(`the docs folder ${WORDS[docs]}`)
 }
 
 const WORDS = {

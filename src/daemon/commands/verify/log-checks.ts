@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { codeOf } from '../../../base/error-code.ts'
+import { countOf } from '../../../base/text/plural.ts'
 import type { ChannelConfig } from '../../../features/channel/channel-config.ts'
 import { CHECKPOINT_PATH } from '../../../features/channel/content/channel-entry.ts'
 import { ChannelLog } from '../../../features/channel/content/channel-log.ts'
@@ -7,7 +8,7 @@ import { checkpointIn, MOST_PROOF_BYTES } from '../../../features/channel/conten
 import { checkLogRequest, checkpointRequest } from '../../../features/channel/log-requests.ts'
 import { isAway } from '../../../sync/model/source.ts'
 import type { ChannelSource } from '../../../sync/model/source.ts'
-import { isSyncErrorCode, SyncError } from '../../../sync/model/sync-error.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
 import { openCheckpoint, readCheckpoint } from '../../../sync/transparency-log/checkpoint.ts'
 import { isSameHash } from '../../../sync/transparency-log/merkle-tree.ts'
 import { NoteRefusedError, renamedSigner } from '../../../sync/transparency-log/signed-note.ts'
@@ -15,8 +16,9 @@ import type { NoteSigner } from '../../../sync/transparency-log/signed-note.ts'
 import { entriesPath, tilePath, tilesBetween } from '../../../sync/transparency-log/tiles.ts'
 import { ProofRefusedError } from '../../../sync/transparency-log/tlog-proof.ts'
 import { channelSigners } from '../../access/channel-keys.ts'
-import { paintFor } from '../../cli/colors.ts'
-import { configFor, printJson, printLines, progressOf } from '../../cli/command.ts'
+import { failedCheck, printChecks, verdicts } from '../../cli/check.ts'
+import type { CheckResult } from '../../cli/check.ts'
+import { configFor, progressOf } from '../../cli/command.ts'
 import type { Context, ExitStatus } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
@@ -25,10 +27,8 @@ import type { ChannelName } from '../../config/channel-names.ts'
 import type { Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
-import { OperatorError } from '../../runtime/operator-error.ts'
+import { OperatorError, operatorErrorCodeOf } from '../../runtime/operator-error.ts'
 import { readBounded } from '../../runtime/plain-file.ts'
-import { diagnosticLine, verifyError, verifyNote } from './verify-diagnostic.ts'
-import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /** A log that was read whole. */
 interface CheckedLog {
@@ -46,7 +46,7 @@ interface CheckedLog {
 
 interface Checked {
   readonly logs: readonly CheckedLog[]
-  readonly diagnostics: readonly VerifyDiagnostic[]
+  readonly diagnostics: readonly CheckResult[]
 }
 
 /**
@@ -77,7 +77,7 @@ export async function checkLogs(context: Context, against: string | undefined): 
   using progress = progressOf(context)
   const checks: Checked[] = away.map(({ id: source }) => ({
     logs: [],
-    diagnostics: [verifyNote('upstream-not-asked', '--offline forbids network access', { source })],
+    diagnostics: [verdicts('upstream-not-asked', source).unknown('--offline forbids network access')],
   }))
   if (asked.length > 0 || own !== undefined)
     await withWriter(context, config, async (ask) => {
@@ -90,8 +90,11 @@ export async function checkLogs(context: Context, against: string | undefined): 
   progress.show('')
   const logs = checks.flatMap((one) => one.logs)
   const diagnostics = checks.flatMap((one) => one.diagnostics)
-  print(context, { logs, diagnostics })
-  return diagnostics.some(({ severity }) => severity === 'error') ? 3 : 0
+  return printChecks(context, diagnostics, {
+    what: countOf(logs.length, 'log'),
+    more: logs.map(lineOf),
+    about: { logs },
+  })
 }
 
 interface OtherCheckpoint {
@@ -126,21 +129,16 @@ async function checkFollowed(
     const { findings, unread, ...log } = await ask(checkLogRequest, { source, other }, ({ entries }) =>
       show(`${source}: ${entriesText(entries)} read`),
     )
-    const diagnostics = findings.map(({ code, message }) =>
-      verifyError(isSyncErrorCode(code) ? code : 'internal', message, { source }),
-    )
+    const diagnostics = findings.map(({ code, message }) => verdicts(operatorErrorCodeOf(code), source).fail(message))
     if (unread > 0)
       diagnostics.push(
-        verifyNote('log-not-read', `${entriesText(unread)} of another form than this version knows`, {
-          source,
-        }),
+        verdicts('log-not-read', source).unknown(`${entriesText(unread)} of another form than this version knows`),
       )
     if (log.served === undefined)
-      diagnostics.push(verifyNote('log-not-read', 'no entry of its log names what is served', { source }))
+      diagnostics.push(verdicts('log-not-read', source).unknown('no entry of its log names what is served'))
     return { logs: [{ source, ...log }], diagnostics }
   } catch (error) {
-    if (!(error instanceof SyncError) && !(error instanceof OperatorError)) throw error
-    return { logs: [], diagnostics: [verifyError(error.code, error.message, { source })] }
+    return { logs: [], diagnostics: [failedCheck(error, source)] }
   }
 }
 
@@ -168,28 +166,27 @@ class OwnLog {
       const [first] = log.since(0)
       const times = { first: first?.at, last: log.newest?.at }
       const checked = { ...part, log: this.#origin, entries: log.size, ...times }
-      const diagnostics: VerifyDiagnostic[] = []
+      const diagnostics: CheckResult[] = []
       if (note !== null) diagnostics.push(...(await this.#compare(note, log, 'the daemon')))
       for (const [to, published] of folders) diagnostics.push(...(await this.#compareFolder(to, published, log)))
       return { logs: [checked], diagnostics }
     } catch (error) {
-      if (!(error instanceof SyncError)) throw error
-      return { logs: [], diagnostics: [verifyError(error.code, error.message)] }
+      return { logs: [], diagnostics: [failedCheck(error)] }
     }
   }
 
   /** Compares a checkpoint that followers get with the log. */
-  async #compare(note: string, log: ChannelLog, where: string): Promise<readonly VerifyDiagnostic[]> {
+  async #compare(note: string, log: ChannelLog, where: string): Promise<readonly CheckResult[]> {
     try {
       const { size, root } = openCheckpoint(note, this.#origin, this.#signers)
       const has = `${where} has ${entriesText(size)} of the log ${this.#origin}`
-      if (size > log.size) return [verifyError('log-rolled-back', `${has}, and the state folder ${log.size}`)]
+      if (size > log.size) return [verdicts('log-rolled-back').fail(`${has}, and the state folder ${log.size}`)]
       if (!isSameHash(root, await log.rootAt(size)))
-        return [verifyError('log-forked', `${has}, which are others than those of the state folder`)]
-      return size === log.size ? [] : [verifyNote('log-not-read', `${has} of ${log.size}`)]
+        return [verdicts('log-forked').fail(`${has}, which are others than those of the state folder`)]
+      return size === log.size ? [] : [verdicts('log-not-read').unknown(`${has} of ${log.size}`)]
     } catch (error) {
       if (error instanceof NoteRefusedError)
-        return [verifyError('log-unsigned', `of the checkpoint of ${where}, ${error.message}`)]
+        return [verdicts('log-unsigned').fail(`of the checkpoint of ${where}, ${error.message}`)]
       throw error
     }
   }
@@ -198,17 +195,13 @@ class OwnLog {
     return this.#config.channelFolders.flatMap((folder) => (channelName(folder) === this.#name ? [folder.to] : []))
   }
 
-  async #compareFolder(
-    folder: string,
-    note: string | undefined,
-    log: ChannelLog,
-  ): Promise<readonly VerifyDiagnostic[]> {
+  async #compareFolder(folder: string, note: string | undefined, log: ChannelLog): Promise<readonly CheckResult[]> {
     if (note === undefined)
-      return [verifyNote('log-not-read', `"${folder}" has no checkpoint; nothing is published there yet`)]
+      return [verdicts('log-not-read').unknown(`"${folder}" has no checkpoint; nothing is published there yet`)]
     const diagnostics = await this.#compare(note, log, `"${folder}"`)
-    if (diagnostics.some(({ severity }) => severity === 'error')) return diagnostics
+    if (diagnostics.some(({ verdict }) => verdict === 'fail')) return diagnostics
     const size = readCheckpoint(note, this.#origin).size
-    const differences: VerifyDiagnostic[] = []
+    const differences: CheckResult[] = []
     for (const tile of tilesBetween(0, size)) {
       const wanted = [[tilePath(tile), await log.tile(tile)] as const]
       if (tile.level === 0) wanted.push([entriesPath(tile), log.entries(tile)])
@@ -216,9 +209,9 @@ class OwnLog {
         const found = await bytesAt(join(folder, path), bytes.length)
         if (found === undefined || !isSameHash(found, bytes))
           differences.push(
-            verifyError(
-              'content-refused',
+            verdicts('content-refused').fail(
               `"${join(folder, path)}" ${found === undefined ? 'is not there' : 'is not as it was published'}`,
+              'Publish to an empty folder: skillsyncd publish writes all of it again',
             ),
           )
       }
@@ -248,22 +241,6 @@ async function bytesAt(file: string, mostBytes: number): Promise<Uint8Array | un
       cause: error,
     })
   }
-}
-
-function print(context: Context, { logs, diagnostics }: Checked): void {
-  const of = (wanted: VerifyDiagnostic['severity']) =>
-    diagnostics.filter(({ severity }) => severity === wanted).map(({ severity: _severity, ...rest }) => rest)
-  const [findings, notes] = [of('error'), of('note')]
-  if (context.json) {
-    printJson(context, { logs, findings, notes })
-    return
-  }
-  printLines(context, [
-    ...findings.map((one) => paintFor(context)('red', `! ${diagnosticLine(one)}`)),
-    ...notes.map((one) => `- ${diagnosticLine(one)}`),
-    ...logs.map(lineOf),
-    findings.length === 0 ? 'nothing found' : `${findings.length} found`,
-  ])
 }
 
 function lineOf({ source, log, entries, first, last, served }: CheckedLog): string {

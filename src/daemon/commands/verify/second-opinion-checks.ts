@@ -2,16 +2,15 @@ import type { z } from 'zod'
 import { countOf } from '../../../base/text/plural.ts'
 import { shellWord } from '../../../base/text/shell-word.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
+import { failedCheck, verdicts } from '../../cli/check.ts'
+import type { CheckResult } from '../../cli/check.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { secondOpinionRequest } from '../../control/upstream-requests.ts'
-import { OperatorError } from '../../runtime/operator-error.ts'
-import { verifyError, verifyNote } from './verify-diagnostic.ts'
-import type { VerifyDiagnostic } from './verify-diagnostic.ts'
+import { placeIn } from './verify-context.ts'
 
 /** The diagnostics of the second opinion on one source, and the number of compared files. */
 export interface ComparedFiles {
-  readonly diagnostics: readonly VerifyDiagnostic[]
+  readonly diagnostics: readonly CheckResult[]
   /** `undefined` if nothing was compared. */
   readonly files?: number
   /** The reader that they were compared with. */
@@ -24,8 +23,7 @@ export async function compareFiles(source: SourceId, ask: AskWriter): Promise<Co
     const opinion = await ask(secondOpinionRequest, { source })
     return opinion === undefined ? { diagnostics: [] } : diagnosticsOf(source, opinion)
   } catch (error) {
-    if (!(error instanceof SyncError) && !(error instanceof OperatorError)) throw error
-    return { diagnostics: [verifyError(error.code, error.message, { source })] }
+    return { diagnostics: [failedCheck(error, source)] }
   }
 }
 
@@ -38,11 +36,7 @@ function diagnosticsOf(
   const { files, differences, more, unread = [] } = opinion
   const diagnostics = [
     ...differences.map(({ skill, path, message }) =>
-      verifyError('second-opinion-differs', `${message}; ${mendOf(source, skill)}`, {
-        source,
-        path,
-        ...(skill !== undefined && { skill }),
-      }),
+      verdicts('second-opinion-differs', placeIn(source, skill, path)).fail(message, mendOf(source, skill)),
     ),
     ...unread.map((why) => notCompared(source, by, why)),
   ]
@@ -50,19 +44,16 @@ function diagnosticsOf(
   return {
     by,
     files,
-    diagnostics: more === 0 ? diagnostics : [...diagnostics, verifyError('second-opinion-differs', rest, { source })],
+    diagnostics: more === 0 ? diagnostics : [...diagnostics, verdicts('second-opinion-differs', source).fail(rest)],
   }
 }
 
-function notCompared(source: SourceId, by: string, why: string): VerifyDiagnostic {
-  return verifyNote('not-compared', `not compared once more by ${by}: ${why}; ${INSTEAD}`, { source })
+function notCompared(source: SourceId, by: string, why: string): CheckResult {
+  return verdicts('not-compared', source).unknown(`not compared once more by ${by}: ${why}`)
 }
 
-/** The checks that were made without a second opinion. */
-const INSTEAD = 'the stored files are compared with their digests, and the commit with its id'
-
 function mendOf(source: SourceId, skill: string | undefined): string {
-  if (skill === undefined) return 'do not serve it until it is clear which of the two is right'
+  if (skill === undefined) return 'Do not serve it until it is clear which of the two is right'
   const command = `skillsyncd disable ${shellWord(`${source}/${skill}`)}`
   return `${command} takes the skill out of service until it is clear which of the two is right`
 }

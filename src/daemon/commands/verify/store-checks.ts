@@ -4,28 +4,37 @@ import type { UpstreamSkill } from '../../../sync/model/skill.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { Damaged, SyncError } from '../../../sync/model/sync-error.ts'
+import type { DecisionStore } from '../../../sync/store/decision-store.ts'
 import type { StoredSkill } from '../../../sync/store/skills/stored-path.ts'
 import { storedOf, storedSkill } from '../../../sync/store/skills/stored-path.ts'
 import type { Store } from '../../../sync/store/store.ts'
-import { heldInRings } from './verify-context.ts'
+import { verdicts } from '../../cli/check.ts'
+import type { CheckResult } from '../../cli/check.ts'
+import { heldInRings, placeIn } from './verify-context.ts'
 import type { Verifying } from './verify-context.ts'
-import { verifyError, verifyNote } from './verify-diagnostic.ts'
-import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /** Checks the operator's decisions: a hold that cannot be read has no effect. */
-export async function* decisionsAreWhole({ store }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+export async function* decisionsAreWhole({ store }: Pick<Verifying, 'store'>): AsyncGenerator<CheckResult> {
+  if (store !== undefined) yield* await decisionFindings(store.decisions)
+}
+
+/** Reads the decisions, and tells what is lost or damaged of them. */
+export async function decisionFindings(decisions: DecisionStore): Promise<readonly CheckResult[]> {
+  const damaged = verdicts('decisions-damaged')
   try {
-    await store?.decisions.read()
-    if (store?.decisions.loss !== undefined) yield verifyError('decisions-lost', store.decisions.loss.message)
-    if (store?.decisions.damage !== undefined) yield verifyError('decisions-damaged', store.decisions.damage.message)
+    await decisions.read()
+    const { damage, loss } = decisions
+    if (loss !== undefined) return [verdicts('decisions-lost').fail(loss.message)]
+    if (damage === undefined) return []
+    return [damaged.fail(damage.message, 'Nothing: the daemon writes it again at its next poll')]
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    yield verifyError('decisions-damaged', error.message)
+    return [damaged.fail(error.message)]
   }
 }
 
 /** Runs SQLite's own check of the database. Damage to what no object is in is found by this alone. */
-export async function* databaseIsWhole({ store, show }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+export async function* databaseIsWhole({ store, show }: Verifying): AsyncGenerator<CheckResult> {
   if (store === undefined) return
   show('SQLite checks the database')
   const damage = store.objects.damage()
@@ -33,22 +42,19 @@ export async function* databaseIsWhole({ store, show }: Verifying): AsyncGenerat
 }
 
 /** The finding for a database in which SQLite itself has found damage. */
-export function databaseDamage(path: string, damage: string): VerifyDiagnostic {
-  return verifyError('database-damaged', `SQLite finds damage in "${path}" (${damage}); ${DATABASE_MEND}`)
+export function databaseDamage(path: string, damage: string): CheckResult {
+  return verdicts('database-damaged').fail(`SQLite finds damage in "${path}" (${damage})`)
 }
 
-const DATABASE_MEND =
-  'look for the cause, such as a failing disk; then stop the daemon and move the state folder away, and restore a backup, or let skillsyncd sync fetch everything again'
-
 /** Checks the served generation, and each snapshot that it refers to. */
-export async function* servedIsWhole(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
+export async function* servedIsWhole(verifying: Verifying): AsyncGenerator<CheckResult> {
   const { store, served } = verifying
   if (store === undefined) return
   for (const number of await store.generations.numbers()) {
     if (number <= (served?.number ?? 0)) break
     // A daemon may have published one since.
     if (await isWhole(store, number)) continue
-    yield verifyError('generation-damaged', `generation ${number} cannot be served${insteadText(served)}`)
+    yield verdicts('generation-damaged').fail(`generation ${number} cannot be served${insteadText(served)}`)
   }
   if (served !== undefined) yield* damagedSnapshots(verifying, served)
 }
@@ -65,32 +71,29 @@ function insteadText(served: Generation | undefined): string {
   return served === undefined ? ', and there is no other' : `; ${served.number} is, in its place`
 }
 
-async function* damagedSnapshots(
-  { store, checked }: Verifying,
-  generation: Generation,
-): AsyncGenerator<VerifyDiagnostic> {
+async function* damagedSnapshots({ store, checked }: Verifying, generation: Generation): AsyncGenerator<CheckResult> {
   const ofRings = heldInRings(generation)
   for (const held of [...generation.sources, ...ofRings]) {
     const { source, snapshot } = held
     checked.add(snapshot)
     if ((await store?.snapshots.readWhole(snapshot)) !== undefined) continue
-    const mend = ofRings.includes(held) ? mendInRings(source) : ''
-    const message = `the snapshot ${snapshot} of generation ${generation.number} is damaged or missing${mend}`
-    yield verifyError('snapshot-damaged', message, { source })
+    const fix = ofRings.includes(held) ? fixInRings(source) : undefined
+    const message = `the snapshot ${snapshot} of generation ${generation.number} is damaged or missing`
+    yield verdicts('snapshot-damaged', source).fail(message, fix)
   }
 }
 
 /** A pull brings the content of the first ring. */
-function mendInRings(source: SourceId): string {
-  return `; a running daemon writes it again with skillsyncd sync ${source}, and after a restart skillsyncd promote ${source} --now has the rings take newer content`
+function fixInRings(source: SourceId): string {
+  return `A running daemon writes it again with skillsyncd sync ${source}, and after a restart skillsyncd promote ${source} --now has the rings take newer content`
 }
 
 /** Reads and hashes every file of the served content. */
-export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
+export async function* filesAreWhole(verifying: Verifying): AsyncGenerator<CheckResult> {
   for (const snapshot of [...verifying.snapshots, ...verifying.snapshotsInRings]) yield* inspect(snapshot, verifying)
 }
 
-async function* inspect(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
+async function* inspect(snapshot: Snapshot, verifying: Verifying): AsyncGenerator<CheckResult> {
   const { store, named, looked, checked, show, signal } = verifying
   const { source } = snapshot
   if (!named.has(source)) return
@@ -104,28 +107,28 @@ async function* inspect(snapshot: Snapshot, verifying: Verifying): AsyncGenerato
     if (looked.size % SHOWN_EVERY === 0) show(`${looked.size} skills checked`)
     for (const { sha256 } of stored.files) checked.add(sha256)
     const inStore = await store.skills.damageIn(stored)
-    for (const { path, problem } of inStore) yield verifyError('file-damaged', problem, { source, ...of, path })
-    yield* checkoutAsMade(stored, { source, ...of }, store)
+    for (const { path, problem } of inStore) yield verdicts('file-damaged', placeIn(source, of, path)).fail(problem)
+    yield* checkoutAsMade(stored, { source, skill: of }, store)
   }
 }
 
 /** Compares a checkout with what it was made from. */
 async function* checkoutAsMade(
   stored: StoredSkill,
-  of: { readonly source: SourceId; readonly skill?: string },
+  { source, skill }: { readonly source: SourceId; readonly skill: string | undefined },
   { checkouts }: Store,
-): AsyncGenerator<VerifyDiagnostic> {
+): AsyncGenerator<CheckResult> {
   if (!(await checkouts.has(stored))) return
   const place = checkouts.pathOf(stored)
   for (const { path, problem } of await checkouts.damageIn(stored))
-    yield verifyError('checkout-edited', `in ${place}: ${problem}`, { ...of, path })
-  const what = of.skill === undefined ? 'the docs' : 'the skill'
+    yield verdicts('checkout-edited', placeIn(source, skill, path)).fail(`in ${place}: ${problem}`)
+  const what = skill === undefined ? 'the docs' : 'the skill'
   for (const path of await checkouts.strangersIn(stored))
-    yield verifyNote('stranger', `is in ${place} and does not belong to ${what}`, { source: of.source, path })
+    yield verdicts('stranger', placeIn(source, path)).warn(`is in ${place} and does not belong to ${what}`)
 }
 
 /** Checks the files of another MCP server's skill that were fetched on demand. */
-async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifying): AsyncGenerator<CheckResult> {
   const { source } = skill.upstream
   const place = `${source}/${skill.path}`
   if (store === undefined || looked.has(place)) return
@@ -133,30 +136,29 @@ async function* keptOf(skill: UpstreamSkill, { store, looked, signal }: Verifyin
   for (const file of skill.files) {
     signal.throwIfAborted()
     const kept = await store.upstreams.read(source, file)
-    if (kept.kind === 'damaged')
-      yield verifyError('file-damaged', kept.why, { source, skill: skill.path, path: file.path })
+    if (kept.kind === 'damaged') yield verdicts('file-damaged', placeIn(source, skill.path, file.path)).fail(kept.why)
   }
   if (skill.digest !== undefined && skill.standing !== 'withheld')
     yield* checkoutAsMade(storedSkill(skill), { source, skill: skill.path }, store)
 }
 
 /** The stored skills and docs of a snapshot, each with the path of its skill. */
-function storedWithNames({ skills, docs }: Snapshot): (readonly [StoredSkill, { readonly skill?: string }])[] {
+function storedWithNames({ skills, docs }: Snapshot): (readonly [StoredSkill, string | undefined])[] {
   const kept = skills.filter(
     (skill) => skill.digest !== undefined && skill.standing !== 'withheld' && !isOfUpstream(skill),
   )
-  const named = kept.map((skill) => [storedOf(skill), { skill: skill.path }] as const)
-  return docs === undefined ? named : [...named, [storedOf(docs), {}]]
+  const named = kept.map((skill) => [storedOf(skill), skill.path] as const)
+  return docs === undefined ? named : [...named, [storedOf(docs), undefined]]
 }
 
 /** The number of skills for each line of progress. */
 const SHOWN_EVERY = 100
 
 /** Checks the other kept generations, to which a rollback can return. */
-export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<VerifyDiagnostic> {
+export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<CheckResult> {
   for await (const { generation, snapshots } of keptSnapshots(verifying)) {
     if (typeof generation === 'number') {
-      yield verifyError('generation-damaged', `generation ${generation} cannot be read`)
+      yield verdicts('generation-damaged').fail(`generation ${generation} cannot be read`)
       continue
     }
     yield* damagedSnapshots(verifying, generation)
@@ -165,13 +167,13 @@ export async function* keptAreWhole(verifying: Verifying): AsyncGenerator<Verify
 }
 
 /** Checks the objects that no other check has read, such as those that wait for an approval. */
-export async function* objectsAreWhole({ store, checked, show, signal }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+export async function* objectsAreWhole({ store, checked, show, signal }: Verifying): AsyncGenerator<CheckResult> {
   if (store === undefined) return
   show('all other objects')
   for await (const digest of store.objects.digests()) {
     signal.throwIfAborted()
     const damage = checked.has(digest) ? undefined : await damageOf(store, digest)
-    if (damage !== undefined) yield verifyError('object-damaged', damage.message)
+    if (damage !== undefined) yield verdicts('object-damaged').fail(damage.message)
   }
 }
 

@@ -2,12 +2,12 @@ import type { Generation, GenerationEntry } from '../../../sync/model/generation
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { snapshotsInTrails } from '../../../sync/store/ring-states.ts'
 import type { Store } from '../../../sync/store/store.ts'
+import type { CheckResult } from '../../cli/check.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
-import type { VerifyDiagnostic } from './verify-diagnostic.ts'
 
 /** One check of the state folder. */
-export type StoreCheck = (verifying: Verifying) => AsyncIterable<VerifyDiagnostic>
+export type StoreCheck = (verifying: Verifying) => AsyncIterable<CheckResult>
 
 /** The input of the checks. */
 export interface Verifying {
@@ -67,4 +67,14 @@ export function heldInRings(generation: Generation): readonly GenerationEntry[] 
   const first = new Set(generation.sources.map(({ snapshot }) => snapshot))
   const others = snapshotsInTrails(generation).filter(({ snapshot }) => !first.has(snapshot))
   return [...new Map(others.map((held) => [held.snapshot, held])).values()]
+}
+
+/** The place of a finding: a source, a skill of it, or a file of that. */
+export function placeIn(source: string, ...parts: readonly (string | undefined)[]): string {
+  return [source, ...parts].filter((part) => part !== undefined && part !== '').join('/')
+}
+
+/** True if the subject of a finding is the source, or is in it. */
+export function isIn(source: string, subject: string): boolean {
+  return subject === source || subject.startsWith(`${source}/`)
 }

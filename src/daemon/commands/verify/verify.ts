@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { systemClock } from '../../../base/async/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { readLinks } from '../../../features/agent-folders/links-file.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
@@ -6,8 +7,9 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { lastPublished } from '../../../sync/store/generation-store.ts'
 import { isCorruption } from '../../../sync/store/objects/database.ts'
 import { Store } from '../../../sync/store/store.ts'
-import { paintFor } from '../../cli/colors.ts'
-import { MODE_OPTIONS, configFor, printJson, printLines, progressOf } from '../../cli/command.ts'
+import { failedCheck, printChecks, runChecks, verdicts } from '../../cli/check.ts'
+import type { Check, CheckResult } from '../../cli/check.ts'
+import { MODE_OPTIONS, configFor, progressOf } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
@@ -25,9 +27,7 @@ import { databaseDamage, databaseIsWhole, decisionsAreWhole, filesAreWhole, kept
 import { objectsAreWhole, servedIsWhole } from './store-checks.ts'
 import { upstreamDiagnostics } from './upstream-checks.ts'
 import type { Verifying, StoreCheck } from './verify-context.ts'
-import { verifyingOf } from './verify-context.ts'
-import { diagnosticLine, verifyError, verifyNote } from './verify-diagnostic.ts'
-import type { VerifyDiagnostic } from './verify-diagnostic.ts'
+import { isIn, verifyingOf } from './verify-context.ts'
 
 const CHECKS: readonly StoreCheck[] = [
   decisionsAreWhole,
@@ -109,21 +109,28 @@ export const verify: Command = {
     const show = (text: string): void => progress.show(text)
     const { verifying, damage } = await opened(config, { named, show }, context.signal)
     using _store = verifying.store
-    const own = await diagnosticsOf(deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS, verifying)
+    const stored = (deep ? [...CHECKS, ...DEEP_CHECKS] : CHECKS).map((check) => checkOf(check, verifying))
+    const own = await runChecks(stored, systemClock, context.signal, IN_TURN)
     const asked = deep ? await upstream(context, asking, verifying) : NOTHING_ASKED
-    const diagnostics = [...damage, ...own, ...asked.diagnostics].filter(
-      ({ source }) => source === undefined || named.has(source),
+    const others = idsOf(config).filter((id) => !named.has(id))
+    const results = onceDamaged([...damage, ...own, ...asked.diagnostics]).filter(
+      ({ subject = '' }) => !others.some((id) => isIn(id, subject)),
     )
     progress.show('')
-    print(context, verifying, await locksOf(verifying), { diagnostics, deep, compared: asked.compared })
-    return diagnostics.some(({ severity }) => severity === 'error') ? 3 : 0
+    const { served, looked } = verifying
+    const files = [...asked.compared.values()].reduce((sum, count) => sum + count, 0)
+    const checked = { generation: served?.number ?? 0, skills: looked.size, deep, ...(deep && { compared: files }) }
+    return printChecks(context, results, {
+      what: whatWasChecked(verifying, deep ? second(asked.compared) : ''),
+      about: { ...checked, lock: await locksOf(verifying) },
+    })
   },
 }
 
 /** The input of the checks, and what kept the database from being opened. */
 interface Opened {
   readonly verifying: Verifying
-  readonly damage: readonly VerifyDiagnostic[]
+  readonly damage: readonly CheckResult[]
 }
 
 /** Opens the store; a database that SQLite cannot read is a finding, and the checks go on without it. */
@@ -142,49 +149,58 @@ async function opened(config: Config, means: Pick<Verifying, 'named' | 'show'>, 
 }
 
 /** The finding for a database that was removed, or begun anew and not filled yet. */
-async function lossIn({ state }: Config, store: Store | undefined): Promise<readonly VerifyDiagnostic[]> {
+async function lossIn({ state }: Config, store: Store | undefined): Promise<readonly CheckResult[]> {
   const last = await lastPublished(state)
   if (last === 0 || (await store?.objects.head()) !== undefined) return []
-  const message = `all generations are lost, up to ${last}: the database "${join(state, 'store.db')}" was removed, or is new and not filled yet; skillsyncd sync fills it`
-  return [verifyError('generation-damaged', message)]
+  const message = `all generations are lost, up to ${last}: the database "${join(state, 'store.db')}" was removed, or is new and not filled yet`
+  return [verdicts('generation-damaged').fail(message, 'skillsyncd sync fills it')]
 }
 
+/** The checks read the same store, and those of a large one take minutes. */
+const IN_TURN = { atOnce: 1, mostMs: undefined }
+
 /** A check that meets damage which SQLite finds ends there, and is no hindrance to the others. */
-async function diagnosticsOf(checks: readonly StoreCheck[], verifying: Verifying): Promise<VerifyDiagnostic[]> {
-  const diagnostics: VerifyDiagnostic[] = []
-  for (const check of checks) {
+function checkOf(check: StoreCheck, verifying: Verifying): Check {
+  const look = async (): Promise<readonly CheckResult[]> => {
+    const results: CheckResult[] = []
     try {
-      for await (const diagnostic of check(verifying)) diagnostics.push(diagnostic)
+      for await (const result of check(verifying)) results.push(result)
     } catch (error) {
       if (!isCorruption(error)) throw error
-      if (diagnostics.some(({ code }) => code === 'database-damaged')) continue
-      diagnostics.push(databaseDamage(verifying.store?.folder.database ?? '', error.message))
+      results.push(databaseDamage(verifying.store?.folder.database ?? '', error.message))
     }
+    return results
   }
-  return diagnostics
+  return { name: 'store-failed', look }
+}
+
+/** Several checks meet the same damage of the database. */
+function onceDamaged(results: readonly CheckResult[]): readonly CheckResult[] {
+  const first = results.find(({ check }) => check === 'database-damaged')
+  return results.filter((result) => result.check !== 'database-damaged' || result === first)
 }
 
 /** The outcome of the upstream queries: the diagnostics, and the number of files with a second opinion, by its reader. */
 interface Asked {
-  readonly diagnostics: readonly VerifyDiagnostic[]
+  readonly diagnostics: readonly CheckResult[]
   readonly compared: ReadonlyMap<string, number>
 }
 
 const NOTHING_ASKED: Asked = { diagnostics: [], compared: new Map() }
 
 async function upstream(context: Context, config: Config, verifying: Verifying): Promise<Asked> {
-  if (config.mode.offline) return withoutAsking(verifyNote('upstream-not-asked', '--offline forbids network access'))
+  if (config.mode.offline)
+    return withoutAsking(verdicts('upstream-not-asked').unknown('--offline forbids network access'))
   const ids = idsOf(config).filter((id) => verifying.named.has(id))
   try {
     return await withWriter(context, config, (ask) => askedAbout(ids, verifying, ask))
   } catch (error) {
     // Another check has already reported a state folder that no writer can open.
-    if (error instanceof SyncError) return withoutAsking(verifyError('upstream-not-asked', error.message))
-    throw error
+    return withoutAsking(failedCheck(error))
   }
 }
 
-function withoutAsking(diagnostic: VerifyDiagnostic): Asked {
+function withoutAsking(diagnostic: CheckResult): Asked {
   return { ...NOTHING_ASKED, diagnostics: [diagnostic] }
 }
 
@@ -195,7 +211,7 @@ async function askedAbout(ids: readonly SourceId[], { show, signal }: Verifying,
   for (const [id, found] of moved) {
     signal.throwIfAborted()
     // An unreachable host is reported once.
-    if (found.some(({ code }) => !KNOWN_MOVES.has(code))) continue
+    if (found.some(({ check }) => !KNOWN_MOVES.has(check))) continue
     show(`a second reader fetches ${id}`)
     const second = await compareFiles(id, ask)
     diagnostics.push(...second.diagnostics)
@@ -215,35 +231,9 @@ async function locksOf({ config, store }: Verifying): Promise<readonly object[]>
   })
 }
 
-function print(
-  context: Context,
-  { served, looked }: Verifying,
-  lock: readonly object[],
-  { diagnostics, deep, compared }: Asked & { readonly deep: boolean },
-): void {
-  const of = (wanted: VerifyDiagnostic['severity']) =>
-    diagnostics.filter(({ severity }) => severity === wanted).map(({ severity: _severity, ...rest }) => rest)
-  const [findings, notes] = [of('error'), of('note')]
-  const checked = {
-    generation: served?.number ?? 0,
-    skills: looked.size,
-    deep,
-    ...(deep && { compared: [...compared.values()].reduce((sum, files) => sum + files, 0) }),
-  }
-  if (context.json) {
-    printJson(context, { ...checked, lock, findings, notes })
-    return
-  }
-  const what =
-    served === undefined
-      ? 'nothing is served yet'
-      : `generation ${served.number}, ${countOf(looked.size, 'skill')} checked${deep ? second(compared) : ''}`
-  const count = findings.length === 0 ? 'nothing found' : `${findings.length} found`
-  printLines(context, [
-    ...findings.map((diagnostic) => paintFor(context)('red', `! ${diagnosticLine(diagnostic)}`)),
-    ...notes.map((diagnostic) => `- ${diagnosticLine(diagnostic)}`),
-    `${what}: ${count}${notes.length === 0 ? '' : `, ${countOf(notes.length, 'note')}`}`,
-  ])
+function whatWasChecked({ served, looked }: Verifying, more: string): string {
+  if (served === undefined) return 'nothing is served yet'
+  return `generation ${served.number}, ${countOf(looked.size, 'skill')} checked${more}`
 }
 
 function second(compared: Asked['compared']): string {
@@ -252,20 +242,19 @@ function second(compared: Asked['compared']): string {
 }
 
 /** Checks the record of what was put into agents' folders: without it, that content cannot be removed again. */
-async function* linksAreWhole({ config }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+async function* linksAreWhole({ config }: Verifying): AsyncGenerator<CheckResult> {
   try {
     await readLinks(config.state)
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    yield verifyError('links-damaged', error.message)
+    yield verdicts('links-damaged').fail(error.message)
   }
 }
 
 /** Checks the required signatures of the served content with the keys that are trusted now. */
-async function* signaturesHold({ config, snapshots }: Verifying): AsyncGenerator<VerifyDiagnostic> {
+async function* signaturesHold({ config, snapshots }: Verifying): AsyncGenerator<CheckResult> {
   for (const snapshot of snapshots) {
     const refusal = await refusalOf(config, snapshot)
-    if (refusal?.code === 'revision-unverified')
-      yield verifyError(refusal.code, refusal.message, { source: snapshot.source })
+    if (refusal?.code === 'revision-unverified') yield failedCheck(refusal, snapshot.source)
   }
 }

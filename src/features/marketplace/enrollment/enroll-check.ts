@@ -6,12 +6,12 @@ import { netrcToken } from '../../../base/settings/netrc-edit.ts'
 import { parseToml } from '../../../base/settings/toml-edit.ts'
 import { readAuthorities } from '../../../daemon/access/ca-file.ts'
 import { proxyTo } from '../../../daemon/access/proxy.ts'
-import { printJson, printLines } from '../../../daemon/cli/command.ts'
-import type { Context, ExitStatus } from '../../../daemon/cli/command.ts'
+import { failedCheck, verdicts } from '../../../daemon/cli/check.ts'
+import type { CheckResult } from '../../../daemon/cli/check.ts'
+import type { Context } from '../../../daemon/cli/command.ts'
 import type { Environment } from '../../../daemon/config/environment.ts'
 import { readForeign } from '../../../daemon/runtime/foreign-file.ts'
 import type { ForeignFilePlace } from '../../../daemon/runtime/foreign-file.ts'
-import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
 import type { Redactor } from '../../../daemon/runtime/log/redactor.ts'
 import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
 import { mendOf, SyncError } from '../../../sync/model/sync-error.ts'
@@ -23,91 +23,33 @@ import { enrolledFiles, machineOf } from './enrolled-machine.ts'
 import type { Enrollment } from './enrolled-machine.ts'
 import type { MarketplaceAddress } from './enrollment.ts'
 
-/** The result of `enroll --check`, and the end of that of `--write`. */
-export interface EnrollmentCheck {
-  readonly ok: boolean
-  readonly files: readonly (FileState & { readonly for: string; readonly path: string })[]
-  readonly rules: readonly ManagedRule[]
-  readonly address: AddressAnswer
-}
-
-export async function checkEnrollment(context: Context, enrollment: Enrollment): Promise<ExitStatus> {
-  const check = await enrollmentCheck(context, enrollment)
-  if (context.json) printJson(context, check)
-  else printLines(context, checkLines(check))
-  return check.ok ? 0 : 3
-}
-
-/** An agent that was not named may be absent. */
-export async function enrollmentCheck(context: Context, enrollment: Enrollment): Promise<EnrollmentCheck> {
+/** Checks the files of the agents, the rules of the organization, and the address. An agent that was not named may be absent. */
+export async function enrollmentChecks(context: Context, enrollment: Enrollment): Promise<readonly CheckResult[]> {
   const { environment, redactor, signal, operands } = context
   const { marketplace, agents } = enrollment
-  const files = await Promise.all(
-    enrolledFiles(context, enrollment).map(async (file) =>
-      Object.assign(await stateOfFile(file), { for: file.title, path: file.place.path }),
-    ),
-  )
+  const isNamed = operands.length > 0
+  const files = enrolledFiles(context, enrollment).map(async (file) => resultOfFile(file, isNamed))
   const ids = agents.map(({ id }) => id)
   const rules = await forbiddingRules(ids, marketplace, machineOf(context).root)
-  const address = await answerOfAddress({ url: marketplace.url, environment, redactor, signal })
-  const isGood = ({ state }: FileState) => state === 'as-expected' || (state === 'absent' && operands.length === 0)
-  return { ok: files.every(isGood) && rules.length === 0 && address.isGood, files, rules, address }
+  const address = await resultOfAddress({ url: marketplace.url, environment, redactor, signal })
+  return [...(await Promise.all(files)), ...rules, address]
 }
 
-/** The check as lines, each with its verdict first. */
-export function checkLines({ files, rules, address }: EnrollmentCheck): readonly string[] {
-  return [
-    ...files.map((file) => `${file.state === 'as-expected' ? 'ok  ' : 'fail'}  ${printableLine(sentenceOf(file))}`),
-    ...rules.map(({ agent, path, why }) => `fail  ${agent}: ${printableLine(path)}: ${printableLine(why)}`),
-    `${address.isGood ? 'ok  ' : 'fail'}  ${printableLine(address.message)}`,
-    ...(address.mend === undefined ? [] : [`        → ${printableLine(address.mend)}`]),
-  ]
-}
-
-function sentenceOf(file: EnrollmentCheck['files'][number]): string {
-  const about = `${file.for}: ${file.path}`
-  switch (file.state) {
-    case 'as-expected':
-      return `${about}: as expected`
-    case 'absent':
-      return `${about}: absent`
-    case 'differs':
-      return `${about}: differs: ${file.what.join(', ')}`
-    case 'unreadable':
-      return `${about}: unreadable: ${file.why}`
-    default:
-      return file satisfies never
-  }
-}
-
-/** A file of an agent, compared with the settings that enroll the agent. */
-type FileState =
-  | { readonly state: 'absent' | 'as-expected' }
-  /** `what`: the settings that are missing or have another value. */
-  | { readonly state: 'differs'; readonly what: readonly string[] }
-  | { readonly state: 'unreadable'; readonly why: string }
-
-/** Compares the file, and writes nothing. */
-async function stateOfFile({ place, edit }: EnrolledFile): Promise<FileState> {
+/** Compares the file with the settings that enroll the agent, and writes nothing. */
+async function resultOfFile({ title, command, place, edit }: EnrolledFile, isNamed: boolean): Promise<CheckResult> {
+  const { ok, fail } = verdicts('agent-file', `${title}: ${place.path}`)
   try {
     const { content } = await readForeign(place)
-    if (content === undefined) return { state: 'absent' }
+    if (content === undefined)
+      return isNamed ? fail('absent', command) : ok('absent: this agent is not enrolled by it, and was not named')
     const { changed } = edit(content.text)
-    return changed.length === 0 ? { state: 'as-expected' } : { state: 'differs', what: changed }
+    return changed.length === 0 ? ok('as expected') : fail(`differs: ${changed.join(', ')}`, command)
   } catch (error) {
-    if (error instanceof OperatorError) return { state: 'unreadable', why: error.message }
-    if (!(error instanceof EditRefused)) throw error
-    return error.kind === 'differs'
-      ? { state: 'differs', what: [error.message] }
-      : { state: 'unreadable', why: error.message }
+    if (error instanceof EditRefused && error.kind === 'differs') return fail(`differs: ${error.message}`)
+    if (error instanceof OperatorError || error instanceof EditRefused)
+      return fail(`unreadable: ${error.message}`, 'Correct the file, or give it to this user; then check again')
+    throw error
   }
-}
-
-/** A managed file that keeps an agent from the marketplace, or that cannot be read. */
-interface ManagedRule {
-  readonly agent: string
-  readonly path: string
-  readonly why: string
 }
 
 /** Finds the rules of the organization that forbid the marketplace to these agents. */
@@ -115,13 +57,13 @@ export async function forbiddingRules(
   agents: readonly string[],
   { url }: Pick<MarketplaceAddress, 'url'>,
   root?: string,
-): Promise<readonly ManagedRule[]> {
+): Promise<readonly CheckResult[]> {
   const found = await Promise.all(
     RULES.filter(({ agent }) => agents.includes(agent)).map(async ({ agent, file, judge }) => {
       const path = join(root ?? '/', file)
       const place = { path, ...(root !== undefined && { within: root }) }
       const why = await whyForbidden(place, (text) => judge(text, new URL(url)))
-      return why === undefined ? [] : [{ agent, path, why }]
+      return why === undefined ? [] : [verdicts('managed-rule', `${agent}: ${path}`).fail(why)]
     }),
   )
   return found.flat()
@@ -187,14 +129,6 @@ function isPatternOf(pattern: string, host: string): boolean {
   }
 }
 
-/** The answer of a marketplace to git, with the token of netrc. */
-interface AddressAnswer {
-  readonly isGood: boolean
-  readonly message: string
-  /** A remedy; present unless the answer is good. */
-  readonly mend?: string
-}
-
 interface AddressQuestion {
   readonly url: string
   readonly environment: Environment
@@ -203,17 +137,16 @@ interface AddressQuestion {
 }
 
 /** Sends the first request of a clone, as git does: through the proxy and with the authorities of the environment. */
-async function answerOfAddress(question: AddressQuestion): Promise<AddressAnswer> {
+async function resultOfAddress(question: AddressQuestion): Promise<CheckResult> {
   const { url } = question
+  const { ok, fail } = verdicts('marketplace', url)
   try {
     const token = await tokenOf(question)
     const failure = await failureFor(question, token)
-    if (failure !== undefined) return { isGood: false, message: failure.message, mend: mendFor(failure, token) }
-    return { isGood: true, message: `${url} answers git${token === undefined ? '' : ', with the token of ~/.netrc'}` }
+    if (failure !== undefined) return fail(failure.message, fixFor(failure, token))
+    return ok(`answers git${token === undefined ? '' : ', with the token of ~/.netrc'}`)
   } catch (error) {
-    if (error instanceof OperatorError) return { isGood: false, message: error.message, mend: 'Mend ~/.netrc' }
-    if (error instanceof SyncError) return { isGood: false, message: error.message, mend: mendOf(error) }
-    throw error
+    return failedCheck(error, url, 'marketplace')
   }
 }
 
@@ -225,7 +158,10 @@ async function tokenOf({ url, environment, redactor }: AddressQuestion): Promise
     return token
   } catch (error) {
     if (!(error instanceof EditRefused)) throw error
-    throw new OperatorError('file-refused', `Cannot use "${path}": ${error.message}`, { cause: error })
+    throw new OperatorError('file-refused', `Cannot use "${path}": ${error.message}`, {
+      cause: error,
+      fix: 'Correct ~/.netrc',
+    })
   }
 }
 
@@ -257,7 +193,7 @@ async function failureFor(
 const MOST_MS = 10_000
 
 /** The remedies for this address; the general ones are for sources. */
-function mendFor(failure: SyncError, token: string | undefined): string {
+function fixFor(failure: SyncError, token: string | undefined): string {
   const { code, message } = failure
   if (code === 'repository-not-found')
     return 'Give the daemon serve.marketplace, or the address of the hub with --url; a proxy has to keep the path'

@@ -1,5 +1,7 @@
 import { countOf } from '../../../base/text/plural.ts'
 import { isTokenRequired } from '../../../daemon/access/http-options.ts'
+import { checkLines, checksJson, printChecks } from '../../../daemon/cli/check.ts'
+import { paintFor } from '../../../daemon/cli/colors.ts'
 import { configFor, printJson, printLines } from '../../../daemon/cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../../daemon/cli/command.ts'
 import { isYes } from '../../../daemon/cli/confirm.ts'
@@ -10,7 +12,7 @@ import type { Config } from '../../../daemon/config/config.ts'
 import { expectOwn, writeForeign } from '../../../daemon/runtime/foreign-file.ts'
 import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../../daemon/runtime/usage-error.ts'
-import { checkEnrollment, checkLines, enrollmentCheck } from './enroll-check.ts'
+import { enrollmentChecks } from './enroll-check.ts'
 import { netrcFile, personFile, planFile } from './enrolled-files.ts'
 import type { EnrolledFile, PlannedFile } from './enrolled-files.ts'
 import { enrolledFiles, machineOf } from './enrolled-machine.ts'
@@ -72,7 +74,8 @@ export const enroll: Command = {
     const isForOrganization = context.values['organization'] === true
     const named = agentsNamed(context.operands, isForOrganization)
     if (context.values['write'] === true) return writeEnrollment(context, { marketplace, agents: named })
-    if (context.values['check'] === true) return checkEnrollment(context, { marketplace, agents: named })
+    if (context.values['check'] === true)
+      return printChecks(context, await enrollmentChecks(context, { marketplace, agents: named }))
     const token = tokenStep(marketplace)
     const agents = named.map((agent) => ({
       agent: agent.id,
@@ -166,11 +169,11 @@ interface WriteEnd {
 
 /** A dry run sends no request. What the check finds is shown, and does not undo what was written. */
 async function printEnd(context: Context, enrollment: Enrollment, end: WriteEnd): Promise<void> {
-  const check = context.values['dry-run'] === true ? undefined : await enrollmentCheck(context, enrollment)
-  if (context.json) printJson(context, { ...resultOf(end, enrollment.marketplace), ...(check && { check }) })
-  else if (check !== undefined) {
+  const checks = context.values['dry-run'] === true ? undefined : await enrollmentChecks(context, enrollment)
+  if (context.json) printJson(context, { ...resultOf(end, enrollment.marketplace), ...(checks && checksJson(checks)) })
+  else if (checks !== undefined) {
     const written = end.written === 0 ? [] : [`wrote ${countOf(end.written, 'file')}`]
-    printLines(context, [...written, ...checkLines(check)])
+    printLines(context, [...written, ...checkLines(checks, paintFor(context))])
   }
 }
 

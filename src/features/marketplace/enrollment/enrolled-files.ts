@@ -4,6 +4,7 @@ import { withMembers } from '../../../base/settings/jsonc-edit.ts'
 import { withNetrcToken } from '../../../base/settings/netrc-edit.ts'
 import type { SettingsEdit } from '../../../base/settings/settings-edit.ts'
 import { withTables } from '../../../base/settings/toml-edit.ts'
+import { shellWord } from '../../../base/text/shell-word.ts'
 import type { Environment } from '../../../daemon/config/environment.ts'
 import { readForeign } from '../../../daemon/runtime/foreign-file.ts'
 import type { ForeignFile, ForeignFilePlace } from '../../../daemon/runtime/foreign-file.ts'
@@ -13,6 +14,8 @@ import type { EnrolledAgent, EnrolledSettings, MarketplaceAddress } from './enro
 /** A file that enrolls an agent, or gives git the token. */
 export interface EnrolledFile {
   readonly title: string
+  /** The command that writes it. */
+  readonly command: string
   readonly place: ForeignFilePlace
   /** The mode of a new file. */
   readonly mode: number
@@ -35,7 +38,13 @@ export function personFile(
 ): EnrolledFile | undefined {
   const path = PERSON_PATHS.get(id)?.(machine)
   if (settings === undefined || path === undefined) return undefined
-  return { title, place: { path }, mode: 0o600, edit: editOf(settings(marketplace)) }
+  return {
+    title,
+    command: `skillsyncd enroll ${id} --write`,
+    place: { path },
+    mode: 0o600,
+    edit: editOf(settings(marketplace)),
+  }
 }
 
 const PERSON_PATHS: ReadonlyMap<string, (machine: EnrolledMachine) => string | undefined> = new Map([
@@ -52,12 +61,18 @@ function vscodePath({ home, configHome }: Environment, platform: NodeJS.Platform
 
 /** The files of an agent for all users of a Linux machine. */
 export function organizationFiles(
-  { title, organization }: EnrolledAgent,
+  { id, title, organization }: EnrolledAgent,
   marketplace: MarketplaceAddress,
   { root }: EnrolledMachine,
 ): readonly EnrolledFile[] {
   return (organization?.(marketplace) ?? []).map(({ path, settings }) => ({
     title,
+    command: [
+      'skillsyncd enroll',
+      id,
+      '--organization --write',
+      ...(root === undefined ? [] : ['--root', shellWord(root)]),
+    ].join(' '),
     place: root === undefined ? { path } : { path: join(root, path), within: root },
     mode: 0o644,
     edit: editOf(settings),
@@ -69,6 +84,7 @@ export function netrcFile({ url }: MarketplaceAddress, token: string, { home }: 
   const { hostname } = new URL(url)
   return {
     title: 'git',
+    command: 'skillsyncd enroll AGENT --write --token-file FILE',
     place: netrcPlace(home),
     mode: 0o600,
     edit: (text) => withNetrcToken(text, hostname, token),

@@ -6,7 +6,7 @@ import { createServer as createPlainServer } from 'node:net'
 import type { AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { DoctorCheck, CheckResult, Ground } from '../../../../src/daemon/cli/check.ts'
+import type { Check, CheckResult, Ground } from '../../../../src/daemon/cli/check.ts'
 import { credentialChecks } from '../../../../src/daemon/commands/doctor/credential-checks.ts'
 import { folderChecks } from '../../../../src/daemon/commands/doctor/folder-checks.ts'
 import { hostChecks } from '../../../../src/daemon/commands/doctor/host-checks.ts'
@@ -34,10 +34,10 @@ test('the programs for ssh are asked for their versions, and those that are miss
   const there = await looked(programChecks(ground(lines)))
   const gone = await looked(programChecks(ground([...lines, 'programs: { ssh: no-such-ssh }'])))
 
-  expect(there.map(({ state, subject }) => `${state} ${subject ?? ''}`)).toEqual(['ok ', 'ok git', 'ok ssh'])
+  expect(there.map(({ verdict, subject }) => `${verdict} ${subject ?? ''}`)).toEqual(['ok ', 'ok git', 'ok ssh'])
   expect(there[1]?.message).toMatch(/^git version \d/)
   expect(there[2]?.message).toMatch(/^OpenSSH_\d/)
-  expect(gone[2]).toMatchObject({ state: 'fail', subject: 'no-such-ssh', mend: expect.stringContaining('"vault"') })
+  expect(gone[2]).toMatchObject({ verdict: 'fail', subject: 'no-such-ssh', fix: expect.stringContaining('"vault"') })
 })
 
 test('a program that fails when it is asked for its version is told apart from one that is not there', async () => {
@@ -54,10 +54,10 @@ test('a program that fails when it is asked for its version is told apart from o
   const gone = await looked(programChecks(ground(lines('no-such-ssh'))))
 
   expect(broken[2]).toMatchObject({
-    state: 'fail',
+    verdict: 'fail',
     message: 'asked for its version, it ended with status 127: no library',
   })
-  expect(gone[2]).toMatchObject({ state: 'fail', message: expect.stringContaining('there is no such program') })
+  expect(gone[2]).toMatchObject({ verdict: 'fail', message: expect.stringContaining('there is no such program') })
 })
 
 test('where a source wants the git program it is needed, over http(s) and on this disk not an old one, and ssh is not', async () => {
@@ -71,7 +71,9 @@ test('where a source wants the git program it is needed, over http(s) and on thi
     `programs: { git: ${git} }`,
   ]
   const states = async (url: string, git: string) =>
-    (await looked(programChecks(ground(lines(url, git))))).slice(1).map(({ state, message }) => `${state} ${message}`)
+    (await looked(programChecks(ground(lines(url, git)))))
+      .slice(1)
+      .map(({ verdict, message }) => `${verdict} ${message}`)
 
   expect(await states('https://git.example.com/a.git', 'git')).toEqual([
     expect.stringMatching(/^ok git version .*"a"$/),
@@ -101,7 +103,7 @@ test('a program that the operator chose is looked for where programs are, and no
     ['server', 'plain', 'none'].map(async (name) => looked(programChecks(ground(lines(name), { PATH: folder.path })))),
   )
 
-  expect(found.map(([, checked]) => checked?.state)).toEqual(['ok', 'fail', 'fail'])
+  expect(found.map(([, checked]) => checked?.verdict)).toEqual(['ok', 'fail', 'fail'])
   expect(found[0]?.[1]?.message).toContain(join(folder.path, 'server'))
   await expect(chmod(join(folder.path, 'server.ran'), 0o644)).rejects.toThrow('ENOENT')
 })
@@ -113,7 +115,7 @@ test('a state folder that can be written is well, and nothing of the look stays 
 
   const [first] = await looked(stateChecks(inState(folder.path)))
 
-  expect(first).toMatchObject({ check: 'state-folder', state: 'ok', message: expect.stringContaining('sync') })
+  expect(first).toMatchObject({ check: 'state-folder', verdict: 'ok', message: expect.stringContaining('sync') })
   expect(await readdir(folder.path)).toEqual(['format'])
 })
 
@@ -143,14 +145,14 @@ test.each([
   ['that is not there is made later', 'state', undefined, 'ok', 'first start'],
   ['below a file cannot be made', 'format/state', undefined, 'fail', 'not a folder'],
   ['of another version is refused', '.', '99\n', 'fail', 'run the version that wrote it'],
-] as const)('a state folder %s', async (_, path, format, state, message) => {
+] as const)('a state folder %s', async (_, path, format, verdict, message) => {
   await using folder = await temporaryFolder()
   await writeFile(join(folder.path, 'format'), format ?? '3\n')
 
   const found = await looked(stateChecks(inState(join(folder.path, path))))
 
   expect(found.find(({ check }) => check === 'state-folder')).toMatchObject({
-    state,
+    verdict,
     message: expect.stringContaining(message),
   })
 })
@@ -165,9 +167,9 @@ test('a state folder that others can write to fails, with what closes it', async
   expect(found).toContainEqual(
     expect.objectContaining({
       check: 'state-folder',
-      state: 'fail',
+      verdict: 'fail',
       message: expect.stringContaining(`chmod -R go-w "${folder.path}"`),
-      mend: expect.any(String),
+      fix: expect.any(String),
     }),
   )
 })
@@ -177,7 +179,7 @@ test('decisions are looked at: whole, had from their copy, or lost, each with wh
   const { decisions } = await Store.open(folder.path)
   await decisions.disable(sourceId('team'), 'a', true)
   const judged = async (): Promise<Partial<CheckResult> | undefined> =>
-    (await looked(stateChecks(inState(folder.path)))).find(({ check }) => check === 'decisions')
+    (await looked(stateChecks(inState(folder.path)))).find(({ check }) => check.startsWith('decisions'))
 
   const whole = await judged()
   await writeFile(decisions.file, '{')
@@ -187,21 +189,21 @@ test('decisions are looked at: whole, had from their copy, or lost, each with wh
   for (const path of [decisions.file, decisions.copy]) await rm(path)
   const gone = await judged()
 
-  expect(gone).toMatchObject({ state: 'fail', message: expect.stringContaining('missing'), mend: expect.any(String) })
-  expect(whole).toMatchObject({ state: 'ok' })
+  expect(gone).toMatchObject({ verdict: 'fail', message: expect.stringContaining('missing'), fix: expect.any(String) })
+  expect(whole).toMatchObject({ verdict: 'ok' })
   expect(copied).toMatchObject({
-    state: 'warn',
+    verdict: 'fail',
     message: expect.stringContaining('its copy'),
-    mend: expect.any(String),
+    fix: expect.any(String),
   })
-  expect(lost).toMatchObject({ state: 'fail', message: expect.stringContaining('nor'), mend: expect.any(String) })
+  expect(lost).toMatchObject({ verdict: 'fail', message: expect.stringContaining('nor'), fix: expect.any(String) })
 })
 
 test.runIf(process.platform === 'linux')('a state folder in memory is warned of', async () => {
   const found = await looked(stateChecks(inState('/dev/shm/skillsyncd-of-no-test')))
 
   expect(found).toContainEqual(
-    expect.objectContaining({ check: 'disk', state: 'warn', message: expect.stringContaining('in memory') }),
+    expect.objectContaining({ check: 'disk', verdict: 'warn', message: expect.stringContaining('in memory') }),
   )
 })
 
@@ -210,7 +212,7 @@ test('room is judged by what the limit of the disk still allows', async () => {
   const judged = async (bytes: string): Promise<string | undefined> =>
     (await looked(stateChecks(inState(folder.path, [`limits: { disk: { bytes: ${bytes} } }`])))).find(
       ({ check }) => check === 'disk',
-    )?.state
+    )?.verdict
 
   expect([await judged('1MiB'), await judged('999999TiB')]).toEqual(['ok', 'warn'])
 })
@@ -221,7 +223,7 @@ test('a socket whose path is too long for the system is told before anybody star
 
   const found = await looked(writerChecks(ground(NONE, { XDG_RUNTIME_DIR: runtime })))
 
-  expect(found[0]).toMatchObject({ check: 'socket', state: 'fail', mend: expect.stringContaining('XDG_RUNTIME_DIR') })
+  expect(found[0]).toMatchObject({ check: 'socket', verdict: 'fail', fix: expect.stringContaining('XDG_RUNTIME_DIR') })
 })
 
 test('a folder for the socket that others could use is told', async () => {
@@ -230,14 +232,14 @@ test('a folder for the socket that others could use is told', async () => {
 
   const found = await looked(writerChecks(ground(NONE, { XDG_RUNTIME_DIR: folder.path })))
 
-  expect(found[0]).toMatchObject({ check: 'socket', state: 'fail', message: expect.stringContaining('mode 755') })
+  expect(found[0]).toMatchObject({ check: 'socket', verdict: 'fail', message: expect.stringContaining('mode 755') })
 })
 
 test('without a runtime folder the socket is in a folder that only the lock names', async () => {
   const [socket, lock] = await looked(writerChecks(ground(NONE)))
 
-  expect(socket).toMatchObject({ check: 'socket', state: 'ok', message: expect.stringContaining('its lock names') })
-  expect(lock).toMatchObject({ check: 'lock', state: 'ok' })
+  expect(socket).toMatchObject({ check: 'socket', verdict: 'ok', message: expect.stringContaining('its lock names') })
+  expect(lock).toMatchObject({ check: 'writer', verdict: 'ok' })
 })
 
 test('a lock is told by what became of its holder: gone, silent, or there and saying nothing', async () => {
@@ -257,13 +259,13 @@ test('a lock is told by what became of its holder: gone, silent, or there and sa
   )
   const mute = await ask(process.pid)
 
-  expect(gone).toMatchObject({ check: 'lock', state: expect.stringMatching(/ok|warn/) })
-  expect(silent).toMatchObject({ state: 'fail', message: expect.stringContaining('does not listen') })
-  expect(mute).toMatchObject({ state: 'fail', message: expect.stringContaining('does not answer') })
+  expect(gone).toMatchObject({ check: 'writer', verdict: expect.stringMatching(/ok|warn/) })
+  expect(silent).toMatchObject({ verdict: 'fail', message: expect.stringContaining('does not listen') })
+  expect(mute).toMatchObject({ verdict: 'fail', message: expect.stringContaining('does not answer') })
 })
 
 test.each([
-  [true, 'process 7 (skillsyncd start) of another container or machine holds it and renews its lease'],
+  [true, 'process 7 (skillsyncd start) of another container or machine writes the state folder and renews its lease'],
   [false, 'did not renew its lease for 5 s'],
 ])('a holder in another container is told by its lease, renewed: %s', async (isRenewed, message) => {
   await using folder = await temporaryFolder()
@@ -279,7 +281,7 @@ test.each([
   await clock.advance(5_000)
   const [, lock] = await looking
 
-  expect(lock).toMatchObject({ check: 'lock', state: 'warn', message: expect.stringContaining(message) })
+  expect(lock).toMatchObject({ check: 'writer', verdict: 'warn', message: expect.stringContaining(message) })
 })
 
 test('a port that another program has is named, and a free one is free', async () => {
@@ -289,17 +291,17 @@ test('a port that another program has is named, and a free one is free', async (
   const busy = await looked(listenChecks(ground([...NONE, `serve: { http: { port: ${port} } }`]), '/nowhere'))
   const free = await looked(listenChecks(ground([...NONE, 'serve: { http: { port: 0 } }'])))
 
-  expect(busy[0]).toMatchObject({ check: 'listen', state: 'fail', subject: `127.0.0.1:${port}` })
-  expect(busy[0]?.mend).toContain('serve.http')
-  expect(free[0]).toMatchObject({ check: 'listen', state: 'ok' })
+  expect(busy[0]).toMatchObject({ check: 'listen', verdict: 'fail', subject: `127.0.0.1:${port}` })
+  expect(busy[0]?.fix).toContain('serve.http')
+  expect(free[0]).toMatchObject({ check: 'listen', verdict: 'ok' })
 })
 
 test.each([
   ['for the service', 'echo 127.0.0.1:$PORT skillsyncd.socket skillsyncd.service', 'ok', 'skillsyncd.socket'],
   ['for another service', 'echo "[::]:$PORT   web.socket   web.service"', 'warn', 'web.service'],
-  ['and does not say so', 'exit 1', 'warn', 'does not report it'],
+  ['and does not say so', 'exit 1', 'unknown', 'does not report it'],
   ['on another port', 'echo 127.0.0.1:1$PORT skillsyncd.socket skillsyncd.service', 'fail', 'another program'],
-])('a port on which systemd listens %s is told so', async (_, script, state, message) => {
+])('a port on which systemd listens %s is told so', async (_, script, verdict, message) => {
   await using folder = await temporaryFolder()
   await using held = await listening(createPlainServer(), 0)
   const { port } = portOf(held)
@@ -308,7 +310,7 @@ test.each([
 
   const found = await looked(listenChecks(ground(lines, { PATH: folder.path }), folder.path))
 
-  expect(found[0]).toMatchObject({ check: 'listen', state, message: expect.stringContaining(message) })
+  expect(found[0]).toMatchObject({ check: 'listen', verdict, message: expect.stringContaining(message) })
 })
 
 test('an address that other machines reach needs a token', async () => {
@@ -318,7 +320,7 @@ test('an address that other machines reach needs a token', async () => {
   const found = await looked(listenChecks(ground([...NONE, 'serve: { http: { host: 0.0.0.0, port: 0 } }', state])))
 
   expect(found).toContainEqual(
-    expect.objectContaining({ check: 'tokens', state: 'fail', mend: 'Make one with skillsyncd token add NAME' }),
+    expect.objectContaining({ check: 'tokens', verdict: 'fail', fix: 'Make one with skillsyncd token add NAME' }),
   )
 })
 
@@ -326,8 +328,11 @@ test('more connections than files can be open are warned of', async () => {
   const judged = async (connections: number): Promise<CheckResult | undefined> =>
     (await looked(listenChecks(ground([...NONE, `limits: { http: { connections: ${connections} } }`])))).at(-1)
 
-  expect(await judged(1)).toMatchObject({ check: 'descriptors', state: 'ok' })
-  expect(await judged(1_000_000)).toMatchObject({ state: 'warn', mend: expect.stringContaining('LimitNOFILE=1000512') })
+  expect(await judged(1)).toMatchObject({ check: 'descriptors', verdict: 'ok' })
+  expect(await judged(1_000_000)).toMatchObject({
+    verdict: 'warn',
+    fix: expect.stringContaining('LimitNOFILE=1000512'),
+  })
 })
 
 test('secrets are named with who needs them, whatever is wrong with them, and never shown', async () => {
@@ -354,7 +359,7 @@ test('secrets are named with who needs them, whatever is wrong with them, and ne
 
   const found = await looked(credentialChecks(ground(lines, { SET: canary })))
 
-  expect(found.map(({ state }) => state)).toEqual(['ok', 'warn', 'fail', 'fail', 'ok', 'fail', 'warn'])
+  expect(found.map(({ verdict }) => verdict)).toEqual(['ok', 'warn', 'fail', 'fail', 'ok', 'fail', 'unknown'])
   expect(found[0]?.message).toContain('for "a", "b"')
   expect(found[1]?.message).toContain('everybody on this machine (mode 644)')
   expect(JSON.stringify(found)).not.toContain('canary')
@@ -369,7 +374,7 @@ test('a secret of several lines is one that a program can have', async () => {
     ),
   )
 
-  expect(found).toMatchObject([{ check: 'secret', state: 'ok' }])
+  expect(found).toMatchObject([{ check: 'secret', verdict: 'ok' }])
 })
 
 test('the secret of the client for sign-in is among those that are looked at', async () => {
@@ -378,7 +383,7 @@ test('the secret of the client for sign-in is among those that are looked at', a
 
   const found = await looked(credentialChecks(ground(['  - { id: a, url: https://git.example/a.git }', serve])))
 
-  expect(found).toMatchObject([{ check: 'secret', state: 'fail', subject: 'environment variable "GONE"' }])
+  expect(found).toMatchObject([{ check: 'secret', verdict: 'fail', subject: 'environment variable "GONE"' }])
   expect(found[0]?.message).toContain('for sign-in to the page')
 })
 
@@ -395,10 +400,10 @@ test('a key that ssh would refuse is told, and so is that no host is known', asy
   const after = await looked(credentialChecks(ground(lines)))
 
   expect(before).toMatchObject([
-    { check: 'secret', state: 'fail', message: expect.stringContaining('ssh refuses') },
-    { check: 'trust', state: 'fail', subject: 'vault' },
+    { check: 'secret', verdict: 'fail', message: expect.stringContaining('ssh refuses') },
+    { check: 'trust', verdict: 'fail', subject: 'vault' },
   ])
-  expect(after.map(({ state }) => state)).toEqual(['ok', 'ok'])
+  expect(after.map(({ verdict }) => verdict)).toEqual(['ok', 'ok'])
 })
 
 test('each host is asked once, without a credential, whoever needs it', async () => {
@@ -412,7 +417,7 @@ test('each host is asked once, without a credential, whoever needs it', async ()
 
   const found = await looked(hostChecks(ground([...source('a'), ...source('b')], { T: 'canary' })))
 
-  expect(found[0]).toMatchObject({ check: 'host', state: 'ok', subject: origin })
+  expect(found[0]).toMatchObject({ check: 'host', verdict: 'ok', subject: origin })
   expect(found[0]?.message).toContain('for "a", "b"')
   expect(requests.map(({ method, headers }) => [method, headers.authorization])).toEqual([['HEAD', undefined]])
 })
@@ -438,14 +443,14 @@ test('what is wrong on the way to a host is told by its class, each with its own
     unknown: await at(`https://${'x'.repeat(64)}.invalid`),
   }
 
-  expect(found.closed).toMatchObject({ state: 'fail', message: expect.stringContaining('ECONNREFUSED') })
+  expect(found.closed).toMatchObject({ verdict: 'fail', message: expect.stringContaining('ECONNREFUSED') })
   expect(found.strange).toMatchObject({
-    state: 'fail',
+    verdict: 'fail',
     message: expect.stringContaining('not from a trusted authority'),
   })
-  expect(found.down).toMatchObject({ state: 'warn', message: expect.stringContaining('503') })
-  expect(found.proxy).toMatchObject({ state: 'fail', message: expect.stringContaining('407') })
-  expect(found.unknown).toMatchObject({ state: 'fail', message: expect.stringContaining('does not resolve') })
+  expect(found.down).toMatchObject({ verdict: 'warn', message: expect.stringContaining('503') })
+  expect(found.proxy).toMatchObject({ verdict: 'fail', message: expect.stringContaining('407') })
+  expect(found.unknown).toMatchObject({ verdict: 'fail', message: expect.stringContaining('does not resolve') })
 })
 
 test.each([
@@ -464,7 +469,7 @@ test.each([
 
   const found = await looked(hostChecks(ground(['  - id: a', `    url: ${host.origin}/a.git`])))
 
-  expect(found.filter(({ check }) => check === 'clock').map(({ state }) => state)).toEqual(states)
+  expect(found.filter(({ check }) => check === 'clock').map(({ verdict }) => verdict)).toEqual(states)
 })
 
 test('a host for ssh is told by its greeting', async () => {
@@ -481,8 +486,8 @@ test('a host for ssh is told by its greeting', async () => {
     return (await looked(hostChecks(ground(['  - id: a', `    url: ${url}`]))))[0]
   }
 
-  expect(await at(ssh)).toMatchObject({ state: 'ok', message: String.raw`it answers (SSH-2.0-Test\u{7}), for "a"` })
-  expect(await at(web)).toMatchObject({ state: 'warn' })
+  expect(await at(ssh)).toMatchObject({ verdict: 'ok', message: String.raw`it answers (SSH-2.0-Test\u{7}), for "a"` })
+  expect(await at(web)).toMatchObject({ verdict: 'warn' })
 })
 
 test('folders are looked at, and counted against what the system watches for one user', async () => {
@@ -501,10 +506,10 @@ test('folders are looked at, and counted against what the system watches for one
   const [, tooFew] = await judged(5)
   const [gone] = await looked(folderChecks(ground(['  - id: a', `    path: ${folder.path}/none`])))
 
-  expect(folderThere).toMatchObject({ check: 'folder', state: 'ok', subject: 'a' })
-  expect(enough).toMatchObject({ check: 'watches', state: 'ok', message: expect.stringMatching(/^3 folders/) })
-  expect(tooFew).toMatchObject({ state: 'warn', mend: expect.stringContaining('fs.inotify.max_user_watches') })
-  expect(gone).toMatchObject({ check: 'folder', state: 'fail' })
+  expect(folderThere).toMatchObject({ check: 'folder', verdict: 'ok', subject: 'a' })
+  expect(enough).toMatchObject({ check: 'watches', verdict: 'ok', message: expect.stringMatching(/^3 folders/) })
+  expect(tooFew).toMatchObject({ verdict: 'warn', fix: expect.stringContaining('fs.inotify.max_user_watches') })
+  expect(gone).toMatchObject({ check: 'folder', verdict: 'fail' })
 })
 
 test.each([
@@ -512,17 +517,17 @@ test.each([
   ['is not started with the machine', 'ActiveState=active\nUnitFileState=disabled', 'warn'],
   ['does not run', 'ActiveState=inactive\nUnitFileState=enabled', 'warn'],
   ['failed', 'ActiveState=failed\nUnitFileState=enabled', 'fail'],
-])('a unit that %s is told so', async (_, properties, state) => {
+])('a unit that %s is told so', async (_, properties, verdict) => {
   await using folder = await temporaryFolder()
   const script = `#!/bin/sh\n[ "$1" = --system ] || exit 1\nprintf 'LoadState=loaded\\n${properties.replace('\n', '\\n')}\\n'\n`
   await writeFile(join(folder.path, 'systemctl'), script, { mode: 0o755 })
 
   const found = await looked(serviceChecks(ground(NONE, { PATH: folder.path }), folder.path))
 
-  expect(found).toMatchObject([{ check: 'service', state, subject: 'skillsyncd.service (system)' }])
+  expect(found).toMatchObject([{ check: 'service', verdict, subject: 'skillsyncd.service (system)' }])
 })
 
-test('without systemd, without a unit and without an answer of its manager there is nothing to mend', async () => {
+test('without systemd and without a unit there is nothing to fix, and a manager that does not answer is not known to have none', async () => {
   await using folder = await temporaryFolder()
   await writeFile(join(folder.path, 'systemctl'), `#!/bin/sh\necho LoadState=not-found\n`, { mode: 0o755 })
 
@@ -532,7 +537,7 @@ test('without systemd, without a unit and without an answer of its manager there
     await looked(serviceChecks(ground(NONE, { PATH: '/nowhere' }), folder.path)),
   ].flat()
 
-  expect(found.map(({ state }) => state)).toEqual(['ok', 'ok', 'ok'])
+  expect(found.map(({ verdict }) => verdict)).toEqual(['ok', 'ok', 'unknown', 'unknown'])
 })
 
 const NONE = ['  - id: none', '    url: https://git.example.com/none.git']
@@ -549,14 +554,14 @@ function inState(state: string, lines: readonly string[] = []): Ground {
   return ground([...NONE, ...lines, `state: ${state}`])
 }
 
-async function looked(checks: readonly DoctorCheck[]): Promise<CheckResult[]> {
+async function looked(checks: readonly Check[]): Promise<CheckResult[]> {
   return (await Promise.all(checks.map(async (check) => check.look(NEVER).catch(failedAs(check))))).flat()
 }
 
-/** What examine makes of it. */
-function failedAs({ name, subject }: DoctorCheck): (error: unknown) => CheckResult[] {
+/** The result that the runner makes of it. */
+function failedAs({ name, subject }: Check): (error: unknown) => CheckResult[] {
   return (error) => [
-    { check: name, ...(subject !== undefined && { subject }), state: 'fail', message: String(error), mend: '' },
+    { check: name, ...(subject !== undefined && { subject }), verdict: 'fail', message: String(error), fix: '' },
   ]
 }
 

@@ -52,9 +52,9 @@ test('a token is taken from a file or the variable, is shown nowhere, and what i
 
   expect([none.status, refused.status, given.status, variable.status]).toEqual([3, 3, 0, 0])
   expect(statesOf(none)).toEqual({ 2025: ['open fail'], 2026: ['open fail'] })
-  for (const { message, mend } of failuresOf(none))
-    expect([message, mend]).toEqual([expect.stringContaining('401'), expect.stringContaining('--token-file FILE')])
-  for (const { mend } of failuresOf(refused)) expect(mend).toContain('The token is not valid there')
+  for (const { message, fix } of failuresOf(none))
+    expect([message, fix]).toEqual([expect.stringContaining('401'), expect.stringContaining('--token-file FILE')])
+  for (const { fix } of failuresOf(refused)) expect(fix).toContain('The token is not valid there')
   for (const end of [given, variable]) expect(statesOf(end)).toEqual(WELL)
   expect([none, refused, given, variable].map(({ text }) => text).join()).not.toContain(token)
 })
@@ -72,13 +72,13 @@ test('a proxy that holds streams back, or says nothing, is named where each era 
     2025: ['open ok', 'list ok', 'read ok', 'subscribe ok', 'stream fail', 'unsubscribe ok'],
     2026: ['open ok', 'list ok', 'read ok', 'subscribe fail'],
   })
-  for (const { message, mend } of failuresOf(held))
-    expect([message, mend]).toEqual([
+  for (const { message, fix } of failuresOf(held))
+    expect([message, fix]).toEqual([
       expect.stringMatching(/^nothing came within \d+ s$/),
       expect.stringContaining('proxy_buffering off'),
     ])
   expect(statesOf(unanswered)).toEqual({ 2025: ['open fail'], 2026: ['open fail'] })
-  for (const { mend } of failuresOf(unanswered)) expect(mend).toContain('accepts the connection')
+  for (const { fix } of failuresOf(unanswered)) expect(fix).toContain('accepts the connection')
 })
 
 test('a proxy that changes or refuses what it passes on is named as the likely cause, with exit status 3', async () => {
@@ -93,7 +93,7 @@ test('a proxy that changes or refuses what it passes on is named as the likely c
       failuresOf(end).map(({ step }) => step),
       what,
     ).toEqual(steps)
-    for (const { message, mend } of failuresOf(end)) expect(`${message}; ${mend}`, what).toMatch(says)
+    for (const { message, fix } of failuresOf(end)) expect(`${message}; ${fix}`, what).toMatch(says)
   }
 })
 
@@ -155,7 +155,7 @@ test('the proxy of the environment is asked, and a name that the daemon does not
   expect(statesOf(known)).toEqual(WELL)
   expect(proxy.requests.length).toBeGreaterThan(10)
   expect(other.status).toBe(3)
-  for (const { mend } of failuresOf(other)) expect(mend).toContain('serve.http.public_url or allowed_hosts')
+  for (const { fix } of failuresOf(other)) expect(fix).toContain('serve.http.public_url or allowed_hosts')
 })
 
 test('without the package of the older era the other one is tried, and one sentence says how to install it', async () => {

@@ -4,9 +4,9 @@ import { World } from '../../../e2e/world.ts'
 
 interface Step {
   readonly step: string
-  readonly state: string
+  readonly verdict: string
   readonly message: string
-  readonly mend?: string
+  readonly fix?: string
 }
 
 interface Connected {
@@ -26,12 +26,12 @@ export async function connected({ home }: World, ...args: readonly string[]): Pr
 /** What each step came to, by era. */
 export function statesOf({ eras }: Connected): Record<string, readonly string[]> {
   return Object.fromEntries(
-    eras.map(({ era, steps = [] }) => [era, steps.map(({ step, state }) => `${step} ${state}`)]),
+    eras.map(({ era, steps = [] }) => [era, steps.map(({ step, verdict }) => `${step} ${verdict}`)]),
   )
 }
 
 export function failuresOf({ eras }: Connected): readonly Step[] {
-  return eras.flatMap(({ steps = [] }) => steps.filter(({ state }) => state === 'fail'))
+  return eras.flatMap(({ steps = [] }) => steps.filter(({ verdict }) => verdict === 'fail'))
 }
 
 export const WELL = {

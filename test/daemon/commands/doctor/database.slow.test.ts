@@ -28,15 +28,15 @@ describePostgres('skillsyncd doctor in a hub of several processes', (server) => 
     const after = await foundAbout(home)
 
     expect(before).toContainEqual(
-      expect.objectContaining({ check: 'database', state: 'warn', message: 'it has no schema yet' }),
+      expect.objectContaining({ check: 'database', verdict: 'warn', message: 'it has no schema yet' }),
     )
     expect(after).toContainEqual({
       check: 'database',
       subject: 'store.postgres',
-      state: 'ok',
+      verdict: 'ok',
       message: expect.stringMatching(/^PostgreSQL \d+, schema of version \d+$/),
     })
-    expect(after).toContainEqual(expect.objectContaining({ check: 'secret', state: 'ok' }))
+    expect(after).toContainEqual(expect.objectContaining({ check: 'secret', verdict: 'ok' }))
     expect(await foundAbout(home, '--offline')).not.toContainEqual(expect.objectContaining({ check: 'database' }))
   })
 
@@ -47,7 +47,7 @@ describePostgres('skillsyncd doctor in a hub of several processes', (server) => 
 
     expect(await foundAbout(await hub(url))).toContainEqual(
       expect.objectContaining({
-        state: 'fail',
+        verdict: 'fail',
         message: 'its schema has version 99, which this program does not know',
       }),
     )
@@ -61,15 +61,15 @@ test('a database that is away, and an address that cannot be used, are failures 
   expect(away).toContainEqual(
     expect.objectContaining({
       check: 'database',
-      state: 'fail',
+      verdict: 'fail',
       message: expect.stringContaining('ECONNREFUSED'),
-      mend: 'Correct the address in the environment variable "DATABASE", or start the server',
+      fix: 'Correct the address in the environment variable "DATABASE", or start the server',
     }),
   )
   expect(wrong).toContainEqual(
     expect.objectContaining({
       check: 'database',
-      state: 'fail',
+      verdict: 'fail',
       message: expect.stringContaining('it needs an sslmode'),
     }),
   )

@@ -1,22 +1,21 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { verdicts } from '../../../../src/daemon/cli/check.ts'
-import type { DoctorCheck } from '../../../../src/daemon/cli/check.ts'
-import { examine } from '../../../../src/daemon/commands/doctor/doctor.ts'
+import { runChecks, verdicts } from '../../../../src/daemon/cli/check.ts'
+import type { Check } from '../../../../src/daemon/cli/check.ts'
 import { SyncError, mendOf } from '../../../../src/sync/model/sync-error.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 
 const NEVER = new AbortController().signal
-const WELL: DoctorCheck = { name: 'node', look: async () => [verdicts('node').ok('well')] }
+const WELL: Check = { name: 'node', look: async () => [verdicts('node').ok('well')] }
 
 test('a check that breaks is told as what it is, and hides no other', async () => {
-  const failing: DoctorCheck = {
-    name: 'lock',
+  const failing: Check = {
+    name: 'writer',
     look: async () => {
       throw new SyncError('store-failed', 'Cannot read the lock')
     },
   }
-  const broken: DoctorCheck = {
+  const broken: Check = {
     name: 'disk',
     subject: '/state',
     look: async () => {
@@ -24,19 +23,19 @@ test('a check that breaks is told as what it is, and hides no other', async () =
     },
   }
 
-  const found = await examine([failing, WELL, broken], new FakeClock(), NEVER)
+  const found = await runChecks([failing, WELL, broken], new FakeClock(), NEVER)
 
   expect(found).toMatchObject([
-    { check: 'lock', state: 'fail', message: 'Cannot read the lock', mend: mendOf({ code: 'store-failed' }) },
-    { check: 'node', state: 'ok' },
-    { check: 'disk', subject: '/state', state: 'fail', message: expect.stringContaining('surprise') },
+    { check: 'writer', verdict: 'fail', message: 'Cannot read the lock', fix: mendOf({ code: 'store-failed' }) },
+    { check: 'node', verdict: 'ok' },
+    { check: 'disk', subject: '/state', verdict: 'unknown', message: expect.stringContaining('surprise') },
   ])
 })
 
 test('a check that hangs is given up after ten seconds, and told to stop', async () => {
   const clock = new FakeClock()
   const signals: AbortSignal[] = []
-  const hanging: DoctorCheck = {
+  const hanging: Check = {
     name: 'host',
     subject: 'far',
     look: async (signal) => {
@@ -44,15 +43,15 @@ test('a check that hangs is given up after ten seconds, and told to stop', async
       return new Promise<never>(() => {})
     },
   }
-  const examined = examine([hanging, WELL], clock, NEVER)
+  const examined = runChecks([hanging, WELL], clock, NEVER)
 
   await clock.advance(9_999)
   const before = signals.map(({ aborted }) => aborted)
   await clock.advance(1)
 
   expect(await examined).toMatchObject([
-    { check: 'host', subject: 'far', state: 'fail', message: expect.stringContaining('10 s') },
-    { state: 'ok' },
+    { check: 'host', subject: 'far', verdict: 'fail', message: expect.stringContaining('10 s') },
+    { verdict: 'ok' },
   ])
   expect([before, signals.map(({ aborted }) => aborted)]).toEqual([[false], [true]])
   expect(clock.waiting).toBe(0)
@@ -60,7 +59,7 @@ test('a check that hangs is given up after ten seconds, and told to stop', async
 
 test('hundreds of checks take turns, and none is lost', async () => {
   let [under, most] = [0, 0]
-  const checks = Array.from({ length: 300 }, (_, index): DoctorCheck => {
+  const checks = Array.from({ length: 300 }, (_, index): Check => {
     return {
       name: 'host',
       subject: String(index),
@@ -73,7 +72,7 @@ test('hundreds of checks take turns, and none is lost', async () => {
     }
   })
 
-  const found = await examine(checks, new FakeClock(), NEVER)
+  const found = await runChecks(checks, new FakeClock(), NEVER)
 
   expect(found.map(({ subject }) => subject)).toEqual(checks.map(({ subject }) => subject))
   expect(most).toBe(64)
@@ -81,8 +80,8 @@ test('hundreds of checks take turns, and none is lost', async () => {
 
 test('whoever stops it gets no half of a result', async () => {
   const stop = new AbortController()
-  const hanging: DoctorCheck = { name: 'host', look: async () => new Promise<never>(() => {}) }
-  const examined = examine([WELL, hanging], { wait: waitForStop }, stop.signal).catch((error: unknown) => error)
+  const hanging: Check = { name: 'host', look: async () => new Promise<never>(() => {}) }
+  const examined = runChecks([WELL, hanging], { wait: waitForStop }, stop.signal).catch((error: unknown) => error)
 
   stop.abort()
 

@@ -9,7 +9,7 @@ const TREE = id('a'.repeat(40))
 const COMMIT = Buffer.from(`tree ${TREE}\nauthor A <a@example.com> 1 +0000\n\nm\n`)
 const TAG = Buffer.from(`object ${objectIdOf({ type: 'commit', bytes: COMMIT }, 'sha1')}\ntype commit\ntag v1\n\nm\n`)
 
-const codesOf = (snapshot: Snapshot): string[] => [...proofDiagnostics(snapshot)].map(({ code }) => code)
+const codesOf = (snapshot: Snapshot): string[] => [...proofDiagnostics(snapshot)].map(({ check }) => check)
 
 test('a commit and a tag object that are what their ids say hold', () => {
   expect(codesOf(snapshot({}))).toEqual([])

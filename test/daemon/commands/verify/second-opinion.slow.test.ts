@@ -3,33 +3,27 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import type { CheckResult } from '../../../../src/daemon/cli/check.ts'
 import { digestOf } from '../../../../src/sync/model/digest.ts'
 import type { SkillFile } from '../../../../src/sync/model/skill.ts'
 import { storedSkill } from '../../../../src/sync/store/skills/stored-path.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { World, skill } from '../../../e2e/world.ts'
+import { checksIn, faultsIn, notesIn } from '../../../support/checks.ts'
 import { PackChanger, packWithFlipped } from '../../../support/git/pack-changer.ts'
 import { SshHost } from '../../../support/git/ssh-host.ts'
-
-interface Remark {
-  readonly code: string
-  readonly source?: string
-  readonly skill?: string
-  readonly path?: string
-  readonly message: string
-}
 
 interface Verified {
   readonly status: number | null
   readonly compared?: number
-  readonly findings: readonly Remark[]
-  readonly notes: readonly Remark[]
+  readonly findings: readonly CheckResult[]
+  readonly notes: readonly CheckResult[]
 }
 
 async function verified({ home }: World, ...args: readonly string[]): Promise<Verified> {
   const { status, stdout, stderr } = await home.command('verify', '--json', ...args)
   if (stdout === '') throw new Error(stderr)
-  return { status, ...JSON.parse(stdout) }
+  return { status, ...JSON.parse(stdout), findings: faultsIn(stdout), notes: notesIn(stdout) }
 }
 
 /** A world whose git server is behind a proxy that can change what isomorphic-git fetches. */
@@ -83,12 +77,13 @@ test('one flipped file in the pack of the second fetch fails verify --deep, and 
   for (const end of [alone, asked]) {
     expect(end).toMatchObject({
       status: 3,
-      findings: [{ code: 'second-opinion-differs', source: 'team', skill: 'beta', path: 'notes.md' }],
+      findings: [{ check: 'second-opinion-differs', subject: 'team/beta/notes.md' }],
     })
   }
-  expect(alone.findings[0]?.message).toContain('what the host sent does not have it; skillsyncd disable team/beta')
+  expect(alone.findings[0]?.message).toContain('what the host sent does not have it')
+  expect(alone.findings[0]?.fix).toContain('skillsyncd disable team/beta')
   expect(text.status).toBe(3)
-  expect(text.stdout).toContain('! second-opinion-differs team beta notes.md: the commit names the object')
+  expect(text.stdout).toContain('fail  second-opinion-differs team/beta/notes.md: the commit names the object')
 })
 
 // The flip is in what is stored here, and everything that names it was made to fit: only the commit knows better.
@@ -102,9 +97,10 @@ test('a stored file that was changed with all of its digests passes verify, and 
   expect(plain).toMatchObject({ status: 0, findings: [] })
   expect(deep).toMatchObject({
     status: 3,
-    findings: [{ code: 'second-opinion-differs', skill: 'alpha', path: 'SKILL.md' }],
+    findings: [{ check: 'second-opinion-differs', subject: 'team/alpha/SKILL.md' }],
   })
-  expect(deep.findings[0]?.message).toContain('are served; skillsyncd disable team/alpha')
+  expect(deep.findings[0]?.message).toMatch(/are served$/)
+  expect(deep.findings[0]?.fix).toContain('skillsyncd disable team/alpha')
 })
 
 test('a commit that the host does not give any more could not be compared, which is no difference', async () => {
@@ -114,9 +110,9 @@ test('a commit that the host does not give any more could not be compared, which
 
   const end = await verified(world, '--deep')
 
-  const codes = [...end.findings, ...end.notes].map(({ code }) => code)
+  const codes = [...end.findings, ...end.notes].map(({ check }) => check)
   expect(codes).not.toContain('second-opinion-differs')
-  expect(end.notes).toMatchObject([{ code: 'not-compared', message: expect.stringContaining('no longer gives') }])
+  expect(end.notes).toMatchObject([{ check: 'not-compared', message: expect.stringContaining('no longer gives') }])
 })
 
 test('what is served of another address than the source names now is not asked for with the credential of that one', async () => {
@@ -125,7 +121,7 @@ test('what is served of another address than the source names now is not asked f
 
   const end = await verified(world, '--deep')
 
-  expect(end.notes).toMatchObject([{ code: 'not-compared', message: expect.stringContaining(`and the source names`) }])
+  expect(end.notes).toMatchObject([{ check: 'not-compared', message: expect.stringContaining(`and the source names`) }])
   expect(changer.fetches).toEqual([])
 })
 
@@ -147,8 +143,8 @@ test('a repository on this disk is read in place; over ssh and of a folder it is
 
   expect(end).toMatchObject({ status: 0, compared: 1, findings: [] })
   expect(end.notes).toMatchObject([
-    { code: 'not-compared', source: 'folder', message: expect.stringContaining('a folder has no commit') },
-    { code: 'not-compared', source: 'far', message: expect.stringContaining('it does not support ssh') },
+    { check: 'not-compared', subject: 'folder', message: expect.stringContaining('a folder has no commit') },
+    { check: 'not-compared', subject: 'far', message: expect.stringContaining('it does not support ssh') },
   ])
   expect(disk).toMatchObject({ status: 0, compared: 1, findings: [], notes: [] })
 })
@@ -176,7 +172,7 @@ test('a pack with an object that inflates beyond the bound is not compared, and 
   expect(changer.fetches.length).toBe(1)
   expect(end).toMatchObject({
     status: 0,
-    notes: [{ code: 'not-compared', message: expect.stringContaining('67108864 bytes') }],
+    notes: [{ check: 'not-compared', message: expect.stringContaining('67108864 bytes') }],
   })
 })
 
@@ -215,14 +211,16 @@ test('doctor SOURCE compares what is stored and what isomorphic-git fetches, of 
     stdout: expect.stringContaining('second-opinion team: isomorphic-git has 1 file'),
   })
   const checksOf = ({ stdout }: { readonly stdout: string }) =>
-    JSON.parse(stdout).checks.filter(({ check }: { readonly check: string }) => check === 'second-opinion')
+    checksIn(stdout).filter(({ check }) => check.startsWith('second-opinion'))
   expect(end.status).toBe(3)
   expect(checksOf(end)).toMatchObject([
-    { state: 'fail', subject: 'team', message: expect.stringContaining('alpha SKILL.md: the commit has') },
+    { verdict: 'fail', subject: 'team/alpha/SKILL.md', message: expect.stringContaining('the commit has') },
   ])
   expect(checksOf(offline)).toEqual([])
   expect(nobody.status).toBe(2)
-  expect(checksOf(away)).toMatchObject([{ state: 'fail', subject: 'team' }])
+  expect(faultsIn(away.stdout)).toContainEqual(
+    expect.objectContaining({ check: 'source-unreachable', subject: 'team' }),
+  )
   expect(changer.fetches.length).toBe(2)
 })
 

@@ -2,8 +2,10 @@ import { chmod, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
+import type { CheckResult } from '../../../../src/daemon/cli/check.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { World, skill } from '../../../e2e/world.ts'
+import { faultsIn, notesIn } from '../../../support/checks.ts'
 import { damageObject, loseObject, servedIn } from '../../../support/damage.ts'
 
 async function snapshotOf({ home }: World, generation: number): Promise<string> {
@@ -19,17 +21,17 @@ async function checkedOut(world: World): Promise<string> {
 
 interface Verified {
   readonly status: number | null
-  readonly findings: readonly { readonly code: string; readonly message: string }[]
-  readonly notes: readonly { readonly code: string; readonly message: string }[]
+  readonly findings: readonly CheckResult[]
+  readonly notes: readonly CheckResult[]
 }
 
 async function verified({ home }: World, ...args: readonly string[]): Promise<Verified> {
   const { status, stdout, stderr } = await home.command('verify', '--json', ...args)
   if (stdout === '') throw new Error(stderr)
-  return { status, ...JSON.parse(stdout) }
+  return { status, ...JSON.parse(stdout), findings: faultsIn(stdout), notes: notesIn(stdout) }
 }
 
-const codes = ({ findings }: Verified): string[] => findings.map(({ code }) => code)
+const codes = ({ findings }: Verified): string[] => findings.map(({ check }) => check)
 
 test('a store that is whole is found so, deep too, with a daemon and without one; before the first sync too', async () => {
   await using world = await World.create()
@@ -54,7 +56,11 @@ test('what others left in the folder of a skill is a note, and no fault', async 
 
   const end = await verified(world)
 
-  expect(end).toMatchObject({ status: 0, findings: [], notes: [{ code: 'stranger', path: 'alpha/__pycache__' }] })
+  expect(end).toMatchObject({
+    status: 0,
+    findings: [],
+    notes: [{ check: 'stranger', subject: 'team/alpha/__pycache__' }],
+  })
 })
 
 test.each([
@@ -70,7 +76,7 @@ test.each([
 
   expect(end).toMatchObject({
     status: 3,
-    findings: [{ code: 'file-damaged', source: 'team', skill: 'alpha', path: 'SKILL.md', message: says }],
+    findings: [{ check: 'file-damaged', subject: 'team/alpha/SKILL.md', message: says }],
   })
 })
 
@@ -90,10 +96,8 @@ test.each([
     status: 3,
     findings: [
       {
-        code: 'checkout-edited',
-        source: 'team',
-        skill: 'alpha',
-        path: 'SKILL.md',
+        check: 'checkout-edited',
+        subject: 'team/alpha/SKILL.md',
         message: `in ${dirname(file)}: ${says}`,
       },
     ],
@@ -146,7 +150,7 @@ test.each([0, 1, 2, 3, 4])(
     const lines = await world.home.command('verify')
 
     expect([end.status, codes(end).filter((code) => code === 'database-damaged')]).toEqual([3, ['database-damaged']])
-    expect(end.findings.find(({ code }) => code === 'database-damaged')?.message).toContain(
+    expect(end.findings.find(({ check }) => check === 'database-damaged')?.message).toContain(
       `in "${join(state, 'store.db')}"`,
     )
     expect(lines).toMatchObject({
@@ -172,7 +176,7 @@ test('deep: an object that nothing refers to is checked too', async () => {
   expect(plain).toMatchObject({ status: 0, findings: [] })
   expect(deep).toMatchObject({
     status: 3,
-    findings: [{ code: 'object-damaged', message: expect.stringContaining('its SHA-256 is another') }],
+    findings: [{ check: 'object-damaged', message: expect.stringContaining('its SHA-256 is another') }],
   })
 })
 
@@ -186,7 +190,7 @@ test('a database that was removed is found, until a sync has filled it again', a
   const filled = await verified(world)
 
   expect([lost.status, codes(lost)]).toEqual([3, ['generation-damaged']])
-  expect(lost.findings[0]?.message).toContain('skillsyncd sync fills it')
+  expect(lost.findings[0]?.fix).toBe('skillsyncd sync fills it')
   expect(filled).toMatchObject({ status: 0, findings: [] })
 })
 
@@ -203,9 +207,11 @@ test('decisions that are had from their copy are told of, and those of which bot
 
   expect([copied.status, lost.status]).toEqual([3, 3])
   expect(copied.findings).toMatchObject([
-    { code: 'decisions-damaged', message: expect.stringContaining('read from its copy') },
+    { check: 'decisions-damaged', message: expect.stringContaining('read from its copy') },
   ])
-  expect(lost.findings).toMatchObject([{ code: 'decisions-damaged', message: expect.stringContaining('nor its copy') }])
+  expect(lost.findings).toMatchObject([
+    { check: 'decisions-damaged', message: expect.stringContaining('nor its copy') },
+  ])
 })
 
 test('decisions of which file and copy are gone are an alarm to verify and status, and the next decision writes all again', async () => {
@@ -251,7 +257,7 @@ test('the lock is held against the configuration and what is served; who does no
   const unreadable = await verified(world)
 
   expect(agreed).toMatchObject({ status: 0, findings: [], notes: [] })
-  expect([free.status, free.notes.map(({ code }) => code)]).toEqual([
+  expect([free.status, free.notes.map(({ check }) => check)]).toEqual([
     0,
     ['lock-not-followed', 'lock-differs', 'lock-differs'],
   ])
@@ -277,7 +283,7 @@ test('deep: a tag that was moved, and a commit that upstream lost, are told with
   expect([moved.status, codes(moved)]).toEqual([3, ['tag-moved']])
   for (const id of [first, second]) expect(moved.findings[0]?.message).toContain(id)
   expect([gone.status, codes(gone)]).toEqual([3, ['commit-gone', 'tag-moved']])
-  expect(offline).toMatchObject({ status: 0, notes: [{ code: 'upstream-not-asked' }] })
+  expect(offline).toMatchObject({ status: 0, notes: [{ check: 'upstream-not-asked' }] })
 })
 
 test('deep: a repository that does not answer is a finding of its own', async () => {

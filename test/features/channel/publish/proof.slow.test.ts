@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { signerOf, verifierText } from '../../../../src/sync/transparency-log/signed-note.ts'
 import { parseProof } from '../../../../src/sync/transparency-log/tlog-proof.ts'
+import { faultsIn } from '../../../support/checks.ts'
 import { skill } from '../../../support/http/marketplace.ts'
 import { Home } from '../../../support/process/program.ts'
 import { followed, followedWhole, NAME, publishedHub, writeSkill } from './proved.ts'
@@ -29,7 +30,7 @@ test('a proof of a hub is checked with the public key alone, and shows the skill
     whole: false,
     sources: [{ source: 'drafts' }],
     skills: [{ source: 'drafts', path: 'tidy', files: [{ path: 'SKILL.md' }] }],
-    findings: [],
+    checks: [],
   })
 })
 
@@ -78,10 +79,10 @@ test('a folder is compared with the skill that a proof shows', async () => {
   const other = await elsewhere('verify', '--proof', file, '--key', key, folder)
 
   expect(executable).toMatchObject({ status: 3, stdout: expect.stringContaining('it is executable, and was not') })
-  expect(same).toMatchObject({ status: 0, stdout: expect.stringMatching(/\nproved\n$/) })
+  expect(same).toMatchObject({ status: 0, stdout: expect.stringMatching(/\nproved: nothing found\n$/) })
   expect(other).toMatchObject({ status: 3, stderr: '' })
   expect(other.stdout).toMatch(
-    /^! folder-differs: SKILL\.md: .+\n! folder-differs: more\.md: the channel does not have it\n/,
+    /^fail {2}folder-differs SKILL\.md: .+\n {8}→ .+\nfail {2}folder-differs more\.md: the channel does not have it\n/,
   )
 })
 
@@ -118,8 +119,8 @@ test.each<[what: string, change: (file: ProofFile) => object, why: RegExp]>([
 
   expect(checked, what).toMatchObject({ status: 3, stderr: '' })
   expect(checked.stdout).toMatch(why)
-  expect(checked.stdout).toMatch(/^! proof-refused: [^\n]+\n$/)
-  expect(JSON.parse(json.stdout).findings).toMatchObject([{ code: 'proof-refused' }])
+  expect(checked.stdout).toMatch(/^fail  proof-refused \S+: [^\n]+\n {8}→ [^\n]+\n1 check: 1 fault, 0 warnings\n$/)
+  expect(faultsIn(json.stdout)).toMatchObject([{ check: 'proof-refused' }])
 })
 
 test('a proof is refused with another key of the same name', async () => {
@@ -228,7 +229,7 @@ test('verify --log reads the whole log of a follower and of a hub', async () => 
 
   expect(ofFollower).toMatchObject({ status: 0, stderr: '' })
   expect(ofFollower.stdout).toMatch(
-    /^hub: log skills\.example\.com\/channel: 2 entries, of 20\S+ to 20\S+; entry 2 is served, of 20\S+\nnothing found\n$/,
+    /^hub: log skills\.example\.com\/channel: 2 entries, of 20\S+ to 20\S+; entry 2 is served, of 20\S+\n1 log: nothing found\n$/,
   )
   expect(ofHub).toMatchObject({ status: 0 })
   expect(JSON.parse(ofHub.stdout)).toMatchObject({
@@ -236,7 +237,7 @@ test('verify --log reads the whole log of a follower and of a hub', async () => 
       { log: NAME, entries: 2, first: expect.any(String), last: expect.any(String) },
       { log: `${NAME}/writing`, pack: 'writing' },
     ],
-    findings: [],
+    checks: [],
   })
 })
 
@@ -251,7 +252,14 @@ test('verify --log of a follower finds a tile that was changed in the folder', a
   expect(after).toMatchObject({ status: 3 })
   expect(JSON.parse(after.stdout)).toMatchObject({
     logs: [{ source: 'hub', entries: 1 }],
-    findings: [{ code: 'content-refused', source: 'hub', message: expect.stringContaining('"tile/0/000.p/1"') }],
+    checks: [
+      {
+        check: 'content-refused',
+        verdict: 'fail',
+        subject: 'hub',
+        message: expect.stringContaining('"tile/0/000.p/1"'),
+      },
+    ],
   })
 })
 
@@ -289,7 +297,7 @@ test.each<[what: string, change: (pair: Published) => Promise<void>, code: strin
 
   expect(whole).toMatchObject({ status: 0, stdout: expect.stringMatching(/2 entries, of 20\S+ to 20\S+\n/) })
   expect(checked).toMatchObject({ status: 3, stderr: '' })
-  expect(checked.stdout).toMatch(new RegExp(`^! ${code}: .*${why}`))
+  expect(checked.stdout).toMatch(new RegExp(`^fail  ${code}: .*${why}`))
 })
 
 test('a running daemon whose log was changed behind it is found', async () => {
@@ -303,7 +311,10 @@ test('a running daemon whose log was changed behind it is found', async () => {
   const checked = await home.command('verify', '--log')
 
   expect(whole).toMatchObject({ status: 0 })
-  expect(checked).toMatchObject({ status: 3, stdout: expect.stringMatching(/^! log-forked: the daemon has 1 entry/) })
+  expect(checked).toMatchObject({
+    status: 3,
+    stdout: expect.stringMatching(/^fail {2}log-forked: the daemon has 1 entry/),
+  })
 })
 
 test.each([
@@ -375,7 +386,7 @@ describe('a machine that follows a hub in place of sources', () => {
     const frozen = await pair.follower.command('sync', '--frozen')
 
     expect(checked.stdout).toMatch(
-      /^drafts: log \S+: 1 entry, of \S+ to \S+; entry 1 is served, of \S+\nnothing found\n$/,
+      /^drafts: log \S+: 1 entry, of \S+ to \S+; entry 1 is served, of \S+\n1 log: nothing found\n$/,
     )
     expect(locked).toMatchObject({ status: 0 })
     expect(locked.stdout).not.toContain('proof')

@@ -3,6 +3,7 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { faultsIn } from '../../../support/checks.ts'
 import { Authority } from '../../../support/http/certificates.ts'
 import { Scene, skill } from '../../../support/http/marketplace.ts'
 import { Home } from '../../../support/process/program.ts'
@@ -35,18 +36,18 @@ test('after a write with a token all is as expected, and the address answers', a
   const file = await tokenFile(home, await scene.token(['marketplace']))
 
   const written = await home.command('enroll', 'claude-code', 'codex', '--write', '--yes', '--token-file', file)
-  expect(written.stdout).toContain(`ok    ${scene.url} answers git, with the token of ~/.netrc`)
+  expect(written.stdout).toContain(`ok    marketplace ${scene.url}: answers git, with the token of ~/.netrc`)
 
   const { status, stdout } = await home.command('enroll', 'claude-code', 'codex', '--check', '--json')
   expect(status).toBe(0)
   expect(JSON.parse(stdout)).toMatchObject({
     ok: true,
-    files: [
-      { for: 'Claude Code', state: 'as-expected' },
-      { for: 'Codex', state: 'as-expected' },
+    counts: { ok: 3, warn: 0, fail: 0, unknown: 0 },
+    checks: [
+      { check: 'agent-file', subject: expect.stringMatching(/^Claude Code: /), verdict: 'ok', message: 'as expected' },
+      { check: 'agent-file', subject: expect.stringMatching(/^Codex: /), verdict: 'ok' },
+      { check: 'marketplace', subject: scene.url, verdict: 'ok' },
     ],
-    rules: [],
-    address: { isGood: true },
   })
 })
 
@@ -61,14 +62,18 @@ test('each file has its state: absent, different or unreadable', async () => {
   const { status, stdout } = await home.command('enroll', 'claude-code', 'codex', 'vscode', '--check', '--json')
 
   expect(status).toBe(3)
-  expect(JSON.parse(stdout).files).toMatchObject([
-    { state: 'differs', what: ['extraKnownMarketplaces → acme', 'enabledPlugins → skills@acme'] },
-    { state: 'differs', what: ['line 1: [marketplaces.acme] is there with other values'] },
-    { state: 'absent' },
+  expect(faultsIn(stdout)).toMatchObject([
+    {
+      message: 'differs: extraKnownMarketplaces → acme, enabledPlugins → skills@acme',
+      fix: 'skillsyncd enroll claude-code --write',
+    },
+    { message: 'differs: line 1: [marketplaces.acme] is there with other values' },
+    { message: 'absent', fix: 'skillsyncd enroll vscode --write' },
+    { check: 'marketplace' },
   ])
   await writeFile(claude, '{"enabledPlugins": ')
   expect((await home.command('enroll', 'claude-code', '--check')).stdout).toMatch(
-    /^fail {2}Claude Code: .*settings\.json: unreadable: line 1: a value of JSON is expected$/m,
+    /^fail {2}agent-file Claude Code: .*settings\.json: unreadable: line 1: a value of JSON is expected$/m,
   )
 })
 
@@ -83,7 +88,7 @@ test('a managed file that allows other marketplaces alone is found', async () =>
   const { status, stdout } = await home.command(...args)
 
   expect(status).toBe(3)
-  expect(stdout).toContain(`fail  claude-code: ${path}: strictKnownMarketplaces does not name this one`)
+  expect(stdout).toContain(`fail  managed-rule claude-code: ${path}: strictKnownMarketplaces does not name this one`)
 })
 
 test.each([
@@ -129,4 +134,17 @@ test('a netrc that others can read is a finding', async () => {
 
   expect(status).toBe(3)
   expect(stdout).toContain('other users can read it (mode 644)')
+})
+
+test('an agent that was not named and has no file is no failure, and one that was named is', async () => {
+  const home = await homeAt()
+  const file = await tokenFile(home, await scene.token(['marketplace']))
+  await home.command('enroll', 'claude-code', 'codex', '--write', '--yes', '--token-file', file)
+
+  const all = await home.command('enroll', '--check')
+  const named = await home.command('enroll', 'vscode', '--check')
+
+  expect(all).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ok {4}agent-file VS Code: .*absent/m) })
+  expect(all.stdout).not.toContain('fail')
+  expect(named).toMatchObject({ status: 3, stdout: expect.stringContaining('fail  agent-file VS Code') })
 })

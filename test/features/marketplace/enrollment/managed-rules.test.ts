@@ -15,7 +15,7 @@ async function whyOf([agent, file]: readonly [string, string], text: string): Pr
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, text)
   const [rule] = await forbiddingRules([agent], { url: URL }, root.path)
-  return rule?.why
+  return rule?.message
 }
 
 test.each([

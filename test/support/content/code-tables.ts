@@ -1,0 +1,44 @@
+import { ENROLLMENT_CHECKS, MACHINE_CHECKS, STORE_FINDINGS } from '../../../src/daemon/cli/check-names.ts'
+
+/** The text with each table between `<!-- codes NAME -->` and `<!-- end -->` made anew from what the program has. */
+export function withCodeTables(text: string): string {
+  return text.replaceAll(/(<!-- codes ([a-z-]+) -->\n)[^]*?(?=\n<!-- end -->)/g, (_, start: string, name: string) => {
+    const rows = TABLES[name]
+    if (rows === undefined) throw new Error(`No table is called "${name}"`)
+    return `${start}\n${rows().join('\n')}\n`
+  })
+}
+
+/** The names of the tables, each of which a document has. */
+export const CODE_TABLES = (): readonly string[] => Object.keys(TABLES)
+
+interface Told {
+  readonly meaning: string
+  readonly fix?: string
+}
+
+const TABLES: Readonly<Record<string, () => readonly string[]>> = {
+  'machine-checks': () =>
+    table(
+      ['Check', 'Looks at'],
+      rowsOf(MACHINE_CHECKS, ({ meaning }) => [meaning]),
+    ),
+  'store-findings': () => table(['Finding', 'Meaning', 'Do'], rowsOf(STORE_FINDINGS, both)),
+  'enrollment-checks': () => table(['Check', 'Meaning', 'Do'], rowsOf(ENROLLMENT_CHECKS, both)),
+}
+
+function both({ meaning, fix = 'as the line says' }: Told): readonly string[] {
+  return [meaning, fix]
+}
+
+function rowsOf(rules: Readonly<Record<string, Told>>, cells: (told: Told) => readonly string[]): readonly string[][] {
+  return Object.entries(rules).map(([code, told]) => [`\`${code}\``].concat(cells(told)))
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.map(escaped).join(' | ')} |`)
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('|', String.raw`\|`)
+}
