@@ -8,6 +8,7 @@ import { commandFirst, commandIn, helpAbout, isFamily, isJsonWanted, parseOption
 import { COMMANDS } from './command-table.ts'
 import { processEnvironment } from './config/process-environment.ts'
 import { ConfigError } from './config/rules/config-error.ts'
+import type { WholeConfig } from './configuration.ts'
 import { printableLine } from './runtime/log/log-line.ts'
 import { isLogLevel } from './runtime/log/log.ts'
 import { Redactor } from './runtime/log/redactor.ts'
@@ -99,7 +100,7 @@ async function runCommand(
   if (typeof logLevel !== 'string' || !isLogLevel(logLevel))
     throw new UsageError('--log-level is one of error, warn, info, debug')
   const stopping = stopOn(process, command)
-  const context: Context = {
+  const context: Context<WholeConfig> = {
     streams: process,
     environment,
     redactor,
@@ -113,6 +114,7 @@ async function runCommand(
     result,
     onHangUp: (listener) => void process.on('SIGHUP', listener),
     configuration: async () => import('./configuration.ts'),
+    becomeWriter: async (candidate, signal) => (await import('./writer.ts')).becomeWriter(candidate, signal),
     commands: COMMANDS,
   }
   return command.run(context)

@@ -23,7 +23,7 @@ import type { Publisher } from '../sync/pull/publisher.ts'
 import { Keyring } from './access/keyring.ts'
 import { webhooksOf } from './access/webhooks.ts'
 import { foldersIn, idsOf } from './config/config.ts'
-import type { Config } from './config/config.ts'
+import type { WholeConfig } from './configuration.ts'
 import { Candidates } from './pull/candidates.ts'
 import { CollectionTimes } from './pull/collection-times.ts'
 import { DocumentThread } from './pull/document-thread.ts'
@@ -47,7 +47,7 @@ import { lackingIn } from './status/unserved-sources.ts'
 
 /** The parts of a daemon that were read from its state folder, or that its predecessor passed on. */
 export interface LoadedParts extends DaemonContext, ReloadState {
-  readonly config: Config
+  readonly config: WholeConfig
   readonly publisher: Publisher
   readonly report: PullReport
   readonly lock: KnownLock
@@ -64,7 +64,7 @@ export type Composition = ReturnType<typeof compose>
 export function compose(loaded: LoadedParts) {
   const { config, store, clock, log, environment, redactor, readOnly, shared, replica, open } = loaded
   const { contract, fetched, hosts, linking, lock, names, publisher, registry, report, tokens, views } = loaded
-  const core: DaemonCore = { config, store, clock, log, environment, redactor, readOnly, shared, replica }
+  const core: DaemonCore<WholeConfig> = { config, store, clock, log, environment, redactor, readOnly, shared, replica }
   const readers = new AsyncDisposableStack()
   readers.defer(async () => void (await contract.diagnostics()))
   readers.defer(async () => linking.settled())

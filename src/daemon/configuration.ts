@@ -1,12 +1,20 @@
 import { z } from 'zod'
 import { homelessLinks, LINK_KEYS, linksOf } from '../features/agent-folders/link-config.ts'
+import type { LinkSettings } from '../features/agent-folders/link-config.ts'
 import { CHANNEL_KEYS, channelFoldersOf, channelOf } from '../features/channel/channel-config.ts'
+import type { ChannelSettings } from '../features/channel/channel-config.ts'
 import { MARKETPLACE_KEYS, marketplaceFaults, pluginFaults } from '../features/marketplace/marketplace-config.ts'
+import type { MarketplaceSettings } from '../features/marketplace/marketplace-config.ts'
 import { PUBLICATION_KEYS, publicationFaults, publicationsOf } from '../features/marketplace/publication-config.ts'
+import type { PublicationSettings } from '../features/marketplace/publication-config.ts'
 import { RING_KEYS, ringFaults, ringsOf } from '../features/rings/ring-config.ts'
+import type { RingSettings } from '../features/rings/ring-config.ts'
 import { GATE_KEYS, gateFaults, gateOf } from '../features/scan/gate-config.ts'
+import type { GateSettings } from '../features/scan/gate-config.ts'
 import { USAGE_KEYS } from '../features/usage/usage-config.ts'
+import type { UsageSettings } from '../features/usage/usage-config.ts'
 import { configReader } from './config/config-reader.ts'
+import type { Config } from './config/config.ts'
 import { CORE_KEYS, coreConfigOf, settlingOf } from './config/core-config.ts'
 import { METRICS_KEYS, SERVE_KEYS } from './config/sections/serve.ts'
 
@@ -36,11 +44,21 @@ export const CONFIG = z.strictObject({
   programs,
 })
 
+/** The whole configuration of a daemon. */
+export type WholeConfig = RingSettings &
+  Config &
+  LinkSettings &
+  PublicationSettings &
+  MarketplaceSettings &
+  ChannelSettings &
+  GateSettings &
+  UsageSettings
+
 export const { readConfig, parseConfig, configOfSources } = configReader({
   schema: CONFIG,
   faults: [ringFaults, pluginFaults, marketplaceFaults, publicationFaults, gateFaults],
   missing: homelessLinks,
-  configOf(file, place) {
+  configOf(file, place): WholeConfig {
     const settling = settlingOf(file, place)
     const { absolute } = settling
     const core = coreConfigOf(file, place, settling)

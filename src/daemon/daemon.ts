@@ -11,7 +11,7 @@ import type { Tokens } from './access/tokens.ts'
 import { compose } from './compose.ts'
 import type { Composition, LoadedParts } from './compose.ts'
 import { idsOf } from './config/config.ts'
-import type { Config } from './config/config.ts'
+import type { WholeConfig } from './configuration.ts'
 import { mendDecisions, readDecisions, recogniseDisabled } from './pull/load-decisions.ts'
 import { openPublisher } from './pull/open-publisher.ts'
 import { PullReport } from './pull/pull-report.ts'
@@ -37,7 +37,7 @@ export interface DaemonParts extends LoadedParts, Composition {}
  * generation from the start, and no failure takes that away.
  */
 export class Daemon implements AsyncDisposable {
-  readonly config: Config
+  readonly config: WholeConfig
   readonly registry: Registry
   readonly parts: DaemonParts
   readonly #reloadState: ReloadState
@@ -63,7 +63,7 @@ export class Daemon implements AsyncDisposable {
    * Loads the last generation, except what must not be served. Pulls nothing before `poll` or `sync`. `before` is the
    * stopped daemon of the same state folder; the new daemon takes over its catalog, tokens and clients.
    */
-  static async start(config: Config, context: DaemonContext, before?: Daemon): Promise<Daemon> {
+  static async start(config: WholeConfig, context: DaemonContext, before?: Daemon): Promise<Daemon> {
     await expectLock(config)
     if (before === undefined) await shareDecisions(context)
     await readDecisions(context)
@@ -202,7 +202,7 @@ export class Daemon implements AsyncDisposable {
 }
 
 /** A new state folder gets no notices, now or later. */
-async function noticesAtStart(config: Config, { store }: DaemonContext): Promise<readonly UpgradeDiagnostic[]> {
+async function noticesAtStart(config: WholeConfig, { store }: DaemonContext): Promise<readonly UpgradeDiagnostic[]> {
   if (await isNew(store)) await unlessUnreadable(remember(store), undefined)
   const parts = { config, store, lock: await lockRead(config), decisions: store.decisions.known }
   return unlessUnreadable(upgradeDiagnostics(parts), [])

@@ -22,8 +22,8 @@ import { cannot, isUnwritable, unlessAbsent } from '../sync/store/files/disk-err
 import { HINT } from '../sync/store/generation-store.ts'
 import { Store } from '../sync/store/store.ts'
 import { idsOf } from './config/config.ts'
-import type { Config } from './config/config.ts'
 import { withPresentSources } from './config/present-sources.ts'
+import type { WholeConfig } from './configuration.ts'
 import { requestCheck, type AskForLook } from './control/request-refresh.ts'
 import { readDecisions } from './pull/load-decisions.ts'
 import { readStored } from './pull/store-content-reader.ts'
@@ -47,7 +47,7 @@ const LOOKED_AT: ReadonlySet<string | null> = new Set([HINT, 'decisions.json'])
 export class Follower implements AsyncDisposable {
   readonly registry = new Registry()
   readonly #views: Views
-  #config: Config
+  #config: WholeConfig
   readonly #store: Store
   readonly #log: Log
   readonly #clock: Clock
@@ -68,7 +68,7 @@ export class Follower implements AsyncDisposable {
   #replaced = Promise.withResolvers<void>()
   #seen: string | undefined
 
-  private constructor(config: Config, store: Store, log: Log, clock: Clock) {
+  private constructor(config: WholeConfig, store: Store, log: Log, clock: Clock) {
     this.#config = config
     this.#views = new Views(this.registry, () => clock.monotonicMs())
     this.#views.define(config.packs)
@@ -89,7 +89,7 @@ export class Follower implements AsyncDisposable {
     this.#watcher = watchFolder(config.state, (name) => void (LOOKED_AT.has(name) && this.#looking.trigger()))
   }
 
-  static async open(config: Config, log: Log, clock: Clock): Promise<Follower> {
+  static async open(config: WholeConfig, log: Log, clock: Clock): Promise<Follower> {
     const follower = new Follower(config, await storeToRead(config.state), log, clock)
     await follower.look()
     return follower
@@ -235,7 +235,7 @@ interface Looker {
 }
 
 /** The files that determine what may be served: the lock if it is followed, and the lists of signers. */
-function rulesIn(config: Config): string[] {
+function rulesIn(config: WholeConfig): string[] {
   const { lock, sources } = config
   const isHeeded = sources.some(({ source }) => followsLock(config, source))
   const signers = sources.flatMap(({ signed }) => [signed?.allowedSigners, signed?.keyring])

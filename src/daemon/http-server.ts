@@ -19,7 +19,8 @@ import { httpOptionsOf, isTokenRequired, listenError, reachedFromElsewhereBy } f
 import { expiringIn } from './access/tokens.ts'
 import type { FeatureServer } from './cli/feature.ts'
 import type { HandedSocket, HandedSockets } from './commands/service/handed-sockets.ts'
-import type { Config, ListenAddress } from './config/config.ts'
+import type { ListenAddress } from './config/config.ts'
+import type { WholeConfig } from './configuration.ts'
 import type { Daemon, DaemonParts } from './daemon.ts'
 import { loadSurfaces } from './features.ts'
 import type { LoadedSurfaces } from './features.ts'
@@ -174,7 +175,7 @@ interface Operations extends Omit<OperationsOptions, 'metrics' | 'meter'> {
  */
 async function operationsOf(
   operations: ListenAddress | HandedSocket | undefined,
-  { serve: { web } }: Config,
+  { serve: { web } }: WholeConfig,
   { metrics, access, ...options }: Operations,
 ): Promise<HttpListener | undefined> {
   if (operations === undefined) return undefined

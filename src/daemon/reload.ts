@@ -3,8 +3,9 @@ import type { Log } from '../base/log.ts'
 import type { SourceId } from '../sync/model/source-id.ts'
 import { isTokenRequired } from './access/http-options.ts'
 import { configText, idsOf } from './config/config.ts'
-import type { Config, ConfiguredSource, ListenAddress } from './config/config.ts'
+import type { ConfiguredSource, ListenAddress } from './config/config.ts'
 import { ConfigError } from './config/rules/config-error.ts'
+import type { WholeConfig } from './configuration.ts'
 import { configDigest } from './control/same-config.ts'
 import type { Daemon } from './daemon.ts'
 import { expectLock } from './pull/trust/lock-rules.ts'
@@ -24,9 +25,9 @@ export interface Reloaded {
 export interface ReloadParts {
   readonly writer: Pick<Writer, 'daemon' | 'reload'>
   /** Reads the file that the daemon was started with. `undefined` if there was none. */
-  readonly read: (() => Promise<Config>) | undefined
+  readonly read: (() => Promise<WholeConfig>) | undefined
   /** The address to listen on for a configuration; throws a `UsageError` if it is not allowed. */
-  readonly listenBy: (config: Config) => ListenAddress
+  readonly listenBy: (config: WholeConfig) => ListenAddress
   /** True if there is a second listener: it keeps the host names that it was opened with. */
   readonly isApart: boolean
   /** Serves the existing clients from this daemon. */
@@ -67,7 +68,7 @@ export class Reload {
     return reloaded
   }
 
-  async #readConfig(asked: string | undefined): Promise<Config> {
+  async #readConfig(asked: string | undefined): Promise<WholeConfig> {
     const { read } = this.#parts
     if (read === undefined)
       throw new OperatorError(
@@ -84,7 +85,7 @@ export class Reload {
     )
   }
 
-  #expectApplicable(before: Config, config: Config): void {
+  #expectApplicable(before: WholeConfig, config: WholeConfig): void {
     const fixed = fixedIn(before, config, this.#parts.isApart)
     try {
       const listen = this.#parts.listenBy(config)
@@ -108,7 +109,7 @@ export class Reload {
  * The keys that differ and can only be set at the start, such as the state folder, the listeners and the
  * authentication.
  */
-function fixedIn(before: Config, after: Config, isApart: boolean): string[] {
+function fixedIn(before: WholeConfig, after: WholeConfig, isApart: boolean): string[] {
   const pairs: readonly Pair[] = [
     ['state', before.state, after.state],
     ['store.postgres', before.postgres, after.postgres],
@@ -127,7 +128,7 @@ function fixedIn(before: Config, after: Config, isApart: boolean): string[] {
 }
 
 /** The host names that the second listener accepts. */
-function namesOf({ serve: { http: before } }: Config, { serve: { http: after } }: Config): readonly Pair[] {
+function namesOf({ serve: { http: before } }: WholeConfig, { serve: { http: after } }: WholeConfig): readonly Pair[] {
   return [
     ['serve.http.allowed_hosts', before.allowedHosts, after.allowedHosts],
     ['serve.http.public_url', before.publicUrl, after.publicUrl],
@@ -138,16 +139,16 @@ function namesOf({ serve: { http: before } }: Config, { serve: { http: after } }
 type Pair = readonly [key: string, before: unknown, after: unknown]
 
 /** True if the metrics are public: also at the address for operations, which is opened once. */
-function isPublic({ serve: { web } }: Config): boolean {
+function isPublic({ serve: { web } }: WholeConfig): boolean {
   return web.open.has('metrics')
 }
 
 /** The limits that the store was opened with. */
-function pathLimitsOf({ limits: { fetch } }: Config): readonly number[] {
+function pathLimitsOf({ limits: { fetch } }: WholeConfig): readonly number[] {
   return [fetch.segmentBytes, fetch.pathBytes, fetch.depth]
 }
 
-function sourcesBetween(before: Config, after: Config): Pick<Reloaded, 'added' | 'removed' | 'changed'> {
+function sourcesBetween(before: WholeConfig, after: WholeConfig): Pick<Reloaded, 'added' | 'removed' | 'changed'> {
   const was = new Map(before.sources.map((configured) => [configured.source.id, configured]))
   const is = new Set(idsOf(after))
   return {

@@ -12,9 +12,9 @@ import { HUB_SOURCES, readHubSources, writeHubSources } from '../sync/store/hub-
 import { Store } from '../sync/store/store.ts'
 import { sharedStoreOf } from './access/open-shared.ts'
 import { idsOf } from './config/config.ts'
-import type { Config } from './config/config.ts'
 import type { Environment } from './config/environment.ts'
 import { withHubSources } from './config/present-sources.ts'
+import type { WholeConfig } from './configuration.ts'
 import { askDaemon } from './control/control-client.ts'
 import { socketPathOf } from './control/control-path.ts'
 import { redactHandlers } from './control/control-redaction.ts'
@@ -39,7 +39,7 @@ import { Reaction } from './runtime/reaction.ts'
 
 /** A process that wants to write a state folder. */
 export interface WriterCandidate {
-  readonly config: Config
+  readonly config: WholeConfig
   readonly environment: Environment
   readonly log: Log
   readonly redactor: Redactor
@@ -270,12 +270,12 @@ export class Writer implements AsyncDisposable {
    * `serve` is called with it before the previous one is disposed. If it cannot start, the previous one continues, and
    * the error is thrown.
    */
-  async reload(config: Config, serve: (daemon: Daemon) => void): Promise<void> {
+  async reload(config: WholeConfig, serve: (daemon: Daemon) => void): Promise<void> {
     this.#serve = serve
     await this.#change(() => config)
   }
 
-  async #change(configOf: (before: Config) => Config): Promise<void> {
+  async #change(configOf: (before: WholeConfig) => WholeConfig): Promise<void> {
     await this.#changeover.change(
       async () => this.#daemon.stop(),
       async () => {
@@ -290,7 +290,7 @@ export class Writer implements AsyncDisposable {
     )
   }
 
-  async #after(before: Daemon, config: Config): Promise<Daemon> {
+  async #after(before: Daemon, config: WholeConfig): Promise<Daemon> {
     try {
       return this.#goOn(await Daemon.start(config, this.#parts, before))
     } catch (error) {
@@ -479,7 +479,7 @@ async function prepare(store: Store, log: Log): Promise<void> {
   if (replaced !== undefined) log.error('store-replaced', { code: replaced.code, message: replaced.message })
 }
 
-function noStateFolder({ state }: Config): SyncError {
+function noStateFolder({ state }: WholeConfig): SyncError {
   return new SyncError('no-state-folder', `Cannot open the state folder "${state}": it was removed`)
 }
 
@@ -487,7 +487,7 @@ function noStateFolder({ state }: Config): SyncError {
  * Without a list of the hub's sources, those of the lock are followed, or else those that are served: no look at the hub
  * has shown that they are gone.
  */
-async function withHubList(config: Config, { store, readOnly }: DaemonContext): Promise<Config> {
+async function withHubList(config: WholeConfig, { store, readOnly }: DaemonContext): Promise<WholeConfig> {
   if (config.follow === undefined || config.mode.locked) return config
   if ((await readHubSources(config.state)) !== undefined) return config
   const locked = idsOf(config)

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/base/async/clock.ts'
 import type { Clock } from '../../src/base/async/clock.ts'
-import { type Config } from '../../src/daemon/config/config.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
+import type { WholeConfig } from '../../src/daemon/configuration.ts'
 import { parseConfig } from '../../src/daemon/configuration.ts'
 import { Follower } from '../../src/daemon/follower.ts'
 import { createLog } from '../../src/daemon/runtime/log/log.ts'
@@ -332,7 +332,7 @@ class Desk implements AsyncDisposable {
     await changeLock(this.lockFile, change, Date.now, new AbortController().signal)
   }
 
-  #config(...more: readonly string[]): Config {
+  #config(...more: readonly string[]): WholeConfig {
     const source = [`- id: ${this.#source}`, 'url: https://git.example.com/skills.git', ...more].join('\n    ')
     const yaml = `sources:\n  ${source}\nstate: ${this.store.folder.path}\nlock: ${this.lockFile}\n`
     const config = parseConfig(yaml, 'skillsyncd.yaml', environmentOf({}, '/home/me'))

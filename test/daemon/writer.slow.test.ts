@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Config } from '../../src/daemon/config/config.ts'
 import type { Environment } from '../../src/daemon/config/environment.ts'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
+import type { WholeConfig } from '../../src/daemon/configuration.ts'
 import { parseConfig } from '../../src/daemon/configuration.ts'
 import type { ControlHandlers } from '../../src/daemon/control/control-server.ts'
 import { acquireLock, lockHolderOf } from '../../src/daemon/control/daemon-lock.ts'
@@ -126,12 +126,12 @@ test('a follower of a damaged database waits for the process that has the lock, 
 
 /** A state folder and a runtime folder for those who want to write. */
 class Desk implements AsyncDisposable {
-  readonly config: Config
+  readonly config: WholeConfig
   readonly environment: Environment
   readonly signal = new AbortController().signal
   readonly #folder: AsyncDisposable
 
-  private constructor(config: Config, environment: Environment, folder: AsyncDisposable) {
+  private constructor(config: WholeConfig, environment: Environment, folder: AsyncDisposable) {
     this.config = config
     this.environment = environment
     this.#folder = folder

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { systemClock } from '../../src/base/async/clock.ts'
 import type { Clock } from '../../src/base/async/clock.ts'
 import { httpOptionsOf } from '../../src/daemon/access/http-options.ts'
-import type { Config } from '../../src/daemon/config/config.ts'
 import { processEnvironment } from '../../src/daemon/config/process-environment.ts'
+import type { WholeConfig } from '../../src/daemon/configuration.ts'
 import { readConfig } from '../../src/daemon/configuration.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
 import { createLog } from '../../src/daemon/runtime/log/log.ts'
@@ -149,7 +149,7 @@ interface MirrorOptions {
   readonly isPulled?: boolean
 }
 
-async function daemonOf(config: Config, lines: string[], clock: Clock): Promise<Daemon> {
+async function daemonOf(config: WholeConfig, lines: string[], clock: Clock): Promise<Daemon> {
   const redactor = new Redactor()
   const stream = { write: (text: string) => lines.push(text) }
   const log = createLog({ level: 'debug', stream, format: 'json', journal: false, clock: systemClock, redactor })
@@ -157,7 +157,7 @@ async function daemonOf(config: Config, lines: string[], clock: Clock): Promise<
   return Daemon.start(config, { store, clock, log, redactor, environment: processEnvironment() })
 }
 
-async function httpOf(daemon: Daemon, config: Config): Promise<HttpServer> {
+async function httpOf(daemon: Daemon, config: WholeConfig): Promise<HttpServer> {
   const listen = { host: config.serve.http.host, port: 0 }
   const { tokens, oauth, page } = daemon.parts
   return serveHttp(

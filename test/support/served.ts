@@ -4,8 +4,8 @@ import { expect, vi } from 'vitest'
 import { systemClock } from '../../src/base/async/clock.ts'
 import type { Clock } from '../../src/base/async/clock.ts'
 import { httpOptionsOf } from '../../src/daemon/access/http-options.ts'
-import type { Config } from '../../src/daemon/config/config.ts'
 import { processEnvironment } from '../../src/daemon/config/process-environment.ts'
+import type { WholeConfig } from '../../src/daemon/configuration.ts'
 import { readConfig } from '../../src/daemon/configuration.ts'
 import { acquireLock } from '../../src/daemon/control/daemon-lock.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
@@ -33,7 +33,7 @@ export interface Served extends AsyncDisposable {
   /** Where MCP is. */
   readonly url: string
   readonly git: GitServer
-  readonly config: Config
+  readonly config: WholeConfig
   /** The configuration file, for child processes that follow the same state. */
   readonly configFile: string
   /** Everything the daemon logged. */

@@ -3,8 +3,8 @@ import { inParallel } from '../../base/async/parallel.ts'
 import { resultWithin } from '../../base/async/wait-at-most.ts'
 import { countOf } from '../../base/text/plural.ts'
 import { isSyncErrorCode, mendOf, SyncError } from '../../sync/model/sync-error.ts'
-import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
+import type { ServedConfig } from '../pull/trust/serving-policy.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
@@ -37,11 +37,11 @@ export interface Check {
 }
 
 /** The input of the checks of this machine. They change nothing permanently. */
-export interface Ground {
+export interface Ground<Whole extends ServedConfig = ServedConfig> {
   /** The configuration with the sources to check. */
-  readonly config: Config
+  readonly config: Whole
   /** The configuration with all its sources: the one of a running daemon. */
-  readonly whole: Config
+  readonly whole: Whole
   readonly environment: Environment
   /** Gets every secret that is read, before any output. */
   readonly redactor: Redactor

@@ -8,12 +8,12 @@ import { shellWord } from '../../base/text/shell-word.ts'
 import { FORMS, isForm } from '../config/command-line-config.ts'
 import type { SourceForm } from '../config/command-line-config.ts'
 import type { ConfigReader } from '../config/config-reader.ts'
-import type { Config } from '../config/config.ts'
 import type { Environment } from '../config/environment.ts'
 import { searchConfig } from '../config/find-config.ts'
 import { withPresentSources } from '../config/present-sources.ts'
 import { ConfigError } from '../config/rules/config-error.ts'
 import { runningDaemons } from '../control/running-daemons.ts'
+import type { ServedConfig } from '../pull/trust/serving-policy.ts'
 import { isJournalStream } from '../runtime/log/journal-stream.ts'
 import { createLog } from '../runtime/log/log.ts'
 import type { LogLevel } from '../runtime/log/log.ts'
@@ -21,6 +21,7 @@ import type { Redactor } from '../runtime/log/redactor.ts'
 import { createProgress } from '../runtime/progress.ts'
 import type { Progress } from '../runtime/progress.ts'
 import { UsageError } from '../runtime/usage-error.ts'
+import type { Writer, WriterCandidate } from '../writer.ts'
 
 /** One command of the command line. */
 export interface Command {
@@ -44,6 +45,7 @@ export interface Command {
   readonly details?: string
   /** Command lines for its help, each complete. */
   readonly examples: readonly [string, ...string[]]
+  /** One that needs the keys of features says so in the type of its context. */
   run(context: Context): Promise<ExitStatus>
 }
 
@@ -83,7 +85,7 @@ export interface Streams {
 }
 
 /** The input of a command run. */
-export interface Context {
+export interface Context<Whole extends ServedConfig = ServedConfig> {
   readonly streams: Streams
   readonly environment: Environment
   readonly redactor: Redactor
@@ -101,7 +103,12 @@ export interface Context {
   /** Calls the listener at each SIGHUP, which ends a process without a listener. */
   readonly onHangUp: (listener: () => void) => void
   /** Loads the reader of configurations. A command that reads none is quicker without it. */
-  readonly configuration: () => Promise<ConfigReader>
+  readonly configuration: () => Promise<ConfigReader<Whole>>
+  /** Makes this process the one that writes the state folder. */
+  becomeWriter(
+    candidate: Omit<WriterCandidate, 'config'> & { readonly config: Whole },
+    signal: AbortSignal,
+  ): Promise<Writer>
   /** All commands by name. */
   readonly commands: Commands
 }
@@ -120,14 +127,14 @@ export const MODE_OPTIONS = {
 } as const satisfies Options
 
 /** The configuration that the options name. */
-export async function configFor(context: Context): Promise<Config> {
+export async function configFor<Whole extends ServedConfig>(context: Context<Whole>): Promise<Whole> {
   const config = await namedConfig(context)
   const { locked, offline, frozen } = context.values
   const mode = { locked: locked === true || frozen === true, offline: offline === true || frozen === true }
   return withPresentSources({ ...config, mode })
 }
 
-async function namedConfig(context: Context): Promise<Config> {
+async function namedConfig<Whole extends ServedConfig>(context: Context<Whole>): Promise<Whole> {
   const { values, environment } = context
   const { readConfig, configOfSources } = await context.configuration()
   const sources = values['source']
@@ -156,10 +163,10 @@ async function namedConfig(context: Context): Promise<Config> {
  * The configuration of the one daemon of this user that runs, or of the one with this state folder. Throws
  * `ConfigError` if there is none.
  */
-async function configOfDaemon(
+async function configOfDaemon<Whole extends ServedConfig>(
   state: string | undefined,
-  { environment, signal, configuration }: Context,
-): Promise<Config> {
+  { environment, signal, configuration }: Context<Whole>,
+): Promise<Whole> {
   const { readConfig } = await configuration()
   const daemons = (await runningDaemons(environment, signal)).filter(
     (daemon) => daemon.config !== undefined && (state === undefined || daemon.state === state),

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { idsOf } from '../config/config.ts'
-import type { Config } from '../config/config.ts'
 import { ifHomeIsKnown } from '../config/environment.ts'
 import { ConfigError } from '../config/rules/config-error.ts'
+import type { ServedConfig } from '../pull/trust/serving-policy.ts'
 import { UsageError } from '../runtime/usage-error.ts'
 import { readRows } from '../status/skill-rows.ts'
 import { familyPattern, firstWords, NO_COMPLETION, typingsOf } from './command-model.ts'
@@ -106,7 +106,7 @@ const SHELLS: Readonly<Record<string, (typings: readonly Typing[]) => string>> =
 }
 
 /** The lists that the scripts request while the user types. */
-const ASKED: Readonly<Record<string, (config: Config) => Promise<readonly string[]>>> = {
+const ASKED: Readonly<Record<string, (config: ServedConfig) => Promise<readonly string[]>>> = {
   sources: async (config) => idsOf(config),
   packs: async ({ packs }) => packs.map(({ id }) => id),
   skills: async (config) =>
@@ -158,7 +158,7 @@ function entryOf<Value>(table: Readonly<Record<string, Value>>, key: string): Va
 
 /** Errors yield no completions: the command itself reports them later. */
 async function answerTo(
-  asked: (config: Config) => Promise<readonly string[]>,
+  asked: (config: ServedConfig) => Promise<readonly string[]>,
   line: readonly string[],
   context: Context,
 ): Promise<readonly string[]> {

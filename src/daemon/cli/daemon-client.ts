@@ -8,8 +8,9 @@ import type { RequestType } from '../control/request.ts'
 import { answerIn, askRunning, eventsFor } from '../control/running-daemon.ts'
 import { aboutClient } from '../control/same-config.ts'
 import { HeldByOther, absenceText, silentHolderText } from '../control/write-lock.ts'
+import type { ServedConfig } from '../pull/trust/serving-policy.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
-import { becomeWriter, type Writer } from '../writer.ts'
+import type { Writer } from '../writer.ts'
 import { logOf } from './command.ts'
 import type { Context } from './command.ts'
 
@@ -27,9 +28,9 @@ const ANSWER_MS = 3_600_000
  * Works with the running daemon. Without one, this process is the writer while the work lasts. Two commands without a
  * daemon run one after the other.
  */
-export async function withWriter<Result>(
-  context: Context,
-  config: Config,
+export async function withWriter<Whole extends ServedConfig, Result>(
+  context: Context<Whole>,
+  config: Whole,
   work: (ask: AskWriter) => Promise<Result>,
 ): Promise<Result> {
   const { signal } = context
@@ -57,7 +58,7 @@ async function expectOwnStore({ postgres, state }: Config): Promise<void> {
 }
 
 /** The configuration with the sources that the hub has now, if it follows one as a whole. */
-export async function withHubLook(context: Context, config: Config): Promise<Config> {
+export async function withHubLook<Whole extends ServedConfig>(context: Context<Whole>, config: Whole): Promise<Whole> {
   if (config.follow === undefined) return config
   return withHubSources(config, await withWriter(context, config, async (ask) => ask(followRequest, {})))
 }
@@ -84,12 +85,16 @@ const PAUSE_MS = 100
 const STARTING_MS = 2_000
 
 /** `undefined` if another command was first, or a daemon that may be starting until `startedByMs`. */
-async function ownWriter(context: Context, config: Config, startedByMs: number): Promise<Writer | undefined> {
+async function ownWriter<Whole extends ServedConfig>(
+  context: Context<Whole>,
+  config: Whole,
+  startedByMs: number,
+): Promise<Writer | undefined> {
   const { environment, redactor, signal } = context
   // Outcomes are the command's result; its log would repeat them.
   const log = logOf({ ...context, logLevel: context.logLevel === 'debug' ? 'debug' : 'error' })
   try {
-    return await becomeWriter({ config, environment, log, redactor, command: ONE_OFF }, signal)
+    return await context.becomeWriter({ config, environment, log, redactor, command: ONE_OFF }, signal)
   } catch (error) {
     if (!(error instanceof HeldByOther)) throw error
     const mayBeStarting = systemClock.monotonicMs() < startedByMs

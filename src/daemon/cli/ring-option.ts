@@ -1,12 +1,11 @@
 import { earlierRing } from '../config/channel-names.ts'
-import type { Config } from '../config/config.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
 import { UsageError } from '../runtime/usage-error.ts'
 
 /** The ring whose channel `--ring` names. `undefined` if the option is absent, or names the last ring. */
 export function channelRingNamed(
   { ring, pack }: { readonly ring?: unknown; readonly pack?: unknown },
-  { rings }: Pick<Config, 'rings'>,
+  { rings }: { readonly rings: readonly { readonly id: string }[] },
 ): string | undefined {
   if (typeof ring !== 'string') return undefined
   if (pack !== undefined)

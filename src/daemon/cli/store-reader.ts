@@ -6,8 +6,8 @@ import type { Source } from '../../sync/model/source.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
 import { unreadPlace } from '../../sync/survey/unreadable-parts.ts'
-import type { Config } from '../config/config.ts'
 import { candidateRequest, revisionRequest } from '../control/upstream-requests.ts'
+import type { ServedConfig } from '../pull/trust/serving-policy.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import { progressOf } from './command.ts'
 import type { Context } from './command.ts'
@@ -23,7 +23,7 @@ export interface SourceReader {
 /** Has sources checked by the running daemon, or by this process if none runs. */
 export async function withStoreAndWriter<Result>(
   context: Context,
-  config: Config,
+  config: ServedConfig,
   work: (looking: SourceReader) => Promise<Result>,
 ): Promise<Result> {
   return withWriter(context, config, async (ask) => {

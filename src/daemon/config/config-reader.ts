@@ -21,14 +21,14 @@ import { nameable, plainSchema } from './schema-json.ts'
 import type { SchemaNode } from './schema-json.ts'
 
 /** The form of a whole configuration, with the keys of features. */
-export interface ConfigForm<File> {
+export interface ConfigForm<File, Whole extends Config> {
   readonly schema: z.ZodType<File>
   /** Find the faults between keys that features have. */
   readonly faults: readonly FindFaults[]
   /** Finds what a valid file names and this machine does not have. */
   readonly missing: (file: File, environment: Environment) => readonly Fault[]
   /** The configuration of a checked file: paths are absolute, and access is resolved. */
-  readonly configOf: (file: File, place: FilePlace) => Config
+  readonly configOf: (file: File, place: FilePlace) => Whole
 }
 
 /** The surroundings of a file. */
@@ -48,9 +48,9 @@ export interface ReadOptions {
 }
 
 /** Reads configurations of one form. */
-export interface ConfigReader {
+export interface ConfigReader<Whole extends Config> {
   /** Finds, reads and checks the configuration. All faults are thrown as one `ConfigError`. */
-  readonly readConfig: (options?: ReadOptions, environment?: Environment) => Promise<Config>
+  readonly readConfig: (options?: ReadOptions, environment?: Environment) => Promise<Whole>
   /**
    * Parses the configuration, or returns all faults in the order of the text. Never throws; no diagnostic repeats a value.
    * Relative paths are resolved from the folder of the file. `state`: the state folder in place of the one in the text.
@@ -60,17 +60,22 @@ export interface ConfigReader {
     fileName: string,
     environment: Environment,
     state?: string,
-  ) => Config | ConfigDiagnostic[]
+  ) => Whole | ConfigDiagnostic[]
   /**
    * The configuration of `start --source URL` and `mcp --skills-dir DIR`: it has no file, and derives ids from addresses
    * and paths. Its state folder is named after the sources, so that two sets of sources never overwrite each other. The
    * folders are absolute.
    */
-  readonly configOfSources: (named: NamedSources, environment?: Environment) => Config
+  readonly configOfSources: (named: NamedSources, environment?: Environment) => Whole
 }
 
-export function configReader<File>({ schema, faults: ofFeatures, missing, configOf }: ConfigForm<File>): ConfigReader {
-  const parseConfig: ConfigReader['parseConfig'] = (text, file, environment, state) => {
+export function configReader<File, Whole extends Config>({
+  schema,
+  faults: ofFeatures,
+  missing,
+  configOf,
+}: ConfigForm<File, Whole>): ConfigReader<Whole> {
+  const parseConfig: ConfigReader<Whole>['parseConfig'] = (text, file, environment, state) => {
     const yaml = readYaml(text.replace(/^\uFEFF/, ''))
     if (!yaml.ok) return diagnosticsOf(withCode('syntax', yaml.faults), file, plainSchema(schema))
     const read = schema.safeParse(yaml.value, READING)

@@ -1,9 +1,3 @@
-import type { KeptFolder } from '../../features/agent-folders/link-config.ts'
-import type { ChannelConfig, ChannelFolder } from '../../features/channel/channel-config.ts'
-import type { MarketplaceConfig } from '../../features/marketplace/marketplace-config.ts'
-import type { Publication } from '../../features/marketplace/publication-config.ts'
-import type { RingConfig } from '../../features/rings/ring-config.ts'
-import type { GateConfig } from '../../features/scan/gate-config.ts'
 import type { Provider } from '../../serve/http/webhook-proof.ts'
 import type { ArchiveFormat } from '../../serve/mcp/resources/derived/archive-cache.ts'
 import type { PackBudgetLimits } from '../../sync/catalog/budget/catalog-budget.ts'
@@ -19,8 +13,8 @@ import type { Limits } from './sections/limits.ts'
 import type { AuditConfig } from './sections/machine.ts'
 import type { ServeConfig } from './sections/serve.ts'
 
-/** The checked configuration of the core, with every default filled in and every path absolute. */
-export interface CoreConfig {
+/** The checked configuration, with every default filled in and every path absolute. Each feature adds its own keys. */
+export interface Config {
   /** Absolute. `undefined` if the sources were named on the command line. */
   readonly file: string | undefined
   /** The enabled sources, in the order of the file, or those of the hub that is followed, in its order. */
@@ -55,35 +49,6 @@ export interface CoreConfig {
   /** `undefined` if nothing is recorded. */
   readonly audit: AuditConfig | undefined
   readonly programs: { readonly git: string; readonly ssh: string }
-}
-
-/** The whole configuration. */
-export interface Config extends CoreConfig {
-  readonly serve: ServeConfig & { readonly marketplace: MarketplaceConfig | undefined }
-  /** The rings, that of the newest content first; none, or two at least. */
-  readonly rings: readonly RingConfig[]
-  /** The folders that the daemon keeps up to date with the catalog. */
-  readonly links: readonly KeptFolder[]
-  /** The repositories that the daemon publishes the marketplace to. */
-  readonly publications: readonly Publication[]
-  /** The name and the keys of the channel; `undefined` if there is none. */
-  readonly channel: ChannelConfig | undefined
-  /** The folders that the channel is written to. */
-  readonly channelFolders: readonly ChannelFolder[]
-  /** `undefined` if no use is counted. */
-  readonly usage: UsageConfig | undefined
-  /** Queried before each publish. */
-  readonly gate: GateConfig | undefined
-}
-
-/** The counts of use. */
-export interface UsageConfig {
-  /** True if people are counted too, by the ids of their tokens. */
-  readonly principals: boolean
-  /** The days that are kept, today included. */
-  readonly days: number
-  /** True if the telemetry of Claude Code is counted too. */
-  readonly otlp: boolean
 }
 
 /** A file of a git repository that is followed as the lock. */

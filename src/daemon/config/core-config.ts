@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
 import type { FilePlace } from './config-reader.ts'
-import type { CoreConfig } from './config.ts'
+import type { Config } from './config.ts'
 import { absolutePath, programOf, referenceOf } from './sections/access.ts'
 import { DEFAULTS_LIST, hostDefaultsOf } from './sections/defaults.ts'
 import { LIMITS, RETENTION_PERIOD } from './sections/limits.ts'
@@ -39,7 +39,7 @@ export function settlingOf({ defaults = [] }: Pick<CoreFile, 'defaults'>, { file
 }
 
 /** The configuration of the core in a checked file. */
-export function coreConfigOf(file: CoreFile, place: FilePlace, settling: Settling): CoreConfig {
+export function coreConfigOf(file: CoreFile, place: FilePlace, settling: Settling): Config {
   const { absolute, defaults } = settling
   const { environment } = place
   const state = place.state ?? (file.state === undefined ? environment.state : absolute(file.state))

@@ -9,7 +9,7 @@ import type { Config } from './config.ts'
  * The configuration with the sources of the hub that is followed, as its state folder has them, or else its lock. With
  * `--locked` only the lock decides.
  */
-export async function withPresentSources(config: Config): Promise<Config> {
+export async function withPresentSources<Whole extends Config>(config: Whole): Promise<Whole> {
   if (config.follow === undefined) return config
   const known = config.mode.locked ? undefined : await readHubSources(config.state)
   return withHubSources(config, known ?? { sources: await lockedIn(config), gone: [] })
@@ -27,7 +27,7 @@ async function lockedIn({ lock, lockUse }: Config): Promise<readonly SourceId[]>
 }
 
 /** The configuration with these sources of the hub that is followed. */
-export function withHubSources(config: Config, { sources: ids, gone }: HubSourceIds): Config {
+export function withHubSources<Whole extends Config>(config: Whole, { sources: ids, gone }: HubSourceIds): Whole {
   const { follow } = config
   if (follow?.source.kind !== 'channel') return config
   const { source, ...rest } = follow

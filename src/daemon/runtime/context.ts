@@ -28,8 +28,8 @@ export interface DaemonContext {
 }
 
 /** The parts that everything else in a daemon is built from: none is left out by accident. */
-export interface DaemonCore extends Whole<Omit<DaemonContext, 'open'>> {
-  readonly config: Config
+export interface DaemonCore<Settings extends Config = Config> extends Whole<Omit<DaemonContext, 'open'>> {
+  readonly config: Settings
 }
 
 type Whole<Parts> = { readonly [Key in keyof Required<Parts>]: Parts[Key] }

@@ -25,7 +25,7 @@ import { NO_SCANS } from '../../sync/store/scan-records.ts'
 import type { SourceScans } from '../../sync/store/scan-records.ts'
 import { Store } from '../../sync/store/store.ts'
 import { configuredIn, idsOf } from '../config/config.ts'
-import type { Config } from '../config/config.ts'
+import type { ServedConfig } from '../pull/trust/serving-policy.ts'
 import { admissionOf } from '../pull/trust/serving-policy.ts'
 import { scanIn } from './source-scan.ts'
 import type { ScanRow } from './source-scan.ts'
@@ -96,12 +96,14 @@ export interface SkillRow {
  * One row for each SKILL.md of the sources in the state folder, served or not. It reads the stored state, with or
  * without a running daemon. Empty if the state folder does not exist yet.
  */
-export async function readRows(config: Config): Promise<SkillRow[]> {
+export async function readRows(config: ServedConfig): Promise<SkillRow[]> {
   return (await readSkillRows(config)).map(({ row }) => row)
 }
 
 /** The rows, each with the full data of its skill. */
-export async function readSkillRows(config: Config): Promise<{ readonly row: SkillRow; readonly skill: Skill }[]> {
+export async function readSkillRows(
+  config: ServedConfig,
+): Promise<{ readonly row: SkillRow; readonly skill: Skill }[]> {
   using store = await Store.openExisting(config.state)
   if (store === undefined) return []
   await store.decisions.read()
@@ -143,7 +145,7 @@ interface Known {
  * The skills in the state folder that tools offer, ordered by id, with or without a running daemon. With `packs`: the
  * skills that clients of these packs see.
  */
-export async function readOffered(config: Config, packs?: readonly string[]): Promise<OfferedSkills> {
+export async function readOffered(config: ServedConfig, packs?: readonly string[]): Promise<OfferedSkills> {
   using store = await Store.openExisting(config.state)
   if (store === undefined) return offeredIn(EMPTY_CATALOG)
   await store.decisions.read()
@@ -157,7 +159,7 @@ export async function readOffered(config: Config, packs?: readonly string[]): Pr
 function rowsOf(
   snapshot: Snapshot,
   { decisions }: Store,
-  config: Config,
+  config: ServedConfig,
   { ids, places, kept, scans }: Known,
 ): { readonly row: SkillRow; readonly skill: Skill }[] {
   const { source, skills } = snapshot

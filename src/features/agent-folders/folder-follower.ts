@@ -1,6 +1,5 @@
 import { dirname } from 'node:path'
 import { resultWithin } from '../../base/async/wait-at-most.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import type { DaemonContext } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
@@ -18,6 +17,7 @@ import type { FetchedSkills } from './fetched-skills.ts'
 import { planOf } from './folder-plan.ts'
 import type { WorkControl } from './folder-plan.ts'
 import { isFolder, linkCommandOf } from './folder-status.ts'
+import type { LinkingConfig } from './link-config.ts'
 import { pathOfKept } from './link-config.ts'
 import type { KeptFolder } from './link-config.ts'
 import type { ServedLinks } from './link-context.ts'
@@ -31,7 +31,7 @@ import { remainderOf } from './remainder.ts'
 
 /** The parts of the daemon that following needs. */
 export interface FollowerParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'environment' | 'readOnly'> {
-  readonly config: Config
+  readonly config: LinkingConfig
   readonly registry: Registry
   readonly linking: Pick<LinkSync, 'links' | 'settled' | 'put' | 'drop'>
   readonly publisher: Pick<Publisher, 'lost'>

@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises'
 import { shellWord } from '../../base/text/shell-word.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import type { Environment } from '../../daemon/config/environment.ts'
 import { futurePath } from '../../daemon/runtime/resolve-path.ts'
@@ -12,6 +11,7 @@ import { omissionsIn } from './cautions.ts'
 import { sourcesWithFolders } from './fetched-skills.ts'
 import { planOf } from './folder-plan.ts'
 import type { PlanStep } from './folder-plan.ts'
+import type { LinkingConfig } from './link-config.ts'
 import { pathOfKept } from './link-config.ts'
 import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
@@ -49,7 +49,7 @@ export interface FolderNow {
  * The state of every linked folder, and of those that the configuration names, also where nothing could be linked. The
  * daemon writes only in the latter; it reports these differences for all others. Reads no catalog if there is no folder.
  */
-export async function foldersNow(config: Config, environment: Environment): Promise<readonly FolderNow[]> {
+export async function foldersNow(config: LinkingConfig, environment: Environment): Promise<readonly FolderNow[]> {
   const { folders } = await readLinks(config.state)
   const isNone = folders.size === 0 && config.links.length === 0
   const state = isNone ? undefined : await linkedState(config)
@@ -62,7 +62,7 @@ export async function foldersNow(config: Config, environment: Environment): Prom
 }
 
 /** The skills of MCP servers with `folders` that are put into no folder, each with the reason. */
-export async function unlinkedUpstream(config: Config): Promise<readonly LeftOut[]> {
+export async function unlinkedUpstream(config: LinkingConfig): Promise<readonly LeftOut[]> {
   const servers = new Set(sourcesWithFolders(config).map(({ id }) => id))
   const state = servers.size === 0 ? undefined : await linkedState(config)
   return state?.leftOut.filter(({ source }) => servers.has(source)) ?? []
@@ -70,7 +70,7 @@ export async function unlinkedUpstream(config: Config): Promise<readonly LeftOut
 
 /** The folders that the configuration names, with links resolved, as if nothing were recorded of them. */
 async function followedFolders(
-  { links }: Config,
+  { links }: LinkingConfig,
   environment: Environment,
 ): Promise<ReadonlyMap<string, LinkedFolder>> {
   const folders = new Map<string, LinkedFolder>()

@@ -5,6 +5,7 @@ import type { Fault } from '../../daemon/config/rules/config-error.ts'
 import { path } from '../../daemon/config/schema/scalars.ts'
 import { oneOf } from '../../daemon/config/sections/access.ts'
 import type { Absolute } from '../../daemon/config/sections/access.ts'
+import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import { AGENTS } from './agents.ts'
 
 const AGENT = z.enum(AGENTS.map((agent) => agent.id))
@@ -32,6 +33,14 @@ export const LINK_KEYS = {
 }
 
 type LinkEntries = z.output<typeof LINK_KEYS.links>
+
+/** The folders in the configuration that the daemon keeps up to date with the catalog. */
+export interface LinkSettings {
+  readonly links: readonly KeptFolder[]
+}
+
+/** What the folders of agents are kept by. */
+export type LinkingConfig = ServedConfig & LinkSettings
 
 /** A folder of skills: that of an agent, or the one at an absolute path. */
 export type KeptFolder = { readonly copies: boolean } & ({ readonly agent: string } | { readonly to: string })

@@ -1,5 +1,4 @@
 import { idsOf } from '../../daemon/config/config.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { admissionOf } from '../../daemon/pull/trust/serving-policy.ts'
 import type { Catalog } from '../../sync/catalog/catalog.ts'
 import { offeredIn } from '../../sync/catalog/tool-catalog.ts'
@@ -11,6 +10,7 @@ import { currentState } from '../../sync/pull/generation-catalog.ts'
 import type { LostSource } from '../../sync/pull/load-generation.ts'
 import { Store } from '../../sync/store/store.ts'
 import { fetchedIn, sourcesWithFolders } from './fetched-skills.ts'
+import type { LinkingConfig } from './link-config.ts'
 import type { Links, LinkFilter } from './link-record.ts'
 import type { Linkable } from './linkable-skills.ts'
 import { LinkableSkills, linkableIn } from './linkable-skills.ts'
@@ -20,7 +20,7 @@ import type { LeftOut } from './unlinkable-skills.ts'
 
 /** The served skills that can be linked, and the links, at one moment. */
 export interface ServedLinks {
-  readonly config: Config
+  readonly config: LinkingConfig
   readonly store: Store
   readonly links: Links
   readonly linkable: readonly Linkable[]
@@ -43,7 +43,7 @@ export interface LinkedState extends ServedLinks {
 }
 
 /** `undefined` if the state folder has not been written yet. */
-export async function linkedState(config: Config): Promise<LinkedState | undefined> {
+export async function linkedState(config: LinkingConfig): Promise<LinkedState | undefined> {
   const store = await Store.openExisting(config.state)
   if (store === undefined) return undefined
   await store.decisions.read()
@@ -67,7 +67,7 @@ export async function linkedState(config: Config): Promise<LinkedState | undefin
   }
 }
 
-function pendingOf({ snapshots }: Catalog, config: Config, { decisions }: Store): ReadonlySet<Skill> {
+function pendingOf({ snapshots }: Catalog, config: LinkingConfig, { decisions }: Store): ReadonlySet<Skill> {
   const judged = sourcesWithFolders(config).filter(({ approval }) => approval === 'required')
   return new Set(
     snapshots.flatMap((snapshot) =>

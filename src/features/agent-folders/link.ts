@@ -5,7 +5,6 @@ import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
 import { linesOfPull, pullWithProgress } from '../../daemon/cli/pull-results.ts'
 import { idsOf } from '../../daemon/config/config.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { ifHomeIsKnown, UNKNOWN_HOME } from '../../daemon/config/environment.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
 import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
@@ -22,6 +21,7 @@ import { cautionsFor, omissionsIn } from './cautions.ts'
 import { planOf } from './folder-plan.ts'
 import { agentsHere, foldersNow, unlinkedUpstream } from './folder-status.ts'
 import type { FolderNow } from './folder-status.ts'
+import type { LinkingConfig } from './link-config.ts'
 import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
 import {
@@ -81,7 +81,7 @@ export const link: Command = {
     'dry-run': DRY_RUN_OPTION,
     ...MODE_OPTIONS,
   },
-  async run(context) {
+  async run(context: Context<LinkingConfig>) {
     const config = await configFor(context)
     if (!namesPlaces(context)) return listLinks(context, config)
     const targets = await linkTargetsOf(await placesOf(context), config)
@@ -102,7 +102,7 @@ export const link: Command = {
 }
 
 /** Pulls the sources if nothing was ever served: the first command of a new user is often this one. */
-async function pullIfEmpty(context: Context, config: Config, ask: AskWriter): Promise<void> {
+async function pullIfEmpty(context: Context, config: LinkingConfig, ask: AskWriter): Promise<void> {
   if (config.mode.offline || (await linkedState(config))?.isServing === true) return
   const { ends } = await pullWithProgress(context, idsOf(config), ask)
   for (const line of ends.flatMap(linesOfPull)) context.streams.stderr.write(`${context.redactor.clean(line)}\n`)
@@ -117,7 +117,7 @@ interface Linked {
 /** Without a `recording`, only predicts the result. */
 async function linkFolder(
   context: Context,
-  config: Config,
+  config: LinkingConfig,
   targets: readonly LinkTarget[],
   recording: Recording | undefined,
 ): Promise<Linked> {
@@ -152,7 +152,7 @@ async function linkFolder(
 /** The ends after which the skill is in the folder. */
 const THERE: ReadonlySet<Done['end']> = new Set(['kept', 'linked', 'copied'])
 
-async function servedState(config: Config): Promise<LinkedState> {
+async function servedState(config: LinkingConfig): Promise<LinkedState> {
   const state = await linkedState(config)
   if (state !== undefined && state.isServing) return state
   throw new OperatorError(
@@ -190,7 +190,7 @@ function theOneToLink({ linkable, offered, leftOut, upstream }: LinkedState, ask
  * Prints the known agents, which of them are installed here, and the state of their linked folders compared with the
  * served skills.
  */
-async function listLinks(context: Context, config: Config): Promise<ExitStatus> {
+async function listLinks(context: Context, config: LinkingConfig): Promise<ExitStatus> {
   await agreeWithDaemon(config, context.signal)
   const folders = await foldersNow(config, context.environment)
   const leftOut = await unlinkedUpstream(config)

@@ -1,7 +1,6 @@
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
 import { whyNotUsed } from '../../daemon/runtime/disk-error-text.ts'
@@ -14,6 +13,7 @@ import { removeMade, sweep } from './agent-folder.ts'
 import { AGENTS, agentFolderOf } from './agents.ts'
 import { OF_OTHER_STATE, removeEntry, whyNot } from './apply-plan.ts'
 import type { Done, Recording } from './apply-plan.ts'
+import type { LinkingConfig } from './link-config.ts'
 import type { KeptFolder } from './link-config.ts'
 import {
   AGENT_OPERANDS,
@@ -49,7 +49,7 @@ export const unlink: Command = {
     'dry-run': DRY_RUN_OPTION,
     ...MODE_OPTIONS,
   },
-  async run(context) {
+  async run(context: Context<LinkingConfig>) {
     const isAll = context.values['all'] === true
     if (isAll === namesPlaces(context))
       throw new UsageError(
@@ -98,13 +98,13 @@ interface Parting {
   readonly isLast: boolean
 }
 
-async function partings(links: Links, asked: Asked, config: Config): Promise<readonly Parting[]> {
+async function partings(links: Links, asked: Asked, config: LinkingConfig): Promise<readonly Parting[]> {
   const written = writtenPartings(links, asked).map(async (parting) => withStrays(parting, config))
   return [...(await Promise.all(written)), ...(await unwrittenPartings(links, asked, config))]
 }
 
 /** If the folder cannot be read, the recorded entries cannot be removed either, and that is reported. */
-async function withStrays(parting: Parting, config: Config): Promise<Parting> {
+async function withStrays(parting: Parting, config: LinkingConfig): Promise<Parting> {
   const { path, folder } = parting
   const strays = await orphanLinks(path, config).catch((error: unknown) => {
     if (isDiskError(error)) return []
@@ -125,7 +125,11 @@ function writtenPartings({ folders }: Links, { isAll, places }: Asked): readonly
 }
 
 /** The folders with links of ours that have no record. */
-async function unwrittenPartings(links: Links, { isAll, places }: Asked, config: Config): Promise<readonly Parting[]> {
+async function unwrittenPartings(
+  links: Links,
+  { isAll, places }: Asked,
+  config: LinkingConfig,
+): Promise<readonly Parting[]> {
   const found = new Map<string, Parting>()
   for (const { use, path: place } of places) {
     const look = futurePath(place).then(async (path) => ({ path, entries: await orphanLinks(path, config) }))
@@ -146,14 +150,14 @@ async function unwrittenPartings(links: Links, { isAll, places }: Asked, config:
 }
 
 /** Removes all temporary folders, however young: no process must continue to copy into an unlinked folder. */
-async function removeEmptied(path: string, { entries, made }: LinkedFolder, config: Config): Promise<void> {
+async function removeEmptied(path: string, { entries, made }: LinkedFolder, config: LinkingConfig): Promise<void> {
   // Content that cannot be swept does no harm.
   await sweep(path, entries.values(), config.limits.skill, Number.POSITIVE_INFINITY).catch(whyNot)
   await removeMade(made)
 }
 
 /** The expected result of `unlinked`. Changes nothing. */
-async function predictEnd(parting: Parting, config: Config): Promise<FolderEnd> {
+async function predictEnd(parting: Parting, config: LinkingConfig): Promise<FolderEnd> {
   const entries = parting.isLast ? [...parting.folder.entries] : []
   const done = entries.map(([name, entry]): Done =>
     isOfOtherState(entry) ? { name, end: 'left', why: OF_OTHER_STATE } : { name, end: 'removed' },
@@ -161,7 +165,7 @@ async function predictEnd(parting: Parting, config: Config): Promise<FolderEnd> 
   return endOf(parting, done, config)
 }
 
-async function endOf(parting: Parting, done: readonly Done[], { links }: Config): Promise<FolderEnd> {
+async function endOf(parting: Parting, done: readonly Done[], { links }: LinkingConfig): Promise<FolderEnd> {
   const { path, folder, uses, isLast } = parting
   const others = folder.uses.filter((use) => !uses.some((other) => isSameUse(use, other)))
   const cautions = isLast ? [] : [`what is there stays, for ${others.map(folderUseText).join(', ')}`]
@@ -178,7 +182,7 @@ async function isFollowed({ path, uses }: Parting, kept: KeptFolder): Promise<bo
 async function removed(
   { path, folder, isLast }: Parting,
   { skills }: Links,
-  ending: { readonly config: Config; readonly signal: AbortSignal },
+  ending: { readonly config: LinkingConfig; readonly signal: AbortSignal },
 ): Promise<Done[]> {
   const done: Done[] = []
   for (const [name, entry] of isLast ? folder.entries : [])
@@ -188,7 +192,7 @@ async function removed(
 
 /** Removes the content first and its record last, so that the remains of a killed run are found again. */
 async function unlinkFolders(
-  config: Config,
+  config: LinkingConfig,
   asked: Asked,
   recording: Recording,
   signal: AbortSignal,

@@ -9,6 +9,7 @@ import type { Absolute } from '../../daemon/config/sections/access.ts'
 import type { DefaultsEntry } from '../../daemon/config/sections/defaults.ts'
 import { QUORUM, quorumOf, WITNESS_RULES } from '../../daemon/config/sections/follow.ts'
 import type { Settling } from '../../daemon/config/sections/sources.ts'
+import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 
 const WITNESS = z.strictObject({
   url: serverUrl().describe('The address of the witness: checkpoints are sent to add-checkpoint below it.'),
@@ -44,6 +45,17 @@ export const CHANNEL_KEYS = {
     'The channel of this hub: what it serves, as files with a signed log that other daemons follow.',
   ),
 }
+
+/** The channel in the configuration. */
+export interface ChannelSettings {
+  /** `undefined` if there is none. */
+  readonly channel: ChannelConfig | undefined
+  /** The folders that the channel is written to. */
+  readonly channelFolders: readonly ChannelFolder[]
+}
+
+/** What a hub publishes its channels by. */
+export type ChannelHubConfig = ServedConfig & ChannelSettings
 
 /** The log of the channel, which is signed with each of the keys. */
 export interface ChannelConfig {

@@ -11,6 +11,7 @@ import { whyNotOpened } from '../../daemon/runtime/disk-error-text.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { isKeyName, signerOf, signerText, verifierText } from '../../sync/transparency-log/signed-note.ts'
+import type { ChannelHubConfig } from './channel-config.ts'
 
 export const channel: Command = {
   name: 'channel',
@@ -35,7 +36,7 @@ export const channel: Command = {
     out: { type: 'string', value: 'FILE', help: 'with new-key: the new file of the private key', offers: 'files' },
     witness: { type: 'boolean', help: 'with new-key: a key that cosigns the logs of others' },
   },
-  async run(context) {
+  async run(context: Context<ChannelHubConfig>) {
     const [verb, name] = context.operands
     if (verb === 'new-key' && name !== undefined) return makeKey(context, name)
     const odd = verb === 'keys' ? ['out', 'witness'].find((option) => context.values[option] !== undefined) : undefined
@@ -84,7 +85,7 @@ function linesOfWitness(file: string, key: string): readonly string[] {
   ]
 }
 
-async function printKeys(context: Context): Promise<ExitStatus> {
+async function printKeys(context: Context<ChannelHubConfig>): Promise<ExitStatus> {
   const config = await configFor(context)
   const { channel: log } = config
   if (log === undefined)

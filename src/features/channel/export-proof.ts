@@ -8,7 +8,6 @@ import { packsNamed } from '../../daemon/cli/pack-option.ts'
 import { channelRingNamed } from '../../daemon/cli/ring-option.ts'
 import { channelName, checkpointFileOf, logFileOf, originOf } from '../../daemon/config/channel-names.ts'
 import type { ChannelName } from '../../daemon/config/channel-names.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
@@ -21,6 +20,7 @@ import { followerOf } from '../../sync/store/followed-logs.ts'
 import { Store } from '../../sync/store/store.ts'
 import { renamedSigner } from '../../sync/transparency-log/signed-note.ts'
 import { parseProof, ProofRefusedError } from '../../sync/transparency-log/tlog-proof.ts'
+import type { ChannelHubConfig } from './channel-config.ts'
 import type { ChannelConfig } from './channel-config.ts'
 import { ChannelLog } from './content/channel-log.ts'
 import { expectObject } from './content/channel-tree.ts'
@@ -30,7 +30,7 @@ import { logProofRequest } from './log-requests.ts'
 import { readCosigned } from './publish/cosigned-head.ts'
 
 /** Writes the proof of what a channel served to the file. */
-export async function exportProof(context: Context, proof: string): Promise<ExitStatus> {
+export async function exportProof(context: Context<ChannelHubConfig>, proof: string): Promise<ExitStatus> {
   const { format, generation, output } = context.values
   if (format !== undefined || generation !== undefined || output !== undefined)
     throw new UsageError('--proof goes with none of --format, --generation and --output')
@@ -66,7 +66,7 @@ interface Provable {
 
 async function ofHub(
   channel: ChannelConfig,
-  config: Config,
+  config: ChannelHubConfig,
   asked: readonly SkillPlace[],
   context: Context,
 ): Promise<Provable> {
@@ -77,7 +77,7 @@ async function ofHub(
 }
 
 /** The entry that is served of the one log that has the skills, each below the id of its source at the hub. */
-async function ofFollower(config: Config, asked: readonly SkillPlace[], context: Context): Promise<Provable> {
+async function ofFollower(config: ChannelHubConfig, asked: readonly SkillPlace[], context: Context): Promise<Provable> {
   const odd = ['pack', 'ring'].find((option) => context.values[option] !== undefined)
   if (odd !== undefined)
     throw new UsageError(`--${odd} is for the channel of a hub, and the configuration has no \`channel\``)
@@ -105,7 +105,11 @@ function placeAtHub(path: string): SkillPlace {
   return { source, path: rest.join('/') }
 }
 
-async function servedEntry(config: Config, followed: readonly ChannelSource[], context: Context): Promise<EntryProof> {
+async function servedEntry(
+  config: ChannelHubConfig,
+  followed: readonly ChannelSource[],
+  context: Context,
+): Promise<EntryProof> {
   const stored = await storedProof(config, followed)
   if (stored !== undefined) return entryProofOf(parseProof(stored))
   const [source, ...others] = followed
@@ -119,7 +123,10 @@ async function servedEntry(config: Config, followed: readonly ChannelSource[], c
 }
 
 /** The proof of what is served, if that is the newest entry that was followed: it needs no request. */
-async function storedProof({ state }: Config, followed: readonly ChannelSource[]): Promise<string | undefined> {
+async function storedProof(
+  { state }: ChannelHubConfig,
+  followed: readonly ChannelSource[],
+): Promise<string | undefined> {
   using store = await Store.openExisting(state)
   const held = (await store?.generations.current())?.sources ?? []
   let proof: string | undefined

@@ -1,4 +1,5 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
+import type { ChannelSettings } from './channel-config.ts'
 import type { ChannelFigures } from './channel-families.ts'
 import type { ChannelHost } from './channel-routes.ts'
 import type { LogParts } from './log-requests.ts'
@@ -6,6 +7,7 @@ import type { RecallFigures } from './recall/recall-families.ts'
 import type { RecallParts } from './recall/recall-requests.ts'
 
 interface Measured {
+  readonly config: ChannelSettings
   readonly channels: ChannelHost & { readonly figures: readonly ChannelFigures[] }
   readonly recalls: { readonly figures: RecallFigures }
 }

@@ -1,9 +1,15 @@
 import { hash } from 'node:crypto'
 import { configText } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
+import type { ChannelSettings } from '../channel/channel-config.ts'
+import type { PublicationSettings } from '../marketplace/publication-config.ts'
+import type { RingSettings } from '../rings/ring-config.ts'
+import type { GateSettings } from '../scan/gate-config.ts'
 
 /** Returns a digest of the part of the configuration that decides what the leader of a hub publishes. */
-export function hubConfigDigest(config: Config): string {
+export function hubConfigDigest(
+  config: Config & RingSettings & ChannelSettings & PublicationSettings & GateSettings,
+): string {
   const { follow, packs, rings, packBudgets, channel, publications, gate, lockUse, lockFrom, retention } = config
   const { skill, frontmatter, fetch } = config.limits
   const rules = {

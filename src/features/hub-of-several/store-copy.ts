@@ -10,6 +10,7 @@ import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
+import type { ChannelHubConfig } from '../channel/channel-config.ts'
 import type { CopiedState, StateCopy } from './state-copy.ts'
 
 export const storeCopy: Command = {
@@ -31,7 +32,7 @@ export const storeCopy: Command = {
     to: { type: 'string', value: 'STORE', help: 'postgres: copy into the database', offers: ['postgres'] },
     from: { type: 'string', value: 'STORE', help: 'postgres: copy out of the database', offers: ['postgres'] },
   },
-  async run(context) {
+  async run(context: Context<ChannelHubConfig>) {
     const { environment, redactor, signal } = context
     const isInto = isIntoDatabase(context)
     const config = await configFor(context)
@@ -89,7 +90,7 @@ async function whileWriting<Done>(
 }
 
 /** A pack or a ring that is not configured now can come back, and must not begin another log of the same name. */
-function logsOf({ channel }: Config): StateCopy['logs'] {
+function logsOf({ channel }: ChannelHubConfig): StateCopy['logs'] {
   return {
     nameOf(file) {
       const [, part] = LOG_FILE.exec(file) ?? []

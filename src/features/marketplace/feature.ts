@@ -3,7 +3,7 @@ import type { MarketplaceServerParts } from './git/marketplace-server.ts'
 import type { PublishParts } from './publish-request.ts'
 
 /** The plugin marketplace: a git remote, branches that are pushed, and the settings of agents that read them. */
-export const marketplaceFeature: Feature<PublishParts & Pick<MarketplaceServerParts, 'marketplace'>> = {
+export const marketplaceFeature: Feature<PublishParts & MarketplaceServerParts> = {
   commands: {
     enroll: async () => (await import('./enrollment/enroll.ts')).enroll,
     marketplace: async () => (await import('./marketplace.ts')).marketplaceCommand,

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../base/json-value.ts'
 import { configuredIn, idsOf } from '../../daemon/config/config.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
 import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
+import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import { admissionOf } from '../../daemon/pull/trust/serving-policy.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { marketplaceRowOf } from '../../daemon/status/marketplace-rows.ts'
@@ -19,7 +19,7 @@ export interface MarketplaceSelection {
 
 /** Reads the marketplace of the served commit. */
 export async function marketplaceOf(
-  config: Config,
+  config: ServedConfig,
   { source, plugins }: MarketplaceSelection,
   signal: AbortSignal,
 ): Promise<MarketplaceRow> {
@@ -30,7 +30,7 @@ export async function marketplaceOf(
   return onlyNamed(await readRow(config, id), plugins)
 }
 
-function expectRead(config: Config, id: SourceId): void {
+function expectRead(config: ServedConfig, id: SourceId): void {
   if (configuredIn(config, id).source.marketplace) return
   throw new OperatorError(
     'bad-request',
@@ -38,7 +38,7 @@ function expectRead(config: Config, id: SourceId): void {
   )
 }
 
-async function readRow(config: Config, id: SourceId): Promise<MarketplaceRow> {
+async function readRow(config: ServedConfig, id: SourceId): Promise<MarketplaceRow> {
   using store = await Store.openExisting(config.state)
   await store?.decisions.read()
   const catalog = store && (await currentCatalog(store, idsOf(config), admissionOf(config)))

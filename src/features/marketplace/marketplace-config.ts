@@ -8,6 +8,11 @@ import { entriesAt, idsAt, valueAt } from '../../daemon/config/rules/entries.ts'
 import { line } from '../../daemon/config/schema/scalars.ts'
 import { isReservedName, isServedPluginName, MOST_NAME } from './plugin-name.ts'
 
+/** The marketplace in the configuration. */
+export interface MarketplaceSettings {
+  readonly serve: { readonly marketplace: MarketplaceConfig | undefined }
+}
+
 /** The operator's configuration of the plugin marketplace. */
 export interface MarketplaceConfig {
   /** The name by which clients know the marketplace: they refuse another one later. */

@@ -9,6 +9,8 @@ import { branch, id, path, pushUrl } from '../../daemon/config/schema/scalars.ts
 import { hostConfigOf, oneOf } from '../../daemon/config/sections/access.ts'
 import { SHARED } from '../../daemon/config/sections/defaults.ts'
 import type { Settling } from '../../daemon/config/sections/sources.ts'
+import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
+import type { MarketplaceSettings } from './marketplace-config.ts'
 
 const PUBLICATION = z
   .strictObject({
@@ -39,6 +41,14 @@ export const PUBLICATION_KEYS = {
 
 /** The entries of `publish`. */
 export type PublicationEntries = z.output<typeof PUBLICATION_KEYS.publish>
+
+/** The branches in the configuration that the daemon publishes the marketplace to. */
+export interface PublicationSettings {
+  readonly publications: readonly Publication[]
+}
+
+/** What a hub publishes its marketplace by. */
+export type PublishingConfig = ServedConfig & MarketplaceSettings & PublicationSettings
 
 /** A branch of a git repository to which the marketplace is published. */
 export interface Publication extends HostConfig {

@@ -6,6 +6,7 @@ import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import { channelRingNamed } from '../../daemon/cli/ring-option.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
+import type { PublishingConfig } from './publication-config.ts'
 import { publishRequest } from './publish-request.ts'
 import type { PublishEnd, ChannelWritten } from './publish-request.ts'
 
@@ -42,7 +43,7 @@ export const publish: Command = {
     ring: { type: 'string', value: 'RING', help: 'with --to: the content of this ring; default: the last one' },
     'dry-run': { type: 'boolean', help: 'show what would be pushed, and push nothing' },
   },
-  async run(context) {
+  async run(context: Context<PublishingConfig & WithFolders>) {
     const { git, to, branch, pack, ring, 'dry-run': dry = false } = context.values
     if (typeof to === 'string') return publishTo(context, to)
     if (git === undefined && (branch !== undefined || pack !== undefined))
@@ -64,6 +65,15 @@ export const publish: Command = {
     else printLines(context, [...pushed.flatMap(linesOf), ...written.map(writtenLine)])
     return pushed.some(({ kind }) => kind === 'failed') ? 1 : 0
   },
+}
+
+/** The folders that the channel is written to. */
+interface WithFolders {
+  readonly channelFolders: readonly {
+    readonly to: string
+    readonly pack: string | undefined
+    readonly ring: string | undefined
+  }[]
 }
 
 async function publishTo(context: Context, to: string): Promise<ExitStatus> {

@@ -3,8 +3,8 @@ import { configFor, printJson, printLines, progressOf } from '../../daemon/cli/c
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
+import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import type { Progress } from '../../daemon/runtime/progress.ts'
@@ -70,7 +70,7 @@ interface Mirrored {
 }
 
 interface Mirroring {
-  readonly config: Config
+  readonly config: ServedConfig
   readonly ask: AskWriter
   readonly progress: Progress
 }
@@ -86,7 +86,7 @@ async function mirrorEach(wanted: readonly SkillRow[], { config, ask, progress }
   return mirrored
 }
 
-async function mirrorOne(row: SkillRow, config: Config, ask: AskWriter): Promise<Mirrored> {
+async function mirrorOne(row: SkillRow, config: ServedConfig, ask: AskWriter): Promise<Mirrored> {
   const { source, path, disabled } = row
   let [count, bytes] = [0, 0]
   let { verified } = row
@@ -120,7 +120,7 @@ function verifiedAfter(before: Verified | undefined, count: number): { readonly 
 const WITHHELD = 'it is withheld; skillsyncd show has the reason'
 
 /** The skill after its files were read to learn their sizes, or after its mismatch was cleared. */
-async function prepareRow(row: SkillRow, config: Config, ask: AskWriter): Promise<SkillRow> {
+async function prepareRow(row: SkillRow, config: ServedConfig, ask: AskWriter): Promise<SkillRow> {
   const { source, path, findings } = row
   const rules = new Set(findings.map(({ rule }) => rule))
   if (rules.has('size-unknown')) await ask(measureRequest, { source, path })

@@ -1,9 +1,9 @@
 import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
+import type { RingHubConfig } from './ring-config.ts'
 import { holdRingRequest, promoteRequest } from './ring-requests.ts'
 import { expectLaterRing, expectRings, MOST_HOLD_REASON } from './ring-requests.ts'
 
@@ -21,7 +21,7 @@ export const promote: Command = {
     ring: { ...RING, help: 'only this ring takes something; default: each ring after the first' },
     now: { type: 'boolean', help: 'leave out min_age, and all that stops it except a hold' },
   },
-  async run(context) {
+  async run(context: Context<RingHubConfig>) {
     const config = await configFor(context)
     const ring = ringNamed(context, config)
     expectRings(config)
@@ -49,7 +49,7 @@ export const hold: Command = {
     ring: { ...RING, help: 'the ring that takes nothing; not the first one' },
     reason: { type: 'string', value: 'TEXT', help: 'the reason, for status and log' },
   },
-  async run(context) {
+  async run(context: Context<RingHubConfig>) {
     const { reason } = context.values
     if (typeof reason !== 'string' || reason.trim() === '')
       throw new UsageError('"hold" wants --reason TEXT, which the status shows')
@@ -65,10 +65,10 @@ export const unhold: Command = {
   operands: { text: 'SOURCE…', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   examples: ['skillsyncd unhold team --ring stable'],
   options: { ring: { ...RING, help: 'the ring that was held' } },
-  run: (context) => changeHolds(context, undefined),
+  run: (context: Context<RingHubConfig>) => changeHolds(context, undefined),
 }
 
-async function changeHolds(context: Context, reason: string | undefined): Promise<0> {
+async function changeHolds(context: Context<RingHubConfig>, reason: string | undefined): Promise<0> {
   const config = await configFor(context)
   const ring = ringNamed(context, config)
   const [word, done] = reason === undefined ? ['unhold', 'no longer held'] : ['hold', 'held']
@@ -87,7 +87,7 @@ async function changeHolds(context: Context, reason: string | undefined): Promis
   return 0
 }
 
-function ringNamed({ values }: Context, config: Config): string | undefined {
+function ringNamed({ values }: Context, config: RingHubConfig): string | undefined {
   const { ring } = values
   if (typeof ring !== 'string') return undefined
   expectLaterRing(ring, config)

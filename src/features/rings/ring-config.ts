@@ -4,7 +4,9 @@ import { keyText } from '../../daemon/config/rules/config-error.ts'
 import type { Fault } from '../../daemon/config/rules/config-error.ts'
 import { duplicateIds, entriesAt, valueAt } from '../../daemon/config/rules/entries.ts'
 import { duration, id, line, percent, percentOf } from '../../daemon/config/schema/scalars.ts'
+import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import type { RingRule } from '../../sync/pull/rings/promotion.ts'
+import type { ChannelSettings } from '../channel/channel-config.ts'
 
 /** A principal: the name of a token, or the id that the log and the audit have. */
 const PRINCIPAL = line(200)
@@ -59,6 +61,15 @@ export interface RingConfig extends RingRule {
   /** The rise of the share of failed uses, from 0 to 1, above which the ring does not take the new content of a skill. */
   readonly mostFailures: number
 }
+
+/** The rings in the configuration. */
+export interface RingSettings {
+  /** That of the newest content first; none, or two at least. */
+  readonly rings: readonly RingConfig[]
+}
+
+/** What a hub of rings works by. */
+export type RingHubConfig = RingSettings & ChannelSettings & ServedConfig
 
 /** A group of a ring, with its principals. */
 export interface RingGroup {

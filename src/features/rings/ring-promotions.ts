@@ -1,6 +1,5 @@
 import { runNow } from '../../base/async/cooperative.ts'
 import { configuredIn } from '../../daemon/config/config.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import type { PullReport } from '../../daemon/pull/pull-report.ts'
 import type { ServedCatalog } from '../../daemon/pull/served-catalog.ts'
 import { contentKeyText } from '../../daemon/runtime/content-use.ts'
@@ -17,11 +16,12 @@ import { isAwaitingDecision } from '../../sync/model/sync-error.ts'
 import { nextEligibleAt } from '../../sync/pull/rings/promotion.ts'
 import type { RingCandidate, RingPromotion } from '../../sync/pull/rings/ring-contents.ts'
 import { withHiddenEscaped } from '../../sync/skill/hidden-unicode.ts'
+import type { RingHubConfig } from './ring-config.ts'
 import { ringStatuses } from './ring-status.ts'
 import type { RingStatus, RingStop } from './ring-status.ts'
 
 export interface RingPromotionsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
-  readonly config: Config
+  readonly config: RingHubConfig
   readonly registry: Registry
   readonly served: ServedCatalog
   readonly report: PullReport

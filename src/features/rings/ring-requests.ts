@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import type { Config } from '../../daemon/config/config.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
 import { defineRequest, NOTHING, paramsOf, paramsOfSource } from '../../daemon/control/request.ts'
 import type { LinkedParts } from '../../daemon/control/request.ts'
 import type { OperatorDecisions } from '../../daemon/pull/operator-decisions.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
+import type { RingHubConfig } from './ring-config.ts'
 import type { RingPromotions } from './ring-promotions.ts'
 import type { RingStatus } from './ring-status.ts'
 
 export interface RingParts extends LinkedParts {
-  readonly config: Config
+  readonly config: RingHubConfig
   readonly rings: RingPromotions
   readonly decisions: OperatorDecisions
 }
@@ -62,7 +62,7 @@ export const holdRingRequest = defineRequest({
 })
 
 /** The first ring takes each commit at once: nothing is promoted to it, or held from it. */
-export function expectLaterRing(ring: string, { rings }: Pick<Config, 'rings'>): void {
+export function expectLaterRing(ring: string, { rings }: Pick<RingHubConfig, 'rings'>): void {
   expectRings({ rings })
   const later = rings.slice(1).map(({ id }) => id)
   if (later.includes(ring)) return
@@ -73,7 +73,7 @@ export function expectLaterRing(ring: string, { rings }: Pick<Config, 'rings'>):
 }
 
 /** Throws if the configuration has no rings. */
-export function expectRings({ rings }: Pick<Config, 'rings'>): void {
+export function expectRings({ rings }: Pick<RingHubConfig, 'rings'>): void {
   if (rings.length > 0) return
   throw new OperatorError('bad-request', 'There are no rings; name some in `rings` of the configuration')
 }

@@ -1,11 +1,11 @@
-import type { Config } from '../../daemon/config/config.ts'
 import type { RingRoster } from '../../serve/view.ts'
 import { membershipOf } from './membership.ts'
 import type { Membership, NamedMember, RingMembers, RingPrincipal } from './membership.ts'
+import type { RingHubConfig } from './ring-config.ts'
 import type { RingConfig } from './ring-config.ts'
 
 /** The rings of the configuration, for the views; `undefined` if there are none. */
-export function rosterOf({ rings }: Pick<Config, 'rings'>): RingRoster | undefined {
+export function rosterOf({ rings }: Pick<RingHubConfig, 'rings'>): RingRoster | undefined {
   if (rings.length === 0) return undefined
   const membersOf = memberships(rings)
   return { ids: rings.map(({ id }) => id), ringOf: (principal) => membersOf(principal).ring }

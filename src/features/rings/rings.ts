@@ -7,12 +7,12 @@ import type { Command, Context } from '../../daemon/cli/command.ts'
 import { channelAddressOf, channelName, originOf } from '../../daemon/config/channel-names.ts'
 import type { ChannelName } from '../../daemon/config/channel-names.ts'
 import { earlierRing } from '../../daemon/config/channel-names.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { askRunning } from '../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
 import type { Membership } from './membership.ts'
+import type { RingHubConfig } from './ring-config.ts'
 import { linesOfRing, percentText, sourceLine } from './ring-lines.ts'
 import { ringsRequest } from './ring-requests.ts'
 import { expectRings } from './ring-requests.ts'
@@ -29,7 +29,7 @@ export const ringsCommand: Command = {
   machine with that token follows, as its configuration needs it. Without PRINCIPAL: each ring, with its tokens.
 `,
   examples: ['skillsyncd rings', 'skillsyncd rings ci-1'],
-  async run(context) {
+  async run(context: Context<RingHubConfig>) {
     const config = await configFor(context)
     expectRings(config)
     const rings = await ringsNow(context, config)
@@ -40,7 +40,7 @@ export const ringsCommand: Command = {
   },
 }
 
-async function showAll(context: Context, config: Config, rings: readonly RingStatus[]): Promise<void> {
+async function showAll(context: Context, config: RingHubConfig, rings: readonly RingStatus[]): Promise<void> {
   const of = memberships(config.rings)
   const withoutToken = of(undefined).ring
   const tokens = (await tokensOf(config)).map(({ name }) => name).toSorted()
@@ -65,7 +65,7 @@ interface Shown {
   readonly name: string
 }
 
-async function showOne(context: Context, config: Config, { rings, name }: Shown): Promise<void> {
+async function showOne(context: Context, config: RingHubConfig, { rings, name }: Shown): Promise<void> {
   const principal = principalNamed(name)
   const member = memberships(config.rings)(principal)
   const ring = rings.find(({ id }) => id === member.ring)
@@ -95,7 +95,7 @@ interface RingChannel {
 /** The channel of its ring; `undefined` without channels, or for a token that sees those of its packs alone. */
 async function channelOf(
   context: Context,
-  config: Config,
+  config: RingHubConfig,
   { principal, ring }: { readonly principal: string; readonly ring: string },
 ): Promise<RingChannel | undefined> {
   const ofPacks = (await tokensOf(config)).filter(({ packs }) => packs !== undefined)
@@ -109,7 +109,7 @@ async function channelOf(
 
 async function keysOf(
   context: Context,
-  channel: NonNullable<Config['channel']>,
+  channel: NonNullable<RingHubConfig['channel']>,
   name: ChannelName,
 ): Promise<readonly string[] | undefined> {
   try {
@@ -121,7 +121,7 @@ async function keysOf(
 }
 
 /** The lines about the channel, with the entry for the configuration of the follower. */
-function channelLines({ address, log, keys }: RingChannel, { serve }: Config): readonly string[] {
+function channelLines({ address, log, keys }: RingChannel, { serve }: RingHubConfig): readonly string[] {
   const head = `as a follower it reads ${address}, the log ${log}`
   if (keys === undefined)
     return [`${head}; skillsyncd channel keys prints its key, for a user that can read the private one`]
@@ -149,7 +149,7 @@ function reasonText(member: Membership): string {
   }
 }
 
-async function ringsNow({ signal }: Context, config: Config): Promise<readonly RingStatus[]> {
+async function ringsNow({ signal }: Context, config: RingHubConfig): Promise<readonly RingStatus[]> {
   const now = (await askRunning(config, ringsRequest, {}, { signal }))?.answer
   if (now !== undefined) return now
   using store = await Store.openExisting(config.state)
@@ -157,7 +157,7 @@ async function ringsNow({ signal }: Context, config: Config): Promise<readonly R
   return await storedRings(config, store, systemClock.now())
 }
 
-async function tokensOf({ state }: Config): Promise<NonNullable<Tokens['all']>> {
+async function tokensOf({ state }: RingHubConfig): Promise<NonNullable<Tokens['all']>> {
   const tokens = new Tokens(state, () => systemClock.now())
   await tokens.read()
   return tokens.all ?? []

@@ -8,6 +8,7 @@ import { valueAt } from '../../daemon/config/rules/entries.ts'
 import { cron, duration, line, path, webUrl } from '../../daemon/config/schema/scalars.ts'
 import { fixedAccessOf, GATE_AUTH, PROGRAM, referenceOf } from '../../daemon/config/sections/access.ts'
 import type { Absolute } from '../../daemon/config/sections/access.ts'
+import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import type { Schedule } from '../../sync/model/source.ts'
 import { isKnownScanner, SCANNER_NAMES, SCANNER_PRESETS } from './scanner-presets.ts'
 import type { ScannerName } from './scanner-presets.ts'
@@ -92,6 +93,14 @@ const GATE = z
 export const GATE_KEYS = {
   gate: GATE.optional().describe('A program or an address that is called before each publish and may refuse it.'),
 }
+
+/** The gate in the configuration. */
+export interface GateSettings {
+  readonly gate: GateConfig | undefined
+}
+
+/** What a daemon with a gate works by. */
+export type GatedConfig = ServedConfig & GateSettings
 
 /** The gate that is queried before each publish. */
 export interface GateConfig {

@@ -1,5 +1,4 @@
 import { SerialQueue } from '../../base/async/serial-queue.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import type { DaemonCore } from '../../daemon/runtime/context.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { Reaction } from '../../daemon/runtime/reaction.ts'
@@ -7,6 +6,7 @@ import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import type { SkillScan } from '../../sync/store/scan-records.ts'
+import type { GatedConfig } from './gate-config.ts'
 import type { GateConfig, GateScanner } from './gate-config.ts'
 import { withinGateTime } from './gate.ts'
 import type { Gate } from './gate.ts'
@@ -20,7 +20,7 @@ import type { FailedScan, ScanMeans, ServedContent } from './scan-served.ts'
 import { scannerIdentity } from './scanner-identity.ts'
 import { GateUnansweredError } from './unanswered.ts'
 
-export interface ScansParts extends DaemonCore {
+export interface ScansParts extends DaemonCore<GatedConfig> {
   readonly served: {
     readonly current: readonly ServedSource[]
     readonly currentInRings: readonly ServedSource[]
@@ -226,6 +226,6 @@ const MOST_LOGGED = 100
 /** The share that counts for a request if the configuration has none. */
 const MOST_PERCENT = 10
 
-function scannerIn({ gate }: Config): { readonly gate: GateConfig; readonly scanner: GateScanner } | undefined {
+function scannerIn({ gate }: GatedConfig): { readonly gate: GateConfig; readonly scanner: GateScanner } | undefined {
   return gate?.asked.kind === 'scanner' ? { gate, scanner: gate.asked } : undefined
 }

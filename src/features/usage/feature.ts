@@ -1,7 +1,9 @@
 import type { Feature } from '../../daemon/cli/feature.ts'
+import type { MarketplaceSettings } from '../marketplace/marketplace-config.ts'
+import type { UsageSettings } from './usage-config.ts'
 
 /** The counts of the use of skills. */
-export const usageFeature: Feature<unknown> = {
+export const usageFeature: Feature<{ readonly config: MarketplaceSettings & UsageSettings }> = {
   commands: { usage: async () => (await import('./usage.ts')).usageCommand },
   async surfaces() {
     const [{ TelemetryLimits, telemetryRoutes }, { usageView }] = await Promise.all([

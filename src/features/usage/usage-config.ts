@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { count } from '../../daemon/config/schema/scalars.ts'
+import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 
 /** The keys of the counts of use. */
 export const USAGE_KEYS = {
@@ -23,4 +24,13 @@ export const USAGE_KEYS = {
       enabled ? { principals, days, otlp } : undefined,
     )
     .describe('The counts of use: how often which skill was read. They stay in the state folder.'),
+}
+
+/** What the uses are counted by. */
+export type CountedConfig = ServedConfig & UsageSettings
+
+/** The counts of use in the configuration. */
+export interface UsageSettings {
+  /** `undefined` if no use is counted. */
+  readonly usage: z.output<typeof USAGE_KEYS.usage>
 }

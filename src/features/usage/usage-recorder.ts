@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Clock } from '../../base/async/clock.ts'
 import type { Log } from '../../base/log.ts'
-import type { Config, UsageConfig } from '../../daemon/config/config.ts'
 import { Reaction } from '../../daemon/runtime/reaction.ts'
 import type { CountUse, Serving } from '../../serve/mcp/core/methods.ts'
 import type { ListUses, PageUses, SkillUses } from '../../serve/page/page-data.ts'
@@ -16,6 +15,7 @@ import { LocalUsage } from './local-usage.ts'
 import type { UsageReader } from './local-usage.ts'
 import { SharedUsage } from './shared-usage.ts'
 import { SkillTotals } from './skill-totals.ts'
+import type { CountedConfig } from './usage-config.ts'
 import { UsageCounts } from './usage-counts.ts'
 import { dayBefore, dayOf, MOST_ROWS_OF_A_DAY, UsageDatabase, usagePathIn } from './usage-database.ts'
 import type { UsageLimits } from './usage-database.ts'
@@ -23,7 +23,7 @@ import type { UsageRow } from './usage-report.ts'
 
 /** Counts the use of skills, in `usage/` of the state folder. `undefined` if the configuration turns it off. */
 export function usageRecorderOf(
-  { usage, state }: Pick<Config, 'usage' | 'state'>,
+  { usage, state }: Pick<CountedConfig, 'usage' | 'state'>,
   log: Log,
   clock: Clock,
   shared?: HubDatabase,
@@ -33,7 +33,7 @@ export function usageRecorderOf(
 
 /** Reads the counts of all processes. `undefined` if the configuration turns them off. */
 export function usageReaderOf(
-  { usage, state }: Pick<Config, 'usage' | 'state'>,
+  { usage, state }: Pick<CountedConfig, 'usage' | 'state'>,
   shared: HubDatabase | undefined,
 ): UsageReader | undefined {
   if (usage === undefined) return undefined
@@ -41,7 +41,7 @@ export function usageReaderOf(
 }
 
 /** The part of the configuration that is about counting, whatever the counts come from. */
-type CountingConfig = Pick<UsageConfig, 'principals' | 'days'>
+type CountingConfig = Pick<NonNullable<CountedConfig['usage']>, 'principals' | 'days'>
 
 /** A serving that counts its answers. */
 export function withUsage(serving: Serving, usage: UsageRecorder | undefined): Serving {

@@ -5,7 +5,6 @@ import { printRows } from '../../daemon/cli/columns.ts'
 import { configFor, printJson } from '../../daemon/cli/command.ts'
 import type { Command, Context } from '../../daemon/cli/command.ts'
 import { printCsv } from '../../daemon/cli/csv.ts'
-import type { Config } from '../../daemon/config/config.ts'
 import { durationOf } from '../../daemon/config/schema/scalars.ts'
 import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
@@ -18,6 +17,7 @@ import { withHiddenEscaped } from '../../sync/skill/hidden-unicode.ts'
 import { LocalUsage } from './local-usage.ts'
 import type { UsageReader } from './local-usage.ts'
 import { SharedUsage } from './shared-usage.ts'
+import type { CountedConfig } from './usage-config.ts'
 import { dayOf, usagePathIn } from './usage-database.ts'
 import { isDimension, spanUpTo } from './usage-report.ts'
 import type { CountedDays, DaySpan, Dimension, UsageRow } from './usage-report.ts'
@@ -48,7 +48,7 @@ export const usageCommand: Command = {
     unused: { type: 'string', value: 'TIME', help: 'the served skills without a load or a read for so long' },
     csv: { type: 'boolean', help: 'as comma-separated values' },
   },
-  async run(context) {
+  async run(context: Context<CountedConfig>) {
     const { values } = context
     if (values['unused'] !== undefined && (values['by'] !== undefined || values['since'] !== undefined))
       throw new UsageError('--unused excludes --by and --since')
@@ -63,7 +63,12 @@ export const usageCommand: Command = {
   },
 }
 
-async function showRows(context: Context, config: Config, span: DaySpan, by: readonly Dimension[]): Promise<void> {
+async function showRows(
+  context: Context,
+  config: CountedConfig,
+  span: DaySpan,
+  by: readonly Dimension[],
+): Promise<void> {
   const { found: rows, ...counted } = await readCounts(context, config, span, async (counts) => counts.rows(span, by))
   if (context.json) return printJson(context, { ...span, ...factsOf(config, counted), rows })
   const heads = [...by, 'lists', 'loads', 'reads', 'failures']
@@ -76,7 +81,7 @@ function numbersOf({ lists, loads, reads, failures }: UsageRow): readonly string
   return [lists, loads, reads, failures].map(String)
 }
 
-async function showUnused(context: Context, config: Config, span: DaySpan): Promise<void> {
+async function showUnused(context: Context, config: CountedConfig, span: DaySpan): Promise<void> {
   const { found: last, ...counted } = await readCounts(context, config, span, async (counts) =>
     counts.lastUses(span.to),
   )
@@ -116,7 +121,7 @@ interface CountedBy extends CountedDays {
 /** Reads the counts of all processes. If the database of a hub of several cannot be read, those of this one. */
 async function readCounts<Found>(
   { environment, redactor }: Context,
-  config: Config,
+  config: CountedConfig,
   span: DaySpan,
   find: (counts: UsageReader) => Promise<Found>,
 ): Promise<CountedBy & { readonly found: Found }> {
@@ -140,7 +145,7 @@ async function readCounts<Found>(
 const TIMES = { connectMs: 5_000, statementMs: 30_000 }
 
 /** The facts without which the counts mislead. */
-function factsOf(config: Config, { since, missing, alone }: CountedBy): object {
+function factsOf(config: CountedConfig, { since, missing, alone }: CountedBy): object {
   return {
     counting: config.usage !== undefined,
     countingSince: since,
@@ -151,7 +156,7 @@ function factsOf(config: Config, { since, missing, alone }: CountedBy): object {
 
 function explain(
   { streams, quiet }: Context,
-  config: Config,
+  config: CountedConfig,
   { since, missing, alone }: CountedBy,
   span: DaySpan,
   first: readonly string[],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { withHubSources } from '../../../src/daemon/config/present-sources.ts'
+import type { WholeConfig } from '../../../src/daemon/configuration.ts'
 import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { signerOf, verifierText } from '../../../src/sync/transparency-log/signed-note.ts'
 import { sourceId } from '../../sync/store/samples.ts'
@@ -14,7 +14,7 @@ const OTHER_KEY = 'other.example.com/channel+946b7202+AU4hQdPDKAj9hhD7rhqFEyOHiA
 const HUB = "sources: [{ id: a, url: 'https://git.example.com/team/a.git' }]"
 const CHANNEL = 'channel: { name: skills.example.com/channel, key: { file: channel.key } }'
 
-function parse(...lines: readonly string[]): Config {
+function parse(...lines: readonly string[]): WholeConfig {
   const config = parsed(lines)
   if (Array.isArray(config)) throw new Error(config.map(({ key, message }) => `${key}: ${message}`).join('\n'))
   return config

@@ -5,10 +5,10 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { sourceIdFor, type SourceForm } from '../../../src/daemon/config/command-line-config.ts'
-import { type Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { findConfig } from '../../../src/daemon/config/find-config.ts'
 import { ConfigError, type ConfigDiagnostic } from '../../../src/daemon/config/rules/config-error.ts'
+import type { WholeConfig } from '../../../src/daemon/configuration.ts'
 import { configOfSources } from '../../../src/daemon/configuration.ts'
 import { parseConfig, readConfig } from '../../../src/daemon/configuration.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -16,7 +16,7 @@ import { temporaryFolder } from '../../support/temporary.ts'
 const ENVIRONMENT = environmentOf({}, '/home/ada')
 const EXAMPLE = fileURLToPath(new URL('../../../config/skillsyncd.yaml', import.meta.url))
 
-function parse(text: string): Config {
+function parse(text: string): WholeConfig {
   const config = parseConfig(text, '/etc/skillsyncd/skillsyncd.yaml', ENVIRONMENT)
   if (Array.isArray(config)) throw new Error(config.map(({ key, message }) => `${key}: ${message}`).join('\n'))
   return config
@@ -304,7 +304,7 @@ test('a template that cannot give the SKILL.md of a skill is refused with the re
 
 test('paths are meant from the folder of the file, and ~ is the home folder', () => {
   const source = (auth: string) => `sources: [{ id: a, url: https://x.example/y, auth: { token: { file: ${auth} } } }]`
-  const passwordOf = (config: Config) => {
+  const passwordOf = (config: WholeConfig) => {
     const access = config.sources[0]?.access
     return access?.kind === 'basic' ? access.password : undefined
   }

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
-import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import type { WholeConfig } from '../../../src/daemon/configuration.ts'
 import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { configDigest } from '../../../src/daemon/control/same-config.ts'
 import { hubConfigDigest } from '../../../src/features/hub-of-several/hub-config.ts'
 
 const SOURCES = "sources: [{ id: a, url: 'https://git.example.com/team/a.git' }]"
 
-function parse(...lines: readonly string[]): Config {
+function parse(...lines: readonly string[]): WholeConfig {
   return parseIn('/etc/skillsyncd', '/home/ada', ...lines)
 }
 
-function parseIn(folder: string, home: string, ...lines: readonly string[]): Config {
+function parseIn(folder: string, home: string, ...lines: readonly string[]): WholeConfig {
   const environment = environmentOf({ XDG_RUNTIME_DIR: `${home}/run` }, home)
   const config = parseConfig([SOURCES, ...lines, ''].join('\n'), `${folder}/skillsyncd.yaml`, environment)
   if (Array.isArray(config)) throw new Error(config.map(({ key, message }) => `${key}: ${message}`).join('\n'))

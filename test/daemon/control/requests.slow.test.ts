@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/base/async/clock.ts'
-import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { sourcesNamed } from '../../../src/daemon/config/named-sources.ts'
+import type { WholeConfig } from '../../../src/daemon/configuration.ts'
 import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { helloRequest } from '../../../src/daemon/control/process-requests.ts'
 import { lookRequest } from '../../../src/daemon/control/request-refresh.ts'
@@ -158,7 +158,7 @@ class Desk implements AsyncDisposable {
   }
 
   /** The configuration, with further lines after its one source. */
-  config(more: readonly string[] = []): Config {
+  config(more: readonly string[] = []): WholeConfig {
     const url = this.git.serve('team', this.#repository)
     const lines = ['sources:', '  - id: team', `    url: ${url}`, ...more, `state: ${this.#folder.path}/state`]
     const config = parseConfig(lines.join('\n'), '/etc/skillsyncd.yaml', environmentOf({}, this.#folder.path))

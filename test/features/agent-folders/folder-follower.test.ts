@@ -2,9 +2,9 @@ import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Log } from '../../../src/base/log.ts'
-import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import type { Environment } from '../../../src/daemon/config/environment.ts'
+import type { WholeConfig } from '../../../src/daemon/configuration.ts'
 import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { createLog } from '../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
@@ -218,7 +218,7 @@ test('a folder in a home that is not known keeps no other from being filled, and
 class Desk implements AsyncDisposable {
   readonly home: string
   readonly store: Store
-  readonly config: Config
+  readonly config: WholeConfig
   readonly clock = new FakeClock()
   readonly registry = new Registry()
   readonly linking: LinkSync
@@ -228,7 +228,7 @@ class Desk implements AsyncDisposable {
   readonly #environment: Environment
   readonly #folder: AsyncDisposable
 
-  private constructor(folder: AsyncDisposable & { readonly path: string }, store: Store, config: Config) {
+  private constructor(folder: AsyncDisposable & { readonly path: string }, store: Store, config: WholeConfig) {
     this.#folder = folder
     this.home = folder.path
     this.store = store

@@ -2,8 +2,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runNow } from '../../../src/base/async/cooperative.ts'
-import type { Config } from '../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
+import type { WholeConfig } from '../../../src/daemon/configuration.ts'
 import { parseConfig } from '../../../src/daemon/configuration.ts'
 import { manifestsOf } from '../../../src/features/marketplace/marketplace-revision.ts'
 import { pluginsIn } from '../../../src/features/marketplace/plugins.ts'
@@ -121,7 +121,7 @@ const CONFIGURATIONS = fc
   )
   .map(yamlOf)
 
-function manifestsIn({ packs, serve: { marketplace } }: Config): ReadonlyMap<string, Buffer> {
+function manifestsIn({ packs, serve: { marketplace } }: WholeConfig): ReadonlyMap<string, Buffer> {
   if (marketplace === undefined) throw new Error('There is no marketplace in the configuration')
   return manifestsOf(marketplace, runNow(pluginsIn(EMPTY_CATALOG, packs, marketplace, undefined)).plugins)
 }

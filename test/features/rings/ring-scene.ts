@@ -1,4 +1,4 @@
-import type { Config } from '../../../src/daemon/config/config.ts'
+import type { WholeConfig } from '../../../src/daemon/configuration.ts'
 import { createLog } from '../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import { usageRecorderOf } from '../../../src/features/usage/usage-recorder.ts'
@@ -93,7 +93,7 @@ export class RingScene implements AsyncDisposable {
   }
 }
 
-function recorderOf(config: Config, clock: FakeClock): UsageRecorder {
+function recorderOf(config: WholeConfig, clock: FakeClock): UsageRecorder {
   const stream = { write: () => {} }
   const log = createLog({ level: 'info', stream, format: 'json', journal: false, clock, redactor: new Redactor() })
   const usage = usageRecorderOf(config, log, clock)

@@ -8,9 +8,9 @@ import type { Context, ExitStatus } from '../../cli/command.ts'
 import { isYes } from '../../cli/confirm.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
-import type { Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -54,7 +54,7 @@ function operandsOf({ operands }: Context): { readonly targets: readonly string[
     : { targets: operands, id: undefined }
 }
 
-async function waitingFor(targets: readonly string[], config: Config): Promise<Waiting> {
+async function waitingFor(targets: readonly string[], config: ServedConfig): Promise<Waiting> {
   const known = await readSkillRows(config)
   const rows = known.map(({ row }) => row)
   const wanted = new Set(targets.flatMap((target) => meant(rows, target, config)))
@@ -93,7 +93,7 @@ export function lineFor(targets: readonly string[], id: string): string {
   return `skillsyncd approve ${targets.map(shellWord).join(' ')} ${id}`
 }
 
-function meant(rows: readonly SkillRow[], operand: string, config: Config): readonly SkillRow[] {
+function meant(rows: readonly SkillRow[], operand: string, config: ServedConfig): readonly SkillRow[] {
   const waiting = rows.filter(({ source, pending }) => pending && operand === `${source}/`)
   if (waiting.length > 0) return waiting
   if (operand.endsWith('/') && !operand.includes('://')) {

@@ -9,8 +9,8 @@ import { isYes } from '../../cli/confirm.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { readCandidate, withStoreAndWriter } from '../../cli/store-reader.ts'
-import type { Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { approveSkills } from './approve-skills.ts'
@@ -117,7 +117,7 @@ async function namedRevision(
   return waiting.tag === id ? waiting : { commit: id }
 }
 
-function sourceIn({ operands }: Context, config: Config): SourceId {
+function sourceIn({ operands }: Context, config: ServedConfig): SourceId {
   const [source, , more] = operands
   if (source === undefined) throw new UsageError('the id of a source is wanted; skillsyncd status shows them')
   if (more !== undefined) throw new UsageError(`one source is decided on at a time, and "${more}" is one operand more`)
@@ -141,7 +141,7 @@ function lineFor(source: SourceId, { commit, tag }: WaitingRevision): string {
 }
 
 /** Prints the waiting revision of a source, and its differences from the served one. */
-async function showWaiting(context: Context, config: Config, source: SourceId): Promise<WaitingRevision> {
+async function showWaiting(context: Context, config: ServedConfig, source: SourceId): Promise<WaitingRevision> {
   const served = await sideOf('served', [source], context, config)
   return withStoreAndWriter(context, config, async (looking) => {
     const waiting = await looking.ask(waitingRequest, { source, verb: 'approve' })

@@ -14,8 +14,8 @@ import type { Context } from '../../cli/command.ts'
 import { readCandidate, failureIn, withStoreAndWriter } from '../../cli/store-reader.ts'
 import type { SourceFailure } from '../../cli/store-reader.ts'
 import { idsOf } from '../../config/config.ts'
-import type { Config } from '../../config/config.ts'
 import { lockFileOf } from '../../pull/trust/lock-rules.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 
@@ -36,7 +36,12 @@ export interface DiffContents {
 }
 
 /** The side with this name: `lock`, `served`, `upstream`, the number of a generation, or the path of a lock file. */
-export async function sideOf(name: string, ids: readonly SourceId[], context: Context, config: Config): Promise<Side> {
+export async function sideOf(
+  name: string,
+  ids: readonly SourceId[],
+  context: Context,
+  config: ServedConfig,
+): Promise<Side> {
   switch (name) {
     case 'lock':
       return ofLock(await expectedLock(lockFileOf(config)), await servedSnapshots(config))
@@ -69,13 +74,13 @@ function listedByDigest({ skills }: LockEntry, served: readonly Snapshot[]): Pic
   return { listed: known.flatMap(({ path, skill }) => (skill && budgetSkillOf(skill, path)) ?? []) }
 }
 
-async function servedSnapshots(config: Config): Promise<readonly Snapshot[]> {
+async function servedSnapshots(config: ServedConfig): Promise<readonly Snapshot[]> {
   using store = await Store.openExisting(config.state)
   if (store === undefined) return []
   return (await currentCatalog(store, idsOf(config), admissionOf(config))).snapshots
 }
 
-async function generation(number: number, config: Config): Promise<Side> {
+async function generation(number: number, config: ServedConfig): Promise<Side> {
   using store = await Store.openExisting(config.state)
   const found = await store?.generations.read(number)
   if (store === undefined || found === undefined)
@@ -93,7 +98,7 @@ export function diffContentsOf(snapshot: Snapshot): DiffContents {
   return { revision: snapshot.revision, skills: skillsToLock(snapshot), docs: snapshot.docs?.digest, listed }
 }
 
-async function upstream(ids: readonly SourceId[], context: Context, config: Config): Promise<Side> {
+async function upstream(ids: readonly SourceId[], context: Context, config: ServedConfig): Promise<Side> {
   return withStoreAndWriter(context, config, async (looking) => {
     const found = ids.map(async (id): Promise<readonly [SourceId, SideSource]> => {
       try {

@@ -5,8 +5,8 @@ import type { Command, Context, Options } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { idsOf } from '../../config/config.ts'
-import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { disabledText, matchedText } from '../../status/decision-text.ts'
@@ -83,7 +83,7 @@ interface Meant {
 }
 
 /** Throws, before any decision, if one of the names can mean several skills. */
-async function meant({ name }: Disabling, { operands }: Context, config: Config): Promise<Meant> {
+async function meant({ name }: Disabling, { operands }: Context, config: ServedConfig): Promise<Meant> {
   const known = await knownSkills(config, name)
   const skills = new Set<SkillReference>()
   const unknown: string[] = []
@@ -102,7 +102,7 @@ interface Known {
   readonly gone: readonly SkillReference[]
 }
 
-async function knownSkills(config: Config, name: Disabling['name']): Promise<Known> {
+async function knownSkills(config: ServedConfig, name: Disabling['name']): Promise<Known> {
   const rows = (await readRows(config)).map((row) => callableIn(row, name))
   using store = await Store.openExisting(config.state)
   await store?.decisions.read()

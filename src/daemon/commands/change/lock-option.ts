@@ -14,7 +14,7 @@ export const LOCK_OPTION = {
 } as const
 
 /** The configuration with the lock that the operator names, in place of its own. */
-export function withLockOption({ values }: Context, config: Config): Config {
+export function withLockOption<Whole extends Config>({ values }: Context, config: Whole): Whole {
   const { lock } = values
   if (typeof lock !== 'string') return config
   if (lock === '') throw new UsageError('--lock names no file')

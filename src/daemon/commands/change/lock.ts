@@ -17,8 +17,8 @@ import { pullOneSource } from '../../cli/pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../../cli/store-reader.ts'
 import type { SourceReader } from '../../cli/store-reader.ts'
 import { configuredIn } from '../../config/config.ts'
-import type { Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { lockUseText } from '../../status/lock-text.ts'
 import { changedLockOf, LOCK_OPTION, withLockOption } from './lock-option.ts'
@@ -82,7 +82,7 @@ interface Done {
 }
 
 /** Locks what is served after a pull: locking must not approve a revision that waits for a decision. */
-async function entriesFor(ids: readonly SourceId[], context: Context, config: Config): Promise<End[]> {
+async function entriesFor(ids: readonly SourceId[], context: Context, config: ServedConfig): Promise<End[]> {
   const sources = ids.map((id) => configuredIn(config, id))
   return withStoreAndWriter(context, config, (looking) =>
     eachCounted(context, sources, 'checked', ({ source }) => entryFor(source, looking)),
@@ -118,7 +118,7 @@ async function servedSnapshot(source: Source, { ask, store }: SourceReader): Pro
 function mergeEntries(
   now: Lock,
   added: readonly (readonly [SourceId, LockEntry])[],
-  config: Config,
+  config: ServedConfig,
   { values }: Context,
 ): Lock {
   const sources = new Map([...added, ...now.sources])
@@ -127,7 +127,7 @@ function mergeEntries(
   return { ...now, sources }
 }
 
-function print(context: Context, config: Config, file: string, { isWritten, ends, packs, proofs }: Done): void {
+function print(context: Context, config: ServedConfig, file: string, { isWritten, ends, packs, proofs }: Done): void {
   if (context.json) {
     const sources = ends.map(({ id, entry, why }) => ({
       source: id,

@@ -10,9 +10,9 @@ import { Store } from '../../../sync/store/store.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
-import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { readKept } from '../../pull/stored-file.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine, printableText } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -70,7 +70,7 @@ interface Preview {
   readonly content: string
 }
 
-async function previewOf(context: Context, config: Config, { row, skill }: Found): Promise<Preview> {
+async function previewOf(context: Context, config: ServedConfig, { row, skill }: Found): Promise<Preview> {
   const { source, path, uri, upstream, pending, digest } = row
   const name = `${source}/${path}`
   const file = skill.files.find((candidate) => candidate.path === 'SKILL.md')
@@ -90,7 +90,7 @@ function isForPerson({ json, streams }: Context): boolean {
   return !json && streams.stdout.isTTY === true
 }
 
-async function bytesOf(context: Context, config: Config, skill: Skill, file: SkillFile): Promise<Buffer> {
+async function bytesOf(context: Context, config: ServedConfig, skill: Skill, file: SkillFile): Promise<Buffer> {
   using store = await Store.open(config.state)
   if (!isOfUpstream(skill)) return await store.skills.read(storedSkill(skill), file)
   const { source } = skill.upstream

@@ -21,11 +21,11 @@ import { pullOneSource } from '../../cli/pull-results.ts'
 import { readCandidate, eachCounted, expectLockable, failureIn, withStoreAndWriter } from '../../cli/store-reader.ts'
 import type { SourceFailure, SourceReader } from '../../cli/store-reader.ts'
 import { configuredIn } from '../../config/config.ts'
-import type { Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { isWaiting } from '../../pull/decide.ts'
 import { fullCommit, heldAtCommit } from '../../pull/rollback.ts'
 import { followedBy } from '../../pull/trust/lock-rules.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { lockUseText } from '../../status/lock-text.ts'
@@ -112,7 +112,7 @@ interface LockUpdate {
   readonly isForReview: boolean
 }
 
-async function updateLock(context: Context, config: Config, update: LockUpdate): Promise<LockUpdated> {
+async function updateLock(context: Context, config: ServedConfig, update: LockUpdate): Promise<LockUpdated> {
   const { file, ids, isForReview } = update
   const former = isForReview ? await readLock(file) : undefined
   return withStoreAndWriter(context, config, async (looking) => {
@@ -221,7 +221,12 @@ async function writeLock(
 }
 
 /** Pulls the source to the named commit. If exactly that commit waits for approval, naming it counts as approval. */
-async function servedAsNamed(source: Source, locked: LockEntry, ask: AskWriter, config: Config): Promise<SyncEnd> {
+async function servedAsNamed(
+  source: Source,
+  locked: LockEntry,
+  ask: AskWriter,
+  config: ServedConfig,
+): Promise<SyncEnd> {
   const { id } = source
   const first = await pullOne(id, ask)
   // The first pull only repaired what was served before.

@@ -9,7 +9,8 @@ import { currentCatalog } from '../../../sync/pull/generation-catalog.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { verdicts } from '../../cli/check.ts'
 import type { Check, CheckResult } from '../../cli/check.ts'
-import { idsOf, type Config } from '../../config/config.ts'
+import { idsOf } from '../../config/config.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
 import { summarizeContract } from '../../status/contract-news.ts'
 import { isContractUnserved, unservedContractsText } from '../../status/unserved-contract.ts'
@@ -18,11 +19,11 @@ import { isContractUnserved, unservedContractsText } from '../../status/unserved
  * Checks the skills of the contract against each other. `whole` is needed because dependencies can lead to sources
  * other than `asked`.
  */
-export function contractChecks(whole: Config, asked: readonly SourceId[]): Check[] {
+export function contractChecks(whole: ServedConfig, asked: readonly SourceId[]): Check[] {
   return asked.length === 0 ? [] : [{ name: 'contract', look: async () => contractChecked(whole, asked) }]
 }
 
-async function contractChecked(config: Config, asked: readonly SourceId[]): Promise<CheckResult[]> {
+async function contractChecked(config: ServedConfig, asked: readonly SourceId[]): Promise<CheckResult[]> {
   const catalog = await servedCatalog(config)
   if (catalog === undefined) return []
   const sources = config.sources.flatMap(({ source }) => (asked.includes(source.id) ? [source] : []))
@@ -31,7 +32,7 @@ async function contractChecked(config: Config, asked: readonly SourceId[]): Prom
 }
 
 /** Tells what the MCP servers among the sources offer and is not taken. It is no fault. */
-export function offerChecks(config: Config, asked: readonly SourceId[]): Check[] {
+export function offerChecks(config: ServedConfig, asked: readonly SourceId[]): Check[] {
   if (!config.sources.some(({ source }) => source.kind === 'mcp' && asked.includes(source.id))) return []
   const look = async (): Promise<readonly CheckResult[]> =>
     ((await servedCatalog(config))?.snapshots ?? []).flatMap(({ source, offers }) =>
@@ -59,7 +60,7 @@ function heldChecked(catalog: Catalog, sources: readonly Source[]): CheckResult[
 }
 
 /** `undefined` if it cannot be read: other checks report the reason. */
-export async function servedCatalog(config: Config): Promise<Catalog | undefined> {
+export async function servedCatalog(config: ServedConfig): Promise<Catalog | undefined> {
   try {
     using store = await Store.openExisting(config.state)
     await store?.decisions.read()

@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../../../base/error-code.ts'
+import type { GatedConfig } from '../../../features/scan/gate-config.ts'
 import type { GateConfig } from '../../../features/scan/gate-config.ts'
 import { mendOf, SyncError } from '../../../sync/model/sync-error.ts'
 import { readAuthorities } from '../../access/ca-file.ts'
@@ -9,14 +10,14 @@ import { verdicts } from '../../cli/check.ts'
 import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import { readSecret, secretNameOf } from '../../config/auth.ts'
 import type { HostAuth, PageClient, ProgramValue, SecretReference } from '../../config/auth.ts'
-import type { Config, ConfiguredSource } from '../../config/config.ts'
+import type { ConfiguredSource } from '../../config/config.ts'
 import { ifHomeIsKnown } from '../../config/environment.ts'
 import { readTrust } from '../../pull/trust/trust.ts'
 import { whyNotOpened } from '../../runtime/disk-error-text.ts'
 import { isOverSsh } from './program-checks.ts'
 
 /** Checks the daemon's credentials and trust anchors. Reads secrets as a pull does, and never shows them. */
-export function credentialChecks(ground: Ground): Check[] {
+export function credentialChecks(ground: Ground<GatedConfig>): Check[] {
   const secrets = secretsIn(ground.config).map((secret): Check => {
     return { name: 'secret', subject: secret.name, look: async () => secretChecked(secret, ground) }
   })
@@ -127,7 +128,7 @@ interface NamedSecret {
 type SecretUse = 'line' | 'lines' | 'ssh-key'
 
 /** All secrets that the configuration names, without duplicates. */
-function secretsIn({ sources, gate, serve, postgres }: Config): NamedSecret[] {
+function secretsIn({ sources, gate, serve, postgres }: GatedConfig): NamedSecret[] {
   const named = new Map<string, NamedSecret>()
   for (const { reference, use, whose } of [
     ...sources.flatMap(secretsOf),

@@ -1,7 +1,9 @@
 import { resolve } from 'node:path'
 import { systemClock } from '../../../base/async/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
+import type { LinkingConfig } from '../../../features/agent-folders/link-config.ts'
 import { databaseChecks } from '../../../features/hub-of-several/database-checks.ts'
+import type { GatedConfig } from '../../../features/scan/gate-config.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { diagnosticsAbout, nameDiagnosticsAmong } from '../../../sync/catalog/contract-diagnostics.ts'
 import { lackingDependencies, lackingText } from '../../../sync/catalog/pack-dependencies.ts'
@@ -19,6 +21,7 @@ import type { Config } from '../../config/config.ts'
 import { ifHomeIsKnown } from '../../config/environment.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { ConfigError } from '../../config/rules/config-error.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { lockOriginStatusOf, lockOriginText } from '../../status/lock-text.ts'
 import { connectAsEachEra } from './connect.ts'
@@ -52,8 +55,11 @@ function lockOriginChecks({ config }: Ground): Check[] {
   return [{ name: 'lock-origin', look }]
 }
 
+/** The configuration, as the checks read it. */
+type CheckedConfig = GatedConfig & LinkingConfig
+
 /** The groups of local checks, each made from the configuration. */
-const GROUPS: readonly ((ground: Ground) => Check[])[] = [
+const GROUPS: readonly ((ground: Ground<CheckedConfig>) => Check[])[] = [
   programChecks,
   stateChecks,
   writerChecks,
@@ -66,7 +72,7 @@ const GROUPS: readonly ((ground: Ground) => Check[])[] = [
 ]
 
 /** The checks that need the network. */
-const AWAY: readonly ((ground: Ground) => Check[])[] = [hostChecks, databaseChecks]
+const AWAY: readonly ((ground: Ground<CheckedConfig>) => Check[])[] = [hostChecks, databaseChecks]
 
 export const doctor: Command = {
   name: 'doctor',
@@ -93,7 +99,7 @@ export const doctor: Command = {
     offline: { type: 'boolean', help: 'do not check whether hosts can be reached' },
     strict: { type: 'boolean', help: 'exit with 3 for a warning too' },
   },
-  async run(context) {
+  async run(context: Context<CheckedConfig>) {
     if (context.values['connect'] === true) {
       const { checks, ...ends } = await connectAsEachEra(context)
       return printChecks(context, checks, { about: ends })
@@ -125,11 +131,15 @@ export const doctor: Command = {
   },
 }
 
-function sourcesAlone(config: Config, named: readonly SourceId[]): Config {
+function sourcesAlone(config: CheckedConfig, named: readonly SourceId[]): CheckedConfig {
   return { ...config, sources: config.sources.filter(({ source }) => named.includes(source.id)) }
 }
 
-async function seconds(context: Context, config: Config, named: readonly SourceId[]): Promise<readonly CheckResult[]> {
+async function seconds(
+  context: Context,
+  config: CheckedConfig,
+  named: readonly SourceId[],
+): Promise<readonly CheckResult[]> {
   using progress = progressOf(context)
   const ground = { config, show: (text: string): void => progress.show(text), signal: context.signal }
   const checked = await secondOpinions(named, ground, (work) => withWriter(context, config, work))
@@ -143,7 +153,9 @@ function sourcesText({ sources, follow }: Config): string {
 }
 
 /** Reads the configuration. If it is unusable, the machine is still checked, without sources. */
-async function readConfiguration(context: Context): Promise<{ readonly config: Config; readonly told: CheckResult }> {
+async function readConfiguration(
+  context: Context<CheckedConfig>,
+): Promise<{ readonly config: CheckedConfig; readonly told: CheckResult }> {
   const { ok, fail } = verdicts('configuration')
   try {
     // `--offline` limits only this command: a daemon that was started without it must still answer.
@@ -165,12 +177,12 @@ async function readConfiguration(context: Context): Promise<{ readonly config: C
 const ANY = 'https://localhost/any.git'
 
 /** Checks the skills that depend on others by `metadata`: across sources, then in each pack. */
-function dependencyChecks(whole: Config, asked: readonly SourceId[]): Check[] {
+function dependencyChecks(whole: ServedConfig, asked: readonly SourceId[]): Check[] {
   if (asked.length === 0) return []
   return [{ name: 'dependencies', look: async () => dependenciesChecked(whole, asked) }]
 }
 
-async function dependenciesChecked(config: Config, asked: readonly SourceId[]): Promise<CheckResult[]> {
+async function dependenciesChecked(config: ServedConfig, asked: readonly SourceId[]): Promise<CheckResult[]> {
   const catalog = await servedCatalog(config)
   if (catalog === undefined) return []
   return [...namesChecked(catalog, asked), ...packsChecked(config, catalog, asked)]

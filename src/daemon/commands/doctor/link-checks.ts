@@ -3,21 +3,21 @@ import { cautionsFor } from '../../../features/agent-folders/cautions.ts'
 import type { CautionGround } from '../../../features/agent-folders/cautions.ts'
 import { foldersNow, isAsServed, unlinkedUpstream } from '../../../features/agent-folders/folder-status.ts'
 import type { FolderNow } from '../../../features/agent-folders/folder-status.ts'
+import type { LinkingConfig } from '../../../features/agent-folders/link-config.ts'
 import { readLinks } from '../../../features/agent-folders/links-file.ts'
 import type { LeftOut } from '../../../features/agent-folders/unlinkable-skills.ts'
 import { verdicts } from '../../cli/check.ts'
 import type { Check, CheckResult, Ground } from '../../cli/check.ts'
-import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 
 /**
  * Checks that agents find the served skills. Their folders are recorded in the state, so one check covers all of them.
  */
-export function linkChecks({ config, environment }: Ground): Check[] {
+export function linkChecks({ config, environment }: Ground<LinkingConfig>): Check[] {
   return [{ name: 'links', look: async () => linksChecked(config, environment) }]
 }
 
-async function linksChecked(config: Config, environment: Environment): Promise<readonly CheckResult[]> {
+async function linksChecked(config: LinkingConfig, environment: Environment): Promise<readonly CheckResult[]> {
   const folders = await foldersNow(config, environment)
   const ground = { config, environment, links: await readLinks(config.state) }
   const duplicates = await Promise.all(folders.map(async (now) => duplicatesOf(now, ground)))

@@ -3,6 +3,7 @@ import { access, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fewText } from '../../../base/text/first-few.ts'
+import type { GatedConfig } from '../../../features/scan/gate-config.ts'
 import { gitVersionIn, obeysNoLazyFetch, readsConfigFromEnvironment } from '../../../sync/git/program/git-version.ts'
 import { runToEnd } from '../../../sync/git/program/process-group.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
@@ -11,7 +12,7 @@ import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
 
 /** Checks the Node version, and every program that the configuration needs. */
-export function programChecks(ground: Ground): Check[] {
+export function programChecks(ground: Ground<GatedConfig>): Check[] {
   return [nodeCheck(), ...gitChecks(ground), ...namedPrograms(ground).map((named) => findable(named, ground))]
 }
 
@@ -130,7 +131,7 @@ interface NamedProgram {
 }
 
 /** Programs that the operator chose. They are located and never run, because their effects are unknown. */
-function namedPrograms({ config: { sources, gate } }: Ground): NamedProgram[] {
+function namedPrograms({ config: { sources, gate } }: Ground<GatedConfig>): NamedProgram[] {
   const ofSources = sources.flatMap(({ source, access }): NamedProgram[] => [
     ...(source.kind === 'mcp' && source.place.kind === 'program'
       ? [{ command: source.place.command, use: `the MCP server of "${source.id}"` }]

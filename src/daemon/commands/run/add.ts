@@ -9,8 +9,8 @@ import { editConfiguration } from '../../cli/edit-configuration.ts'
 import { reloadDaemon } from '../../cli/reload-daemon.ts'
 import { sourceIdFor } from '../../config/command-line-config.ts'
 import { idsOf } from '../../config/config.ts'
-import type { Config } from '../../config/config.ts'
 import { commentOn } from '../../config/init-template.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { probeAll } from './probe-all.ts'
@@ -73,7 +73,7 @@ export const add: Command = {
 }
 
 /** `undefined` if a place cannot be read; the failures are printed. */
-async function itemsFor(context: Context, config: Config): Promise<readonly YamlItem[] | undefined> {
+async function itemsFor(context: Context, config: ServedConfig): Promise<readonly YamlItem[] | undefined> {
   const { operands, values } = context
   const from = values['from-marketplace']
   if (typeof from !== 'string') return itemsAt(operands, context, config)
@@ -90,7 +90,7 @@ async function itemsFor(context: Context, config: Config): Promise<readonly Yaml
 async function itemsAt(
   texts: readonly string[],
   context: Context,
-  config: Config,
+  config: ServedConfig,
 ): Promise<readonly YamlItem[] | undefined> {
   const { id } = context.values
   if (texts.length === 0)
@@ -110,18 +110,18 @@ async function itemsAt(
   })
 }
 
-function expectNew(value: JsonObject, config: Config): void {
+function expectNew(value: JsonObject, config: ServedConfig): void {
   const there = sourceAt(value, config)
   if (there !== undefined)
     throw new UsageError(`"${there}" has this address already; skillsyncd sync ${there} pulls it`)
 }
 
-function isConfigured(entry: JsonObject, config: Config): boolean {
+function isConfigured(entry: JsonObject, config: ServedConfig): boolean {
   return sourceAt(entry, config) !== undefined
 }
 
 /** The source that has this address, root and branch, if there is one. */
-function sourceAt({ url, mcp, path, ref, root = '' }: JsonObject, { sources }: Config): string | undefined {
+function sourceAt({ url, mcp, path, ref, root = '' }: JsonObject, { sources }: ServedConfig): string | undefined {
   const address = typeof path === 'string' ? pathToFileURL(path).href : (url ?? mcp)
   return sources.find(({ source }) => {
     const isOther = ref !== undefined && 'ref' in source && source.ref !== undefined && source.ref !== ref

@@ -9,8 +9,8 @@ import { SyncError } from '../../../sync/model/sync-error.ts'
 import { MODE_OPTIONS, configFor, logOf } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
-import type { Config } from '../../config/config.ts'
 import { ConfigMissingError } from '../../config/find-config.ts'
+import type { WholeConfig } from '../../configuration.ts'
 import { handoverRequest } from '../../control/process-requests.ts'
 import { handlersOf } from '../../control/request.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
@@ -58,7 +58,7 @@ export const mcp: Command = {
       offers: 'packs',
     },
   },
-  async run(context) {
+  async run(context: Context<WholeConfig>) {
     const config = await configFor(context).catch((error: unknown) => {
       if (!(error instanceof ConfigMissingError)) throw error
       throw new ConfigMissingError(
@@ -100,7 +100,7 @@ const NOT_FOR_HUBS =
 /** A process that follows the state folder, and writes it while no other process does. */
 interface FollowingWriter {
   readonly context: Context
-  readonly config: Config
+  readonly config: WholeConfig
   readonly log: Log
   readonly follower: Follower
 }

@@ -1,13 +1,15 @@
 import { access } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import type { LinkSettings } from '../../../features/agent-folders/link-config.ts'
 import { pathOfKept } from '../../../features/agent-folders/link-config.ts'
+import type { ChannelSettings } from '../../../features/channel/channel-config.ts'
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { makeFolders } from '../../../sync/store/files/make-folders.ts'
 import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
-import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 import { programFiles } from '../../program-files.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { whyNotUsed } from '../../runtime/disk-error-text.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -19,6 +21,9 @@ import { expectSystemSees, expectUserSees, hiddenFolders, homelessAgents, namedF
 import { uninstall } from '../service/uninstall.ts'
 import { SYSTEM_UNITS, systemUnits, unitPaths, userUnitFolder, userUnits } from '../service/units.ts'
 import type { Service, ServiceFile } from '../service/units.ts'
+
+/** The configuration, with the folders that a service has to write. */
+type ServiceConfig = ServedConfig & LinkSettings & ChannelSettings
 
 export const service: Command = {
   name: 'service',
@@ -60,7 +65,7 @@ export const service: Command = {
       help: 'with install or uninstall: replace or remove a file that skillsyncd did not write',
     },
   },
-  async run(context) {
+  async run(context: Context<ServiceConfig>) {
     const [verb] = context.operands
     if (context.values['force'] === true && verb !== 'install' && verb !== 'uninstall')
       throw new UsageError('--force goes with "service install" and "service uninstall"')
@@ -85,11 +90,11 @@ type Scope = 'system' | 'user' | 'launchd'
 interface Planned {
   readonly scope: Scope
   readonly service: Service
-  readonly config: Config
+  readonly config: ServiceConfig
   readonly files: readonly ServiceFile[]
 }
 
-async function plannedOf(context: Context): Promise<Planned> {
+async function plannedOf(context: Context<ServiceConfig>): Promise<Planned> {
   const { environment, values } = context
   const scope = scopeOf(context)
   if (scope === 'system' && values['state'] !== undefined)
@@ -166,7 +171,7 @@ async function installFiles(context: Context, { scope, service, config, files }:
   return 0
 }
 
-async function notesOf(scope: Scope, service: Service, config: Config): Promise<readonly string[]> {
+async function notesOf(scope: Scope, service: Service, config: ServiceConfig): Promise<readonly string[]> {
   if (scope === 'launchd') return []
   return scope === 'user' ? unmadeFolders(service) : notesOfSystem(config)
 }
@@ -186,7 +191,7 @@ async function unmadeFolders({ folders }: Service): Promise<readonly string[]> {
   return notes
 }
 
-async function notesOfSystem(config: Config): Promise<readonly string[]> {
+async function notesOfSystem(config: ServiceConfig): Promise<readonly string[]> {
   const hidden = await hiddenFolders(config)
   return [
     ...hidden.map((path) => `the service does not see the folder "${path}": its sandbox hides it`),

@@ -7,6 +7,7 @@ import { MODE_OPTIONS, configFor, logOf } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import type { Config, ListenAddress } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
+import type { WholeConfig } from '../../configuration.ts'
 import { placeRequest, reloadRequest, stopRequest } from '../../control/process-requests.ts'
 import { handlersOf } from '../../control/request.ts'
 import type { Daemon } from '../../daemon.ts'
@@ -39,7 +40,7 @@ export const start: Command = {
     },
     ...MODE_OPTIONS,
   },
-  async run(context) {
+  async run(context: Context<WholeConfig>) {
     const { environment, redactor, signal, streams } = context
     const config = await configFor(context)
     const sockets = takeSockets(environment.manager.sockets)
@@ -100,7 +101,7 @@ function isPageShown({ serve: { web } }: Config): boolean {
 }
 
 /** A reload reads the file that the search found. */
-function withFile(context: Context, config: string): Context {
+function withFile(context: Context<WholeConfig>, config: string): Context<WholeConfig> {
   return { ...context, values: { ...context.values, config } }
 }
 

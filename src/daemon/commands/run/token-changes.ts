@@ -6,15 +6,15 @@ import { Tokens } from '../../access/tokens.ts'
 import type { Token } from '../../access/tokens.ts'
 import type { Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
-import type { Config } from '../../config/config.ts'
 import { helloRequest } from '../../control/process-requests.ts'
 import type { ControlRequest, RequestType } from '../../control/request.ts'
 import { askRunning } from '../../control/running-daemon.ts'
 import { aboutClient } from '../../control/same-config.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 
 /** A request to change the tokens. */
 type TokenRequest<Sent> = RequestType<Sent, void, unknown> &
-  ControlRequest<{ readonly config: Config; readonly tokens: Tokens }>
+  ControlRequest<{ readonly config: ServedConfig; readonly tokens: Tokens }>
 
 /**
  * Changes the tokens, by the running daemon or, without one, by this process. In a hub of several processes it changes
@@ -22,7 +22,7 @@ type TokenRequest<Sent> = RequestType<Sent, void, unknown> &
  */
 export async function changeTokens<Sent extends object>(
   context: Context,
-  config: Config,
+  config: ServedConfig,
   request: TokenRequest<Sent>,
   params: Sent,
 ): Promise<void> {
@@ -35,19 +35,19 @@ export async function changeTokens<Sent extends object>(
 }
 
 /** Reads the tokens as a change would find them. */
-export async function readTokens(context: Context, config: Config): Promise<readonly Token[]> {
+export async function readTokens(context: Context, config: ServedConfig): Promise<readonly Token[]> {
   if (await isWithoutDaemon(context, config)) return withSharedTokens(context, config, async (all) => all.read())
   return new Tokens(config.state, () => systemClock.now()).read()
 }
 
-async function isWithoutDaemon({ signal }: Context, config: Config): Promise<boolean> {
+async function isWithoutDaemon({ signal }: Context, config: ServedConfig): Promise<boolean> {
   return config.postgres !== undefined && (await askRunning(config, helloRequest, {}, { signal })) === undefined
 }
 
 /** The files of the state folder stay as they are: a daemon that starts brings them to the state of the database. */
 async function withSharedTokens<Result>(
   { environment, redactor }: Context,
-  config: Config,
+  config: ServedConfig,
   work: (tokens: Tokens) => Promise<Result>,
 ): Promise<Result> {
   await using shared = await sharedStoreOf(config, environment, redactor)

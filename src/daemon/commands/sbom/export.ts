@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { ChannelHubConfig } from '../../../features/channel/channel-config.ts'
 import { writeWhole } from '../../../sync/store/files/atomic.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { configFor, logOf, printJsonText } from '../../cli/command.ts'
@@ -50,7 +51,7 @@ export const exportBill: Command = {
     pack: { type: 'string', value: 'PACK', help: 'with --proof, on a hub: the channel of this pack', offers: 'packs' },
     ring: { type: 'string', value: 'RING', help: 'with --proof, on a hub: the channel of this ring' },
   },
-  async run(context) {
+  async run(context: Context<ChannelHubConfig>) {
     const { proof, pack, ring } = context.values
     if (typeof proof === 'string')
       return (await import('../../../features/channel/export-proof.ts')).exportProof(context, proof)

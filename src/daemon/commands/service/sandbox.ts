@@ -1,5 +1,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { LinkSettings } from '../../../features/agent-folders/link-config.ts'
+import type { ChannelSettings } from '../../../features/channel/channel-config.ts'
 import { reachedBy } from '../../config/config.ts'
 import type { Config } from '../../config/config.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -45,12 +47,12 @@ export async function hiddenFolders(config: Config): Promise<readonly string[]> 
 }
 
 /** The agents of the configuration whose folders the system service cannot fill, because it sees no home. */
-export function homelessAgents({ links }: Config): readonly string[] {
+export function homelessAgents({ links }: LinkSettings): readonly string[] {
   return links.flatMap((kept) => ('agent' in kept ? [kept.agent] : []))
 }
 
 /** The folders that the configuration names by their paths, in which the system service may not write by itself. */
-export function namedFolders({ links, channelFolders }: Config): readonly string[] {
+export function namedFolders({ links, channelFolders }: LinkSettings & ChannelSettings): readonly string[] {
   return [...links.flatMap((kept) => ('to' in kept ? [kept.to] : [])), ...channelFolders.map(({ to }) => to)]
 }
 

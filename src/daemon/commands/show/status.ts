@@ -4,9 +4,11 @@ import { fewText } from '../../../base/text/first-few.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { foldersNow } from '../../../features/agent-folders/folder-status.ts'
 import type { FolderNow } from '../../../features/agent-folders/folder-status.ts'
+import type { LinkingConfig } from '../../../features/agent-folders/link-config.ts'
 import { blockageText } from '../../../features/agent-folders/link-text.ts'
 import { replicaLines } from '../../../features/hub-of-several/replica-lines.ts'
 import { channelLines, hubLines, publicationLines } from '../../../features/marketplace/publication-lines.ts'
+import type { RingSettings } from '../../../features/rings/ring-config.ts'
 import { ringLines } from '../../../features/rings/ring-lines.ts'
 import { storedRings } from '../../../features/rings/stored-rings.ts'
 import { scansLines } from '../../../features/scan/scans-lines.ts'
@@ -29,7 +31,6 @@ import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { blockOf } from '../../cli/status-block.ts'
 import { idsOf } from '../../config/config.ts'
-import type { Config } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { lockHolderOf, isAtWork } from '../../control/daemon-lock.ts'
@@ -38,6 +39,7 @@ import { askRunning } from '../../control/running-daemon.ts'
 import { statusRequest } from '../../control/status-request.ts'
 import { absenceText, processText, silentHolderText } from '../../control/write-lock.ts'
 import { lockRead } from '../../pull/trust/lock-rules.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
@@ -56,6 +58,9 @@ import { tableOf } from './status-table.ts'
 import type { TableLook } from './status-table.ts'
 import { tokenLines } from './token-lines.ts'
 
+/** The configuration, as the status reads it. */
+type StatusConfig = RingSettings & LinkingConfig
+
 export const status: Command = {
   name: 'status',
   summary: 'Show what is served, and what is wrong',
@@ -69,7 +74,7 @@ export const status: Command = {
     check: { type: 'boolean', help: 'exit with 3 if something needs an operator' },
     findings: { type: 'boolean', help: 'show every finding, not only their number' },
   },
-  async run(context) {
+  async run(context: Context<StatusConfig>) {
     const config = await configFor(context)
     const ids = new Set(sourcesNamed(context.operands, config))
     const whole = await statusNow(context, config, context.operands.length === 0 ? undefined : ids)
@@ -103,7 +108,7 @@ interface Linked {
 }
 
 /** A failure here must not hide the rest of the status. */
-async function linkedNow(config: Config, environment: Environment): Promise<Linked> {
+async function linkedNow(config: StatusConfig, environment: Environment): Promise<Linked> {
   try {
     return { folders: await foldersNow(config, environment) }
   } catch (error) {
@@ -152,7 +157,7 @@ const TERMINAL_COLUMNS = 80
 const FILE_COLUMNS = 120
 
 /** `about`: the named sources, if any. */
-async function statusNow({ signal }: Context, config: Config, about?: ReadonlySet<string>): Promise<Status> {
+async function statusNow({ signal }: Context, config: StatusConfig, about?: ReadonlySet<string>): Promise<Status> {
   const answer = await askRunning(config, statusRequest, {}, { signal })
   using store = await Store.openExisting(config.state)
   const ids = idsOf(config)
@@ -196,7 +201,7 @@ async function statusNow({ signal }: Context, config: Config, about?: ReadonlySe
 }
 
 /** The writer that cannot be queried from here. */
-async function writerElsewhere({ state }: Config, signal: AbortSignal): Promise<WriterElsewhere | undefined> {
+async function writerElsewhere({ state }: ServedConfig, signal: AbortSignal): Promise<WriterElsewhere | undefined> {
   const holder = await lockHolderOf(state)
   const silent = await silentHolderText(holder)
   if (holder !== undefined && silent !== undefined)

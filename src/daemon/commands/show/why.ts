@@ -7,10 +7,10 @@ import { Store } from '../../../sync/store/store.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command } from '../../cli/command.ts'
 import { idsOf } from '../../config/config.ts'
-import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { lockStateOf } from '../../pull/trust/lock-rules.ts'
 import type { LockStanding } from '../../pull/trust/lock-rules.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
@@ -63,7 +63,7 @@ interface LeftOut extends SkillDiagnostic {
 }
 
 /** Findings about what was asked for, of sources in which it is no skill: an entry that was left out, or a refused URI. */
-async function findingsAbout(asked: string, config: Config): Promise<readonly LeftOut[]> {
+async function findingsAbout(asked: string, config: ServedConfig): Promise<readonly LeftOut[]> {
   using store = await Store.openExisting(config.state)
   if (store === undefined) return []
   const { snapshots } = await currentCatalog(store, idsOf(config), admissionOf(config))
@@ -84,7 +84,7 @@ function leftOutLine({ source, path, rule, message }: LeftOut): string {
   return printableLine(`${source}${path === '' ? '' : `/${path}`}: not a skill here; ${rule}: ${message}`)
 }
 
-async function provenanceFor(row: SkillRow, config: Config): Promise<Provenance> {
+async function provenanceFor(row: SkillRow, config: ServedConfig): Promise<Provenance> {
   using store = await Store.openExisting(config.state)
   const configured = config.sources.find(({ source }) => source.id === row.source)
   const snapshots = store && (await currentCatalog(store, idsOf(config), admissionOf(config))).snapshots

@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path'
 import { codeOf } from '../../../base/error-code.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import type { ChannelConfig } from '../../../features/channel/channel-config.ts'
+import type { ChannelHubConfig } from '../../../features/channel/channel-config.ts'
 import { CHECKPOINT_PATH } from '../../../features/channel/content/channel-entry.ts'
 import { ChannelLog } from '../../../features/channel/content/channel-log.ts'
 import { checkpointIn, MOST_PROOF_BYTES } from '../../../features/channel/content/served-proof.ts'
@@ -24,7 +25,6 @@ import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { channelName, channelNames, logFileOf, originOf, partOf } from '../../config/channel-names.ts'
 import type { ChannelName } from '../../config/channel-names.ts'
-import type { Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError, operatorErrorCodeOf } from '../../runtime/operator-error.ts'
@@ -53,7 +53,7 @@ interface Checked {
  * Reads the logs of the channels that the named sources follow, and without names those of this hub too. `against`: a file
  * with the checkpoint of another machine; only its log is read then.
  */
-export async function checkLogs(context: Context, against: string | undefined): Promise<ExitStatus> {
+export async function checkLogs(context: Context<ChannelHubConfig>, against: string | undefined): Promise<ExitStatus> {
   const config = await configFor(context)
   const other = against === undefined ? undefined : await otherCheckpoint(against)
   const named = new Set<string>(sourcesNamed(context.operands, config))
@@ -144,12 +144,12 @@ async function checkFollowed(
 
 /** A log of this hub, and the places that it is published to. */
 class OwnLog {
-  readonly #config: Config
+  readonly #config: ChannelHubConfig
   readonly #origin: string
   readonly #signers: readonly NoteSigner[]
   readonly #name: ChannelName
 
-  constructor(config: Config, channel: ChannelConfig, signers: readonly NoteSigner[], name: ChannelName) {
+  constructor(config: ChannelHubConfig, channel: ChannelConfig, signers: readonly NoteSigner[], name: ChannelName) {
     this.#config = config
     this.#origin = originOf(channel, name)
     this.#signers = signers.map((signer) => renamedSigner(signer, this.#origin))

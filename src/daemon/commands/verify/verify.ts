@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { systemClock } from '../../../base/async/clock.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { readLinks } from '../../../features/agent-folders/links-file.ts'
+import type { ChannelHubConfig } from '../../../features/channel/channel-config.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { lastPublished } from '../../../sync/store/generation-store.ts'
@@ -14,10 +15,10 @@ import type { Command, Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { idsOf } from '../../config/config.ts'
-import type { Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { lockRead, lockStateOf } from '../../pull/trust/lock-rules.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { refusalOf } from '../../pull/trust/serving-policy.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { lockAgrees } from './lock-checks.ts'
@@ -87,7 +88,7 @@ export const verify: Command = {
     },
     ...MODE_OPTIONS,
   },
-  async run(context) {
+  async run(context: Context<ChannelHubConfig>) {
     const { proof, key, log, against } = context.values
     const deep = context.values['deep'] === true
     if (log === true && (proof !== undefined || deep))
@@ -134,7 +135,11 @@ interface Opened {
 }
 
 /** Opens the store; a database that SQLite cannot read is a finding, and the checks go on without it. */
-async function opened(config: Config, means: Pick<Verifying, 'named' | 'show'>, signal: AbortSignal): Promise<Opened> {
+async function opened(
+  config: ServedConfig,
+  means: Pick<Verifying, 'named' | 'show'>,
+  signal: AbortSignal,
+): Promise<Opened> {
   try {
     using opening = new DisposableStack()
     const store = opening.use(await Store.openExisting(config.state))
@@ -149,7 +154,7 @@ async function opened(config: Config, means: Pick<Verifying, 'named' | 'show'>, 
 }
 
 /** The finding for a database that was removed, or begun anew and not filled yet. */
-async function lossIn({ state }: Config, store: Store | undefined): Promise<readonly CheckResult[]> {
+async function lossIn({ state }: ServedConfig, store: Store | undefined): Promise<readonly CheckResult[]> {
   const last = await lastPublished(state)
   if (last === 0 || (await store?.objects.head()) !== undefined) return []
   const message = `all generations are lost, up to ${last}: the database "${join(state, 'store.db')}" was removed, or is new and not filled yet`
@@ -188,7 +193,7 @@ interface Asked {
 
 const NOTHING_ASKED: Asked = { diagnostics: [], compared: new Map() }
 
-async function upstream(context: Context, config: Config, verifying: Verifying): Promise<Asked> {
+async function upstream(context: Context, config: ServedConfig, verifying: Verifying): Promise<Asked> {
   if (config.mode.offline)
     return withoutAsking(verdicts('upstream-not-asked').unknown('--offline forbids network access'))
   const ids = idsOf(config).filter((id) => verifying.named.has(id))

@@ -5,17 +5,21 @@ import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { proveAgain } from '../../../sync/pull/check-signers.ts'
 import type { Admission } from '../../../sync/pull/load-generation.ts'
+import type { RingRule } from '../../../sync/pull/rings/promotion.ts'
 import type { RingPolicy } from '../../../sync/pull/rings/ring-contents.ts'
 import type { Config } from '../../config/config.ts'
 import { bindingIn, followedBy, lockRead, NotLockedError } from './lock-rules.ts'
 import type { LockRead } from './lock-rules.ts'
 import { proverOf } from './signature-policy.ts'
 
+/** The configuration, with the rules of its rings: they decide what is served. */
+export type ServedConfig = Config & { readonly rings: readonly RingRule[] }
+
 /**
  * Determines what may be served of a stored state under this configuration: the content that lock and signatures allow.
  * They are read at the first use.
  */
-export function admissionOf(config: Config): Admission {
+export function admissionOf(config: ServedConfig): Admission {
   const reviewed = config.sources.filter(({ source }) => source.kind === 'mcp' && source.approval === 'required')
   let lock: Promise<LockRead> | undefined
   return {
@@ -34,7 +38,7 @@ export function admissionOf(config: Config): Admission {
  * The rules of the rings. The lock decides what the first ring takes, and later rings take what that one served: an entry
  * that has moved on withdraws nothing from them. Signatures count in each ring, at each start.
  */
-function ringPolicyOf(config: Config): RingPolicy {
+function ringPolicyOf(config: ServedConfig): RingPolicy {
   const byId = new Map(config.sources.map((configured) => [configured.source.id, configured]))
   return {
     rings: config.rings,

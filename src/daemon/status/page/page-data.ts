@@ -18,6 +18,7 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { ContractDiagnostic } from '../../../sync/catalog/contract-diagnostics.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Config } from '../../config/config.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import type { DaemonContext } from '../../runtime/context.ts'
 import type { PendingSides } from '../comparison.ts'
 import type { SourceMove, StoredGeneration as Past } from '../history.ts'
@@ -38,6 +39,7 @@ import { isTextFree } from './text-rule.ts'
 /** The parts of the daemon that the web page shows. */
 export interface NewsParts
   extends Pick<DaemonContext, 'redactor'>, SkillMomentsParts, Pick<PendingParts, 'undecided' | 'servedOf' | 'take'> {
+  readonly config: ServedConfig
   readonly status: () => Status
   /** The problems between skills of the contract, as last found. */
   readonly contractProblems: () => readonly ContractDiagnostic[]

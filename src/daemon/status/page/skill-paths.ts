@@ -10,8 +10,11 @@ import type { Config } from '../../config/config.ts'
 import { KnownLock } from '../../pull/trust/known-lock.ts'
 import { mustFollowLock } from '../../pull/trust/lock-rules.ts'
 
+/** The configuration, with its gate, if there is one. */
+type GatedConfig = Config & { readonly gate: object | undefined }
+
 /** The paths of skills for clients that share this disk; `undefined` if clients must not get them. */
-export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefined {
+export function sharedDiskOf(config: GatedConfig, store: Store): SharedDisk | undefined {
   if (config.serve.tools?.paths === 'omit') return undefined
   const lock = new KnownLock(config)
   return {
@@ -38,7 +41,7 @@ export function sharedDiskOf(config: Config, store: Store): SharedDisk | undefin
  * True if the folder's content is what is served, apart from the delay until the next check. If a lock, a gate or an
  * operator decides, an agent that reads on from the path must not reach files that were not admitted.
  */
-function isFollowedFreely(source: Source, config: Config, store: Store): source is DirectorySource {
+function isFollowedFreely(source: Source, config: GatedConfig, store: Store): source is DirectorySource {
   if (source.kind !== 'directory' || source.update !== 'auto') return false
   if (config.gate !== undefined) return false
   return isUndecided(source, store)

@@ -13,6 +13,7 @@ import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { Digest } from '../../../sync/store/objects/object-store.ts'
 import { parseVerifier, renamedSigner } from '../../../sync/transparency-log/signed-note.ts'
 import type { NoteSigner } from '../../../sync/transparency-log/signed-note.ts'
+import type { ChannelHubConfig } from '../channel-config.ts'
 import type { ChannelConfig, ChannelFolder, WitnessConfig } from '../channel-config.ts'
 import type { ChannelHost, ChannelObject, CheckpointWatcher } from '../channel-routes.ts'
 import { objectsOf } from '../content/channel-tree.ts'
@@ -27,7 +28,7 @@ import { FollowerReach } from './follower-reach.ts'
 import { epochOf, publishes } from './shared-channel.ts'
 
 /** The parts of the daemon that its channels need. */
-export interface ChannelsParts extends DaemonCore {
+export interface ChannelsParts extends DaemonCore<ChannelHubConfig> {
   readonly names: HostNames
   /** Finds the registry of a ring. */
   readonly registryOf: (ring: string) => ServedRegistry

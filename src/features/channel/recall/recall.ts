@@ -5,8 +5,8 @@ import { printCsv } from '../../../daemon/cli/csv.ts'
 import { withWriter } from '../../../daemon/cli/daemon-client.ts'
 import { channelName } from '../../../daemon/config/channel-names.ts'
 import type { PublishedPart } from '../../../daemon/config/channel-names.ts'
-import type { Config } from '../../../daemon/config/config.ts'
 import { agreeWithDaemon } from '../../../daemon/control/running-daemon.ts'
+import type { ServedConfig } from '../../../daemon/pull/trust/serving-policy.ts'
 import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../../daemon/runtime/usage-error.ts'
 import { recalledText } from '../../../daemon/status/decision-text.ts'
@@ -69,7 +69,7 @@ function reasonIn(reason: unknown): string {
   return text
 }
 
-async function recallAll(context: Context, config: Config, reason: string): Promise<ExitStatus> {
+async function recallAll(context: Context, config: ServedConfig, reason: string): Promise<ExitStatus> {
   const rows = await readRows(config)
   const contents = context.operands.map((asked) => {
     const [, digest] = /^(?:sha256:)?([\da-f]{64})$/.exec(asked) ?? []
@@ -87,7 +87,7 @@ async function recallAll(context: Context, config: Config, reason: string): Prom
   return 0
 }
 
-async function endRecall(context: Context, config: Config, id: string): Promise<ExitStatus> {
+async function endRecall(context: Context, config: ServedConfig, id: string): Promise<ExitStatus> {
   if (context.operands.length > 0) throw new UsageError('--revoke goes with no skill and no digest')
   const end = await withWriter(context, config, async (ask) => ask(revokeRecallRequest, { id }))
   if (context.json) printJson(context, { recalls: [end] })
@@ -99,7 +99,7 @@ async function endRecall(context: Context, config: Config, id: string): Promise<
   return 0
 }
 
-async function listRecalls(context: Context, config: Config): Promise<ExitStatus> {
+async function listRecalls(context: Context, config: ServedConfig): Promise<ExitStatus> {
   const recalls = await readRecalls(config)
   const rows = [...recalls.values()].toSorted((a, b) => (a.at < b.at ? -1 : 1))
   if (context.json) {
@@ -118,7 +118,7 @@ async function listRecalls(context: Context, config: Config): Promise<ExitStatus
   return 0
 }
 
-async function readRecalls(config: Config): Promise<RecalledSkills> {
+async function readRecalls(config: ServedConfig): Promise<RecalledSkills> {
   using store = await Store.openExisting(config.state)
   await store?.decisions.read()
   return store?.decisions.recalls ?? NO_RECALLS
@@ -137,7 +137,7 @@ function placeLines({ count, places }: RecallAnswer, what: string): readonly str
 const MOST_SHOWN = 10
 
 /** Prints the reach of a recall. Ends with 3 if a follower is behind. */
-async function reportReach(context: Context, config: Config, id: string): Promise<ExitStatus> {
+async function reportReach(context: Context, config: ServedConfig, id: string): Promise<ExitStatus> {
   if (context.operands.length > 0) throw new UsageError('--report goes with no skill and no digest')
   const report = await withWriter(context, config, async (ask) => ask(recallReachRequest, { id }))
   if (context.json) printJson(context, report)

@@ -1,5 +1,4 @@
 import { channelName, partOf } from '../../../daemon/config/channel-names.ts'
-import type { Config } from '../../../daemon/config/config.ts'
 import { followDisabled } from '../../../daemon/pull/load-decisions.ts'
 import type { ServedCatalog } from '../../../daemon/pull/served-catalog.ts'
 import type { DaemonContext } from '../../../daemon/runtime/context.ts'
@@ -15,13 +14,19 @@ import type { RecalledSkill } from '../../../sync/model/decisions/recalled-skill
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { parseVerifier } from '../../../sync/transparency-log/signed-note.ts'
+import type { ChannelHubConfig } from '../channel-config.ts'
 import type { FollowerReach, ReachRow } from '../publish/follower-reach.ts'
 import { sumOfReach } from '../publish/follower-reach.ts'
 import type { ReachCounts, RecallCounts } from './follower-report.ts'
 
 /** The parts that make recalls effective. */
+/** The configuration, with the places that a recall does not reach by itself. */
+type RecalledPlaces = ChannelHubConfig & {
+  readonly publications: readonly { readonly url: string; readonly branch: string }[]
+}
+
 export interface RecallsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'replica'> {
-  readonly config: Config
+  readonly config: RecalledPlaces
   readonly served: ServedCatalog
   readonly channels: { readonly reach: FollowerReach; followRecalls(): void }
   readonly tokens: ReachSources['tokens']
@@ -244,7 +249,7 @@ function answeringProcess(replica: DaemonContext['replica'], reach: FollowerReac
 /** The parts that know the followers of this hub. */
 interface ReachSources {
   readonly reach: FollowerReach
-  readonly config: Config
+  readonly config: RecalledPlaces
   readonly tokens: { principalsWith(scope: 'channel'): readonly string[] }
 }
 

@@ -8,10 +8,10 @@ import { isYes } from '../../../daemon/cli/confirm.ts'
 import { hubAddressOf } from '../../../daemon/cli/hub-address.ts'
 import { packsNamed } from '../../../daemon/cli/pack-option.ts'
 import { tokenFor } from '../../../daemon/cli/token-option.ts'
-import type { Config } from '../../../daemon/config/config.ts'
 import { expectOwn, writeForeign } from '../../../daemon/runtime/foreign-file.ts'
 import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../../daemon/runtime/usage-error.ts'
+import type { PublishingConfig } from '../publication-config.ts'
 import { enrollmentChecks } from './enroll-check.ts'
 import { netrcFile, personFile, planFile } from './enrolled-files.ts'
 import type { EnrolledFile, PlannedFile } from './enrolled-files.ts'
@@ -67,7 +67,7 @@ export const enroll: Command = {
       help: 'with --organization: the root folder of an image, instead of /',
     },
   },
-  async run(context) {
+  async run(context: Context<PublishingConfig>) {
     expectCombined(context)
     const config = await configFor(context)
     const marketplace = await marketplaceOf(config, context)
@@ -106,7 +106,7 @@ function expectCombined({ operands, values }: Context): void {
     throw new UsageError('A token is of one person: --token-file and --organization exclude each other')
 }
 
-async function marketplaceOf(config: Config, context: Context): Promise<MarketplaceAddress> {
+async function marketplaceOf(config: PublishingConfig, context: Context): Promise<MarketplaceAddress> {
   const { marketplace, http } = config.serve
   if (marketplace === undefined)
     throw new UsageError('There is no marketplace: give it a name in serve.marketplace, and reload the daemon')

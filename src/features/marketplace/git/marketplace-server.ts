@@ -1,14 +1,14 @@
 import type { FeatureServer, ServerParts } from '../../../daemon/cli/feature.ts'
 import type { Serving } from '../../../serve/mcp/core/methods.ts'
 import { viewOfRing } from '../../../serve/view.ts'
-import type { MarketplaceConfig } from '../marketplace-config.ts'
+import type { MarketplaceSettings } from '../marketplace-config.ts'
 import { Marketplaces } from '../marketplaces.ts'
 import type { MarketplaceHost, MarketplaceParts } from '../marketplaces.ts'
 import { marketplaceRoutes } from './marketplace-routes.ts'
 
 /** The parts of a daemon that serves the marketplace. */
 export interface MarketplaceServerParts {
-  readonly config: { readonly serve: { readonly marketplace?: MarketplaceConfig | undefined } }
+  readonly config: MarketplaceSettings
   readonly marketplace: Omit<MarketplaceHost, 'config'>
 }
 

@@ -1,7 +1,8 @@
 import { isLoopbackUrl } from '../../../base/host-name.ts'
-import type { Config, HostConfig } from '../../../daemon/config/config.ts'
+import type { HostConfig } from '../../../daemon/config/config.ts'
 import { withDefaults } from '../../../daemon/config/rules/defaults.ts'
 import { branch as branchName, pushUrl } from '../../../daemon/config/schema/scalars.ts'
+import type { PublishingConfig } from '../publication-config.ts'
 import type { Publication } from '../publication-config.ts'
 
 /** A publication that a person names. What is not named is as in the configuration. */
@@ -15,7 +16,10 @@ export interface NamedPublication {
  * The configured publication to this address, or else a new one, with the access that `defaults` has for the address.
  * If the name is not usable, the reason for people, without the address: it may contain a secret.
  */
-export function publicationAt(config: Config, named: NamedPublication): Publication | { readonly why: string } {
+export function publicationAt(
+  config: PublishingConfig,
+  named: NamedPublication,
+): Publication | { readonly why: string } {
   const url = pushUrl().safeParse(named.url)
   if (!url.success) return { why: `the address ${url.error.issues[0]?.message}` }
   const branch = branchName().optional().safeParse(named.branch)
@@ -38,7 +42,7 @@ function newPublication(
   url: string,
   branch: string | undefined,
   pack: string | undefined,
-  { hosts }: Config,
+  { hosts }: PublishingConfig,
 ): Publication | { readonly why: string } {
   const { access = NONE, ca, proxy = VARIABLES } = withDefaults<Partial<HostConfig>>({}, url, hosts)
   const { protocol } = new URL(url)

@@ -9,6 +9,7 @@ import type { Registry } from '../../../serve/registry.ts'
 import type { Pack } from '../../../sync/catalog/pack.ts'
 import type { LostSource } from '../../../sync/pull/load-generation.ts'
 import { Marketplaces } from '../marketplaces.ts'
+import type { PublishingConfig } from '../publication-config.ts'
 import type { Publication } from '../publication-config.ts'
 import { BranchPublisher } from './branch-publisher.ts'
 import { marketplaceScratch } from './marketplace-scratch.ts'
@@ -17,7 +18,7 @@ import type { NamedPublication } from './named-publication.ts'
 import type { PublicationCount, PublicationCounts } from './publication-counts.ts'
 
 /** The parts of the daemon that publishing needs. */
-export interface PublicationsParts extends DaemonCore {
+export interface PublicationsParts extends DaemonCore<PublishingConfig> {
   readonly registry: Registry
   readonly views: { readonly packs: readonly Pack[] }
   readonly hosts: HostBackoff

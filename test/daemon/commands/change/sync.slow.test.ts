@@ -98,6 +98,7 @@ function contextOf(home: string, values: Context['values'], signal: AbortSignal)
     stop: () => {},
     onHangUp: () => {},
     configuration: async () => import('../../../../src/daemon/configuration.ts'),
+    becomeWriter: async () => Promise.reject(new TypeError('Nothing is written here')),
     commands: new Map(),
   }
 }

@@ -17,6 +17,7 @@ import { stateChecks, whyNoFolder } from '../../../../src/daemon/commands/doctor
 import { writerChecks } from '../../../../src/daemon/commands/doctor/writer-checks.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../../src/daemon/configuration.ts'
+import type { WholeConfig } from '../../../../src/daemon/configuration.ts'
 import { newLease, replaceLease } from '../../../../src/daemon/control/lease-renewal.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
@@ -542,7 +543,7 @@ test('without systemd and without a unit there is nothing to fix, and a manager 
 
 const NONE = ['  - id: none', '    url: https://git.example.com/none.git']
 
-function ground(lines: readonly string[], variables: Readonly<Record<string, string>> = {}): Ground {
+function ground(lines: readonly string[], variables: Readonly<Record<string, string>> = {}): Ground<WholeConfig> {
   const environment = environmentOf({ PATH: process.env['PATH'], ...variables }, '/home/nobody')
   const text = ['sources:', ...lines, ...(lines.some((line) => line.startsWith('state:')) ? [] : ['state: /nowhere'])]
   const config = parseConfig(text.join('\n'), '/etc/skillsyncd.yaml', environment)
@@ -550,7 +551,7 @@ function ground(lines: readonly string[], variables: Readonly<Record<string, str
   return { config, whole: config, environment, redactor: new Redactor(), clock: new FakeClock() }
 }
 
-function inState(state: string, lines: readonly string[] = []): Ground {
+function inState(state: string, lines: readonly string[] = []): Ground<WholeConfig> {
   return ground([...NONE, ...lines, `state: ${state}`])
 }
 

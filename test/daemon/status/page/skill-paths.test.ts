@@ -1,8 +1,8 @@
 import { chmod, mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Config } from '../../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
+import type { WholeConfig } from '../../../../src/daemon/configuration.ts'
 import { parseConfig } from '../../../../src/daemon/configuration.ts'
 import { sharedDiskOf } from '../../../../src/daemon/status/page/skill-paths.ts'
 import type { SharedDisk } from '../../../../src/serve/mcp/tools/tool-document.ts'
@@ -132,7 +132,7 @@ class Desk implements AsyncDisposable {
     return new Desk(await Store.open(join(folder.path, 'state')), skills, folder)
   }
 
-  config(source: readonly string[] = [], rest: readonly string[] = []): Config {
+  config(source: readonly string[] = [], rest: readonly string[] = []): WholeConfig {
     const local = ['id: local', `path: ${this.skills}`, ...source].join('\n    ')
     const team = ['id: team', 'url: https://git.example.com/skills.git'].join('\n    ')
     const yaml = [`sources:\n  - ${local}\n  - ${team}`, `state: ${this.store.folder.path}`, ...rest].join('\n')

@@ -2,8 +2,8 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../../src/base/async/clock.ts'
-import type { Config } from '../../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
+import type { WholeConfig } from '../../../../src/daemon/configuration.ts'
 import { parseConfig } from '../../../../src/daemon/configuration.ts'
 import { Daemon } from '../../../../src/daemon/daemon.ts'
 import { whileServing } from '../../../../src/daemon/http-server.ts'
@@ -50,7 +50,7 @@ describePostgres('a daemon with a shared store', (server) => {
   })
 })
 
-function configAt(path: string): Config {
+function configAt(path: string): WholeConfig {
   const text = [
     `state: ${join(path, 'state')}`,
     'sources:',
