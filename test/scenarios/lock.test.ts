@@ -176,7 +176,7 @@ test('an update locks nothing of a source with update: review that no operator w
 
   expect([unseen.status, seen.status, moved.status]).toEqual([1, 0, 1])
   expect(unseen.stdout).toContain(
-    `team: not updated (awaiting-approval): Cannot lock "team" at ${first}: it waits for approval; skillsyncd update team --precise ${first} names it`,
+    `team: not updated (awaiting-approval): Cannot lock "team" at ${first}: its source has \`update: review\`, so only a commit that you name is locked: skillsyncd update team --precise ${first}`,
   )
   expect(lock).toBe('none')
   expect(JSON.parse(await lockOf(world.home)).sources.team.commit).toBe(`sha1:${first}`)

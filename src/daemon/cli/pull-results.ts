@@ -4,6 +4,7 @@ import type { SourceId } from '../../sync/model/source-id.ts'
 import { isByChoice, isSyncErrorCode } from '../../sync/model/sync-error.ts'
 import { syncRequest } from '../control/sync-request.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
+import { linesOfChanges } from '../status/changes/change-lines.ts'
 import { isFollowed } from '../status/lock-text.ts'
 import type { FETCHING, SyncEnd } from '../status/pull-result.ts'
 import { progressOf } from './command.ts'
@@ -77,7 +78,7 @@ export function linesOfProblems(problems: readonly PulledProblem[]): string[] {
 
 /** The outcome of one pull as lines of text. */
 export function linesOfPull(end: SyncEnd): string[] {
-  const { source, outcome, skills, code, message, mend } = end
+  const { source, outcome, skills, changes = [], code, message, mend } = end
   const why =
     code === undefined ? [] : [`${source}: ${outcome} (${code}): ${printableLine(message ?? '')}`, `  ${mend}`]
   if (outcome === 'failed' || outcome === 'held') return why
@@ -87,5 +88,6 @@ export function linesOfPull(end: SyncEnd): string[] {
   const served = `${clean + noted} of ${countOf(seen, 'skill')} served (${noted} with a note), ${tools} for tools only, ${withheld} withheld`
   const stray = links === 0 ? '' : `, ${countOf(links, 'link')} to nothing`
   const waiting = pending === 0 ? [] : [`  ${pending} waiting for skillsyncd approve ${source}/`]
-  return [`${source}: updated, ${at}: ${served}${stray}`, ...waiting, ...why]
+  const changed = linesOfChanges(changes).map((line) => `  ${line}`)
+  return [`${source}: updated, ${at}: ${served}${stray}`, ...changed, ...waiting, ...why]
 }

@@ -134,7 +134,8 @@ function placeOf({ kind, url }: SourceStatus): string {
   return kind === 'directory' ? `the folder ${printableLine(fileURLToPath(url))}` : url
 }
 
-function disabledLines(source: SourceStatus): string[] {
+/** The skills that a person, a scan or a recall took out of service, one in a line. */
+export function disabledLines(source: SourceStatus): string[] {
   return [...decidedLines(source), ...scannedOutLines(source), ...returnedLines(source)]
 }
 

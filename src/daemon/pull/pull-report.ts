@@ -1,9 +1,10 @@
 import type { Clock } from '../../base/async/clock.ts'
 import type { Log } from '../../base/log.ts'
+import { changeGroups } from '../../sync/model/changes/skill-changes.ts'
+import type { SkillChange } from '../../sync/model/changes/skill-changes.ts'
 import { identityOf } from '../../sync/model/decisions/decisions.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId, isSameRevision, type Revision } from '../../sync/model/revision.ts'
-import type { Moved } from '../../sync/model/skill-delta.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import { tallyOf } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -158,7 +159,7 @@ export class PullReport {
           tools,
           withheld,
           ...(links > 0 && { links }),
-          moved: movedText(outcome.moved),
+          ...changedNames(outcome.changes),
         })
         if (kept.length > 0) this.#log.warn('skills-kept', { source: source.id, commit, ...keptNames(kept) })
         return
@@ -237,8 +238,17 @@ function conditionOf(error: HoldReason | undefined): SourceRecord['condition'] {
   return error && plainProblemOf(error)
 }
 
-function movedText({ added, removed, changed }: Moved): string {
-  return `+${added} -${removed} ~${changed}`
+/** The paths of the skills by what became of them: up to ten of each, and the number of the others. */
+function changedNames(changes: readonly SkillChange[]): Readonly<Record<string, string>> {
+  const groups = changeGroups(changes).map(({ change, count, first }) => {
+    const names = first.map(({ path, was }) => (was === undefined ? path : `${was} to ${path}`)).join(', ')
+    return [camelCase(change), count > first.length ? `${names} and ${count - first.length} more` : names] as const
+  })
+  return Object.fromEntries(groups)
+}
+
+function camelCase(change: string): string {
+  return change.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase())
 }
 
 /** The mend for a revision that waits; for everything else, the code has one. */

@@ -1,4 +1,6 @@
+import type { Config } from '../config/config.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
+import { formerSkillIn, formerSkillText } from './changes/history.ts'
 
 /** The names by which a skill can be addressed. */
 export interface SkillReference {
@@ -17,6 +19,17 @@ export function theOnly<Skill extends SkillReference>(all: readonly Skill[], ask
   const skill = theOnlyIfAny(all, asked)
   if (skill !== undefined) return skill
   throw new OperatorError('unknown-skill', `No skill is called "${asked}"; skillsyncd list shows them`)
+}
+
+/** The same, and the error tells of a skill that was served earlier how it left. */
+export async function theOnlyOrFormer<Skill extends SkillReference>(
+  all: readonly Skill[],
+  asked: string,
+  { state }: Pick<Config, 'state'>,
+): Promise<Skill> {
+  const former = theOnlyIfAny(all, asked) === undefined ? await formerSkillIn(state, asked) : undefined
+  if (former === undefined) return theOnly(all, asked)
+  throw new OperatorError('unknown-skill', `No skill is called "${asked}" now. ${formerSkillText(former)}`)
 }
 
 /** The skill that the operator means; `undefined` if there is none. Throws if there are several. */

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { changeGroups } from '../../sync/model/changes/skill-changes.ts'
+import type { ChangeGroup } from '../../sync/model/changes/skill-changes.ts'
 import { identityOf } from '../../sync/model/decisions/decisions.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
 import { isObjectId } from '../../sync/model/revision.ts'
@@ -37,6 +39,8 @@ export const SYNC_END = z.object({
   upstream: PLACE.optional(),
   lock: LOCK.optional(),
   skills: TALLY.optional(),
+  /** The changes of its skills; absent if there are none. */
+  changes: z.custom<readonly ChangeGroup[]>(Array.isArray).optional(),
   code: z.string().optional(),
   message: z.string().optional(),
   mend: z.string().optional(),
@@ -81,10 +85,20 @@ export function syncEndOf(source: string, outcome: Outcome, { pending, served, l
     }
     case 'updated': {
       const { revision, snapshot, drift } = outcome
+      const changes = changeGroups(outcome.changes)
       // A pull reports what it found; disabled skills are a matter of the status.
       const { disabled: _none, ...skills } = tallyOf(snapshot.skills, new Set(), new Set(pending))
       const upstream = upstreamOf(drift?.newest ?? outcome.seen)
-      return { source, outcome: 'updated', ...placeOf(revision), ...upstream, lock, skills, ...driftOf(source, drift) }
+      return {
+        source,
+        outcome: 'updated',
+        ...placeOf(revision),
+        ...upstream,
+        lock,
+        skills,
+        ...(changes.length > 0 && { changes }),
+        ...driftOf(source, drift),
+      }
     }
     default:
       return outcome satisfies never

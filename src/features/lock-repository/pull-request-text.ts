@@ -1,11 +1,13 @@
+import { joinPath } from '../../base/paths.ts'
 import { countOf } from '../../base/text/plural.ts'
 import type { SourceFailure } from '../../daemon/cli/store-reader.ts'
 import { printableLine, printableText } from '../../daemon/runtime/log/log-line.ts'
 import { deltaText } from '../../sync/catalog/budget/budget-delta.ts'
 import type { BudgetDelta } from '../../sync/catalog/budget/budget-delta.ts'
+import type { SkillNote } from '../../sync/model/changes/skill-notes.ts'
+import type { FileReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { withHiddenEscaped } from '../../sync/skill/hidden-unicode.ts'
-import type { SkillNote } from './skill-notes.ts'
 
 /** A moved lock, for its review. All parts are in a fixed order. */
 export interface LockReview {
@@ -28,18 +30,8 @@ export type ReviewedMove =
       readonly docs: string | undefined
       /** The changes of what agents list of its skills before they load any. */
       readonly budget: readonly BudgetDelta[]
-      readonly skills: readonly SkillMove[]
+      readonly skills: readonly SkillReview[]
     }
-
-export interface SkillMove {
-  /** `SOURCE/PATH`. */
-  readonly place: string
-  /** `kept`: the same version as before, because the one of the new commit is broken. */
-  readonly change: 'added' | 'changed' | 'removed' | 'withheld' | 'kept'
-  readonly notes: readonly SkillNote[]
-  /** The lines of a comparison, empty if there is none; `undefined` if it was not made because there is no room for it. */
-  readonly diff: readonly string[] | undefined
-}
 
 export interface PackMove {
   readonly pack: string
@@ -54,6 +46,9 @@ export interface PackMove {
  * https://github.com/dead-claudia/github-limits
  */
 export const MOST_BODY_CHARACTERS = 65_536
+
+/** The limit for all lines of comparisons: more have no room, with the marks of the block around them. */
+export const MOST_BODY_LINES = MOST_BODY_CHARACTERS / 16
 
 /**
  * The text of a pull request that moves a lock, as Markdown of at most `most` characters. Equal reviews give equal
@@ -142,15 +137,15 @@ function summaryOf(sources: readonly ReviewedMove[]): string {
   return failed.length === 0 ? moves : `${moves} ${countOf(failed.length, 'source')} could not be updated.`
 }
 
-function countsText(skills: readonly SkillMove[]): string {
+function countsText(skills: readonly SkillReview[]): string {
   const parts = CHANGES.flatMap((change) => {
     const count = skills.filter((skill) => skill.change === change).length
-    return count === 0 ? [] : [`${countOf(count, 'skill')} ${change}`]
+    return count === 0 ? [] : [`${countOf(count, 'skill')} ${change.replaceAll('-', ' ')}`]
   })
   return parts.length === 0 ? 'no skill changed' : parts.join(', ')
 }
 
-const CHANGES = ['added', 'changed', 'removed', 'withheld', 'kept'] as const
+const CHANGES = ['added', 'changed', 'renamed', 'removed', 'no-longer-withheld', 'withheld', 'kept'] as const
 
 /**
  * The facts that a reviewer needs before all others, of all sources, the first of each skill first: one skill with many
@@ -161,9 +156,11 @@ function criticalParts(sources: readonly ReviewedMove[]): Part[] {
   const lines = [
     ...moved.filter(hasOtherSigners).map(({ source }) => `- ${codeSpan(source)}: its signers changed`),
     ...moved
-      .flatMap(({ skills }) =>
-        skills.flatMap(({ place, notes }) =>
-          notes.filter(({ isCritical }) => isCritical).map((note, index) => ({ place, note, index })),
+      .flatMap(({ source, skills }) =>
+        skills.flatMap(({ path, notes }) =>
+          notes
+            .filter(({ isCritical }) => isCritical)
+            .map((note, index) => ({ place: joinPath(source, path), note, index })),
         ),
       )
       .toSorted((a, b) => a.index - b.index)
@@ -193,7 +190,7 @@ function sourceParts(move: ReviewedMove): Part[] {
     ]
   }
   if (!isMoved(move)) return []
-  return [alone(sourceText(move)), ...move.skills.map(skillPart)]
+  return [alone(sourceText(move)), ...move.skills.map((skill) => skillPart(move.source, skill))]
 }
 
 function sourceText({ source, url, from, to, before, after, signers, docs, budget, skills }: Moved): string {
@@ -215,17 +212,25 @@ function placeText({ ref, commit, tag }: Revision): string {
   return `${codeSpan(ref)} at ${codeSpan(commit)}${tag === undefined ? '' : ` (tag object ${codeSpan(tag)})`}`
 }
 
-function skillPart({ place, change, notes, diff }: SkillMove): Part {
+function skillPart(source: string, { path, change, from, notes, files }: SkillReview): Part {
   const shown = notes.slice(0, MOST_NOTES)
   const left = notes.length - shown.length
   const lines = [
     ...shown.map((note) => `- ${noteText(note)}`),
     ...(left > 0 ? [`- and ${countOf(left, 'more note')}`] : []),
   ]
-  const head = `#### ${codeSpan(place)}: ${change}`
+  const was = change === 'renamed' && from !== undefined && from.path !== path ? `${codeSpan(from.path)} is ` : ''
+  const head = `#### ${was}${codeSpan(joinPath(source, path))}: ${change.replaceAll('-', ' ')}`
   const text = lines.length === 0 ? head : `${head}\n\n${lines.join('\n')}`
-  const detail = diff === undefined || diff.length === 0 ? undefined : diffBlock(diff, MOST_DIFF_LINES)
-  return { text, detail, isShort: diff === undefined || detail !== undefined }
+  const blocks = files.flatMap(fileBlock)
+  const isShort = blocks.length > 0 || files.some(({ diff }) => diff !== undefined && 'why' in diff)
+  return { text, detail: blocks.length === 0 ? undefined : blocks.join('\n\n'), isShort }
+}
+
+function fileBlock({ path, diff }: FileReview): string[] {
+  if (diff === undefined || 'why' in diff || diff.hunks.length === 0) return []
+  const lines = diff.hunks.flatMap(({ from, to, lines: changed }) => [`@@ -${from} +${to} @@`, ...changed])
+  return [`${codeSpan(path)}\n\n${diffBlock(lines, MOST_DIFF_LINES)}`]
 }
 
 const MOST_NOTES = 20

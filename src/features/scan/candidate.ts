@@ -1,4 +1,4 @@
-import { docsChange } from '../../sync/model/decisions/lock.ts'
+import { docsChange } from '../../sync/model/changes/skill-changes.ts'
 import { inPathOrder } from '../../sync/model/digest.ts'
 import { isOfUpstream } from '../../sync/model/skill.ts'
 import type { Skill, Standing } from '../../sync/model/skill.ts'

@@ -1,9 +1,11 @@
 import { countOf } from '../../base/text/plural.ts'
+import type { ChangeGroup, ChangeKind, NamedChange } from '../../sync/model/changes/skill-changes.ts'
+import type { FileReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
 import { minute, minuteText, shortCommit } from './format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
-import type { PageGeneration, PageMove, PageSkillChange, SourceChange, TextDiff } from './page-data.ts'
+import type { PageGeneration, PageMove, SourceChange } from './page-data.ts'
 import type { PageView } from './page-view.ts'
 import { skillAddress } from './urls.ts'
 
@@ -87,15 +89,33 @@ function momentItem({ generation, createdAt, isServed, cause, moves }: PageGener
   </li>`
 }
 
-function moveText({ source, from, to, added, changed, removed }: PageMove): Html {
-  const counts = [
-    ...(added > 0 ? [`${countOf(added, 'skill')} added`] : []),
-    ...(changed > 0 ? [`${countOf(changed, 'skill')} changed`] : []),
-    ...(removed > 0 ? [`${countOf(removed, 'skill')} removed`] : []),
-  ]
-  const what = counts.length === 0 ? 'no skill changed' : counts.join(', ')
-  return html`<strong>${source}</strong>: ${what}
-    <span class="quiet small">${placeText(from)} → ${placeText(to)}</span>`
+function moveText({ source, from, to, changes }: PageMove): Html {
+  return html`<strong>${source}</strong>
+    <span class="quiet small">${placeText(from)} → ${placeText(to)}</span>
+    ${changes.length === 0 ? html`<span>no skill changed</span>` : EMPTY_HTML}
+    <ul class="files">
+      ${changes.map(groupItem)}
+    </ul>`
+}
+
+function groupItem({ change, count, first }: ChangeGroup): Html {
+  const more = count - first.length
+  const rest = more === 0 ? '' : first.length === 0 ? countOf(more, 'skill') : ` and ${more} more`
+  return html`<li>
+    <span class="${TONES[change]}">${wordOf(change)}</span>
+    ${first.map((one, index) => html`${index === 0 ? '' : ', '}${nameOf(one)}`)}${rest}
+  </li>`
+}
+
+function nameOf({ path, was, reason }: NamedChange): Html {
+  const why =
+    reason === undefined ? EMPTY_HTML : html` <span class="quiet">(${reason.rule}: ${visible(reason.message)})</span>`
+  return html`${was === undefined ? EMPTY_HTML : html`${isolateText(was)} to `}${isolateText(path)}${why}`
+}
+
+/** The kind of a change as people read it. */
+function wordOf(change: ChangeKind): string {
+  return change.replaceAll('-', ' ')
 }
 
 function placeText(commit: string | undefined): Html {
@@ -140,34 +160,53 @@ export function sourceSection({ source, from, to, skills, more }: SourceChange, 
 }
 
 /** `id`: an id of the heading, which names the changed lines. */
-function itemOf(skill: PageSkillChange, address: string | undefined, id: string): Html {
-  const { path, name, change, files, moreFiles, diff } = skill
+function itemOf(review: SkillReview, address: string | undefined, id: string): Html {
+  const { path, name, change, from, reason, notes, files } = review
   const called = isolateText(name)
+  const was =
+    change === 'renamed' && from !== undefined
+      ? html`<span class="quiet small">from ${isolateText(from.path === path ? from.name : from.path)}</span>`
+      : EMPTY_HTML
   return html`<li>
     <h3 id="${id}">
       ${address === undefined ? called : html`<a href="${address}">${called}</a>`}
-      <span class="tag ${TONES[change]}">${change}</span> <span class="quiet small">${isolateText(path)}</span>
+      <span class="tag ${TONES[change]}">${wordOf(change)}</span>
+      <span class="quiet small">${isolateText(path)}</span> ${was}
     </h3>
-    ${files.length === 0 ? EMPTY_HTML : filesOf(files, moreFiles)} ${diff === undefined ? EMPTY_HTML : diffOf(diff, id)}
+    ${reason === undefined ? EMPTY_HTML : html`<p class="quiet">${reason.rule}: ${visible(reason.message)}</p>`}
+    ${notes.length === 0 ? EMPTY_HTML : notesOf(notes)} ${files.slice(0, MOST_FILES).map(fileOf)}
+    ${files.length > MOST_FILES ? html`<p class="quiet">and ${files.length - MOST_FILES} more files</p>` : EMPTY_HTML}
   </li>`
 }
 
-function filesOf(files: PageSkillChange['files'], more: number): Html {
-  const items = files.map(
-    ({ path, change }) => html`<li><span class="${TONES[change]}">${change}</span> ${isolateText(path)}</li>`,
-  )
+const MOST_FILES = 50
+
+function notesOf(notes: SkillReview['notes']): Html {
   return html`<ul class="files">
-    ${items} ${more === 0 ? EMPTY_HTML : html`<li class="quiet">and ${more} more</li>`}
+    ${notes.map(({ isCritical, text, values }) => html`<li class="${isCritical ? 'bad' : 'quiet'}">${text} ${values.map((value) => html`<q>${visible(value)}</q> `)}</li>`)}
   </ul>`
 }
 
-const TONES: Readonly<Record<PageSkillChange['change'], string>> = { added: 'good', changed: 'warn', removed: 'bad' }
+const TONES: Readonly<Record<ChangeKind, string>> = {
+  added: 'good',
+  changed: 'warn',
+  renamed: 'warn',
+  kept: 'warn',
+  'no-longer-withheld': 'good',
+  withheld: 'bad',
+  removed: 'bad',
+}
 
-function diffOf(diff: TextDiff, heading: string): Html {
-  if ('why' in diff) return html`<p class="quiet">${diff.why}</p>`
-  return html`<details open>
-    <summary>SKILL.md</summary>
-    <div class="diff" role="region" aria-labelledby="${heading}" tabindex="0">
+/** A file, its changed lines behind a fold. Those of SKILL.md and of programs are open. */
+function fileOf({ path, change, isProgram, diff }: FileReview): Html {
+  const what = change === 'mode' ? 'mode changed' : change
+  const head = html`<span class="${TONES[change === 'mode' ? 'changed' : change]}">${what}</span>
+    ${isProgram ? html`<strong class="bad">program</strong> ` : EMPTY_HTML}${isolateText(path)}`
+  if (diff === undefined) return html`<p class="files">${head}</p>`
+  if ('why' in diff) return html`<p class="files">${head} <span class="quiet">${diff.why}</span></p>`
+  return html`<details ${isProgram || path === 'SKILL.md' ? html` open` : EMPTY_HTML}>
+    <summary>${head}</summary>
+    <div class="diff" role="group" aria-label="Changed lines of ${path}" tabindex="0">
       ${diff.hunks.map(({ from, to, lines }) => html`<span class="at">line ${from} → line ${to}</span>${lines.map(lineOf)}`)}
     </div>
   </details>`

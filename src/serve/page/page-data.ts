@@ -1,6 +1,8 @@
 import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { PackBudgetLimits } from '../../sync/catalog/budget/catalog-budget.ts'
 import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
+import type { ChangeGroup } from '../../sync/model/changes/skill-changes.ts'
+import type { SkillReview } from '../../sync/model/changes/skill-review.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Tally } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -203,9 +205,8 @@ export interface PageMove {
   readonly source: SourceId
   readonly from: string | undefined
   readonly to: string | undefined
-  readonly added: number
-  readonly changed: number
-  readonly removed: number
+  /** The changes of its listed skills. */
+  readonly changes: readonly ChangeGroup[]
 }
 
 /** The changes of one source. */
@@ -214,7 +215,7 @@ export interface SourceChange {
   readonly from: string | undefined
   readonly to: string | undefined
   /** The changed skills, at most as many as fit on a page. */
-  readonly skills: readonly PageSkillChange[]
+  readonly skills: readonly SkillReview[]
   /** The number of further skills. */
   readonly more: number
   /** The number of changed skills that are in no list, and are not named. */
@@ -224,7 +225,7 @@ export interface SourceChange {
 /** The changes that the approval of a revision would serve. */
 export interface PendingChange extends SourceChange {
   /** The change of the docs, if any. */
-  readonly docs: PageSkillChange['change'] | undefined
+  readonly docs: 'added' | 'changed' | 'removed' | undefined
 }
 
 /** A revision that waits for approval. */
@@ -243,24 +244,4 @@ export interface PendingContent {
   readonly isWithoutText: boolean
   /** The author and the first line of the message of the commit. */
   readonly words: { readonly author: string; readonly subject: string; readonly at?: string } | undefined
-}
-
-export interface PageSkillChange {
-  readonly path: string
-  readonly name: string
-  readonly change: 'added' | 'removed' | 'changed'
-  readonly files: readonly { readonly path: string; readonly change: 'added' | 'removed' | 'changed' }[]
-  readonly moreFiles: number
-  /** The difference of SKILL.md, if its text may be shown. */
-  readonly diff: TextDiff | undefined
-}
-
-/** The lines of a difference, or the reason why there are none. */
-export type TextDiff = { readonly hunks: readonly PageHunk[] } | { readonly why: string }
-
-export interface PageHunk {
-  readonly from: number
-  readonly to: number
-  /** Each line begins with a space, a plus or a minus. */
-  readonly lines: readonly string[]
 }

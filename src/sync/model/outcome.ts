@@ -1,6 +1,6 @@
+import type { SkillChange } from './changes/skill-changes.ts'
 import type { GenerationEntry } from './generation.ts'
 import type { Revision } from './revision.ts'
-import type { Moved } from './skill-delta.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Problem, SyncError } from './sync-error.ts'
 import type { TrackedRef } from './tracked-ref.ts'
@@ -35,7 +35,7 @@ export interface Updated {
   /** The revision that was served before. */
   readonly from: Revision | undefined
   /** The difference between its skills and those served before. */
-  readonly moved: Moved
+  readonly changes: readonly SkillChange[]
   /** True if the branch was rewritten: the commit served before is not an ancestor. `undefined` if that is unknown. */
   readonly rewritten: boolean | undefined
   /**

@@ -1,8 +1,8 @@
+import { changesBetween } from '../model/changes/skill-changes.ts'
 import type { LockEntry, LockedOrigin } from '../model/decisions/lock.ts'
 import type { Updated } from '../model/outcome.ts'
 import type { ObjectId, Revision } from '../model/revision.ts'
 import { isSameSigners, type Signers } from '../model/signers.ts'
-import { movedBetween, UNMOVED } from '../model/skill-delta.ts'
 import { withheldSkill } from '../model/skill.ts'
 import { proofOf } from '../model/snapshot.ts'
 import type { Snapshot } from '../model/snapshot.ts'
@@ -66,8 +66,8 @@ export async function signerUpdate({ current, orders, io, source, signal }: Pull
   const next = withoutVersions(withSigners(snapshot, signers), unsigned)
   const held = { source: source.id, snapshot: await io.store.snapshots.keep(next, signal) }
   const { revision } = snapshot
-  const moved = first === undefined ? UNMOVED : movedBetween(snapshot, next)
-  const same = { from: revision, moved, rewritten: false, isFromStore: true } as const
+  const changes = first === undefined ? [] : changesBetween(snapshot, next)
+  const same = { from: revision, changes, rewritten: false, isFromStore: true } as const
   return { kind: 'updated', revision, snapshot: next, held, ...same }
 }
 

@@ -1,7 +1,7 @@
 import { inSlices } from '../../base/async/cooperative.ts'
 import { foldersAbove } from '../../base/paths.ts'
+import { othersThan } from '../model/changes/skill-changes.ts'
 import { describeSkillCode } from '../model/code-descriptions.ts'
-import { othersThan } from '../model/skill-delta.ts'
 import type { Skill } from '../model/skill.ts'
 import { storedProof } from '../model/snapshot.ts'
 import type { Snapshot } from '../model/snapshot.ts'

@@ -1,6 +1,6 @@
+import { changesBetween } from '../model/changes/skill-changes.ts'
 import { isWanted } from '../model/decisions/decisions.ts'
 import type { Updated, Waiting } from '../model/outcome.ts'
-import { movedBetween } from '../model/skill-delta.ts'
 import { plainProblemOf } from '../model/sync-error.ts'
 import type { SurveyedPull } from './pull-context.ts'
 
@@ -31,6 +31,6 @@ export async function storeSnapshot({
 }: SurveyedPull): Promise<Updated> {
   const { revision } = snapshot
   const held = { source: source.id, snapshot: await io.store.snapshots.keep(snapshot, signal) }
-  const moved = movedBetween(current?.snapshot, snapshot)
-  return { kind: 'updated', revision, snapshot, held, from: current?.snapshot.revision, moved, rewritten }
+  const changes = changesBetween(current?.snapshot, snapshot)
+  return { kind: 'updated', revision, snapshot, held, from: current?.snapshot.revision, changes, rewritten }
 }

@@ -1,4 +1,5 @@
-import { docsChange, isLocked, skillChanges, skillsToLock } from '../model/decisions/lock.ts'
+import { docsChange } from '../model/changes/skill-changes.ts'
+import { isLocked, lockDifferences, skillsToLock } from '../model/decisions/lock.ts'
 import type { LockEntry } from '../model/decisions/lock.ts'
 import type { Drift, Outcome, Updated } from '../model/outcome.ts'
 import { isSameRevision, type Revision } from '../model/revision.ts'
@@ -215,8 +216,8 @@ function notHere({ source: { id }, entry }: LockedPull, why: string): SyncError 
  */
 function expectLocked({ source, entry }: LockedPull, snapshot: Snapshot): void {
   if (isLocked(entry, snapshot)) return
-  const changes = skillChanges(entry.skills, skillsToLock(snapshot))
-  const some = changes.slice(0, 5).map(({ path, change }) => `"${path}" ${WORDS[change]}`)
+  const changes = lockDifferences(entry.skills, skillsToLock(snapshot))
+  const some = changes.slice(0, 5).map(({ path, difference }) => `"${path}" ${WORDS[difference]}`)
   const more = changes.length > some.length ? ` and ${changes.length - some.length} more` : ''
   const docs = docsChange(entry.docs, snapshot.docs?.digest)
   const wrong = docs === undefined ? some : [...some, `the docs folder ${WORDS[docs]}`]

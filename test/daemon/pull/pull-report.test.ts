@@ -4,6 +4,7 @@ import { PullReport } from '../../../src/daemon/pull/pull-report.ts'
 import { createLog } from '../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../src/daemon/runtime/log/redactor.ts'
 import { PullCounts } from '../../../src/daemon/runtime/pull-counts.ts'
+import type { SkillChange } from '../../../src/sync/model/changes/skill-changes.ts'
 import type { Outcome } from '../../../src/sync/model/outcome.ts'
 import type { Source } from '../../../src/sync/model/source.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
@@ -36,7 +37,16 @@ test('a success is remembered with its time and what it saw, also by the next pr
   expect(plain(await desk.written())).toEqual(record)
   expect(plain((await desk.reopened()).recordOf(TEAM))).toEqual(record)
   expect(desk.lines()).toMatchObject([
-    { event: 'source-updated', source: 'team', tookMs: 12, seen: 1, served: 1, moved: '+1 -0 ~2' },
+    {
+      event: 'source-updated',
+      source: 'team',
+      tookMs: 12,
+      seen: 1,
+      served: 1,
+      added: 'a, b',
+      renamed: 'old to new',
+      withheld: 'c',
+    },
   ])
 })
 
@@ -240,9 +250,15 @@ function updatedTo() {
 function updated(): Extract<Outcome, { kind: 'updated' }> {
   const snapshot = snapshotOf(numbered(1))
   const held = { source: TEAM.id, snapshot: '0'.repeat(64) }
-  const moved = { added: 1, removed: 0, changed: 2 }
+  const version = (path: string) => ({ path, name: path, digest: '0'.repeat(64) })
+  const changes: readonly SkillChange[] = [
+    { path: 'a', change: 'added', to: version('a') },
+    { path: 'b', change: 'added', to: version('b') },
+    { path: 'c', change: 'withheld', from: version('c'), reason: { rule: 'name-missing', message: 'It has no name' } },
+    { path: 'new', change: 'renamed', from: version('old'), to: version('new') },
+  ]
   const { revision } = snapshot
-  return { kind: 'updated', revision, snapshot, held, from: undefined, moved, rewritten: false, seen: revision }
+  return { kind: 'updated', revision, snapshot, held, from: undefined, changes, rewritten: false, seen: revision }
 }
 
 function unchanged(): Extract<Outcome, { kind: 'unchanged' }> {

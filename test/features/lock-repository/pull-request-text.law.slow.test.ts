@@ -2,8 +2,9 @@ import * as fc from 'fast-check'
 import MarkdownIt from 'markdown-it'
 import { expect, test } from 'vitest'
 import { MOST_BODY_CHARACTERS, pullRequestText } from '../../../src/features/lock-repository/pull-request-text.ts'
-import type { PackMove, SkillMove, ReviewedMove } from '../../../src/features/lock-repository/pull-request-text.ts'
+import type { PackMove, ReviewedMove } from '../../../src/features/lock-repository/pull-request-text.ts'
 import type { BudgetDelta } from '../../../src/sync/catalog/budget/budget-delta.ts'
+import type { SkillReview } from '../../../src/sync/model/changes/skill-review.ts'
 import { hiddenIn } from '../../../src/sync/skill/hidden-unicode.ts'
 import { lawRuns } from '../../support/law-runs.ts'
 import { objectId } from '../../sync/upstream/reached.ts'
@@ -77,17 +78,33 @@ function revision(digit: string) {
   return hostile().map((ref) => ({ asked: undefined, ref, commit: objectId(digit.repeat(40)) }))
 }
 
-function skill(): fc.Arbitrary<SkillMove> {
+function skill(): fc.Arbitrary<SkillReview> {
   const note = fc.record({
     isCritical: fc.boolean(),
     text: fc.constant('finding'),
     values: fc.array(hostile(), { maxLength: 3 }),
   })
   return fc.record({
-    place: hostile(),
-    change: fc.constantFrom('added', 'changed', 'removed', 'withheld'),
+    path: hostile(),
+    name: hostile(),
+    change: fc.constantFrom('added', 'changed', 'renamed', 'removed', 'no-longer-withheld', 'withheld'),
     notes: fc.array(note, { maxLength: 5 }),
-    diff: fc.option(fc.array(hostile(), { maxLength: 150 }), { nil: undefined }),
+    files: fc.array(file(), { maxLength: 3 }),
+  })
+}
+
+function file(): fc.Arbitrary<SkillReview['files'][number]> {
+  const lines = fc.array(hostile(), { maxLength: 150 })
+  return fc.record({
+    path: hostile(),
+    change: fc.constantFrom('added', 'changed', 'mode', 'removed'),
+    isProgram: fc.boolean(),
+    size: fc.nat(),
+    sha256: fc.constant('0'.repeat(64)),
+    diff: fc.oneof(
+      lines.map((changed) => ({ hunks: [{ from: 1, to: 1, lines: changed }] })),
+      hostile().map((why) => ({ why })),
+    ),
   })
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { MOST_BODY_CHARACTERS, pullRequestText } from '../../../src/features/lock-repository/pull-request-text.ts'
-import type { SkillMove, ReviewedMove } from '../../../src/features/lock-repository/pull-request-text.ts'
+import type { ReviewedMove } from '../../../src/features/lock-repository/pull-request-text.ts'
+import type { SkillReview } from '../../../src/sync/model/changes/skill-review.ts'
 import type { Revision } from '../../../src/sync/model/revision.ts'
 import { objectId } from '../../sync/upstream/reached.ts'
 
@@ -14,7 +15,7 @@ test('a review of nothing says that nothing moved', () => {
 
 test('what a reviewer needs first stands first, and again at its skill', () => {
   const note = { isCritical: true, text: 'new program', values: ['scripts/run.sh'] }
-  const text = pullRequestText({ sources: [moved([skill('team/a', { notes: [note] })])], packs: [] })
+  const text = pullRequestText({ sources: [moved([skill('a', { notes: [note] })])], packs: [] })
 
   expect(text).toContain('### Review first\n\n- `team/a`: new program `scripts/run.sh`\n')
   expect(text).toContain('#### `team/a`: changed\n\n- new program `scripts/run.sh`\n')
@@ -33,7 +34,7 @@ test('signers of a source that changed are named first, and those of a new sourc
 test('the first facts of each skill stand before further ones of others', () => {
   const noteOf = (text: string) => ({ isCritical: true, text, values: ['x'] })
   const many = Array.from({ length: 40 }, (_, number) => noteOf(`note ${number} `))
-  const skills = [skill('team/a', { notes: many }), skill('team/b', { notes: [noteOf('hooks')] })]
+  const skills = [skill('a', { notes: many }), skill('b', { notes: [noteOf('hooks')] })]
 
   const text = pullRequestText({ sources: [moved(skills)], packs: [] })
 
@@ -53,9 +54,11 @@ test('a source that failed and a pack that grows are named', () => {
 })
 
 test('comparisons are left out before skills, and the text has at most the characters of GitHub', () => {
-  const diff = Array.from({ length: 100 }, (_, line) => `+${'x'.repeat(90)} ${line}`)
-  const few = Array.from({ length: 30 }, (_, number) => skill(`team/${number}`, { diff }))
-  const many = Array.from({ length: 5_000 }, (_, number) => skill(`team/${'y'.repeat(80)}/${number}`, { diff }))
+  const lines = Array.from({ length: 100 }, (_, line) => `+${'x'.repeat(90)} ${line}`)
+  const few = Array.from({ length: 30 }, (_, number) => skill(`${number}`, { files: [file(lines)] }))
+  const many = Array.from({ length: 5_000 }, (_, number) =>
+    skill(`${'y'.repeat(80)}/${number}`, { files: [file(lines)] }),
+  )
 
   const [some, most] = [few, many].map((skills) => pullRequestText({ sources: [moved(skills)], packs: [] }))
 
@@ -68,7 +71,7 @@ test('comparisons are left out before skills, and the text has at most the chara
 
 type Moved = Exclude<ReviewedMove, { readonly failure: unknown }>
 
-function moved(skills: readonly SkillMove[], edit: Partial<Moved> = {}): ReviewedMove {
+function moved(skills: readonly SkillReview[], edit: Partial<Moved> = {}): ReviewedMove {
   const to = { ...REVISION, commit: objectId('2'.repeat(40)) }
   const signers = { before: [], after: [] }
   const url = 'https://git.example.com/team.git'
@@ -76,6 +79,11 @@ function moved(skills: readonly SkillMove[], edit: Partial<Moved> = {}): Reviewe
   return { source: 'team', url, from: REVISION, to, ...counts, signers, docs: undefined, budget: [], skills, ...edit }
 }
 
-function skill(place: string, edit: Partial<SkillMove>): SkillMove {
-  return { place, change: 'changed', notes: [], diff: [], ...edit }
+function skill(path: string, edit: Partial<SkillReview>): SkillReview {
+  return { path, name: path, change: 'changed', notes: [], files: [], ...edit }
+}
+
+function file(lines: readonly string[]): SkillReview['files'][number] {
+  const same = { path: 'SKILL.md', change: 'changed', isProgram: false, size: 1, sha256: '0'.repeat(64) } as const
+  return { ...same, diff: { hunks: [{ from: 1, to: 1, lines }] } }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { notesOf } from '../../../src/features/lock-repository/skill-notes.ts'
+import { notesOf } from '../../../src/sync/model/changes/skill-notes.ts'
 import { skillText } from '../../support/git/scripted-upstream.ts'
 import { rulesWith, Surveys } from '../../sync/survey/surveyed.ts'
 

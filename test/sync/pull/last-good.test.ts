@@ -37,7 +37,7 @@ test('a commit that breaks one skill takes the others, and keeps the version bef
   const { snapshot: before } = await scene.updated(KEEP)
   scene.upstream.files = SPOILED
 
-  const { snapshot, moved, revision } = await scene.updated(KEEP)
+  const { snapshot, changes, revision } = await scene.updated(KEEP)
 
   const { kept, findings, ...version } = skillAt(snapshot, 'pdf')
   expect({ ...version, findings: [] }).toEqual(skillAt(before, 'pdf'))
@@ -51,7 +51,10 @@ test('a commit that breaks one skill takes the others, and keeps the version bef
   expect(said?.message).toContain(before.revision.commit.slice(0, 12))
   expect(said?.message).toContain('(frontmatter-unterminated)')
   expect(skillAt(snapshot, 'xls').digest).not.toBe(skillAt(before, 'xls').digest)
-  expect(moved).toEqual({ added: 0, removed: 0, changed: 1 })
+  expect(changes).toMatchObject([
+    { path: 'pdf', change: 'kept', reason: { rule: 'frontmatter-unterminated' } },
+    { path: 'xls', change: 'changed' },
+  ])
   expect(snapshot.keptFrom).toEqual([{ revision: before.revision, proof: before.proof }])
 })
 
@@ -333,11 +336,11 @@ describe('with signatures', () => {
     await using scene = await kept()
     expect(pdfOf(scene)).toMatchObject({ standing: 'served', kept: expect.anything() })
 
-    const { snapshot, moved } = await scene.updated(KEEP, { prove: BUT_THE_FIRST })
+    const { snapshot, changes } = await scene.updated(KEEP, { prove: BUT_THE_FIRST })
 
     expect(skillAt(snapshot, 'pdf')).toMatchObject({ standing: 'withheld', files: [] })
     expect(snapshot).not.toHaveProperty('keptFrom')
-    expect(moved).toEqual({ added: 0, removed: 1, changed: 0 })
+    expect(changes).toMatchObject([{ path: 'pdf', change: 'withheld' }])
     expect(skillAt(snapshot, 'xls').standing).toBe('served')
   })
 

@@ -13,6 +13,7 @@ import { sourcesNamed } from '../../config/named-sources.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
+import { SkillTexts } from '../../status/changes/skill-texts.ts'
 import { approveSkills } from './approve-skills.ts'
 import { commitNamed } from './commit-operand.ts'
 import type { WaitingRevision } from './decide-requests.ts'
@@ -20,7 +21,6 @@ import { waitingRequest } from './decide-requests.ts'
 import { applyDecision } from './decide.ts'
 import { diffContentsOf, sideOf } from './diff-side.ts'
 import { compareSides, differencesOf, printDifferences } from './diff.ts'
-import { SkillTexts } from './skill-texts.ts'
 
 export const approve: Command = {
   name: 'approve',
@@ -85,7 +85,11 @@ async function approveRevision(context: Context): Promise<ExitStatus> {
     return withWriter(context, config, async (ask) =>
       approveExactly(context, source, await namedRevision(ask, source, id), ask),
     )
-  const waiting = await showWaiting(context, config, source)
+  const { waiting, isWhole } = await showWaiting(context, config, source)
+  if (!isWhole)
+    throw new UsageError(
+      `Not all of it could be shown: read the rest with skillsyncd preview SKILL FILE --waiting, and approve it with ${lineFor(source, waiting)}`,
+    )
   // This process does not hold the lock while a person reads.
   if (!(await isYes(context, `Approve ${revisionText(waiting)}?`)))
     throw new UsageError(`Nothing is approved without a yes or the id: ${lineFor(source, waiting)}`)
@@ -141,7 +145,7 @@ function lineFor(source: SourceId, { commit, tag }: WaitingRevision): string {
 }
 
 /** Prints the waiting revision of a source, and its differences from the served one. */
-async function showWaiting(context: Context, config: ServedConfig, source: SourceId): Promise<WaitingRevision> {
+async function showWaiting(context: Context, config: ServedConfig, source: SourceId): Promise<ShownRevision> {
   const served = await sideOf('served', [source], context, config)
   return withStoreAndWriter(context, config, async (looking) => {
     const waiting = await looking.ask(waitingRequest, { source, verb: 'approve' })
@@ -156,8 +160,14 @@ async function showWaiting(context: Context, config: ServedConfig, source: Sourc
       printLines(context, headOf(source, waiting, snapshot))
       await printDifferences(context, ends, texts)
     }
-    return waiting
+    return { waiting, isWhole: texts.isWhole }
   })
+}
+
+/** A revision that waits; `isWhole` is false if a changed text of it was not printed. */
+interface ShownRevision {
+  readonly waiting: WaitingRevision
+  readonly isWhole: boolean
 }
 
 function placeIn({ ref, ...rest }: WaitingRevision): Omit<Revision, 'asked'> {

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path'
 import { budgetSkillOf, budgetSkillsOf } from '../../../sync/catalog/budget/budget-skill.ts'
 import type { BudgetSkill } from '../../../sync/catalog/budget/budget-skill.ts'
-import { skillsToLock } from '../../../sync/model/decisions/lock.ts'
-import type { Lock, LockEntry, LockedSkill } from '../../../sync/model/decisions/lock.ts'
+import { skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
+import type { SkillStates } from '../../../sync/model/changes/skill-changes.ts'
+import type { Lock, LockEntry } from '../../../sync/model/decisions/lock.ts'
 import type { Revision } from '../../../sync/model/revision.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
@@ -28,7 +29,9 @@ export type SideSource = { readonly failure: SourceFailure } | DiffContents
 export interface DiffContents {
   readonly revision: Revision
   /** By real path. */
-  readonly skills: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest' | 'from'>>
+  readonly skills: SkillStates
+  /** True for a lock: it does not tell which skills are withheld. */
+  readonly isLock?: true
   /** The digest of the docs. */
   readonly docs: string | undefined
   /** The skills as agents list them. Absent for a lock, which has no descriptions, unless they are known by digest. */
@@ -64,7 +67,7 @@ async function expectedLock(file: string): Promise<Lock> {
 
 /** A lock has the descriptions of served skills with the locked digests. */
 function ofLock({ sources }: Lock, served: readonly Snapshot[]): Side {
-  return new Map([...sources].map(([id, entry]) => [id, { ...entry, ...listedByDigest(entry, served) }]))
+  return new Map([...sources].map(([id, entry]) => [id, { ...entry, isLock: true, ...listedByDigest(entry, served) }]))
 }
 
 function listedByDigest({ skills }: LockEntry, served: readonly Snapshot[]): Pick<DiffContents, 'listed'> {
@@ -95,7 +98,7 @@ function ofSnapshots(snapshots: readonly Snapshot[]): Side {
 /** The content of a snapshot's source. */
 export function diffContentsOf(snapshot: Snapshot): DiffContents {
   const listed = budgetSkillsOf([snapshot])
-  return { revision: snapshot.revision, skills: skillsToLock(snapshot), docs: snapshot.docs?.digest, listed }
+  return { revision: snapshot.revision, skills: skillStatesOf(snapshot), docs: snapshot.docs?.digest, listed }
 }
 
 async function upstream(ids: readonly SourceId[], context: Context, config: ServedConfig): Promise<Side> {

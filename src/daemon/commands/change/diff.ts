@@ -1,7 +1,8 @@
 import { budgetDeltas, deltaText } from '../../../sync/catalog/budget/budget-delta.ts'
 import type { BudgetDelta } from '../../../sync/catalog/budget/budget-delta.ts'
-import { docsChange, newlyKept, skillChanges } from '../../../sync/model/decisions/lock.ts'
-import type { LockedSkill, SkillChange } from '../../../sync/model/decisions/lock.ts'
+import { docsChange, skillChanges } from '../../../sync/model/changes/skill-changes.ts'
+import type { SkillChange } from '../../../sync/model/changes/skill-changes.ts'
+import type { SkillReview } from '../../../sync/model/changes/skill-review.ts'
 import { comparePaths } from '../../../sync/model/digest.ts'
 import type { Revision } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
@@ -19,10 +20,11 @@ import { lockRead, lockStateOf } from '../../pull/trust/lock-rules.ts'
 import type { LockStanding } from '../../pull/trust/lock-rules.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
+import { reviewLines } from '../../status/changes/change-lines.ts'
+import { SkillTexts } from '../../status/changes/skill-texts.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 import { sideOf } from './diff-side.ts'
 import type { DiffContents, Side, SideSource } from './diff-side.ts'
-import { SkillTexts } from './skill-texts.ts'
 
 export const diffCommand: Command = {
   name: 'diff',
@@ -42,7 +44,7 @@ export const diffCommand: Command = {
       help: 'compare only this source; may be repeated',
       offers: 'sources',
     },
-    text: { type: 'boolean', help: 'with --json: include the changed lines of each SKILL.md' },
+    text: { type: 'boolean', help: 'with --json: include the changed lines of each file' },
   },
   async run(context) {
     const config = await configFor(context)
@@ -92,28 +94,12 @@ type End =
       readonly source: SourceId
       readonly from: Revision | undefined
       readonly to: Revision | undefined
-      readonly skills: readonly Change[]
+      readonly skills: readonly SkillChange[]
       /** The change of the docs, if any. */
-      readonly docs?: SkillChange['change']
+      readonly docs?: ReturnType<typeof docsChange>
       /** The change of the listing of the source in agents. Absent if one side's descriptions are not known. */
       readonly budget?: readonly BudgetDelta[]
     }
-
-interface Change {
-  readonly path: string
-  /** `kept`: the same version as before, because the one of the later commit is broken. */
-  readonly change: SkillChange['change'] | 'renamed' | 'kept'
-  /** The names and digests, on the sides that have the skill. */
-  readonly from: Version | undefined
-  readonly to: Version | undefined
-}
-
-interface Version {
-  readonly name: string
-  readonly digest: string
-  /** The commit of an earlier version. */
-  readonly keptFrom?: string
-}
 
 /** The differences between two sides, source by source. */
 export function compareSides(before: Side, after: Side, only: ReadonlySet<string> | undefined): End[] {
@@ -126,7 +112,7 @@ function endOf(source: SourceId, before: SideSource | undefined, after: SideSour
     if (side !== undefined && 'failure' in side) return { source, failure: side.failure }
   const [from, to] = [contentsIn(before), contentsIn(after)]
   const docs = docsChange(from?.docs, to?.docs)
-  const skills = changesOf(from?.skills, to?.skills)
+  const skills = changesOf(from, to)
   const budget = budgetBetween(from, to)
   return {
     source,
@@ -152,24 +138,10 @@ function contentsIn(side: SideSource | undefined): DiffContents | undefined {
   return side === undefined || 'failure' in side ? undefined : side
 }
 
-function changesOf(from: DiffContents['skills'] = new Map(), to: DiffContents['skills'] = new Map()): Change[] {
-  const changes = skillChanges(from, to)
-  const moved = new Set(changes.map(({ path }) => path))
-  const kept = newlyKept(from, to).filter((path) => !moved.has(path))
-  const all = [...changes, ...kept.map((path) => ({ path, change: 'kept' as const }))]
-  return all
-    .toSorted((a, b) => comparePaths(a.path, b.path))
-    .map(({ path, change }) => {
-      const [old, current] = [from.get(path), to.get(path)]
-      const isSameContent = change !== 'kept' && old?.digest === current?.digest
-      return { path, change: isSameContent ? 'renamed' : change, from: versionOf(old), to: versionOf(current) }
-    })
-}
-
-function versionOf(skill: Pick<LockedSkill, 'name' | 'digest' | 'from'> | undefined): Version | undefined {
-  if (skill === undefined) return undefined
-  const { name, digest, from } = skill
-  return { name, digest, ...(from !== undefined && { keptFrom: from.commit }) }
+/** A lock does not tell whether a skill that it lacks was withheld already. */
+function changesOf(from: DiffContents | undefined, to: DiffContents | undefined): readonly SkillChange[] {
+  const changes = skillChanges(from?.skills ?? new Map(), to?.skills ?? new Map())
+  return changes.filter(({ change, from: was }) => change !== 'withheld' || was !== undefined || from?.isLock !== true)
 }
 
 function isEqual(end: End): boolean {
@@ -226,20 +198,14 @@ export async function differencesOf(ends: readonly End[], texts: SkillTexts, wit
   return sources
 }
 
-async function withDetails(skills: readonly Change[], texts: SkillTexts, withText: boolean): Promise<object[]> {
-  const told: object[] = []
-  for (const skill of skills) {
-    const text = withText ? await textOf(skill, texts) : []
-    const lifecycle = await texts.lifecycleDiff(skill.from?.digest, skill.to?.digest)
-    told.push({ ...skill, ...(lifecycle.length > 0 && { lifecycle }), ...(text.length > 0 && { text }) })
-  }
+async function withDetails(
+  skills: readonly SkillChange[],
+  texts: SkillTexts,
+  withText: boolean,
+): Promise<readonly SkillReview[]> {
+  const told: SkillReview[] = []
+  for (const skill of skills) told.push(await texts.review(skill, {}, withText))
   return told
-}
-
-/** Only for a skill with different content on the two sides. */
-async function textOf({ change, from, to }: Change, texts: SkillTexts): Promise<string[]> {
-  if (change !== 'changed' || from === undefined || to === undefined) return []
-  return texts.diff(from.digest, to.digest)
 }
 
 /** Prints differences one skill at a time, so that memory holds no more than that of a large change. */
@@ -249,13 +215,13 @@ export async function printDifferences(context: Context, ends: readonly End[], t
   for (const end of ends) {
     if (isEqual(end)) continue
     printLines(context, [headOf(end)])
-    for (const skill of 'failure' in end ? [] : end.skills) {
-      const lifecycle = await texts.lifecycleDiff(skill.from?.digest, skill.to?.digest)
-      const details = [...lifecycle, ...(await textOf(skill, texts))]
-      printLines(context, [lineOf(skill)].concat(details.map((line) => `    ${paintChange(line, paint)}`)))
-    }
     if ('failure' in end) continue
-    if (end.docs !== undefined) printLines(context, [`  ${end.docs.padEnd(7)} the docs folder`])
+    for (const skill of end.skills)
+      printLines(
+        context,
+        reviewLines(await texts.review(skill, {}, true)).map((line) => `  ${paintChange(line, paint)}`),
+      )
+    if (end.docs !== undefined) printLines(context, [`  ${end.docs.padEnd(8)} the docs folder`])
     if (end.budget !== undefined && end.budget.length > 0)
       printLines(context, [`  context budget: ${deltaText(end.budget)}`])
   }
@@ -263,8 +229,9 @@ export async function printDifferences(context: Context, ends: readonly End[], t
 
 /** Colors a line of a comparison by its mark. */
 function paintChange(line: string, paint: Paint): string {
-  if (line.startsWith('+')) return paint('green', line)
-  return line.startsWith('-') ? paint('red', line) : line
+  const mark = line.trimStart()
+  if (mark.startsWith('+')) return paint('green', line)
+  return mark.startsWith('-') ? paint('red', line) : line
 }
 
 function headOf(end: End): string {
@@ -276,12 +243,4 @@ function placeOf(revision: Revision | undefined): string {
   if (revision === undefined) return 'nothing'
   const { ref, commit, tag } = revision
   return `${printableLine(ref)} at ${commit}${tag === undefined ? '' : ` (tag object ${tag})`}`
-}
-
-function lineOf({ path, change, from, to }: Change): string {
-  const isRenamed = from !== undefined && to !== undefined && from.name !== to.name
-  const names = isRenamed ? `: "${printableLine(from.name)}" is "${printableLine(to.name)}" now` : ''
-  const kept =
-    to?.keptFrom === undefined ? '' : `: the version of commit ${to.keptFrom}, because its later one is broken`
-  return `  ${change.padEnd(7)} ${printableLine(path) || 'the root'}${names}${kept}`
 }

@@ -1,19 +1,12 @@
-import { joinPath } from '../../../base/paths.ts'
-import { MOST_BODY_CHARACTERS } from '../../../features/lock-repository/pull-request-text.ts'
-import type {
-  LockReview,
-  PackMove,
-  SkillMove,
-  ReviewedMove,
-} from '../../../features/lock-repository/pull-request-text.ts'
-import { commandNotes } from '../../../features/lock-repository/shell-commands.ts'
-import { notesOf } from '../../../features/lock-repository/skill-notes.ts'
-import type { SkillNote } from '../../../features/lock-repository/skill-notes.ts'
+import { MOST_BODY_LINES } from '../../../features/lock-repository/pull-request-text.ts'
+import type { LockReview, PackMove, ReviewedMove } from '../../../features/lock-repository/pull-request-text.ts'
 import { budgetDeltas } from '../../../sync/catalog/budget/budget-delta.ts'
 import type { BudgetDelta } from '../../../sync/catalog/budget/budget-delta.ts'
 import { budgetSkillsOf } from '../../../sync/catalog/budget/budget-skill.ts'
 import { lackingText } from '../../../sync/catalog/pack-dependencies.ts'
-import { docsChange, newlyKept, skillChanges } from '../../../sync/model/decisions/lock.ts'
+import { docsChange, skillChanges, skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
+import type { SkillState, SkillStates } from '../../../sync/model/changes/skill-changes.ts'
+import type { SkillReview } from '../../../sync/model/changes/skill-review.ts'
 import type { Lock, LockEntry } from '../../../sync/model/decisions/lock.ts'
 import { comparePaths } from '../../../sync/model/digest.ts'
 import type { Skill } from '../../../sync/model/skill.ts'
@@ -21,8 +14,8 @@ import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { failureIn, readCandidate } from '../../cli/store-reader.ts'
 import type { SourceFailure, SourceReader } from '../../cli/store-reader.ts'
 import { signersTexts } from '../../runtime/signer-text.ts'
+import { SkillTexts } from '../../status/changes/skill-texts.ts'
 import type { PackEnd } from './lock-packs.ts'
-import { SkillTexts } from './skill-texts.ts'
 
 /** One source of an updated lock: its entries, and the snapshot of the new one. */
 export type ReviewedSource =
@@ -52,7 +45,7 @@ export async function lockReview(
     const former = 'failure' in source ? undefined : await formerSnapshot(source, looking)
     if (former !== undefined) formers.set(source.id, former)
   }
-  const texts = new Comparisons(new SkillTexts(looking.store))
+  const texts = new SkillTexts(looking.store, { fileBytes: 2 ** 20, lines: MOST_BODY_LINES })
   const moves: ReviewedMove[] = []
   for (const source of sources.toSorted((a, b) => comparePaths(a.id, b.id))) {
     if ('failure' in source) moves.push({ source: source.id, failure: source.failure })
@@ -82,16 +75,19 @@ interface Compared extends Updated {
   readonly former: Snapshot | undefined
 }
 
-async function moveOf(compared: Compared, texts: Comparisons): Promise<ReviewedMove> {
-  const { id, before, after } = compared
-  const changes = new Map(
-    skillChanges(before?.skills ?? new Map(), after.skills).map(({ path, change }) => [path, change]),
-  )
-  const moved = { ...compared, has: skillsByPath(compared.snapshot), had: skillsByPath(compared.former) }
-  const skills: SkillMove[] = []
-  const kept = new Set(newlyKept(before?.skills ?? new Map(), after.skills).filter((path) => !changes.has(path)))
-  for (const path of [...changes.keys(), ...newlyWithheld(compared), ...kept].toSorted(comparePaths))
-    skills.push(await skillMove(path, kept.has(path) ? 'kept' : changes.get(path), moved, texts))
+async function moveOf(compared: Compared, texts: SkillTexts): Promise<ReviewedMove> {
+  const { id, before, after, snapshot, former } = compared
+  const [had, has] = [skillsByPath(former), skillsByPath(snapshot)]
+  const isMoved = before?.revision.commit !== after.revision.commit
+  const changes = skillChanges(statesIn(before, former), statesIn(after, isMoved ? snapshot : undefined))
+  const skills: SkillReview[] = []
+  for (const change of changes) {
+    const known = had.get(change.from?.path ?? change.path)
+    // What the former lock had of a skill can be an earlier version than that of the former commit.
+    const was = known?.digest === change.from?.digest ? known : ((await texts.skill(change.from?.digest)) ?? known)
+    const isThere = change.to !== undefined || change.change === 'withheld'
+    skills.push(await texts.review(change, { before: was, after: isThere ? has.get(change.path) : undefined }, true))
+  }
   return {
     source: id,
     url: after.url,
@@ -106,86 +102,23 @@ async function moveOf(compared: Compared, texts: Comparisons): Promise<ReviewedM
   }
 }
 
+/** The skills of a lock entry; and those that are withheld, with the descriptions of all, if its commit is known. */
+function statesIn(entry: LockEntry | undefined, snapshot: Snapshot | undefined): SkillStates {
+  const locked = entry?.skills ?? new Map<string, SkillState>()
+  const known = [...skillStatesOf(snapshot)].filter(([path, { digest }]) => digest === locked.get(path)?.digest)
+  return new Map<string, SkillState>([...locked, ...known])
+}
+
+/** The skills of a snapshot by their paths. A lock can move a hundred thousand. */
+function skillsByPath(snapshot: Snapshot | undefined): ReadonlyMap<string, Skill> {
+  return new Map(snapshot?.skills.map((skill) => [skill.path, skill]))
+}
+
 /** Empty if the former skills are not known. */
 function budgetMove({ before, snapshot, former }: Compared): readonly BudgetDelta[] {
   if (before !== undefined && former === undefined) return []
   return budgetDeltas(budgetSkillsOf(former === undefined ? [] : [former]), budgetSkillsOf([snapshot]))
 }
-
-/** Skills that no lock has because they are withheld, and that the former commit did not have, or served. */
-function newlyWithheld({ before, after, snapshot, former }: Compared): string[] {
-  if (before?.revision.commit === after.revision.commit) return []
-  const known = new Set(former?.skills.filter(({ standing }) => standing === 'withheld').map(({ path }) => path))
-  return snapshot.skills
-    .filter(({ path, standing }) => standing === 'withheld' && !known.has(path))
-    .filter(({ path }) => before?.skills.has(path) !== true && !after.skills.has(path))
-    .map(({ path }) => path)
-}
-
-/** The skills of the new and the former snapshot by their paths. A lock can move a hundred thousand. */
-interface SnapshotSkills {
-  readonly has: ReadonlyMap<string, Skill>
-  readonly had: ReadonlyMap<string, Skill>
-}
-
-function skillsByPath(snapshot: Snapshot | undefined): ReadonlyMap<string, Skill> {
-  return new Map(snapshot?.skills.map((skill) => [skill.path, skill]))
-}
-
-/** `change`: that of the lock; `undefined` for a withheld skill that neither lock has. */
-async function skillMove(
-  path: string,
-  change: SkillMove['change'] | undefined,
-  { id, before, after, has, had }: Compared & SnapshotSkills,
-  texts: Comparisons,
-): Promise<SkillMove> {
-  const [from, to] = [before?.skills.get(path)?.digest, after.skills.get(path)?.digest]
-  const present = has.get(path)
-  const known = had.get(path)
-  // What the former lock had of a skill can be an earlier version than that of the former commit.
-  const was = known?.digest === from || from === undefined ? known : ((await texts.skill(from)) ?? known)
-  const isWithheld = to === undefined && present?.standing === 'withheld'
-  return {
-    place: joinPath(id, path),
-    change: isWithheld || change === undefined ? 'withheld' : change,
-    notes: [
-      ...(await texts.commandNotes(from, to)),
-      ...notesOf(was, to !== undefined || isWithheld ? present : undefined),
-    ],
-    diff: await texts.between(from, to),
-  }
-}
-
-/** Comparisons until the text of a pull request is full: a lock can move a hundred thousand skills. */
-class Comparisons {
-  readonly #texts: SkillTexts
-  #room = MOST_BODY_CHARACTERS
-
-  constructor(texts: SkillTexts) {
-    this.#texts = texts
-  }
-
-  async skill(digest: string | undefined): Promise<Skill | undefined> {
-    return digest === undefined ? undefined : this.#texts.skill(digest)
-  }
-
-  async commandNotes(from: string | undefined, to: string | undefined): Promise<readonly SkillNote[]> {
-    if (to === undefined || from === to) return []
-    return commandNotes(await this.#texts.documentOf(from), await this.#texts.documentOf(to))
-  }
-
-  /** `undefined` if there is no room for it. */
-  async between(from: string | undefined, to: string | undefined): Promise<readonly string[] | undefined> {
-    if (to === undefined || from === to) return []
-    if (this.#room <= 0) return undefined
-    const lines = from === undefined ? await this.#texts.added(to) : await this.#texts.diff(from, to)
-    this.#room -= lines.reduce((sum, line) => sum + Math.min(line.length, MOST_OF_LINE), 0)
-    return lines
-  }
-}
-
-/** One line of a large file does not take the room of all others, since the text shows no more of it. */
-const MOST_OF_LINE = 300
 
 function packMoves({ before, after, ends }: ReviewedPacks): PackMove[] {
   const ids = [...new Set([...before.keys(), ...after.keys()])].toSorted(comparePaths)

@@ -7,8 +7,9 @@ import type { Config } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { historyOf } from '../../status/history.ts'
-import type { StoredGeneration, SourceMove } from '../../status/history.ts'
+import { linesOfChanges } from '../../status/changes/change-lines.ts'
+import { historyOf } from '../../status/changes/history.ts'
+import type { StoredGeneration, SourceMove } from '../../status/changes/history.ts'
 
 /** As many as a person reads at a time. */
 export const SHOWN_MOMENTS = 20
@@ -65,7 +66,10 @@ function linesOfMoment(moment: StoredGeneration, now: Date | undefined): string[
   ]
   for (const what of damage) lines.push(`    ! ${printableLine(what)}`)
   if (moves === undefined) return [...lines, '    the earlier state is no longer known']
-  return [...lines, ...(moves.length === 0 ? ['    nothing moved'] : moves.map((move) => `    ${lineOfMove(move)}`))]
+  return [
+    ...lines,
+    ...(moves.length === 0 ? ['    nothing moved'] : moves.flatMap(linesOfMove).map((line) => `    ${line}`)),
+  ]
 }
 
 function timeText(createdAt: string | undefined, now: Date | undefined): string {
@@ -80,8 +84,9 @@ function causeText({ cause }: StoredGeneration): string {
   return `${action}${about} by ${trigger}${rewritten === true ? ', history rewritten' : ''}`
 }
 
-function lineOfMove({ source, from, to, skills: { added, changed, removed }, docs }: SourceMove): string {
-  const counts = `+${added} ~${changed} -${removed} skills${docs === undefined ? '' : `, docs ${docs}`}`
-  if (from === to) return `${source}  ${from} as before: ${counts}`
-  return `${source}  ${from ?? 'nothing'} -> ${to ?? 'nothing'}: ${counts}`
+function linesOfMove({ source, from, to, skills, docs }: SourceMove): string[] {
+  const at = from === to ? `${from} as before` : `${from ?? 'nothing'} -> ${to ?? 'nothing'}`
+  const changes = [...linesOfChanges(skills), ...(docs === undefined ? [] : [`${docs.padEnd(8)} the docs folder`])]
+  if (changes.length === 0) return [`${source}  ${at}: no skill changed`]
+  return [`${source}  ${at}`, ...changes.map((line) => `  ${line}`)]
 }

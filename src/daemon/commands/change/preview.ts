@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../base/json-value.ts'
+import { closestTo } from '../../../base/text/closest.ts'
 import { bringRequest } from '../../../features/mcp-sources/file-requests.ts'
 import { asUntrusted } from '../../../serve/mcp/tools/untrusted.ts'
 import { isOfUpstream } from '../../../sync/model/skill.ts'
@@ -10,40 +11,52 @@ import { Store } from '../../../sync/store/store.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
+import { readCandidate, withStoreAndWriter } from '../../cli/store-reader.ts'
+import { sourcesNamed } from '../../config/named-sources.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { readKept } from '../../pull/stored-file.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine, printableText } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { theOnly } from '../../status/named-skill.ts'
+import { theOnlyOrFormer } from '../../status/named-skill.ts'
 import { readSkillRows } from '../../status/skill-rows.ts'
 import { declarationsId, lineFor } from './approve-skills.ts'
+import { waitingRequest } from './decide-requests.ts'
 
 export const preview: Command = {
   name: 'preview',
-  summary: 'Show the SKILL.md of a skill, approved or not',
-  operands: { text: 'SKILL', most: 1, offers: ['skills'] },
+  summary: 'Show a file of a skill, approved or not',
+  operands: { text: 'SKILL [FILE]', most: 2, offers: ['skills', []] },
   details: `
+  FILE is a path in the folder of the skill; the default is SKILL.md. With --waiting it is the file in the commit
+  that waits for approval, and SKILL is SOURCE/PATH or SOURCE/NAME.
+
   SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name. The skill stays as it is: one that waits for
   approval stays waiting. A file of an MCP source is fetched, and checked as for clients. With --json, and to a pipe
   or a file, its text is marked as untrusted, because a model may read it.
 `,
-  examples: ['skillsyncd preview team/skills/pdf'],
+  examples: ['skillsyncd preview team/skills/pdf', 'skillsyncd preview team/pdf scripts/run.sh --waiting'],
+  options: { waiting: { type: 'boolean', help: 'the file in the commit that waits for approval' } },
   async run(context) {
-    const [asked] = context.operands
+    const [asked, file = DOCUMENT] = context.operands
     if (asked === undefined)
       throw new UsageError('"preview" wants the URI, path or name of a skill; skillsyncd list shows them')
     const config = await configFor(context)
     await agreeWithDaemon(config, context.signal)
+    if (context.values['waiting'] === true) {
+      print(context, await waitingPreview(context, config, asked, file))
+      return 0
+    }
     const rows = await readSkillRows(config)
-    const row = theOnly(
+    const row = await theOnlyOrFormer(
       rows.map((one) => one.row),
       asked,
+      config,
     )
     const found = rows.find((one) => one.row === row)
     if (found === undefined) throw new TypeError('A row that was found is one of the rows')
-    print(context, await previewOf(context, config, found))
+    print(context, await previewOf(context, config, found, file))
     return 0
   },
 }
@@ -64,19 +77,24 @@ interface Preview {
   /** The frontmatter fields that a client may act on. skillsyncd does not act on them. */
   readonly requests: JsonObject
   /**
-   * The complete SKILL.md. One of an MCP server is marked as `get_skill` marks it, unless a person reads it on a
+   * The whole file. One of an MCP server is marked as `get_skill` marks it, unless a person reads it on a
    * terminal.
    */
   readonly content: string
 }
 
-async function previewOf(context: Context, config: ServedConfig, { row, skill }: Found): Promise<Preview> {
+async function previewOf(
+  context: Context,
+  config: ServedConfig,
+  { row, skill }: Found,
+  named: string,
+): Promise<Preview> {
   const { source, path, uri, upstream, pending, digest } = row
   const name = `${source}/${path}`
-  const file = skill.files.find((candidate) => candidate.path === 'SKILL.md')
   if (row.disabled) throw new OperatorError('disabled', `Cannot preview "${name}": it is disabled; enable it first`)
-  if (skill.standing === 'withheld' || file === undefined)
+  if (skill.standing === 'withheld')
     throw new OperatorError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show has the reason`)
+  const file = fileOf(skill, named, name)
   const text = (await bytesOf(context, config, skill, file)).toString('utf8')
   const content =
     isOfUpstream(skill) && !isForPerson(context) ? asUntrusted(withDeceitEscaped(text), skill.upstream) : text
@@ -84,6 +102,40 @@ async function previewOf(context: Context, config: ServedConfig, { row, skill }:
   const requests = requestsIn(skill.frontmatter)
   return { source, path, uri, upstream, pending, ...approve, digest, requests, content }
 }
+
+/** The file in the commit of its source that waits for approval. */
+async function waitingPreview(context: Context, config: ServedConfig, asked: string, named: string): Promise<Preview> {
+  const [id = '', ...rest] = asked.split('/')
+  const [source] = sourcesNamed([id], config)
+  const path = rest.join('/')
+  if (source === undefined || path === '')
+    throw new UsageError(`--waiting wants SOURCE/PATH or SOURCE/NAME, and "${asked}" is neither`)
+  return withStoreAndWriter(context, config, async (looking) => {
+    const waiting = await looking.ask(waitingRequest, { source, verb: 'approve' })
+    const { skills } = await readCandidate(looking, source, waiting.commit)
+    const skill = skills.find((one) => one.path === path) ?? skills.find(({ name }) => name === path)
+    if (skill === undefined)
+      throw new OperatorError('unknown-skill', `No skill is called "${path}" in ${waiting.commit} of "${source}"`)
+    const file = fileOf(skill, named, asked)
+    const text = (await looking.store.skills.read(storedSkill(skill), file)).toString('utf8')
+    const content = isForPerson(context) ? text : withDeceitEscaped(text)
+    const approve = `skillsyncd approve ${source} ${waiting.tag ?? waiting.commit}`
+    const { digest, frontmatter } = skill
+    const known = { source, path: skill.path, uri: undefined, upstream: undefined, pending: true, approve, digest }
+    return { ...known, requests: requestsIn(frontmatter), content }
+  })
+}
+
+function fileOf({ files }: Skill, named: string, skill: string): SkillFile {
+  const file = files.find(({ path }) => path === named)
+  if (file !== undefined) return file
+  const known = files.map(({ path }) => path)
+  const near = closestTo(named, known)
+  const tries = near === undefined ? `it has ${known.slice(0, 10).join(', ')}` : `did you mean "${near}"?`
+  throw new OperatorError('unknown-skill', `"${skill}" has no file "${named}"; ${tries}`)
+}
+
+const DOCUMENT = 'SKILL.md'
 
 /** True on a terminal. Output to a file or to another program may reach a model. */
 function isForPerson({ json, streams }: Context): boolean {
@@ -99,7 +151,7 @@ async function bytesOf(context: Context, config: ServedConfig, skill: Skill, fil
   await withWriter(context, config, (ask) => ask(bringRequest, { source, path: skill.path, file: file.path }))
   const brought = await readKept(skill, file, { store, config }, context.signal)
   if (brought.kind === 'whole') return Buffer.from(brought.bytes)
-  throw new OperatorError('unknown-skill', `Cannot preview "${source}/${skill.path}": its SKILL.md is not in the store`)
+  throw new OperatorError('unknown-skill', `Cannot preview "${source}/${skill.path}": its file is not in the store`)
 }
 
 /** The fields that clients may act on. */

@@ -1,6 +1,9 @@
+import { Store } from '../../../sync/store/store.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
+import { idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -33,9 +36,32 @@ export const rollback: Command = {
     const [id] = operands.length === 2 ? sourcesNamed(operands.slice(0, 1), config) : []
     const target = id === undefined ? { generation: numberOf(operands[0]) } : { source: id, commit: commitOf(operands) }
     const hold = values['hold'] === true
-    print(context, await withWriter(context, config, async (ask) => ask(rollbackRequest, { ...target, hold })))
+    const done = await withWriter(context, config, async (ask) => ask(rollbackRequest, { ...target, hold }))
+    print(context, done, 'generation' in target ? await otherSources(config, target.generation) : [])
     return 0
   },
+}
+
+/** A source that is not as it was in a generation, whatever a rollback does. */
+interface OtherSource {
+  readonly source: string
+  readonly message: string
+}
+
+/** The sources that the generation did not have and are served, and those that it had and that are not configured. */
+async function otherSources(config: Config, number: number): Promise<readonly OtherSource[]> {
+  using store = await Store.openExisting(config.state)
+  const [then, now] = [await store?.generations.read(number), await store?.generations.current()]
+  const [had, has] = [then, now].map((generation) => generation?.sources.map(({ source }) => source) ?? [])
+  const ids = new Set(idsOf(config))
+  return [
+    ...(has ?? [])
+      .filter((source) => had?.includes(source) === false)
+      .map((source) => ({ source, message: `is served as before: generation ${number} did not have it` })),
+    ...(had ?? [])
+      .filter((source) => !ids.has(source))
+      .map((source) => ({ source, message: `is not served: it is no source of the configuration any more` })),
+  ]
 }
 
 function numberOf(text: string | undefined): number {
@@ -47,7 +73,7 @@ function commitOf([, commit]: readonly string[]): string | undefined {
   return commitNamed(commit)
 }
 
-function print(context: Context, done: readonly RolledBackSource[]): void {
+function print(context: Context, done: readonly RolledBackSource[], others: readonly OtherSource[]): void {
   if (context.json) {
     const sources = done.map(({ source, from, to, decision }) => ({
       source,
@@ -57,14 +83,14 @@ function print(context: Context, done: readonly RolledBackSource[]): void {
       held: decision.frozen !== undefined,
       skipped: decision.skipped?.commit,
     }))
-    printJson(context, { sources })
+    printJson(context, { sources, ...(others.length > 0 && { others }) })
     return
   }
   const lines = done.flatMap((one) => [
     `${one.source}: ${one.from?.commit ?? 'nothing'} -> ${one.to.commit} (${printableLine(one.to.ref)})`,
     `  ${nextOf(one)}`,
   ])
-  printLines(context, lines)
+  printLines(context, [...lines, ...others.map(({ source, message }) => `${source}: ${message}`)])
 }
 
 /** The automatic next step of the source, as text. */

@@ -1,8 +1,9 @@
 import { countOf } from '../../../base/text/plural.ts'
 import type { ProofEnd } from '../../../features/channel/lock-proofs.ts'
 import type { LockReview } from '../../../features/lock-repository/pull-request-text.ts'
-import { docsChange, skillChanges } from '../../../sync/model/decisions/lock.ts'
-import type { LockEntry, SkillChange } from '../../../sync/model/decisions/lock.ts'
+import { changeGroups, docsChange, skillChanges } from '../../../sync/model/changes/skill-changes.ts'
+import type { ChangeGroup } from '../../../sync/model/changes/skill-changes.ts'
+import type { LockEntry } from '../../../sync/model/decisions/lock.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { ExitStatus } from '../../cli/command.ts'
 import { exitOfPulls, linesOfPull } from '../../cli/pull-results.ts'
@@ -10,6 +11,7 @@ import type { SourceFailure } from '../../cli/store-reader.ts'
 import type { Config } from '../../config/config.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { signersTexts } from '../../runtime/signer-text.ts'
+import { linesOfChanges } from '../../status/changes/change-lines.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
 import type { PackEnd } from './lock-packs.ts'
 
@@ -45,7 +47,7 @@ export function jsonOfUpdate(file: string, { lockUse: use }: Config, { isWritten
       ...(before !== undefined && { from: placeOf(before) }),
       to: placeOf(after),
       ...(after.signers !== undefined && { signers: after.signers }),
-      skills: changesOf(before, after).map(({ path, change }) => ({ path, change })),
+      skills: changesOf(before, after),
       ...(docs !== undefined && { docs }),
       sync,
     }
@@ -57,8 +59,8 @@ function placeOf({ revision: { ref, commit, tag } }: LockEntry): object {
   return { ref, commit, ...(tag !== undefined && { tag }) }
 }
 
-function changesOf(before: LockEntry | undefined, after: LockEntry): SkillChange[] {
-  return skillChanges(before?.skills ?? new Map(), after.skills)
+function changesOf(before: LockEntry | undefined, after: LockEntry): readonly ChangeGroup[] {
+  return changeGroups(skillChanges(before?.skills ?? new Map(), after.skills))
 }
 
 /** The result of one source as lines. */
@@ -69,9 +71,9 @@ export function linesOfUpdate(end: UpdateEnd): string[] {
   return [
     `${id}: ${moveText(before, after)}`,
     ...signersTexts(after.signers).map((text) => `  signed: ${printableLine(text)}`),
-    ...changesOf(before, after).map(({ path, change }) => `  ${change.padEnd(7)} ${printableLine(path) || 'the root'}`),
-    ...(docs === undefined ? [] : [`  ${docs.padEnd(7)} the docs folder`]),
-    ...linesOfPull(sync),
+    ...linesOfChanges(changesOf(before, after)).map((line) => `  ${line}`),
+    ...(docs === undefined ? [] : [`  ${docs.padEnd(8)} the docs folder`]),
+    ...linesOfPull({ ...sync, changes: undefined }),
   ]
 }
 

@@ -186,7 +186,7 @@ async function expectSeen({ id }: Source, { revision }: Snapshot, { store }: Sou
   const served = held && (await store.snapshots.readWhole(held.snapshot))?.revision
   if (served !== undefined && isAbout(identityOf(served), revision)) return
   if (isWanted((await store.decisions.read()).get(id) ?? UNDECIDED, revision)) return
-  const message = `Cannot lock "${id}" at ${revisionText(revision)}: it waits for approval; skillsyncd update ${id} --precise ${revision.commit} names it`
+  const message = `Cannot lock "${id}" at ${revisionText(revision)}: its source has \`update: review\`, so only a commit that you name is locked: skillsyncd update ${id} --precise ${revision.commit}`
   throw new SyncError('awaiting-approval', message)
 }
 

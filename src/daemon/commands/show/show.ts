@@ -7,7 +7,7 @@ import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { disabledText, keptText, pendingText, stateText } from '../../status/decision-text.ts'
-import { theOnly } from '../../status/named-skill.ts'
+import { theOnlyOrFormer } from '../../status/named-skill.ts'
 import { scanTexts } from '../../status/scan-text.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
@@ -28,7 +28,7 @@ export const show: Command = {
       throw new UsageError('"show" wants the URI, path or name of a skill; skillsyncd list shows them')
     const config = await configFor(context)
     await agreeWithDaemon(config, context.signal)
-    const row = theOnly(await readRows(config), asked)
+    const row = await theOnlyOrFormer(await readRows(config), asked, config)
     if (context.json) printJson(context, row)
     else printLines(context, linesOf(row))
     return 0

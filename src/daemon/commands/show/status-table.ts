@@ -1,6 +1,6 @@
 import { agoText, dueText } from '../../../base/text/age-text.ts'
 import type { Paint } from '../../cli/colors.ts'
-import { mendLine } from '../../cli/status-block.ts'
+import { disabledLines, mendLine } from '../../cli/status-block.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { isFollowed } from '../../status/lock-text.ts'
 import type { Condition, SourceStatus } from '../../status/status.ts'
@@ -38,7 +38,7 @@ function widthsOf(rows: readonly (readonly string[])[], columns: number): number
   return [Math.max(LEAST_NAME, Math.min(name, columns - taken)), ...others]
 }
 
-const HEAD = ['SOURCE', 'SERVES', 'UPSTREAM', 'STATE', 'POLLED', 'NEXT'] as const
+const HEAD = ['SOURCE', 'SKILLS', 'SERVES', 'UPSTREAM', 'STATE', 'POLLED', 'NEXT'] as const
 const GAP = '  '
 const MARK_COLUMNS = 2
 const LEAST_NAME = 8
@@ -51,11 +51,12 @@ function paintLine(line: string, urgency: Urgency, paint: Paint): string {
 }
 
 function cellsOf(source: SourceStatus, { now, columns }: TableLook): readonly string[] {
-  const { id, served, upstream, nextPoll, lookingSince } = source
+  const { id, tally, served, upstream, nextPoll, lookingSince } = source
   const digits = columns < WIDE ? 7 : 12
   const next = nextPoll === undefined ? '-' : dueText(nextPoll, now)
   return [
     id,
+    skillsText(tally),
     served?.commit.slice(0, digits) ?? '-',
     upstream?.commit.slice(0, digits) ?? '-',
     stateOf(source),
@@ -65,6 +66,32 @@ function cellsOf(source: SourceStatus, { now, columns }: TableLook): readonly st
 }
 
 const WIDE = 100
+
+/** The skills that are served, of all: one number if that is the same. */
+function skillsText({ seen, clean, noted, tools }: SourceStatus['tally']): string {
+  const served = clean + noted + tools
+  return served === seen ? String(seen) : `${served}/${seen}`
+}
+
+/** One line for each skill that is out of service, or served in an earlier version, with the reason; at most so many. */
+export function skillLinesOf(sources: readonly SourceStatus[]): string[] {
+  const lines = sources.flatMap((source) => [
+    ...source.findings.filter(isOut).map(({ path, rule, standing, message }) => {
+      const word = standing === 'withheld' ? 'withheld' : 'an earlier version is served'
+      return `  - ${source.id}/${path}: ${word}: ${rule}: ${message}`
+    }),
+    ...disabledLines(source).map((line) => line.replace(/^ {2}(?:! )?/, `  - ${source.id}: `)),
+  ])
+  const left = lines.length - MOST_SKILL_LINES
+  const more = left > 0 ? [`  ${left} more; skillsyncd list shows all`] : []
+  return [...lines.slice(0, MOST_SKILL_LINES).map(printableLine), ...more]
+}
+
+function isOut({ standing, rule }: SourceStatus['findings'][number]): boolean {
+  return standing === 'withheld' || rule === 'kept-version'
+}
+
+const MOST_SKILL_LINES = 20
 
 /**
  * "Up to date" appears only with the two commits that prove it, and not if the operator keeps the source from moving.

@@ -54,7 +54,7 @@ import type { Urgency } from '../../status/urgency.ts'
 import type { KeptDigests } from '../../status/verified-files.ts'
 import { budgetStatusLines } from './budget-status.ts'
 import { lockLines } from './lock-lines.ts'
-import { tableOf } from './status-table.ts'
+import { skillLinesOf, tableOf } from './status-table.ts'
 import type { TableLook } from './status-table.ts'
 import { tokenLines } from './token-lines.ts'
 
@@ -277,7 +277,13 @@ function modeText({ locked, offline }: DaemonStatus): string {
 function sourceLines({ sources, http }: Status, look: Look): string[] {
   if (look.inFull || sources.length <= MOST_IN_FULL)
     return sources.flatMap((source) => ['', ...blockOf(source, { http, now: look.now, all: look.all })])
-  return ['', ...tableOf(sources, look), '', look.paint('dim', 'skillsyncd status SOURCE shows all about one')]
+  return [
+    '',
+    ...tableOf(sources, look),
+    ...skillLinesOf(sources),
+    '',
+    look.paint('dim', 'skillsyncd status SOURCE shows all about one'),
+  ]
 }
 
 /** More of them do not fit on a screen. */

@@ -16,6 +16,8 @@ import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { signersTexts } from '../../runtime/signer-text.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
+import { formerSkillIn, formerSkillText } from '../../status/changes/history.ts'
+import type { FormerSkill } from '../../status/changes/history.ts'
 import { decisionTexts, disabledText, keptText, pendingText, stateText } from '../../status/decision-text.ts'
 import { lockOriginStatusOf, lockOriginText } from '../../status/lock-text.ts'
 import { theOnly, theOnlyIfAny } from '../../status/named-skill.ts'
@@ -51,7 +53,16 @@ export const why: Command = {
       else printLines(context, leftOut.map(leftOutLine))
       return 0
     }
-    const provenance = await provenanceFor(row ?? theOnly([], asked), running)
+    const former =
+      row === undefined || row.standing === 'withheld'
+        ? await formerSkillIn(config.state, row === undefined ? asked : `${row.source}/${row.path}`)
+        : undefined
+    if (row === undefined && former !== undefined) {
+      if (context.json) printJson(context, { former })
+      else printLines(context, [formerSkillText(former)])
+      return 0
+    }
+    const provenance = { ...(await provenanceFor(row ?? theOnly([], asked), running)), ...(former && { former }) }
     if (context.json) printJson(context, provenance)
     else printLines(context, linesOf(provenance))
     return 0
@@ -118,7 +129,7 @@ async function provenanceFor(row: SkillRow, config: ServedConfig): Promise<Prove
   return { ...provenance, ...(origin && { lockOrigin: origin }) }
 }
 
-function linesOf(told: Provenance): string[] {
+function linesOf(told: Provenance & { readonly former?: FormerSkill }): string[] {
   const { name, path, source, url, digest, rebuiltFrom, findings } = told
   return [
     `${printableLine(name ?? path)} (${stateText(told)})`,
@@ -141,6 +152,7 @@ function linesOf(told: Provenance): string[] {
       : [`  from    ${rebuiltFrom}, by the locked digest: upstream no longer had the commit`]),
     ...(digest === undefined ? [] : [`  digest  ${digest}`]),
     `  since   ${sinceText(told)}`,
+    ...(told.former === undefined ? [] : [`  before  ${formerSkillText(told.former)}`]),
     ...(told.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printableLine(at)}: ${printableLine(message)}`),
     ...scanLines(told.scan),

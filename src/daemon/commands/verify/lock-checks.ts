@@ -1,13 +1,7 @@
 import { expectProof } from '../../../features/channel/lock-proof.ts'
 import { choicesDigestOf, packDigestOf, packMismatches } from '../../../sync/catalog/pack.ts'
-import {
-  asLocked,
-  docsChange,
-  isLocked,
-  mismatchesOf,
-  skillChanges,
-  skillsToLock,
-} from '../../../sync/model/decisions/lock.ts'
+import { docsChange } from '../../../sync/model/changes/skill-changes.ts'
+import { asLocked, isLocked, mismatchesOf, lockDifferences, skillsToLock } from '../../../sync/model/decisions/lock.ts'
 import type { Lock, LockEntry, Mismatch } from '../../../sync/model/decisions/lock.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { mendOf, SyncError } from '../../../sync/model/sync-error.ts'
@@ -119,8 +113,8 @@ function* differences(entry: LockEntry, snapshot: Snapshot, verdict: 'fail' | 'w
   if (snapshot.url !== entry.url) yield told(`is served from ${snapshot.url}, locked is ${entry.url}`)
   if (revision.commit !== entry.revision.commit)
     yield told(`is served at ${revision.commit}, locked is ${entry.revision.commit}`)
-  for (const { path, change } of skillChanges(entry.skills, skillsToLock(snapshot)))
-    yield verdicts('lock-differs', placeIn(source, path))[verdict](WORDS[change])
+  for (const { path, difference } of lockDifferences(entry.skills, skillsToLock(snapshot)))
+    yield verdicts('lock-differs', placeIn(source, path))[verdict](WORDS[difference])
   const docs = docsChange(entry.docs, snapshot.docs?.digest)
   if (docs !== undefined) yield told(`the docs folder ${WORDS[docs]}`)
 }

@@ -8,7 +8,7 @@ import type {
   PageHost,
   PageRing,
   PathDiagnostics,
-  PageSkillChange,
+  PageMove,
   PendingChange,
   PendingRevision,
   SourceChange,
@@ -16,12 +16,14 @@ import type {
 } from '../../../serve/page/page-data.ts'
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { ContractDiagnostic } from '../../../sync/catalog/contract-diagnostics.ts'
+import { withoutTexts } from '../../../sync/model/changes/skill-review.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
+import type { Source } from '../../../sync/model/source.ts'
 import type { Config } from '../../config/config.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import type { DaemonContext } from '../../runtime/context.ts'
-import type { PendingSides } from '../comparison.ts'
-import type { SourceMove, StoredGeneration as Past } from '../history.ts'
+import type { PendingSides } from '../changes/comparison.ts'
+import type { SourceMove, StoredGeneration as Past } from '../changes/history.ts'
 import { scanTexts } from '../scan-text.ts'
 import { scanIn } from '../source-scan.ts'
 import type { Status } from '../status.ts'
@@ -164,7 +166,7 @@ export class PageData implements AsyncDisposable {
     const { config } = this.#parts
     const answer = await this.#ask('history', { kind: 'history', state: config.state, most: MOST_MOMENTS })
     if (answer?.kind !== 'history') return undefined
-    const configured = new Set(config.sources.map(({ source }) => source.id))
+    const configured = new Map(config.sources.map(({ source }) => [source.id, isHiddenIn(source)] as const))
     return answer.moments.map((past) => momentOf(past, configured))
   }
 
@@ -234,7 +236,7 @@ const ORDER: readonly PathDiagnostics['standing'][] = [
 
 function momentOf(
   { generation, createdAt, isServed, cause, moves }: Past,
-  configured: ReadonlySet<SourceId>,
+  configured: ReadonlyMap<SourceId, IsHidden>,
 ): PageGeneration {
   const by = cause && `${cause.action}${cause.source === undefined ? '' : ` of ${cause.source}`} by ${cause.trigger}`
   return {
@@ -242,24 +244,33 @@ function momentOf(
     createdAt,
     isServed,
     cause: cause?.rewritten === true ? `${by}, history rewritten` : by,
-    moves: moves?.filter(({ source }) => configured.has(source)).map(moveOf),
+    moves: moves?.flatMap((move) => moveOf(move, configured.get(move.source)) ?? []),
   }
 }
 
-function moveOf({ source, from, to, skills }: SourceMove): Exclude<PageGeneration['moves'], undefined>[number] {
-  return { source, from, to, ...skills }
+/** Names no unlisted skill: it is only counted. */
+function moveOf({ source, from, to, skills }: SourceMove, isHidden: IsHidden | undefined): PageMove | undefined {
+  if (isHidden === undefined) return undefined
+  const changes = skills.map((group) => ({
+    ...group,
+    first: group.first.filter(({ path, isUnlisted }) => isUnlisted !== true && !isHidden(path)),
+  }))
+  return { source, from, to, changes }
+}
+
+/** True for the path of a skill that the source keeps out of lists now. */
+type IsHidden = (path: string) => boolean
+
+function isHiddenIn({ unlisted }: Source): IsHidden {
+  return isBelowGlobs(matcher(unlisted))
 }
 
 /** Leaves out unlisted skills, and the text of any skill that is not served at this moment. */
 function withoutHidden(change: SourceChange, { sources }: Config, served: ReadonlySet<string>): SourceChange {
-  const source = sources.find(({ source: { id } }) => id === change.source)?.source
-  const isHidden = isBelowGlobs(matcher(source?.unlisted ?? []))
+  const found = sources.find(({ source: { id } }) => id === change.source)
+  const isHidden = found === undefined ? (): boolean => false : isHiddenIn(found.source)
   const skills = change.skills
     .filter(({ path }) => !isHidden(path))
-    .map((skill) => (served.has(`${change.source}/${skill.path}`) ? skill : withoutText(skill)))
+    .map((skill) => (served.has(`${change.source}/${skill.path}`) ? skill : withoutTexts(skill)))
   return { ...change, skills }
-}
-
-function withoutText({ path, name, change, files, moreFiles }: PageSkillChange): PageSkillChange {
-  return { path, name, change, files, moreFiles, diff: undefined }
 }

@@ -2,6 +2,7 @@ import { resultWithin } from '../../../base/async/wait-at-most.ts'
 import { matcher } from '../../../base/globs.ts'
 import { commitWords } from '../../../serve/page/format.ts'
 import type { PendingChange, PendingContent, PendingRevision } from '../../../serve/page/page-data.ts'
+import { withoutTexts } from '../../../sync/model/changes/skill-review.ts'
 import { disabledIn } from '../../../sync/model/decisions/disabled-matches.ts'
 import type { OutOfService } from '../../../sync/model/decisions/out-of-service.ts'
 import type { ObjectId, Revision } from '../../../sync/model/revision.ts'
@@ -10,7 +11,7 @@ import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { ConfiguredSource } from '../../config/config.ts'
 import type { DaemonContext } from '../../runtime/context.ts'
-import type { PendingSides } from '../comparison.ts'
+import type { PendingSides } from '../changes/comparison.ts'
 import { isBelowGlobs } from './page-diagnostics.ts'
 
 export interface PendingParts extends Pick<DaemonContext, 'store' | 'clock'> {
@@ -179,7 +180,7 @@ function withoutUnlisted(
   const named = change.skills.filter(({ path }) => !isUnlisted(path))
   return {
     ...change,
-    skills: named.map((skill) => (isDisabled(skill.path) ? { ...skill, diff: undefined } : skill)),
+    skills: named.map((skill) => (isDisabled(skill.path) ? withoutTexts(skill) : skill)),
     unnamed: change.unnamed + change.skills.length - named.length,
   }
 }

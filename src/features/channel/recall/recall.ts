@@ -10,12 +10,13 @@ import type { ServedConfig } from '../../../daemon/pull/trust/serving-policy.ts'
 import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../../daemon/runtime/usage-error.ts'
 import { recalledText } from '../../../daemon/status/decision-text.ts'
-import { theOnly } from '../../../daemon/status/named-skill.ts'
+import { theOnlyOrFormer } from '../../../daemon/status/named-skill.ts'
 import { readRows } from '../../../daemon/status/skill-rows.ts'
 import { recallReason } from '../../../daemon/status/status.ts'
 import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import { NO_RECALLS } from '../../../sync/model/decisions/recalled-skills.ts'
 import type { RecalledSkills } from '../../../sync/model/decisions/recalled-skills.ts'
+import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
 import type { ReachAnswer, RecallAnswer } from './recall-requests.ts'
 import { recallReachRequest, recallRequest, revokeRecallRequest } from './recall-requests.ts'
@@ -71,20 +72,48 @@ function reasonIn(reason: unknown): string {
 
 async function recallAll(context: Context, config: ServedConfig, reason: string): Promise<ExitStatus> {
   const rows = await readRows(config)
-  const contents = context.operands.map((asked) => {
+  const namedBy = async (asked: string): Promise<{ digest: string } | { source: string; path: string }> => {
     const [, digest] = /^(?:sha256:)?([\da-f]{64})$/.exec(asked) ?? []
     if (digest !== undefined) return { digest }
-    const { source, path } = theOnly(rows, asked)
+    const { source, path } = await theOnlyOrFormer(rows, asked, config)
     return { source, path }
-  })
+  }
+  const contents = await Promise.all(context.operands.map(namedBy))
   const ends = await withWriter(context, config, async (ask) => {
     const done: RecallAnswer[] = []
     for (const content of contents) done.push(await ask(recallRequest, { ...content, reason }))
     return done
   })
-  if (context.json) printJson(context, { recalls: ends })
-  else printLines(context, ends.flatMap(recalledLines))
+  const locked = await lockedPlaces(config, ends)
+  if (context.json) printJson(context, { recalls: ends, ...(locked.length > 0 && { locked }) })
+  else printLines(context, [...ends.flatMap(recalledLines), ...locked.map(lockedLine)])
   return 0
+}
+
+/** The recalled skills that the lock names. Their sources take nothing new until the lock lacks them. */
+async function lockedPlaces(
+  { lock, lockUse }: ServedConfig,
+  ends: readonly RecallAnswer[],
+): Promise<readonly LockedPlace[]> {
+  const entries = lock === undefined || lockUse === 'ignore' ? undefined : (await readLock(lock))?.sources
+  return [...(entries ?? [])].flatMap(([source, { skills }]) => {
+    const places = new Set(ends.flatMap((end) => end.places.map(({ place }) => place)))
+    const paths = [...skills.keys()].filter((path) => places.has(`${source}/${path}`))
+    return paths.length === 0 ? [] : [{ source, paths }]
+  })
+}
+
+interface LockedPlace {
+  readonly source: string
+  readonly paths: readonly string[]
+}
+
+function lockedLine({ source, paths }: LockedPlace): string {
+  const globs = paths.slice(0, MOST_SHOWN).map((path) => JSON.stringify(path))
+  const keys = `exclude: [${globs.join(', ')}${paths.length > globs.length ? ', …' : ''}]`
+  return printableLine(
+    `! ${source}: the lock names ${paths.length === 1 ? 'it' : 'them'}, so the source takes nothing new: write ${keys} into the source, then skillsyncd update ${source}`,
+  )
 }
 
 async function endRecall(context: Context, config: ServedConfig, id: string): Promise<ExitStatus> {

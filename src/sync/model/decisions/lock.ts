@@ -205,47 +205,29 @@ function quote(text: string): string {
   return text === 'null' || /^["[]/.test(text) ? text : `"${text}"`
 }
 
-/** One skill that differs between two sides. */
-export interface SkillChange {
+/** A skill in which the served content differs from a lock. */
+interface LockDifference {
   readonly path: string
-  readonly change: 'added' | 'removed' | 'changed'
+  readonly difference: 'added' | 'removed' | 'changed'
 }
 
-/** The changes from one set of skills to another, by path. */
-export function skillChanges(
-  before: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>,
-  after: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>,
-): SkillChange[] {
-  const paths = [...new Set([...before.keys(), ...after.keys()])].toSorted(comparePaths)
-  return paths.flatMap((path): SkillChange[] => {
-    const [from, to] = [before.get(path), after.get(path)]
-    if (from === undefined) return [{ path, change: 'added' }]
-    if (to === undefined) return [{ path, change: 'removed' }]
-    return from.digest === to.digest && from.name === to.name ? [] : [{ path, change: 'changed' }]
-  })
-}
-
-/** The paths of skills that one side has as earlier versions, and the side before it has as well, but not as such. */
-export function newlyKept(
-  before: ReadonlyMap<string, Pick<LockedSkill, 'from'>>,
-  after: ReadonlyMap<string, Pick<LockedSkill, 'from'>>,
-): string[] {
-  return [...after].flatMap(([path, { from }]) => {
-    const was = before.get(path)
-    return from !== undefined && was !== undefined && was.from === undefined ? [path] : []
+/** The skills that differ from those of a lock, by path. */
+export function lockDifferences(
+  locked: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>,
+  served: ReadonlyMap<string, Pick<LockedSkill, 'name' | 'digest'>>,
+): LockDifference[] {
+  const paths = [...new Set([...locked.keys(), ...served.keys()])].toSorted(comparePaths)
+  return paths.flatMap((path): LockDifference[] => {
+    const [from, to] = [locked.get(path), served.get(path)]
+    if (from === undefined) return [{ path, difference: 'added' }]
+    if (to === undefined) return [{ path, difference: 'removed' }]
+    return from.digest === to.digest && from.name === to.name ? [] : [{ path, difference: 'changed' }]
   })
 }
 
 /** The skills of a snapshot that a lock would contain. */
 export function skillsToLock(snapshot: Snapshot): ReadonlyMap<string, LockedSkill> {
   return lockedSkills(snapshot, undefined)
-}
-
-/** The change of the docs from one side to another; `undefined` if there is none. */
-export function docsChange(before: string | undefined, after: string | undefined): SkillChange['change'] | undefined {
-  if (before === after) return undefined
-  if (before === undefined) return 'added'
-  return after === undefined ? 'removed' : 'changed'
 }
 
 /**

@@ -58,9 +58,10 @@ test('approve without an id shows what waits and its difference from what is ser
     'team: awaiting-approval: Cannot serve without approval',
     `  refs/heads/main at ${commit}\n`,
     / {2}by .+ on \d{4}-\d\d-\d\dT[\d:.]+Z: /,
-    '  changed alpha\n',
-    '    -first\n    +second\n',
-    '  added   beta\n',
+    '  changed  alpha\n    changed SKILL.md\n',
+    '      -first\n      +second\n',
+    '  added    beta\n    added SKILL.md\n',
+    '      +new\n',
   ])
     expect(shown.stdout).toMatch(text)
   for (const { stderr } of [shown, json])
@@ -72,8 +73,8 @@ test('approve without an id shows what waits and its difference from what is ser
       {
         source: 'team',
         skills: [
-          { path: 'alpha', change: 'changed' },
-          { path: 'beta', change: 'added' },
+          { path: 'alpha', change: 'changed', files: [{ path: 'SKILL.md', change: 'changed' }] },
+          { path: 'beta', change: 'added', files: [{ path: 'SKILL.md', change: 'added' }] },
         ],
       },
     ],
@@ -144,7 +145,7 @@ test('the first commit is shown as all new, by approve and by the diff that the 
   expect(held.stdout).toContain('skillsyncd diff served upstream --only team')
   expect(diff).toMatchObject({ status: 3, stderr: '' })
   for (const { stdout } of [diff, shown])
-    expect(stdout).toContain(`team: nothing to refs/heads/main at ${commit}\n  added   alpha\n`)
+    expect(stdout).toContain(`team: nothing to refs/heads/main at ${commit}\n  added    alpha\n    added SKILL.md\n`)
   expect(await world.home.command('approve', 'team', commit)).toMatchObject({ status: 0 })
   expect((await world.home.command('list')).stdout).toContain('alpha')
 })

@@ -1,3 +1,5 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../../../e2e/world.ts'
 import { changeDatabase } from '../../../support/damage.ts'
@@ -20,21 +22,21 @@ test('log tells what moved from generation to generation, and rollback goes back
   expect(back.stdout).toContain(`team: ${second} -> ${first} (refs/heads/main)`)
   expect(back.stdout).toContain(`the commit after ${second} is served without a decision`)
   const { generations } = JSON.parse(log.stdout)
-  const counts = (added: number, changed: number, gone: number) => ({ added, changed, removed: gone })
+  const one = (change: string, path: string) => ({ change, count: 1, first: [{ path }] })
   expect(generations).toMatchObject([
     {
       generation: 3,
       served: true,
       cause: { action: 'rollback', trigger: 'command' },
-      sources: [{ source: 'team', from: second, to: first, skills: counts(0, 1, 1) }],
+      sources: [{ source: 'team', from: second, to: first, skills: [one('changed', 'alpha'), one('removed', 'beta')] }],
     },
     {
       generation: 2,
       served: false,
       cause: { action: 'update', source: 'team' },
-      sources: [{ source: 'team', from: first, to: second, skills: counts(1, 1, 0) }],
+      sources: [{ source: 'team', from: first, to: second, skills: [one('added', 'beta'), one('changed', 'alpha')] }],
     },
-    { generation: 1, sources: [{ source: 'team', to: first, skills: counts(1, 0, 0) }] },
+    { generation: 1, sources: [{ source: 'team', to: first, skills: [one('added', 'alpha')] }] },
   ])
   expect(again.stdout).toContain('rolled-back')
   expect(JSON.parse(held.stdout)).toMatchObject({ sources: [{ source: 'team', to: second, held: true }] })
@@ -112,4 +114,23 @@ test('why names the ref, the rule, the decision, the lock entry and the age of a
   expect(beta.stdout).toMatch(/^beta \((?:withheld|tools)\)/)
   expect(beta.stdout).toContain('! frontmatter-missing')
   expect((await world.home.command('why', 'nobody')).status).toBe(1)
+})
+
+test('a rollback to a generation names the sources for which it cannot serve that generation', async () => {
+  await using world = await World.create()
+  const { home, repository } = world
+  await world.synced()
+  await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
+  const folder = join(home.path, 'own')
+  await mkdir(join(folder, 'gamma'), { recursive: true })
+  await writeFile(join(folder, 'gamma', 'SKILL.md'), skill('gamma', 'text'))
+  const [team = ''] = /url: \S+/.exec(await readFile(home.configFile, 'utf8')) ?? []
+  await home.configure({ team: [team], own: [`path: ${folder}`] })
+  await home.command('sync')
+
+  const back = await home.command('rollback', '1')
+
+  expect(back).toMatchObject({ status: 0, stderr: '' })
+  expect(back.stdout).toContain('team: ')
+  expect(back.stdout).toContain('own: is served as before: generation 1 did not have it\n')
 })

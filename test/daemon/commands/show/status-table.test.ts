@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tableOf } from '../../../../src/daemon/commands/show/status-table.ts'
+import { skillLinesOf, tableOf } from '../../../../src/daemon/commands/show/status-table.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../../src/daemon/configuration.ts'
 import { statusOf } from '../../../../src/daemon/status/status.ts'
@@ -24,8 +24,8 @@ test.each([1, 5, 40])('%i sources are as many lines and one, none wider than the
   const lines = tableOf(sources, { now: NOW, columns: 80, paint: plain })
 
   expect(lines).toHaveLength(count + 1)
-  expect(lines[0]).toMatch(/^ {2}SOURCE +SERVES +UPSTREAM +STATE +POLLED +NEXT$/)
-  expect(lines[1]).toMatch(/^ {2}source-0x+… +1111111 +1111111 +up to date +3 min ago +in 2 min$/)
+  expect(lines[0]).toMatch(/^ {2}SOURCE +SKILLS +SERVES +UPSTREAM +STATE +POLLED +NEXT$/)
+  expect(lines[1]).toMatch(/^ {2}source-0x+… +0 +1111111 +1111111 +up to date +3 min ago +in 2 min$/)
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(80)
 })
 
@@ -34,7 +34,22 @@ test('a wide terminal has the names whole, and more of the commits', () => {
 
   const [, line] = tableOf([source({ id })], { now: NOW, columns: 140, paint: plain })
 
-  expect(line).toMatch(new RegExp(`^ {2}${id} {2}1{12} {2}1{12} {2}up to date`))
+  expect(line).toMatch(new RegExp(`^ {2}${id} {2}0 +1{12} {2}1{12} {2}up to date`))
+})
+
+test('each skill that is out of service is named below the table, with the reason', () => {
+  const tally = { seen: 4, clean: 2, noted: 0, tools: 0, withheld: 1, links: 0, disabled: 1, pending: 0 }
+  const finding = { rule: 'name-missing', path: 'skills/b', message: 'It has no name', standing: 'withheld' } as const
+  const disabled = { count: 1, paths: ['skills/c'], matching: 0, matches: [] }
+  const broken = source({ id: sourceId('team'), tally, findings: [finding], disabled })
+
+  const [, line] = tableOf([broken], { now: NOW, columns: 80, paint: plain })
+
+  expect(line).toMatch(/^ {2}team +2\/4 +1111111/)
+  expect(skillLinesOf([source({}), broken])).toEqual([
+    '  - team/skills/b: withheld: name-missing: It has no name',
+    '  - team: disabled until skillsyncd enable team/skills/c',
+  ])
 })
 
 test('what is wrong is told with its mend, once for each kind of it, in whole words', () => {
@@ -72,7 +87,7 @@ test('"up to date" stands only where both commits are shown, and nobody keeps th
 
   const lines = states.map((one) => tableOf([one], { now: NOW, columns: 80, paint: plain })[1]!)
 
-  const told = lines.map((line) => line.slice(2).split(/ {2,}/)[3])
+  const told = lines.map((line) => line.slice(2).split(/ {2,}/)[4])
   expect(told).toEqual([
     'up to date',
     'behind',

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { setDigestOf, skillChanges } from '../../../../src/sync/model/decisions/lock.ts'
+import { lockDifferences, setDigestOf } from '../../../../src/sync/model/decisions/lock.ts'
 
 interface Vector {
   readonly name: string
@@ -69,8 +69,8 @@ describe('the digest of a set', () => {
       fc.property(skills, skills, (a, b) => {
         const [before, after] = [setOf(a), setOf(b)]
 
-        expect(setDigestOf(before) === setDigestOf(after)).toBe(skillChanges(before, after).length === 0)
-        expect(skillChanges(before, before)).toEqual([])
+        expect(setDigestOf(before) === setDigestOf(after)).toBe(lockDifferences(before, after).length === 0)
+        expect(lockDifferences(before, before)).toEqual([])
       }),
     )
   })

@@ -1,8 +1,8 @@
-import { comparePaths } from '../../sync/model/digest.ts'
-import type { Skill, SkillFile } from '../../sync/model/skill.ts'
-import { describeHidden } from '../../sync/skill/hidden-unicode.ts'
-import { lifecycleLines, lifecycleOf } from '../../sync/skill/lifecycle.ts'
-import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
+import { describeHidden } from '../../skill/hidden-unicode.ts'
+import { lifecycleLines, lifecycleOf } from '../../skill/lifecycle.ts'
+import type { SkillDiagnostic } from '../../skill/skill-diagnostic.ts'
+import { comparePaths } from '../digest.ts'
+import type { Skill, SkillFile } from '../skill.ts'
 
 /** One fact about a moved skill for a reviewer. */
 export interface SkillNote {
@@ -57,7 +57,7 @@ function programsNote(kind: string, paths: readonly string[]): SkillNote {
 const MOST_PATHS = 10
 
 /** True for a file that an agent may run: executable, in a folder `scripts`, or with the ending of a program. */
-function isProgram({ path, executable }: SkillFile, { upstream }: Skill): boolean {
+export function isProgram({ path, executable }: SkillFile, { upstream }: Skill): boolean {
   if (executable || upstream?.executables?.includes(path) === true) return true
   return path.split('/').slice(0, -1).includes('scripts') || PROGRAM.test(path)
 }

@@ -1,0 +1,61 @@
+import { changeGroups } from '../../../sync/model/changes/skill-changes.ts'
+import type { ChangeGroup, NamedChange } from '../../../sync/model/changes/skill-changes.ts'
+import type { FileReview, SkillReview } from '../../../sync/model/changes/skill-review.ts'
+import { printableLine, printableText } from '../../runtime/log/log-line.ts'
+
+/** The changes as lines of text: one for each kind, and one for each skill that has a reason. */
+export function linesOfChanges(groups: readonly ChangeGroup[]): string[] {
+  return groups.flatMap(({ change, count, first }) => {
+    const word = change.replaceAll('-', ' ').padEnd(8)
+    const more = count - first.length
+    const rest = more > 0 ? ` and ${more} more` : ''
+    if (first.every(({ reason }) => reason === undefined)) return [`${word} ${first.map(nameText).join(', ')}${rest}`]
+    return [
+      ...first.map((one) => `${word} ${nameText(one)}${reasonText(one)}`),
+      ...(more > 0 ? [`${word}${rest}`] : []),
+    ]
+  })
+}
+
+function nameText({ path, was }: NamedChange): string {
+  const name = printableLine(path) || 'the root'
+  return was === undefined ? name : `${printableLine(was) || 'the root'} to ${name}`
+}
+
+function reasonText({ reason }: NamedChange): string {
+  return reason === undefined ? '' : `: ${reason.rule}: ${printableLine(reason.message)}`
+}
+
+/**
+ * A changed skill as lines of text: what became of it, what a person should know first, and the changed lines of each
+ * file, programs first.
+ */
+export function reviewLines(review: SkillReview): string[] {
+  const { change, notes, files } = review
+  const [named] = changeGroups([review]).flatMap(({ first }) => first)
+  return [
+    `${change.replaceAll('-', ' ').padEnd(8)} ${named === undefined ? '' : nameText(named) + reasonText(named)}${keptText(review)}`,
+    ...notes.map(
+      ({ isCritical, text, values }) => `  ${isCritical ? '!' : '·'} ${text} ${values.map(quoted).join(', ')}`,
+    ),
+    ...files.flatMap(fileLines),
+  ]
+}
+
+function keptText({ to }: SkillReview): string {
+  if (to?.keptFrom === undefined) return ''
+  return `: the version of commit ${to.keptFrom}, because its later one is broken`
+}
+
+function quoted(value: string): string {
+  return `"${printableLine(value)}"`
+}
+
+function fileLines({ path, change, isProgram, size, sha256, diff }: FileReview): string[] {
+  const what = change === 'mode' ? 'changed mode' : change
+  const head = `  ${what} ${isProgram ? 'program ' : ''}${printableLine(path)}`
+  if (diff === undefined) return [head]
+  if ('why' in diff) return [`${head}: ${diff.why}; ${size} bytes, sha256 ${sha256}`]
+  const lines = diff.hunks.flatMap(({ from, to, lines: changed }) => [`@@ -${from} +${to} @@`, ...changed])
+  return [head, ...lines.map((line) => `    ${printableText(line)}`)]
+}
