@@ -39,7 +39,7 @@ export interface LinkSettings {
   readonly links: readonly KeptFolder[]
 }
 
-/** What the folders of agents are kept by. */
+/** The configuration, with the folders of agents. */
 export type LinkingConfig = ServedConfig & LinkSettings
 
 /** A folder of skills: that of an agent, or the one at an absolute path. */

@@ -54,7 +54,7 @@ export interface ChannelSettings {
   readonly channelFolders: readonly ChannelFolder[]
 }
 
-/** What a hub publishes its channels by. */
+/** The configuration of a hub, with its channel. */
 export type ChannelHubConfig = ServedConfig & ChannelSettings
 
 /** The log of the channel, which is signed with each of the keys. */

@@ -47,7 +47,7 @@ export interface PublicationSettings {
   readonly publications: readonly Publication[]
 }
 
-/** What a hub publishes its marketplace by. */
+/** The configuration of a hub, with its marketplace and the branches. */
 export type PublishingConfig = ServedConfig & MarketplaceSettings & PublicationSettings
 
 /** A branch of a git repository to which the marketplace is published. */

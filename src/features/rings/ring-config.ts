@@ -64,11 +64,11 @@ export interface RingConfig extends RingRule {
 
 /** The rings in the configuration. */
 export interface RingSettings {
-  /** That of the newest content first; none, or two at least. */
+  /** The ring of the newest content is the first; none, or two at least. */
   readonly rings: readonly RingConfig[]
 }
 
-/** What a hub of rings works by. */
+/** The configuration of a hub, with its rings and its channel. */
 export type RingHubConfig = RingSettings & ChannelSettings & ServedConfig
 
 /** A group of a ring, with its principals. */

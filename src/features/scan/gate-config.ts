@@ -99,7 +99,7 @@ export interface GateSettings {
   readonly gate: GateConfig | undefined
 }
 
-/** What a daemon with a gate works by. */
+/** The configuration, with the gate. */
 export type GatedConfig = ServedConfig & GateSettings
 
 /** The gate that is queried before each publish. */

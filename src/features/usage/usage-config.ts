@@ -26,7 +26,7 @@ export const USAGE_KEYS = {
     .describe('The counts of use: how often which skill was read. They stay in the state folder.'),
 }
 
-/** What the uses are counted by. */
+/** The configuration, with the counts of use. */
 export type CountedConfig = ServedConfig & UsageSettings
 
 /** The counts of use in the configuration. */

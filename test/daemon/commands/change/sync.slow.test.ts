@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import type { Context } from '../../../../src/daemon/cli/command.ts'
 import { sync } from '../../../../src/daemon/commands/change/sync.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
+import type { WholeConfig } from '../../../../src/daemon/configuration.ts'
 import { lockHolderOf } from '../../../../src/daemon/control/daemon-lock.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import { GitServer, type Fault } from '../../../support/git/git-server.ts'
@@ -83,7 +84,7 @@ function packet(text: string): string {
   return `${(text.length + 4).toString(16).padStart(4, '0')}${text}`
 }
 
-function contextOf(home: string, values: Context['values'], signal: AbortSignal): Context {
+function contextOf(home: string, values: Context['values'], signal: AbortSignal): Context<WholeConfig> {
   return {
     streams: { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() },
     environment: environmentOf({}, home),
@@ -98,7 +99,7 @@ function contextOf(home: string, values: Context['values'], signal: AbortSignal)
     stop: () => {},
     onHangUp: () => {},
     configuration: async () => import('../../../../src/daemon/configuration.ts'),
-    becomeWriter: async () => Promise.reject(new TypeError('Nothing is written here')),
+    becomeWriter: async (...asked) => (await import('../../../../src/daemon/writer.ts')).becomeWriter(...asked),
     commands: new Map(),
   }
 }
