@@ -21,7 +21,7 @@ export async function programFiles(): Promise<ProgramFiles> {
   }
   if (/\/_npx\//.test(files.main))
     throw new UsageError(
-      `Cannot make a service of "${files.main}": npx removes it again; install it with npm install --global skillsyncd`,
+      `Cannot make a service of "${files.main}": npx removes it again; install what npm pack made in a clone with npm install --global FILE`,
     )
   return files
 }

@@ -46,7 +46,7 @@ test('the counts of all processes are shown by skill and by client, and what no 
   expect(byClient).toContainEqual({ client: 'npx-skills', skill: 'fx/beta', lists: 0, loads: 1, reads: 0, failures: 0 })
   expect(unused).toEqual([{ skill: 'fx/gamma', uri: 'skill://fx/gamma/SKILL.md', last: null }])
   expect(csv).toContain('skill,lists,loads,reads,failures\r\nfx/alpha,0,3,1,0\r\n')
-  expect(text).toBe('fx/gamma  never\n')
+  expect(text).toBe('SKILL     LAST USE\nfx/gamma  never\n')
 
   await using again = await startDaemon(site)
   const page = await (await fetch(new URL('/skills/fx/alpha/', again.url))).text()

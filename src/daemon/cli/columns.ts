@@ -6,15 +6,18 @@ import type { Context } from './command.ts'
 /**
  * Writes rows of cells as lines, each column as wide as its widest cell. On a terminal, the lines follow the heads of the
  * columns and are cut to its width, and the width of a column is at most half of it. To a pipe or a file, lines are
- * written in full, without heads.
+ * written in full, without heads unless `hasHeads` is set.
  */
-export function printRows(context: Context, heads: readonly string[], rows: readonly (readonly string[])[]): void {
+export function printRows(
+  context: Context,
+  heads: readonly string[],
+  rows: readonly (readonly string[])[],
+  hasHeads = context.streams.stdout.isTTY === true,
+): void {
   const { isTTY, columns } = context.streams.stdout
   // A pseudo-terminal can have no width.
   const width = isTTY === true ? columns || 80 : undefined
-  const cells = (width === undefined || rows.length === 0 ? rows : [heads, ...rows]).map((row) =>
-    row.map(printableLine),
-  )
+  const cells = (hasHeads && rows.length > 0 ? [heads, ...rows] : rows).map((row) => row.map(printableLine))
   const widths = widthsOf(cells, width === undefined ? Number.POSITIVE_INFINITY : Math.floor(width / 2))
   const lines = cells.map((row) => cutTo(lineOf(row, widths), width))
   const paint = paintFor(context)

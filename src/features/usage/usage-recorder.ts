@@ -11,6 +11,7 @@ import { isCorruption } from '../../sync/store/objects/database.ts'
 import { useIn } from './answered-use.ts'
 import { MOST_AT_ONCE, PendingContents } from './content-uses.ts'
 import type { ContentUses } from './content-uses.ts'
+import { DOCTOR_CLIENT } from './known-clients.ts'
 import { LocalUsage } from './local-usage.ts'
 import type { UsageReader } from './local-usage.ts'
 import { SharedUsage } from './shared-usage.ts'
@@ -87,9 +88,10 @@ export class UsageRecorder implements AsyncDisposable {
 
   /** A `CountUse`. */
   readonly count: CountUse = (answered): void => {
-    const use = useIn(answered)
-    if (use === undefined) return
     const { serving, client } = answered
+    // What doctor --connect reads is no use by an agent.
+    const use = client === DOCTOR_CLIENT ? undefined : useIn(answered)
+    if (use === undefined) return
     const principal = this.#config.principals ? answered.principal : undefined
     this.#counts.add(use, { day: this.#today(), pack: partsOfView(serving.view ?? WHOLE).packs, client, principal })
     this.#contents.add(use)

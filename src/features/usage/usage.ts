@@ -74,7 +74,12 @@ async function showRows(
   const heads = [...by, 'lists', 'loads', 'reads', 'failures']
   const cells = rows.map((row) => [...by.map((one) => cellOf(one, row)), ...numbersOf(row)])
   print(context, heads, cells)
-  explain(context, config, counted, span, rows.length === 0 ? ['no use was counted in this time'] : [])
+  explain(context, config, counted, span, [
+    ...(rows.length === 0 ? ['no use was counted in this time'] : []),
+    ...(by.includes('principal') && config.usage?.principals === false
+      ? ['principals are not counted: the configuration has no usage: { principals: true }']
+      : []),
+  ])
 }
 
 function numbersOf({ lists, loads, reads, failures }: UsageRow): readonly string[] {
@@ -180,6 +185,8 @@ function print(context: Context, heads: readonly string[], rows: readonly (reado
       context,
       heads.map((head) => head.toUpperCase()),
       rows,
+      // Counts without heads say nothing.
+      true,
     )
   printCsv(context, [heads, ...rows])
 }

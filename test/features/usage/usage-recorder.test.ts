@@ -60,6 +60,16 @@ test('two processes add to the same rows', async () => {
   expect(place.rows(['client'])).toMatchObject([{ client: 'one', loads: 2 }])
 })
 
+test('what doctor --connect reads is not counted: it is no agent', async () => {
+  await using place = await open()
+  {
+    await using usage = place.recorder()
+    for (const client of ['skillsyncd-doctor', 'one']) usage.count(answered({ client }))
+  }
+
+  expect(place.rows(['client'])).toMatchObject([{ client: 'one', loads: 1 }])
+})
+
 test('people are counted only if the operator turns that on', async () => {
   await using place = await open()
   for (const principals of [false, true]) {

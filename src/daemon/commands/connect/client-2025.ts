@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { codeOf } from '../../../base/error-code.ts'
+import { DOCTOR_CLIENT } from '../../../features/usage/known-clients.ts'
 import { DigestMismatchError, type ClientOptions, type EraClient } from './era-client.ts'
 
 /**
@@ -11,7 +12,7 @@ export async function openClient2025({ url, fetch, version }: ClientOptions): Pr
   const sdk = await loadSdk()
   if (sdk === undefined) return undefined
   const { Client, StreamableHTTPClientTransport } = sdk
-  const client = new Client({ name: 'skillsyncd-doctor', version })
+  const client = new Client({ name: DOCTOR_CLIENT, version })
   const transport = new StreamableHTTPClientTransport(url, { fetch: fetch.fetch, reconnectionOptions: NO_RECONNECTION })
   return {
     name: '@modelcontextprotocol/sdk',

@@ -1,10 +1,11 @@
 import { Client, StreamableHTTPClientTransport, type McpSubscription } from '@modelcontextprotocol/client'
 import { SkillsClient, SkillVerificationError, type Skill } from '@modelcontextprotocol/client/ext/skills'
+import { DOCTOR_CLIENT } from '../../../features/usage/known-clients.ts'
 import { DigestMismatchError, type ClientOptions, type EraClient, type ListedSkill } from './era-client.ts'
 
 /** Opens the client of 2026-07-28, which verifies the files that it reads. */
 export function openClient2026({ url, fetch, version }: ClientOptions): EraClient {
-  const client = new Client({ name: 'skillsyncd-doctor', version }, { versionNegotiation: { mode: { pin: REVISION } } })
+  const client = new Client({ name: DOCTOR_CLIENT, version }, { versionNegotiation: { mode: { pin: REVISION } } })
   const skills = new SkillsClient(client)
   const entries = new Map<string, Skill>()
   let subscription: McpSubscription | undefined

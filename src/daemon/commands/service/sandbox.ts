@@ -15,7 +15,7 @@ export async function expectSystemSees({ program, config }: Service): Promise<vo
     if (await isHidden(path, SYSTEM_HIDES))
       throw hiddenPathError(
         path,
-        'install Node and skillsyncd for all users (sudo npm install --global skillsyncd), or use --user',
+        'install Node and skillsyncd for all users (sudo npm install --global FILE, with what npm pack made in a clone), or use --user',
       )
   }
   if (await isHidden(config, SYSTEM_HIDES)) throw hiddenPathError(config, 'move it to /etc/skillsyncd/skillsyncd.yaml')

@@ -18,6 +18,21 @@ test('one source is told in full, with ages in words and exact times in JSON', a
   expect(json.attention).toEqual({ person: 0, retried: 0, chosen: 0, well: 1, upToDate: 1 })
 })
 
+test('of one source of three, the lock says if that one follows it', async () => {
+  await using world = await World.create()
+  const { home, git, repository } = world
+  const url = `url: ${git.serve('team', repository)}`
+  await home.configure({ team: [url], other: [url], third: [url] })
+  await home.command('sync')
+  await home.command('lock')
+
+  const one = await home.command('status', 'team')
+  const all = await home.command('status')
+
+  expect(one.stdout).toContain('skills.lock: followed by 1 of 1 source\n')
+  expect(all.stdout).toContain('skills.lock: followed by 3 of 3 sources\n')
+})
+
 test('a source whose host redirects says where it is now, until its host redirects no more', async () => {
   await using world = await World.create()
   const { home, git } = world
