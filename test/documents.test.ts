@@ -52,16 +52,29 @@ test('a decision has at most 150 words, the number of its file, a date, a status
   expect(unlike.map(({ path }) => path)).toEqual([])
 })
 
-test('as long as no version is out, the README says how to install from a clone', async () => {
-  const [readme, changes] = await Promise.all(
-    ['README.md', 'CHANGELOG.md'].map((path) => readFile(join(ROOT, path), 'utf8')),
+test('as long as no version is out, the README installs a packed file, and nothing sends anybody to a registry', async () => {
+  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+  const readme = await readFile(join(ROOT, 'README.md'), 'utf8')
+  const paths = (
+    await Promise.all(
+      ['docs', 'examples', 'systemd', 'src'].map(async (folder) =>
+        (await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true }))
+          .filter((entry) => entry.isFile())
+          .map((entry) => join(entry.parentPath, entry.name)),
+      ),
+    )
+  ).flat()
+  const texts = await Promise.all(
+    [join(ROOT, 'README.md'), ...paths].map(async (path) => ({ path, text: await readFile(path, 'utf8') })),
   )
-  const isOut = /^## \[\d/m.test(changes ?? '')
-  const commands = readme?.split('\n').filter((line) => line.startsWith('npm install --global ')) ?? []
 
-  expect(commands.some((line) => line.startsWith('npm install --global skillsyncd'))).toBe(isOut)
-  expect(commands.includes('npm install --global .')).toBe(!isOut)
-  expect(readme?.includes('it is not in the registry yet')).toBe(!isOut)
+  expect(readme).toContain(`\nnpm pack `)
+  expect(readme).toContain(`\nnpm install --global ./skillsyncd-${version}.tgz `)
+  // A package of that name in a registry would be another program.
+  const sent = texts.filter(({ text }) =>
+    /npm (?:i|install)(?: -\S+)* skillsyncd\b|npx (?:-p |--\S+ )*skillsyncd\b/.test(text),
+  )
+  expect(sent.map(({ path }) => path)).toEqual([])
 })
 
 const DECISION =

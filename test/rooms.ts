@@ -33,7 +33,7 @@ export const ROOMS: Readonly<Record<string, string>> = {
   'daemon/cli': 'what commands share: the client of the daemon, the reader of the store, options, help, output',
   'features/mcp-sources': 'other MCP servers as sources: listings in every form, files on request, mismatches',
   'features/scan': 'the gate of the operator, scanners by name, and scans of what is served',
-  'features/agent-folders': 'skills in the folders of agents: `link`, `unlink`, and the follower of `links`',
+  'features/agent-folders': 'skills in the folders of agents: `link`, and the follower of `links`',
   'features/marketplace':
     'the plugin marketplace: its git remote, the branches that it is pushed to, the enrollment of agents',
   'features/channel': 'the channel: transparency log, publication, the follower, recalls, witnesses, proofs',

@@ -10,7 +10,6 @@ export interface CommandGroup {
 
 /** The commands of the core. */
 const CORE_COMMANDS: CommandLoaders = {
-  init: async () => (await import('./commands/run/init.ts')).init,
   add: async () => (await import('./commands/run/add.ts')).add,
   remove: async () => (await import('./commands/run/remove.ts')).remove,
   start: async () => (await import('./commands/run/start.ts')).start,
@@ -62,7 +61,7 @@ function group(heading: string, names: string): CommandGroup {
 
 /** All commands in the order of the help. A name of two words belongs to a family, such as `mcp-source mirror`. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
-  group('Everyday', 'init, add, remove, start, stop, status, list, search, show, why, usage, sync, link, unlink, mcp'),
+  group('Everyday', 'add, remove, start, stop, status, list, search, show, why, usage, sync, link, mcp'),
   group(
     'Pinning and review',
     'lock, outdated, update, verify, diff, preview, approve, reject, pin, pause, rollback, resume, disable, enable, recall, rings, promote, hold, unhold, scan, log',
@@ -99,7 +98,7 @@ const ALIASES: Readonly<Record<string, string>> = {
 export const SYNONYMS: Readonly<Record<string, string>> = {
   apply: 'reload',
   check: 'doctor',
-  config: 'init',
+  config: 'add',
   create: 'new',
   delete: 'remove',
   fetch: 'sync',
@@ -117,9 +116,11 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   rm: 'remove',
   run: 'start',
   sbom: 'export',
-  setup: 'init',
+  init: 'add',
+  setup: 'add',
   suspend: 'pause',
-  uninstall: 'unlink',
+  uninstall: 'link --remove',
+  unlink: 'link --remove',
   unpause: 'resume',
   upgrade: 'update',
   up: 'start',

@@ -163,7 +163,7 @@ describe('what npm pack makes', () => {
     const skillsyncd = (...args: string[]): Program => new Program('skillsyncd', args, home)
 
     const version = await skillsyncd('--version').ended()
-    const init = await skillsyncd('init', repository.folder).ended()
+    const init = await skillsyncd('add', repository.folder).ended()
     const daemon = skillsyncd('start', '--port', '0')
     const url = await daemon.line()
     await daemon.said((line) => line.includes('source-updated'))

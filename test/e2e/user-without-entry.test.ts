@@ -51,14 +51,14 @@ describe.skipIf(!IS_ROOT)(`a user without an entry in the user database${IS_ROOT
     const named = ['--config', place.config]
     const folder = join(place.path, 'linked')
 
-    await place.run(['init', '--config', own, '--offline', 'acme/skills'])
+    await place.run(['add', '--config', own, '--offline', 'acme/skills'])
     await place.run(['add', more, '--id', 'more', ...named])
     await place.run(['remove', 'more', ...named])
     await place.run(['sync', ...named])
-    await place.run(['link', '--to', folder, ...named])
+    await place.run(['link', '--once', '--to', folder, ...named])
     const listed = await place.run(['link', ...named])
-    const unlinked = await place.run(['unlink', '--all', ...named])
-    await place.run(['init', '--here', '--force', '--offline', 'acme/here'])
+    const unlinked = await place.run(['link', '--remove', '--all', ...named])
+    await place.run(['add', '--config', 'skillsyncd.yaml', '--offline', 'acme/here'])
 
     expect(await readFile(place.config, 'utf8')).toContain('acme/here')
     expect(await readFile(own, 'utf8')).toContain('acme/skills')
@@ -85,7 +85,7 @@ describe.skipIf(!IS_ROOT)(`a user without an entry in the user database${IS_ROOT
     await chown(claude, USER, USER)
     await writeFile(place.config, 'links: [claude-code]\n', { flag: 'a' })
 
-    await place.run(['link', 'claude-code', ...place.named], { CLAUDE_CONFIG_DIR: claude })
+    await place.run(['link', '--once', 'claude-code', ...place.named], { CLAUDE_CONFIG_DIR: claude })
     const { stderr } = await place.run(['sync', ...place.named], { CLAUDE_CONFIG_DIR: claude })
 
     expect(stderr).not.toContain('folders-not-followed')
@@ -112,10 +112,10 @@ describe.skipIf(!IS_ROOT)(`a user without an entry in the user database${IS_ROOT
     expect(daemon.isRunning).toBe(true)
   })
 
-  test.each([['link'], ['unlink']])('%s of an agent names the option that needs no home', async (command) => {
+  test.each([['--once'], ['--remove']])('link %s of an agent names the option that needs no home', async (option) => {
     await using place = await ownedFolder()
 
-    const failed = await place.run([command, 'codex', ...place.named]).catch((error: unknown) => error)
+    const failed = await place.run(['link', option, 'codex', ...place.named]).catch((error: unknown) => error)
 
     expect(failed).toMatchObject({ code: 2, stderr: expect.stringMatching(/folder of codex.*set HOME, or .*--to/) })
   })

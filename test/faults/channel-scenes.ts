@@ -34,7 +34,7 @@ export const CHANNEL_SCENES: readonly CrashScene[] = [
       await channel.publish(skillNamed('changed', 'first'), skillNamed('removed'), skillNamed('still'))
       await channel.writeTo(outOf(stage))
       await stage.home.configure({ hub: [`follow: { path: ${outOf(stage)}, key: "${KEY}" }`, 'every: 1h'] })
-      await stage.run(['sync'], ['link', 'claude-code'])
+      await stage.run(['sync'], ['link', '--once', 'claude-code'])
       await channel.publish(skillNamed('changed', 'second'), skillNamed('added'), skillNamed('still'))
       await channel.writeTo(outOf(stage))
       await channel.publish(skillNamed('changed', 'third'), skillNamed('still'))

@@ -25,7 +25,7 @@ export const PUBLISH: CrashScene = {
   title: 'a publish',
   async set() {
     const stage = await Stage.set()
-    await stage.run(['sync'], ['link', 'claude-code'])
+    await stage.run(['sync'], ['link', '--once', 'claude-code'])
     await stage.repository.commit(SECOND)
     return stage
   },
@@ -66,7 +66,7 @@ export const OTHER_SCENES: readonly CrashScene[] = [
     title: 'a rollback',
     async set() {
       const stage = await Stage.set()
-      await stage.run(['sync'], ['link', 'claude-code'])
+      await stage.run(['sync'], ['link', '--once', 'claude-code'])
       await stage.repository.commit(SECOND)
       await stage.run(['sync'])
       return stage
@@ -86,7 +86,7 @@ export const OTHER_SCENES: readonly CrashScene[] = [
     title: 'the disabling of a skill',
     async set() {
       const stage = await Stage.set()
-      await stage.run(['sync'], ['link', 'claude-code'])
+      await stage.run(['sync'], ['link', '--once', 'claude-code'])
       return stage
     },
     args: ['disable', 'team/changed'],

@@ -135,7 +135,7 @@ test('a database that is lost or damaged while no daemon runs costs a start noth
 test('a folder of the store that is lost while the daemon runs is made again by the next look, with what was in it', async () => {
   await using scene = await Scene.set()
   expect(await scene.home.command('sync')).toMatchObject({ status: 0 })
-  expect(await scene.home.command('link', 'claude-code')).toMatchObject({ status: 0 })
+  expect(await scene.home.command('link', '--once', 'claude-code')).toMatchObject({ status: 0 })
   await scene.commit()
   await scene.play()
   const linked = await linkedIn(scene)
@@ -182,7 +182,7 @@ test('decisions that are damaged while no daemon runs are had from their copy: w
 test('while nobody can read the decisions nothing moves, and nothing that may be disabled is served, until a person mended one file', async () => {
   await using scene = await Scene.set()
   await decided(scene)
-  expect(await scene.home.command('link', 'claude-code')).toMatchObject({ status: 0 })
+  expect(await scene.home.command('link', '--once', 'claude-code')).toMatchObject({ status: 0 })
   await scene.play()
   await scene.expectWell()
   const seen = await served(scene.daemon)

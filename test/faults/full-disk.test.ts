@@ -141,7 +141,7 @@ describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefin
     await using scene = await Scene.set([], ['retention: { generations: 1, younger_than: 1ms }'])
     const { home } = scene
     expect(await home.run('sync')).toMatchObject({ status: 0 })
-    expect(await home.run('link', 'claude-code')).toMatchObject({ status: 0 })
+    expect(await home.run('link', '--once', 'claude-code')).toMatchObject({ status: 0 })
     const before = await readdir(join(home.state, 'checkouts'))
     const disk = await TinyDisk.over(home, dirname(home.state))
     await scene.commit()

@@ -33,6 +33,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/postgres/shared-state contentError store-failed',
     'sync/postgres/shared-state runningError store-failed',
   ],
+  'test/features/agent-folders/kept-links.e2e.test.ts': ['features/agent-folders/kept-links withOnce given'],
   'test/daemon/commands/run/token-changes.slow.test.ts': ['daemon/commands/run/token-changes refuseWrite store-failed'],
   'test/daemon/config/auth.test.ts': [
     'daemon/config/auth sshKeyOf credentials-rejected',

@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { Document, isMap, isNode, isSeq, parseDocument } from 'yaml'
 import type { YAMLSeq } from 'yaml'
 import { isObject } from '../json-object.ts'
-import type { JsonObject } from '../json-value.ts'
+import type { JsonValue } from '../json-value.ts'
 import { EditRefused, lineAt } from './edit-refused.ts'
 
 /** An item of a list, with a comment in the line before it. */
 export interface YamlItem {
-  readonly value: JsonObject
+  readonly value: JsonValue
   readonly comment?: string
 }
 
@@ -22,6 +22,15 @@ export function withItems(text: string, key: string, items: readonly YamlItem[])
   return edited
 }
 
+/** Adds a key with a text at the end of the top level. Throws `EditRefused` if the text is not valid, or has the key. */
+export function withTextKey(text: string, key: string, value: string): string {
+  if (parsed(text).has(key)) throw invalid(text, 0, `${key} is there already`)
+  const eol = eolOf(text)
+  const edited = inserted(text, text.length, new Document({ [key]: value }).toString({ lineWidth: 0 }).trimEnd() + eol)
+  expectOnly(text, edited, key, value)
+  return edited
+}
+
 /** The items of the list at a key of the top level. Throws `EditRefused` as `withItems` does. */
 export function itemsAt(text: string, key: string): readonly unknown[] {
   const document = parsed(text)
@@ -32,30 +41,37 @@ export function itemsAt(text: string, key: string): readonly unknown[] {
 export interface YamlRemoval {
   readonly key: string
   /** True for an item to remove. */
-  readonly isRemoved: (value: unknown) => boolean
+  readonly isRemoved: (value: unknown, index: number) => boolean
   /** True for a comment that goes with the item below it, without its `#`. All other comments before an item stay. */
   readonly isOwnComment: (comment: string) => boolean
 }
 
 /**
- * Removes the items, with the comments inside them. Every other byte stays. Throws `EditRefused` if the text is not
- * valid, or has no list there.
+ * Removes the items, with the comments inside them, and the key of a list with dashes that has none left. Every other
+ * byte stays. Throws `EditRefused` if the text is not valid, or has no list there.
  */
 export function withoutItems(text: string, { key, isRemoved, isOwnComment }: YamlRemoval): string {
   const document = parsed(text)
   const list = listAt(document, text, key)
   const ranges = list.items.map((item) => rangeOf(item, text))
   const values: unknown[] = list.toJS(document)
-  const gone = [...values.keys()].filter((index) => isRemoved(values[index]))
-  const edited = gone.toReversed().reduce((rest, index) => {
+  const gone = [...values.keys()].filter((index) => isRemoved(values[index], index))
+  const isEmptied = list.flow !== true && gone.length === values.length
+  const without = gone.toReversed().reduce((rest, index) => {
     const isFollowed = values.some((_, later) => later > index && !gone.includes(later))
     const [start, end] =
       list.flow === true ? flowSpan(ranges, index, isFollowed, rest) : blockSpan(ranges, index, rest, isOwnComment)
     return rest.slice(0, start) + rest.slice(end)
   }, text)
-  const kept = values.filter((_, index) => !gone.includes(index))
-  expectOnly(text, edited, key, kept.length === 0 && list.flow !== true ? null : kept)
+  const edited = isEmptied ? withoutKey(without, key) : without
+  expectOnly(text, edited, key, isEmptied ? undefined : values.filter((_, index) => !gone.includes(index)))
   return edited
+}
+
+/** Removes the line of a key without a value. */
+function withoutKey(text: string, key: string): string {
+  const start = text.search(new RegExp(`^${key}:`, 'm'))
+  return text.slice(0, start) + text.slice(nextLine(text, start))
 }
 
 function listAt(document: Document.Parsed, text: string, key: string): YAMLSeq {
@@ -185,11 +201,12 @@ function expectAdded(text: string, edited: string, key: string, items: readonly 
   expectOnly(text, edited, key, [...(Array.isArray(list) ? list : []), ...items.map(({ value }) => value)])
 }
 
-/** The key must have the value, and all else must be as it was: YAML has more forms than are known here. */
+/** The key must have the value, if any, and all else must be as it was: YAML has more forms than are known here. */
 function expectOnly(text: string, edited: string, key: string, value: unknown): void {
   const before: unknown = parseDocument(text).toJS() ?? {}
   if (!isObject(before)) throw invalid(text, 0, 'the file is not a mapping')
-  if (isDeepStrictEqual(valueOf(edited), { ...before, [key]: value })) return
+  const { [key]: _, ...others } = before
+  if (isDeepStrictEqual(valueOf(edited) ?? {}, value === undefined ? others : { ...others, [key]: value })) return
   throw invalid(text, 0, `the form of ${key} is not known; edit it by hand`)
 }
 

@@ -190,7 +190,7 @@ export const STORE_FINDINGS = {
     fix: 'Nothing: the stored files are compared with their digests, and the commit with its id',
   },
   'links-damaged': {
-    meaning: 'links.json is damaged or unreadable. Folders of agents keep their state; link and unlink refuse',
+    meaning: 'links.json is damaged or unreadable. Folders of agents keep their state; link refuses',
     fix: 'Remove the file and link again: links into the state folder are recognized, and link names copies',
   },
 } as const satisfies Readonly<Record<string, CheckRule>>

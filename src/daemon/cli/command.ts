@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -126,9 +127,16 @@ export const MODE_OPTIONS = {
   frozen: { type: 'boolean', help: '--locked and --offline' },
 } as const satisfies Options
 
-/** The configuration that the options name. */
-export async function configFor<Whole extends ServedConfig>(context: Context<Whole>): Promise<Whole> {
-  const config = await namedConfig(context)
+/**
+ * The configuration that the options name. `startsDaemon`: with the state folder that it has, whatever daemon runs; other
+ * commands use that of the daemon if the configured one is not there.
+ */
+export async function configFor<Whole extends ServedConfig>(
+  context: Context<Whole>,
+  startsDaemon = false,
+): Promise<Whole> {
+  const named = await namedConfig(context)
+  const config = startsDaemon || context.values['state'] !== undefined ? named : await withRunningState(named, context)
   const { locked, offline, frozen } = context.values
   const mode = { locked: locked === true || frozen === true, offline: offline === true || frozen === true }
   return withPresentSources({ ...config, mode })
@@ -157,6 +165,19 @@ async function namedConfig<Whole extends ServedConfig>(context: Context<Whole>):
     state: state && resolve(state),
   }
   return configOfSources(named, environment)
+}
+
+/** The configuration with the state folder of the one daemon that was started with its file and with --state. */
+async function withRunningState<Whole extends ServedConfig>(
+  config: Whole,
+  { environment, signal, configuration }: Context<Whole>,
+): Promise<Whole> {
+  if (config.file === undefined || existsSync(config.state)) return config
+  const daemons = await runningDaemons(environment, signal)
+  const [daemon, ...others] = daemons.filter((running) => running.config === config.file)
+  if (daemon === undefined || others.length > 0) return config
+  const { readConfig } = await configuration()
+  return readConfig({ file: config.file, state: daemon.state }, environment)
 }
 
 /**

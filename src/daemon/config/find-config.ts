@@ -14,7 +14,7 @@ export async function findConfig(explicit?: string, environment = processEnviron
     .map((place) => `"${place}"`)
     .join(', ')
   throw new ConfigMissingError(
-    `Cannot find a configuration: there is none at ${searched}; skillsyncd init URL writes one, --config FILE names one`,
+    `Cannot find a configuration: there is none at ${searched}; skillsyncd add URL writes one, --config FILE names one`,
   )
 }
 

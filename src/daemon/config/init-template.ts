@@ -35,7 +35,7 @@ export interface Seen {
  * The text of a first configuration: the requested sources, and comments with the settings that are often needed next.
  */
 export function startingText(sources: readonly StartingSource[]): string {
-  return `# The sources that skillsyncd mirrors, and how it serves them. skillsyncd init wrote this file; edit it as you like.
+  return `# The sources that skillsyncd mirrors, and how it serves them. skillsyncd add wrote this file; edit it as you like.
 # config/skillsyncd.yaml of the package explains all keys. A command that reads this file reports errors with their lines.
 
 sources:
@@ -100,7 +100,7 @@ export function seenText({ branch, commit, skills, elsewhere, root, hasDocs }: S
   return `${at}: ${countOf(skills, 'skill')}${where}${rest}${hasDocs ? DOCS_PROPOSED : ''}`
 }
 
-/** True for the comment that `init` and `add` write above a source: it goes with the source. */
+/** True for the comment that `add` writes above a source: it goes with the source. */
 export function isSourceComment(comment: string): boolean {
   return comment === NOT_FETCHED || OWN.some((form) => form.test(comment))
 }

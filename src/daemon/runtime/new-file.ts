@@ -1,4 +1,4 @@
-import { link, lstat, open, rename, rm } from 'node:fs/promises'
+import { link, lstat, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { syncFolder, temporaryIn } from '../../sync/store/files/atomic.ts'
@@ -19,10 +19,10 @@ export async function isThere(path: string, mend: string): Promise<boolean> {
 }
 
 /**
- * Writes a file atomically, readable for others. If the path exists, returns false and leaves it unchanged; with
- * `replace` it is replaced. Throws `UsageError` if the disk refuses it.
+ * Writes a file atomically, readable for others. If the path exists, returns false and leaves it unchanged. Throws
+ * `UsageError` if the disk refuses it.
  */
-export async function writeNew(path: string, text: string, replace: boolean): Promise<boolean> {
+export async function writeNew(path: string, text: string): Promise<boolean> {
   const folder = dirname(path)
   const temporary = temporaryIn(folder)
   try {
@@ -31,8 +31,7 @@ export async function writeNew(path: string, text: string, replace: boolean): Pr
     await handle.writeFile(text)
     await handle.sync()
     // Unlike a rename, a link never replaces an existing file.
-    if (replace) await rename(temporary, path)
-    else await link(temporary, path)
+    await link(temporary, path)
     await syncFolder(folder)
   } catch (error) {
     if (isDiskError(error, 'EEXIST')) return false

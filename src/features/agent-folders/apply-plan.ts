@@ -82,10 +82,10 @@ export async function applyPlan(application: PlanApplication, pace: WorkControl)
   return [...plan.steps.flatMap(toldOf), ...removeEntry, ...ends]
 }
 
-const DROPPED = 'unlink took it out meanwhile'
+const DROPPED = 'link --remove took it out meanwhile'
 
 /**
- * Removes what was placed and is not recorded any more, and returns the names: `unlink` found nothing there yet, and
+ * Removes what was placed and is not recorded any more, and returns the names: `link --remove` found nothing there yet, and
  * dropped the record. It looks again after that, for what was placed before.
  */
 async function takenBack(

@@ -65,7 +65,7 @@ function firstNames(skills: readonly { readonly name: string }[]): string {
 
 const MOST_NAMED = 8
 
-const TWICE = 'it may show each twice; remove the server there, or unlink'
+const TWICE = 'it may show each twice; remove the server there, or the links (skillsyncd link --remove)'
 
 /** The agent's file of MCP servers, and the servers that it names. `undefined` if it cannot be read. */
 async function serversOf(

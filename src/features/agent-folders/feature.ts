@@ -5,7 +5,6 @@ import type { LinkParts } from './link-requests.ts'
 export const agentFoldersFeature: Feature<LinkParts> = {
   commands: {
     link: async () => (await import('./link.ts')).link,
-    unlink: async () => (await import('./unlink.ts')).unlink,
   },
   async requests() {
     const all = await import('./link-requests.ts')

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { shellWord } from '../../base/text/shell-word.ts'
 import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import type { Environment } from '../../daemon/config/environment.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { futurePath } from '../../daemon/runtime/resolve-path.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { AGENTS, agentFolderOf } from './agents.ts'
@@ -17,7 +18,7 @@ import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
 import { namedFolderOf, useOfFolder } from './link-record.ts'
 import type { LinkedFolder, LinkedSkill, LinkFilter, Use } from './link-record.ts'
-import { blockageOf } from './link-text.ts'
+import { blockageOf, folderUseText } from './link-text.ts'
 import type { Blockage } from './link-text.ts'
 import { readLinks } from './links-file.ts'
 import { remainderOf } from './remainder.ts'
@@ -58,6 +59,16 @@ export async function foldersNow(config: LinkingConfig, environment: Environment
   const all = new Map([...followed, ...state.links.folders])
   return Promise.all(
     [...all].map(([path, folder]) => folderNow(path, folder, { state, environment, isFollowed: followed.has(path) })),
+  )
+}
+
+/** A line for each linked folder that the configuration does not name: new sources and skills do not reach it. */
+export async function unfollowedLines(config: LinkingConfig, environment: Environment): Promise<readonly string[]> {
+  const followed = await followedFolders(config, environment)
+  return [...(await readLinks(config.state)).folders].flatMap(([path, folder]) =>
+    followed.has(path)
+      ? []
+      : [printableLine(`${folder.uses.map(folderUseText).join(', ')}: as before, until ${linkCommandOf(folder)}`)],
   )
 }
 
@@ -149,7 +160,7 @@ function ifUnreadable(path: string): (error: unknown) => string {
 
 function strangeFolderText(folder: string): string {
   const word = shellWord(folder)
-  return `no agent of this user reads that folder: skillsyncd unlink --to ${word}, or skillsyncd link --to ${word} to keep it`
+  return `no agent of this user reads that folder: skillsyncd link --remove --to ${word}, or skillsyncd link --to ${word} to keep it`
 }
 
 /** True if the folder holds all served skills and no others. */
@@ -177,9 +188,9 @@ export async function isFolder(path: string): Promise<boolean> {
 }
 
 /** The command that brings a folder up to date, ready to be typed in a shell. */
-export function linkCommandOf({ uses, copies, only }: Pick<FolderNow, 'uses' | 'copies' | 'only'>): string {
+export function linkCommandOf({ uses, copies, only }: Pick<LinkedFolder, 'uses' | 'copies' | 'only'>): string {
   const [use] = uses
-  if (use === undefined) return 'skillsyncd unlink --all'
+  if (use === undefined) return 'skillsyncd link --remove --all'
   const named = namedFolderOf(use)
   const project = use.project === undefined ? '' : ` --project ${shellWord(use.project)}`
   const target = named === undefined ? `${use.agent}${project}` : `--to ${shellWord(named)}`

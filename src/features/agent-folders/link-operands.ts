@@ -39,8 +39,6 @@ export const TO_OPTION: Option = {
   offers: 'folders',
 }
 
-export const DRY_RUN_OPTION: Option = { type: 'boolean', help: 'show what would be done, and do nothing' }
-
 /** True if the command line names an agent or a folder. */
 export function namesPlaces({ operands, values }: Context): boolean {
   return operands.length > 0 || textsOf(values['to']).length > 0

@@ -1,4 +1,4 @@
-import { fewText } from '../../base/text/first-few.ts'
+import { fewText, firstFew } from '../../base/text/first-few.ts'
 import { countOf } from '../../base/text/plural.ts'
 import type { ExitStatus } from '../../daemon/cli/command.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
@@ -26,14 +26,19 @@ export function exitOf(ends: readonly FolderEnd[]): ExitStatus {
   return all.has('left') || all.has('clash') ? 3 : 0
 }
 
-export function linesOf({ folder, uses, done, cautions, ofUpstream }: FolderEnd): string[] {
-  const kept = done.filter(({ end }) => end === 'kept').length
-  const moved = done.filter(({ end }) => end !== 'kept')
+/** A line for each folder, with what needs a person below it, and the sum. `isVerbose`: a line for each skill too. */
+export function linesOfEnds(ends: readonly FolderEnd[], isVerbose: boolean): readonly string[] {
+  const lines = ends.flatMap((end) => linesOf(end, isVerbose))
+  return ends.length > 1 ? [...lines, `${ends.length} folders: ${sumText(ends.flatMap(({ done }) => done))}`] : lines
+}
+
+function linesOf({ folder, uses, done, cautions, ofUpstream }: FolderEnd, isVerbose: boolean): string[] {
+  const told = done.filter(({ end }) => (isVerbose ? end !== 'kept' : NEEDS_PERSON.has(end)))
+  const isNothing = done.length === 0 && cautions.length === 0
+  const what = isNothing ? 'nothing to install, and nothing that skillsyncd made' : sumText(done, MOST_NAMED)
   const lines = [
-    `${uses.map(folderUseText).join(', ')}: ${folder}`,
-    ...together(moved).map((line) => `  ${line}`),
-    ...(kept > 0 ? [`  = ${countOf(kept, 'skill')} as before`] : []),
-    ...(done.length === 0 && cautions.length === 0 ? ['  nothing to install, and nothing that skillsyncd made'] : []),
+    `${uses.map(folderUseText).join(', ')}: ${what}; ${folder}`,
+    ...together(told).map((line) => `  ${line}`),
     ...(ofUpstream > 0
       ? [
           `  - ${countOf(ofUpstream, 'skill')} of other MCP servers: in no folder, since their sources have no \`folders: true\``,
@@ -43,6 +48,30 @@ export function linesOf({ folder, uses, done, cautions, ofUpstream }: FolderEnd)
   ]
   return lines.map(printableLine)
 }
+
+/** The ends that a person has to look at. */
+const NEEDS_PERSON: ReadonlySet<Done['end']> = new Set(['left', 'clash', 'failed'])
+
+/** The number of skills with each end, and the first names of those that were moved. */
+function sumText(done: readonly Done[], most = 0): string {
+  const sums = SUMS.flatMap(([word, isOf]) => {
+    const some = done.filter(isOf)
+    if (some.length === 0) return []
+    const names = most === 0 || word === 'as before' ? '' : ` (${fewText(some, most, ({ name }) => name)})`
+    return [`${some.length} ${word}${names}`]
+  })
+  return sums.length === 0 ? 'no skill' : sums.join(', ')
+}
+
+const SUMS: readonly (readonly [word: string, isOf: (done: Done) => boolean])[] = [
+  ['linked', ({ end, isRenewed }) => end === 'linked' && isRenewed !== true],
+  ['copied', ({ end, isRenewed }) => end === 'copied' && isRenewed !== true],
+  ['linked again', ({ end, isRenewed }) => end === 'linked' && isRenewed === true],
+  ['copied again', ({ end, isRenewed }) => end === 'copied' && isRenewed === true],
+  ['removed', ({ end }) => end === 'removed'],
+  ['as before', ({ end }) => end === 'kept'],
+  ['not there', ({ end }) => NEEDS_PERSON.has(end)],
+]
 
 /** The lines. Skills that failed for one reason have one: where the folder is none, all of them do. */
 function together(done: readonly Done[]): readonly string[] {
@@ -54,15 +83,20 @@ function together(done: readonly Done[]): readonly string[] {
   })
 }
 
-const MOST_NAMED = 8
+const MOST_NAMED = 10
 
 function nameOf({ name, skill }: Pick<Done, 'name' | 'skill'>): string {
   return skill === undefined ? name : `${name} (${skill.source}/${skill.skill.path})`
 }
 
-/** The line for a skill that is in none of the folders, with the reason. */
-export function leftOutLine({ source, path, why }: LeftOut): string {
-  return printableLine(`- ${source}/${path} is not linked: ${why}`)
+/** A line for each of the first skills that are in none of the folders, with the reason. */
+export function leftOutLines(leftOut: readonly LeftOut[], isVerbose: boolean): readonly string[] {
+  const shown = isVerbose ? leftOut : firstFew(leftOut, MOST_NAMED)
+  const more = leftOut.length - shown.length
+  return [
+    ...shown.map(({ source, path, why }) => printableLine(`- ${source}/${path} is not linked: ${why}`)),
+    ...(more > 0 ? [`- ${more} more are not linked; skillsyncd link names all`] : []),
+  ]
 }
 
 /** The agent that uses a folder, as text; for a folder named by its path, the option that names it. */

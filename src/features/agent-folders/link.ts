@@ -3,13 +3,17 @@ import { configFor, MODE_OPTIONS, printJson, printLines } from '../../daemon/cli
 import type { Command, Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
+import type { PreparedEdit } from '../../daemon/cli/edit-configuration.ts'
+import { reloadDaemon } from '../../daemon/cli/edit-configuration.ts'
 import { linesOfPull, pullWithProgress } from '../../daemon/cli/pull-results.ts'
+import { offerService } from '../../daemon/cli/user-service.ts'
 import { idsOf } from '../../daemon/config/config.ts'
 import { ifHomeIsKnown, UNKNOWN_HOME } from '../../daemon/config/environment.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
 import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
+import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { theOnly, theOnlyIfAny } from '../../daemon/status/named-skill.ts'
 import type { SkillReference } from '../../daemon/status/named-skill.ts'
 import { expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
@@ -21,12 +25,12 @@ import { cautionsFor, omissionsIn } from './cautions.ts'
 import { planOf } from './folder-plan.ts'
 import { agentsHere, foldersNow, unlinkedUpstream } from './folder-status.ts'
 import type { FolderNow } from './folder-status.ts'
+import { hasFile, isNamedInLinks, sandboxText, withKept } from './kept-links.ts'
 import type { LinkingConfig } from './link-config.ts'
 import { linkedState } from './link-context.ts'
 import type { LinkedState } from './link-context.ts'
 import {
   AGENT_OPERANDS,
-  DRY_RUN_OPTION,
   namesPlaces,
   placesOf,
   PROJECT_OPTION,
@@ -36,27 +40,36 @@ import {
 } from './link-operands.ts'
 import type { LinkFilter, Use } from './link-record.ts'
 import { linkTargetsOf } from './link-target.ts'
-import type { LinkTarget } from './link-target.ts'
-import { blockageText, endInJson, exitOf, folderUseText, leftOutLine, linesOf } from './link-text.ts'
+import type { LinkPlace, LinkTarget } from './link-target.ts'
+import { blockageText, endInJson, exitOf, folderUseText, leftOutLines, linesOfEnds } from './link-text.ts'
 import type { FolderEnd } from './link-text.ts'
 import { readLinks } from './links-file.ts'
+import { removeLinks } from './remove-links.ts'
 import type { LeftOut } from './unlinkable-skills.ts'
 
 export const link: Command = {
   name: 'link',
-  summary: 'Install the served skills in the folders of agents',
+  summary: 'Keep the served skills in the folders of agents',
   operands: AGENT_OPERANDS,
   details: `
   Without AGENT, it shows what is installed.
 
   AGENT is ${AGENTS.map(({ id }) => id).join(', ')}.
 
-  If nothing was fetched yet, the sources are fetched first. Each skill is a link to the served version, which the
-  daemon keeps current. Run it again for skills that were added or removed since, or name the folder under links in
-  the configuration. A file or folder that skillsyncd did not make stays, and is named. So is each skill that cannot
-  be in a folder.
+  The folders are named under links in the configuration, and the skills are there at once. From then on the daemon
+  puts new and renamed skills there and takes removed ones out. Every other byte of the file stays.
+
+  A folder stays as it is, until the next link, with --once, in a project, with a choice of skills, and without a
+  configuration file: only the skills that are there are kept at the served version, and copies are not.
+
+  If nothing was fetched yet, the sources are fetched first. Each skill is a link to the served version. A file or
+  folder that skillsyncd did not make stays, and is named. So is each skill that cannot be in a folder.
 `,
-  examples: ['skillsyncd link claude-code', 'skillsyncd link codex --project . --only team'],
+  examples: [
+    'skillsyncd link claude-code codex',
+    'skillsyncd link codex --project . --only team',
+    'skillsyncd link --remove claude-code',
+  ],
   options: {
     project: PROJECT_OPTION,
     to: TO_OPTION,
@@ -74,20 +87,33 @@ export const link: Command = {
       help: 'only skills of this source; may be repeated',
       offers: 'sources',
     },
-    copy: {
+    copy: { type: 'boolean', help: 'install copies, not links' },
+    once: { type: 'boolean', help: 'install what is served now, and leave the configuration as it is' },
+    remove: { type: 'boolean', help: 'remove what was installed there, and nothing else, and take it out of links' },
+    all: {
       type: 'boolean',
-      help: 'install copies, not links; run link again to renew them, or use links in the configuration',
+      help: "with --remove: every agent, in the user's folders and in every project, and every folder of --to",
     },
-    'dry-run': DRY_RUN_OPTION,
+    'dry-run': { type: 'boolean', help: 'show what would be done, and do nothing' },
+    verbose: { type: 'boolean', help: 'show each skill' },
     ...MODE_OPTIONS,
   },
   async run(context: Context<LinkingConfig>) {
+    expectTogether(context)
     const config = await configFor(context)
+    if (context.values['remove'] === true) return removeLinks(context, config)
     if (!namesPlaces(context)) return listLinks(context, config)
-    const targets = await linkTargetsOf(await placesOf(context), config)
+    const places = await placesOf(context)
+    const targets = await linkTargetsOf(places, config)
     // The daemon of another user could not switch the links that root puts into its own folders.
     await expectOwnFolder(config.state, { asReader: false })
     await agreeWithDaemon(config, context.signal)
+    const onlyOnce = await whyOnlyOnce(context, config, places)
+    // Before anything is put there: a file that cannot be edited is an error.
+    const edit =
+      onlyOnce === undefined && hasFile(config)
+        ? await withKept(places, context.values['copy'] === true, config, context)
+        : undefined
     const isDry = context.values['dry-run'] === true
     const { ends, leftOut } = isDry
       ? await linkFolder(context, config, targets, undefined)
@@ -95,10 +121,73 @@ export const link: Command = {
           await pullIfEmpty(context, config, ask)
           return linkFolder(context, config, targets, recordingOf(ask, config.state))
         })
-    if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson), leftOut })
-    else printLines(context, [...ends.flatMap(linesOf), ...leftOut.map(leftOutLine)])
+    const keeping = isDry ? undefined : await keep(context, edit?.config ?? config, { edit, onlyOnce })
+    if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson), leftOut, ...keeping?.json })
+    else
+      printLines(context, [
+        ...linesOfEnds(ends, context.values['verbose'] === true),
+        ...leftOutLines(leftOut, context.values['verbose'] === true),
+        ...(keeping?.lines ?? []),
+      ])
+    if (keeping?.needsDaemon === true) await offerService(context, config)
     return exitOf(ends)
   },
+}
+
+/** Throws for options of which one has no meaning beside the other. */
+function expectTogether({ values }: Context): void {
+  const ofPutting = ['once', 'copy', 'skill', 'only'].find((name) => values[name] !== undefined)
+  if (values['remove'] === true && ofPutting !== undefined)
+    throw new UsageError(`--${ofPutting} and --remove exclude each other`)
+  if (values['all'] === true && values['remove'] !== true) throw new UsageError('--all goes with --remove')
+}
+
+/** The reason why the folders are not kept current; `undefined` if they are to be. */
+async function whyOnlyOnce(
+  { values, environment }: Context,
+  config: LinkingConfig,
+  places: readonly LinkPlace[],
+): Promise<string | undefined> {
+  if (values['once'] === true) return '--once writes no links'
+  if (!hasFile(config)) return 'there is no configuration file to name them in; skillsyncd add URL writes one'
+  if (values['project'] !== undefined) return 'links names no folders of projects'
+  if (textsOf(values['only']).length + textsOf(values['skill']).length === 0) return undefined
+  if (await isNamedInLinks(places, config, environment))
+    throw new UsageError(
+      'Cannot choose skills for a folder that links names: the daemon puts all there; skillsyncd link --remove first',
+    )
+  return 'links takes all skills'
+}
+
+/** The end of the command: if and how the folders follow from now on. */
+interface Keeping {
+  readonly lines: readonly string[]
+  readonly json: { readonly config: string | null; readonly kept: boolean; readonly reloaded: boolean }
+  /** True if no daemon runs that would do it. */
+  readonly needsDaemon: boolean
+}
+
+/** Writes the change of the configuration, if there is one, and has the daemon apply it. */
+async function keep(
+  { environment, signal }: Context,
+  config: LinkingConfig,
+  { edit, onlyOnce }: { readonly edit: PreparedEdit<LinkingConfig> | undefined; readonly onlyOnce: string | undefined },
+): Promise<Keeping> {
+  const { file = null } = config
+  if (onlyOnce !== undefined) {
+    const lines = [`Until the next link, no skill is added or removed there: ${onlyOnce}`]
+    return { lines, json: { config: file, kept: false, reloaded: false }, needsDaemon: false }
+  }
+  await edit?.write()
+  const { isReloaded, text } = await reloadDaemon(config, 'skillsyncd start runs one', signal)
+  const [when, how] = isReloaded ? ['from now on', `, and ${text}`] : ['while a daemon runs', `; ${text}`]
+  const sentence = `New, renamed and removed skills follow ${when}: links in ${file} names the folders${how}`
+  const closed = await sandboxText(config, environment)
+  return {
+    lines: [printableLine(sentence), ...(closed === undefined ? [] : [closed])],
+    json: { config: file, kept: true, reloaded: isReloaded },
+    needsDaemon: !isReloaded,
+  }
 }
 
 /** Pulls the sources if nothing was ever served: the first command of a new user is often this one. */
@@ -212,7 +301,7 @@ async function listLinks(context: Context, config: LinkingConfig): Promise<ExitS
     ...others.map(({ agent, folder, isHere }) =>
       printableLine(`${agent.id}: not linked${hereText(agent, isHere)}; ${folder ?? UNKNOWN_HOME}`),
     ),
-    ...leftOut.map(leftOutLine),
+    ...leftOutLines(leftOut, true),
   ])
   return 0
 }

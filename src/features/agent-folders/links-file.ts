@@ -75,7 +75,7 @@ export async function writeLinks(state: string, { skills, folders }: Links): Pro
     throw new SyncError(
       'store-failed',
       `Cannot write "${fileIn(state)}": there are more links than ${MOST_BYTES} bytes hold`,
-      { fix: 'Link fewer skills: skillsyncd unlink takes some away' },
+      { fix: 'Link fewer skills: skillsyncd link --remove takes some away' },
     )
   await writeWhole(fileIn(state), text)
 }

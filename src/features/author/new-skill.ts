@@ -36,7 +36,7 @@ export const newSkill: Command = {
     if (await isThere(folder, 'choose another folder')) throw alreadyThere(folder)
     const description = descriptionIn(context.values)
     const file = join(folder, 'SKILL.md')
-    if (!(await writeNew(file, skeleton(name, description ?? PLACEHOLDER), false))) throw alreadyThere(folder)
+    if (!(await writeNew(file, skeleton(name, description ?? PLACEHOLDER)))) throw alreadyThere(folder)
     if (context.json) printJson(context, { name, file })
     else {
       const shown = printableLine(relative('', file))

@@ -134,5 +134,5 @@ async function unlessAbsent<Value>(looking: Promise<Value>, path: string): Promi
 
 function plainFolderFix(path: string): string {
   const entry = `path: ${JSON.stringify(path)}`
-  return `For a folder without git write \`${entry}\` in place of \`url\`; skillsyncd init FOLDER writes such an entry`
+  return `For a folder without git write \`${entry}\` in place of \`url\`; skillsyncd add FOLDER writes such an entry`
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { withItems, withoutItems } from '../../../src/base/settings/yaml-edit.ts'
+import { withItems, withoutItems, withTextKey } from '../../../src/base/settings/yaml-edit.ts'
 import type { YamlRemoval } from '../../../src/base/settings/yaml-edit.ts'
 
 const NEW = [{ value: { id: 'new', url: 'https://git.example.com/new' }, comment: 'main at 0123456789ab: 2 skills' }]
@@ -162,6 +162,7 @@ test.each([
     'sources: [{ id: team, url: y }, { id: gone, url: x }]\n',
     'sources: [{ id: team, url: y }]\n',
   ],
+  ['the only item', 'a: 1\nsources: # all\n  # why\n  - id: gone\nb: 2\n', 'a: 1\n  # why\nb: 2\n'],
   ['the only item in brackets', 'sources: [{ id: gone }]\r\nserve: {}\r\n', 'sources: []\r\nserve: {}\r\n'],
   [
     'an item in braces, with other ends of lines',
@@ -223,8 +224,17 @@ test('whichever items are removed, the lines of the others and of all else stay'
         const edited = withoutItems(textOf(linesOf), removing(...gone))
 
         const kept = linesOf.map((lines, index) => (list[index]?.isGone === true ? lines.slice(0, -1) : lines))
-        expect(edited).toBe(textOf(kept))
+        // A key whose list has no item left goes with the last.
+        const isEmptied = gone.length === list.length
+        expect(edited).toBe(isEmptied ? textOf(kept).replace('sources:\n', '') : textOf(kept))
       },
     ),
   )
+})
+
+test('a key with a text comes to the end, and one that is there is refused', () => {
+  expect(withTextKey('a: 1 # one\n', 'state', '/var/lib/x')).toBe('a: 1 # one\nstate: /var/lib/x\n')
+  expect(withTextKey('a: 1', 'state', '/with: a colon')).toBe('a: 1\nstate: "/with: a colon"\n')
+  expect(() => withTextKey('state: /x\n', 'state', '/y')).toThrow('state is there already')
+  expect(() => withTextKey('{ a: 1 }\n', 'state', '/y')).toThrow(/^line 1: /)
 })

@@ -71,14 +71,14 @@ test('add --mcp writes the entry of an MCP server, and the help names it', async
   expect(help.stdout).toContain('mcp: { command: acme-skills, args: [--stdio] }')
 })
 
-test('init --mcp writes a configuration with an MCP server, and what add --mcp adds remove takes away', async () => {
+test('the first add --mcp writes a configuration with an MCP server, and what add --mcp adds remove takes away', async () => {
   await using au = await offering(undefined)
   await using home = await Home.create()
   const file = join(home.path, 'servers.yaml')
 
-  const wrong = await home.run('init', '--mcp', 'ftp://example.com/mcp', '--config', file)
-  const none = await home.run('init', '--mcp', '--config', file)
-  const begun = await home.run('init', '--mcp', au.url, 'https://skills.example.com/mcp', '--config', file, '--json')
+  const wrong = await home.run('add', '--mcp', 'ftp://example.com/mcp', '--config', file)
+  const none = await home.run('add', '--mcp', '--config', file)
+  const begun = await home.run('add', '--mcp', au.url, 'https://skills.example.com/mcp', '--config', file, '--json')
   const text = await readFile(file, 'utf8')
   const added = await home.run('add', '--mcp', 'https://other.example.com/mcp', '--config', file)
   const longer = await readFile(file, 'utf8')
@@ -86,8 +86,8 @@ test('init --mcp writes a configuration with an MCP server, and what add --mcp a
 
   expect([wrong.status, none.status, begun.status, added.status, removed.status]).toEqual([2, 2, 0, 0, 0])
   expect(wrong.stderr).toContain('Cannot use the address: it ')
-  expect(none.stderr).toContain('skillsyncd init --mcp https://skills.example.com/mcp')
-  const [first, second] = JSON.parse(begun.stdout).sources
+  expect(none.stderr).toContain('skillsyncd add --mcp https://skills.example.com/mcp')
+  const [first, second] = JSON.parse(begun.stdout).added
   expect([first.mcp, second.mcp]).toEqual([au.url, 'https://skills.example.com/mcp'])
   expect(text).toContain(`# an MCP server; its skills wait for skillsyncd approve ${first.id}/`)
   expect(longer).toContain('# an MCP server; its skills wait for skillsyncd approve other-example-com/')

@@ -1007,7 +1007,7 @@ test('without --config the configuration of the user is found, and where none is
 
   expect(missing).toBeInstanceOf(ConfigError)
   expect(String(missing)).toContain(
-    `"${file}", "/etc/skillsyncd/skillsyncd.yaml"; skillsyncd init URL writes one, --config FILE names one`,
+    `"${file}", "/etc/skillsyncd/skillsyncd.yaml"; skillsyncd add URL writes one, --config FILE names one`,
   )
   expect(found).toBe(file)
   expect(await findConfig('./other.yaml', environment)).toBe(join(process.cwd(), 'other.yaml'))

@@ -11,18 +11,18 @@ const SYSTEMD = 'changes the services of the machine; test/systemd and test/daem
 export const README: Handlings = {
   'npm start': { skip: 'test/e2e/first-minute.test.ts runs it' },
   'npm test': { skip: 'it runs this test too' },
-  'npm run build': { skip: 'the tests run what it built' },
-  'npm install --global .': { skip: NPM },
-  'skillsyncd init anthropics/skills': INIT,
+  'npm pack': { skip: NPM },
+  'npm install --global ./skillsyncd-0.1.0.tgz': { skip: NPM },
+  'skillsyncd add anthropics/skills': INIT,
   'skillsyncd start': START,
   'skillsyncd status': { says: /anthropics.*[0-9a-f]{7}/s },
   'skillsyncd add https://git.example.com/team/skills.git': ADD_TEAM,
   'skillsyncd link claude-code codex': LINK,
-  'skillsyncd service install --user': { skip: SYSTEMD },
+  'skillsyncd service install --user --now': { skip: SYSTEMD },
   'skillsyncd lock': LOCK,
   'skillsyncd token add ada': { says: /[\w-]{30,}/ },
   'skillsyncd sync --locked': { before: async (home) => home.clone('ci') },
-  'skillsyncd link --to build/skills --copy --locked': {
+  'skillsyncd link --once --to build/skills --copy --locked': {
     after: async ({ cwd }) => expect(await readFile(join(cwd, 'build/skills/pdf/SKILL.md'), 'utf8')).toBe(skill('pdf')),
   },
   ...AUTHOR,
@@ -50,7 +50,7 @@ export const README: Handlings = {
 }
 
 export const GETTING_STARTED: Handlings = {
-  'skillsyncd init anthropics/skills': INIT,
+  'skillsyncd add anthropics/skills': INIT,
   'skillsyncd add https://git.example.com/team/skills.git': ADD_TEAM,
   'skillsyncd add ~/skills': {
     after: async (home) => expect(await home.configuration()).toMatch(/path: .*skills/),
@@ -71,7 +71,7 @@ export const GETTING_STARTED: Handlings = {
   'skillsyncd update team': {
     after: async (home) => locks(home, 'main'),
   },
-  'skillsyncd unlink --all': {
+  'skillsyncd link --remove --all': {
     after: async ({ path }) => expect(existsSync(join(path, '.claude/skills/pdf'))).toBe(false),
   },
   'skillsyncd service uninstall': { skip: SYSTEMD },

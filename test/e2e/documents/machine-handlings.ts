@@ -52,7 +52,7 @@ export const CLIENTS: Handlings = {
     as: async (line, { path }) => line.replace('/srv', join(path, 'srv')),
     ...fills('srv/skills'),
   },
-  'skillsyncd unlink claude-code': {
+  'skillsyncd link --remove claude-code': {
     after: async ({ path }) => {
       expect(existsSync(join(path, '.claude/skills/review'))).toBe(false)
       expect(existsSync(join(path, '.cursor/skills/review'))).toBe(true)

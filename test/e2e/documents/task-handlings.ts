@@ -129,7 +129,7 @@ export const SOURCES: Handlings = {
   'skillsyncd add owner/repo': {
     before: async (home) => {
       await home.move('sources')
-      expect(await home.run('skillsyncd init anthropics/skills')).toMatchObject({ status: 0 })
+      expect(await home.run('skillsyncd add anthropics/skills')).toMatchObject({ status: 0 })
       await mkdir(join(home.path, 'skills/own'), { recursive: true })
     },
     after: async (home) => expect(await home.configuration()).toContain('https://github.com/owner/repo'),

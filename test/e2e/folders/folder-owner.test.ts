@@ -91,7 +91,7 @@ test.skipIf(!IS_ROOT)(
     home.under = []
 
     const disabled = await home.command('disable', 'team/alpha')
-    const linked = await home.command('link', 'claude-code')
+    const linked = await home.command('link', '--once', 'claude-code')
 
     expect(disabled).toMatchObject({ status: 0, stderr: '' })
     expect(linked).toMatchObject({ status: 1, stdout: '' })

@@ -162,13 +162,14 @@ test('commands that link and unlink while the daemon follows leave the folder wh
 
   await repository.commit(skills)
   const [, linked] = await Promise.all([home.command('sync'), home.command('link', 'claude-code')])
-  const unlinked = await home.command('unlink', 'claude-code')
+  const unlinked = await home.command('link', '--remove', 'claude-code')
   const emptied = await readdir(home.path)
   await repository.commit({ 'last/SKILL.md': skill('last', 'new') })
+  await Promise.all([home.command('sync'), home.command('link', 'claude-code')])
   await home.command('sync')
 
   expect(linked.status).toBe(0)
-  expect(unlinked.stdout).toContain('  - the configuration names it in `links`: the daemon fills it again\n')
+  expect(unlinked.stdout).toContain('no longer names that; the daemon applies it\n')
   expect(emptied).not.toContain('.claude')
   expect(await names(claude)).toHaveLength(32)
   expect(await readlink(join(claude, 's7'))).toBe(join(home.state, 'links/s7'))

@@ -131,8 +131,8 @@ test('a source without `folders` has none, and one that loses it leaves the fold
   await follower.configure(url, ['approval: none', 'folders: false'])
   const reloaded = await follower.home.command('reload')
   await said(daemon, { put: 0, removed: 1 })
-  const linked = await follower.home.command('link', '--to', follower.folder)
-  const named = await follower.home.command('link', '--to', follower.folder, '--skill', 'hub/team/alpha')
+  const linked = await follower.home.command('link', '--once', '--to', follower.folder)
+  const named = await follower.home.command('link', '--once', '--to', follower.folder, '--skill', 'hub/team/alpha')
 
   expect(reloaded).toMatchObject({ status: 0 })
   expect(await follower.names()).toEqual([])
@@ -171,7 +171,7 @@ test('copies of hub skills are made by a command and have the same bytes', async
   await using follower = await Follower.create(await hub.line(), ['approval: none'], [])
   await follower.home.command('sync')
 
-  const copied = await follower.home.command('link', '--to', follower.folder, '--copy')
+  const copied = await follower.home.command('link', '--once', '--to', follower.folder, '--copy')
 
   expect(copied).toMatchObject({ status: 0, stderr: '' })
   expect(await follower.contents('alpha')).toEqual(

@@ -14,7 +14,7 @@ test('killed at any step of a switch, an agent finds the old version or the new 
   }
   await commit('version 0')
   await world.synced()
-  await home.command('link', 'claude-code')
+  await home.command('link', '--once', 'claude-code')
   const folder = join(home.path, CLAUDE, 'alpha')
 
   const ends: (string | null)[] = []
@@ -51,7 +51,7 @@ test.each([['links'], ['copies']])(
     for (let call = 1; ends.at(-1) !== null; call += 1) {
       const { signal } = await killedAt(home, call, ['/links', '/.claude'], 'link', ...args)
       kinds.add(await kindOf(join(home.path, CLAUDE, 'alpha')))
-      const unlinked = await home.command('unlink', '--all')
+      const unlinked = await home.command('link', '--remove', '--all')
 
       expect(unlinked).toMatchObject({ status: 0, stderr: '' })
       expect(await kindOf(join(home.path, '.claude'))).toBe('nothing')
@@ -64,8 +64,8 @@ test.each([['links'], ['copies']])(
 )
 
 test.each([
-  ['link', ['link', 'claude-code', '--copy']],
-  ['unlink', ['unlink', 'claude-code']],
+  ['link', ['link', '--once', 'claude-code', '--copy']],
+  ['link --remove', ['link', '--remove', 'claude-code']],
 ])(
   'killed at any step between two copies, %s leaves the old one, the new one or none, and nothing that is not ours to remove',
   async (_, args) => {
@@ -81,7 +81,7 @@ test.each([
     const ends: (string | null)[] = []
     for (let call = 1; ends.at(-1) !== null; call += 1) {
       // What the last round left served is copied, and then moves on.
-      await home.command('link', 'claude-code', '--copy')
+      await home.command('link', '--once', 'claude-code', '--copy')
       await commit(`version ${call}`)
       const { signal } = await killedAt(
         home,
@@ -91,7 +91,7 @@ test.each([
       )
       const found = ['same.md', 'SKILL.md'].map((name) => join(home.path, CLAUDE, 'alpha', name))
       const [reference, document] = await Promise.all(found.map((file) => readFile(file, 'utf8').catch(codeOf)))
-      const unlinked = await home.command('unlink', 'claude-code')
+      const unlinked = await home.command('link', '--remove', 'claude-code')
 
       expect([`version ${call - 1}`, `version ${call}`, 'ENOENT']).toContain(reference)
       expect(document).toBe(reference === 'ENOENT' ? 'ENOENT' : skill('alpha', reference!))
@@ -137,7 +137,7 @@ test('killed at any step while it follows, a pull leaves the old, the new or non
     expect(await readFile(join(host, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', `version ${call}`))
     ends.push(signal)
   }
-  const unlinked = await home.command('unlink', '--all')
+  const unlinked = await home.command('link', '--remove', '--all')
 
   expect(unlinked).toMatchObject({ status: 0, stderr: '' })
   expect(await kindOf(join(home.path, '.claude'))).toBe('nothing')

@@ -13,7 +13,7 @@ test('what a daemon pulls is read through the folder of the agent, and what is r
   await daemon.line()
   await home.command('sync')
 
-  const linked = await home.command('link', 'claude-code', 'codex')
+  const linked = await home.command('link', '--once', '--verbose', 'claude-code', 'codex')
   const first = await documentsOf(home, 'alpha')
   const link = await readlink(join(home.path, CLAUDE, 'alpha'))
   await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
@@ -37,7 +37,7 @@ test('what a daemon pulls is read through the folder of the agent, and what is r
   expect(await readlink(join(home.path, CLAUDE, 'alpha'))).toBe(link)
   expect(await readdir(join(home.path, CLAUDE))).toEqual(['alpha'])
 
-  const again = await home.command('link', 'claude-code')
+  const again = await home.command('link', '--once', '--verbose', 'claude-code')
 
   expect(again.stdout).toContain('  - alpha (team/alpha) removed\n')
   expect(again.stdout).toContain('  + beta (team/beta) linked\n')
@@ -52,12 +52,12 @@ test('commands at once each have what they put there written down, and a daemon 
   await daemon.line()
 
   const agents = ['claude-code', 'codex', 'cursor', 'gemini-cli']
-  const ends = await Promise.all(agents.map((agent) => home.command('link', agent)))
+  const ends = await Promise.all(agents.map((agent) => home.command('link', '--once', agent)))
   const reloaded = await home.command('reload')
   await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'after') })
   await home.command('sync')
   const documents = await documentsOf(home, 'alpha')
-  await home.command('unlink', '--all')
+  await home.command('link', '--remove', '--all')
 
   expect([...ends, reloaded].map(({ status }) => status)).toEqual([0, 0, 0, 0, 0])
   expect(documents).toEqual([skill('alpha', 'after'), skill('alpha', 'after')])
@@ -65,7 +65,7 @@ test('commands at once each have what they put there written down, and a daemon 
   expect(left.filter((name) => ['.claude', '.agents', '.cursor', '.gemini'].includes(name))).toEqual([])
 })
 
-test('unlink takes out what was put there and nothing else, by the daemon or without one', async () => {
+test('link --remove takes out what was put there and nothing else, by the daemon or without one', async () => {
   await using world = await World.create()
   const { home, repository } = world
   await repository.commit({ 'beta/SKILL.md': skill('beta', 'ours') })
@@ -74,10 +74,10 @@ test('unlink takes out what was put there and nothing else, by the daemon or wit
   await writeFile(join(home.path, CLAUDE, 'beta', 'SKILL.md'), 'mine')
   await symlink('/nowhere', join(home.path, CLAUDE, 'gamma'))
 
-  const linked = await home.run('link', 'claude-code', 'cursor')
+  const linked = await home.run('link', '--once', 'claude-code', 'cursor')
   const daemon = home.start('start')
   await daemon.line()
-  const unlinked = await home.run('unlink', 'claude-code', 'cursor')
+  const unlinked = await home.run('link', '--remove', 'claude-code', 'cursor')
 
   expect(linked.status).toBe(3)
   expect(linked.stdout).toContain('  ! beta (team/beta) left alone: a folder; ')

@@ -28,7 +28,7 @@ test.each([
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, text.replaceAll('8741', '0'))
 
-  const linked = await home.command('link', agent)
+  const linked = await home.command('link', '--once', agent)
 
   expect(linked).toMatchObject({ status: 0, stderr: '' })
   expect(linked.stdout).toContain(` has these skills over MCP too, by ${path}: it may show each twice; `)
@@ -43,7 +43,7 @@ test.each([
   await world.synced()
   await writeFile(join(world.home.path, '.claude.json'), text)
 
-  const linked = await world.home.command('link', 'claude-code')
+  const linked = await world.home.command('link', '--once', 'claude-code')
 
   expect(linked.stdout).not.toContain('over MCP too')
 })
@@ -91,9 +91,9 @@ test('link and doctor say that an agent has the skills of a hub twice, if the hu
     JSON.stringify({ mcpServers: { skills: { type: 'http', url: hub } } }),
   )
 
-  const said = [await home.command('link', 'claude-code'), await home.command('doctor')]
+  const said = [await home.command('link', '--once', 'claude-code'), await home.command('doctor')]
   await home.configure({ team, hub: [`mcp: ${hub}`] }, ['links: [claude-code]'])
-  const without = await home.command('link', 'claude-code')
+  const without = await home.command('link', '--once', 'claude-code')
 
   for (const { stdout } of said) expect(stdout).toContain('Claude Code has the skills of hub over MCP too, by ')
   expect(without.stdout).not.toContain('over MCP too')
@@ -105,7 +105,7 @@ test('link, the list of folders, doctor and status say which skills an agent doe
   await world.repository.commit({ 'long/SKILL.md': text })
   await world.synced()
 
-  const linked = await world.home.command('link', 'copilot')
+  const linked = await world.home.command('link', '--once', 'copilot')
   const list = await world.home.command('link')
   const doctor = await world.home.command('doctor')
   const status = await world.home.command('status')

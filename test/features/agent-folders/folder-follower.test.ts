@@ -106,7 +106,7 @@ test('a service whose home is its state folder fills nothing there, and a folder
   ])
 })
 
-test('what unlink took out of the record before it was placed is taken back', async () => {
+test('what link --remove took out of the record before it was placed is taken back', async () => {
   await using desk = await Desk.open(['links: [claude-code]'])
   const { linking } = desk
   const folder = join(desk.home, '.claude/skills')
@@ -122,7 +122,7 @@ test('what unlink took out of the record before it was placed is taken back', as
 
   expect(linking.links.folders.size).toBe(0)
   expect(await readdir(folder)).toEqual([])
-  expect(desk.messages).toEqual([expect.stringContaining('lacks alpha: unlink took it out meanwhile')])
+  expect(desk.messages).toEqual([expect.stringContaining('lacks alpha: link --remove took it out meanwhile')])
 })
 
 test('all skills of a folder are recorded at once, and what was verified is not read again before a publish', async () => {

@@ -3,22 +3,22 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { World, skill } from '../../e2e/world.ts'
 
-test('link --to puts the skills into a folder that is named, and unlink --to takes them out again', async () => {
+test('link --to puts the skills into a folder that is named, and link --remove --to takes them out again', async () => {
   await using world = await World.create()
   const { home, repository } = world
   await world.synced()
   const folder = join(home.path, 'host', "Ada's skills")
 
-  const linked = await home.command('link', 'claude-code', '--to', folder)
+  const linked = await home.command('link', '--once', '--verbose', 'claude-code', '--to', folder)
   const document = await readFile(join(folder, 'alpha/SKILL.md'), 'utf8')
   await repository.commit({ 'beta/SKILL.md': skill('beta', 'new') })
   await world.synced()
   const listed = await home.command('link')
-  const dry = await home.command('unlink', '--to', folder, '--dry-run')
-  const unlinked = await home.command('unlink', '--to', folder)
+  const dry = await home.command('link', '--remove', '--verbose', '--to', folder, '--dry-run')
+  const unlinked = await home.command('link', '--remove', '--verbose', '--to', folder)
 
   expect(linked).toMatchObject({ status: 0, stderr: '' })
-  expect(linked.stdout).toContain(`--to ${folder}: ${folder}\n  + alpha (team/alpha) linked\n`)
+  expect(linked.stdout).toContain(`--to ${folder}: 1 linked (alpha); ${folder}\n  + alpha (team/alpha) linked\n`)
   expect(document).toBe(skill('alpha', 'first'))
   expect(listed.stdout).toContain(
     `  beta: not there, or older; skillsyncd link --to '${folder.replace("'", String.raw`'\''`)}'\n`,
@@ -30,7 +30,7 @@ test('link --to puts the skills into a folder that is named, and unlink --to tak
   expect(await readdir(join(home.path, '.claude/skills'))).toEqual(['alpha'])
 })
 
-test('unlink says that the configuration names the folder, also by a path that leads through a link', async () => {
+test('link --remove takes the folder out of the configuration, also if that names it by a path through a link', async () => {
   await using world = await World.create()
   const { home, git, repository } = world
   const [host, way] = [join(home.path, 'host'), join(home.path, 'way')]
@@ -39,12 +39,13 @@ test('unlink says that the configuration names the folder, also by a path that l
   await home.configure({ team: [`url: ${git.serve('team', repository)}`] }, [`links: [{ to: ${way} }]`])
   await world.synced()
 
-  const dry = await home.command('unlink', '--to', host, '--dry-run')
-  const unlinked = await home.command('unlink', '--to', host)
+  const dry = await home.command('link', '--remove', '--verbose', '--to', host, '--dry-run')
+  const unlinked = await home.command('link', '--remove', '--verbose', '--to', host)
 
-  const caution = '  - the configuration names it in `links`: the daemon fills it again\n'
-  expect(dry.stdout).toContain(caution)
-  expect(unlinked.stdout).toContain(caution)
+  expect(dry.stdout).toBe(`--to ${host}: 1 removed (alpha); ${host}\n  - alpha removed\n`)
+  expect(unlinked.stdout).toContain(`links in ${home.configFile} no longer names that; no daemon runs`)
+  expect(await readFile(home.configFile, 'utf8')).toContain('links: []\n')
+  expect(await readdir(host)).toEqual([])
 })
 
 test('link --to with --copy makes copies, and leaves what is not ours', async () => {
@@ -56,9 +57,9 @@ test('link --to with --copy makes copies, and leaves what is not ours', async ()
   await mkdir(join(folder, 'beta'), { recursive: true })
   await writeFile(join(folder, 'beta/SKILL.md'), 'mine')
 
-  const copied = await home.command('link', '--to', folder, '--copy')
+  const copied = await home.command('link', '--once', '--verbose', '--to', folder, '--copy')
   const isCopy = (await lstat(join(folder, 'alpha'))).isDirectory()
-  const unlinked = await home.command('unlink', '--all')
+  const unlinked = await home.command('link', '--remove', '--verbose', '--all')
 
   expect(copied).toMatchObject({ status: 3, stderr: '' })
   expect(copied.stdout).toContain('  ! beta (team/beta) left alone: a folder; ')
@@ -74,8 +75,8 @@ test('two folders that are named are apart, and an agent that reads one of them 
   await world.synced()
   const [one, other] = [join(home.path, '.claude/skills'), join(home.path, 'other')]
 
-  await home.command('link', 'claude-code', '--to', one, '--to', other)
-  const unlinked = await home.command('unlink', '--to', one, '--to', other)
+  await home.command('link', '--once', '--verbose', 'claude-code', '--to', one, '--to', other)
+  const unlinked = await home.command('link', '--remove', '--verbose', '--to', one, '--to', other)
 
   expect(unlinked.stdout).toContain('  - what is there stays, for claude-code\n')
   expect(await readdir(one)).toEqual(['alpha'])
@@ -85,7 +86,7 @@ test('two folders that are named are apart, and an agent that reads one of them 
 test.each([
   [['link', '--to', ''], '--to "" does not name a folder; name a folder'],
   [['link', '--to', '/tmp', '--project', '/tmp'], '--project wants the name of an agent; --to names the folder itself'],
-  [['unlink', '--to', '/tmp', '--all'], '"unlink" wants the names of agents, --to DIR, or --all; '],
+  [['link', '--remove', '--to', '/tmp', '--all'], '"link --remove" wants the names of agents, --to DIR, or --all; '],
 ])('%j is wrong usage', async (args, why) => {
   await using world = await World.create()
 
@@ -104,9 +105,9 @@ test('link --to refuses the state folder, the folder of a source, and a file', a
   await home.configure({ team: [`url: ${git.serve('team', repository)}`], own: [`path: ${own}`] })
   await home.command('sync')
 
-  const state = await home.command('link', '--to', join(home.state, 'skills'))
-  const source = await home.command('link', '--to', join(own, 'skills'))
-  const file = await home.command('link', '--to', join(home.path, 'file'))
+  const state = await home.command('link', '--once', '--verbose', '--to', join(home.state, 'skills'))
+  const source = await home.command('link', '--once', '--verbose', '--to', join(own, 'skills'))
+  const file = await home.command('link', '--once', '--verbose', '--to', join(home.path, 'file'))
 
   expect(state).toMatchObject({ status: 2, stderr: expect.stringContaining(`the state folder is "${home.state}"`) })
   expect(source).toMatchObject({ status: 2, stderr: expect.stringContaining('it is what the source "own" is made') })

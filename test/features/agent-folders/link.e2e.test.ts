@@ -20,7 +20,7 @@ test('without an agent it says which there are, which are on this machine, and w
   await mkdir(join(home.path, '.gemini'))
   const empty = await home.command('link')
   await world.synced()
-  await home.command('link', 'claude-code')
+  await home.command('link', '--once', '--verbose', 'claude-code')
   await repository.commit({ 'beta/SKILL.md': skill('beta', 'new'), 'alpha/SKILL.md': null })
   await world.synced()
 
@@ -70,8 +70,8 @@ test('each agent has its own folder, of the user or of a project, and variables 
   home.env['CLAUDE_CONFIG_DIR'] = join(home.path, 'elsewhere')
   const all = ['claude-code', 'codex', 'cursor', 'gemini-cli', 'agents']
 
-  const user = await home.command('link', ...all)
-  const own = await home.command('link', ...all, '--project', project)
+  const user = await home.command('link', '--once', '--verbose', ...all)
+  const own = await home.command('link', '--once', '--verbose', ...all, '--project', project)
 
   expect([user.status, own.status]).toEqual([0, 0])
   for (const folder of ['elsewhere/skills', '.agents/skills', '.cursor/skills', '.gemini/skills']) {
@@ -81,15 +81,15 @@ test('each agent has its own folder, of the user or of a project, and variables 
     expect(await readFile(join(project, folder, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', 'first'))
   }
   // Two agents that read one folder share what is in it, until the last of them is unlinked.
-  expect(user.stdout).toContain(`codex, agents: ${home.path}/.agents/skills\n`)
+  expect(user.stdout).toContain(`codex, agents: 1 linked (alpha); ${home.path}/.agents/skills\n`)
   expect(user.stdout).toContain('  - Cursor: versions of early 2026 did not follow links; --copy is for those\n')
   expect(user.stdout).toContain('  - Gemini CLI reads the folder of codex too: it may show each skill twice\n')
-  const first = await home.command('unlink', 'codex')
+  const first = await home.command('link', '--remove', '--verbose', 'codex')
   expect(first.stdout).toContain('  - what is there stays, for agents\n')
   expect(await readdir(join(home.path, '.agents/skills'))).toEqual(['alpha'])
-  const last = await home.command('unlink', 'agents')
+  const last = await home.command('link', '--remove', '--verbose', 'agents')
   expect(last.stdout).toContain('  - alpha (team/alpha) removed\n')
-  await home.command('unlink', '--all')
+  await home.command('link', '--remove', '--verbose', '--all')
   expect(await readdir(project)).toEqual([])
 })
 
@@ -127,7 +127,7 @@ test('of two skills with one name the first source has it, the other is told, an
   await other.commit({ 'alpha/SKILL.md': null })
   await world.synced()
   const gone = await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8').catch(() => 'nothing')
-  const third = await home.command('link', 'claude-code')
+  const third = await home.command('link', '--once', '--verbose', 'claude-code')
 
   expect(first.status).toBe(3)
   const skills: unknown[] = JSON.parse(first.stdout).folders[0].skills
@@ -172,7 +172,9 @@ test('skills of one name and one content are one: the copy of another source is 
   expect(second).toMatchObject({ status: 0, stdout: expect.not.stringContaining('!') })
   await other.commit({ 'copies/alpha/SKILL.md': skill('alpha', 'second') })
   await world.synced()
-  expect((await world.home.command('link', 'claude-code')).stdout).toContain('! alpha (team/alpha) is not linked')
+  expect((await world.home.command('link', '--once', '--verbose', 'claude-code')).stdout).toContain(
+    '! alpha (team/alpha) is not linked',
+  )
 })
 
 test('a name that another folder has from a source stays with that source there, also when the skill is gone', async () => {
@@ -185,10 +187,10 @@ test('a name that another folder has from a source stays with that source there,
     house: [`url: ${git.serve('house', other)}`, 'every: 1h'],
   })
   await world.synced()
-  await home.command('link', 'claude-code', 'cursor')
+  await home.command('link', '--once', '--verbose', 'claude-code', 'cursor')
   await home.command('disable', 'team/alpha')
 
-  const one = await home.command('link', 'claude-code')
+  const one = await home.command('link', '--once', '--verbose', 'claude-code')
   const elsewhere = await readFile(join(home.path, '.cursor/skills/alpha/SKILL.md'), 'utf8').catch(() => 'nothing')
   await home.command('enable', 'team/alpha')
   const back = await readFile(join(home.path, '.cursor/skills/alpha/SKILL.md'), 'utf8')
@@ -205,9 +207,9 @@ test('of two skills of one source with one name the first path has it, and the o
   await repository.commit({ 'b/beta/SKILL.md': skill('beta', 'b'), 'a/beta/SKILL.md': skill('beta', 'a') })
   await world.synced()
 
-  const linked = await home.command('link', 'claude-code')
+  const linked = await home.command('link', '--once', '--verbose', 'claude-code')
   await home.command('disable', 'team/a/beta')
-  const other = await home.command('link', 'claude-code')
+  const other = await home.command('link', '--once', '--verbose', 'claude-code')
 
   expect(linked.status).toBe(3)
   expect(linked.stdout).toContain('! beta (team/b/beta) is not linked: team/a/beta has the name; ')
@@ -219,20 +221,20 @@ test('a skill that moved within its source is followed', async () => {
   await using world = await World.create()
   const { home, repository } = world
   await world.synced()
-  await home.command('link', 'claude-code')
+  await home.command('link', '--once', '--verbose', 'claude-code')
 
   await repository.commit({ 'alpha/SKILL.md': null, 'office/alpha/SKILL.md': skill('alpha', 'moved') })
   await world.synced()
 
   expect(await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', 'moved'))
-  expect((await home.command('link', 'claude-code')).stdout).toContain('= 1 skill as before\n')
+  expect((await home.command('link', '--once', '--verbose', 'claude-code')).stdout).toContain(': 1 as before; ')
 })
 
 test('disable takes a skill out of the folder at once and enable brings it back, without the command', async () => {
   await using world = await World.create()
   const { home } = world
   await world.synced()
-  await home.command('link', 'claude-code')
+  await home.command('link', '--once', '--verbose', 'claude-code')
   const document = join(home.path, CLAUDE, 'alpha/SKILL.md')
 
   await home.command('disable', 'alpha')
@@ -256,8 +258,8 @@ test('skills of another MCP server are not linked without `folders`, approved or
   expect(await home.command('sync')).toMatchObject({ status: 0 })
   const list = JSON.parse((await home.command('list', '--served', '--json')).stdout)
 
-  const linked = await home.command('link', 'claude-code')
-  const named = await home.command('link', 'claude-code', '--skill', 'refunds')
+  const linked = await home.command('link', '--once', '--verbose', 'claude-code')
+  const named = await home.command('link', '--once', '--verbose', 'claude-code', '--skill', 'refunds')
 
   expect(list.skills).toHaveLength(2)
   expect(linked.stdout).toContain(
@@ -282,10 +284,10 @@ test('each skill that has no place in a folder is named with its reason, and so 
   await world.synced()
   await home.command('disable', 'off')
 
-  const all = await home.command('link', 'claude-code')
-  const json = JSON.parse((await home.command('link', 'claude-code', '--json')).stdout)
-  const one = await home.command('link', 'claude-code', '--skill', 'alpha')
-  const refused = await home.command('link', 'claude-code', '--skill', 'long')
+  const all = await home.command('link', '--once', '--verbose', 'claude-code')
+  const json = JSON.parse((await home.command('link', '--once', '--verbose', 'claude-code', '--json')).stdout)
+  const one = await home.command('link', '--once', '--verbose', 'claude-code', '--skill', 'alpha')
+  const refused = await home.command('link', '--once', '--verbose', 'claude-code', '--skill', 'long')
 
   expect(all.status).toBe(0)
   expect(all.stdout).toMatch(
@@ -312,7 +314,7 @@ test('skills for tools only are linked by the names of their folders, behind tho
   })
   await world.synced()
 
-  const linked = await home.command('link', 'claude-code')
+  const linked = await home.command('link', '--once', '--verbose', 'claude-code')
   await repository.commit({ 'alpha-2/SKILL.md': skill('alpha', 'changed') })
   await world.synced()
 
@@ -331,7 +333,7 @@ test('copies stay as they are until the command is run again, and one that someb
   await world.synced()
   const folder = join(home.path, '.cursor/skills/alpha')
 
-  const copied = await home.command('link', 'cursor', '--copy')
+  const copied = await home.command('link', '--once', '--verbose', 'cursor', '--copy')
   const first = await readFile(join(folder, 'SKILL.md'), 'utf8')
   await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
   await world.synced()
@@ -339,13 +341,13 @@ test('copies stay as they are until the command is run again, and one that someb
   // What Python leaves behind is no change of anybody's.
   await mkdir(join(folder, 'scripts/__pycache__'))
   await writeFile(join(folder, 'scripts/__pycache__/run.pyc'), '')
-  const renewed = await home.command('link', 'cursor', '--copy')
+  const renewed = await home.command('link', '--once', '--verbose', 'cursor', '--copy')
   const second = await readFile(join(folder, 'SKILL.md'), 'utf8')
   await writeFile(join(folder, 'SKILL.md'), 'mine')
   await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'third') })
   await world.synced()
-  const left = await home.command('link', 'cursor', '--copy')
-  const unlinked = await home.command('unlink', 'cursor')
+  const left = await home.command('link', '--once', '--verbose', 'cursor', '--copy')
+  const unlinked = await home.command('link', '--remove', '--verbose', 'cursor')
 
   expect(copied.stdout).toContain('+ alpha (team/alpha) copied\n')
   expect([first, meanwhile, second]).toEqual(['first', 'first', 'second'].map((body) => skill('alpha', body)))
@@ -364,20 +366,20 @@ test('a copy of a skill that has such files itself is known as ours, used or not
   await repository.commit({ 'alpha/.DS_Store': 'of the author', [`alpha/${cache}`]: 'first' })
   await world.synced()
   const folder = join(home.path, '.cursor/skills/alpha')
-  await home.command('link', 'cursor', '--copy')
+  await home.command('link', '--once', '--verbose', 'cursor', '--copy')
 
-  const again = await home.command('link', 'cursor', '--copy')
+  const again = await home.command('link', '--once', '--verbose', 'cursor', '--copy')
   await writeFile(join(folder, cache), 'made anew')
   await writeFile(join(folder, 'scripts/__pycache__/other.cpython-312.pyc'), '')
-  const used = await home.command('link', 'cursor', '--copy')
+  const used = await home.command('link', '--once', '--verbose', 'cursor', '--copy')
   await repository.commit({ [`alpha/${cache}`]: 'second' })
   await world.synced()
-  const renewed = await home.command('link', 'cursor', '--copy')
+  const renewed = await home.command('link', '--once', '--verbose', 'cursor', '--copy')
   const second = await readFile(join(folder, cache), 'utf8')
-  const unlinked = await home.command('unlink', 'cursor')
+  const unlinked = await home.command('link', '--remove', '--verbose', 'cursor')
 
-  expect(again.stdout).toContain('= 1 skill as before\n')
-  expect(used.stdout).toContain('= 1 skill as before\n')
+  expect(again.stdout).toContain(': 1 as before; ')
+  expect(used.stdout).toContain(': 1 as before; ')
   expect(renewed.stdout).toContain('~ alpha (team/alpha) copied again\n')
   expect(second).toBe('second')
   expect(unlinked).toMatchObject({ status: 0 })
@@ -395,14 +397,14 @@ test.each([
   await using world = await World.create()
   const { home } = world
   await world.synced()
-  await home.command('link', 'cursor', '--copy')
+  await home.command('link', '--once', '--verbose', 'cursor', '--copy')
   const cache = join(home.path, '.cursor/skills/alpha/__pycache__')
   await mkdir(cache)
   await put(cache)
   const before = await readdir(cache, { recursive: true })
 
-  const linked = await home.command('link', 'cursor', '--copy')
-  const unlinked = await home.command('unlink', 'cursor')
+  const linked = await home.command('link', '--once', '--verbose', 'cursor', '--copy')
+  const unlinked = await home.command('link', '--remove', '--verbose', 'cursor')
 
   expect(linked).toMatchObject({ status: 3 })
   expect(linked.stdout).toContain('! alpha (team/alpha) left alone: a copy that was changed since; ')
@@ -418,14 +420,14 @@ test('links become copies and copies links, and only what was asked for is put t
   await world.synced()
   const folder = join(home.path, CLAUDE)
 
-  await home.command('link', 'claude-code', '--skill', 'team/alpha')
+  await home.command('link', '--once', '--verbose', 'claude-code', '--skill', 'team/alpha')
   const some = await readdir(folder)
   const listed = await home.command('link')
-  await home.command('link', 'claude-code', '--only', 'team', '--copy')
+  await home.command('link', '--once', '--verbose', 'claude-code', '--only', 'team', '--copy')
   const copies = await readlink(join(folder, 'alpha')).catch(() => 'a folder')
-  await home.command('link', 'claude-code', '--skill', 'alpha')
+  await home.command('link', '--once', '--verbose', 'claude-code', '--skill', 'alpha')
   const links = await readlink(join(folder, 'alpha'))
-  const unlinked = await home.command('unlink', '--all')
+  const unlinked = await home.command('link', '--remove', '--verbose', '--all')
 
   expect(some).toEqual(['alpha'])
   expect(listed.stdout).toContain(`claude-code: 1 skill linked; ${folder}\n`)
@@ -440,10 +442,10 @@ test('a dry run says what would be done, and does nothing', async () => {
   const { home } = world
   await world.synced()
 
-  const dry = await home.command('link', 'claude-code', '--dry-run')
+  const dry = await home.command('link', '--once', '--verbose', 'claude-code', '--dry-run')
   const before = await readdir(home.path)
-  await home.command('link', 'claude-code')
-  const away = await home.command('unlink', '--all', '--dry-run', '--json')
+  await home.command('link', '--once', '--verbose', 'claude-code')
+  const away = await home.command('link', '--remove', '--verbose', '--all', '--dry-run', '--json')
 
   expect(dry).toMatchObject({ status: 0 })
   expect(dry.stdout).toContain('+ alpha (team/alpha) linked\n')
@@ -465,11 +467,11 @@ test('a folder that is a link is followed: two agents that share one so have eac
   await mkdir(join(home.path, '.agents'))
   await symlink(join(home.path, CLAUDE), join(home.path, '.agents/skills'))
 
-  const linked = await home.command('link', 'claude-code', 'codex')
+  const linked = await home.command('link', '--once', '--verbose', 'claude-code', 'codex')
   const shared = await readdir(join(home.path, 'dotfiles/skills'))
-  await home.command('unlink', 'codex')
+  await home.command('link', '--remove', '--verbose', 'codex')
   const after = await readdir(join(home.path, 'dotfiles/skills'))
-  await home.command('unlink', 'claude-code')
+  await home.command('link', '--remove', '--verbose', 'claude-code')
 
   expect(linked.stdout).toContain('claude-code, codex: ')
   expect([shared, after]).toEqual([['alpha'], ['alpha']])
@@ -492,12 +494,12 @@ test.each([
     await mkdir(join(home.path, '.claude'))
     await make(join(home.path, CLAUDE))
 
-    const ended = await home.command('link', 'claude-code', 'codex')
+    const ended = await home.command('link', '--once', '--verbose', 'claude-code', 'codex')
 
     expect(ended.status).toBe(1)
     expect(ended.stdout).toMatch(new RegExp(`! alpha \\(team/alpha\\) failed: "\\S+${why}`))
     expect(await readdir(join(home.path, '.agents/skills'))).toEqual(['alpha'])
-    expect(await home.command('unlink', '--all')).toMatchObject({ status: 0 })
+    expect(await home.command('link', '--remove', '--verbose', '--all')).toMatchObject({ status: 0 })
     expect(await readdir(join(home.path, '.claude'))).toEqual(['skills'])
   },
 )
@@ -512,7 +514,7 @@ test.skipIf(process.getuid?.() === 0)(
     await mkdir(join(home.path, CLAUDE), { recursive: true })
     await chmod(join(home.path, CLAUDE), 0o500)
 
-    const ended = await home.command('link', 'claude-code')
+    const ended = await home.command('link', '--once', '--verbose', 'claude-code')
     await chmod(join(home.path, CLAUDE), 0o700)
 
     expect(ended).toMatchObject({ status: 1 })
@@ -526,13 +528,13 @@ test('what somebody put in the place of a link is theirs, and a link that somebo
   const { home, repository } = world
   await repository.commit({ 'beta/SKILL.md': skill('beta', 'too') })
   await world.synced()
-  await home.command('link', 'claude-code')
+  await home.command('link', '--once', '--verbose', 'claude-code')
   await unlink(join(home.path, CLAUDE, 'alpha'))
   await symlink('/elsewhere', join(home.path, CLAUDE, 'alpha'))
   await unlink(join(home.path, CLAUDE, 'beta'))
 
-  const again = await home.command('link', 'claude-code')
-  const unlinked = await home.command('unlink', 'claude-code')
+  const again = await home.command('link', '--once', '--verbose', 'claude-code')
+  const unlinked = await home.command('link', '--remove', '--verbose', 'claude-code')
 
   expect(again.status).toBe(3)
   expect(again.stdout).toContain('! alpha (team/alpha) left alone: a link to /elsewhere; ')
@@ -543,16 +545,16 @@ test('what somebody put in the place of a link is theirs, and a link that somebo
   expect(await readdir(join(home.path, CLAUDE))).toEqual(['alpha'])
 })
 
-test('where the state folder was moved, the links are put anew, and unlink knows those of before', async () => {
+test('where the state folder was moved, the links are put anew, and link --remove knows those of before', async () => {
   await using world = await World.create()
   const { home } = world
   await world.synced()
-  await home.command('link', 'claude-code', 'codex')
+  await home.command('link', '--once', '--verbose', 'claude-code', 'codex')
   const moved = join(home.path, 'moved')
   await rename(home.state, moved)
 
-  const linked = await home.command('link', 'claude-code', '--state', moved)
-  const unlinked = await home.command('unlink', 'codex', '--state', moved)
+  const linked = await home.command('link', '--once', '--verbose', 'claude-code', '--state', moved)
+  const unlinked = await home.command('link', '--remove', '--verbose', 'codex', '--state', moved)
 
   expect(linked.stdout).toContain('~ alpha (team/alpha) linked again\n')
   expect(await readFile(join(home.path, CLAUDE, 'alpha/SKILL.md'), 'utf8')).toBe(skill('alpha', 'first'))
@@ -564,17 +566,17 @@ test('a state folder that was restored under another home leaves the links of th
   await using world = await World.create()
   const { home } = world
   await world.synced()
-  await home.command('link', 'claude-code')
+  await home.command('link', '--once', '--verbose', 'claude-code')
   const [restored, before] = [join(home.path, 'restored'), join(home.path, CLAUDE)]
   await cp(home.state, restored, { recursive: true, verbatimSymlinks: true })
   const target = await readlink(join(before, 'alpha'))
   home.env['CLAUDE_CONFIG_DIR'] = join(home.path, 'other')
 
   const status = await home.command('status', '--state', restored)
-  const unlinked = await home.command('unlink', '--to', before, '--state', restored)
+  const unlinked = await home.command('link', '--remove', '--verbose', '--to', before, '--state', restored)
   const after = await home.command('status', '--state', restored)
 
-  const advice = `no agent of this user reads that folder: skillsyncd unlink --to ${before}, or skillsyncd link --to ${before} to keep it`
+  const advice = `no agent of this user reads that folder: skillsyncd link --remove --to ${before}, or skillsyncd link --to ${before} to keep it`
   expect(status.stdout).toContain(`${before}: alpha not as served; ${advice}\n`)
   expect(unlinked.stdout).toContain('! alpha left alone: it leads into another state folder\n')
   expect(await readlink(join(before, 'alpha'))).toBe(target)
@@ -585,12 +587,15 @@ test('a record that cannot be read stops the commands and no pull, and nothing t
   await using world = await World.create()
   const { home, repository } = world
   await world.synced()
-  await home.command('link', 'claude-code')
+  await home.command('link', '--once', '--verbose', 'claude-code')
   await writeFile(join(home.state, 'links.json'), '{')
   await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
 
   const pulled = await home.command('sync')
-  const ends = [await home.command('link', 'claude-code'), await home.command('unlink', '--all')]
+  const ends = [
+    await home.command('link', '--once', '--verbose', 'claude-code'),
+    await home.command('link', '--remove', '--verbose', '--all'),
+  ]
   const verified = await home.command('verify', '--json')
   await rm(join(home.state, 'links.json'))
   const without = await home.command('verify', '--json')
@@ -609,7 +614,7 @@ test('a link that cannot be switched fails no pull, is told, and is switched by 
   await using world = await World.create()
   const { home, repository } = world
   await world.synced()
-  await home.command('link', 'claude-code')
+  await home.command('link', '--once', '--verbose', 'claude-code')
   const link = join(home.state, 'links/alpha')
   await unlink(link)
   await mkdir(join(link, 'in the way'), { recursive: true })
@@ -629,7 +634,7 @@ test('a skill whose file is damaged is linked no longer, and keeps no other link
   const { home, repository } = world
   await repository.commit({ 'beta/SKILL.md': skill('beta', 'first') })
   await world.synced()
-  await home.command('link', 'claude-code')
+  await home.command('link', '--once', '--verbose', 'claude-code')
   const [alpha, beta] = [join(home.path, CLAUDE, 'alpha/SKILL.md'), join(home.path, CLAUDE, 'beta/SKILL.md')]
   damageObject(
     home.state,
@@ -651,11 +656,11 @@ test('where the record was lost, links that lead into the state folder are ours 
   await using world = await World.create()
   const { home } = world
   await world.synced()
-  await home.command('link', 'claude-code')
+  await home.command('link', '--once', '--verbose', 'claude-code')
   await rm(join(home.state, 'links.json'))
 
-  const linked = await home.command('link', 'claude-code')
-  const unlinked = await home.command('unlink', '--all')
+  const linked = await home.command('link', '--once', '--verbose', 'claude-code')
+  const unlinked = await home.command('link', '--remove', '--verbose', '--all')
 
   expect(linked).toMatchObject({ status: 0 })
   expect(linked.stdout).toContain('~ alpha (team/alpha) linked again\n')
@@ -667,29 +672,32 @@ test.each([
   ['the record', 'links.json', ['claude-code']],
   ['the state folder', '', ['claude-code']],
   ['the state folder', '', ['--all']],
-])('where %s was lost (%s), unlink takes out the links that lead into the state folder: %j', async (_, lost, args) => {
-  await using world = await World.create()
-  const { home } = world
-  await world.synced()
-  await home.command('link', 'claude-code', 'codex')
-  const folder = join(home.path, CLAUDE)
-  await symlink(join(home.state, 'links/alpha'), join(folder, 'another'))
-  await symlink('/nowhere/links/beta', join(folder, 'beta'))
-  await mkdir(join(folder, 'mine'))
-  await rm(join(home.state, lost), { recursive: true })
+])(
+  'where %s was lost (%s), link --remove takes out the links that lead into the state folder: %j',
+  async (_, lost, args) => {
+    await using world = await World.create()
+    const { home } = world
+    await world.synced()
+    await home.command('link', '--once', '--verbose', 'claude-code', 'codex')
+    const folder = join(home.path, CLAUDE)
+    await symlink(join(home.state, 'links/alpha'), join(folder, 'another'))
+    await symlink('/nowhere/links/beta', join(folder, 'beta'))
+    await mkdir(join(folder, 'mine'))
+    await rm(join(home.state, lost), { recursive: true })
 
-  const dry = await home.command('unlink', ...args, '--dry-run')
-  const before = await readdir(folder)
-  const unlinked = await home.command('unlink', ...args)
-  const again = await home.command('unlink', ...args)
+    const dry = await home.command('link', '--remove', '--verbose', ...args, '--dry-run')
+    const before = await readdir(folder)
+    const unlinked = await home.command('link', '--remove', '--verbose', ...args)
+    const again = await home.command('link', '--remove', '--verbose', ...args)
 
-  expect(dry.stdout).toContain(`claude-code: ${folder}\n  - alpha removed\n`)
-  expect(before).toContain('alpha')
-  expect(unlinked).toMatchObject({ status: 0, stdout: dry.stdout })
-  expect((await readdir(folder)).toSorted()).toEqual(['another', 'beta', 'mine'])
-  expect(await readdir(join(home.path, '.agents/skills'))).toEqual(args.includes('--all') ? [] : ['alpha'])
-  expect(again).toMatchObject({ status: 0, stdout: 'nothing is linked there\n' })
-})
+    expect(dry.stdout).toContain(`claude-code: 1 removed (alpha); ${folder}\n  - alpha removed\n`)
+    expect(before).toContain('alpha')
+    expect(unlinked).toMatchObject({ status: 0, stdout: dry.stdout })
+    expect((await readdir(folder)).toSorted()).toEqual(['another', 'beta', 'mine'])
+    expect(await readdir(join(home.path, '.agents/skills'))).toEqual(args.includes('--all') ? [] : ['alpha'])
+    expect(again).toMatchObject({ status: 0, stdout: 'nothing is linked there\n' })
+  },
+)
 
 test('a link in a project that leads out of it is refused, one that stays inside is followed', async () => {
   await using world = await World.create()
@@ -702,8 +710,8 @@ test('a link in a project that leads out of it is refused, one that stays inside
   await mkdir(join(project, '.cursor'))
   await symlink('../../config', join(project, '.cursor/skills'))
 
-  const inside = await home.command('link', 'claude-code', '--project', project)
-  const outside = await home.command('link', 'cursor', '--project', project)
+  const inside = await home.command('link', '--once', '--verbose', 'claude-code', '--project', project)
+  const outside = await home.command('link', '--once', '--verbose', 'cursor', '--project', project)
 
   expect(inside.status).toBe(0)
   expect(await readdir(join(project, '.agents/skills'))).toEqual(['alpha'])
@@ -717,8 +725,11 @@ test.each([
   [['link', 'codx'], 'No agent is called "codx"; did you mean codex? '],
   [['link', 'codex', '--project', '/nowhere/at/all'], 'Cannot use --project "/nowhere/at/all": '],
   [['link', 'codex', '--only', 'nobody'], 'No source is called "nobody"; there are team'],
-  [['unlink'], '"unlink" wants the names of agents, --to DIR, or --all; '],
-  [['unlink', 'codex', '--all'], '"unlink" wants the names of agents, --to DIR, or --all; '],
+  [['link', 'codex', '--all'], '--all goes with --remove'],
+  [['link', 'codex', '--remove', '--copy'], '--copy and --remove exclude each other'],
+  [['unlink', 'codex'], 'There is no command "unlink"; did you mean "skillsyncd link --remove"?'],
+  [['link', '--remove'], '"link --remove" wants the names of agents, --to DIR, or --all; '],
+  [['link', '--remove', 'codex', '--all'], '"link --remove" wants the names of agents, --to DIR, or --all; '],
 ])('%j is wrong usage', async (args, why) => {
   await using world = await World.create()
   await world.synced()
@@ -738,7 +749,7 @@ test('what may not be looked at is told: a source beside the folder as an error,
 
   const [listed, linked] = await asNobody(closed, async () => [
     await home.command('link', '--json'),
-    await home.command('link', 'claude-code'),
+    await home.command('link', '--once', '--verbose', 'claude-code'),
   ])
 
   const { agents } = JSON.parse(listed.stdout)
@@ -755,7 +766,7 @@ test('the command that mends a folder of a project is one that a shell takes as 
   await world.synced()
   const project = join(home.path, "Ada's App")
   await mkdir(project)
-  await home.command('link', 'claude-code', '--project', project)
+  await home.command('link', '--once', '--verbose', 'claude-code', '--project', project)
   await repository.commit({ 'beta/SKILL.md': skill('beta', 'new') })
   await world.synced()
 
@@ -770,10 +781,10 @@ test('nothing is linked into a folder that is a source, nor before anything is s
   await writeFile(join(home.path, CLAUDE, 'own', 'SKILL.md'), skill('own', 'mine'))
   await home.configure({ own: [`path: ${join(home.path, '.claude')}`, 'root: skills'] })
 
-  const early = await home.command('link', 'codex', '--offline')
+  const early = await home.command('link', '--once', '--verbose', 'codex', '--offline')
   await home.command('sync')
-  const own = await home.command('link', 'claude-code')
-  const other = await home.command('link', 'codex')
+  const own = await home.command('link', '--once', '--verbose', 'claude-code')
+  const other = await home.command('link', '--once', '--verbose', 'codex')
 
   expect(early).toMatchObject({ status: 1, stdout: '' })
   expect(early.stderr).toContain('nothing is served yet; skillsyncd sync')
@@ -787,11 +798,11 @@ test('the first link of a new user fetches the sources, and says what failed', a
   await using world = await World.create()
   const { home } = world
 
-  const dry = await home.command('link', 'codex', '--dry-run')
-  const first = await home.command('link', 'codex')
+  const dry = await home.command('link', '--once', '--verbose', 'codex', '--dry-run')
+  const first = await home.command('link', '--once', '--verbose', 'codex')
   await using broken = await Home.create()
   await broken.configure({ gone: [`url: ${world.git.serve('team', world.repository)}/nothing`] })
-  const failed = await broken.command('link', 'codex')
+  const failed = await broken.command('link', '--once', '--verbose', 'codex')
 
   expect(dry).toMatchObject({ status: 1, stderr: expect.stringContaining('nothing is served yet') })
   expect(first.status).toBe(0)
@@ -813,8 +824,8 @@ async function linkedInBothOrders(world: World, other: Repository): Promise<[fir
   const house = [`url: ${git.serve('house', other)}`, 'every: 1h']
   await home.configure({ house, team })
   await world.synced()
-  const first = await home.command('link', 'claude-code', '--json')
+  const first = await home.command('link', '--once', '--verbose', 'claude-code', '--json')
   await home.configure({ team, house })
   await world.synced()
-  return [first, await home.command('link', 'claude-code')]
+  return [first, await home.command('link', '--once', '--verbose', 'claude-code')]
 }

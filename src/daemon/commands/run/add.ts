@@ -2,27 +2,35 @@ import { pathToFileURL } from 'node:url'
 import type { JsonObject } from '../../../base/json-value.ts'
 import { withItems } from '../../../base/settings/yaml-edit.ts'
 import type { YamlItem } from '../../../base/settings/yaml-edit.ts'
+import { unfollowedLines } from '../../../features/agent-folders/folder-status.ts'
+import type { LinkingConfig } from '../../../features/agent-folders/link-config.ts'
 import { FreeIds, marketplaceOf, sourceEntries } from '../../../features/marketplace/free-ids.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
-import { editConfiguration } from '../../cli/edit-configuration.ts'
-import { reloadDaemon } from '../../cli/reload-daemon.ts'
+import { editConfiguration, reloadDaemon } from '../../cli/edit-configuration.ts'
 import { sourceIdFor } from '../../config/command-line-config.ts'
 import { idsOf } from '../../config/config.ts'
 import { commentOn } from '../../config/init-template.ts'
+import type { StartingSource } from '../../config/init-template.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
+import { askedSources, firstFileOf, writeFirst } from './first-file.ts'
 import { probeAll } from './probe-all.ts'
+import { placeNotes } from './source-probe.ts'
 
 export const add: Command = {
   name: 'add',
-  summary: 'Add sources to the configuration',
-  operands: { text: 'URL… | PLUGIN…', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
+  summary: 'Add sources to the configuration, or write the first',
+  operands: { text: '[URL… | PLUGIN…]', most: Number.POSITIVE_INFINITY, offers: ['folders'] },
   details: `
-  The running daemon applies it at once. URL is the address of a git repository, owner/repo on GitHub, or the path of
-  a repository or of a plain folder. Each is fetched first, as init does. The entries come to the end of sources;
-  every other byte of the file stays.
+  URL is the address of a git repository, owner/repo on GitHub, the address of a page that shows a folder of it, or the
+  path of a repository or of a plain folder. #BRANCH or #BRANCH:FOLDER behind an address chooses. Each is fetched
+  first, to find its default branch and its skills; one without any SKILL.md is not added.
+
+  The entries come to the end of sources, every other byte of the file stays, and the running daemon applies it at once.
+  If there is no configuration, the first is written: --config FILE, or the user's. Without URL, add asks for the
+  addresses then, on a terminal. The file has no secret: for a private repository, name the credential there under auth.
 
   With --mcp, each URL is the address of another MCP server that publishes skills; it is contacted at the first pull. A
   server that is a program is an entry to write: mcp: { command: acme-skills, args: [--stdio] }.
@@ -31,7 +39,8 @@ export const add: Command = {
   the marketplace names one: those of the named plugins, or all.
 `,
   examples: [
-    'skillsyncd add obra/superpowers',
+    'skillsyncd add anthropics/skills obra/superpowers',
+    'skillsyncd add https://git.example.com/team/skills.git#main:agents',
     'skillsyncd add --mcp https://skills.example.com/mcp',
     'skillsyncd add ~/my-skills --id mine',
   ],
@@ -50,64 +59,107 @@ export const add: Command = {
     mcp: { type: 'boolean', help: 'the addresses are those of MCP servers' },
     offline: { type: 'boolean', help: 'add the addresses without fetching anything' },
   },
-  async run(context) {
+  async run(context: Context<LinkingConfig>) {
+    const first = await firstFileOf(context)
+    if (first !== undefined) return addToFirst(context, first)
     const config = await configFor(context)
-    if (config.file === undefined) throw new UsageError('"add" writes to a configuration file; name it with --config')
-    const items = await itemsFor(context, config)
-    if (items === undefined) return 1
+    const { file, state } = config
+    if (file === undefined) throw new UsageError('"add" writes to a configuration file; name it with --config')
+    const found = await itemsFor(context, config)
+    if (typeof found === 'number') return found
+    const { items, notes } = found
     if (items.length === 0) return printNothing(context)
     const edit = (text: string): string => withItems(text, 'sources', items)
-    const { state } = config
-    const next = await editConfiguration({ file: config.file, state, command: 'add', edit }, context)
+    const next = await editConfiguration({ file, state, command: 'add', edit }, context)
     // The file is written, whatever the daemon says of it.
-    if (!context.json) printLines(context, linesOf(config.file, items))
+    if (!context.json) printLines(context, [...linesOf(file, items), ...notes])
     const absent = 'skillsyncd start serves it'
     const { isReloaded, text } = await reloadDaemon(next, absent, context.signal)
     if (context.json) {
-      printJson(context, { config: config.file, added: items.map(({ value }) => value), reloaded: isReloaded })
+      printJson(context, { config: file, added: items.map(({ value }) => value), reloaded: isReloaded })
       return 0
     }
-    printLines(context, [text])
+    printLines(context, [text, ...(await unfollowedLines(next, context.environment))])
     return 0
   },
 }
 
-/** `undefined` if a place cannot be read; the failures are printed. */
-async function itemsFor(context: Context, config: ServedConfig): Promise<readonly YamlItem[] | undefined> {
+/** Writes the first configuration. */
+async function addToFirst(context: Context, file: string): Promise<ExitStatus> {
+  if (context.values['from-marketplace'] !== undefined)
+    throw new UsageError(`--from-marketplace names a source of a configuration, and there is none at "${file}"`)
+  const sources = await sourcesAt(context, [])
+  if (typeof sources === 'number') return sources
+  return writeFirst(context, file, sources)
+}
+
+/** An entry of `sources`, and its comment. */
+interface SourceItem extends YamlItem {
+  readonly value: JsonObject
+}
+
+/** The entries to add, and what a person should know of them. */
+interface Items {
+  readonly items: readonly SourceItem[]
+  readonly notes: readonly string[]
+}
+
+/** The exit status if a place is not to be added; the reasons are printed. */
+async function itemsFor(context: Context, config: ServedConfig): Promise<Items | ExitStatus> {
   const { operands, values } = context
   const from = values['from-marketplace']
-  if (typeof from !== 'string') return itemsAt(operands, context, config)
+  if (typeof from !== 'string') return itemsAt(context, config)
   if (values['id'] !== undefined) throw new UsageError('--id goes with one address, not with --from-marketplace')
   const row = await marketplaceOf(config, { source: from, plugins: operands }, context.signal)
   const entries = sourceEntries(row, idsOf(config))
-  return entries.flatMap((value, at) => {
+  const items = entries.flatMap((value, at) => {
     if (isConfigured(value, config)) return []
     const { name = '', sha } = row.suggested[at] ?? {}
     return [{ value, comment: `plugin ${name} of ${row.source}${sha === undefined ? ': no commit pins it' : ''}` }]
   })
+  return { items, notes: [] }
 }
 
-async function itemsAt(
-  texts: readonly string[],
-  context: Context,
-  config: ServedConfig,
-): Promise<readonly YamlItem[] | undefined> {
-  const { id } = context.values
-  if (texts.length === 0)
-    throw new UsageError('"add" wants an address: skillsyncd add https://git.example.com/team/skills')
-  if (id !== undefined && texts.length > 1) throw new UsageError('--id goes with one address')
-  const taken = idsOf(config)
-  if (typeof id === 'string' && taken.some((one) => one === id))
-    throw new UsageError(`There is a source "${id}" already; give another --id`)
-  const ids = new FreeIds('', taken)
-  const idOf = (proposed: string): string => (typeof id === 'string' ? id : ids.idFor(proposed))
-  const found = await probeAll(texts, context)
-  return found?.map((one) => {
-    const value = { id: idOf(sourceIdFor(one.place)), ...one.place }
+async function itemsAt(context: Context, config: ServedConfig): Promise<Items | ExitStatus> {
+  if (context.operands.length === 0) throw wantsAddress(context)
+  const sources = await sourcesAt(context, idsOf(config))
+  if (typeof sources === 'number') return sources
+  const items = sources.map((source) => {
+    const value = { id: source.id, ...source.place }
     expectNew(value, config)
-    const comment = commentOn({ id: value.id, ...one })
+    const comment = commentOn(source)
     return comment === undefined ? { value } : { value, comment }
   })
+  return { items, notes: sources.flatMap(placeNotes) }
+}
+
+/** The sources that the command line names, or a person on a terminal, each once. */
+async function sourcesAt(context: Context, taken: readonly string[]): Promise<readonly StartingSource[] | ExitStatus> {
+  const { operands, values } = context
+  const { id } = values
+  if (id !== undefined && operands.length > 1) throw new UsageError('--id goes with one address')
+  if (typeof id === 'string' && taken.includes(id))
+    throw new UsageError(`There is a source "${id}" already; give another --id`)
+  const found = operands.length > 0 ? await probeAll(operands, context) : await askedSources(context)
+  if (found === undefined) throw wantsAddress(context)
+  if (typeof found === 'number') return found
+  if (found.length === 0) {
+    context.streams.stderr.write('nothing was written\n')
+    return 1
+  }
+  const ids = new FreeIds('', taken)
+  const distinct = new Map(found.map((one) => [JSON.stringify(one.place), one]))
+  return [...distinct.values()].map((one) =>
+    Object.assign(one, { id: typeof id === 'string' ? id : ids.idFor(sourceIdFor(one.place)) }),
+  )
+}
+
+function wantsAddress({ values }: Context): UsageError {
+  const example =
+    values['mcp'] === true
+      ? '"add --mcp" wants the address of a server: skillsyncd add --mcp https://skills.example.com/mcp'
+      : '"add" wants an address: skillsyncd add https://git.example.com/team/skills'
+  return new UsageError(example)
 }
 
 function expectNew(value: JsonObject, config: ServedConfig): void {
@@ -135,7 +187,7 @@ function printNothing(context: Context): ExitStatus {
   return 0
 }
 
-function linesOf(file: string, items: readonly YamlItem[]): readonly string[] {
+function linesOf(file: string, items: readonly SourceItem[]): readonly string[] {
   const added = items.map(({ value: { id }, comment }) =>
     printableLine(`added ${typeof id === 'string' ? id : ''}${comment === undefined ? '' : `: ${comment}`}`),
   )

@@ -1,19 +1,19 @@
 import { countOf } from '../../../base/text/plural.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { progressOf } from '../../cli/command.ts'
-import type { Context } from '../../cli/command.ts'
+import type { Context, ExitStatus } from '../../cli/command.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { failureLines, probeSource, serverAt, sourceCandidateOf, unreadSource } from './init-source.ts'
-import type { FoundSource } from './init-source.ts'
+import { failureLines, noSkillLines, probeSource, serverAt, sourceCandidateOf, unreadSource } from './source-probe.ts'
+import type { FoundSource } from './source-probe.ts'
 
 /**
- * Reads each place that the command line names, but none with `--offline` or `--mcp`. Returns `undefined` if one cannot
- * be read, and prints all failures.
+ * Reads each place that the command line names, but none with `--offline` or `--mcp`. If one cannot be read, or has no
+ * skill, prints all such reasons and returns the exit status.
  */
 export async function probeAll(
   texts: readonly string[],
   context: Context,
-): Promise<readonly FoundSource[] | undefined> {
+): Promise<readonly FoundSource[] | ExitStatus> {
   if (context.values['mcp'] === true)
     return usable(await Promise.all(texts.map(async (text) => serverAt(text, context)))).map((place) => ({
       place,
@@ -31,10 +31,11 @@ export async function probeAll(
     else found.push(probed)
   }
   progress.show('')
-  if (failed.length === 0) return found
-  const lines = [...failed, 'Nothing was written; --offline writes without reading']
+  const empty = found.flatMap(noSkillLines)
+  if (failed.length + empty.length === 0) return found
+  const lines = [...failed, ...empty, 'Nothing was written; --offline writes without reading']
   context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(lines.join('\n'))}\n`)
-  return undefined
+  return failed.length > 0 ? 1 : 3
 }
 
 /** Throws for the first address with a fault. */

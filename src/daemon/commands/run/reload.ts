@@ -1,6 +1,6 @@
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command } from '../../cli/command.ts'
-import { RELOAD_MS } from '../../cli/reload-daemon.ts'
+import { RELOAD_MS } from '../../cli/edit-configuration.ts'
 import type { ReloadAnswer } from '../../control/process-requests.ts'
 import { reloadRequest } from '../../control/process-requests.ts'
 import { requestDaemon } from './daemon-request.ts'

@@ -1,10 +1,11 @@
 import { isObject } from '../../../base/json-object.ts'
 import { itemsAt, withoutItems } from '../../../base/settings/yaml-edit.ts'
 import type { YamlRemoval } from '../../../base/settings/yaml-edit.ts'
+import { unfollowedLines } from '../../../features/agent-folders/folder-status.ts'
+import type { LinkingConfig } from '../../../features/agent-folders/link-config.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
-import type { Command } from '../../cli/command.ts'
-import { editConfiguration } from '../../cli/edit-configuration.ts'
-import { reloadDaemon } from '../../cli/reload-daemon.ts'
+import type { Command, Context } from '../../cli/command.ts'
+import { editConfiguration, reloadDaemon } from '../../cli/edit-configuration.ts'
 import { idsOf } from '../../config/config.ts'
 import { isSourceComment } from '../../config/init-template.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
@@ -15,12 +16,12 @@ export const remove: Command = {
   summary: 'Remove sources from the configuration',
   operands: { text: 'SOURCE…', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  The running daemon applies it at once. The skills of the source are out of service at once, and its links in the
-  folders of agents go. Every other byte of the file stays. An entry in skills.lock stays too, for the day on which
+  The running daemon applies it at once. The skills of the source are out of service at once, and its links go from the
+  folders that links names; the others are named. Every other byte of the file stays. An entry in skills.lock stays too, for the day on which
   the source comes back.
 `,
   examples: ['skillsyncd remove team'],
-  async run(context) {
+  async run(context: Context<LinkingConfig>) {
     const config = await configFor(context)
     const { file, state } = config
     if (file === undefined) throw new UsageError('"remove" edits a configuration file; name it with --config')
@@ -36,7 +37,7 @@ export const remove: Command = {
     const absent = 'the next start applies it'
     const { isReloaded, text } = await reloadDaemon(next, absent, context.signal)
     if (context.json) printJson(context, { config: file, removed: ids, reloaded: isReloaded })
-    else printLines(context, [text])
+    else printLines(context, [text, ...(await unfollowedLines(next, context.environment))])
     return 0
   },
 }

@@ -1,5 +1,6 @@
 import { access } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
+import { withTextKey } from '../../../base/settings/yaml-edit.ts'
 import type { LinkSettings } from '../../../features/agent-folders/link-config.ts'
 import { pathOfKept } from '../../../features/agent-folders/link-config.ts'
 import type { ChannelSettings } from '../../../features/channel/channel-config.ts'
@@ -7,19 +8,25 @@ import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import { makeFolders } from '../../../sync/store/files/make-folders.ts'
 import { printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
+import { editConfiguration } from '../../cli/edit-configuration.ts'
+import { launchAgentPath, PLIST, userUnitFolder } from '../../cli/user-service.ts'
 import type { Environment } from '../../config/environment.ts'
 import { programFiles } from '../../program-files.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { whyNotUsed } from '../../runtime/disk-error-text.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
+import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { analyze } from '../service/analyze.ts'
 import type { UnitCheck } from '../service/analyze.ts'
 import { install, whatIsAt } from '../service/install.ts'
-import { launchAgent, launchAgentPath } from '../service/launch-agent.ts'
+import type { InstalledFile } from '../service/install.ts'
+import { launchAgent } from '../service/launch-agent.ts'
 import { expectSystemSees, expectUserSees, hiddenFolders, homelessAgents, namedFolders } from '../service/sandbox.ts'
+import { askManager, expectDone, MANAGERS } from '../service/service-commands.ts'
+import type { Manager } from '../service/service-commands.ts'
 import { uninstall } from '../service/uninstall.ts'
-import { SYSTEM_UNITS, systemUnits, unitPaths, userUnitFolder, userUnits } from '../service/units.ts'
+import { SYSTEM_STATE, SYSTEM_UNITS, systemUnits, unitPaths, userUnits } from '../service/units.ts'
 import type { Service, ServiceFile } from '../service/units.ts'
 
 /** The configuration, with the folders that a service has to write. */
@@ -36,11 +43,11 @@ export const service: Command = {
   needsConfiguration: false,
   details: `
   print shows the units, install writes them, verify checks them with systemd-analyze (exit status 3 for a fault), and
-  uninstall stops the service and removes them. install starts nothing: it prints the commands for that. The units run
-  this program with this Node.js, so keep both where they are.
+  uninstall stops the service and removes them. install starts nothing without --now: it prints the commands for that.
+  The units run this program with this Node.js, so keep both where they are.
 `,
   examples: [
-    'skillsyncd service install --user',
+    'skillsyncd service install --user --now',
     'sudo skillsyncd service install',
     'skillsyncd service uninstall --user',
   ],
@@ -60,6 +67,7 @@ export const service: Command = {
       help: 'with --user: the state folder, instead of the configured one',
       offers: 'folders',
     },
+    now: { type: 'boolean', help: 'with install: start the service too, or start it anew if its files changed' },
     force: {
       type: 'boolean',
       help: 'with install or uninstall: replace or remove a file that skillsyncd did not write',
@@ -69,6 +77,7 @@ export const service: Command = {
     const [verb] = context.operands
     if (context.values['force'] === true && verb !== 'install' && verb !== 'uninstall')
       throw new UsageError('--force goes with "service install" and "service uninstall"')
+    if (context.values['now'] === true && verb !== 'install') throw new UsageError('--now goes with "service install"')
     switch (verb) {
       case 'print':
         return printFiles(context, await plannedOf(context))
@@ -84,7 +93,7 @@ export const service: Command = {
   },
 }
 
-type Scope = 'system' | 'user' | 'launchd'
+type Scope = Manager
 
 /** The unit files with their context. */
 interface Planned {
@@ -158,17 +167,62 @@ async function installFiles(context: Context, { scope, service, config, files }:
   const installed = await install(files, context.values['force'] === true)
   // The sandbox covers only folders that exist when it starts.
   if (scope === 'user') await makeFolders(service.state, 0o700)
-  const notes = await notesOf(scope, service, config)
-  const next = nextSteps(scope, files)
+  const notes = [...(await notesOf(scope, service, config)), ...(await recordState(context, scope, service))]
+  const isNow = context.values['now'] === true
+  if (isNow) await startNow(context, scope, installed)
+  const next = isNow ? lingerSteps(scope) : [...startSteps(scope, files), ...lingerSteps(scope)]
   if (context.json) printJson(context, { files: installed, notes, next })
   else
     printLines(context, [
       ...installed.map(({ path, change }) => `${change.padEnd(9)} ${path}`),
       ...notes.map((note) => `note      ${note}`),
-      'next:',
-      ...next.map((command) => `  ${command}`),
+      ...(isNow ? ['started   skillsyncd'] : []),
+      ...(next.length === 0 ? [] : ['next:', ...next.map((command) => `  ${command}`)]),
     ])
   return 0
+}
+
+/** Starts the service. One whose files changed is started anew. */
+async function startNow(
+  { environment, signal }: Context,
+  scope: Scope,
+  installed: readonly InstalledFile[],
+): Promise<void> {
+  const isChanged = installed.some(({ change }) => change === 'written')
+  const units = installed.map(({ path }) => basename(path)).toReversed()
+  const [plist = ''] = installed.map(({ path }) => path)
+  const domain = `gui/${process.getuid?.() ?? ''}`
+  // It fails where nothing was loaded yet.
+  if (scope === 'launchd')
+    await askManager(scope, ['bootout', `${domain}/${basename(PLIST, '.plist')}`], environment, signal)
+  const steps =
+    scope === 'launchd'
+      ? [['bootstrap', domain, plist]]
+      : [['daemon-reload'], ['enable', ...units], [isChanged ? 'restart' : 'start', ...units]]
+  await expectDone(scope, steps, environment, signal)
+}
+
+/**
+ * Writes the state folder of the service into its configuration, if the configuration leads commands to another one:
+ * `token add` and `backup` would use that, and report success. Returns what a person should know of it.
+ */
+async function recordState(
+  context: Context,
+  scope: Scope,
+  { config: file, state }: Service,
+): Promise<readonly string[]> {
+  const { readConfig } = await context.configuration()
+  const actual = scope === 'system' ? SYSTEM_STATE : state
+  const { state: configured } = await readConfig({ file }, context.environment)
+  if (configured === actual) return []
+  const edit = (text: string): string => withTextKey(text, 'state', actual)
+  try {
+    await editConfiguration({ file, state: actual, command: 'write the state folder', edit }, context)
+    return [`wrote state: ${actual} into ${file}: commands with that configuration use the folder of the service`]
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error
+    return [`commands need --state ${actual}, as the service has it: ${error.message}`]
+  }
 }
 
 async function notesOf(scope: Scope, service: Service, config: ServiceConfig): Promise<readonly string[]> {
@@ -206,15 +260,15 @@ async function notesOfSystem(config: ServiceConfig): Promise<readonly string[]> 
   ]
 }
 
-function nextSteps(scope: Scope, files: readonly ServiceFile[]): readonly string[] {
+function startSteps(scope: Scope, files: readonly ServiceFile[]): readonly string[] {
   if (scope === 'launchd') return files.map(({ path }) => `launchctl bootstrap gui/$(id -u) '${path}'`)
-  const systemctl = scope === 'user' ? 'systemctl --user' : 'systemctl'
+  const systemctl = MANAGERS[scope].join(' ')
   const units = files.length > 1 ? 'skillsyncd.socket skillsyncd.service' : 'skillsyncd.service'
-  return [
-    `${systemctl} daemon-reload`,
-    `${systemctl} enable --now ${units}`,
-    ...(scope === 'user' ? ['loginctl enable-linger    # to have it run while you are not logged in'] : []),
-  ]
+  return [`${systemctl} daemon-reload`, `${systemctl} enable --now ${units}`]
+}
+
+function lingerSteps(scope: Scope): readonly string[] {
+  return scope === 'user' ? ['loginctl enable-linger    # to have it run while you are not logged in'] : []
 }
 
 async function verifyFiles(context: Context, { scope, files }: Planned): Promise<ExitStatus> {
@@ -255,7 +309,7 @@ async function uninstallFiles(context: Context): Promise<ExitStatus> {
     printLines(context, [
       ...removed.map((path) => `removed   ${path}`),
       ...(next.length === 0 ? [] : ['next:', ...next.map((command) => `  ${command}`)]),
-      'The configuration, the state folder and linked skills stay; skillsyncd unlink --all removes the links.',
+      'The configuration, the state folder and linked skills stay; skillsyncd link --remove --all removes the links.',
     ])
   return 0
 }

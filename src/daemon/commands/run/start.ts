@@ -42,7 +42,7 @@ export const start: Command = {
   },
   async run(context: Context<WholeConfig>) {
     const { environment, redactor, signal, streams } = context
-    const config = await configFor(context)
+    const config = await configFor(context, true)
     const sockets = takeSockets(environment.manager.sockets)
     const listen = listenOn(context, config, sockets)
     const place = metricsPlaceOf(config, listen, sockets.operations ?? config.serve.operations)
@@ -81,7 +81,7 @@ export const start: Command = {
       writer.serveWith(serve)
       writer.poll()
       const { file } = config
-      const read = file === undefined ? undefined : async () => configFor(withFile(context, file))
+      const read = file === undefined ? undefined : async () => configFor(withFile(context, file), true)
       const listenBy = (by: Config): ListenAddress => listenOn(context, by, sockets)
       reloading.resolve(new Reload({ writer, read, listenBy, isApart: operationsUrl !== undefined, serve, log }))
       manager.ready(() => writer.daemon.parts.status.line)

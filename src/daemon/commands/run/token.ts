@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { systemClock } from '../../../base/async/clock.ts'
 import { agoText, dueText } from '../../../base/text/age-text.ts'
 import { countOf } from '../../../base/text/plural.ts'
@@ -11,6 +12,7 @@ import type { Command, Context, ExitStatus } from '../../cli/command.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
 import { durationOf } from '../../config/schema/scalars.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { whyNotOpened } from '../../runtime/disk-error-text.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
@@ -28,18 +30,19 @@ export const token: Command = {
   name: 'token',
   summary: 'Add, list, renew and revoke the tokens of HTTP clients',
   operands: {
-    text: 'add NAME | list | renew NAME | revoke NAME',
-    most: 2,
+    text: 'add NAME… | list | renew NAME | revoke NAME',
+    most: Number.POSITIVE_INFINITY,
     offers: [['add', 'list', 'renew', 'revoke'], []],
   },
   details: `
-  add prints the token on stdout, once: only its hash is stored. renew moves the expiry; the token stays the same. list
+  add prints the token on stdout, once: only its hash is stored. Of several names, each has a line with its token. renew moves the expiry; the token stays the same. list
   shows the last use, exact to an hour. A running daemon applies each change at once.
 
   With --from, the token comes from a file: sks_ and 32 random bytes in base64url. It is not printed.
 `,
   examples: [
     'skillsyncd token add ada',
+    'skillsyncd token add ada grace --pack eng',
     'skillsyncd token add ci --scope skills,tools --expires 30d',
     'skillsyncd token add hub-of-site-b --scope channel',
     'skillsyncd token renew ada',
@@ -59,7 +62,11 @@ export const token: Command = {
       help: 'the only packs that the token opens; default: everything',
       offers: 'packs',
     },
-    expires: { type: 'string', value: 'T', help: 'the time until it expires, such as 90d, or never; default: 90d' },
+    expires: {
+      type: 'string',
+      value: 'T',
+      help: 'the time until it expires, 1m or longer, such as 90d, or never; default: 90d',
+    },
     from: {
       type: 'string',
       value: 'FILE',
@@ -68,13 +75,14 @@ export const token: Command = {
     },
   },
   async run(context) {
-    const [verb, name] = context.operands
+    const [verb, ...names] = context.operands
+    const [name] = names
     if (verb !== 'add') refuseOptionsOfOthers(context, verb)
     if (verb === 'list' && name === undefined) return listTokens(context)
-    if (verb === 'add' && name !== undefined) return addToken(context, name)
-    if (verb === 'renew' && name !== undefined) return renewToken(context, name)
-    if (verb === 'revoke' && name !== undefined) return revokeToken(context, name)
-    throw new UsageError('"token" takes add NAME, list, renew NAME or revoke NAME; see skillsyncd token --help')
+    if (verb === 'add' && name !== undefined) return addTokens(context, names)
+    if (verb === 'renew' && name !== undefined && names.length === 1) return renewToken(context, name)
+    if (verb === 'revoke' && name !== undefined && names.length === 1) return revokeToken(context, name)
+    throw new UsageError('"token" takes add NAME…, list, renew NAME or revoke NAME; see skillsyncd token --help')
   },
 }
 
@@ -91,8 +99,9 @@ const OPTIONS_OF_OTHERS: ReadonlyMap<string, readonly string[]> = new Map([
   ['revoke', []],
 ])
 
-async function addToken(context: Context, name: string): Promise<ExitStatus> {
-  if (!isTokenName(name))
+async function addTokens(context: Context, given: readonly string[]): Promise<ExitStatus> {
+  const names = [...new Set(given)]
+  if (!names.every(isTokenName))
     throw new UsageError('The name of a token has 1 to 64 letters, digits, dots, hyphens and underscores')
   const config = await configFor(context)
   const scopes = scopesOf(context.values['scope'])
@@ -100,31 +109,47 @@ async function addToken(context: Context, name: string): Promise<ExitStatus> {
   expectOfUse(scopes, packs)
   const created = systemClock.now()
   const expires = expiryOf(context.values['expires'], created)
+  const rest = { scopes, ...(packs && { packs }), created: created.toISOString(), ...(expires && { expires }) }
+  const isFirst = config.postgres === undefined && !existsSync(config.state)
   const { from } = context.values
-  const given = typeof from === 'string' ? await tokenIn(from) : undefined
-  const { secret, sha256 } = given === undefined ? newToken() : { secret: undefined, ...given }
-  const added: Token = {
-    name,
-    sha256,
-    scopes,
-    ...(packs && { packs }),
-    created: created.toISOString(),
-    ...(expires && { expires }),
-  }
-  // The daemon gets only the hash: it cannot leak a token that it does not know.
-  const adding = changeTokens(context, config, addTokenRequest, { token: added })
-  if (secret === undefined)
-    return printGiven(context, added, await isThereAlready(adding, added, async () => readTokens(context, config)))
-  await adding
-  const { streams, json, quiet } = context
-  // The token must be shown this once, so it bypasses the filter of secrets.
-  if (json) printJsonAsIs(context, { ...withoutDigest(added, created), token: secret })
-  else streams.stdout.write(`${secret}\n`)
-  if (!json && !quiet)
-    streams.stderr.write(
-      `${name} opens ${scopes.join(', ')}${ofPacks(added)}; ${expiryText(added)}. It is not shown again.\n`,
-    )
+  const [name = ''] = names
+  if (typeof from === 'string') {
+    if (names.length > 1) throw new UsageError('--from goes with one name')
+    const added = { name, ...(await tokenIn(from)), ...rest }
+    const adding = changeTokens(context, config, addTokenRequest, { token: added })
+    printGiven(context, added, await isThereAlready(adding, added, async () => readTokens(context, config)))
+  } else await addNew(context, config, { names, rest })
+  if (isFirst && !context.quiet) context.streams.stderr.write(`note: ${firstStateText(config.state)}\n`)
   return 0
+}
+
+/** The note about a state folder that the command made: the daemon may have another. */
+function firstStateText(state: string): string {
+  return `no daemon has used the state folder "${printableLine(state)}", which is new; if yours has another, name it with --state, or under state in the configuration`
+}
+
+/** Makes a token for each name, and prints each when it is stored. */
+async function addNew(
+  context: Context,
+  config: ServedConfig,
+  { names, rest }: { readonly names: readonly string[]; readonly rest: Omit<Token, 'name' | 'sha256'> },
+): Promise<void> {
+  const { streams, json, quiet } = context
+  const made: object[] = []
+  for (const name of names) {
+    const { secret, sha256 } = newToken()
+    const added: Token = { name, sha256, ...rest }
+    // The daemon gets only the hash: it cannot leak a token that it does not know.
+    await changeTokens(context, config, addTokenRequest, { token: added })
+    made.push({ ...withoutDigest(added, new Date(rest.created)), token: secret })
+    // The token must be shown this once, so it bypasses the filter of secrets.
+    if (!json) streams.stdout.write(names.length === 1 ? `${secret}\n` : `${name} ${secret}\n`)
+    if (!json && !quiet)
+      streams.stderr.write(
+        `${name} opens ${added.scopes.join(', ')}${ofPacks(added)}; ${expiryText(added)}. It is not shown again.\n`,
+      )
+  }
+  if (json) printJsonAsIs(context, made.length === 1 ? made[0] : { tokens: made })
 }
 
 async function tokenIn(file: string): Promise<{ readonly sha256: string }> {
@@ -157,10 +182,9 @@ async function isThereAlready(
   }
 }
 
-function printGiven(context: Context, added: Token, isThere: boolean): ExitStatus {
+function printGiven(context: Context, added: Token, isThere: boolean): void {
   if (context.json) printJson(context, withoutDigest(added, systemClock.now()))
   else printLines(context, [`${added.name} is ${isThere ? 'there already, as it was' : `added; ${expiryText(added)}`}`])
-  return 0
 }
 
 async function renewToken(context: Context, name: string): Promise<ExitStatus> {
@@ -198,18 +222,19 @@ async function listTokens(context: Context): Promise<ExitStatus> {
   return 0
 }
 
-const HEADS = ['NAME', 'EXPIRES', 'LAST USED', 'CREATED', 'SCOPES', 'PACKS']
+/** The scopes are last: a narrow terminal cuts the end. */
+const HEADS = ['NAME', 'PACKS', 'EXPIRES', 'LAST USED', 'CREATED', 'SCOPES']
 
 function rowOf(token: Token, now: Date, uses: ReadonlyMap<string, string>): readonly string[] {
   const { name, scopes, packs, created, sha256 } = token
   const used = uses.get(sha256)
   return [
     name,
+    packs?.join(',') ?? 'all',
     expiryCell(token, now),
     used === undefined ? 'never' : agoText(used, now),
     agoText(created, now),
     scopes.join(','),
-    packs?.join(',') ?? 'all',
   ]
 }
 
@@ -256,9 +281,12 @@ function expiryOf(given: unknown = '90d', now: Date): string | undefined {
   const ms = durationOf(String(given))
   if (ms === undefined)
     throw new UsageError(`--expires is a duration such as 12h or 90d, or never; ${quote(String(given))} is none`)
+  if (ms < LEAST_MS) throw new UsageError('--expires is 1m at least: a token is to be used')
   if (ms > MOST_MS) throw new UsageError(`--expires is ${MOST} at most, or never`)
   return new Date(now.getTime() + ms).toISOString()
 }
+
+const LEAST_MS = 60_000
 
 /** Ten years, as for the durations of the configuration. */
 const MOST = '3650d'

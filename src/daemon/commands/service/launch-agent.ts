@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { launchAgentPath, PLIST } from '../../cli/user-service.ts'
 import type { Service, ServiceFile } from './units.ts'
 
 /** The property list of a user's launchd, made from the template in `systemd/launchd`. */
@@ -13,13 +14,6 @@ export async function launchAgent({ program, config, state }: Service, home: str
     .replace(/\n/, () => `\n${PLIST_MARK}`)
   return { path: launchAgentPath(home), text }
 }
-
-/** The path at which launchd finds the property list. */
-export function launchAgentPath(home: string): string {
-  return join(home, 'Library', 'LaunchAgents', PLIST)
-}
-
-const PLIST = 'dev.skillsyncd.plist'
 
 /** The comment that identifies a file as ours. It follows the XML declaration, which must come first. */
 export const PLIST_MARK = '<!-- Written by skillsyncd service install, which writes it anew. -->\n'

@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { isDiskError } from '../../../sync/store/files/disk-error.ts'
 import type { Environment } from '../../config/environment.ts'
 import { whyNotUsed } from '../../runtime/disk-error-text.ts'
-import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { whatIsAt } from './install.ts'
+import { NO_MANAGER, askManager } from './service-commands.ts'
 
 /** A removal of the files of a service. */
 export interface Uninstall {
@@ -36,11 +35,11 @@ export async function uninstall(
   const present = found.filter(({ content }) => content !== 'nothing').map(({ path }) => path)
   if (present.length === 0) return []
   const systemctl = async (...args: readonly string[]): Promise<string | undefined> =>
-    manager === undefined
-      ? undefined
-      : runSystemctl([...(manager === 'user' ? ['--user'] : []), ...args], environment, signal)
+    manager && askManager(manager, args, environment, signal)
   // While the files are there: without them, systemctl knows no unit to disable.
-  const failure = await systemctl('disable', '--now', ...present.map((path) => basename(path)))
+  const answer = await systemctl('disable', '--now', ...present.map((path) => basename(path)))
+  // Without systemctl there is no service that runs.
+  const failure = answer === NO_MANAGER ? undefined : answer
   if (failure !== undefined && !isForced)
     throw new UsageError(`Cannot stop the service: ${failure}; --force removes its files all the same`)
   const isStopped = manager !== undefined && failure === undefined
@@ -66,23 +65,3 @@ async function removeEach(paths: readonly string[], done: readonly string[]): Pr
     removed.push(path)
   }
 }
-
-/** Returns the error of systemctl; `undefined` if there is none. */
-async function runSystemctl(
-  args: readonly string[],
-  { path, home, runtime }: Environment,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const env = { PATH: path, HOME: home, LC_ALL: 'C.UTF-8', ...(runtime !== undefined && { XDG_RUNTIME_DIR: runtime }) }
-  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>()
-  execFile('systemctl', args, { env, signal, timeout: TIMEOUT_MS }, (error, _stdout, stderr) => {
-    if (error?.code === 'ABORT_ERR') return reject(error)
-    // Without systemctl there is no service that runs.
-    if (error?.code === 'ENOENT') return resolve(undefined)
-    resolve(error === null ? undefined : printableLine(stderr.trim() || error.message))
-  })
-  return promise
-}
-
-/** A daemon ends within half a minute; systemd kills it after 90 seconds. */
-const TIMEOUT_MS = 100_000

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import { userUnitFolder, SERVICE_UNIT } from '../../cli/user-service.ts'
 import type { ListenAddress } from '../../config/config.ts'
 import type { ProgramFiles } from '../../program-files.ts'
 
@@ -27,17 +28,11 @@ export const SYSTEM_STATE = '/var/lib/skillsyncd'
 /** The folder of the units that the administrator of a system installs. */
 export const SYSTEM_UNITS = '/etc/systemd/system'
 
-/** The folder of the units of a user. */
-export function userUnitFolder(configHome: string): string {
-  return join(configHome, 'systemd', 'user')
-}
-
 /** The paths of all units that may be installed in a folder. */
 export function unitPaths(folder: string): readonly string[] {
   return [SOCKET_UNIT, SERVICE_UNIT].map((name) => join(folder, name))
 }
 
-const SERVICE_UNIT = 'skillsyncd.service'
 const SOCKET_UNIT = 'skillsyncd.socket'
 
 /** The units of the system, made from the templates in `systemd/`. */

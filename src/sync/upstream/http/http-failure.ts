@@ -48,7 +48,7 @@ export function gitFailureOf(answer: Asked, what: string, sentCredentials: boole
   return new SyncError('protocol-not-spoken', spoken)
 }
 
-const ADD_MCP = 'write `mcp:` in place of `url:`, as skillsyncd init --mcp URL and skillsyncd add --mcp URL do'
+const ADD_MCP = 'write `mcp:` in place of `url:`, as skillsyncd add --mcp URL does'
 
 /** The statuses with which MCP servers answer a GET that they do not know. */
 const MCP_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 406])
@@ -68,7 +68,7 @@ const MCP_REFUSALS: ReadonlySet<number> = new Set([405, 406])
 function refusalFix({ status }: Head): string {
   const ask = 'Ask the operator of the host'
   if (!MCP_REFUSALS.has(status)) return ask
-  return `${ask}; if it is an MCP server, name it so: skillsyncd init --mcp URL, or skillsyncd add --mcp URL`
+  return `${ask}; if it is an MCP server, name it so: skillsyncd add --mcp URL`
 }
 
 /** True for a status by which the host refuses the request as such: the same request will be refused again. */

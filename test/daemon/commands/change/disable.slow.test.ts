@@ -115,7 +115,7 @@ test('a disabled skill that its author renames is in no folder of an agent, and 
   await using world = await World.create()
   await world.synced()
   const { home, repository } = world
-  expect(await home.command('link', 'claude-code')).toMatchObject({ status: 0 })
+  expect(await home.command('link', '--once', 'claude-code')).toMatchObject({ status: 0 })
   const linked = join(home.path, '.claude/skills/alpha/SKILL.md')
   const before = await readFile(linked, 'utf8')
 

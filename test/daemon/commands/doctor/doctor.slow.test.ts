@@ -130,13 +130,13 @@ test.skipIf(process.platform !== 'linux')(
 describe.skipIf(process.platform !== 'linux')('a folder in a folder that takes none', () => {
   test.each([
     {
-      args: ['link', 'claude-code'],
+      args: ['link', '--once', 'claude-code'],
       env: { CLAUDE_CONFIG_DIR: '/proc/nope' },
       ends: 1,
       says: 'alpha (team/alpha) failed: ',
     },
     {
-      args: ['init', 'https://127.0.0.1:9/x.git', '--offline', '--config', '/proc/nope/x.yaml'],
+      args: ['add', 'https://127.0.0.1:9/x.git', '--offline', '--config', '/proc/nope/x.yaml'],
       env: {},
       ends: 2,
       says: 'Cannot write "/proc/nope/x.yaml": no folder can be made there',
@@ -157,7 +157,7 @@ test('a folder of an agent that is behind what is served is named by status and 
   await using world = await World.create()
   const { home, repository } = world
   await home.command('sync')
-  await home.command('link', 'claude-code')
+  await home.command('link', '--once', 'claude-code')
   const folder = join(home.path, '.claude/skills')
   const before = [await home.command('status'), await home.command('doctor')]
 

@@ -79,7 +79,9 @@ test('a backup is made while a daemon runs, into no file that is there, and of n
   })
   expect(nothing).toMatchObject({
     status: 1,
-    stderr: expect.stringContaining('nothing is stored there yet; run skillsyncd sync first'),
+    stderr: expect.stringContaining(
+      'nothing is published there yet; run skillsyncd sync first, or name the state folder of the daemon',
+    ),
   })
   expect(unnamed).toMatchObject({ status: 2, stderr: expect.stringContaining('Name the file of the backup') })
   expect((await readdir(home.path)).filter((name) => name.startsWith('.tmp-'))).toEqual([])

@@ -67,14 +67,16 @@ test('a token that expires soon is in the status and the metrics, and renew move
   await statusOf(added.token)
   const status = await home.command('status')
   const figures = await metrics()
-  await expect.poll(async () => (await home.command('token', 'list')).stdout).toMatch(/ci +in 11 h +(?:now|\d+ s ago) /)
+  await expect
+    .poll(async () => (await home.command('token', 'list')).stdout)
+    .toMatch(/ci +all +in 11 h +(?:now|\d+ s ago) /)
   const renewed = await home.command('token', 'renew', 'ci', '--expires', '30d')
 
   expect(status.stdout).toContain('! token ci expires in 11 h; skillsyncd token renew ci\n')
   expect(figures).toContain(`skillsyncd_token_next_expiry_timestamp_seconds ${Date.parse(added.expires) / 1_000}`)
   expect(renewed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ci expires \d{4}-/) })
   expect((await home.command('status')).stdout).not.toContain('! token ci')
-  expect((await home.command('token', 'list')).stdout).toMatch(/ci +in 29 days /)
+  expect((await home.command('token', 'list')).stdout).toMatch(/ci +all +in 29 days /)
   expect(await home.command('token', 'renew', 'none')).toMatchObject({ status: 1 })
   expect(await home.command('token', 'renew', 'ci', '--scope', 'page')).toMatchObject({ status: 2 })
 })
@@ -254,4 +256,81 @@ test.each([
   expect(end).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(says) })
   expect(end.stderr).not.toContain('canary')
   expect(JSON.parse((await world.home.command('token', 'list', '--json')).stdout)).toEqual({ tokens: [] })
+})
+
+test('several names are several tokens, each on a line with its name, and a name that is none makes no token', async () => {
+  await using world = await World.create()
+  const { home } = world
+
+  const wrong = await home.command('token', 'add', 'ada', 'no name')
+  const added = await home.command('token', 'add', 'ada', 'grace', '--scope', 'skills')
+  const json = await home.command('token', 'add', 'alan', 'edsger', '--json')
+  const given = await home.command('token', 'add', 'one', 'two', '--from', '/dev/null')
+  const listed = await home.command('token', 'list')
+
+  expect(wrong).toMatchObject({ status: 2, stdout: '' })
+  expect(added).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^ada sks_[\w-]{43}\ngrace sks_[\w-]{43}\n$/),
+  })
+  expect(JSON.parse(json.stdout).tokens.map(({ name }: { name: string }) => name)).toEqual(['alan', 'edsger'])
+  expect(given).toMatchObject({ status: 2, stderr: expect.stringContaining('--from goes with one name') })
+  expect(listed.stdout.match(/^\w+/gm)).toEqual(['ada', 'grace', 'alan', 'edsger'])
+})
+
+test('a token lives a minute at least', async () => {
+  await using world = await World.create()
+
+  const short = await world.home.command('token', 'add', 'ada', '--expires', '59s')
+  const least = await world.home.command('token', 'add', 'ada', '--expires', '1m')
+
+  expect(short).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('--expires is 1m at least') })
+  expect(least).toMatchObject({ status: 0 })
+})
+
+test('at 80 columns the list has the packs of each token', async () => {
+  await using world = await World.create()
+  const { home } = world
+  await writeFile(
+    home.configFile,
+    `${await readFile(home.configFile, 'utf8')}packs: [{ id: engineering, include: [{ path: "**" }] }]\n`,
+  )
+  await home.command('token', 'add', 'ada', '--pack', 'engineering')
+
+  const { stdout } = await home.typing([], 'token', 'list')
+
+  expect(stdout).toMatch(/NAME +PACKS +EXPIRES +LAST USED +CREATED +SCOPES/)
+  expect(stdout).toMatch(/ada +engineering +in 89 days +never +now +skills,/)
+})
+
+test('a state folder that the command makes is told, and one of a daemon that has another by --state is found', async () => {
+  await using world = await World.create()
+  const { home } = world
+  const elsewhere = join(home.path, 'elsewhere')
+  const daemon = home.start('start', '--state', elsewhere)
+  await daemon.line()
+
+  const found = await home.command('token', 'add', 'ada')
+  const listed = JSON.parse((await home.command('token', 'list', '--state', elsewhere, '--json')).stdout)
+  const status = await home.command('status')
+  await daemon.stop()
+  const alone = await home.command('token', 'add', 'grace')
+
+  expect(found.stderr).not.toContain('note:')
+  expect(listed.tokens).toMatchObject([{ name: 'ada' }])
+  expect(status.stdout).toContain(elsewhere)
+  expect(alone.stderr).toContain(`note: no daemon has used the state folder "${home.state}", which is new; `)
+})
+
+test('a backup of a state folder in which nothing was published is refused', async () => {
+  await using world = await World.create()
+  const { home } = world
+  await home.command('token', 'add', 'ada')
+
+  const refused = await home.command('backup', join(home.path, 'backup'))
+
+  expect(refused).toMatchObject({ status: 1, stdout: '' })
+  expect(refused.stderr).toContain(
+    'nothing is published there yet; run skillsyncd sync first, or name the state folder of the daemon',
+  )
 })

@@ -81,10 +81,7 @@ test.each([
 
 test.each([
   [400, 'Ask the operator of the host'],
-  [
-    405,
-    'Ask the operator of the host; if it is an MCP server, name it so: skillsyncd init --mcp URL, or skillsyncd add --mcp URL',
-  ],
+  [405, 'Ask the operator of the host; if it is an MCP server, name it so: skillsyncd add --mcp URL'],
 ])('the fix of a refusal with %i names what is left to do, and no reader that was tried', (status, fix) => {
   expect(gitFailureOf(answer(status), 'Cannot reach "https://hub.example/mix"', false)?.fix).toBe(fix)
 })
@@ -121,9 +118,7 @@ test.each([
   const failure = gitFailureOf(answer(status, said), what, false)
 
   expect(failure?.code).toBe(code)
-  expect(failure?.message).toMatch(
-    /; this looks like an MCP server: .*skillsyncd init --mcp URL and skillsyncd add --mcp URL/,
-  )
+  expect(failure?.message).toMatch(/; this looks like an MCP server: .*skillsyncd add --mcp URL/)
 })
 
 test.each([

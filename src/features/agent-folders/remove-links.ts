@@ -1,9 +1,12 @@
-import { MODE_OPTIONS, configFor, printJson, printLines } from '../../daemon/cli/command.ts'
-import type { Command, Context } from '../../daemon/cli/command.ts'
+import { printJson, printLines } from '../../daemon/cli/command.ts'
+import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
+import type { PreparedEdit } from '../../daemon/cli/edit-configuration.ts'
+import { reloadDaemon } from '../../daemon/cli/edit-configuration.ts'
 import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
 import { whyNotUsed } from '../../daemon/runtime/disk-error-text.ts'
+import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { futurePath } from '../../daemon/runtime/resolve-path.ts'
 import { isWithin } from '../../daemon/runtime/skill-folders.ts'
@@ -13,66 +16,60 @@ import { removeMade, sweep } from './agent-folder.ts'
 import { AGENTS, agentFolderOf } from './agents.ts'
 import { OF_OTHER_STATE, removeEntry, whyNot } from './apply-plan.ts'
 import type { Done, Recording } from './apply-plan.ts'
+import { hasFile, withoutKept } from './kept-links.ts'
 import type { LinkingConfig } from './link-config.ts'
 import type { KeptFolder } from './link-config.ts'
-import {
-  AGENT_OPERANDS,
-  DRY_RUN_OPTION,
-  PROJECT_OPTION,
-  TO_OPTION,
-  namesPlaces,
-  placesOf,
-  recordingOf,
-} from './link-operands.ts'
+import { namesPlaces, placesOf, recordingOf } from './link-operands.ts'
 import { isOfOtherState, isSameUse, namedFolderOf } from './link-record.ts'
 import type { LinkedFolder, Links, Use } from './link-record.ts'
 import type { LinkPlace } from './link-target.ts'
-import { endInJson, exitOf, linesOf, folderUseText } from './link-text.ts'
+import { endInJson, exitOf, linesOfEnds, folderUseText } from './link-text.ts'
 import type { FolderEnd } from './link-text.ts'
 import { readLinks } from './links-file.ts'
 import { orphanLinks } from './orphan-links.ts'
 
-export const unlink: Command = {
-  name: 'unlink',
-  summary: 'Remove what link installed',
-  operands: AGENT_OPERANDS,
-  details: `
-  Nothing else is removed.
-
-  AGENT is ${AGENTS.map(({ id }) => id).join(', ')}.
-`,
-  examples: ['skillsyncd unlink claude-code', 'skillsyncd unlink --all'],
-  options: {
-    all: { type: 'boolean', help: "every agent, in the user's folders and in every project, and every folder of --to" },
-    project: PROJECT_OPTION,
-    to: TO_OPTION,
-    'dry-run': DRY_RUN_OPTION,
-    ...MODE_OPTIONS,
-  },
-  async run(context: Context<LinkingConfig>) {
-    const isAll = context.values['all'] === true
-    if (isAll === namesPlaces(context))
-      throw new UsageError(
-        '"unlink" wants the names of agents, --to DIR, or --all; skillsyncd link shows what is linked',
+/** Removes what `link` installed, after the configuration names the folders no more. */
+export async function removeLinks(context: Context<LinkingConfig>, config: LinkingConfig): Promise<ExitStatus> {
+  const isAll = context.values['all'] === true
+  if (isAll === namesPlaces(context))
+    throw new UsageError(
+      '"link --remove" wants the names of agents, --to DIR, or --all; skillsyncd link shows what is linked',
+    )
+  const asked = await askedOf(context, isAll)
+  await agreeWithDaemon(config, context.signal)
+  const isDry = context.values['dry-run'] === true
+  const edit = hasFile(config) ? await withoutKept(isAll ? 'all' : asked.places, config, context) : undefined
+  const next = { ...config, links: edit?.config.links ?? config.links }
+  const left = edit === undefined || isDry ? [] : [await leaveFolders(edit, config, context.signal)]
+  const ends = isDry
+    ? await Promise.all(
+        (await partings(await readLinks(config.state), asked, next)).map((parting) => predictEnd(parting, next)),
       )
-    const config = await configFor(context)
-    const asked = await askedOf(context, isAll)
-    await agreeWithDaemon(config, context.signal)
-    const isDry = context.values['dry-run'] === true
-    const ends = isDry
-      ? await Promise.all(
-          (await partings(await readLinks(config.state), asked, config)).map((parting) => predictEnd(parting, config)),
-        )
-      : await withWriter(context, config, async (ask) =>
-          unlinkFolders(config, asked, recordingOf(ask, config.state), context.signal),
-        )
-    if (context.json) printJson(context, { dryRun: isDry, folders: ends.map(endInJson) })
-    else printLines(context, ends.length === 0 ? ['nothing is linked there'] : ends.flatMap(linesOf))
-    return exitOf(ends)
-  },
+    : await withWriter(context, next, async (ask) =>
+        unlinkFolders(next, asked, recordingOf(ask, config.state), context.signal),
+      )
+  if (context.json)
+    printJson(context, { dryRun: isDry, folders: ends.map(endInJson), config: config.file ?? null, kept: false })
+  else
+    printLines(context, [
+      ...(ends.length === 0 ? ['nothing is linked there'] : linesOfEnds(ends, context.values['verbose'] === true)),
+      ...left,
+    ])
+  return exitOf(ends)
 }
 
-/** The agents to unlink. */
+/** Has the daemon fill the folders no more, before they are emptied. Returns the sentence about it. */
+async function leaveFolders(
+  edit: PreparedEdit<LinkingConfig>,
+  { file = '' }: LinkingConfig,
+  signal: AbortSignal,
+): Promise<string> {
+  await edit.write()
+  const { text } = await reloadDaemon(edit.config, 'the next start applies it', signal)
+  return printableLine(`links in ${file} no longer names that; ${text}`)
+}
+
+/** The folders to leave. */
 interface Asked {
   readonly isAll: boolean
   /** The folders of the named agents, which are known without a record. */
@@ -156,7 +153,7 @@ async function removeEmptied(path: string, { entries, made }: LinkedFolder, conf
   await removeMade(made)
 }
 
-/** The expected result of `unlinked`. Changes nothing. */
+/** The expected result of `unlinkFolders`. Changes nothing. */
 async function predictEnd(parting: Parting, config: LinkingConfig): Promise<FolderEnd> {
   const entries = parting.isLast ? [...parting.folder.entries] : []
   const done = entries.map(([name, entry]): Done =>

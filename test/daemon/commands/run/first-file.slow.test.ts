@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -14,10 +14,10 @@ import { skillText } from '../../../support/git/scripted-upstream.ts'
 import { neededProgram } from '../../../support/process/has-program.ts'
 import { Home, MAIN } from '../../../support/process/program.ts'
 
-test('init looks at each repository, and what it writes is served as it stands', async () => {
+test('add writes the first configuration: it looks at each repository, and what it writes is served as it stands', async () => {
   await using world = await World.create()
 
-  const end = await world.init(world.url)
+  const end = await world.add(world.url)
 
   expect(end).toMatchObject({ status: 0 })
   expect(end.stdout).toMatch(/team: main at [0-9a-f]{12}: 2 skills below skills\/; 1 elsewhere/)
@@ -30,7 +30,7 @@ test('init looks at each repository, and what it writes is served as it stands',
   expect(JSON.parse(sync.stdout).sources).toMatchObject([{ source: 'team', outcome: 'updated', skills: { seen: 2 } }])
 })
 
-test('a folder docs with Markdown files is proposed by init and by add, also where skills are below it', async () => {
+test('a folder docs with Markdown files is proposed in the first file and later, also where skills are below it', async () => {
   await using world = await World.create()
   await using other = await Repository.create()
   await using bare = await Repository.create()
@@ -39,7 +39,7 @@ test('a folder docs with Markdown files is proposed by init and by add, also whe
   await bare.commit({ 'docs/skills/beta/SKILL.md': skill('beta'), 'docs/logo.png': 'x' })
   const says = '; `docs: docs` in one source serves its folder docs/ too'
 
-  const begun = await world.init(world.url)
+  const begun = await world.add(world.url)
   const text = await readFile(world.file, 'utf8')
   const added = await world.home.command('add', world.git.serve('other', other), '--config', world.file)
   const without = await world.home.command('add', world.git.serve('bare', bare), '--config', world.file)
@@ -58,50 +58,79 @@ test('a folder docs with Markdown files is proposed by init and by add, also whe
 test('what it looks at leaves nothing behind but the file', async () => {
   await using world = await World.create()
 
-  await world.home.run('init', '--here', world.url)
+  await world.home.run('add', '--config', 'skillsyncd.yaml', world.url)
 
   expect(await readdir(join(world.home.path, 'tmp'))).toEqual([])
   expect((await readdir(world.home.path)).toSorted()).toEqual(['config', 'run', 'skillsyncd.yaml', 'tmp'])
   expect((await stat(world.file)).mode & 0o777).toBe(0o644)
 })
 
-test('a file that is there is never written over without --force, also if it came while init looked', async () => {
+test('a file that came while add looked is never written over', async () => {
   await using world = await World.create()
   await writeFile(world.file, 'mine\n')
 
-  const refused = await world.init(world.url)
-  const late = await writeNew(world.file, 'theirs\n', false)
-  const before = await readFile(world.file, 'utf8')
-  const forced = await world.init(world.url, '--force')
+  const late = await writeNew(world.file, 'theirs\n')
 
-  expect(refused).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('--force replaces the file') })
-  expect(world.git.requests.length).toBeGreaterThan(0)
-  expect({ late, before }).toEqual({ late: false, before: 'mine\n' })
-  expect(forced.status).toBe(0)
-  expect((await world.written()).sources).toHaveLength(1)
+  expect(late).toBe(false)
+  expect(await readFile(world.file, 'utf8')).toBe('mine\n')
   expect((await readdir(world.home.path)).filter((name) => name.startsWith('.tmp'))).toEqual([])
 })
 
-test('the commands that it shows name the file where the search finds another one first', async () => {
+test('without a configuration the first is that of the user, which the commands that it shows find', async () => {
   await using world = await World.create()
-  const file = join(world.home.env['XDG_CONFIG_HOME'] ?? '', 'skillsyncd', 'skillsyncd.yaml')
-  await writeFile(world.file, 'mine\n')
 
-  const shadowed = await world.home.run('init', world.url)
-  await rm(world.file)
-  const found = await world.home.run('init', '--force', world.url)
+  const end = await world.home.command('add', world.url, '--id', 'mine')
 
-  expect(shadowed.stdout).toContain(`skillsyncd start --config ${file}`)
-  expect(found.stdout).not.toContain('--config')
+  expect(end).toMatchObject({ status: 0, stdout: expect.stringMatching(/^mine: main at /) })
+  expect(end.stdout).toContain(`wrote ${world.home.configFile}\n`)
+  expect(end.stdout).not.toContain('--config')
+  expect(
+    (await readConfig({ file: world.home.configFile }, environmentOf(world.home.env, world.home.path))).sources,
+  ).toHaveLength(1)
 })
 
-test('a file that is there is told before anybody is asked anything', async () => {
+test('a repository without any SKILL.md is not added, and the keys that choose what is searched are named', async () => {
   await using world = await World.create()
-  await writeFile(world.file, 'mine\n')
+  await using bare = await Repository.create()
+  await bare.commit({ 'README.md': 'Nothing here', 'agents/alpha/SKILL.md': skill('alpha') })
+  const url = world.git.serve('bare', bare)
 
-  await world.init(world.url)
+  const first = await world.add(`${url}#main:docs`).catch((error: unknown) => error)
+  await bare.commit({ 'docs/README.md': 'Nothing here either' })
+  const none = await world.add(`${url}#main:docs`)
+  const there = await readdir(world.home.path)
+  await world.add(world.url)
+  const later = await world.add(`${url}#main:docs`, '--id', 'later')
+  const right = await world.add(`${url}#main:agents`, '--id', 'right')
 
-  expect(world.git.requests).toEqual([])
+  expect(first).toMatchObject({ status: 1, stderr: expect.stringContaining('(root-not-found)') })
+  for (const end of [none, later]) {
+    expect(end).toMatchObject({ status: 3, stdout: '' })
+    expect(end.stderr).toMatch(
+      /No SKILL\.md was found in ".*bare.git" at [0-9a-f]{12} below docs\/; 1 SKILL\.md file elsewhere/,
+    )
+    expect(end.stderr).toMatch(/`root` in the entry, or #BRANCH:FOLDER.*`include` and `exclude`.*Nothing was written/s)
+  }
+  expect(there).not.toContain('skillsyncd.yaml')
+  expect(right).toMatchObject({ status: 0 })
+  expect((await world.written()).sources.map(({ source }) => source)).toMatchObject([
+    { id: 'team' },
+    { id: 'right', url, ref: 'main', root: 'agents' },
+  ])
+})
+
+test('of a repository on this disk it says that its last commit counts, and how the files do', async () => {
+  await using world = await World.create()
+  const { folder } = world.repository
+  const note = `serves the last commit, without edits that are not committed; to serve the files as they are, write path: ${folder} in place`
+
+  const first = await world.add(folder)
+  const second = await world.add(`file://${folder}#main`, '--id', 'again', '--offline')
+  const remote = await world.add(world.url)
+
+  expect(first.stdout).toContain(note)
+  expect(second.stdout + second.stderr).toMatch(/again|has this address already/)
+  expect(remote.stdout).not.toContain('note:')
 })
 
 test.each([
@@ -112,7 +141,7 @@ test.each([
 ])('an address with %s is refused with the mend, and reaches neither file nor output', async (_, address) => {
   await using world = await World.create()
 
-  const end = await world.init(world.url, address)
+  const end = await world.add(world.url, address)
 
   expect(end).toMatchObject({ status: 2, stdout: '' })
   expect(end.stderr).toMatch(/Cannot use address 2: it .*(?:auth|secrets out of this file)/)
@@ -125,10 +154,10 @@ test('where one of them cannot be reached nothing is written, each is told, and 
   await using world = await World.create()
   const [absent, closed] = [`${world.git.origin}/absent.git`, 'http://127.0.0.1:1/closed.git']
 
-  const failed = await world.init(world.url, absent, closed)
+  const failed = await world.add(world.url, absent, closed)
   const there = await readdir(world.home.path)
   const before = world.git.requests.length
-  const offline = await world.init('--offline', world.url, absent, closed)
+  const offline = await world.add('--offline', world.url, absent, closed)
 
   expect(failed).toMatchObject({ status: 1, stdout: '' })
   for (const word of ['repository-not-found', 'source-unreachable', '--offline', 'private repository without'])
@@ -144,7 +173,7 @@ test('a folder without git is written as a path, also where nothing is read', as
   const folder = join(world.home.path, 'mine')
   await fillFolder(folder, { 'a/SKILL.md': skillText('a') })
 
-  const end = await world.init('--offline', folder)
+  const end = await world.add('--offline', folder)
 
   expect(end.status).toBe(0)
   expect((await world.written()).sources.map(({ source }) => source)).toMatchObject([
@@ -155,16 +184,16 @@ test('a folder without git is written as a path, also where nothing is read', as
 test('without a terminal nobody is asked, and an address is wanted', async () => {
   await using world = await World.create()
 
-  const end = await world.init()
+  const end = await world.add()
 
-  expect(end).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('skillsyncd init https://') })
+  expect(end).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('skillsyncd add https://') })
 })
 
 test('on a terminal it asks until all are named, says what each has, and asks again for what is wrong', async () => {
   await using world = await World.create()
   const lines = ['https://ada:canary-77aa@git.example.com/x', 'http://127.0.0.1:1/no', 'n', world.url, '']
 
-  const end = await world.home.typing(lines, 'init', '--config', world.file)
+  const end = await world.home.typing(lines, 'add', '--config', world.file)
 
   expect(end.status).toBe(0)
   expect(end.stderr).toContain('contains a user name or a password')
@@ -178,9 +207,9 @@ test('on a terminal it asks until all are named, says what each has, and asks ag
 test('who says yes has a repository that cannot be reached yet, and who names nothing has no file', async () => {
   await using world = await World.create()
 
-  const nothing = await world.home.typing([''], 'init', '--config', world.file)
+  const nothing = await world.home.typing([''], 'add', '--config', world.file)
   const there = await readdir(world.home.path)
-  const yes = await world.home.typing(['http://127.0.0.1:1/later', 'y', ''], 'init', '--config', world.file)
+  const yes = await world.home.typing(['http://127.0.0.1:1/later', 'y', ''], 'add', '--config', world.file)
 
   expect(nothing).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('nothing was written') })
   expect(there).not.toContain('skillsyncd.yaml')
@@ -199,7 +228,7 @@ test('ids come from the addresses, by whose a repository is where all are called
     'https://github.com/anthropics/skills.git',
   ]
 
-  await world.init('--offline', ...addresses)
+  await world.add('--offline', ...addresses)
 
   const { sources } = await world.written()
   expect(sources.map(({ source }) => source.id)).toEqual([
@@ -215,7 +244,7 @@ test('an address whose last word would be a number or nothing in YAML gives an i
   await using world = await World.create()
   const words = ['2024', 'true', 'null', '0x1f', '1e3']
 
-  const end = await world.init('--offline', ...words.map((word) => `https://git.example.com/team/${word}`))
+  const end = await world.add('--offline', ...words.map((word) => `https://git.example.com/team/${word}`))
 
   expect(end).toMatchObject({ status: 0, stderr: '' })
   expect((await world.written()).sources.map(({ source }) => source.id)).toEqual(words)
@@ -226,7 +255,7 @@ test('a branch whose name reads as a commit is not written down: the default bra
   await using odd = await Repository.create({ branch: 'deadbeef'.repeat(5) })
   await odd.commit({ 'alpha/SKILL.md': skill('alpha') })
 
-  const end = await world.init(world.git.serve('odd', odd))
+  const end = await world.add(world.git.serve('odd', odd))
 
   expect(end).toMatchObject({ status: 0, stdout: expect.stringMatching(/^odd: [0-9a-f]{12}: 1 skill\n/) })
   expect(await readFile(world.file, 'utf8')).not.toContain('ref:')
@@ -238,8 +267,8 @@ test('a path is that of a repository, else of a plain folder, whatever it is cal
   await mkdir(join(folder, 'alpha'), { recursive: true })
   await writeFile(join(folder, 'alpha/SKILL.md'), skill('alpha'))
 
-  const end = await world.init(folder, world.repository.folder)
-  const absent = await world.init('--force', join(world.home.path, 'absent'))
+  const end = await world.add(folder, world.repository.folder)
+  const absent = await world.add(join(world.home.path, 'absent'))
 
   expect(end).toMatchObject({ status: 0, stdout: expect.stringContaining(': 1 skill\n') })
   const { sources } = await world.written()
@@ -256,7 +285,7 @@ test('a path is that of a repository, else of a plain folder, whatever it is cal
 test('a branch that is not there is told of the id that the source would get', async () => {
   await using world = await World.create()
 
-  const end = await world.init(`${world.url}@nope`)
+  const end = await world.add(`${world.url}@nope`)
 
   expect(end).toMatchObject({
     status: 1,
@@ -268,24 +297,13 @@ test('--json has what was written, and the folder of the file is made', async ()
   await using world = await World.create()
   const file = join(world.home.path, 'a/b/skillsyncd.yaml')
 
-  const end = await world.home.command('init', '--json', '--config', file, world.url)
+  const end = await world.home.command('add', '--json', '--config', file, world.url)
 
   expect(end).toMatchObject({ status: 0, stderr: '' })
   expect(JSON.parse(end.stdout)).toEqual({
     config: file,
-    sources: [
-      {
-        id: 'team',
-        url: world.url,
-        ref: 'main',
-        branch: 'main',
-        commit: expect.stringMatching(/^[0-9a-f]{40}$/),
-        skills: 2,
-        elsewhere: 1,
-        hasDocs: false,
-        root: 'skills',
-      },
-    ],
+    added: [{ id: 'team', url: world.url, ref: 'main', root: 'skills' }],
+    reloaded: false,
   })
   expect(await readdir(join(world.home.path, 'a/b'))).toEqual(['skillsyncd.yaml'])
 })
@@ -293,7 +311,7 @@ test('--json has what was written, and the folder of the file is made', async ()
 test('on a real terminal it asks', async () => {
   neededProgram('script')
   await using world = await World.create()
-  const command = `'${process.execPath}' '${MAIN}' init --here`
+  const command = `'${process.execPath}' '${MAIN}' add --config skillsyncd.yaml`
   const run = promisify(execFile)('script', ['-qec', command, '/dev/null'], {
     env: world.home.env,
     cwd: world.home.path,
@@ -336,8 +354,8 @@ class World implements AsyncDisposable {
     return join(this.home.path, 'skillsyncd.yaml')
   }
 
-  async init(...args: string[]): ReturnType<Home['command']> {
-    return this.home.command('init', '--config', this.file, ...args)
+  async add(...args: string[]): ReturnType<Home['command']> {
+    return this.home.command('add', '--config', this.file, ...args)
   }
 
   async written(): Promise<Config> {

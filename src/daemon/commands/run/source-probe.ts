@@ -1,7 +1,9 @@
 import { lstat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../../base/async/clock.ts'
 import { isBelow, joinPath } from '../../../base/paths.ts'
+import { countOf } from '../../../base/text/plural.ts'
 import { repositoryAt } from '../../../sync/git/disk-transport.ts'
 import { longerNames } from '../../../sync/git/objects/ref-rules.ts'
 import { isObjectId } from '../../../sync/model/revision.ts'
@@ -66,6 +68,29 @@ export async function serverAt(mcp: string, looking: Looking): Promise<ServerPla
 /** The failure of a first read, with its remedy. */
 export function failureLines(error: SyncError): string[] {
   return [`${printableLine(error.message)} (${error.code})`, `  ${mendOf(error)}`]
+}
+
+/** The lines about a repository that has no skill below its root. A plain folder is watched, and may get some. */
+export function noSkillLines({ place, seen }: FoundSource): readonly string[] {
+  if (!('url' in place) || seen === undefined || seen.skills > 0) return []
+  const where = seen.root === '' ? '' : ` below ${seen.root}/`
+  const elsewhere = seen.elsewhere === 0 ? '' : `; ${countOf(seen.elsewhere, 'SKILL.md file')} elsewhere`
+  return [
+    printableLine(`No SKILL.md was found in "${place.url}" at ${seen.commit.slice(0, 12)}${where}${elsewhere}`),
+    '  A skill is a folder with a SKILL.md. `root` in the entry, or #BRANCH:FOLDER behind the address, is the folder that',
+    '  is searched; `include` and `exclude` choose below it',
+  ]
+}
+
+/** The line about a repository on this disk, of which an author may expect the files. */
+export function placeNotes({ id, place }: StartingSource): readonly string[] {
+  if (!('url' in place) || !/^file:/i.test(place.url)) return []
+  const folder = URL.canParse(place.url) ? fileURLToPath(place.url) : place.url
+  return [
+    printableLine(
+      `note: ${id} serves the last commit, without edits that are not committed; to serve the files as they are, write path: ${folder} in place of url and ref`,
+    ),
+  ]
 }
 
 async function configOf(
