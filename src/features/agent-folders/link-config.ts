@@ -28,7 +28,7 @@ export const LINK_KEYS = {
     )
     .optional()
     .describe(
-      'The folders of agents that the daemon keeps up to date with the catalog, as `skillsyncd link` does once.',
+      'The folders of agents that the daemon keeps up to date with the catalog; `skillsyncd link` names them here.',
     ),
 }
 
