@@ -1,12 +1,6 @@
+import type { SkillCode } from '../../sync/skill/skill-diagnostic.ts'
+import type { CodeText } from '../runtime/code-text.ts'
 import type { OperatorErrorCode } from '../runtime/operator-error.ts'
-
-/** The facts that hold for each result of one check. */
-interface CheckRule {
-  /** All that a check of the machine looks at; the fact, for a finding. */
-  readonly meaning: string
-  /** The next step for the operator, unless the result has its own. */
-  readonly fix?: string
-}
 
 /** The checks of this machine, by `doctor`. */
 export const MACHINE_CHECKS = {
@@ -56,6 +50,15 @@ export const MACHINE_CHECKS = {
     meaning:
       'For each host of a source, the GitHub App API, the gate and the authorization server: the name resolves, a connection opens, the certificate is trusted, the proxy permits it',
   },
+  source: {
+    meaning:
+      'The source answers the request that each pull begins with, with the credential and the proxy of the pull: the commit of its ref',
+  },
+  status: {
+    meaning:
+      'All that skillsyncd status shows as needing a person, by its code, and each skill that is withheld or disabled',
+  },
+  lock: { meaning: 'The lock can be read, fits the configuration and what is served, and names no recalled skill' },
   'lock-origin': { meaning: 'The newest lock of the repository that lock.from names is in force' },
   database: {
     meaning:
@@ -87,7 +90,7 @@ export const MACHINE_CHECKS = {
   connect: {
     meaning: 'With doctor --connect: each step of the clients of both eras at the address, with the likely cause',
   },
-} as const satisfies Readonly<Record<string, CheckRule>>
+} as const satisfies Readonly<Record<string, CodeText>>
 
 /** The findings of `verify`. One of an upstream has the code of its error. */
 export const STORE_FINDINGS = {
@@ -193,7 +196,7 @@ export const STORE_FINDINGS = {
     meaning: 'links.json is damaged or unreadable. Folders of agents keep their state; link refuses',
     fix: 'Remove the file and link again: links into the state folder are recognized, and link names copies',
   },
-} as const satisfies Readonly<Record<string, CheckRule>>
+} as const satisfies Readonly<Record<string, CodeText>>
 
 /** The findings of `enroll --check`. */
 export const ENROLLMENT_CHECKS = {
@@ -206,14 +209,20 @@ export const ENROLLMENT_CHECKS = {
     fix: 'Ask who manages that file to allow the address of the marketplace',
   },
   marketplace: { meaning: 'The address of the marketplace answers git, with the token of ~/.netrc' },
-} as const satisfies Readonly<Record<string, CheckRule>>
+} as const satisfies Readonly<Record<string, CodeText>>
 
 export type StoreFinding = keyof typeof STORE_FINDINGS
 
 /** Stable, for programs: a check, a finding, or the code of an error that a check met. */
-export type CheckName = keyof typeof MACHINE_CHECKS | StoreFinding | keyof typeof ENROLLMENT_CHECKS | OperatorErrorCode
+export type CheckName =
+  | SkillCode
+  | 'scan-held'
+  | keyof typeof MACHINE_CHECKS
+  | StoreFinding
+  | keyof typeof ENROLLMENT_CHECKS
+  | OperatorErrorCode
 
-const RULES: Readonly<Record<string, CheckRule>> = { ...MACHINE_CHECKS, ...STORE_FINDINGS, ...ENROLLMENT_CHECKS }
+const RULES: Readonly<Record<string, CodeText>> = { ...MACHINE_CHECKS, ...STORE_FINDINGS, ...ENROLLMENT_CHECKS }
 
 /** The general fix of a check; `undefined` if each of its results has its own, or it is the code of an error. */
 export function fixOfCheck(check: CheckName): string | undefined {

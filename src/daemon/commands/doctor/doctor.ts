@@ -8,9 +8,7 @@ import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import { diagnosticsAbout, nameDiagnosticsAmong } from '../../../sync/catalog/contract-diagnostics.ts'
 import { lackingDependencies, lackingText } from '../../../sync/catalog/pack-dependencies.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
-import { isPassing } from '../../../sync/model/sync-error.ts'
 import { lifecycleOf } from '../../../sync/skill/lifecycle.ts'
-import { readFollowedLock } from '../../../sync/store/followed-lock.ts'
 import { printChecks, runChecks, verdicts } from '../../cli/check.ts'
 import type { Check, CheckResult, Ground } from '../../cli/check.ts'
 import { configFor, progressOf } from '../../cli/command.ts'
@@ -23,7 +21,7 @@ import { sourcesNamed } from '../../config/named-sources.ts'
 import { ConfigError } from '../../config/rules/config-error.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { lockOriginStatusOf, lockOriginText } from '../../status/lock-text.ts'
+import type { StatusConfig } from '../show/status.ts'
 import { connectAsEachEra } from './connect.ts'
 import { contractChecks, offerChecks, servedCatalog } from './contract-checks.ts'
 import { credentialChecks } from './credential-checks.ts'
@@ -34,29 +32,13 @@ import { listenChecks } from './listen-checks.ts'
 import { programChecks } from './program-checks.ts'
 import { secondOpinions } from './second-opinion.ts'
 import { serviceChecks } from './service-checks.ts'
+import { sourceChecks } from './source-checks.ts'
 import { stateChecks } from './state-checks.ts'
+import { statusChecks, withoutPast } from './status-checks.ts'
 import { writerChecks } from './writer-checks.ts'
 
-/** Checks that the newest lock of its repository is in force, as far as the daemon knows. */
-function lockOriginChecks({ config }: Ground): Check[] {
-  const { lockFrom, state } = config
-  if (lockFrom === undefined) return []
-  const look = async (): Promise<CheckResult[]> => {
-    const { ok, warn, fail } = verdicts('lock-origin')
-    const origin = lockOriginStatusOf(lockFrom, await readFollowedLock(state))
-    const { commit, condition } = origin
-    const text = lockOriginText(origin)
-    if (condition !== undefined) {
-      const message = `${text}; ${condition.code}: ${condition.message}`
-      return [isPassing(condition.code) ? warn(message, condition.mend) : fail(message, condition.mend)]
-    }
-    return [commit === undefined ? warn(text, 'The daemon takes it when it runs: skillsyncd start') : ok(text)]
-  }
-  return [{ name: 'lock-origin', look }]
-}
-
 /** The configuration, as the checks read it. */
-type CheckedConfig = GatedConfig & LinkingConfig
+type CheckedConfig = GatedConfig & LinkingConfig & StatusConfig
 
 /** The groups of local checks, each made from the configuration. */
 const GROUPS: readonly ((ground: Ground<CheckedConfig>) => Check[])[] = [
@@ -67,12 +49,12 @@ const GROUPS: readonly ((ground: Ground<CheckedConfig>) => Check[])[] = [
   credentialChecks,
   folderChecks,
   linkChecks,
-  lockOriginChecks,
+  statusChecks,
   serviceChecks,
 ]
 
 /** The checks that need the network. */
-const AWAY: readonly ((ground: Ground<CheckedConfig>) => Check[])[] = [hostChecks, databaseChecks]
+const AWAY: readonly ((ground: Ground<CheckedConfig>) => Check[])[] = [hostChecks, sourceChecks, databaseChecks]
 
 export const doctor: Command = {
   name: 'doctor',
@@ -125,7 +107,7 @@ export const doctor: Command = {
       ...dependencyChecks(whole, asked),
     ]
     const checks = [...groups.flatMap((group) => group(ground)), ...checksOfSkills]
-    const found = [told, ...(await runChecks(checks, systemClock, signal))]
+    const found = [told, ...withoutPast(await runChecks(checks, systemClock, signal))]
     const all = [...found, ...(offline ? [] : await seconds(context, whole, named))]
     return printChecks(context, all, { end: offline ? '; no host was queried' : '', about: { offline } })
   },

@@ -63,5 +63,5 @@ async function checkSource(
 }
 
 function notServed(id: SourceId): CheckResult {
-  return verdicts(CHECK, id).warn('nothing of it is served yet', `skillsyncd sync ${id} brings it`)
+  return verdicts(CHECK, id).unknown('nothing of it is served, so that nothing was compared', `skillsyncd status ${id}`)
 }

@@ -1,7 +1,6 @@
 import { lstat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { systemClock } from '../../../base/async/clock.ts'
 import { isBelow, joinPath } from '../../../base/paths.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { repositoryAt } from '../../../sync/git/disk-transport.ts'
@@ -10,21 +9,16 @@ import { isObjectId } from '../../../sync/model/revision.ts'
 import type { ObjectId, Revision } from '../../../sync/model/revision.ts'
 import { mendOf, SyncError } from '../../../sync/model/sync-error.ts'
 import type { Tree } from '../../../sync/model/tree.ts'
-import { openTreeUpstream } from '../../../sync/pull/open-upstream.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
-import { temporaryWorkspace } from '../../../sync/store/objects/temporary-blobs.ts'
 import { realRoot } from '../../../sync/survey/link-resolver.ts'
 import { NOTHING_KNOWN } from '../../../sync/upstream/upstream.ts'
-import { Keyring } from '../../access/keyring.ts'
 import type { Context } from '../../cli/command.ts'
-import { sshAccessOf } from '../../config/auth.ts'
 import { namedRepository, sourceIdFor } from '../../config/command-line-config.ts'
 import type { Config } from '../../config/config.ts'
-import { ownFolders } from '../../config/config.ts'
 import { startingText } from '../../config/init-template.ts'
 import type { FetchedPlace, ServerPlace, StartingSource } from '../../config/init-template.ts'
 import { isPerhapsRepository } from '../../config/schema/pasted-address.ts'
-import { cleanError } from '../../pull/pull-context.ts'
+import { hasTrees, withLoneUpstream } from '../../pull/lone-upstream.ts'
 import type { DaemonContext } from '../../runtime/context.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 
@@ -196,43 +190,20 @@ interface FirstLook {
 /** Fetches the first source of a configuration that is not in use yet. Writes no state folder and reads no skill. */
 async function firstLook(
   config: Config,
-  { environment, redactor }: Pick<DaemonContext, 'environment' | 'redactor'>,
+  looking: Pick<DaemonContext, 'environment' | 'redactor'>,
   signal: AbortSignal,
 ): Promise<FirstLook> {
   const [configured] = config.sources
-  if (configured === undefined || configured.source.kind === 'mcp' || configured.source.kind === 'channel')
-    throw new TypeError('There is nothing to look at')
-  const { limits, programs } = config
-  const keyring = new Keyring({
-    environment,
-    redactor,
-    clock: systemClock,
-    names: undefined,
-    fetchMs: limits.fetch.totalMs,
-  })
-  await using workspace = await temporaryWorkspace()
-  try {
-    const upstream = openTreeUpstream(configured.source, {
-      scratch: workspace.scratch,
-      blobs: workspace.blobs,
-      limits: limits.fetch,
-      way: keyring.wayTo(configured),
-      programs: {
-        ...programs,
-        path: environment.path,
-        access: sshAccessOf(configured.access, environment, redactor),
-      },
-      apart: ownFolders(config, environment),
-    })
+  if (configured === undefined || !hasTrees(configured)) throw new TypeError('There is nothing to look at')
+  const { root: below } = configured.source
+  return withLoneUpstream(configured, config, looking, async (upstream) => {
     const revision = await upstream.resolve(signal)
     await using tree = await upstream.fetch(revision, NOTHING_KNOWN, signal)
-    const root = await realRoot(tree, configured.source.root, signal)
+    const root = await realRoot(tree, below, signal)
     const docs = tree.list(tree.root).find(({ name, kind }) => name === 'docs' && kind === 'folder')
     const hasDocs = docs !== undefined && hasDocuments(tree, docs.id)
     return { revision, root, skills: skillFolders(tree, tree.root, ''), hasDocs }
-  } catch (error) {
-    throw error instanceof SyncError ? cleanError(error, redactor) : error
-  }
+  })
 }
 
 function hasDocuments(tree: Tree, id: ObjectId): boolean {

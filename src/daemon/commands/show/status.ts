@@ -59,7 +59,7 @@ import type { TableLook } from './status-table.ts'
 import { tokenLines } from './token-lines.ts'
 
 /** The configuration, as the status reads it. */
-type StatusConfig = RingSettings & LinkingConfig
+export type StatusConfig = RingSettings & LinkingConfig
 
 export const status: Command = {
   name: 'status',
@@ -77,7 +77,7 @@ export const status: Command = {
   async run(context: Context<StatusConfig>) {
     const config = await configFor(context)
     const ids = new Set(sourcesNamed(context.operands, config))
-    const whole = await statusNow(context, config, context.operands.length === 0 ? undefined : ids)
+    const whole = await statusNow(config, context.signal, context.operands.length === 0 ? undefined : ids)
     const now = systemClock.now()
     const sources = whole.sources.filter(({ id }) => ids.has(id))
     const attention = attentionOf(sources, now)
@@ -156,8 +156,12 @@ const TERMINAL_COLUMNS = 80
 /** Output that is not a terminal has no width. */
 const FILE_COLUMNS = 120
 
-/** `about`: the named sources, if any. */
-async function statusNow({ signal }: Context, config: StatusConfig, about?: ReadonlySet<string>): Promise<Status> {
+/** The status by the daemon that runs, or by the state folder. `about`: the named sources, if any. */
+export async function statusNow(
+  config: StatusConfig,
+  signal: AbortSignal,
+  about?: ReadonlySet<string>,
+): Promise<Status> {
   const answer = await askRunning(config, statusRequest, {}, { signal })
   using store = await Store.openExisting(config.state)
   const ids = idsOf(config)

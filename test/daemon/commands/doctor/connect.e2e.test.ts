@@ -167,7 +167,7 @@ test('without the package of the older era the other one is tried, and one sente
   const strict = await new Program(process.execPath, [program, 'doctor', '--connect', origin, '--strict'], home).ended()
 
   expect([end.status, strict.status]).toEqual([0, 3])
-  expect(end.stdout).toContain('warn  connect 2025: @modelcontextprotocol/sdk is not installed')
+  expect(end.stdout).toContain('?     connect 2025: @modelcontextprotocol/sdk is not installed')
   expect(end.stdout).toContain('→ npm install --global @modelcontextprotocol/sdk@1 brings it')
   expect(end.stdout).toContain('ok    connect 2026 unsubscribe: done')
 })

@@ -92,7 +92,7 @@ test('what is wrong is told with a mend and exit status 3, and hides nothing els
   const offline = await world.home.command('doctor', '--offline')
 
   expect([end.status, quiet.status, offline.status]).toEqual([3, 3, 3])
-  for (const part of ['fail  secret ', 'fail  host ', 'ok    state-folder ', 'ECONNREFUSED', '2 faults'])
+  for (const part of ['fail  secret ', 'fail  host ', 'ok    state-folder ', 'ECONNREFUSED', '3 faults'])
     expect(end.stdout).toContain(part)
   expect(quiet.stdout).not.toContain('ok  ')
   expect(offline.stdout).not.toContain('  host ')
@@ -120,7 +120,7 @@ test.skipIf(process.platform !== 'linux')(
     const end = await home.command('doctor', '--state', '/proc/nope')
 
     expect(refused).toMatchObject({ status: 1, stdout: '' })
-    expect(refused.stderr).toContain('Cannot make the folder "/proc/nope": ENOENT')
+    expect(refused.stderr).toContain('Cannot make the folder "/proc/nope": there is nothing of that name (ENOENT)')
     expect(end.stdout).toContain(
       '/proc/nope: it is not there and cannot be made in "/proc": the system makes no folders there',
     )
