@@ -97,7 +97,7 @@ export function parseOptions(command: Command, args: readonly string[]): ReturnT
   try {
     return parseArgs({
       args: [...args],
-      options: optionsOf(command),
+      options: { ...CONFIGURING, ...optionsOf(command) },
       allowPositionals: true,
       strict: true,
     })

@@ -101,8 +101,8 @@ export async function whileServing(
     ...(place === 'beside' && metrics !== undefined && { metrics: metrics.text }),
   })
   const opening = { ...optionsOf(writer.daemon), handed: sockets.http?.handed }
-  await using http = await serveHttp(servingOf(writer.daemon), opening).catch((error: unknown) => {
-    throw listenError(listen, error, 'try --port 0')
+  await using http = await serveHttp(servingOf(writer.daemon), opening).catch(async (error: unknown) => {
+    throw await listenError(listen, error, 'serve.http.port')
   })
   tokens.listen(() => http.endWhatIsOver())
   metrics?.isServedBy(() => http.figures())
@@ -185,8 +185,8 @@ async function operationsOf(
     access: { ...access, open: web.open, isTokenRequired: access.isTokenRequired || !isLoopback(operations.host) },
     metrics: metrics?.text,
     meter: metrics?.counts,
-  }).catch((error: unknown) => {
-    throw listenError(operations, error, 'set another port in serve.operations')
+  }).catch(async (error: unknown) => {
+    throw await listenError(operations, error, 'serve.operations')
   })
 }
 

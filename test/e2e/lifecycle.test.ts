@@ -150,7 +150,7 @@ test('a state folder of a later version is refused, and the way back is named', 
   expect(await readFile(format, 'utf8')).toBe('99\n')
 })
 
-test('a port that is in use ends the start with 1 and says to try --port 0', async () => {
+test('a port that is in use ends the start with 1, names the program, and says what keeps the address', async () => {
   await using world = await World.create()
   await using other = createServer()
   await once(other.listen(0, '127.0.0.1'), 'listening')
@@ -160,7 +160,9 @@ test('a port that is in use ends the start with 1 and says to try --port 0', asy
 
   expect(end).toMatchObject({ status: 1, stdout: '' })
   expect(end.stderr).toContain(`Cannot listen on 127.0.0.1:${port}`)
-  expect(end.stderr).toContain('try --port 0')
+  expect(end.stderr).toMatch(
+    /\(process \d+\) listens there\n {2}Stop it \(kill \d+; .*; another port in serve\.http\.port is another address for every client\n$/,
+  )
   // Nothing tries again: the process has ended.
   expect(end.stderr).not.toMatch(/tried again|retried/)
   expect(await readdir(world.home.state)).not.toContain('daemon.lock')

@@ -7,6 +7,7 @@ import type { PageHost } from '../../serve/page/page-data.ts'
 import type { FeatureRoutes, HttpOptions } from '../../serve/site/server.ts'
 import type { Config, ListenAddress } from '../config/config.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
+import { portFix, portHolderOf, portHolderText } from './port-holder.ts'
 import type { Tokens } from './tokens.ts'
 
 /** Milliseconds between two keep-alive comments on an idle stream. */
@@ -70,9 +71,11 @@ export function reachedFromElsewhereBy({ serve: { http } }: Config, { host }: Li
   return urls.every((url) => url !== null && isLoopbackUrl(url)) ? undefined : 'serve.http.allowed_hosts'
 }
 
-/** The failure to listen at an address, with what to do. */
-export function listenError({ host, port }: ListenAddress, error: unknown, mend: string): unknown {
+/** The failure to listen at an address, with what to do. `key` names the port. */
+export async function listenError({ host, port }: ListenAddress, error: unknown, key: string): Promise<unknown> {
   if (!(error instanceof Error) || !('code' in error)) return error
-  const why = error.code === 'EADDRINUSE' ? `another program listens there; ${mend}` : error.message
-  return new OperatorError('cannot-listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
+  const holder = error.code === 'EADDRINUSE' ? await portHolderOf(port) : undefined
+  const why = error.code === 'EADDRINUSE' ? `${portHolderText(holder)} listens there` : error.message
+  const options = { cause: error, ...(error.code === 'EADDRINUSE' && { fix: portFix(holder, key) }) }
+  return new OperatorError('cannot-listen', `Cannot listen on ${host}:${port}: ${why}`, options)
 }

@@ -32,7 +32,8 @@ export interface Command {
   readonly operands?: Operands
   readonly options?: Options
   /**
-   * False for a command that reads no configuration: its help omits the options that name one, and they have no effect.
+   * False for a command that reads no configuration: its help omits the options that name one. They are accepted, and have
+   * no effect.
    */
   readonly needsConfiguration?: false
   /**

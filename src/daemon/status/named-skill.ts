@@ -1,3 +1,4 @@
+import { closestTo } from '../../base/text/closest.ts'
 import type { Config } from '../config/config.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import { formerSkillIn, formerSkillText } from './changes/history.ts'
@@ -16,9 +17,19 @@ export interface SkillReference {
 
 /** The skill that the operator means. Throws if there is none, or several: the choice is the operator's. */
 export function theOnly<Skill extends SkillReference>(all: readonly Skill[], asked: string): Skill {
-  const skill = theOnlyIfAny(all, asked)
-  if (skill !== undefined) return skill
-  throw new OperatorError('unknown-skill', `No skill is called "${asked}"; skillsyncd list shows them`)
+  return theOnlyIfAny(all, asked) ?? noneCalled(all, asked)
+}
+
+/** Throws that none of these skills has the name. */
+export function noneCalled(all: readonly SkillReference[], asked: string): never {
+  throw new OperatorError('unknown-skill', `No skill is called "${asked}"; ${unknownNameHint(all, asked)}`)
+}
+
+/** The skill that was probably meant by a name that none has, or where all of them are listed. */
+export function unknownNameHint(all: readonly SkillReference[], asked: string): string {
+  const names = new Set(all.flatMap((one) => [...ALONE(one), ...FULL(one), ...OF_SOURCE(one)]))
+  const meant = closestTo(asked, [...names])
+  return meant === undefined ? 'skillsyncd list shows them' : `did you mean "${meant}"?`
 }
 
 /** The same, and the error tells of a skill that was served earlier how it left. */

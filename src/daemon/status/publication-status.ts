@@ -1,4 +1,4 @@
-import { isPassing, type Problem, type SyncErrorCode } from '../../sync/model/sync-error.ts'
+import { isPassing, mendOf, type Problem, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 
 /** The state of a publication, in the shape of `status --json`. Times are ISO 8601, UTC. */
 export interface PublicationStatus {
@@ -69,9 +69,10 @@ export function publicationKeys({
   return { url, branch, ...(pack !== undefined && { pack }) }
 }
 
-/** The next step for the operator of a publication. */
-export function publicationMend({ code, fix }: Problem): string {
-  return fix ?? MENDS[code] ?? (isPassing(code) ? 'It is retried with growing delay' : 'The message names the cause')
+/** The next step for the operator of a publication. Only a daemon retries it. */
+export function publicationMend({ code, fix }: Problem, isRetried: boolean): string {
+  const passing = isRetried && isPassing(code) ? 'It is retried with growing delay' : undefined
+  return fix ?? MENDS[code] ?? passing ?? mendOf({ code })
 }
 
 /** The next step for the operator of a channel. */

@@ -14,7 +14,7 @@ import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
-import { theOnly, theOnlyIfAny } from '../../daemon/status/named-skill.ts'
+import { noneCalled, theOnlyIfAny } from '../../daemon/status/named-skill.ts'
 import type { SkillReference } from '../../daemon/status/named-skill.ts'
 import { expectOwnFolder } from '../../sync/store/files/folder-owner.ts'
 import { AGENTS } from './agents.ts'
@@ -268,10 +268,8 @@ function theOneToLink({ linkable, offered, leftOut, upstream }: LinkedState, ask
   })
   const found = theOnlyIfAny(named, asked)
   if (found !== undefined) return found
-  const { source, path, why } = theOnly(
-    [...leftOut, ...upstream].map((one) => Object.assign({ uri: undefined }, one)),
-    asked,
-  )
+  const others = [...leftOut, ...upstream].map((one) => Object.assign({ uri: undefined }, one))
+  const { source, path, why } = theOnlyIfAny(others, asked) ?? noneCalled([...named, ...others], asked)
   throw new OperatorError('cannot-link', `Cannot link "${source}/${path}": ${why}`)
 }
 

@@ -61,8 +61,8 @@ export const witness: Command = {
     const folder = new StateFolder(state)
     folder.guardWith(async () => right.expect())
     const parts = { key, logKeys, cosigned: new CosignedLogs(folder, key), clock: systemClock }
-    await using http = await serveWitness(new Witness(parts), listen, log).catch((error: unknown) => {
-      throw listenError(listen, error, 'try another --listen')
+    await using http = await serveWitness(new Witness(parts), listen, log).catch(async (error: unknown) => {
+      throw await listenError(listen, error, '--listen')
     })
     streams.stdout.write(`${http.url}/\n${verifierText(key)}\n`)
     log.info('witness-started', { url: http.url, logs: [...new Set(logKeys.map(({ name }) => name))] })

@@ -5,6 +5,7 @@ type FailureEnd = 'itself' | 'person' | 'decision' | 'choice'
 
 /** The facts that hold for each error with one code. */
 interface CodeRule {
+  readonly meaning: string
   readonly ends: FailureEnd
   /** The next step for the operator, unless the error has its own. SOURCE and ID stand for what the error is about. */
   readonly fix: string
@@ -23,117 +24,198 @@ export const ASK_HUB = 'Ask the operator of the hub: nothing on this machine cha
 /** All failures of reaching, checking or storing a source. The code is the contract; messages are for people. */
 export const SYNC_ERROR_RULES = {
   'source-unreachable': {
+    meaning: 'The host cannot be reached, or does not answer as it should',
     ends: 'itself',
-    fix: 'Check the address and the network; a running daemon tries again by itself',
+    fix: 'Check the address and its port, and that this machine reaches the host: a firewall, a VPN or a proxy may be between',
   },
-  'dns-failed': { ends: 'itself', fix: 'Check the host name in the address, and the resolver of this machine' },
+  'dns-failed': {
+    meaning: 'The host name has no address, or the resolver does not answer',
+    ends: 'itself',
+    fix: 'Check the host name in the address, and the resolver of this machine',
+  },
   'tls-failed': {
+    meaning: 'The connection is not trusted. Nothing was fetched, and no credential was sent',
     ends: 'itself',
-    fix: 'Check the certificate of the host and the clock of this machine; name an authority of your own in `ca`, or in NODE_EXTRA_CA_CERTS; over ssh, check the host key and the known hosts',
+    fix: 'Check the certificate of the host and the clock of this machine; over ssh, check the host key and the known hosts',
   },
-  'rate-limited': { ends: 'itself', fix: 'Wait as long as the host requests; a running daemon does so by itself' },
-  'log-stale': { ends: 'itself', fix: 'Check that the hub still publishes; `max_age` is the age that is allowed' },
-  'log-unwitnessed': {
+  'rate-limited': {
+    meaning: 'The host requested a pause, which applies to all sources of the host',
     ends: 'itself',
-    fix: 'Ask the operator of the hub if its witnesses answer, and compare `witnesses` with the keys that the hub has; a running daemon tries again by itself',
+    fix: 'Wait as long as the host requests, or give a credential in `auth`: most hosts allow more with one',
+  },
+  'log-stale': {
+    meaning: 'The newest entry of the channel is older than `max_age` of the source',
+    ends: 'itself',
+    fix: 'Check that the hub still publishes; `max_age` is the age that is allowed',
+  },
+  'log-unwitnessed': {
+    meaning: 'Too few witnesses have cosigned the newest state of the log',
+    ends: 'itself',
+    fix: 'Ask the operator of the hub if its witnesses answer, and compare `witnesses` with the keys that the hub has',
   },
   'store-failed': {
+    meaning: 'The state folder, or another file of this machine, cannot be read or written',
     ends: 'itself',
     fix: 'The message has the cause; skillsyncd doctor checks the state folder, its space and its permissions',
   },
   'socket-failed': {
+    meaning: 'The daemon cannot listen on the socket for commands',
     ends: 'itself',
     fix: 'Set XDG_RUNTIME_DIR to a folder of this user alone, or unset it: the daemon then makes a folder of its own below TMPDIR',
   },
   // A host locks the account after repeated failed logins.
   'credentials-rejected': {
+    meaning: 'The host does not accept the credential, wants one, or the credential cannot be read',
     ends: 'person',
     fix: 'Check that the credential named in `auth` is present, valid and may read the source',
   },
   'repository-not-found': {
+    meaning: 'There is no such repository, folder or channel; a git host answers the same for a private one',
     ends: 'person',
     fix: 'Check the address, or the folder; a private repository without a credential looks the same',
   },
   'protocol-not-spoken': {
+    meaning: 'Something answers at the address, and not in the protocol of the source',
     ends: 'person',
     fix: 'Check that the address is that of a git repository; an MCP server is named with `mcp` in place of `url`',
   },
   'root-not-found': {
+    meaning: 'The folder in `root` is not in the commit, is a file, or differs in upper and lower case',
     ends: 'person',
     fix: 'Set `root` of the source to a folder that is there, or remove it to read the whole repository',
   },
-  'ref-not-found': { ends: 'person', fix: 'Check `ref`; the branch or tag may have been renamed or deleted' },
-  'ref-ambiguous': { ends: 'person', fix: 'Write the full name: refs/heads/… for the branch, refs/tags/… for the tag' },
+  'ref-not-found': {
+    meaning: 'The branch or tag in `ref` is not there, or the repository has no commits',
+    ends: 'person',
+    fix: 'Check `ref`; the branch or tag may have been renamed or deleted',
+  },
+  'ref-ambiguous': {
+    meaning: 'A branch and a tag have the same name',
+    ends: 'person',
+    fix: 'Write the full name: refs/heads/… for the branch, refs/tags/… for the tag',
+  },
   'revision-unverified': {
+    meaning: 'The commit or tag is not signed by a required signer, or the files that name the signers are unreadable',
     ends: 'person',
     fix: 'Check who signed the commit or the tag, and the files that `signed` names',
   },
   'lock-mismatch': {
+    meaning: 'The lock and the configuration, or the lock and what was found, disagree; or the lock cannot be read',
     ends: 'person',
     fix: 'skillsyncd verify lists each difference; skillsyncd lock adds what is missing, update moves what is there',
   },
   'skill-recalled': {
+    meaning: 'The lock names a skill that is recalled. What was served before stays, without that skill',
     ends: 'person',
     fix: 'Remove it from the lock: skillsyncd update SOURCE, once its source lacks it or `exclude` leaves it out; skillsyncd recall has the reason',
   },
   'not-stored': {
+    meaning: 'With --offline or --frozen, the state folder lacks what is to be served',
     ends: 'person',
     fix: 'Run skillsyncd sync once with neither --offline nor --frozen, or copy the state folder of a machine that has it',
   },
-  'content-refused': { ends: 'person', fix: 'The message names what is never served; it is to be corrected upstream' },
+  'content-refused': {
+    meaning: 'The commit as a whole is not taken, for the path and the reason in the message',
+    ends: 'person',
+    fix: 'The message names what is never served; it is to be corrected upstream',
+  },
   'push-refused': {
+    meaning: 'The git host accepted the credential, and refused to move the branch',
     ends: 'person',
     fix: 'Let this account push in the rules of the branch, or publish to another branch',
   },
   'log-unsigned': {
+    meaning: 'None of the keys in `key` has signed the log of the channel, or the log has another name',
     ends: 'person',
     fix: 'Check the address, and that `key` has the public key that the hub prints with skillsyncd channel keys',
   },
   'log-rolled-back': {
+    meaning: 'The log of the channel is shorter than this machine has seen it before',
     ends: 'person',
     fix: 'Nothing newer is lost here: ask the operator of the hub if the log was restored from a backup; a new log has a new name, and a new key for `follow`',
   },
   'log-forked': {
+    meaning: 'The log of the channel does not continue the one that this machine has seen',
     ends: 'person',
     fix: 'Keep what is served and ask the operator of the hub: the log was replaced, or shows other entries to others; compare the checkpoints',
   },
   'limit-exceeded': {
+    meaning: 'Something is larger than this machine accepts. Nothing is trimmed: the commit is not taken',
     ends: 'person',
     fix: 'This limit is fixed: narrow `include` of the source, or have less of it upstream',
   },
-  'git-missing': { ends: 'person', fix: 'Install the program that the message names, or use an http(s) address' },
-  unsupported: { ends: 'person', fix: 'The message names what this version cannot do with the source' },
+  'git-missing': {
+    meaning: 'The source needs the git or ssh program, and it is missing or cannot run',
+    ends: 'person',
+    fix: 'Install the program that the message names, or use an http(s) address',
+  },
+  unsupported: {
+    meaning: 'The source needs something that this version does not have',
+    ends: 'person',
+    fix: 'The message names what this version cannot do with the source',
+  },
   'no-state-folder': {
+    meaning: 'There is no state folder at the path: it was removed, or its disk is not mounted',
     ends: 'person',
     fix: 'Mount its disk, or restore the whole folder from a backup; or move away what is left of it and start the daemon, which fetches everything again; or name another folder with `state` or --state',
   },
   'folder-unsafe': {
+    meaning: 'Another user owns the state folder, can write to it, or put something at its top. Nothing is read there',
     ends: 'person',
     fix: 'Another user could change what is served: do as the message says, or name another folder with `state`',
   },
   'tag-moved': {
+    meaning: 'A tag names another commit or tag object than before, or the highest tag of a range is gone',
     ends: 'decision',
     fix: `${LOOK}, then ${DECIDE}; where the lock is followed, skillsyncd update SOURCE`,
   },
   'history-rewritten': {
+    meaning: 'A branch was rewritten: the served commit is no longer in its history',
     ends: 'decision',
     fix: `${LOOK}, then ${DECIDE}; where the lock is followed, skillsyncd update SOURCE`,
   },
-  'mass-deletion': { ends: 'decision', fix: `${LOOK}; if the deletion is meant, ${APPROVE}` },
-  'budget-exceeded': { ends: 'decision', fix: `${LOOK}, then ${APPROVE}; or raise \`budget\` of the pack` },
-  'default-branch-moved': { ends: 'decision', fix: `${LOOK}; name the branch that is meant in \`ref\`, or ${APPROVE}` },
+  'mass-deletion': {
+    meaning: 'A commit has no skill where there were some, or fewer than half and over five fewer',
+    ends: 'decision',
+    fix: `${LOOK}; if the deletion is meant, ${APPROVE}`,
+  },
+  'budget-exceeded': {
+    meaning: 'A commit takes the listing of a pack over its `budget`, and makes it larger than the served one',
+    ends: 'decision',
+    fix: `${LOOK}, then ${APPROVE}; or raise \`budget\` of the pack`,
+  },
+  'default-branch-moved': {
+    meaning: 'The source has no `ref`, and the default branch changed to one that does not contain the served commit',
+    ends: 'decision',
+    fix: `${LOOK}; name the branch that is meant in \`ref\`, or ${APPROVE}`,
+  },
   'disabled-returns': {
+    meaning: 'A disabled skill is at another place, or another skill has its name, URI, SKILL.md or files',
     ends: 'decision',
     fix: `${LOOK}, then ${DECIDE}; skillsyncd enable lets the skill itself be served again`,
   },
-  'awaiting-approval': { ends: 'decision', fix: `${LOOK}, then ${DECIDE}` },
-  paused: { ends: 'choice', fix: 'skillsyncd resume ends the pause' },
-  pinned: { ends: 'choice', fix: 'skillsyncd resume lets it follow its ref again' },
+  'awaiting-approval': {
+    meaning: '`update: review`, or a gate: the ref moved, and the served commit stays until the new one is approved',
+    ends: 'decision',
+    fix: `${LOOK}, then ${DECIDE}`,
+  },
+  paused: {
+    meaning: 'A person ran skillsyncd pause: the source is not polled',
+    ends: 'choice',
+    fix: 'skillsyncd resume ends the pause',
+  },
+  pinned: {
+    meaning: 'A person ran skillsyncd pin: the source stays at one commit',
+    ends: 'choice',
+    fix: 'skillsyncd resume lets it follow its ref again',
+  },
   'rolled-back': {
+    meaning: 'A person ran skillsyncd rollback: the commit that was left is skipped; with --hold the source stays',
     ends: 'choice',
     fix: 'skillsyncd resume lets it follow its ref again; without --hold the next commit is served without a decision',
   },
   rejected: {
+    meaning: 'A person ran skillsyncd reject: that commit is skipped',
     ends: 'choice',
     fix: `Nothing to do: the next commit is considered again; ${APPROVE} approves this one after all`,
   },
@@ -192,7 +274,10 @@ export class SyncError extends Error implements Problem {
   constructor(code: SyncErrorCode, message: string, options: SyncErrorOptions = {}) {
     const errno = errnoIn(code, options.cause)
     const isTold = errno === undefined || message.includes(errno)
-    super(isTold ? message : `${message}: ${errno}`, options.cause === undefined ? undefined : { cause: options.cause })
+    super(
+      isTold ? message : `${message}: ${diskText(errno)}`,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    )
     this.code = code
     this.fix = options.fix ?? (errno && diskFix(errno)) ?? limitFix(options.place)
     this.place = options.place
@@ -218,10 +303,33 @@ export function diskFix(errno: string): string | undefined {
 }
 
 const FULL = 'Free space and inodes on the disk of the place that the message names: df -h and df -i show both'
-const DENIED = 'Give the user that runs skillsyncd the permission on that place, or run the command as its owner'
+const DENIED =
+  'Run the command as the owner of that place, as the daemon runs (ls -ld shows the owner; sudo -u OWNER skillsyncd …), or give this user the permission on it'
 const OTHER_KIND = 'Something else is at that place: move it away, or name another place'
 const TOO_MANY_OPEN = 'Raise the limit of open files: LimitNOFILE= of the service, or ulimit -n'
 const DISK_FAULT = 'Check the disk: the log of the kernel (dmesg) has its faults'
+
+/** The word of the operating system for a refusal, in plain words. */
+export function diskText(errno: string): string {
+  const words = DISK_WORDS.get(errno)
+  return words === undefined ? errno : `${words} (${errno})`
+}
+
+/** Plain words for the refusals of the operating system that people meet. */
+export const DISK_WORDS: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'there is nothing of that name'],
+  ['ENOTDIR', 'a part of the path is not a folder'],
+  ['EACCES', 'permission denied'],
+  ['EPERM', 'permission denied'],
+  ['EROFS', 'the disk cannot be written to'],
+  ['ENOSPC', 'the disk is full'],
+  ['EDQUOT', 'the quota of this user is used up'],
+  ['ELOOP', 'a link in it leads to itself'],
+  ['ENAMETOOLONG', 'the name is too long'],
+  ['EMFILE', 'this process has too many open files'],
+  ['ENFILE', 'this machine has too many open files'],
+  ['EIO', 'the disk has a fault'],
+])
 
 const DISK_FIXES: ReadonlyMap<string, string> = new Map([
   ['ENOSPC', FULL],
@@ -285,7 +393,7 @@ export class RequestForbidden extends SyncError {
 export class CommitContradicted extends SyncError {
   constructor(cause: SyncError) {
     const message = `${cause.message}, and it named the commit a moment ago: a replica of it may lag`
-    const fix = 'Wait until the replicas of the host have caught up; a running daemon tries again by itself'
+    const fix = 'Wait until the replicas of the host have caught up'
     super('source-unreachable', message, { cause, fix })
   }
 }

@@ -149,7 +149,9 @@ test('an address for webhooks that is taken ends the start, and the message name
   const end = await other.home.run('start')
 
   expect(end.status).toBe(1)
-  expect(end.stderr).toContain(`Cannot listen on 127.0.0.1:${port}: another program listens there; set another port`)
+  expect(end.stderr).toMatch(
+    new RegExp(`Cannot listen on 127.0.0.1:${port}: .* listens there\\n {2}.*serve.operations`),
+  )
 })
 
 /** A daemon that polls once an hour, whose source has a webhook, and has been pulled once. */

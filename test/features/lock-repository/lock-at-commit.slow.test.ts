@@ -23,7 +23,7 @@ test.each<readonly [string, number, boolean, string, RegExp, RegExp]>([
     false,
     'source-unreachable',
     /^Cannot follow the lock: the repository did not send "skills\.lock" in commit [0-9a-f]{40}$/,
-    /tries again by itself/,
+    /^Check the address and its port/,
   ],
 ])('a lock that %s is not followed', async (_, blobBytes, isThere, code, message, mend) => {
   await using repository = await Repository.create()

@@ -5,7 +5,7 @@ import { approveSkillRequest } from '../../../features/mcp-sources/file-requests
 import { declarationOf } from '../../../sync/model/decisions/approvals.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Context, ExitStatus } from '../../cli/command.ts'
-import { isYes } from '../../cli/confirm.ts'
+import { isYes, nothingApproved } from '../../cli/confirm.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
@@ -13,7 +13,6 @@ import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
-import { UsageError } from '../../runtime/usage-error.ts'
 import { skillOperand } from '../../status/decision-text.ts'
 import { theOnly } from '../../status/named-skill.ts'
 import { readSkillRows } from '../../status/skill-rows.ts'
@@ -29,8 +28,7 @@ export async function approveSkills(context: Context): Promise<ExitStatus> {
   if (id === undefined) showWaiting(context, targets, waiting, now)
   const isMeant =
     id === now || (id === undefined && (await isYes(context, `Approve ${countOf(waiting.length, 'skill')}?`)))
-  if (!isMeant && id === undefined)
-    throw new UsageError(`Nothing is approved without a yes or the id: ${lineFor(targets, now)}`)
+  if (!isMeant && id === undefined) return nothingApproved(context, lineFor(targets, now))
   if (!isMeant) {
     const changed = `the current declaration is not the one that was shown as ${id}`
     throw new OperatorError(

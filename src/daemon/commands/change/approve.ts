@@ -5,7 +5,7 @@ import type { SourceId } from '../../../sync/model/source-id.ts'
 import { revisionText } from '../../../sync/pull/move-policy.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
-import { isYes } from '../../cli/confirm.ts'
+import { isYes, nothingApproved } from '../../cli/confirm.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { readCandidate, withStoreAndWriter } from '../../cli/store-reader.ts'
@@ -92,7 +92,7 @@ async function approveRevision(context: Context): Promise<ExitStatus> {
     )
   // This process does not hold the lock while a person reads.
   if (!(await isYes(context, `Approve ${revisionText(waiting)}?`)))
-    throw new UsageError(`Nothing is approved without a yes or the id: ${lineFor(source, waiting)}`)
+    return nothingApproved(context, lineFor(source, waiting))
   return withWriter(context, config, async (ask) => approveExactly(context, source, waiting, ask))
 }
 

@@ -10,7 +10,7 @@ import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { disabledText, matchedText } from '../../status/decision-text.ts'
-import { theOnlyIfAny } from '../../status/named-skill.ts'
+import { theOnlyIfAny, unknownNameHint } from '../../status/named-skill.ts'
 import type { SkillReference } from '../../status/named-skill.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
@@ -79,17 +79,23 @@ interface Meant {
   /** Without duplicates. */
   readonly skills: readonly SkillReference[]
   /** Operands that match no skill. */
-  readonly unknown: readonly string[]
+  readonly unknown: readonly UnknownName[]
+}
+
+/** A name that no skill has, and what was probably meant. */
+interface UnknownName {
+  readonly asked: string
+  readonly hint: string
 }
 
 /** Throws, before any decision, if one of the names can mean several skills. */
 async function meant({ name }: Disabling, { operands }: Context, config: ServedConfig): Promise<Meant> {
   const known = await knownSkills(config, name)
   const skills = new Set<SkillReference>()
-  const unknown: string[] = []
+  const unknown: UnknownName[] = []
   for (const asked of operands) {
     const skill = known.gone.find(({ source, path }) => asked === `${source}/${path}`) ?? theOnlyIfAny(known.all, asked)
-    if (skill === undefined) unknown.push(asked)
+    if (skill === undefined) unknown.push({ asked, hint: unknownNameHint(known.all, asked) })
     else skills.add(skill)
   }
   return { skills: [...skills], unknown }
@@ -176,14 +182,22 @@ async function decide(
   return decided
 }
 
-function print(context: Context, { name }: Disabling, decided: readonly Decided[], unknown: readonly string[]): void {
-  for (const asked of unknown) {
-    const warning = `no skill is called "${asked}", so nothing was changed for it; skillsyncd list shows them`
+function print(
+  context: Context,
+  { name }: Disabling,
+  decided: readonly Decided[],
+  unknown: readonly UnknownName[],
+): void {
+  for (const { asked, hint } of unknown) {
+    const warning = `no skill is called "${asked}", so nothing was changed for it; ${hint}`
     context.streams.stderr.write(`skillsyncd: ${context.redactor.clean(printableLine(warning))}\n`)
   }
   const disabled = name === 'disable'
   if (context.json) {
-    printJson(context, { skills: decided.map((row) => ({ ...row, disabled })), unknown })
+    printJson(context, {
+      skills: decided.map((row) => ({ ...row, disabled })),
+      unknown: unknown.map(({ asked }) => asked),
+    })
     return
   }
   printLines(

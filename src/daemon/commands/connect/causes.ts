@@ -1,4 +1,5 @@
 import { mendOf } from '../../../sync/model/sync-error.ts'
+import type { SyncError } from '../../../sync/model/sync-error.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { DigestMismatchError } from './era-client.ts'
 import type { ProbeFetch, HttpRefusal } from './probe-fetch.ts'
@@ -28,7 +29,7 @@ interface Taken {
 /** The likely cause of a failure, first from what came over the wire, then from the client's error. */
 export function causeOf(step: string, error: unknown, { fetch, hasToken }: Taken): FailureCause {
   const { failure, refusal } = fetch
-  if (failure !== undefined) return { message: failure.message, fix: mendOf(failure) }
+  if (failure !== undefined) return { message: failure.message, fix: failureFix(failure) }
   if (error instanceof DigestMismatchError) return { message: error.message, fix: REWRITTEN }
   const told = refusal && refusalCause(refusal, hasToken)
   if (told !== undefined) return told
@@ -37,6 +38,14 @@ export function causeOf(step: string, error: unknown, { fetch, hasToken }: Taken
   if (error instanceof NoStream || (isStreamed(step) && /stream ended/.test(message))) return { message, fix: CUT }
   return { message: printableLine(message).slice(0, MOST_CHARACTERS), fix: OTHER }
 }
+
+/** The address is no source, so that no key of the configuration concerns it. */
+function failureFix(failure: SyncError): string {
+  return failure.code === 'tls-failed' ? AUTHORITY : mendOf(failure)
+}
+
+const AUTHORITY =
+  'Name an authority of your own: NODE_EXTRA_CA_CERTS=FILE skillsyncd doctor --connect, with its certificates in PEM form; each client needs it in its own settings too'
 
 /** True for a step whose answer is a stream of events in both eras, or that waits for one. */
 function isStreamed(step: string): boolean {

@@ -6,6 +6,7 @@ import { isObject } from '../../../base/json-object.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { unlessAbsent } from '../../../sync/store/files/disk-error.ts'
 import { isTokenRequired } from '../../access/http-options.ts'
+import { portFix, portHolderOf, portHolderText } from '../../access/port-holder.ts'
 import { Tokens } from '../../access/tokens.ts'
 import { verdicts } from '../../cli/check.ts'
 import type { Check, CheckResult, Ground } from '../../cli/check.ts'
@@ -87,7 +88,7 @@ async function takenPortResult(
 ): Promise<CheckResult> {
   const { ok, warn, fail, unknown } = verdicts('listen', subjectOf(listener))
   const find = `Find it with \`ss -ltnp\`, or set another port in \`${listener.key}\``
-  const holder = await portHolder(listener.address.port, ground, booted, signal)
+  const holder = await unitOfPort(listener.address.port, ground, booted, signal)
   if (holder.kind === 'unit') {
     const { unit, starts } = holder
     if (starts === 'skillsyncd.service') return ok(`systemd listens for it (${unit})`)
@@ -103,7 +104,8 @@ async function takenPortResult(
       'another program listens there, or systemd for this daemon, which does not report it',
       `Fine if it is systemd. ${find}`,
     )
-  return fail('cannot listen there: another program does', find)
+  const program = await portHolderOf(listener.address.port)
+  return fail(`cannot listen there: ${portHolderText(program)} does`, portFix(program, listener.key))
 }
 
 function urlOf(status: unknown, of: Listener['side']): string | undefined {
@@ -163,14 +165,14 @@ async function descriptorsChecked({ config, environment }: Ground, signal: Abort
 /** Files, pulls, watches and workers. */
 const OWN_DESCRIPTORS = 512
 
-/** The holder of a port in use, as known from systemd. `other`: systemd certainly does not hold it. */
-type PortHolder =
+/** The unit that has a port in use, as known from systemd. `other`: systemd certainly does not hold it. */
+type UnitOfPort =
   | { readonly kind: 'unit'; readonly unit: string; readonly starts: string }
   | { readonly kind: 'other' }
   | { readonly kind: 'unknown' }
 
 /** Queries the system's and the user's service manager for their sockets. A socket unit can have any name. */
-async function portHolder(port: number, ground: Ground, booted: string, signal: AbortSignal): Promise<PortHolder> {
+async function unitOfPort(port: number, ground: Ground, booted: string, signal: AbortSignal): Promise<UnitOfPort> {
   if ((await unlessAbsent(stat(booted))) === undefined) return { kind: 'other' }
   const listed = await Promise.all(['system', 'user'].map(async (scope) => socketsOf(scope, ground, signal)))
   for (const line of listed.flatMap((lines) => lines ?? [])) {

@@ -46,7 +46,8 @@ export const why: Command = {
     const config = await configFor(context)
     const mode = await agreeWithDaemon(config, context.signal)
     const running = mode === undefined ? config : { ...config, mode }
-    const row = theOnlyIfAny(await readRows(config), asked)
+    const rows = await readRows(config)
+    const row = theOnlyIfAny(rows, asked)
     const leftOut = row === undefined ? await findingsAbout(asked, config) : []
     if (leftOut.length > 0) {
       if (context.json) printJson(context, { findings: leftOut })
@@ -62,7 +63,7 @@ export const why: Command = {
       else printLines(context, [formerSkillText(former)])
       return 0
     }
-    const provenance = { ...(await provenanceFor(row ?? theOnly([], asked), running)), ...(former && { former }) }
+    const provenance = { ...(await provenanceFor(row ?? theOnly(rows, asked), running)), ...(former && { former }) }
     if (context.json) printJson(context, provenance)
     else printLines(context, linesOf(provenance))
     return 0

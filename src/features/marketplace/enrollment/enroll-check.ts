@@ -197,6 +197,8 @@ function fixFor(failure: SyncError, token: string | undefined): string {
   const { code, message } = failure
   if (code === 'repository-not-found')
     return 'Give the daemon serve.marketplace, or the address of the hub with --url; a proxy has to keep the path'
+  if (code === 'tls-failed')
+    return 'Name an authority of your own for git: GIT_SSL_CAINFO=FILE here, and git config http.sslCAInfo FILE for agents'
   if (code !== 'credentials-rejected') return mendOf(failure)
   if (token === undefined)
     return 'Make a token with skillsyncd token add NAME --scope marketplace, and give it with --token-file'

@@ -222,11 +222,12 @@ export class BranchPublisher implements AsyncDisposable {
     const { log, clock, hosts, published, redactor, isKept } = this.#parts
     const { code, message, retryAfterMs } = error
     if (retryAfterMs !== undefined) hosts.close(this.#host, retryAfterMs)
-    const mend = redactor.clean(publicationMend(error))
+    const isOnce = isDry || !isKept
+    const mend = redactor.clean(publicationMend(error, !isOnce))
     // What is cut before it is cleaned may have the beginning of a secret.
     const said = printable(redactor.clean(message), MOST_SAID)
     const end = { ...publicationKeys(this.#publication), kind: 'failed', code, message: said, mend } as const
-    if (isDry || !isKept) return end
+    if (isOnce) return end
     published.add(this.name, 'failed')
     log.failure('warn', EVENT, { source: '', publication: this.name, code, message: said }, said)
     const since = this.#failure?.condition.since ?? clock.now().toISOString()

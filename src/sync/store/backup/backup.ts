@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs'
 import { readFile, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { shellWord } from '../../../base/text/shell-word.ts'
 import { Damaged, SyncError } from '../../model/sync-error.ts'
 import { makePrivate, removeAll, syncFolder, syncPath, temporaryIn, writeWhole } from '../files/atomic.ts'
 import { cannot, unlessAbsent } from '../files/disk-error.ts'
@@ -24,7 +26,7 @@ export async function backUp(store: Store, file: string): Promise<BackedUp> {
   const draft = temporaryIn(dirname(file))
   try {
     const local = await readLocalFiles(store.folder.path)
-    await makePrivate(draft).catch(cannot(`write the backup "${file}"`))
+    await makePrivate(draft).catch(cannot(`write the backup "${file}"`, fixesFor(dirname(file))))
     await store.objects.copyTo(draft)
     runOnDatabase(`write the backup "${file}"`, () => addFiles(draft, local))
     const contents = await checkContents(draft, `back up "${store.folder.path}"`, () => {})
@@ -34,6 +36,21 @@ export async function backUp(store: Store, file: string): Promise<BackedUp> {
     return contents
   } finally {
     for (const suffix of ['', '-wal', '-shm', '-journal']) await removeAll(draft + suffix)
+  }
+}
+
+/** The next steps for the folder of a backup: it is not the state folder. */
+function fixesFor(folder: string): Readonly<Record<string, string>> {
+  const another = 'or name a file in another folder'
+  const mayNot = `Let this user write to ${shellWord(folder)}, ${another}`
+  return {
+    ENOENT: existsSync(folder)
+      ? `The system makes no files there: name one in another folder`
+      : `mkdir -p ${shellWord(folder)}, ${another}`,
+    EACCES: mayNot,
+    EPERM: mayNot,
+    EROFS: `The disk of ${shellWord(folder)} cannot be written to: name a file on another disk`,
+    ENOSPC: `Make room on the disk of ${shellWord(folder)} (df -h), ${another}`,
   }
 }
 

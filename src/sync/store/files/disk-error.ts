@@ -1,12 +1,13 @@
-import { SyncError } from '../../model/sync-error.ts'
+import { diskText, SyncError } from '../../model/sync-error.ts'
 
 /**
  * Returns a handler for `.catch`: a file system error becomes `store-failed`; any other error is rethrown unchanged.
+ * `fixes`: the next step for some of its codes.
  */
-export function cannot(attempt: string): (cause: unknown) => never {
+export function cannot(attempt: string, fixes: Readonly<Record<string, string>> = {}): (cause: unknown) => never {
   return (cause) => {
     if (!isDiskError(cause)) throw cause
-    throw new SyncError('store-failed', `Cannot ${attempt}: ${cause.code}`, { cause })
+    throw new SyncError('store-failed', `Cannot ${attempt}: ${diskText(cause.code)}`, { cause, fix: fixes[cause.code] })
   }
 }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Proxy, HostRoute } from './host-access.ts'
-import { connectionFailure, proxyRefusal } from './http-failure.ts'
+import { connectionFailure, PROXY_ADDRESS, proxyRefusal } from './http-failure.ts'
 import type { Head } from './http-failure.ts'
 import { knownAddresses } from './known-addresses.ts'
 
@@ -45,7 +45,7 @@ export async function exchange(url: string, asked: HttpRequest): Promise<HttpAns
   // Such a proxy answers the request itself, so connection errors here belong to the proxy.
   const what = `Cannot reach "${new URL(url).origin}" through the proxy "${proxy.url}"`
   const answer = await exchangeOnce(url, asked).catch((cause: unknown) => {
-    throw connectionFailure(cause, what)
+    throw connectionFailure(cause, what, PROXY_ADDRESS)
   })
   if (answer.status !== 407) return answer
   answer.giveUp()

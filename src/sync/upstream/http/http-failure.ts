@@ -127,23 +127,36 @@ function toWhat(sentCredentials: boolean): string {
   return sentCredentials ? 'to the credential that was sent' : 'and no credential was sent'
 }
 
-/** Converts a connection error. Node's error code distinguishes names, certificates and sockets. */
-export function connectionFailure(cause: unknown, what: string): SyncError {
+/** The next step for a proxy that cannot be reached. */
+export const PROXY_ADDRESS =
+  'Correct the address of the proxy, in `proxy` of the source or in HTTP_PROXY and HTTPS_PROXY; `proxy: none` goes without one'
+
+/** Converts a connection error. `fix`: the next step, if it is not that of the code. Node's error code distinguishes names, certificates and sockets. */
+export function connectionFailure(cause: unknown, what: string, fix?: string): SyncError {
   const code = codeOf(cause) ?? 'no reason given'
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EAI_FAIL') {
-    return new SyncError('dns-failed', `${what}: the host name does not resolve (${code})`, { cause })
+    return new SyncError('dns-failed', `${what}: the host name does not resolve (${code})`, { cause, fix })
   }
   if (TLS_CODES.test(code)) {
-    return new SyncError('tls-failed', `${what}: no trusted connection${tlsReasonOf(code)} (${code})`, { cause })
+    const authority = isUntrusted(code) ? AUTHORITY : undefined
+    const why = `no trusted connection${tlsReasonOf(code)} (${code})`
+    return new SyncError('tls-failed', `${what}: ${why}`, { cause, fix: authority })
   }
-  return new SyncError('source-unreachable', `${what}: the connection failed (${code})`, { cause })
+  return new SyncError('source-unreachable', `${what}: the connection failed (${code})`, { cause, fix })
 }
 
 function tlsReasonOf(code: string): string {
   if (code === 'CERT_HAS_EXPIRED') return ', the certificate has expired'
-  const isOfStranger = /SELF_SIGNED_CERT|^UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)/.test(code)
-  return isOfStranger ? ', the certificate is not from a trusted authority' : ''
+  return isUntrusted(code) ? ', the certificate is not from a trusted authority' : ''
 }
+
+function isUntrusted(code: string): boolean {
+  return /SELF_SIGNED_CERT|^UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)/.test(code)
+}
+
+/** The next step for an authority that Node does not know, where a source of the configuration is asked. */
+const AUTHORITY =
+  'Name the authority: `ca: FILE` of the source, with its certificates in PEM form; or NODE_EXTRA_CA_CERTS=FILE in the environment of the daemon and of this command'
 
 const TLS_CODES = /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|.*SELF_SIGNED_CERT|UNABLE_TO_)/
 

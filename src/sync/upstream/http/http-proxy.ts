@@ -6,7 +6,7 @@ import { connect as connectTls } from 'node:tls'
 import type { TLSSocket } from 'node:tls'
 import { bareHost } from '../../../base/host-name.ts'
 import type { Proxy, HostRoute } from './host-access.ts'
-import { connectionFailure, proxyRefusal } from './http-failure.ts'
+import { connectionFailure, PROXY_ADDRESS, proxyRefusal } from './http-failure.ts'
 import { trustIn } from './http-trust.ts'
 import { knownAddresses } from './known-addresses.ts'
 
@@ -42,7 +42,7 @@ async function connectThrough(url: URL, route: HostRoute, proxy: Proxy, signal: 
   })
   const { promise, resolve, reject } = Promise.withResolvers<{ answer: IncomingMessage; socket: Socket }>()
   outgoing.once('connect', (answer, socket: Socket) => resolve({ answer, socket }))
-  outgoing.on('error', (cause) => reject(connectionFailure(cause, what)))
+  outgoing.on('error', (cause) => reject(connectionFailure(cause, what, PROXY_ADDRESS)))
   outgoing.end()
   const { answer, socket } = await promise
   if (answer.statusCode === 200) return socket

@@ -149,7 +149,8 @@ test('preview of a skill that waits names what approves exactly the text that it
   const answered = await home.typing(['y'], 'approve', 'au/refunds')
 
   expect(preview.stdout).toContain(`it waits for skillsyncd approve au/refunds ${id}\n`)
-  expect([declined.status, answered.status]).toEqual([2, 0])
+  expect([declined.status, answered.status]).toEqual([3, 0])
+  expect(declined.stderr).toContain('nothing was approved; ')
   expect(answered.stderr).toContain('Approve 1 skill? [y/N]')
   expect(answered.stdout).toContain('au/refunds: approved as ')
 })

@@ -44,7 +44,7 @@ test.each<[string, Partial<Status>, string, string]>([
     'read-only',
     { readOnly: { code: 'store-failed', message: 'The disk is full', mend: 'Make room' } },
     'The disk is full',
-    'Make room; docs/troubleshooting.md explains store-failed',
+    'Make room; skillsyncd explain store-failed',
   ],
   [
     'served-lost',
@@ -62,7 +62,7 @@ test.each<[string, Partial<Status>, string, string]>([
     'lock-not-taken',
     { lock: { file: '/l', use: 'follow', isThere: true, followed: 1, from: REWRITTEN } },
     'it was rewritten',
-    'restore the branch; docs/troubleshooting.md explains lock-not-taken',
+    'restore the branch; skillsyncd explain lock-not-taken',
   ],
   [
     'not-ready',
