@@ -38,6 +38,7 @@ const CORE_COMMANDS: CommandLoaders = {
   log: async () => (await import('./commands/change/log.ts')).log,
   instructions: async () => (await import('./commands/show/instructions.ts')).instructions,
   doctor: async () => (await import('./commands/doctor/doctor.ts')).doctor,
+  explain: async () => (await import('./commands/explain/explain.ts')).explain,
   reload: async () => (await import('./commands/run/reload.ts')).reload,
   service: async () => (await import('./commands/run/service.ts')).service,
   token: async () => (await import('./commands/run/token.ts')).token,
@@ -69,7 +70,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   group('For authors', 'new, validate, project, instructions'),
   group(
     'Administration',
-    'doctor, reload, service, token, enroll, marketplace, publish, channel, witness, export, backup, restore, store copy, store migrate, completion, version',
+    'doctor, explain, reload, service, token, enroll, marketplace, publish, channel, witness, export, backup, restore, store copy, store migrate, completion, version',
   ),
   group('Other MCP servers', 'mcp-source mirror, mcp-source templates, mcp-source resolve, mcp-source add-uri'),
 ]

@@ -1,5 +1,5 @@
 import type { SkillCode } from '../../sync/skill/skill-diagnostic.ts'
-import type { CodeText } from '../runtime/code-text.ts'
+import type { CodeText } from '../runtime/operator-error.ts'
 import type { OperatorErrorCode } from '../runtime/operator-error.ts'
 
 /** The checks of this machine, by `doctor`. */

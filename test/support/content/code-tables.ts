@@ -1,4 +1,6 @@
 import { ENROLLMENT_CHECKS, MACHINE_CHECKS, STORE_FINDINGS } from '../../../src/daemon/cli/check-names.ts'
+import { LOG_EVENTS } from '../../../src/daemon/commands/explain/log-events.ts'
+import { OPERATOR_ERRORS } from '../../../src/daemon/runtime/operator-error.ts'
 
 /** The text with each table between `<!-- codes NAME -->` and `<!-- end -->` made anew from what the program has. */
 export function withCodeTables(text: string): string {
@@ -18,6 +20,12 @@ interface Told {
 }
 
 const TABLES: Readonly<Record<string, () => readonly string[]>> = {
+  'log-events': () => table(['Event', 'Meaning', 'Do'], rowsOf(LOG_EVENTS, both)),
+  'operator-errors': () =>
+    table(
+      ['Code', 'Meaning', 'Exit status'],
+      Object.entries(OPERATOR_ERRORS).map(([code, { meaning, status }]) => [`\`${code}\``, meaning, String(status)]),
+    ),
   'machine-checks': () =>
     table(
       ['Check', 'Looks at'],

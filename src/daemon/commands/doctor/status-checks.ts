@@ -123,15 +123,18 @@ const REACHED: ReadonlySet<string> = new Set([
 /** The problems that belong to no source. */
 function hubResults(status: Status): readonly CheckResult[] {
   const { decisionsLost, servedLost, readOnly, publications = [], channels = [], scans, hub, lock } = status
-  const published = [...publications.map((one) => ({ ...one, to: `${one.url} ${one.branch}` })), ...channels]
-  const conditions = [...published, ...(hub === undefined ? [] : [{ ...hub, to: hub.url }])]
+  const conditions = [
+    ...publications.map(({ url, branch, condition }) => ({ to: `${url} ${branch}`, condition })),
+    ...channels.map(({ to = 'the channel', condition }) => ({ to, condition })),
+    ...(hub === undefined ? [] : [{ to: hub.url, condition: hub.condition }]),
+  ]
   return [
     ...(decisionsLost === undefined ? [] : [verdicts('decisions-lost').fail(decisionsLost)]),
     ...servedLost.map(({ source, message }) =>
       verdicts('snapshot-damaged', source).fail(message, `skillsyncd sync ${source} fetches it again`),
     ),
     ...(readOnly === undefined ? [] : [verdicts(readOnly.code).fail(readOnly.message, readOnly.mend)]),
-    ...conditions.flatMap(({ to = 'the channel', condition }) =>
+    ...conditions.flatMap(({ to, condition }) =>
       condition === undefined
         ? []
         : [

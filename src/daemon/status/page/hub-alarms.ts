@@ -72,5 +72,5 @@ function alarm(code: HubCode, message: string, mend: string, source?: string): H
 }
 
 function explanationOf(code: string): string {
-  return `docs/troubleshooting.md explains ${code}`
+  return `skillsyncd explain ${code}`
 }

@@ -56,7 +56,7 @@ test.each<[string, Partial<Status>, string, string]>([
     'lock-unreadable',
     { lock: { file: '/l', use: 'follow', isThere: true, error: 'Cannot read it', followed: 0 } },
     'Cannot read it',
-    'docs/troubleshooting.md',
+    'skillsyncd explain lock-unreadable',
   ],
   [
     'lock-not-taken',
