@@ -133,7 +133,7 @@ test('the id that search prints means that skill to every command, also where ot
     await home.command('show', 'pdf', '--json'),
     await home.command('why', 'pdf', '--json'),
     await home.command('preview', 'pdf', '--json'),
-    await home.command('link', '--once', 'claude-code', '--skill', 'papers'),
+    await home.command('link', '--once', '--verbose', 'claude-code', '--skill', 'papers'),
     await home.command('disable', 'pdf'),
     await home.command('show', 'pdf'),
     await home.command('enable', 'pdf'),
