@@ -27,7 +27,7 @@ describe('skillsyncd validate', () => {
 
     expect(stderr).toBe('')
     expect(stdout.split('\n')).toEqual([
-      'skills/broken one/SKILL.md:2:7  error  name-invalid  The name "Broken" fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them',
+      'skills/broken one/SKILL.md:2:7  error  name-invalid  The name "Broken" is no name of a skill: write 1 to 64 of a-z, 0-9 and single hyphens between them',
       '    use 1 to 64 of a-z, 0-9 and single hyphens between them',
       'skills/warned/SKILL.md:7:12  warning  link-leaves-skill  The link to "../sound/SKILL.md" leads out of the skill: a server has it there, at "skill://SOURCE/sound/SKILL.md"',
       '    copy the file into the skill, or link to its address on the web',

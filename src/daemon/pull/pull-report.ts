@@ -161,6 +161,8 @@ export class PullReport {
           ...(links > 0 && { links }),
           ...changedNames(outcome.changes),
         })
+        for (const { path, reason } of outcome.changes.filter(isWithheldNow).slice(0, MOST_TOLD))
+          this.#log.warn('skill-withheld', { source: source.id, skill: path, ...reason })
         if (kept.length > 0) this.#log.warn('skills-kept', { source: source.id, commit, ...keptNames(kept) })
         return
       }
@@ -237,6 +239,14 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
 function conditionOf(error: HoldReason | undefined): SourceRecord['condition'] {
   return error && plainProblemOf(error)
 }
+
+/** True for a skill that was served, or is new, and that must not be served. */
+function isWithheldNow({ change, reason }: SkillChange): boolean {
+  return change === 'withheld' && reason !== undefined
+}
+
+/** The others are in the names of `source-updated`. */
+const MOST_TOLD = 10
 
 /** The paths of the skills by what became of them: up to ten of each, and the number of the others. */
 function changedNames(changes: readonly SkillChange[]): Readonly<Record<string, string>> {

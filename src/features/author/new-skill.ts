@@ -6,6 +6,7 @@ import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { isThere, writeNew } from '../../daemon/runtime/new-file.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { isSkillName } from '../../sync/skill/skill-name.ts'
+import { PLACEHOLDER, skeleton } from './lint/skeleton.ts'
 
 export const newSkill: Command = {
   name: 'new',
@@ -13,8 +14,8 @@ export const newSkill: Command = {
   operands: { text: 'SKILL', most: 1, offers: ['folders'] },
   needsConfiguration: false,
   details: `
-  SKILL is the name of the skill, or the path of its folder, which ends with the name. The folder gets a SKILL.md that
-  passes skillsyncd validate. An existing folder is refused.
+  SKILL is the name of the skill, or the path of its folder, which ends with the name. The folder gets a SKILL.md, in
+  which skillsyncd validate warns of what is still to be written. An existing folder is refused.
 `,
   examples: [
     'skillsyncd new skills/incident-report',
@@ -62,27 +63,4 @@ function descriptionIn({ description }: Readonly<Record<string, unknown>>): stri
 
 function alreadyThere(folder: string): UsageError {
   return new UsageError(`Cannot write "${printableLine(folder)}": it is there already; choose another name`)
-}
-
-const PLACEHOLDER = 'Describe here what the skill does. Use when a task needs exactly that.'
-
-/** JSON is YAML: a quoted description has no other meaning in it, whatever it contains. */
-function skeleton(name: string, description: string): string {
-  const title = name.replaceAll('-', ' ').replace(/^./, (letter) => letter.toUpperCase())
-  return `---
-name: ${name}
-description: ${JSON.stringify(description)}
----
-
-# ${title}
-
-## Steps
-
-1. Say what the agent does first, as an instruction.
-2. Name each further file by its path relative to this one, and say when to read it.
-
-## Result
-
-Say how the agent recognizes that the task is done.
-`
 }

@@ -118,7 +118,7 @@ function nameOf(path: string, frontmatter: JsonObject, line: string): Field {
   if (typeof name === 'string' && isSkillName(name)) return { standing: 'served', value: name, findings: [] }
   const message =
     typeof name === 'string'
-      ? `The name ${shownValue(name)} fits no URI: 1 to 64 of a-z, 0-9 and single hyphens between them`
+      ? `The name ${shownValue(name)} is no name of a skill: write 1 to 64 of a-z, 0-9 and single hyphens between them`
       : `The name${line} is ${kindOf(name)}, not text: put it in quotes, as 1 to 64 of a-z, 0-9 and single hyphens between them`
   return {
     standing: 'tools',

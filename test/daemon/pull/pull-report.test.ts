@@ -47,6 +47,14 @@ test('a success is remembered with its time and what it saw, also by the next pr
       renamed: 'old to new',
       withheld: 'c',
     },
+    {
+      level: 'warn',
+      event: 'skill-withheld',
+      source: 'team',
+      skill: 'c',
+      rule: 'name-missing',
+      message: 'It has no name',
+    },
   ])
 })
 
@@ -111,7 +119,7 @@ test('an address that no person would write down is not remembered', async () =>
   await desk.report.outcome(TEAM, updated(), 1)
 
   expect(desk.record()).not.toHaveProperty('movedTo')
-  expect(desk.lines().map(({ event }) => event)).toEqual(['source-updated'])
+  expect(desk.lines().map(({ event }) => event)).toEqual(['source-updated', 'skill-withheld'])
 })
 
 test('a failure keeps the last success, and says what is wrong until the next one', async () => {
@@ -183,7 +191,7 @@ test('a record that cannot be written is told, and the outcome counts all the sa
 
   expect(isRecorded).toBe(false)
   expect(desk.record()).toMatchObject({ lastSuccess: NOON })
-  expect(desk.lines().map(({ event }) => event)).toEqual(['source-updated', 'record-not-written'])
+  expect(desk.lines().map(({ event }) => event)).toEqual(['source-updated', 'skill-withheld', 'record-not-written'])
 })
 
 test('a record that cannot be written is told once, and that it can be again', async () => {

@@ -4,23 +4,35 @@ import { expect, test } from 'vitest'
 import { Home } from '../../support/process/program.ts'
 
 test.each([
-  ['a placeholder', []],
-  ['its description', ['--description', 'Writes: "reports" # of incidents. Use when one is over.']],
-])('the skeleton with %s passes validate', async (_, options) => {
-  await using home = await Home.create()
-  const folder = join(home.path, 'skills', 'incident-report')
+  ['a placeholder', [], 4],
+  ['its description', ['--description', 'Writes: "reports" # of incidents. Use when one is over.'], 3],
+] as const)(
+  'the skeleton with %s has no error, and what is still to be written is warned of',
+  async (_, options, left) => {
+    await using home = await Home.create()
+    const folder = join(home.path, 'skills', 'incident-report')
 
-  const end = await home.command('new', folder, ...options)
-  const checked = await home.command('validate', '--strict', '--json', folder)
+    const end = await home.command('new', folder, ...options)
+    const checked = await home.command('validate', '--strict', '--json', folder)
 
-  expect(end).toMatchObject({ status: 0, stderr: '' })
-  expect(end.stdout).toContain('skillsyncd validate ')
-  expect(checked.status).toBe(0)
-  expect(JSON.parse(checked.stdout)).toMatchObject({
-    summary: { skills: 1, pass: 1, errors: 0, warnings: 0 },
-    skills: [{ name: 'incident-report' }],
-  })
-})
+    expect(end).toMatchObject({ status: 0, stderr: '' })
+    expect(end.stdout).toContain('skillsyncd validate ')
+    const { summary, skills } = JSON.parse(checked.stdout)
+    expect(summary).toMatchObject({ skills: 1, errors: 0, warnings: left })
+    expect(skills).toMatchObject([{ name: 'incident-report' }])
+    expect(checked.stdout).toContain('skeleton-text')
+    const file = join(folder, 'SKILL.md')
+    const text = await readFile(file, 'utf8')
+    const own = text
+      .replace(
+        'Describe here what the skill does. Use when a task needs exactly that.',
+        'Writes reports. Use when one is due.',
+      )
+      .replace(/^[12]\. .*$|^Say how .*$/gm, 'Write it.')
+    await writeFile(file, own)
+    expect((await home.command('validate', '--strict', folder)).status).toBe(0)
+  },
+)
 
 test('a folder that exists is not touched, whatever is in it', async () => {
   await using home = await Home.create()

@@ -313,7 +313,9 @@ describe('a strict source', () => {
 
     const message = outcome.kind === 'failed' ? outcome.error.message : ''
     expect(message).toContain('2 of its skills are invalid')
-    expect(message).toMatch(/"one": The file does not begin with a line "---".*; "two": The name "Two" fits no URI/)
+    expect(message).toMatch(
+      /"one": The file does not begin with a line "---".*; "two": The name "Two" is no name of a skill/,
+    )
     expect(message).not.toContain('link')
   })
 

@@ -194,6 +194,11 @@ export const LOG_EVENTS = {
       'The system did not open a stored file: no descriptors (`EMFILE`), no memory. The client is asked to retry (`-32603`, over plain HTTP 503)',
     fix: 'For `EMFILE` raise the descriptor limit (`LimitNOFILE=`, `ulimit -n`); `skillsyncd doctor` compares it. `recovered` follows the next successful read',
   },
+  'skill-withheld': {
+    meaning:
+      'The commit, or the save in a folder, has a skill that must not be served. The rule, and the message with the line, say why',
+    fix: 'Correct SKILL.md as the message says: skillsyncd explain RULE, or skillsyncd validate FOLDER for authors',
+  },
   'skills-kept': {
     meaning:
       'A commit is served in which some skills are broken, and these are served as of an earlier one, with `on_broken: keep`. It has their number and the first of them',

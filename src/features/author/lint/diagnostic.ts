@@ -16,6 +16,7 @@ export type AuthorCode =
   | 'tags-in-text'
   | 'lifecycle-invalid'
   | 'field-empty'
+  | 'skeleton-text'
   | 'yaml-ambiguous'
   | 'yaml-number'
   | 'yaml-merge-key'

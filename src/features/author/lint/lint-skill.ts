@@ -16,6 +16,7 @@ import type { TextPosition } from './lines.ts'
 import { linkDiagnostics } from './link-rules.ts'
 import type { Authored } from './lint-input.ts'
 import { OtherSkills } from './other-skills.ts'
+import { SKELETON_TEXTS } from './skeleton.ts'
 import { surveyDiagnostics } from './survey-diagnostics.ts'
 import { yamlValueDiagnostics } from './yaml-rules.ts'
 
@@ -46,6 +47,7 @@ export function judge(
     ...yamlValueDiagnostics(skill),
     ...descriptionDiagnostics(skill),
     ...bodyDiagnostics(skill),
+    ...skeletonDiagnostics(skill),
     ...linkDiagnostics(skill, elsewhere),
     ...folderDiagnostics(skill),
     ...(level === 'skills-ref' ? referenceValidatorDiagnostics(skill) : []),
@@ -215,6 +217,18 @@ function flowOf(node: unknown): string | undefined {
   if (isAlias(node)) return 'an alias'
   if (isCollection(node) && node.flow === true) return 'a list or a mapping in brackets'
   return isNode(node) && 'anchor' in node && node.anchor !== undefined ? 'an anchor' : undefined
+}
+
+/** Finds what the author has not written yet. */
+function skeletonDiagnostics({ path, documentName, document }: Authored): LintDiagnostic[] {
+  if (document === undefined) return []
+  const { text, lines } = document
+  return SKELETON_TEXTS.flatMap((part): LintDiagnostic[] => {
+    const at = text.indexOf(part)
+    if (at === -1) return []
+    const message = `"${part}" is of the skeleton`
+    return [{ code: 'skeleton-text', path: joinPath(path, documentName), place: lines.at(at), message }]
+  })
 }
 
 /**

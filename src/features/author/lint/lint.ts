@@ -136,13 +136,13 @@ async function officialDiagnostics(skill: Authored, read: OfficialReader): Promi
   const reading = await read(`---\n${document.yaml.text}---\n`)
   if (reading.kind === 'unsaid') return []
   if (reading.kind === 'refused')
-    return [diagnosticAt(skill, { line: reading.line, column: 1 }, `It cannot be read there: ${reading.why}`)]
+    return [diagnosticAt(skill, { line: reading.line, column: 1 }, `its reader stops here: ${reading.why}`)]
   const theirs = new Map<string, unknown>(Object.entries(plain(reading.frontmatter)))
   const key = [...new Set([...Object.keys(frontmatter), ...theirs.keys()])].find(
     (each) => !isDeepStrictEqual(frontmatter[each], theirs.get(each)),
   )
   if (key === undefined) return []
-  const message = `It reads ${shownValue(key)} as ${shownValue(theirs.get(key))}, and YAML has it as ${shownValue(frontmatter[key])}`
+  const message = `it reads ${shownValue(key)} as ${shownValue(theirs.get(key))}, and YAML has it as ${shownValue(frontmatter[key])}`
   return [diagnosticAt(skill, positionOf(document, [key], 'value'), message)]
 }
 
@@ -151,7 +151,7 @@ function diagnosticAt({ path, documentName }: Authored, place: TextPosition, mes
     code: 'yaml-subset',
     path: joinPath(path, documentName),
     place,
-    message: `${message}; the official client of MCP refuses SKILL.md`,
+    message: `The official client of MCP refuses this SKILL.md: ${message}`,
   }
 }
 

@@ -39,7 +39,12 @@ const BETWEEN_SKILLS: Descriptions<ContractCode> = {
 const FIELDS: Descriptions<
   Extract<
     AuthorCode,
-    `${string}-not-text` | 'allowed-tools-list' | `${string}-in-text` | 'field-empty' | 'lifecycle-invalid'
+    | `${string}-not-text`
+    | 'allowed-tools-list'
+    | `${string}-in-text`
+    | 'field-empty'
+    | 'skeleton-text'
+    | 'lifecycle-invalid'
   >
 > = {
   'license-not-text': errorCode(
@@ -61,6 +66,11 @@ const FIELDS: Descriptions<
     'skillsyncd',
     'An optional field is empty: some readers ignore it, others read an empty text or report an error',
     'give it a value, or remove the field',
+  ),
+  'skeleton-text': warningCode(
+    'skillsyncd',
+    'SKILL.md still has a text of the skeleton of skillsyncd new',
+    'write what the skill does in its place, or remove the line',
   ),
   'tags-in-text': warningCode(
     'skillsyncd',
