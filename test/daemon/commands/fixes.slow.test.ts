@@ -29,7 +29,7 @@ test.each([
   await using home = await Home.create()
   const url = urlOf(await closedPort())
 
-  const ends = [await home.command('init', url)]
+  const ends = [await home.command('add', url)]
   await home.configure({ far: [`url: ${url}`] })
   ends.push(await home.command('add', url), await home.command('sync'), await home.command('doctor'))
 
@@ -65,7 +65,7 @@ test('an authority of its own: each of the two settings that are named lets the 
   const file = join(home.path, 'ca.pem')
   await writeFile(file, authority.cert)
 
-  const refused = await home.run('init', url)
+  const refused = await home.run('add', url)
   await home.configure({ team: [`url: ${url}`, `ca: ${file}`] })
   const byKey = await home.run('sync')
   await home.configure({ team: [`url: ${url}`] })
