@@ -239,9 +239,9 @@ test('update moves the lock and what is served, and tells commits and skills; ou
   expect(source).toMatchObject({ source: 'team', to: { commit: to, ref: 'refs/heads/main' }, sync: { commit: to } })
   expect(source.from.commit).not.toBe(from)
   expect(source.skills).toEqual([
-    { path: 'alpha', change: 'changed' },
-    { path: 'gone', change: 'removed' },
-    { path: 'new', change: 'added' },
+    { change: 'added', count: 1, first: [{ path: 'new' }] },
+    { change: 'changed', count: 1, first: [{ path: 'alpha' }] },
+    { change: 'removed', count: 1, first: [{ path: 'gone' }] },
   ])
   expect(await world.home.command('outdated')).toMatchObject({ status: 0, stderr: '' })
   expect((await world.home.command('update')).stdout).toContain('skills.lock is as it was')
@@ -491,7 +491,13 @@ test('diff tells what changed between lock, served, upstream, generations and an
   const upstream = await world.home.command('diff')
   expect(upstream.status).toBe(3)
   expect(upstream.stdout.split('\n')).toEqual(
-    expect.arrayContaining(['  changed alpha', '    -first', '    +second', '    +\\u{1b}[31m\ttabbed\\u{202e}']),
+    expect.arrayContaining([
+      '  changed  alpha',
+      '    changed SKILL.md',
+      '      -first',
+      '      +second',
+      '      +\\u{1b}[31m\ttabbed\\u{202e}',
+    ]),
   )
   expect(await world.home.command('diff', 'lock', 'served')).toMatchObject({ status: 0 })
   await world.synced()
@@ -507,11 +513,12 @@ test('diff tells what changed between lock, served, upstream, generations and an
     const [source, ...others] = JSON.parse(end.stdout).sources
     expect(others).toEqual([])
     expect(source.skills).toMatchObject([{ path: 'alpha', change: 'changed', from: { name: 'alpha' } }])
-    expect(source.skills[0].text).toContain('+second')
+    const [{ lines }] = source.skills[0].files[0].diff.hunks
+    expect(lines).toContain('+second')
   }
   const back = JSON.parse((await world.home.command('diff', 'served', 'lock', '--json')).stdout)
   expect(back.sources[0].skills).toMatchObject([{ path: 'alpha', change: 'changed' }])
-  expect(back.sources[0].skills[0].text).toBeUndefined()
+  expect(back.sources[0].skills[0].files[0].diff).toBeUndefined()
 })
 
 test('diff says what it cannot compare: a generation, lock or source that is not there, a host that is down', async () => {
@@ -536,7 +543,7 @@ test('diff tells of a SKILL.md over a mebibyte, and shows none of it', async () 
   const end = await world.home.command('diff')
 
   expect(end.status).toBe(3)
-  expect(end.stdout).toContain('over 1048576')
+  expect(end.stdout).toMatch(/changed SKILL\.md: it has 10\d{5} bytes, too many to be shown here/)
   expect(end.stdout.length).toBeLessThan(2_000)
 })
 
