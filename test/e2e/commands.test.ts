@@ -56,8 +56,9 @@ test('a sync by the daemon and one without it tell an update in the same words',
   const second = await world.home.command('sync', '--json', 'team')
 
   const [alone, asked] = [first, second].map(({ stdout }) => JSON.parse(stdout).sources[0])
-  const { commit } = asked
-  expect(asked).toEqual({ ...alone, commit, upstream: { ...alone.upstream, commit } })
+  const { commit, changes } = asked
+  expect(asked).toEqual({ ...alone, commit, changes, upstream: { ...alone.upstream, commit } })
+  expect(changes).toEqual([{ change: 'changed', count: 1, first: [{ path: 'alpha' }] }])
   expect(asked.commit).not.toBe(alone.commit)
 })
 
@@ -153,7 +154,6 @@ test.each(
     ['status', '--port', '1'],
     ['status', 'operand'],
     ['start', 'operand'],
-    ['instructions', '--xml'],
     ['validate', '--config', 'skillsyncd.yaml'],
     ['project', '--state', 'state', '.'],
     ['project', '/absent'],
@@ -237,7 +237,7 @@ test('--quiet leaves nothing but the result', async () => {
   const end = await world.home.command('sync', '--quiet')
 
   expect(end).toMatchObject({ status: 0, stderr: '' })
-  expect(end.stdout).toMatch(/^team: updated, .+\nmore: updated, .+\n$/)
+  expect(end.stdout).toMatch(/^team: updated, .+\n {2}added .+\nmore: updated, .+\n {2}added .+\n$/)
 })
 
 test('a path of this disk, a file address and an http address can be used without a configuration', async () => {
