@@ -112,7 +112,7 @@ test('a source that the lock lacks follows its ref and is told as that, until sk
   expect(text).toContain('lock: has nothing of the source; skillsyncd lock adds it')
   expect(text).toContain('followed by 1 of 2 sources')
   expect(strict).toMatchObject({ status: 1 })
-  expect(verified.stdout).toContain('- lock-mismatch more: "more" is not in the lock')
+  expect(verified.stdout).toContain('warn  lock-mismatch more: "more" is not in the lock')
   expect(after.map(({ lock }: any) => lock.state)).toEqual(['followed', 'followed'])
 })
 

@@ -38,7 +38,17 @@ test('a branch that was rewritten is followed, and recorded with both commits', 
   expect(desk.logged('history-rewritten')).toMatchObject([{ source: 'team', from: first, commit: second }])
   expect((await desk.history())[0]).toMatchObject({
     cause: { action: 'update', source: 'team', rewritten: true },
-    moves: [{ source: 'team', from: first, to: second, skills: { added: 1, changed: 0, removed: 1 } }],
+    moves: [
+      {
+        source: 'team',
+        from: first,
+        to: second,
+        skills: [
+          { count: 1, first: [{ path: 'two' }] },
+          { count: 1, first: [{ path: 'one' }] },
+        ],
+      },
+    ],
   })
 })
 

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { Damaged, mendOf, offlineError, SyncError, systemErrorWith } from '../../../src/sync/model/sync-error.ts'
+import {
+  Damaged,
+  diskText,
+  mendOf,
+  offlineError,
+  SyncError,
+  systemErrorWith,
+} from '../../../src/sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../src/sync/model/sync-error.ts'
 import { databaseFailure } from '../../../src/sync/store/objects/database.ts'
 
@@ -19,7 +26,8 @@ test.each<[SyncErrorCode, string, RegExp]>([
   const error = new SyncError(code, 'Cannot make a folder in "/x"', { cause: systemErrorWith(errno) })
   const told = new SyncError(code, `Cannot make it: ${errno}`, { cause: systemErrorWith(errno) })
 
-  expect(error.message).toBe(`Cannot make a folder in "/x": ${errno}`)
+  expect(error.message).toBe(`Cannot make a folder in "/x": ${diskText(errno)}`)
+  expect(error.message).toContain(`(${errno})`)
   expect(told.message).toBe(`Cannot make it: ${errno}`)
   expect(mendOf(error)).toMatch(fix)
 })
