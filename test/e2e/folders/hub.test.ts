@@ -92,7 +92,7 @@ test('a server that sends other bytes than it declares puts nothing into a folde
   const daemon = follower.home.start('start')
   await said(daemon, { put: 1, removed: 0 })
   await follower.home.command('sync')
-  const named = await follower.home.command('link', '--skill', 'hub/lies', '--to', follower.folder)
+  const named = await follower.home.command('link', '--skill', 'hub/lies', '--to', `${follower.folder}-of-one`)
 
   expect(await follower.names()).toEqual(['honest'])
   expect(named).toMatchObject({ status: 1 })
