@@ -12,12 +12,15 @@ const NAME = 'hub.example.com'
 class Hub implements AsyncDisposable {
   readonly world: World
   readonly token: string
+  /** A token that has expired. */
+  readonly expired: string
   readonly #daemon: Program
   readonly #port: string
 
-  private constructor(world: World, token: string, daemon: Program, port: string) {
+  private constructor(world: World, [token, expired]: readonly [string, string], daemon: Program, port: string) {
     this.world = world
     this.token = token
+    this.expired = expired
     this.#daemon = daemon
     this.#port = port
   }
@@ -26,10 +29,14 @@ class Hub implements AsyncDisposable {
     const world = await World.create()
     await listenEverywhere(world)
     await world.synced()
+    const short = await world.home.command('token', 'add', 'short', '--expires', '1m')
+    const file = join(world.home.state, 'tokens.json')
+    const text = await readFile(file, 'utf8')
+    await writeFile(file, text.replace(/"expires": "[^"]+"/, '"expires": "2026-01-01T00:00:00.000Z"'))
     const { stdout } = await world.home.command('token', 'add', 'reader')
     const daemon = world.home.start('start', '--log-level', 'debug')
     const { port } = new URL(await daemon.line())
-    return new Hub(world, stdout.trim(), daemon, port)
+    return new Hub(world, [stdout.trim(), short.stdout.trim()], daemon, port)
   }
 
   async ask(path: string, headers: Record<string, string>, method = 'skills/list', params = {}): Promise<Answer> {
@@ -86,7 +93,7 @@ test('off loopback nothing is told without a right token, and the token is met n
   const { home } = hub.world
   const narrow = (await home.command('token', 'add', 'narrow', '--scope', 'page')).stdout.trim()
   const gone = (await home.command('token', 'add', 'gone')).stdout.trim()
-  const short = (await home.command('token', 'add', 'short', '--expires', '1ms')).stdout.trim()
+  const short = hub.expired
   await home.command('token', 'revoke', 'gone')
   const uri = 'skill://team/alpha/SKILL.md'
   const given = [

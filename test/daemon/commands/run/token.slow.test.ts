@@ -137,7 +137,12 @@ test('once the damaged file is removed, a running daemon makes new tokens and le
 
 test('with a token that has expired alone, nobody could be let in: the start is refused', async () => {
   await using world = await World.create()
-  await world.home.command('token', 'add', 'ci', '--expires', '1ms')
+  await world.home.command('token', 'add', 'ci', '--expires', '1m')
+  const file = join(world.home.state, 'tokens.json')
+  const text = await readFile(file, 'utf8')
+  const expired = text.replace(/"expires": "[^"]+"/, '"expires": "2026-01-01T00:00:00.000Z"')
+  expect(expired).not.toBe(text)
+  await writeFile(file, expired)
 
   const started = await world.home.run('start', '--host', '0.0.0.0')
 
