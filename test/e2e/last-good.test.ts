@@ -34,7 +34,7 @@ test('a daemon keeps a skill that a commit breaks, says so everywhere, and notif
   expect((await home.command('show', 'alpha')).stdout).toContain(said)
   expect((await home.command('why', 'alpha')).stdout).toContain(said)
   expect((await home.command('status')).stdout).toContain('served kept-version alpha: The version of commit')
-  expect((await home.command('diff', '1', '2')).stdout).toContain('kept    alpha: the version of commit')
+  expect((await home.command('diff', '1', '2')).stdout).toContain('kept     alpha: the version of commit')
   expect(JSON.parse(await daemon.said((line) => line.includes('"skills-kept"')))).toMatchObject({
     skills: 1,
     first: 'alpha',

@@ -58,10 +58,10 @@ describe.skipIf(OBSTACLE !== '')(`two containers with one state folder${OBSTACLE
     expect(JSON.parse(json.stdout)).toMatchObject({ elsewhere: { pid: 1, command: 'start', isAlive: true }, skills: 2 })
     expect(list.stdout).toContain('moving')
     const { checks }: { readonly checks: readonly { readonly check: string }[] } = JSON.parse(doctor.stdout)
-    expect(checks.find(({ check }) => check === 'lock')).toMatchObject({
-      state: 'warn',
-      message: expect.stringContaining('of another container or machine holds it and renews its lease'),
-      mend: expect.stringContaining('XDG_RUNTIME_DIR'),
+    expect(checks.find(({ check }) => check === 'writer')).toMatchObject({
+      verdict: 'warn',
+      message: expect.stringContaining('of another container or machine writes the state folder and renews its lease'),
+      fix: expect.stringContaining('XDG_RUNTIME_DIR'),
     })
     for (const end of [pause, sync, reload]) {
       expect(end).toMatchObject({ status: 1, stdout: '' })

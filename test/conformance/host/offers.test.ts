@@ -49,7 +49,7 @@ test('status names the command and the key that take what a server offers, and a
   expect(list.stdout).toContain('it offers 1 skill only as archives: packed: read takes them')
   const { checks } = JSON.parse(doctor.stdout)
   expect(checks.filter(({ check }: { readonly check: string }) => check === 'second-opinion')).toMatchObject([
-    { state: 'ok', subject: 'au' },
+    { verdict: 'ok', subject: 'au' },
   ])
 })
 

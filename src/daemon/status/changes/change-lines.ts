@@ -34,7 +34,7 @@ export function reviewLines(review: SkillReview): string[] {
   const { change, notes, files } = review
   const [named] = changeGroups([review]).flatMap(({ first }) => first)
   return [
-    `${change.replaceAll('-', ' ').padEnd(8)} ${named === undefined ? '' : nameText(named) + reasonText(named)}${keptText(review)}`,
+    `${change.replaceAll('-', ' ').padEnd(8)} ${named === undefined ? '' : nameText(named) + keptText(review) + reasonText(named)}`,
     ...notes.map(
       ({ isCritical, text, values }) => `  ${isCritical ? '!' : '·'} ${text} ${values.map(quoted).join(', ')}`,
     ),
