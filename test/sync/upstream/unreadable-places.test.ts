@@ -108,7 +108,7 @@ test.each<readonly [string, string, RegExp, RegExp, (folder: string) => unknown]
   [
     'a folder for a fetch below a file',
     'store-failed',
-    /^Cannot make a folder in "\/dev\/null": ENOTDIR$/,
+    /^Cannot make a folder in "\/dev\/null": a part of the path is not a folder \(ENOTDIR\)$/,
     /Something else is at that place/,
     async () => folderInScratch('/dev/null', 'fetch-'),
   ],
