@@ -154,7 +154,7 @@ test.each(
     ['status', '--port', '1'],
     ['status', 'operand'],
     ['start', 'operand'],
-    ['validate', '--config', 'skillsyncd.yaml'],
+    ['validate', '--port', '1'],
     ['project', '--state', 'state', '.'],
     ['project', '/absent'],
     ['show'],

@@ -18,7 +18,7 @@ const PROGRAMS: Readonly<Record<string, readonly [file: string, name: string]>> 
   nginx: ['test/documents/files.test.ts', 'nginx takes'],
   promtool: ['test/daemon/status/metrics/alerts.test.ts', 'promtool takes'],
   python3: ['test/sync/upstream/archive/unpack.law.slow.test.ts', 'Python as GNU'],
-  script: ['test/daemon/commands/run/init.slow.test.ts', 'on a real terminal'],
+  script: ['test/daemon/commands/run/first-file.slow.test.ts', 'on a real terminal'],
   'ssh-keygen': ['test/sync/signatures/signed-object.slow.test.ts', 'signed objects'],
   sshd: ['test/daemon/commands/verify/second-opinion.slow.test.ts', 'over ssh and of a folder'],
   'systemd-analyze': ['test/daemon/commands/service/units.slow.test.ts', 'units have no fault'],

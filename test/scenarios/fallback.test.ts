@@ -21,9 +21,13 @@ test('a new machine with the lock gets a commit that its host lost from a hub, s
   const uris = skills.map(({ uri }: { readonly uri: string }) => uri)
   expect(uris).toContain('skill://team/alpha/SKILL.md')
   const checked = JSON.parse((await home.command('verify', '--deep', '--offline', '--json')).stdout)
-  expect(checked.findings).toEqual([])
-  expect(checked.notes).toContainEqual(
-    expect.objectContaining({ code: 'proof-missing', message: expect.stringContaining('"hub"') }),
+  expect(checked.checks.filter(({ verdict }: { readonly verdict: string }) => verdict === 'fail')).toEqual([])
+  expect(checked.checks).toContainEqual(
+    expect.objectContaining({
+      check: 'proof-missing',
+      verdict: 'unknown',
+      message: expect.stringContaining('"hub"'),
+    }),
   )
 })
 

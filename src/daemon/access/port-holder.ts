@@ -1,5 +1,5 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 /** A program that listens on a port, as far as this user may know it. */
 export interface PortHolder {
@@ -17,8 +17,7 @@ export async function portHolderOf(port: number, proc = '/proc'): Promise<PortHo
   if (sockets.size === 0) return undefined
   for (const pid of (await namesIn(proc)).filter((name) => /^\d+$/.test(name))) {
     const links = await linksIn(join(proc, pid, 'fd'))
-    if (links.some((link) => sockets.has(link)))
-      return { pid: Number(pid), program: (await textOf(join(proc, pid, 'comm'))).trim() }
+    if (links.some((link) => sockets.has(link))) return { pid: Number(pid), program: await programOf(join(proc, pid)) }
   }
   return undefined
 }
@@ -51,6 +50,12 @@ const LISTENING = '0A'
 /** Processes end meanwhile, and those of other users are closed to this one. */
 async function linksIn(folder: string): Promise<readonly string[]> {
   return Promise.all((await namesIn(folder)).map(async (name) => readlink(join(folder, name)).catch(() => '')))
+}
+
+/** The command as it was typed: `comm` is the name of the main thread, which Node calls `MainThread`. */
+async function programOf(folder: string): Promise<string> {
+  const [typed = ''] = (await textOf(join(folder, 'cmdline'))).split('\0')
+  return basename(typed) || (await textOf(join(folder, 'comm'))).trim()
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {

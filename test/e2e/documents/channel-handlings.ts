@@ -57,8 +57,11 @@ export const CHANNEL: Handlings = {
     { skip: 'it stays beside the hub, at a port of its own: witness.test.ts runs it' },
   'skillsyncd export --proof review.proof.json team/review': { says: /entry 1, 1 skill\n/ },
   'skillsyncd verify --proof review.proof.json --key skills.example.com/channel+b5f47017+AYEGw220L/AsMBklAJFm0neRDwqD54Cr0OZP4nJZ0mhW':
-    { as: withKeyOf('island'), says: /skill team\/review: review, served, digest [\da-f]{64}\n[^]*proved\n/ },
-  'skillsyncd verify --log': { says: /: 1 entry, of [^]*; entry 1 is served, of [^]*\nnothing found\n/ },
+    {
+      as: withKeyOf('island'),
+      says: /skill team\/review: review, served, digest [\da-f]{64}\n[^]*proved: nothing found\n/,
+    },
+  'skillsyncd verify --log': { says: /: 1 entry, of [^]*; entry 1 is served, of [^]*\n1 log: nothing found\n/ },
   'skillsyncd token add web-site --scope channel --pack web': {
     before: async (home) => home.return('hub'),
     says: /^sks_/,

@@ -41,6 +41,7 @@ export const PINNING: Handlings = {
     status: 3,
     says: /review/,
   },
+  'skillsyncd preview team/review --waiting': { says: /name: review/ },
   'skillsyncd approve team': { status: 2, says: /[0-9a-f]{40}/ },
   'skillsyncd approve team 3f2c…': {
     as: async (line, home) => line.replace('3f2c…', await commitOf(home, 'main')),

@@ -81,13 +81,15 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
       await page.waitForURL(`${origin}/changes?from=1&to=2`)
 
       expect(await page.locator('del').allTextContents()).toEqual(['- first'])
-      expect(await page.locator('ins').allTextContents()).toEqual(['+ a line', '+ <script>alert(1)</script>'])
+      expect((await page.locator('ins').allTextContents()).join('\n')).toBe(
+        '+ a line\n+ <script>alert(1)</script>\n+ x\n+ ---\n+ name: beta\n+ description: beta of the tests\n+ ---\n+ second',
+      )
       expect(await page.locator('section li h3').allTextContents()).toEqual([
         expect.stringMatching(/alpha\s+changed/),
         expect.stringMatching(/beta\s+added/),
       ])
       const files = await page.locator('section li').first().locator('summary').allTextContents()
-      expect(files).toEqual([expect.stringMatching(/added\s+new\.txt/), expect.stringMatching(/changed\s+SKILL\.md/)])
+      expect(files).toEqual([expect.stringMatching(/changed\s+SKILL\.md/), expect.stringMatching(/added\s+new\.txt/)])
       expect(said).toEqual([])
     })
 

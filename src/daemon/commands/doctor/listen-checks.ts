@@ -105,7 +105,7 @@ async function takenPortResult(
       `Fine if it is systemd. ${find}`,
     )
   const program = await portHolderOf(listener.address.port)
-  return fail(`cannot listen there: ${portHolderText(program)} does`, portFix(program, listener.key))
+  return fail(`${portHolderText(program)} listens there`, portFix(program, listener.key))
 }
 
 function urlOf(status: unknown, of: Listener['side']): string | undefined {

@@ -10,6 +10,7 @@ import { printRows } from '../../cli/columns.ts'
 import { configFor, printJson, printJsonAsIs, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
+import { ifHomeIsKnown } from '../../config/environment.ts'
 import { durationOf } from '../../config/schema/scalars.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
@@ -110,7 +111,7 @@ async function addTokens(context: Context, given: readonly string[]): Promise<Ex
   const created = systemClock.now()
   const expires = expiryOf(context.values['expires'], created)
   const rest = { scopes, ...(packs && { packs }), created: created.toISOString(), ...(expires && { expires }) }
-  const isFirst = config.postgres === undefined && !existsSync(config.state)
+  const isOfNobody = config.postgres === undefined && isNewDefault(context, config.state)
   const { from } = context.values
   const [name = ''] = names
   if (typeof from === 'string') {
@@ -119,11 +120,15 @@ async function addTokens(context: Context, given: readonly string[]): Promise<Ex
     const adding = changeTokens(context, config, addTokenRequest, { token: added })
     printGiven(context, added, await isThereAlready(adding, added, async () => readTokens(context, config)))
   } else await addNew(context, config, { names, rest })
-  if (isFirst && !context.quiet) context.streams.stderr.write(`note: ${firstStateText(config.state)}\n`)
+  if (isOfNobody && !context.quiet) context.streams.stderr.write(`note: ${firstStateText(config.state)}\n`)
   return 0
 }
 
-/** The note about a state folder that the command made: the daemon may have another. */
+/** Whether nothing names the state folder, and none is there: the daemon may have been told another. */
+function isNewDefault({ values, environment }: Context, state: string): boolean {
+  return values['state'] === undefined && !existsSync(state) && state === ifHomeIsKnown(() => environment.state)
+}
+
 function firstStateText(state: string): string {
   return `no daemon has used the state folder "${printableLine(state)}", which is new; if yours has another, name it with --state, or under state in the configuration`
 }

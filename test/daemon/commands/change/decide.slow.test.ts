@@ -92,7 +92,7 @@ test('on a terminal approve asks, and takes exactly what it showed', async () =>
   const declined = await world.home.typing(['n'], 'approve', 'team')
   const approved = await world.home.typing(['y'], 'approve', 'team')
 
-  expect([unanswered.status, declined.status, approved.status]).toEqual([2, 2, 0])
+  expect([unanswered.status, declined.status, approved.status]).toEqual([3, 3, 0])
   expect(approved.stderr).toContain(`Approve ${commit}? [y/N]`)
   expect(approved.stdout).toContain(`team: approved ${commit}\n`)
   expect(approved.stdout).toContain(`team: updated, refs/heads/main at ${commit.slice(0, 12)}`)

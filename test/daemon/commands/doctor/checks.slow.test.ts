@@ -301,7 +301,12 @@ test.each([
   ['for the service', 'echo 127.0.0.1:$PORT skillsyncd.socket skillsyncd.service', 'ok', 'skillsyncd.socket'],
   ['for another service', 'echo "[::]:$PORT   web.socket   web.service"', 'warn', 'web.service'],
   ['and does not say so', 'exit 1', 'unknown', 'does not report it'],
-  ['on another port', 'echo 127.0.0.1:1$PORT skillsyncd.socket skillsyncd.service', 'fail', 'another program'],
+  [
+    'on another port',
+    'echo 127.0.0.1:1$PORT skillsyncd.socket skillsyncd.service',
+    'fail',
+    `node (process ${process.pid}) listens there`,
+  ],
 ])('a port on which systemd listens %s is told so', async (_, script, verdict, message) => {
   await using folder = await temporaryFolder()
   await using held = await listening(createPlainServer(), 0)

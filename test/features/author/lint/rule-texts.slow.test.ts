@@ -471,6 +471,12 @@ const EXAMPLES: readonly Example[] = [
     looked: { level: 'skills-ref' },
   },
   {
+    rule: 'skeleton-text',
+    bad: skillMd(['name: a', 'description: "Describe here what the skill does. Use when a task needs exactly that."']),
+    at: ['a/SKILL.md:3:15'],
+    good: sound('a'),
+  },
+  {
     rule: 'flow-style',
     bad: sound('a', ['metadata: {a: b}']),
     at: ['a/SKILL.md:4:11'],
