@@ -122,7 +122,7 @@ test('a port in use: the program is named, and what the message says frees the p
 
   expect(failed).toMatchObject({ status: 1, stderr: expect.stringContaining(`(process ${other.pid}) listens there`) })
   expect(failed.stderr).not.toContain('--port 0')
-  expect(doctor.stdout).toContain(`(process ${other.pid}) does`)
+  expect(doctor.stdout).toContain(`(process ${other.pid}) listens there`)
   const [, pid = ''] = kill.split(' ')
   expect(Number(pid)).toBe(other.pid)
   const ended = once(other, 'exit')
