@@ -19,7 +19,7 @@ test('status has the budget of all skills and of a pack, and diff what the next 
     packs: [],
   })
   expect(diff.stdout).toMatch(
-    /\n {2}added {3}more\n {2}context budget: claude-code \+\d+ to \d+ of 23923 characters \(default model\); codex \+\d+ to \d+ of 9568 tokens \(default model\)\n$/,
+    /\n {2}added {4}more\n[^]*\n {6}\+further\n {2}context budget: claude-code \+\d+ to \d+ of 23923 characters \(default model\); codex \+\d+ to \d+ of 9568 tokens \(default model\)\n$/,
   )
   const [claude] = data.sources[0].budget
   expect(claude.before).toBe(json.budget.clients[0].cost)

@@ -16,10 +16,10 @@ test('list, show and diff say that a skill is deprecated, and the prompt for mod
   const row = JSON.parse((await world.home.command('show', 'alpha', '--json')).stdout)
   const prompt = await world.home.command('list', '--prompt')
 
-  expect(difference.stdout).toContain('    +deprecated: gone in May\n    +replaced-by: beta\n')
-  expect(JSON.parse(asJson.stdout).sources[0].skills[0].lifecycle).toEqual([
-    '+deprecated: gone in May',
-    '+replaced-by: beta',
+  expect(difference.stdout).toContain('    ! declares "deprecated: gone in May"\n    · declares "replaced-by: beta"\n')
+  expect(JSON.parse(asJson.stdout).sources[0].skills[0].notes).toMatchObject([
+    { text: 'declares', values: ['deprecated: gone in May'] },
+    { text: 'declares', values: ['replaced-by: beta'] },
   ])
   expect(list.stdout).toContain('served, deprecated')
   expect(shown.stdout).toContain('  - deprecated: gone in May\n  - replaced-by: beta\n')
