@@ -114,6 +114,7 @@ async function runCommand(
     result,
     onHangUp: (listener) => void process.on('SIGHUP', listener),
     configuration: async () => import('./configuration.ts'),
+    items: async () => (await import('./features.ts')).loadItems(),
     becomeWriter: async (candidate, signal) => (await import('./writer.ts')).becomeWriter(candidate, signal),
     commands: COMMANDS,
   }

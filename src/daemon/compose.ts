@@ -40,6 +40,7 @@ import { mustFollowLock } from './pull/trust/lock-rules.ts'
 import type { ReloadState } from './reload-state.ts'
 import type { DaemonCore, DaemonContext } from './runtime/context.ts'
 import { sourceKinds } from './source-kinds.ts'
+import type { ItemsOf } from './status/items.ts'
 import { servingOf } from './status/page/mcp-serving.ts'
 import { PageData } from './status/page/page-data.ts'
 import { StatusReader } from './status/status-reader.ts'
@@ -51,6 +52,7 @@ export interface LoadedParts extends DaemonContext, ReloadState {
   readonly publisher: Publisher
   readonly report: PullReport
   readonly lock: KnownLock
+  readonly itemsOf: ItemsOf
 }
 
 /** The parts of a running daemon. */
@@ -172,6 +174,7 @@ export function compose(loaded: LoadedParts) {
     served,
     notices: loaded.notices,
     startedAt: loaded.startedAt,
+    itemsOf: loaded.itemsOf,
     channels,
     scheduler,
     pendingOf,
@@ -191,6 +194,7 @@ export function compose(loaded: LoadedParts) {
       servedOf: (id) => served.currentOf(id),
       take: (id, commit, signal) => candidates.take(id, commit, signal),
       status: () => status.status(true),
+      itemsOf: loaded.itemsOf,
       isBound: (id) => mustFollowLock(status.sourceNotes(id).lock),
       contractProblems: () => contract.known,
     }),

@@ -12,6 +12,7 @@ import { compose } from './compose.ts'
 import type { Composition, LoadedParts } from './compose.ts'
 import { idsOf } from './config/config.ts'
 import type { WholeConfig } from './configuration.ts'
+import { loadItems } from './features.ts'
 import { mendDecisions, readDecisions, recogniseDisabled } from './pull/load-decisions.ts'
 import { openPublisher } from './pull/open-publisher.ts'
 import { PullReport } from './pull/pull-report.ts'
@@ -85,7 +86,8 @@ export class Daemon implements AsyncDisposable {
     if (config.gate?.asked.kind === 'scanner') for (const id of ids) await context.store.scans.read(id)
     // The parts that publish take the registry of the oldest ring.
     views.defineRings(rosterOf(config))
-    const daemon = new Daemon({ ...reloadState, ...context, config, publisher, report, lock }, reloadState)
+    const itemsOf = await loadItems()
+    const daemon = new Daemon({ ...reloadState, ...context, config, publisher, report, lock, itemsOf }, reloadState)
     await linking.read()
     await lock.read()
     await daemon.parts.followedLock.refresh()

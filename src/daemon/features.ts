@@ -10,6 +10,7 @@ import { scanFeature } from '../features/scan/feature.ts'
 import { usageFeature } from '../features/usage/feature.ts'
 import type { CommandLoaders, Feature, FeatureServer, FeatureSurfaces, ServerParts } from './cli/feature.ts'
 import type { DaemonParts } from './daemon.ts'
+import type { ItemsOf } from './status/items.ts'
 
 /** The features, in the order of their metrics. What is taken out of the list is in no surface. */
 export const FEATURES: readonly Feature<DaemonParts>[] = [
@@ -24,6 +25,13 @@ export const FEATURES: readonly Feature<DaemonParts>[] = [
   mcpSourcesFeature,
   authorFeature,
 ]
+
+/** Loads what makes the items of a status, those of all features among them. */
+export async function loadItems(): Promise<ItemsOf> {
+  const { coreItems } = await import('./status/items.ts')
+  const ofFeatures = await Promise.all(FEATURES.map(async ({ items }) => items?.()))
+  return (status, now) => [coreItems, ...ofFeatures].flatMap((itemsOf) => itemsOf?.(status, now) ?? [])
+}
 
 /** The commands of all features. */
 export const FEATURE_COMMANDS: CommandLoaders = Object.fromEntries(

@@ -96,7 +96,7 @@ const NO_HOST: PageHost = {
   sources: () => [],
   problems: () => [],
   scanFindings: () => [],
-  alarms: () => [],
+  items: () => [],
   misfits: () => [],
   packBudgets: {},
   lastChanges: async () => new Map(),

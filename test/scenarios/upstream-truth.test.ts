@@ -21,7 +21,7 @@ test('a daemon with --locked says so, and never that a commit is upstream which 
     `serves the locked commit ${locked.slice(0, 12)} of refs/heads/main; upstream was not queried yet`,
   )
   expect(before.text).not.toContain('up to date')
-  expect(before.json.attention.upToDate).toBe(0)
+  expect(before.json.items).toMatchObject([{ kind: 'source', id: 'team', state: 'served', urgency: 'well' }])
   expect(synced.stdout).toBe(
     `team: unchanged, refs/heads/main at ${locked.slice(0, 12)} (locked); upstream is at ${newest.slice(0, 12)}\n`,
   )

@@ -1,3 +1,4 @@
+import type { ItemCode } from '../../sync/model/item.ts'
 import type { SkillCode } from '../../sync/skill/skill-diagnostic.ts'
 import type { CodeText } from '../runtime/operator-error.ts'
 import type { OperatorErrorCode } from '../runtime/operator-error.ts'
@@ -198,6 +199,42 @@ export const STORE_FINDINGS = {
   },
 } as const satisfies Readonly<Record<string, CodeText>>
 
+/** The problems of what has a state, beside those of sources and skills. */
+export const STATE_PROBLEMS = {
+  'database-away': {
+    meaning: 'The database of a hub of several processes cannot be used. What each process serves stays',
+    fix: 'skillsyncd doctor checks the database',
+  },
+  'leader-missing': {
+    meaning: 'No process of a hub of several leads, so none pulls. It is retried every few seconds',
+    fix: 'The log of each process says why it does not lead',
+  },
+  'folder-behind': {
+    meaning: 'A folder of an agent does not have what is served',
+    fix: 'The command that the message names brings it',
+  },
+  'folder-blocked': {
+    meaning: 'A skill is served, and something else is at its place in a folder of an agent',
+    fix: 'The message names the place, and what helps',
+  },
+  'not-ready': {
+    meaning: '/readyz answers 503: nothing is served, or a source with `required: true` is not, or is too old',
+    fix: 'Fix the problem of the source, or remove `required`',
+  },
+  'ring-stopped': {
+    meaning: 'A ring does not take the next commit of a source: a skill of it is disabled, or its use fails too often',
+    fix: 'skillsyncd rings RING shows the reason, and what comes next',
+  },
+  'token-expiring': {
+    meaning: 'A token has expired, or will within two weeks',
+    fix: 'skillsyncd token renew NAME, or token revoke NAME',
+  },
+  'tokens-unreadable': {
+    meaning: 'The tokens cannot be read, so no token is accepted',
+    fix: 'skillsyncd token list shows the reason',
+  },
+} as const satisfies Readonly<Record<string, CodeText>>
+
 /** The findings of `enroll --check`. */
 export const ENROLLMENT_CHECKS = {
   'agent-file': {
@@ -216,13 +253,18 @@ export type StoreFinding = keyof typeof STORE_FINDINGS
 /** Stable, for programs: a check, a finding, or the code of an error that a check met. */
 export type CheckName =
   | SkillCode
-  | 'scan-held'
+  | ItemCode
   | keyof typeof MACHINE_CHECKS
   | StoreFinding
   | keyof typeof ENROLLMENT_CHECKS
   | OperatorErrorCode
 
-const RULES: Readonly<Record<string, CodeText>> = { ...MACHINE_CHECKS, ...STORE_FINDINGS, ...ENROLLMENT_CHECKS }
+const RULES: Readonly<Record<string, CodeText>> = {
+  ...MACHINE_CHECKS,
+  ...STORE_FINDINGS,
+  ...STATE_PROBLEMS,
+  ...ENROLLMENT_CHECKS,
+}
 
 /** The general fix of a check; `undefined` if each of its results has its own, or it is the code of an error. */
 export function fixOfCheck(check: CheckName): string | undefined {

@@ -8,6 +8,7 @@ import type { ServedConfig } from '../pull/trust/serving-policy.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
 import type { Redactor } from '../runtime/log/redactor.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
+import type { ItemsOf } from '../status/items.ts'
 import type { CheckName } from './check-names.ts'
 import { fixOfCheck } from './check-names.ts'
 import { paintFor } from './colors.ts'
@@ -46,6 +47,8 @@ export interface Ground<Whole extends ServedConfig = ServedConfig> {
   /** Gets every secret that is read, before any output. */
   readonly redactor: Redactor
   readonly clock: Clock
+  /** Loads what makes the items of a status. */
+  readonly items: () => Promise<ItemsOf>
 }
 
 /** The possible results of one check on one subject. Without a fix of its own, a result has that of its check. */

@@ -22,6 +22,7 @@ import type { Redactor } from '../runtime/log/redactor.ts'
 import { createProgress } from '../runtime/progress.ts'
 import type { Progress } from '../runtime/progress.ts'
 import { UsageError } from '../runtime/usage-error.ts'
+import type { ItemsOf } from '../status/items.ts'
 import type { Writer, WriterCandidate } from '../writer.ts'
 
 /** One command of the command line. */
@@ -106,6 +107,8 @@ export interface Context<Whole extends ServedConfig = ServedConfig> {
   readonly onHangUp: (listener: () => void) => void
   /** Loads the reader of configurations. A command that reads none is quicker without it. */
   readonly configuration: () => Promise<ConfigReader<Whole>>
+  /** Loads what makes the items of a status. */
+  readonly items: () => Promise<ItemsOf>
   /** Makes this process the one that writes the state folder. */
   becomeWriter(
     candidate: Omit<WriterCandidate, 'config'> & { readonly config: Whole },

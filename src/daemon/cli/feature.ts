@@ -3,6 +3,7 @@ import type { Registry } from '../../serve/registry.ts'
 import type { FeatureRoutes } from '../../serve/site/server.ts'
 import type { Config } from '../config/config.ts'
 import type { ControlRequest } from '../control/request.ts'
+import type { ItemsOf } from '../status/items.ts'
 import type { Family } from '../status/metrics/family.ts'
 import type { Command } from './command.ts'
 
@@ -12,6 +13,8 @@ import type { Command } from './command.ts'
  */
 export interface Feature<Parts> {
   readonly commands?: CommandLoaders
+  /** Loads the items that it adds to a status. */
+  readonly items?: () => Promise<ItemsOf>
   /** Loads the requests that it adds to those of the daemon. */
   readonly requests?: () => Promise<readonly ControlRequest<Parts & { readonly config: Config }>[]>
   /** Loads its part of what is served, before anything is: an upgrade may replace the files of a program that runs. */

@@ -11,10 +11,10 @@ import { decisionTexts, matchedText, recalledText, scannedText, skillOperand } f
 import { isFollowed, lockStandingText } from '../status/lock-text.ts'
 import { carriedText } from '../status/marketplace-rows.ts'
 import { countsText, scanFindingText } from '../status/scan-text.ts'
+import { isFixed, isKept, isUpToDate } from '../status/source-facts.ts'
 import type { PlacedFinding } from '../status/source-scan.ts'
 import type { Condition, HttpStatus, SourceDiagnostic, SourceStatus } from '../status/status.ts'
 import { unservedContractsText } from '../status/unserved-contract.ts'
-import { isFixed, isKept, isUpToDate } from '../status/urgency.ts'
 import { verifiedText } from '../status/verified-files.ts'
 
 export interface BlockLook {

@@ -1,3 +1,5 @@
+import { failureUrgency } from '../../sync/model/item.ts'
+import type { Item } from '../../sync/model/item.ts'
 import { isPassing, mendOf, type Problem, type SyncErrorCode } from '../../sync/model/sync-error.ts'
 
 /** The state of a publication, in the shape of `status --json`. Times are ISO 8601, UTC. */
@@ -90,7 +92,17 @@ const MENDS: Partial<Readonly<Record<SyncErrorCode, string>>> = {
   unsupported: 'The message names what the server cannot do; publish to another host',
 }
 
-/** True if the publication or the channel stays as it is until a person acts. */
-export function needsOperator({ condition }: { readonly condition?: { readonly code: SyncErrorCode } }): boolean {
-  return condition !== undefined && !isPassing(condition.code)
+/** The state of a publication or a channel as an item, without its name. */
+export function publishedItem({
+  isCurrent,
+  condition,
+}: Pick<PublicationStatus, 'isCurrent' | 'condition'>): Pick<
+  PublishedItem,
+  'state' | 'urgency' | 'since' | 'problems'
+> {
+  if (condition === undefined) return { state: isCurrent ? 'current' : 'under-way', urgency: 'well', problems: [] }
+  const { code, message, mend, since } = condition
+  return { state: 'failing', urgency: failureUrgency(code), since, problems: [{ code, message, fix: mend }] }
 }
+
+type PublishedItem = Extract<Item, { readonly kind: 'publication' }>

@@ -3,19 +3,21 @@ import type { RingStatus } from '../../features/rings/ring-status.ts'
 import type { ScansStatus } from '../../features/scan/scan-run.ts'
 import type { Unready } from '../../serve/http/health.ts'
 import type { Registry } from '../../serve/registry.ts'
+import type { Item } from '../../sync/model/item.ts'
 import type { ServedSource } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
 import type { LostSource } from '../../sync/pull/load-generation.ts'
 import type { FollowedLock } from '../../sync/store/followed-lock.ts'
-import type { SourceRecord } from '../../sync/store/source-records.ts'
-import { configuredIn, idsOf } from '../config/config.ts'
+import { configuredIn } from '../config/config.ts'
 import type { Config } from '../config/config.ts'
 import type { PullReport } from '../pull/pull-report.ts'
 import type { PullActivity } from '../pull/schedule/pull-activity.ts'
 import type { PullScheduler } from '../pull/schedule/pull-scheduler.ts'
 import type { KnownLock } from '../pull/trust/known-lock.ts'
 import type { DaemonContext } from '../runtime/context.ts'
+import { attentionTexts } from './items.ts'
+import type { ItemsOf } from './items.ts'
 import type { ChannelStatus, PublicationStatus } from './publication-status.ts'
 import type { SourceNotes } from './pull-result.ts'
 import { unreadyIn } from './readiness.ts'
@@ -23,7 +25,7 @@ import { statusOf } from './status.ts'
 import type { FollowedHub, HttpStatus, Status } from './status.ts'
 import type { UpgradeDiagnostic } from './upgrade-notices.ts'
 
-export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOnly' | 'replica'> {
+export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'clock' | 'readOnly' | 'replica'> {
   readonly config: Config
   readonly registry: Registry
   readonly report: PullReport
@@ -43,6 +45,7 @@ export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'readOn
   readonly scans: { readonly status: ScansStatus | undefined }
   readonly notices: readonly UpgradeDiagnostic[]
   readonly startedAt: Date
+  readonly itemsOf: ItemsOf
 }
 
 /** The status of a daemon, in its forms. */
@@ -92,17 +95,18 @@ export class StatusReader {
     })
   }
 
-  /** The status in one line, for a service manager. It is sent often, so it must be cheap. */
+  /** The status in one line, for a service manager: what is served, and the names of what is not well. No messages. */
   get line(): string {
-    const { config, registry, readOnly } = this.#parts
-    const { generation, listed } = registry.catalog
-    return statusLine({
-      isReadOnly: readOnly?.() !== undefined,
-      generation,
-      skills: listed.length,
-      sources: idsOf(config),
-      recordOf: (id) => this.#recordOf(id),
-    })
+    const { skills, sources, generation } = this.status(true)
+    const served = `${countOf(skills, 'skill')} of ${countOf(sources.length, 'source')}, generation ${generation}`
+    const urgent = attentionTexts(this.items).filter(({ urgency }) => urgency !== 'chosen')
+    return [served, ...urgent.map(({ text }) => text)].join('; ')
+  }
+
+  /** The state of everything that has one. */
+  get items(): readonly Item[] {
+    const { itemsOf, clock } = this.#parts
+    return itemsOf(this.status(true), clock.now())
   }
 
   /** The reasons why requests should not be sent to this daemon; empty if it is ready. */
@@ -118,37 +122,7 @@ export class StatusReader {
     return { pending: pendingOf(id), served: served.currentOf(id)?.snapshot.revision, lock: standing }
   }
 
-  #recordOf(id: SourceId): SourceRecord {
-    return this.#parts.report.recordOf(this.#sourceOf(id))
-  }
-
   #sourceOf(id: SourceId): Source {
     return configuredIn(this.#parts.config, id).source
   }
-}
-
-/** The state of a daemon. */
-export interface DaemonStanding {
-  readonly isReadOnly?: boolean
-  readonly generation: number
-  readonly skills: number
-  readonly sources: readonly SourceId[]
-  readonly recordOf: (id: SourceId) => Pick<SourceRecord, 'condition' | 'lastSuccess'>
-}
-
-/**
- * One line for a service manager: counts, and the source that has been failing for longest. It contains no error
- * messages.
- */
-export function statusLine({ isReadOnly, generation, skills, sources, recordOf }: DaemonStanding): string {
-  const served = `${isReadOnly === true ? 'read-only, ' : ''}${countOf(skills, 'skill')} of ${countOf(sources.length, 'source')}, generation ${generation}`
-  const failing = sources.flatMap((id) => {
-    const { condition, lastSuccess } = recordOf(id)
-    return condition === undefined ? [] : [{ id, code: condition.code, lastSuccess }]
-  })
-  const [longest] = failing.toSorted((a, b) => ((a.lastSuccess ?? '') < (b.lastSuccess ?? '') ? -1 : 1))
-  if (longest === undefined) return served
-  const { id, code, lastSuccess } = longest
-  const since = lastSuccess === undefined ? 'never succeeded' : `last success ${lastSuccess}`
-  return `${served}; ${failing.length} with a condition, longest "${id}": ${code}, ${since}`
 }

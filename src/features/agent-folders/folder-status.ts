@@ -1,9 +1,11 @@
 import { stat } from 'node:fs/promises'
+import { fewText } from '../../base/text/first-few.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
 import { ifHomeIsKnown } from '../../daemon/config/environment.ts'
 import type { Environment } from '../../daemon/config/environment.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { futurePath } from '../../daemon/runtime/resolve-path.ts'
+import type { Item } from '../../sync/model/item.ts'
 import { isDiskError } from '../../sync/store/files/disk-error.ts'
 import { AGENTS, agentFolderOf } from './agents.ts'
 import type { Agent } from './agents.ts'
@@ -200,3 +202,32 @@ export function linkCommandOf({ uses, copies, only }: Pick<LinkedFolder, 'uses' 
   ]
   return `skillsyncd link ${target}${some.join('')}${copies ? ' --copy' : ''}`
 }
+
+/** The folders of agents that do not have what is served. `error`: the reason why they are unknown. */
+export function folderItems(folders: readonly FolderNow[], error: string | undefined): readonly Item[] {
+  const items = folders.flatMap(({ folder, behind, gone, blockages, command }): Item[] => {
+    const stale = [...behind, ...gone]
+    const ofStale = {
+      code: 'folder-behind',
+      message: `${fewText(stale, MOST_NAMED)} not as served`,
+      fix: command,
+    } as const
+    const ofBlocked = blockages.slice(0, MOST_NAMED).map(({ name, why, fix = command }) => {
+      return { code: 'folder-blocked', message: `${name} ${why}`, fix } as const
+    })
+    const left = blockages.length - ofBlocked.length
+    const ofOthers = {
+      code: 'folder-blocked',
+      message: `${left} more left out`,
+      fix: 'skillsyncd link names all',
+    } as const
+    const problems = [...(stale.length > 0 ? [ofStale] : []), ...ofBlocked, ...(left > 0 ? [ofOthers] : [])]
+    if (problems.length === 0) return []
+    return [{ kind: 'folder', id: folder, state: stale.length > 0 ? 'behind' : 'blocked', urgency: 'person', problems }]
+  })
+  if (error === undefined) return items
+  const problems = [{ code: 'links-damaged', message: error, fix: 'skillsyncd explain links-damaged' }] as const
+  return [...items, { kind: 'folder', id: 'links.json', state: 'unreadable', urgency: 'person', problems }]
+}
+
+const MOST_NAMED = 5

@@ -19,6 +19,7 @@ export const channelFeature: Feature<LogParts & RecallParts & Measured> = {
     channel: async () => (await import('./channel.ts')).channel,
     witness: async () => (await import('./witness.ts')).witness,
   },
+  items: async () => (await import('./channel-items.ts')).channelItems,
   async requests() {
     const [recalls, log] = await Promise.all([import('./recall/recall-requests.ts'), import('./log-requests.ts')])
     return [

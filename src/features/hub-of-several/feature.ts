@@ -12,6 +12,7 @@ export const replicasFeature: Feature<PullParts & Measured> = {
     'store copy': async () => (await import('./store-copy.ts')).storeCopy,
     'store migrate': async () => (await import('./store-migrate.ts')).storeMigrate,
   },
+  items: async () => (await import('./replica-lines.ts')).replicaItems,
   requests: async () => [(await import('./pull-for-member.ts')).pullRequest],
   async surfaces() {
     const { replicaFamilies } = await import('./replica-families.ts')

@@ -1,10 +1,10 @@
 import { agoText } from '../../base/text/age-text.ts'
-import type { Paint } from '../../daemon/cli/colors.ts'
 import type { ReplicaRow, ReplicasStatus } from '../../daemon/runtime/hub-replica.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import type { ItemsOf } from '../../daemon/status/items.ts'
 
 /** The processes of a hub of several, with the generation that each serves. */
-export function replicaLines(replicas: ReplicasStatus | undefined, now: Date, paint: Paint): readonly string[] {
+export function replicaLines(replicas: ReplicasStatus | undefined, now: Date): readonly string[] {
   if (replicas === undefined) return []
   const { id, leader, processes, away } = replicas
   const newest = Math.max(0, ...processes.map(({ generation }) => generation))
@@ -20,15 +20,23 @@ export function replicaLines(replicas: ReplicasStatus | undefined, now: Date, pa
       `process ${one.id.slice(0, 8)} on ${one.machine}${here}: ${roleOf(one)}; generation ${one.generation}${behind}${other}${seen}`,
     )
   })
-  const since = away && agoText(away.since, now)
-  return [
-    ...lines,
-    ...goneLines(processes, now),
-    ...(away === undefined
-      ? []
-      : [paint('red', printableLine(`! the database cannot be used since ${since}: ${away.message}`))]),
-    ...(away === undefined && leader === undefined ? [paint('yellow', '~ no process of the hub leads')] : []),
-  ]
+  return [...lines, ...goneLines(processes, now)]
+}
+
+/** The database of the hub, and the process that leads. */
+export const replicaItems: ItemsOf = ({ replicas }) => {
+  if (replicas === undefined) return []
+  const { leader, away } = replicas
+  const of = { kind: 'database', id: 'store.postgres' } as const
+  if (away !== undefined) {
+    const { since, message } = away
+    const fix = 'skillsyncd doctor checks the database; what is served stays meanwhile'
+    return [{ ...of, state: 'away', urgency: 'person', since, problems: [{ code: 'database-away', message, fix }] }]
+  }
+  if (leader !== undefined) return []
+  const message = 'no process of the hub leads'
+  const fix = 'It is retried; the log of each process says why it does not lead'
+  return [{ ...of, state: 'without-leader', urgency: 'retried', problems: [{ code: 'leader-missing', message, fix }] }]
 }
 
 /** The processes that were killed, or have lost the database. One that was stopped cleanly is not among them. */

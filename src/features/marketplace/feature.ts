@@ -9,6 +9,7 @@ export const marketplaceFeature: Feature<PublishParts & MarketplaceServerParts> 
     marketplace: async () => (await import('./marketplace.ts')).marketplaceCommand,
     publish: async () => (await import('./publish.ts')).publish,
   },
+  items: async () => (await import('./publication-lines.ts')).publicationItems,
   requests: async () => [(await import('./publish-request.ts')).publishRequest],
   async surfaces() {
     const [{ publicationFamilies }, { connectSection }, { marketplaceServer }] = await Promise.all([

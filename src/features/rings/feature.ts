@@ -9,6 +9,7 @@ export const ringsFeature: Feature<RingParts> = {
     hold: async () => (await import('./promote.ts')).hold,
     unhold: async () => (await import('./promote.ts')).unhold,
   },
+  items: async () => (await import('./ring-items.ts')).ringItems,
   async requests() {
     const all = await import('./ring-requests.ts')
     return [all.ringsRequest, all.promoteRequest, all.holdRingRequest]

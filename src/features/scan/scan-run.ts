@@ -76,5 +76,5 @@ export function scannedPlaceText({ source, path }: Pick<ScannedSkill, 'source' |
 
 /** The reason why a run took nothing out of service, with the remedy. */
 export function massText({ skills, of, mostPercent }: MassFinding): string {
-  return `${skills} of ${countOf(of, 'skill')} would be out of service, more than ${mostPercent} percent: nothing was withheld; check the rules, then skillsyncd scan --withhold`
+  return `${skills} of ${countOf(of, 'skill')} would be out of service, more than ${mostPercent} percent: nothing was withheld`
 }

@@ -58,7 +58,7 @@ function linesOf({ scanned, counts, failed, refused, cleared, held }: z.output<t
     ...refused.map(({ skill, is }) => `  ! ${printableLine(skill)}: ${STATES[is]}; skillsyncd why shows the findings`),
     ...cleared.map((skill) => `  ${printableLine(skill)}: cleared, and in service again`),
     ...failed.map(({ source, path, message }) => `  ! ${printableLine(`${source}/${path}: no answer: ${message}`)}`),
-    ...(held === undefined ? [] : [`! scan-held: ${massText(held)}`]),
+    ...(held === undefined ? [] : [`! scan-held: ${massText(held)}; check the rules, then skillsyncd scan --withhold`]),
   ]
 }
 

@@ -1,23 +1,16 @@
 import { countOf } from '../../base/text/plural.ts'
-import type { Paint } from '../../daemon/cli/colors.ts'
-import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { countsText } from '../../daemon/status/scan-text.ts'
-import { massText } from './scan-run.ts'
 import type { ScansStatus } from './scan-run.ts'
 
 /** The scans of what is served, for `status`. */
-export function scansLines(scans: ScansStatus | undefined, paint: Paint): string[] {
+export function scansLines(scans: ScansStatus | undefined): string[] {
   if (scans === undefined) return []
-  const { scanner, running, last, error, held, next } = scans
+  const { scanner, running, last, next } = scans
   const parts = [
     ...(running === undefined ? [] : [`${running.done} of ${countOf(running.of, 'content')} scanned`]),
     ...(last === undefined ? [] : [`last scan ${last.at}, ${countsText(last.counts)}`]),
     ...(last === undefined || last.failed === 0 ? [] : [`no answer for ${last.failed}`]),
     ...(next === undefined ? [] : [`next ${next}`]),
   ]
-  return [
-    ...(parts.length === 0 ? [] : [`scanner ${scanner}: ${parts.join('; ')}`]),
-    ...(error === undefined ? [] : [paint('yellow', printableLine(`! scan-failed: ${error}`))]),
-    ...(held === undefined ? [] : [paint('red', `! scan-held: ${massText(held)}`)]),
-  ]
+  return parts.length === 0 ? [] : [`scanner ${scanner}: ${parts.join('; ')}`]
 }

@@ -3,6 +3,7 @@ import type { PackBudgetLimits } from '../../sync/catalog/budget/catalog-budget.
 import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
 import type { ChangeGroup } from '../../sync/model/changes/skill-changes.ts'
 import type { SkillReview } from '../../sync/model/changes/skill-review.ts'
+import type { Item, Urgency } from '../../sync/model/item.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Tally } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
@@ -25,8 +26,8 @@ export interface PageHost {
   readonly problems: () => readonly PathDiagnostics[]
   /** The findings of the scanner in the present content of a skill, a line each. Empty if it was not scanned. */
   readonly scanFindings: (skill: Pick<CatalogSkill, 'source' | 'digest'>) => readonly string[]
-  /** The alarms of the hub itself, the worst first. */
-  readonly alarms: () => readonly HubDiagnostic[]
+  /** The state of everything that has one, the sources among it. */
+  readonly items: () => readonly Item[]
   /** The problems between skills with a contract, except those that would name an unlisted skill. */
   readonly misfits: () => readonly MisfitDiagnostic[]
   /** The limits of packs for their listing in an agent. */
@@ -106,6 +107,8 @@ export interface ListUses {
 /** The state of one source. Times are ISO 8601, UTC. */
 export interface SourceHealth {
   readonly id: SourceId
+  readonly state: SourceItem['state']
+  readonly urgency: Urgency
   readonly kind: 'git' | 'directory' | 'mcp' | 'channel'
   /** The location of the source. */
   readonly place: string
@@ -133,6 +136,8 @@ export interface SourceHealth {
   readonly form: ListingForm | undefined
 }
 
+type SourceItem = Extract<Item, { readonly kind: 'source' }>
+
 /** The diagnostics of a skill, or of a source. */
 export interface PathDiagnostics {
   readonly source: SourceId
@@ -141,24 +146,6 @@ export interface PathDiagnostics {
   readonly standing: 'withheld' | 'tools' | 'disabled' | 'pending' | 'source' | 'link' | 'noted'
   readonly diagnostics: readonly PathDiagnostic[]
 }
-
-/** An error of the hub, or of its stored data for a source. */
-export interface HubDiagnostic extends Diagnostic<HubCode> {
-  readonly mend: string
-  readonly source?: string
-}
-
-/** The codes of the hub itself. */
-export type HubCode =
-  | 'decisions-lost'
-  | 'read-only'
-  | 'served-lost'
-  | 'lock-unreadable'
-  | 'lock-followed'
-  | 'lock-not-taken'
-  | 'not-ready'
-  | 'tokens-unreadable'
-  | 'source-moved'
 
 /** Skills that contradict each other. All of them are served. */
 export interface MisfitDiagnostic extends Diagnostic<'id-clash' | 'dependency-missing' | 'dependency-cycle'> {

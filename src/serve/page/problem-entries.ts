@@ -1,10 +1,11 @@
 import { countOf } from '../../base/text/plural.ts'
-import type { HubDiagnostic, MisfitDiagnostic, PageHost, PathDiagnostics, SourceHealth } from './page-data.ts'
+import type { Item, ItemProblem } from '../../sync/model/item.ts'
+import type { MisfitDiagnostic, PageHost, PathDiagnostics, SourceHealth } from './page-data.ts'
 import { troubleOf } from './source-trouble.ts'
 
 /** An entry of the page. */
 export type ProblemEntry =
-  | { readonly kind: 'alarm'; readonly alarm: HubDiagnostic }
+  | { readonly kind: 'item'; readonly item: Item; readonly problem: ItemProblem }
   | { readonly kind: 'source'; readonly health: SourceHealth }
   | { readonly kind: 'misfit'; readonly misfit: MisfitDiagnostic }
   | { readonly kind: 'skill'; readonly problem: PathDiagnostics }
@@ -13,14 +14,17 @@ export type ProblemEntry =
 export const ACTIONS = ['hub', 'source', 'decide', 'content', 'decided', 'none'] as const
 export type ProblemAction = (typeof ACTIONS)[number]
 
+/** The parts of the host from which the entries are made. */
+type Judged = Pick<PageHost, 'items' | 'sources' | 'misfits' | 'problems'>
+
 /** Returns the entries of one source, or of all if `source` is empty, in the order of the page. */
-export function entriesIn(host: PageHost, source: string): readonly ProblemEntry[] {
+export function entriesIn(host: Judged, source: string): readonly ProblemEntry[] {
   const isOf = (id: string | undefined): boolean => source === '' || id === source
   const listed = host.sources().filter((health) => isOf(health.id) && isListed(health))
   const misfits = host.misfits().filter(({ skills }) => source === '' || skills.some((skill) => isOf(skill.source)))
   const problems = host.problems().filter((problem) => isOf(problem.source))
   const entries = [
-    ...host.alarms().flatMap((alarm): ProblemEntry[] => (isOf(alarm.source) ? [{ kind: 'alarm', alarm }] : [])),
+    ...host.items().flatMap((item) => (isOf(item.source) ? entriesOf(item) : [])),
     ...listed.map((health): ProblemEntry => ({ kind: 'source', health })),
     ...misfits.map((misfit): ProblemEntry => ({ kind: 'misfit', misfit })),
     ...problems.map((problem): ProblemEntry => ({ kind: 'skill', problem })),
@@ -29,11 +33,17 @@ export function entriesIn(host: PageHost, source: string): readonly ProblemEntry
   return ACTIONS.flatMap((action) => by.get(action) ?? [])
 }
 
+/** A source has entries of its own, but for the address to which it moved. */
+function entriesOf(item: Item): readonly ProblemEntry[] {
+  const problems = item.problems.filter(({ code }) => item.kind !== 'source' || code === 'source-moved')
+  return problems.map((problem) => ({ kind: 'item', item, problem }))
+}
+
 /** Returns the action that an entry needs. */
 export function actionOf(entry: ProblemEntry): ProblemAction {
   switch (entry.kind) {
-    case 'alarm':
-      return 'hub'
+    case 'item':
+      return entry.item.urgency === 'chosen' ? 'decided' : 'hub'
     case 'source':
       return OF_TROUBLE[troubleOf(entry.health) ?? 'none']
     case 'misfit':
@@ -45,7 +55,7 @@ export function actionOf(entry: ProblemEntry): ProblemAction {
   }
 }
 
-const OF_TROUBLE = { failing: 'source', waiting: 'decide', none: 'decided' } as const
+const OF_TROUBLE = { failing: 'source', retried: 'source', waiting: 'decide', none: 'decided' } as const
 
 const OF_STANDING: Readonly<Record<PathDiagnostics['standing'], ProblemAction>> = {
   withheld: 'content',
@@ -58,7 +68,7 @@ const OF_STANDING: Readonly<Record<PathDiagnostics['standing'], ProblemAction>> 
 }
 
 /** Returns the number of entries that need an action. */
-export function problemCount(host: PageHost): number {
+export function problemCount(host: Judged): number {
   return entriesIn(host, '').filter(isProblem).length
 }
 

@@ -1,11 +1,12 @@
 import { describeSkillCode } from '../../sync/model/code-descriptions.ts'
+import type { Item, ItemProblem } from '../../sync/model/item.ts'
 import type { Skill } from '../../sync/model/skill.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageBody } from './layout.ts'
-import type { HubDiagnostic, MisfitDiagnostic, PathDiagnostic, PathDiagnostics, SourceHealth } from './page-data.ts'
+import type { MisfitDiagnostic, PathDiagnostic, PathDiagnostics, SourceHealth } from './page-data.ts'
 import type { PageView } from './page-view.ts'
 import { actionOf, countText, entriesIn } from './problem-entries.ts'
 import type { ProblemAction, ProblemEntry } from './problem-entries.ts'
@@ -79,8 +80,8 @@ const GROUPS: Readonly<Record<ProblemAction, { readonly title: string; readonly 
 
 function itemOfEntry(entry: ProblemEntry, view: PageView, addresses: Addresses): Html {
   switch (entry.kind) {
-    case 'alarm':
-      return alarmItem(entry.alarm, view)
+    case 'item':
+      return itemProblem(entry.item, entry.problem, view)
     case 'source':
       return sourceItem(entry.health, view)
     case 'misfit':
@@ -92,12 +93,13 @@ function itemOfEntry(entry: ProblemEntry, view: PageView, addresses: Addresses):
   }
 }
 
-function alarmItem({ code, message, mend, source }: HubDiagnostic, { host, up }: PageView): Html {
-  const of = source === undefined ? EMPTY_HTML : html`<a href="${up}sources#${source}">${source}</a> `
+function itemProblem({ kind, id, source }: Item, { code, message, fix }: ItemProblem, { host, up }: PageView): Html {
+  const name =
+    source === undefined ? html`${visible(host.clean(id))} ` : html`<a href="${up}sources#${source}">${source}</a> `
   return html`<li>
-    <h3>${of}${code} <span class="tag bad">hub</span></h3>
+    <h3>${name}${code} <span class="tag bad">${kind}</span></h3>
     <p>${visible(host.clean(message))}</p>
-    <p class="quiet">${visible(mend)}</p>
+    <p class="quiet">${visible(fix)}</p>
   </li>`
 }
 

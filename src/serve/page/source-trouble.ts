@@ -1,5 +1,5 @@
 import { countOf } from '../../base/text/plural.ts'
-import { isAwaitingDecision, isByChoice } from '../../sync/model/sync-error.ts'
+import type { Item } from '../../sync/model/item.ts'
 import { html, EMPTY_HTML, visible } from './html.ts'
 import type { Html } from './html.ts'
 import type { PageHost, SourceHealth } from './page-data.ts'
@@ -7,32 +7,51 @@ import type { PageView } from './page-view.ts'
 import { pendingAddress } from './urls.ts'
 
 /**
- * The reason why a source needs a person. `failing`: the last attempt failed, or its content was lost. `waiting`: its
- * revision upstream is served only if an operator approves it.
+ * The trouble of a source. `failing`: it needs a person. `retried`: its last attempt failed, and the next one may not.
+ * `waiting`: its revision upstream is served only if an operator approves it.
  */
-export type SourceTrouble = 'failing' | 'waiting'
+export type SourceTrouble = 'failing' | 'retried' | 'waiting'
 
-/** Returns `undefined` if the source needs no person. A source before the end of its first pull needs none yet. */
-export function troubleOf({ condition, served, lastAttempt, isLooking }: SourceHealth): SourceTrouble | undefined {
-  if (condition !== undefined) {
-    if (isByChoice(condition.code)) return undefined
-    return isAwaitingDecision(condition.code) ? 'waiting' : 'failing'
-  }
-  return served === undefined && lastAttempt !== undefined && !isLooking ? 'failing' : undefined
+/** Returns `undefined` if the source is well, or as a person wants it. */
+export function troubleOf({ state, urgency }: SourceHealth): SourceTrouble | undefined {
+  if (state === 'waiting') return 'waiting'
+  if (state !== 'failing') return undefined
+  return urgency === 'retried' ? 'retried' : 'failing'
 }
 
-/** Returns the number of sources that need a person. */
+/** Returns the number of sources in trouble. */
 export function troubleCount(host: Pick<PageHost, 'sources'>): number {
   return host.sources().filter((health) => troubleOf(health) !== undefined).length
 }
 
-/** Renders the sources that need a person, for the top of every page. Empty if there are none. */
-export function troubleBanner(host: Pick<PageHost, 'sources' | 'clean'>, up: string): Html {
+/** Renders what needs a person, and the sources that are tried again, for the top of every page. Empty if there is none. */
+export function troubleBanner(host: Pick<PageHost, 'sources' | 'items' | 'clean'>, up: string): Html {
   const by = Map.groupBy(host.sources(), troubleOf)
-  const failing = by.get('failing') ?? []
-  const waiting = by.get('waiting') ?? []
-  return html`${failing.length === 0 ? EMPTY_HTML : failingLine(failing, host, up)}
-  ${waiting.length === 0 ? EMPTY_HTML : waitingLine(waiting, up)}`
+  const lines = [
+    [by.get('failing'), (all: readonly SourceHealth[]) => failingLine(all, host, up)],
+    [by.get('retried'), (all: readonly SourceHealth[]) => retriedLine(all, up)],
+    [by.get('waiting'), (all: readonly SourceHealth[]) => waitingLine(all, up)],
+  ] as const
+  return html`${itemsLine(host.items(), host, up)}${lines.map(([all, draw]) => (all === undefined ? EMPTY_HTML : draw(all)))}`
+}
+
+/** Renders the names of the other items that need a person. */
+function itemsLine(items: readonly Item[], host: Pick<PageHost, 'clean'>, up: string): Html {
+  const urgent = items.filter(({ kind, urgency }) => kind !== 'source' && urgency === 'person')
+  if (urgent.length === 0) return EMPTY_HTML
+  const names = urgent.slice(0, MOST_NAMES).map(({ kind, id }) => `${kind} ${host.clean(id)}`)
+  const left = urgent.length - names.length
+  return html`<p class="note bad">
+    Needs a person: ${visible(names.join(', '))}${left > 0 ? ` and ${left} more` : ''}.
+    <a href="${up}problems">Problems</a>
+  </p>`
+}
+
+function retriedLine(retried: readonly SourceHealth[], up: string): Html {
+  return html`<p class="note">
+    ${countOf(retried.length, 'source')} ${retried.length === 1 ? 'is' : 'are'} tried again:
+    ${namesOf(retried, ({ id }) => `${up}sources#${id}`)}
+  </p>`
 }
 
 function failingLine(failing: readonly SourceHealth[], host: Pick<PageHost, 'clean'>, up: string): Html {
@@ -107,7 +126,7 @@ function emptyState(health: SourceHealth, up: string): { readonly tag: string; r
       tone: 'warn',
       text: html`<a href="${up}${pendingAddress(id)}">Review the changes</a>`,
     }
-  if (troubleOf(health) !== undefined)
+  if (health.state === 'failing')
     return {
       tag: 'failed',
       tone: 'bad',

@@ -124,6 +124,7 @@ function stateOf(source: SourceHealth): State {
 
 const TROUBLES: Readonly<Record<SourceTrouble, State>> = {
   failing: { text: 'failing', tone: 'bad' },
+  retried: { text: 'tried again', tone: 'warn' },
   waiting: { text: 'waits for approval', tone: 'warn' },
 }
 

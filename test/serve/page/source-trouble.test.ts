@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import type { HubDiagnostic, PageHost, PathDiagnostics, SourceHealth } from '../../../src/serve/page/page-data.ts'
+import type { PageHost, PathDiagnostics, SourceHealth } from '../../../src/serve/page/page-data.ts'
 import { actionOf, countText, entriesIn, problemCount } from '../../../src/serve/page/problem-entries.ts'
 import { emptyReasons, troubleBanner, troubleOf } from '../../../src/serve/page/source-trouble.ts'
+import type { Item } from '../../../src/sync/model/item.ts'
 import { sourceId } from '../../sync/store/samples.ts'
 
 const AT = '2026-06-15T12:00:00Z'
@@ -10,6 +11,8 @@ const AT = '2026-06-15T12:00:00Z'
 function health(id: string, more: Partial<SourceHealth> = {}): SourceHealth {
   return {
     id: sourceId(id),
+    state: 'served',
+    urgency: 'well',
     kind: 'git',
     place: 'https://git.example.com/team',
     ref: undefined,
@@ -32,7 +35,7 @@ function health(id: string, more: Partial<SourceHealth> = {}): SourceHealth {
   }
 }
 
-const NEW = { served: undefined, lastAttempt: undefined, lastSuccess: undefined }
+const NEW = { state: 'empty', served: undefined, lastAttempt: undefined, lastSuccess: undefined } as const
 const FAILED = { code: 'dns-failed', message: 'Cannot resolve "git.example.com"', mend: 'Check the host name' } as const
 const WAITS = {
   code: 'awaiting-approval',
@@ -40,16 +43,18 @@ const WAITS = {
   mend: 'skillsyncd approve',
 } as const
 const PINNED = { code: 'pinned', message: 'It is pinned', mend: 'skillsyncd unpin' } as const
+const FAILS = { state: 'failing', urgency: 'retried', condition: FAILED } as const
 const PENDING = { id: 'b'.repeat(40), ref: 'refs/heads/main' }
 
 const SOURCES = [
   health('well'),
-  health('fails', { condition: FAILED }),
-  health('waits', { condition: WAITS, pending: PENDING }),
-  health('pinned', { condition: PINNED }),
+  health('fails', { ...FAILS, urgency: 'person' }),
+  health('again', FAILS),
+  health('waits', { state: 'waiting', urgency: 'person', condition: WAITS, pending: PENDING }),
+  health('pinned', { state: 'held', urgency: 'chosen', condition: PINNED }),
   health('queued', NEW),
   health('pulls', { ...NEW, isLooking: true }),
-  health('lost', { served: undefined }),
+  health('lost', { state: 'failing', urgency: 'retried', served: undefined }),
 ]
 
 function hostOf(sources: readonly SourceHealth[], more: Partial<PageHost> = {}): PageHost {
@@ -60,7 +65,7 @@ function hostOf(sources: readonly SourceHealth[], more: Partial<PageHost> = {}):
     sources: () => sources,
     problems: () => [],
     scanFindings: () => [],
-    alarms: () => [],
+    items: () => [],
     misfits: () => [],
     packBudgets: {},
     history: async () => [],
@@ -75,17 +80,18 @@ test('a source fails or waits, unless an operator chose its state or its first p
   expect(SOURCES.map((source) => [source.id, troubleOf(source)])).toEqual([
     ['well', undefined],
     ['fails', 'failing'],
+    ['again', 'retried'],
     ['waits', 'waiting'],
     ['pinned', undefined],
     ['queued', undefined],
     ['pulls', undefined],
-    ['lost', 'failing'],
+    ['lost', 'retried'],
   ])
 })
 
 test('the banner has the reason of one failure, names five of many, and is empty without any', () => {
   const failing = (count: number): SourceHealth[] =>
-    Array.from({ length: count }, (_, index) => health(`s${index}`, { condition: FAILED }))
+    Array.from({ length: count }, (_, index) => health(`s${index}`, { ...FAILS, urgency: 'person' }))
 
   const none = troubleBanner(hostOf([health('well')]), './')
   const one = plain(troubleBanner(hostOf(failing(1)), './').html)
@@ -99,7 +105,7 @@ test('the banner has the reason of one failure, names five of many, and is empty
 test('the banner cuts a long reason, and has no secret of it', () => {
   const condition = { ...FAILED, message: `hunter2 <b>${'x'.repeat(5_000)}` }
 
-  const { html } = troubleBanner(hostOf([health('fails', { condition })]), './')
+  const { html } = troubleBanner(hostOf([health('fails', { ...FAILS, urgency: 'person', condition })]), './')
 
   expect(html).toContain('*** &#60;b&#62;')
   expect(html.match(/x+…/)?.[0].length).toBeLessThan(250)
@@ -120,20 +126,22 @@ test('an empty catalog has the state of each source: pulled, failed, waiting or 
 })
 
 test('problems stand by the action that they need, and decisions and notes do not count', () => {
-  const alarm: HubDiagnostic = { code: 'read-only', message: 'm', mend: 'd' }
+  const problem = { code: 'store-failed', message: 'm', fix: 'd' } as const
+  const item: Item = { kind: 'writer', id: 'state', state: 'read-only', urgency: 'person', problems: [problem] }
   const problems = (['noted', 'disabled', 'pending', 'withheld', 'link'] as const).map((standing): PathDiagnostics => ({
     source: sourceId('well'),
     path: standing,
     standing,
     diagnostics: [],
   }))
-  const host = hostOf(SOURCES, { alarms: () => [alarm], problems: () => problems })
+  const host = hostOf(SOURCES, { items: () => [item], problems: () => problems })
 
   const entries = entriesIn(host, '')
 
   expect(entries.map((entry) => [actionOf(entry), nameOf(entry)])).toEqual([
-    ['hub', 'read-only'],
+    ['hub', 'store-failed'],
     ['source', 'fails'],
+    ['source', 'again'],
     ['source', 'lost'],
     ['decide', 'waits'],
     ['decide', 'pending'],
@@ -143,15 +151,15 @@ test('problems stand by the action that they need, and decisions and notes do no
     ['none', 'noted'],
     ['none', 'link'],
   ])
-  expect(problemCount(host)).toBe(6)
-  expect(countText(entries)).toBe('6 problems, 2 decisions, 2 notes')
+  expect(problemCount(host)).toBe(7)
+  expect(countText(entries)).toBe('7 problems, 2 decisions, 2 notes')
   expect(countText([])).toBe('No problems')
 })
 
 function nameOf(entry: ReturnType<typeof entriesIn>[number]): string {
   switch (entry.kind) {
-    case 'alarm':
-      return entry.alarm.code
+    case 'item':
+      return entry.problem.code
     case 'source':
       return entry.health.id
     case 'misfit':

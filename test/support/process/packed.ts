@@ -171,7 +171,15 @@ function hostOf(registry: Registry): PageHost {
     now: () => new Date(0),
     isTokenRequired: true,
     sources: () => [],
-    alarms: () => [{ code: 'served-lost', message: JSON.stringify(pathsIn(registry)), mend: 'Fetch it' }],
+    items: () => [
+      {
+        kind: 'content',
+        id: 'all',
+        state: 'lost',
+        urgency: 'person',
+        problems: [{ code: 'served-lost', message: JSON.stringify(pathsIn(registry)), fix: 'Fetch it' }],
+      },
+    ],
     misfits: () => [{ code: 'id-clash', message: 'They clash', mend: 'Rename one', skills: pathsIn(registry) }],
     packBudgets: {},
     sections: [connectSection(CONFIG)],

@@ -97,6 +97,7 @@ export const doctor: Command = {
       environment,
       redactor,
       clock: systemClock,
+      items: async () => context.items(),
     }
     const offline = values['offline'] === true
     const groups = offline ? GROUPS : [...GROUPS, ...AWAY]

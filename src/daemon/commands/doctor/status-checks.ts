@@ -1,20 +1,17 @@
 import { systemClock } from '../../../base/async/clock.ts'
 import { shellWord } from '../../../base/text/shell-word.ts'
 import { expectNotRecalled } from '../../../features/channel/recall/recalled-lock.ts'
-import { describeSkillCode } from '../../../sync/model/code-descriptions.ts'
+import type { Item, ItemProblem } from '../../../sync/model/item.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
-import { isAwaitingDecision, isByChoice, isPassing, SyncError } from '../../../sync/model/sync-error.ts'
+import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../sync/model/sync-error.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { failedCheck, verdicts } from '../../cli/check.ts'
 import type { Check, CheckResult, Ground } from '../../cli/check.ts'
-import { mendLine } from '../../cli/status-block.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
-import { disabledText, pendingText, skillOperand } from '../../status/decision-text.ts'
 import { lockOriginText } from '../../status/lock-text.ts'
-import type { Condition, LockOriginStatus, SourceStatus, Status } from '../../status/status.ts'
-import { urgencyOf } from '../../status/urgency.ts'
+import type { LockOriginStatus } from '../../status/status.ts'
 import { statusNow } from '../show/status.ts'
 import type { StatusConfig } from '../show/status.ts'
 import { lockAgrees } from '../verify/lock-checks.ts'
@@ -31,17 +28,15 @@ export function statusChecks(ground: Ground<StatusConfig>): Check[] {
 }
 
 async function statusChecked(
-  { config, whole }: Ground<StatusConfig>,
+  { config, whole, items }: Ground<StatusConfig>,
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   const ids = new Set<string>(config.sources.map(({ source }) => source.id))
   const status = await statusNow(whole, signal, ids).catch(unlessUnanswered)
   if (status === undefined) return []
-  const now = systemClock.now()
-  return [
-    ...status.sources.filter(({ id }) => ids.has(id)).flatMap((one) => sourceResults(one, now)),
-    ...hubResults(status),
-  ]
+  const now = { ...status, sources: status.sources.filter(({ id }) => ids.has(id)) }
+  const itemsOf = await items()
+  return [...itemsOf(now, systemClock.now()).flatMap(resultsOf), ...lockOriginResults(status.lock?.from)]
 }
 
 /** Another check reports a daemon that does not answer, and a state folder that cannot be read. */
@@ -50,42 +45,31 @@ function unlessUnanswered(error: unknown): undefined {
   return undefined
 }
 
-function sourceResults(source: SourceStatus, now: Date): readonly CheckResult[] {
-  const { id, condition, findings, pending, mismatched, disabled } = source
-  const at = (path: string): string => `${id}/${path}`
-  const isOld = urgencyOf(source, now) === 'person'
+/** The results of an item and of its parts: what a person chose is well. */
+export function resultsOf(item: Item): readonly CheckResult[] {
+  const { kind, source, parts = [] } = item
+  const skills = [...Map.groupBy(parts, ({ state }) => state).values()]
   return [
-    ...(condition === undefined ? [] : [conditionResult(condition, id, isOld)]),
-    ...few(
-      findings.filter(({ standing }) => standing === 'withheld' || standing === 'source'),
-      ({ rule, path, message }) => verdicts(rule, at(path)).warn(`withheld: ${message}`, describeSkillCode(rule).mend),
-    ),
-    ...few(pending.paths, (path) =>
-      verdicts('awaiting-approval', at(path)).warn(
-        pendingText(id, path),
-        `skillsyncd approve ${skillOperand(id, path)}`,
-      ),
-    ),
-    ...few(mismatched.paths, (path) =>
-      verdicts('content-mismatch', at(path)).fail(
-        'its server sent other bytes than it declares',
-        `skillsyncd mcp-source mirror ${skillOperand(id, path)} has its files read again`,
-      ),
-    ),
-    ...few(disabled.matches, ({ path, ...by }) => {
-      const isRecalled = by.recall !== undefined
-      return verdicts(isRecalled ? 'skill-recalled' : 'disabled', at(path)).ok(disabledText(id, path, by))
-    }),
+    ...item.problems.map((problem) => resultOf(item, problem, kind === 'source' ? source : undefined)),
+    ...skills.flatMap((alike) => few(alike, (skill) => skill.problems.map((problem) => resultOf(skill, problem)))),
   ]
 }
 
-/** A decision and a host that may return keep what is served in service. */
-function conditionResult(condition: Condition, source: string, isOld: boolean): CheckResult {
-  const { code, message } = condition
-  const { ok, warn, fail } = verdicts(code, source)
-  if (isByChoice(code)) return ok(message)
-  const isMild = isAwaitingDecision(code) || (isPassing(code) && !isOld)
-  return (isMild ? warn : fail)(`${AT_LAST}${message}`, mendLine(condition))
+/** A warning where what is served stays: an item waits, will expire, or is tried again. */
+function resultOf(item: Item, { code, message, fix }: ItemProblem, pulled?: string): CheckResult {
+  const { ok, warn, fail } = verdicts(code, item.id)
+  const text = pulled === undefined ? message : `${AT_LAST}${message}`
+  if (item.urgency === 'chosen' || item.urgency === 'well') return ok(message)
+  const isMild = item.urgency === 'retried' || item.state === 'waiting' || item.state === 'expiring'
+  return (isMild ? warn : fail)(text, fix)
+}
+
+/** The repository of the lock; a problem of it is an item. */
+function lockOriginResults(origin: LockOriginStatus | undefined): readonly CheckResult[] {
+  if (origin === undefined || origin.condition !== undefined) return []
+  const { ok, warn } = verdicts('lock-origin')
+  const text = lockOriginText(origin)
+  return [origin.commit === undefined ? warn(text, 'The daemon takes it when it runs: skillsyncd start') : ok(text)]
 }
 
 /** The beginning of the message of a condition: it is as old as the last pull. */
@@ -120,54 +104,6 @@ const REACHED: ReadonlySet<string> = new Set([
   'git-missing',
 ] satisfies SyncErrorCode[])
 
-/** The problems that belong to no source. */
-function hubResults(status: Status): readonly CheckResult[] {
-  const { decisionsLost, servedLost, readOnly, publications = [], channels = [], scans, hub, lock } = status
-  const conditions = [
-    ...publications.map(({ url, branch, condition }) => ({ to: `${url} ${branch}`, condition })),
-    ...channels.map(({ to = 'the channel', condition }) => ({ to, condition })),
-    ...(hub === undefined ? [] : [{ to: hub.url, condition: hub.condition }]),
-  ]
-  return [
-    ...(decisionsLost === undefined ? [] : [verdicts('decisions-lost').fail(decisionsLost)]),
-    ...servedLost.map(({ source, message }) =>
-      verdicts('snapshot-damaged', source).fail(message, `skillsyncd sync ${source} fetches it again`),
-    ),
-    ...(readOnly === undefined ? [] : [verdicts(readOnly.code).fail(readOnly.message, readOnly.mend)]),
-    ...conditions.flatMap(({ to, condition }) =>
-      condition === undefined
-        ? []
-        : [
-            verdicts(condition.code, to)[isPassing(condition.code) ? 'warn' : 'fail'](
-              condition.message,
-              condition.mend,
-            ),
-          ],
-    ),
-    ...(lock?.from === undefined ? [] : [lockOriginResult(lock.from)]),
-    ...(scans?.held === undefined
-      ? []
-      : [
-          verdicts('scan-held').fail(
-            'scans refuse more skills than may be withheld at once',
-            'skillsyncd scan --withhold takes them out, or a scan by better rules ends it',
-          ),
-        ]),
-  ]
-}
-
-/** The newest lock of its repository is in force, as far as the daemon knows. */
-function lockOriginResult(origin: LockOriginStatus): CheckResult {
-  const { ok, warn, fail } = verdicts('lock-origin')
-  const { commit, condition } = origin
-  const text = lockOriginText(origin)
-  if (condition === undefined)
-    return commit === undefined ? warn(text, 'The daemon takes it when it runs: skillsyncd start') : ok(text)
-  const message = `${text}; ${condition.code}: ${condition.message}`
-  return (isPassing(condition.code) ? warn : fail)(message, condition.mend)
-}
-
-/** The lock as `verify` compares it, and the recalled skills that it names. */
 async function lockChecked(
   { config, whole }: Ground<StatusConfig>,
   signal: AbortSignal,
@@ -195,22 +131,15 @@ async function recalledIn(snapshot: Snapshot, store: Store): Promise<readonly Ch
   }
 }
 
-/** The results of the first few, and the number of the others. */
-function few<One>(all: readonly One[], resultOf: (one: One) => CheckResult): readonly CheckResult[] {
-  const shown = all.slice(0, MOST_NAMED).map(resultOf)
+/** The results of the first few items, and the number of the others. */
+function few(all: readonly Item[], resultsOfOne: (one: Item) => readonly CheckResult[]): readonly CheckResult[] {
+  const shown = all.slice(0, MOST_NAMED).flatMap(resultsOfOne)
   const last = shown.at(-1)
-  const left = all.length - shown.length
-  if (last === undefined || left === 0) return shown
-  const [source = ''] = (last.subject ?? '').split('/')
-  return [
-    ...shown,
-    {
-      ...last,
-      subject: source,
-      message: `${left} more`,
-      fix: `skillsyncd status ${shellWord(source)} --findings names all`,
-    },
-  ]
+  const left = all.length - MOST_NAMED
+  const source = all[0]?.source
+  if (last === undefined || source === undefined || left <= 0) return shown
+  const fix = `skillsyncd status ${shellWord(source)} --findings names all`
+  return [...shown, { ...last, subject: source, message: `${left} more`, fix }]
 }
 
 const MOST_NAMED = 10

@@ -1,6 +1,6 @@
 import { describeCode, lintCodes } from '../../../features/author/lint/rule-texts.ts'
 import { SYNC_ERROR_RULES } from '../../../sync/model/sync-error.ts'
-import { ENROLLMENT_CHECKS, MACHINE_CHECKS, STORE_FINDINGS } from '../../cli/check-names.ts'
+import { ENROLLMENT_CHECKS, MACHINE_CHECKS, STATE_PROBLEMS, STORE_FINDINGS } from '../../cli/check-names.ts'
 import type { CodeText } from '../../runtime/operator-error.ts'
 import { OPERATOR_ERRORS } from '../../runtime/operator-error.ts'
 import { LOG_EVENTS } from './log-events.ts'
@@ -29,6 +29,11 @@ export function explainedCodes(): readonly ExplainedCode[] {
     }),
     ...checksOf(MACHINE_CHECKS, 'check of doctor', 'skillsyncd doctor ends with 3 if it fails'),
     ...checksOf(STORE_FINDINGS, 'finding of verify', 'skillsyncd verify ends with 3 if it fails'),
+    ...checksOf(
+      STATE_PROBLEMS,
+      'problem in status',
+      'What is served stays; skillsyncd status --check ends with 3 if it needs a person',
+    ),
     ...checksOf(ENROLLMENT_CHECKS, 'check of enroll', 'skillsyncd enroll --check ends with 3 if it fails'),
     ...checksOf(LOG_EVENTS, 'event of the log', 'What is served stays, unless the meaning says otherwise'),
   ]

@@ -124,7 +124,7 @@ async function addTokens(context: Context, given: readonly string[]): Promise<Ex
   return 0
 }
 
-/** Whether nothing names the state folder, and none is there: the daemon may have been told another. */
+/** True if nothing names the state folder, and none is there: the daemon may use another. */
 function isNewDefault({ values, environment }: Context, state: string): boolean {
   return values['state'] === undefined && !existsSync(state) && state === ifHomeIsKnown(() => environment.state)
 }

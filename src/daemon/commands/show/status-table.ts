@@ -1,11 +1,12 @@
 import { agoText, dueText } from '../../../base/text/age-text.ts'
+import type { Urgency } from '../../../sync/model/item.ts'
 import type { Paint } from '../../cli/colors.ts'
 import { disabledLines, mendLine } from '../../cli/status-block.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
+import { sourceItem } from '../../status/items.ts'
 import { isFollowed } from '../../status/lock-text.ts'
+import { isFixed, isKept, isUpToDate } from '../../status/source-facts.ts'
 import type { Condition, SourceStatus } from '../../status/status.ts'
-import { isFixed, isKept, isUpToDate, urgencyOf } from '../../status/urgency.ts'
-import type { Urgency } from '../../status/urgency.ts'
 
 export interface TableLook {
   readonly now: Date
@@ -17,7 +18,11 @@ export interface TableLook {
 /** One line for each source, in the given order. Each kind of problem is explained in full once. */
 export function tableOf(sources: readonly SourceStatus[], look: TableLook): string[] {
   const { now, columns, paint } = look
-  const rows = sources.map((source) => ({ source, urgency: urgencyOf(source, now), cells: cellsOf(source, look) }))
+  const rows = sources.map((source) => ({
+    source,
+    urgency: sourceItem(source, now).urgency,
+    cells: cellsOf(source, look),
+  }))
   const widths = widthsOf([HEAD, ...rows.map(({ cells }) => cells)], columns)
   const lines = [paint('dim', `  ${lineOf(HEAD, widths)}`)]
   const told = new Set<string>()

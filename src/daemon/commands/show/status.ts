@@ -1,13 +1,12 @@
 import { systemClock } from '../../../base/async/clock.ts'
 import { agoText } from '../../../base/text/age-text.ts'
-import { fewText } from '../../../base/text/first-few.ts'
 import { countOf } from '../../../base/text/plural.ts'
-import { foldersNow } from '../../../features/agent-folders/folder-status.ts'
+import { folderItems, foldersNow } from '../../../features/agent-folders/folder-status.ts'
 import type { FolderNow } from '../../../features/agent-folders/folder-status.ts'
 import type { LinkingConfig } from '../../../features/agent-folders/link-config.ts'
-import { blockageText } from '../../../features/agent-folders/link-text.ts'
+import { channelLines } from '../../../features/channel/channel-items.ts'
 import { replicaLines } from '../../../features/hub-of-several/replica-lines.ts'
-import { channelLines, hubLines, publicationLines } from '../../../features/marketplace/publication-lines.ts'
+import { publicationLines } from '../../../features/marketplace/publication-lines.ts'
 import type { RingSettings } from '../../../features/rings/ring-config.ts'
 import { ringLines } from '../../../features/rings/ring-lines.ts'
 import { storedRings } from '../../../features/rings/stored-rings.ts'
@@ -18,6 +17,7 @@ import { diagnosticsAbout } from '../../../sync/catalog/contract-diagnostics.ts'
 import { NONE_APPROVED } from '../../../sync/model/decisions/approvals.ts'
 import type { SourceDecision } from '../../../sync/model/decisions/decisions.ts'
 import { NOTHING_OUT } from '../../../sync/model/decisions/out-of-service.ts'
+import type { Item } from '../../../sync/model/item.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import { currentState } from '../../../sync/pull/generation-catalog.ts'
@@ -26,7 +26,6 @@ import { NO_SCANS } from '../../../sync/store/scan-records.ts'
 import { recordAt } from '../../../sync/store/source-records.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { paintFor } from '../../cli/colors.ts'
-import type { Paint } from '../../cli/colors.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { blockOf } from '../../cli/status-block.ts'
@@ -43,20 +42,18 @@ import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
-import { needsOperator } from '../../status/publication-status.ts'
-import { unreadyText } from '../../status/readiness.ts'
+import { attentionTexts, byUrgency } from '../../status/items.ts'
 import { keptOf } from '../../status/skill-rows.ts'
+import { isKept, isUpToDate } from '../../status/source-facts.ts'
 import { statusOf, withFindings } from '../../status/status.ts'
 import type { DaemonStatus, SourceStatus, Status, WriterElsewhere } from '../../status/status.ts'
 import { upgradeDiagnostics, unlessUnreadable } from '../../status/upgrade-notices.ts'
-import { URGENCIES, isUpToDate, urgencyOf } from '../../status/urgency.ts'
-import type { Urgency } from '../../status/urgency.ts'
 import type { KeptDigests } from '../../status/verified-files.ts'
 import { budgetStatusLines } from './budget-status.ts'
 import { lockLines } from './lock-lines.ts'
 import { skillLinesOf, tableOf } from './status-table.ts'
 import type { TableLook } from './status-table.ts'
-import { tokenLines } from './token-lines.ts'
+import { accessText } from './token-lines.ts'
 
 /** The configuration, as the status reads it. */
 export type StatusConfig = RingSettings & LinkingConfig
@@ -80,61 +77,48 @@ export const status: Command = {
     const whole = await statusNow(config, context.signal, context.operands.length === 0 ? undefined : ids)
     const now = systemClock.now()
     const sources = whole.sources.filter(({ id }) => ids.has(id))
-    const attention = attentionOf(sources, now)
-    const linked = await linkedNow(config, context.environment)
-    if (context.json) printJson(context, { ...whole, sources, attention, ...linked })
+    const folders = await foldersKnown(config, context.environment)
+    const itemsOf = await context.items()
+    const items = byUrgency([...itemsOf({ ...whole, sources }, now), ...folderItems(folders.known, folders.error)])
+    if (context.json) printJson(context, { ...whole, sources, items, folders: folders.known })
     else {
-      const sorted = { ...whole, sources: byUrgency(sources, now) }
-      printLines(
-        context,
-        linesOf(sorted, { attention, absence: await absenceText(config.state), ...linked }, lookOf(context, now)),
-      )
+      const sorted = { ...whole, sources: inOrderOf(items, sources) }
+      const absence = await absenceText(config.state)
+      printLines(context, linesOf(sorted, { items, absence, folders: folders.known }, lookOf(context, now)))
     }
-    const published = [...(whole.publications ?? []), ...(whole.channels ?? [])]
-    const isUnpublished = [...published, whole.hub ?? {}, whole.lock?.from ?? {}].some(needsOperator)
-    const isScanHeld = whole.scans?.held !== undefined
-    const areLost = whole.decisionsLost !== undefined || whole.servedLost.length > 0
-    const needsPerson =
-      attention.person > 0 || areLost || isUnpublished || isScanHeld || diagnosticsAbout(ids, whole.problems).length > 0
-    return context.values['check'] === true && needsPerson ? 3 : 0
+    const isUrgent =
+      items.some(({ urgency }) => urgency === 'person') || diagnosticsAbout(ids, whole.problems).length > 0
+    return context.values['check'] === true && isUrgent ? 3 : 0
   },
 }
 
-/** The state of linked folders. The command reads it, because the daemon does not write in most of them. */
-interface Linked {
-  readonly folders: readonly FolderNow[]
-  /** The reason why they are unknown. */
-  readonly foldersError?: string
-}
-
-/** A failure here must not hide the rest of the status. */
-async function linkedNow(config: StatusConfig, environment: Environment): Promise<Linked> {
+/**
+ * The state of linked folders, or the reason why it is unknown: a failure here must not hide the rest of the status. The
+ * command reads it, because the daemon does not write in most of them.
+ */
+async function foldersKnown(
+  config: StatusConfig,
+  environment: Environment,
+): Promise<{ readonly known: readonly FolderNow[]; readonly error?: string }> {
   try {
-    return { folders: await foldersNow(config, environment) }
+    return { known: await foldersNow(config, environment) }
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    return { folders: [], foldersError: error.message }
+    return { known: [], error: error.message }
   }
 }
 
-interface Beside extends Linked {
-  readonly attention: Attention
+interface Beside {
+  readonly items: readonly Item[]
   /** The text where no daemon answers. */
   readonly absence: string
+  readonly folders: readonly FolderNow[]
 }
 
-/** The number of sources for each urgency. */
-type Attention = Readonly<Record<Urgency, number>> & { readonly upToDate: number }
-
-function attentionOf(sources: readonly SourceStatus[], now: Date): Attention {
-  const count = (wanted: Urgency) => sources.filter((source) => urgencyOf(source, now) === wanted).length
-  const upToDate = sources.filter((source) => urgencyOf(source, now) === 'well' && isUpToDate(source)).length
-  return { person: count('person'), retried: count('retried'), chosen: count('chosen'), well: count('well'), upToDate }
-}
-
-function byUrgency(sources: readonly SourceStatus[], now: Date): SourceStatus[] {
-  const rank = (source: SourceStatus) => URGENCIES.indexOf(urgencyOf(source, now))
-  return sources.toSorted((a, b) => rank(a) - rank(b))
+/** The sources in the order of their items. */
+function inOrderOf(items: readonly Item[], sources: readonly SourceStatus[]): readonly SourceStatus[] {
+  const ranks = new Map(items.flatMap(({ kind, id }, rank) => (kind === 'source' ? [[id, rank] as const] : [])))
+  return sources.toSorted((a, b) => (ranks.get(a.id) ?? 0) - (ranks.get(b.id) ?? 0))
 }
 
 interface Look extends TableLook {
@@ -225,7 +209,7 @@ function isStatus(result: unknown): result is Status {
   return typeof result === 'object' && result !== null && 'version' in result && result.version === VERSION
 }
 
-function linesOf(now: Status, { attention, absence, folders, foldersError }: Beside, look: Look): string[] {
+function linesOf(now: Status, { items, absence, folders }: Beside, look: Look): string[] {
   const daemon =
     now.daemon === undefined
       ? (elsewhereText(now.elsewhere) ?? absence)
@@ -237,27 +221,20 @@ function linesOf(now: Status, { attention, absence, folders, foldersError }: Bes
   return [
     head,
     `state ${now.state}`,
-    ...lockLines(now, look.now, look.paint),
+    ...lockLines(now, look.now),
     ...now.notices.map(({ message }) => look.paint('yellow', `! ${printableLine(message)}`)),
     ...(clients === undefined ? [] : [clients]),
-    ...(now.http === undefined ? [] : tokenLines(now.http, look.now, look.paint)),
+    ...(now.http === undefined ? [] : [accessText(now.http)]),
     ...(hooks === undefined ? [] : [hooks]),
-    ...(now.decisionsLost === undefined
-      ? []
-      : [look.paint('red', printableLine(`! decisions-lost: ${now.decisionsLost}`))]),
-    ...now.servedLost.map(({ message }) => look.paint('red', printableLine(`! served-lost: ${message}`))),
-    ...(now.readOnly === undefined ? [] : [look.paint('red', printableLine(`read-only: ${now.readOnly.message}`))]),
-    ...(now.http?.unready ?? []).map((unready) => look.paint('red', `not ready: ${unreadyText(unready)}`)),
-    ...folders.flatMap(folderLines),
     ...folders.flatMap(({ folder, omitted }) => omitted.map((line) => printableLine(`${folder}: ${line}`))),
-    ...publicationLines(now.publications ?? [], look.now, look.paint),
-    ...channelLines(now.channels ?? [], look.now, look.paint),
-    ...hubLines(now.hub, look.paint),
+    ...publicationLines(now.publications ?? []),
+    ...channelLines(now),
     ...ringLines(now.rings ?? [], look.now, look.paint),
-    ...scansLines(now.scans, look.paint),
-    ...replicaLines(now.replicas, look.now, look.paint),
-    ...(foldersError === undefined ? [] : [printableLine(foldersError)]),
-    attentionLine(now.sources, attention, look.paint),
+    ...scansLines(now.scans),
+    ...replicaLines(now.replicas, look.now),
+    ...items.flatMap((item) => itemLines(item, look)),
+    sourceCountText(now.sources),
+    ...attentionTexts(items).map(({ urgency, text }) => look.paint(COLORS[urgency], text)),
     ...sourceLines(now, look),
     ...collisionLines(now),
     ...problemLines(now, look.all),
@@ -293,32 +270,27 @@ function sourceLines({ sources, http }: Status, look: Look): string[] {
 /** More of them do not fit on a screen. */
 const MOST_IN_FULL = 2
 
-function attentionLine(
-  sources: readonly SourceStatus[],
-  { person, retried, chosen, upToDate }: Attention,
-  paint: Paint,
-): string {
-  const withheld = sources.reduce((sum, { tally }) => sum + tally.withheld, 0)
-  const parts = [
-    person === 0 ? '' : paint('red', `${person} need${person === 1 ? 's' : ''} a person`),
-    retried === 0 ? '' : paint('yellow', `${retried} tried again`),
-    chosen === 0 ? '' : `${chosen} kept by choice`,
-    upToDate === 0 ? '' : paint('green', `${upToDate} up to date`),
-  ].filter((part) => part !== '')
-  const text = `${countOf(sources.length, 'source')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}`
-  return withheld === 0 ? text : `${text}; ${countOf(withheld, 'skill')} withheld`
+function sourceCountText(sources: readonly SourceStatus[]): string {
+  const upToDate = sources.filter(
+    (source) => isUpToDate(source) && source.condition === undefined && !isKept(source.decision),
+  )
+  return `${countOf(sources.length, 'source')}${upToDate.length === 0 ? '' : `, ${upToDate.length} up to date`}`
 }
 
-function folderLines({ folder, behind, gone, blockages, command }: FolderNow): string[] {
-  const stale = [...behind, ...gone]
-  const more = blockages.length - SHOWN_FINDINGS
-  const lines = [
-    ...(stale.length > 0 ? [`${fewText(stale, SHOWN_FINDINGS)} not as served; ${command}`] : []),
-    ...blockages.slice(0, SHOWN_FINDINGS).map((blockage) => `${blockage.name} ${blockageText(blockage)}`),
-    ...(more > 0 ? [`${more} more left out; skillsyncd link names all`] : []),
-  ]
-  return lines.map((line) => printableLine(`${folder}: ${line}`))
+/** The problems of an item with their next steps. A source has lines of its own, and a ring that is held is no problem. */
+export function itemLines(
+  { kind, id, urgency, since, problems }: Item,
+  { now, paint }: Pick<Look, 'now' | 'paint'>,
+): string[] {
+  if (kind === 'source' || urgency === 'well' || urgency === 'chosen') return []
+  const [mark, at] = [urgency === 'person' ? '!' : '~', since === undefined ? '' : ` since ${agoText(since, now)}`]
+  return problems.flatMap(({ code, message, fix }) => [
+    paint(COLORS[urgency], printableLine(`${mark} ${kind} ${id}: ${code}${at}: ${message}`)),
+    printableLine(`  ${fix}`),
+  ])
 }
+
+const COLORS = { person: 'red', retried: 'yellow', chosen: 'dim', well: 'green' } as const
 
 function collisionLines({ collisions: { count, names } }: Status): string[] {
   if (count === 0) return []

@@ -20,7 +20,7 @@ export interface MeasuredDaemon extends Pick<DaemonContext, 'store' | 'clock'> {
   readonly activity: PullActivity
   readonly scheduler: { ages(): readonly Age[] }
   readonly served: { readonly lost: readonly unknown[] }
-  readonly status: { readonly unready: DaemonFigures['unready'] }
+  readonly status: Pick<DaemonFigures, 'unready' | 'items'>
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
   readonly tokens: { readonly nextExpiry: DaemonFigures['nextTokenExpiry'] }
@@ -39,6 +39,7 @@ export async function daemonFiguresOf(daemon: MeasuredDaemon): Promise<DaemonFig
     sourcesLost: served.lost.length,
     approvals: decisions.approvals,
     unready: status.unready,
+    items: status.items,
     storedBytes: storedBytesOf(store),
     nextTokenExpiry: daemon.tokens.nextExpiry,
     ofSources: await Promise.all(scheduler.ages().map(async (age) => sourceFiguresOf(age, daemon))),

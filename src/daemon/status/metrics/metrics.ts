@@ -4,6 +4,8 @@ import type { Unready } from '../../../serve/http/health.ts'
 import type { MetricsForm } from '../../../serve/http/metrics.ts'
 import type { HttpFigures } from '../../../serve/site/server.ts'
 import { VERSION } from '../../../serve/version.ts'
+import { URGENCIES } from '../../../sync/model/item.ts'
+import type { Item } from '../../../sync/model/item.ts'
 import type { Config } from '../../config/config.ts'
 import { catalogFamilies } from './catalog-families.ts'
 import type { CatalogInput } from './catalog-families.ts'
@@ -18,6 +20,8 @@ export interface DaemonFigures extends CatalogInput {
   readonly limits: Config['limits']
   readonly ofSources: readonly SourceFigures[]
   readonly unready: readonly Unready[]
+  /** The state of everything that has one. */
+  readonly items: readonly Item[]
   /** The size of the state folder. */
   readonly storedBytes: number
   /** True if `decisions.json` and its copy are gone. */
@@ -64,6 +68,7 @@ export class Metrics {
           '1 if /readyz reports ready, else 0.',
           Number(figures.unready.length === 0),
         ),
+        itemFamily(figures.items),
         ...storeFamilies(figures),
         tokenFamily(figures),
         ...catalogFamilies(figures),
@@ -98,6 +103,19 @@ export class Metrics {
       },
     ]
   }
+}
+
+/** Each kind that has an item, by how urgent it is: an alert on `person` misses nothing that `status` shows. */
+export function itemFamily(items: readonly Item[]): Family {
+  const samples = [...Map.groupBy(items, ({ kind }) => kind)].flatMap(([kind, all]) =>
+    URGENCIES.map((urgency) => ({
+      labels: { kind, urgency },
+      value: all.filter((item) => item.urgency === urgency).length,
+    })),
+  )
+  const help =
+    'Sources, publications, tokens and everything else with a state, by the attention that they need, as skillsyncd status shows them.'
+  return { name: 'skillsyncd_items', kind: 'gauge', help, samples }
 }
 
 function storeFamilies({ storedBytes, limits, areDecisionsLost, sourcesLost }: DaemonFigures): Family[] {

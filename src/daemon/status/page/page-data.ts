@@ -2,7 +2,6 @@ import { WorkerClient } from '../../../base/async/worker-client.ts'
 import { matcher } from '../../../base/globs.ts'
 import { pageRingsOf } from '../../../features/rings/page-rings.ts'
 import type {
-  HubDiagnostic,
   MisfitDiagnostic,
   PageGeneration,
   PageHost,
@@ -17,18 +16,20 @@ import type {
 import type { Catalog } from '../../../sync/catalog/catalog.ts'
 import type { ContractDiagnostic } from '../../../sync/catalog/contract-diagnostics.ts'
 import { withoutTexts } from '../../../sync/model/changes/skill-review.ts'
+import type { Item } from '../../../sync/model/item.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import type { Config } from '../../config/config.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import type { DaemonContext } from '../../runtime/context.ts'
+import { printableLine } from '../../runtime/log/log-line.ts'
 import type { PendingSides } from '../changes/comparison.ts'
 import type { SourceMove, StoredGeneration as Past } from '../changes/history.ts'
+import type { ItemsOf } from '../items.ts'
 import { scanTexts } from '../scan-text.ts'
 import { scanIn } from '../source-scan.ts'
 import type { Status } from '../status.ts'
 import type { PastAnswer, PastQuestion } from './history-worker.ts'
-import { alarmsOf } from './hub-alarms.ts'
 import { isBelowGlobs, listedContractDiagnostics, pathDiagnosticsOf } from './page-diagnostics.ts'
 import type { Around } from './page-diagnostics.ts'
 import { PendingRevisions } from './pending-revisions.ts'
@@ -43,6 +44,7 @@ export interface NewsParts
   extends Pick<DaemonContext, 'redactor'>, SkillMomentsParts, Pick<PendingParts, 'undecided' | 'servedOf' | 'take'> {
   readonly config: ServedConfig
   readonly status: () => Status
+  readonly itemsOf: ItemsOf
   /** The problems between skills of the contract, as last found. */
   readonly contractProblems: () => readonly ContractDiagnostic[]
   readonly pendingOf: (id: SourceId) => readonly string[]
@@ -93,7 +95,7 @@ export class PageData implements AsyncDisposable {
         const scan = scanIn(parts.store.scans.knownOf(source), 'skill', digest)
         return scan === undefined ? [] : scanTexts(scan).findings
       },
-      alarms: () => this.#now().alarms,
+      items: () => this.#now().items,
       misfits: () => this.#misfitsNow(),
       packBudgets: parts.config.packBudgets,
       history: () => this.#history(),
@@ -112,15 +114,15 @@ export class PageData implements AsyncDisposable {
 
   /** A status visits all skills, so it is cached for one second. */
   #now(): StatusNow {
-    const { clock, status, undecided } = this.#parts
+    const { clock, status, itemsOf, undecided } = this.#parts
     const nowMs = clock.monotonicMs()
     if (this.#status !== undefined && nowMs - this.#status.atMs < 1_000) return this.#status
     const clean = (text: string): string => this.#clean(text)
     const now = status()
-    const sources = now.sources.map((source) => healthOf(source, undecided(source.id), clean))
-    const alarms = alarmsOf(now, clean)
+    const items = itemsOf(now, clock.now())
+    const sources = now.sources.map((source) => healthOf(source, undecided(source.id), { clean, now: clock.now() }))
     const rings = pageRingsOf(now.rings ?? [], now.sources, clean)
-    this.#status = { atMs: nowMs, sources, alarms, rings }
+    this.#status = { atMs: nowMs, sources, items: items.map((item) => cleanItem(item, clean)), rings }
     return this.#status
   }
 
@@ -217,8 +219,18 @@ export class PageData implements AsyncDisposable {
 interface StatusNow {
   readonly atMs: number
   readonly sources: readonly SourceHealth[]
-  readonly alarms: readonly HubDiagnostic[]
+  readonly items: readonly Item[]
   readonly rings: readonly PageRing[]
+}
+
+/** Readers of the page see no secret and no path of the machine. */
+function cleanItem(item: Item, clean: (text: string) => string): Item {
+  const problems = item.problems.map(({ code, message, fix }) => ({
+    code,
+    message: clean(printableLine(message)),
+    fix: clean(printableLine(fix)),
+  }))
+  return { ...item, id: clean(printableLine(item.id)), problems }
 }
 
 const MOST_MOMENTS = 30

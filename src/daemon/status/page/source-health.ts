@@ -3,20 +3,24 @@ import type { SourceHealth } from '../../../serve/page/page-data.ts'
 import type { Revision } from '../../../sync/model/revision.ts'
 import { signersTexts } from '../../runtime/signer-text.ts'
 import { decisionTexts } from '../decision-text.ts'
+import { sourceItem } from '../items.ts'
 import { isFollowed, lockStandingText } from '../lock-text.ts'
+import { isFixed } from '../source-facts.ts'
 import type { SourceStatus } from '../status.ts'
-import { isFixed } from '../urgency.ts'
 
 /** The state of a source for the page. `pending`: its revision that waits for approval. */
 export function healthOf(
   status: SourceStatus,
   pending: Revision | undefined,
-  clean: (text: string) => string,
+  { clean, now }: { readonly clean: (text: string) => string; readonly now: Date },
 ): SourceHealth {
+  const { state, urgency } = sourceItem(status, now)
   const { id, kind, served, upstream, condition } = status
   const lockText = lockStandingText(status.lock)
   return {
     id,
+    state,
+    urgency,
     kind,
     place: clean(placeText(status.url)),
     ref: status.ref,

@@ -100,6 +100,7 @@ function contextOf(home: string, values: Context['values'], signal: AbortSignal)
     onHangUp: () => {},
     configuration: async () => import('../../../../src/daemon/configuration.ts'),
     becomeWriter: async (...asked) => (await import('../../../../src/daemon/writer.ts')).becomeWriter(...asked),
+    items: async () => (await import('../../../../src/daemon/features.ts')).loadItems(),
     commands: new Map(),
   }
 }

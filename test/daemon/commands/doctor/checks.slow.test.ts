@@ -19,6 +19,7 @@ import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../../src/daemon/configuration.ts'
 import type { WholeConfig } from '../../../../src/daemon/configuration.ts'
 import { newLease, replaceLease } from '../../../../src/daemon/control/lease-renewal.ts'
+import { loadItems } from '../../../../src/daemon/features.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import { Store } from '../../../../src/sync/store/store.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
@@ -553,7 +554,7 @@ function ground(lines: readonly string[], variables: Readonly<Record<string, str
   const text = ['sources:', ...lines, ...(lines.some((line) => line.startsWith('state:')) ? [] : ['state: /nowhere'])]
   const config = parseConfig(text.join('\n'), '/etc/skillsyncd.yaml', environment)
   if (Array.isArray(config)) throw new Error(JSON.stringify(config))
-  return { config, whole: config, environment, redactor: new Redactor(), clock: new FakeClock() }
+  return { config, whole: config, environment, redactor: new Redactor(), clock: new FakeClock(), items: loadItems }
 }
 
 function inState(state: string, lines: readonly string[] = []): Ground<WholeConfig> {

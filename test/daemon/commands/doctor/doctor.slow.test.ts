@@ -168,7 +168,9 @@ test('a folder of an agent that is behind what is served is named by status and 
 
   expect(before[0]!.stdout).not.toContain(folder)
   expect(before[1]!.stdout).toContain(`ok    links ${folder}: 1 skill linked, as served\n`)
-  expect(behind[0]!.stdout).toContain(`${folder}: beta not as served; skillsyncd link claude-code\n`)
+  expect(behind[0]!.stdout).toContain(
+    `! folder ${folder}: folder-behind: beta not as served\n  skillsyncd link claude-code\n`,
+  )
   expect(behind[1]!.stdout).toContain(
     `warn  links ${folder}: beta: not there, or older\n        → skillsyncd link claude-code\n`,
   )

@@ -72,7 +72,7 @@ test('a token that expires soon is in the status and the metrics, and renew move
     .toMatch(/ci +all +in 11 h +(?:now|\d+ s ago) /)
   const renewed = await home.command('token', 'renew', 'ci', '--expires', '30d')
 
-  expect(status.stdout).toContain('! token ci expires in 11 h; skillsyncd token renew ci\n')
+  expect(status.stdout).toContain('! token ci: token-expiring: it expires in 11 h (')
   expect(figures).toContain(`skillsyncd_token_next_expiry_timestamp_seconds ${Date.parse(added.expires) / 1_000}`)
   expect(renewed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ci expires \d{4}-/) })
   expect((await home.command('status')).stdout).not.toContain('! token ci')

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { skillLinesOf, tableOf } from '../../../../src/daemon/commands/show/status-table.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { parseConfig } from '../../../../src/daemon/configuration.ts'
+import { sourceItem } from '../../../../src/daemon/status/items.ts'
 import { statusOf } from '../../../../src/daemon/status/status.ts'
 import type { SourceStatus } from '../../../../src/daemon/status/status.ts'
-import { urgencyOf } from '../../../../src/daemon/status/urgency.ts'
 import { EMPTY_CATALOG } from '../../../../src/sync/catalog/catalog.ts'
 import { NOTHING_OUT } from '../../../../src/sync/model/decisions/out-of-service.ts'
 import { mendOf } from '../../../../src/sync/model/sync-error.ts'
@@ -115,7 +115,7 @@ test.each([
   ['chosen', { condition: condition('paused', 'a'), decision: { paused: true } }],
   ['chosen', { decision: { frozen: { commit: PINNED, by: 'pin' } } }],
 ] as const)('a source is "%s" by its condition, its age and what was decided', (urgency, parts) => {
-  expect(urgencyOf(source(parts), NOW)).toBe(urgency)
+  expect(sourceItem(source(parts), NOW).urgency).toBe(urgency)
 })
 
 function condition(code: SyncErrorCode, about: string): NonNullable<SourceStatus['condition']> {

@@ -15,7 +15,9 @@ test('one source is told in full, with ages in words and exact times in JSON', a
     new RegExp(`serves \\S+ at ${short}; up to date: upstream was at ${short} (?:now|\\d+ s ago)\n`),
   )
   expect(source.upstream.at).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
-  expect(json.attention).toEqual({ person: 0, retried: 0, chosen: 0, well: 1, upToDate: 1 })
+  expect(json.items).toEqual([
+    { kind: 'source', id: 'team', source: 'team', state: 'served', urgency: 'well', problems: [], parts: [] },
+  ])
 })
 
 test('of one source of three, the lock says if that one follows it', async () => {
@@ -71,7 +73,7 @@ test('many sources are a line each, the most urgent first, and those that are na
     await world.home.command('status', 'nobody'),
   ]
 
-  expect(table.stdout).toContain('4 sources: 1 needs a person, 3 up to date\n')
+  expect(table.stdout).toContain('4 sources, 3 up to date\nneeds a person: source broken\n')
   const rows = table.stdout.split('\n').filter((line) => /^[!~ ] [a-z-]+ +[0-9a-f-]+ /.test(line))
   expect(rows.map((row) => row.slice(0, 8).trimEnd())).toEqual(['! broken', '  a', '  b', '  c'])
   expect(table.stdout).toContain('→ Check `ref`')
@@ -149,5 +151,6 @@ test('why /readyz sends requests elsewhere is told, of the daemon that answers',
 
   const { stdout } = await world.home.command('status')
 
-  expect(stdout).toContain('\nnot ready: nothing is served\nnot ready: team is required, and nothing of it is served\n')
+  expect(stdout).toContain('\n~ readiness /readyz: not-ready: nothing is served\n')
+  expect(stdout).toContain('\n~ readiness /readyz: not-ready: team is required, and nothing of it is served\n')
 })

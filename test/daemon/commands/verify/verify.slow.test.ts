@@ -230,7 +230,7 @@ test('decisions of which file and copy are gone are an alarm to verify and statu
 
   expect([lost.status, codes(lost)]).toEqual([3, ['decisions-lost']])
   expect(status.status).toBe(3)
-  expect(status.stdout).toContain('! decisions-lost: Cannot read')
+  expect(status.stdout).toContain('! decisions decisions.json: decisions-lost: Cannot read')
   expect(status.stdout).toContain(`cp "${join(home.state, 'generations', 'decisions.json')}"`)
   expect(told.decisionsLost).toContain('both are missing')
   expect(JSON.parse(again.stdout)).toMatchObject({ skills: [{ already: true }] })

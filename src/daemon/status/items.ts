@@ -1,0 +1,210 @@
+import { agoText, dueText } from '../../base/text/age-text.ts'
+import { fewText } from '../../base/text/first-few.ts'
+import { shellWord } from '../../base/text/shell-word.ts'
+import { describeSkillCode } from '../../sync/model/code-descriptions.ts'
+import { failureUrgency, URGENCIES } from '../../sync/model/item.ts'
+import type { Item, ItemProblem, ITEM_STATES, Urgency } from '../../sync/model/item.ts'
+import { isAwaitingDecision, isByChoice } from '../../sync/model/sync-error.ts'
+import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
+import type { ExpiringToken } from '../access/tokens.ts'
+import { printableLine } from '../runtime/log/log-line.ts'
+import { disabledText, pendingText, skillOperand } from './decision-text.ts'
+import { lockOriginText } from './lock-text.ts'
+import { unreadyText } from './readiness.ts'
+import { isKept } from './source-facts.ts'
+import type { Condition, HttpStatus, SourceStatus, Status } from './status.ts'
+
+/** The items of a status. Those of features come from their `items`. */
+export type ItemsOf = (status: Status, now: Date) => readonly Item[]
+
+/** The items of the core: the sources, and what is wrong with the hub itself. */
+export const coreItems: ItemsOf = (status, now) => [
+  ...decisionItems(status),
+  ...writerItems(status),
+  ...contentItems(status),
+  ...lockItems(status),
+  ...(status.http === undefined ? [] : httpItems(status.http, now)),
+  ...status.sources.map((source) => sourceItem(source, now)),
+]
+
+/** The items in the order in which people should read them. */
+export function byUrgency(items: readonly Item[]): readonly Item[] {
+  return items.toSorted((a, b) => URGENCIES.indexOf(a.urgency) - URGENCIES.indexOf(b.urgency))
+}
+
+/** The items that are not well, by their names, the most urgent first: one text for each urgency. */
+export function attentionTexts(
+  items: readonly Item[],
+): readonly { readonly urgency: Urgency; readonly text: string }[] {
+  return ATTENTION.flatMap(([urgency, words]) => {
+    const names = items.filter((item) => item.urgency === urgency).map(({ kind, id }) => `${kind} ${id}`)
+    return names.length === 0 ? [] : [{ urgency, text: printableLine(`${words}: ${fewText(names, MOST_NAMED)}`) }]
+  })
+}
+
+const ATTENTION = [
+  ['person', 'needs a person'],
+  ['retried', 'tried again'],
+  ['chosen', 'kept by choice'],
+] as const
+
+const MOST_NAMED = 5
+
+function decisionItems({ decisionsLost }: Status): readonly Item[] {
+  if (decisionsLost === undefined) return []
+  const fix = 'Decide again as the message explains'
+  return [lost({ kind: 'decisions', id: 'decisions.json' }, { code: 'decisions-lost', message: decisionsLost, fix })]
+}
+
+function contentItems({ servedLost }: Status): readonly Item[] {
+  return servedLost.map(({ source, message }) => {
+    const fix = `skillsyncd sync ${source} fetches it again`
+    return lost({ kind: 'content', id: source, source }, { code: 'served-lost', message, fix })
+  })
+}
+
+function lost(
+  of: { readonly kind: 'decisions' | 'content'; readonly id: string } & Pick<Item, 'source'>,
+  problem: ItemProblem,
+): Item {
+  return { ...of, state: 'lost', urgency: 'person', problems: [problem] }
+}
+
+function writerItems({ readOnly, state }: Status): readonly Item[] {
+  if (readOnly === undefined) return []
+  return [{ kind: 'writer', id: state, state: 'read-only', urgency: 'person', problems: [problemOf(readOnly)] }]
+}
+
+function lockItems({ lock }: Status): readonly Item[] {
+  if (lock === undefined) return []
+  const condition = lock.from?.condition
+  if (lock.from !== undefined && condition !== undefined) {
+    const { code, since } = condition
+    const of = { kind: 'lock', id: lockOriginText(lock.from), state: 'not-taken', since } as const
+    return [{ ...of, urgency: failureUrgency(code), problems: [problemOf(condition)] }]
+  }
+  if (lock.error === undefined) return []
+  const fix = 'Resolve what the message names, or restore the file from its repository'
+  const problems = [{ code: 'lock-unreadable', message: lock.error, fix }] as const
+  return [{ kind: 'lock', id: lock.file, state: 'unreadable', urgency: 'person', problems }]
+}
+
+function httpItems({ unready, tokens }: HttpStatus, now: Date): readonly Item[] {
+  const items: Item[] = []
+  if (unready.length > 0) {
+    const fix = 'Fix the problem of the source, or remove `required`; it is ready as soon as all of them are served'
+    const problems = unready.map((reason) => ({ code: 'not-ready', message: unreadyText(reason), fix }) as const)
+    // A source that needs a person for it says so.
+    items.push({ kind: 'readiness', id: '/readyz', state: 'not-ready', urgency: 'retried', problems })
+  }
+  if (tokens.count === undefined) {
+    const message = 'The tokens cannot be read, so no token is accepted'
+    const problems = [{ code: 'tokens-unreadable', message, fix: 'skillsyncd token list shows the reason' }] as const
+    items.push({ kind: 'token', id: 'tokens', state: 'unreadable', urgency: 'person', problems })
+  }
+  return [...items, ...(tokens.expiring ?? []).map((token) => tokenItem(token, now))]
+}
+
+function tokenItem({ name, expires }: ExpiringToken, now: Date): Item {
+  const isExpired = Date.parse(expires) <= now.getTime()
+  const when = isExpired ? `it expired ${agoText(expires, now)}` : `it expires ${dueText(expires, now)}`
+  const fix = `skillsyncd token renew ${shellWord(name)}, or skillsyncd token revoke ${shellWord(name)}`
+  const problems = [{ code: 'token-expiring', message: `${when} (${expires})`, fix }] as const
+  return { kind: 'token', id: name, state: isExpired ? 'expired' : 'expiring', urgency: 'person', problems }
+}
+
+/** The item of a source, with those of its skills. */
+export function sourceItem(source: SourceStatus, now: Date): Extract<Item, { readonly kind: 'source' }> {
+  const { id, condition, movedTo } = source
+  const parts = skillItems(source)
+  const problems = [
+    ...(condition === undefined ? [] : [problemOf(condition)]),
+    ...(movedTo === undefined ? [] : [movedProblem(movedTo)]),
+  ]
+  return {
+    kind: 'source',
+    id,
+    source: id,
+    state: sourceState(source),
+    urgency: sourceUrgency(source, now),
+    problems,
+    parts,
+  }
+}
+
+type SourceState = (typeof ITEM_STATES)['source'][number]
+
+function movedProblem(movedTo: string): ItemProblem {
+  return {
+    code: 'source-moved',
+    message: `its host redirects to ${movedTo}`,
+    fix: 'Write that into `url`',
+  }
+}
+
+function sourceState({ condition, decision, served, lastAttempt, lookingSince }: SourceStatus): SourceState {
+  if (condition !== undefined && isAwaitingDecision(condition.code)) return 'waiting'
+  if (condition !== undefined && !isByChoice(condition.code)) return 'failing'
+  if (condition !== undefined || isKept(decision)) return 'held'
+  if (served !== undefined) return 'served'
+  return lastAttempt === undefined || lookingSince !== undefined ? 'empty' : 'failing'
+}
+
+function sourceUrgency(source: SourceStatus, now: Date): Urgency {
+  const { condition, decision, lastSuccess, movedTo, tally, mismatched } = source
+  if (condition !== undefined && !isByChoice(condition.code)) return conditionUrgency(condition.code, lastSuccess, now)
+  // Such a skill comes back when its server is repaired, or when the operator has its files read again.
+  if (movedTo !== undefined || tally.pending > 0 || mismatched.count > 0) return 'person'
+  if (sourceState(source) === 'failing') return 'retried'
+  return condition !== undefined || isKept(decision) ? 'chosen' : 'well'
+}
+
+/** The attention that a failed pull needs: one that lasts longer than a day does not resolve by itself. */
+export function conditionUrgency(code: SyncErrorCode, lastSuccess: string | undefined, now: Date): Urgency {
+  if (isByChoice(code)) return 'chosen'
+  const isOld = lastSuccess !== undefined && now.getTime() - Date.parse(lastSuccess) > PATIENCE_MS
+  return isOld ? 'person' : failureUrgency(code)
+}
+
+const PATIENCE_MS = 86_400_000
+
+/** The skills of a source that are not simply served, the first of each kind. */
+function skillItems({ id, findings, pending, mismatched, disabled }: SourceStatus): readonly Item[] {
+  // The next commit may repair what is withheld.
+  const withheld = findings.filter(({ standing }) => standing === 'withheld' || standing === 'source')
+  return [
+    ...mismatched.paths.map((path) => {
+      const fix = `skillsyncd mcp-source mirror ${skillOperand(id, path)} has its files read again`
+      const message = 'its server sent other bytes than it declares'
+      return skillItem(id, path, ['content-mismatch', 'person'], { code: 'content-mismatch', message, fix })
+    }),
+    ...pending.paths.map((path) => {
+      const fix = `skillsyncd approve ${skillOperand(id, path)}`
+      const message = pendingText(id, path)
+      return skillItem(id, path, ['waiting', 'person'], { code: 'awaiting-approval', message, fix })
+    }),
+    ...withheld.map(({ path, rule, message }) =>
+      skillItem(id, path, ['withheld', 'retried'], {
+        code: rule,
+        message: `withheld: ${message}`,
+        fix: describeSkillCode(rule).mend,
+      }),
+    ),
+    ...disabled.matches.map(({ path, ...by }) => {
+      const code = by.recall === undefined ? 'disabled' : 'skill-recalled'
+      const fix = `skillsyncd why ${skillOperand(id, path)}`
+      return skillItem(id, path, ['disabled', 'chosen'], { code, message: disabledText(id, path, by), fix })
+    }),
+  ]
+}
+
+type SkillState = readonly [state: (typeof ITEM_STATES)['skill'][number], urgency: Urgency]
+
+function skillItem(source: string, path: string, [state, urgency]: SkillState, problem: ItemProblem): Item {
+  return { kind: 'skill', id: `${source}/${path}`, source, state, urgency, problems: [problem] }
+}
+
+/** The condition as a problem; the credential that it concerns stands in the fix. */
+function problemOf({ code, message, mend, credential }: Condition): ItemProblem {
+  return { code, message, fix: credential === undefined ? mend : `${mend}: ${credential}` }
+}

@@ -1,0 +1,26 @@
+import type { ItemsOf } from '../../daemon/status/items.ts'
+import type { ItemProblem } from '../../sync/model/item.ts'
+import { massText } from './scan-run.ts'
+
+/** The scanner of what is served. */
+export const scanItems: ItemsOf = ({ scans }) => {
+  if (scans === undefined) return []
+  const { scanner, error, held } = scans
+  const of = { kind: 'scanner', id: scanner } as const
+  if (held !== undefined) {
+    const fix = 'Check the rules, then skillsyncd scan --withhold takes them out'
+    return [
+      { ...of, state: 'held', urgency: 'person', problems: [{ code: 'scan-held', message: massText(held), fix }] },
+    ]
+  }
+  const problems: ItemProblem[] =
+    error === undefined ? [] : [{ code: 'scan-failed', message: error, fix: 'skillsyncd doctor checks the scanner' }]
+  return [
+    {
+      ...of,
+      state: error === undefined ? 'idle' : 'failing',
+      urgency: error === undefined ? 'well' : 'retried',
+      problems,
+    },
+  ]
+}
