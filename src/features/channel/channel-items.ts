@@ -9,9 +9,15 @@ import type { Item } from '../../sync/model/item.ts'
 
 /** The channels of this hub, and the hub that it follows while no source of that is known. */
 export const channelItems: ItemsOf = ({ channels = [], hub }) => [
-  ...channels.map((channel): Item => ({ kind: 'channel', id: channelPlace(channel), ...publishedItem(channel) })),
+  ...channels.map(channelItem),
   ...(hub === undefined ? [] : [hubItem(hub)]),
 ]
+
+function channelItem(channel: ChannelStatus): Item {
+  const { to } = channel
+  const item = { kind: 'channel', id: channelPlace(channel), ...publishedItem(channel) } as const
+  return to === undefined ? item : { ...item, place: to }
+}
 
 /** The place that a channel is read at, after the part of the catalog that it has. */
 function channelPlace(status: ChannelStatus): string {

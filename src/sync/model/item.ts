@@ -52,6 +52,8 @@ interface ItemOf<Kind extends ItemKind> {
   /** The time from which it is in this state: ISO 8601, UTC. */
   readonly since?: string
   readonly problems: readonly ItemProblem[]
+  /** The path of this machine in its texts, which readers of the page must not see. */
+  readonly place?: string
   /** The source that it concerns, if it is one. */
   readonly source?: string
   /** The skills of a source that are not simply served. */

@@ -5,6 +5,7 @@ import { itemLines } from '../../../src/daemon/commands/show/status.ts'
 import { loadItems } from '../../../src/daemon/features.ts'
 import { attentionTexts } from '../../../src/daemon/status/items.ts'
 import { itemFamily } from '../../../src/daemon/status/metrics/metrics.ts'
+import { cleanItem } from '../../../src/daemon/status/page/page-data.ts'
 import type { SourceStatus, Status } from '../../../src/daemon/status/status.ts'
 import { folderItems } from '../../../src/features/agent-folders/folder-status.ts'
 import type { FolderNow } from '../../../src/features/agent-folders/folder-status.ts'
@@ -282,6 +283,18 @@ function actionsFor(kind: Item['kind'], code: string | undefined, isUrgent: bool
   if (code === undefined || (kind === 'source' && code !== 'source-moved')) return []
   return [isUrgent ? 'hub' : 'decided']
 }
+
+test('readers of the page see no path of the machine', () => {
+  const channels = [
+    { to: '/media/usb', isCurrent: false, condition: { ...failed('log-unsigned'), message: 'in "/media/usb"' } },
+  ]
+  const publications = [{ ...published, url: 'file:///srv/plugins.git', isCurrent: true }]
+
+  const shown = itemsOf({ ...WELL, channels, publications }, NOW).map((item) => cleanItem(item, String))
+
+  expect(JSON.stringify(shown)).not.toMatch(/\/media|\/srv/)
+  expect(shown[1]).toMatchObject({ kind: 'channel', id: 'in a folder of the hub' })
+})
 
 test('each code is explained, and each problem has a next step', () => {
   const known = new Set(explainedCodes().map(({ code }) => code))

@@ -244,7 +244,8 @@ describe.skipIf(noBrowser !== undefined)(`the page in a browser${reason}`, () =>
 
     const card = page.getByRole('region', { name: 'Source team' })
     expect(await card.textContent()).toContain('source-unreachable')
-    expect(await card.textContent()).toContain('failing')
+    expect(await card.textContent()).toContain('tried again')
+    expect(await page.getByText('1 source is tried again').count()).toBe(1)
     expect(await card.textContent()).not.toContain('up to date')
   })
 

@@ -223,14 +223,14 @@ interface StatusNow {
   readonly rings: readonly PageRing[]
 }
 
-/** Readers of the page see no secret and no path of the machine. */
-function cleanItem(item: Item, clean: (text: string) => string): Item {
-  const problems = item.problems.map(({ code, message, fix }) => ({
-    code,
-    message: clean(printableLine(message)),
-    fix: clean(printableLine(fix)),
-  }))
-  return { ...item, id: clean(printableLine(item.id)), problems }
+/** Readers of the page see no secret and no path of the machine, and skills have problems of their own there. */
+export function cleanItem({ place, parts: _parts, ...item }: Item, clean: (text: string) => string): Item {
+  const shown = (text: string): string => {
+    const known = place === undefined ? text : text.replaceAll(place, 'a folder of the hub')
+    return clean(printableLine(known.replaceAll(/file:\/\/[^\s"]*/g, 'a folder of the hub')))
+  }
+  const problems = item.problems.map(({ code, message, fix }) => ({ code, message: shown(message), fix: shown(fix) }))
+  return { ...item, id: shown(item.id), problems }
 }
 
 const MOST_MOMENTS = 30
