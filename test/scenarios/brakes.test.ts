@@ -59,7 +59,7 @@ test('199 of 200 skills deleted in one commit wait, and one approve releases the
 
   expect(held).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
   expect(held.kind === 'held' && held.reason.message).toMatch(
-    new RegExp(`of the 200 skills .*${first} ${second} has 1`),
+    new RegExp(`of the 200 skills .*${first} ${second} has 1: removed skill-1, skill-10, skill-100, .* and 189 more$`),
   )
   expect(again).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
   expect(during).toEqual([first, 200])

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/async/clock.ts'
 import type { Log } from '../../base/log.ts'
-import { changeGroups } from '../../sync/model/changes/skill-changes.ts'
+import { changeGroups, changesText } from '../../sync/model/changes/skill-changes.ts'
 import type { SkillChange } from '../../sync/model/changes/skill-changes.ts'
 import { identityOf } from '../../sync/model/decisions/decisions.ts'
 import type { Drift, HoldReason, Outcome } from '../../sync/model/outcome.ts'
@@ -159,7 +159,7 @@ export class PullReport {
           tools,
           withheld,
           ...(links > 0 && { links }),
-          ...changedNames(outcome.changes),
+          ...(outcome.changes.length > 0 && { changes: changesText(changeGroups(outcome.changes)) }),
         })
         for (const { path, reason } of outcome.changes.filter(isWithheldNow).slice(0, MOST_TOLD))
           this.#log.warn('skill-withheld', { source: source.id, skill: path, ...reason })
@@ -245,21 +245,8 @@ function isWithheldNow({ change, reason }: SkillChange): boolean {
   return change === 'withheld' && reason !== undefined
 }
 
-/** The others are in the names of `source-updated`. */
+/** The others are in the `changes` of `source-updated`. */
 const MOST_TOLD = 10
-
-/** The paths of the skills by what became of them: up to ten of each, and the number of the others. */
-function changedNames(changes: readonly SkillChange[]): Readonly<Record<string, string>> {
-  const groups = changeGroups(changes).map(({ change, count, first }) => {
-    const names = first.map(({ path, was }) => (was === undefined ? path : `${was} to ${path}`)).join(', ')
-    return [camelCase(change), count > first.length ? `${names} and ${count - first.length} more` : names] as const
-  })
-  return Object.fromEntries(groups)
-}
-
-function camelCase(change: string): string {
-  return change.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase())
-}
 
 /** The mend for a revision that waits; for everything else, the code has one. */
 function mendFor({ id }: Pick<Source, 'id'>, reason: HoldReason, waiting: Revision | undefined) {

@@ -4,6 +4,7 @@ import type { SourceFailure } from '../../daemon/cli/store-reader.ts'
 import { printableLine, printableText } from '../../daemon/runtime/log/log-line.ts'
 import { deltaText } from '../../sync/catalog/budget/budget-delta.ts'
 import type { BudgetDelta } from '../../sync/catalog/budget/budget-delta.ts'
+import { changeGroups, changeWord } from '../../sync/model/changes/skill-changes.ts'
 import type { SkillNote } from '../../sync/model/changes/skill-notes.ts'
 import type { FileReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
 import type { Revision } from '../../sync/model/revision.ts'
@@ -138,14 +139,9 @@ function summaryOf(sources: readonly ReviewedMove[]): string {
 }
 
 function countsText(skills: readonly SkillReview[]): string {
-  const parts = CHANGES.flatMap((change) => {
-    const count = skills.filter((skill) => skill.change === change).length
-    return count === 0 ? [] : [`${countOf(count, 'skill')} ${change.replaceAll('-', ' ')}`]
-  })
+  const parts = changeGroups(skills).map(({ change, count }) => `${countOf(count, 'skill')} ${changeWord(change)}`)
   return parts.length === 0 ? 'no skill changed' : parts.join(', ')
 }
-
-const CHANGES = ['added', 'changed', 'renamed', 'removed', 'no-longer-withheld', 'withheld', 'kept'] as const
 
 /**
  * The facts that a reviewer needs before all others, of all sources, the first of each skill first: one skill with many
@@ -220,7 +216,7 @@ function skillPart(source: string, { path, change, from, notes, files }: SkillRe
     ...(left > 0 ? [`- and ${countOf(left, 'more note')}`] : []),
   ]
   const was = change === 'renamed' && from !== undefined && from.path !== path ? `${codeSpan(from.path)} is ` : ''
-  const head = `#### ${was}${codeSpan(joinPath(source, path))}: ${change.replaceAll('-', ' ')}`
+  const head = `#### ${was}${codeSpan(joinPath(source, path))}: ${changeWord(change)}`
   const text = lines.length === 0 ? head : `${head}\n\n${lines.join('\n')}`
   const blocks = files.flatMap(fileBlock)
   const isShort = blocks.length > 0 || files.some(({ diff }) => diff !== undefined && 'why' in diff)

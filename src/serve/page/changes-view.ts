@@ -1,4 +1,5 @@
 import { countOf } from '../../base/text/plural.ts'
+import { changeWord } from '../../sync/model/changes/skill-changes.ts'
 import type { ChangeGroup, ChangeKind, NamedChange } from '../../sync/model/changes/skill-changes.ts'
 import type { FileReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
 import { minute, minuteText, shortCommit } from './format.ts'
@@ -102,7 +103,7 @@ function groupItem({ change, count, first }: ChangeGroup): Html {
   const more = count - first.length
   const rest = more === 0 ? '' : first.length === 0 ? countOf(more, 'skill') : ` and ${more} more`
   return html`<li>
-    <span class="${TONES[change]}">${wordOf(change)}</span>
+    <span class="${TONES[change]}">${changeWord(change)}</span>
     ${first.map((one, index) => html`${index === 0 ? '' : ', '}${nameOf(one)}`)}${rest}
   </li>`
 }
@@ -111,11 +112,6 @@ function nameOf({ path, was, reason }: NamedChange): Html {
   const why =
     reason === undefined ? EMPTY_HTML : html` <span class="quiet">(${reason.rule}: ${visible(reason.message)})</span>`
   return html`${was === undefined ? EMPTY_HTML : html`${isolateText(was)} to `}${isolateText(path)}${why}`
-}
-
-/** The kind of a change as people read it. */
-function wordOf(change: ChangeKind): string {
-  return change.replaceAll('-', ' ')
 }
 
 function placeText(commit: string | undefined): Html {
@@ -170,7 +166,7 @@ function itemOf(review: SkillReview, address: string | undefined, id: string): H
   return html`<li>
     <h3 id="${id}">
       ${address === undefined ? called : html`<a href="${address}">${called}</a>`}
-      <span class="tag ${TONES[change]}">${wordOf(change)}</span>
+      <span class="tag ${TONES[change]}">${changeWord(change)}</span>
       <span class="quiet small">${isolateText(path)}</span> ${was}
     </h3>
     ${reason === undefined ? EMPTY_HTML : html`<p class="quiet">${reason.rule}: ${visible(reason.message)}</p>`}

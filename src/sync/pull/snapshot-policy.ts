@@ -1,3 +1,4 @@
+import { changeGroups, changesBetween, changesText } from '../model/changes/skill-changes.ts'
 import { isWanted } from '../model/decisions/decisions.ts'
 import { followEntries } from '../model/decisions/disabled-entries.ts'
 import { MOST_PLACES } from '../model/decisions/disabled-skills.ts'
@@ -20,11 +21,11 @@ import type { OpenPull, SurveyedPull } from './pull-context.ts'
  * that went back.
  */
 export async function judgeSnapshot(pull: OpenPull & SurveyedPull): Promise<Waiting | undefined> {
-  const { source, orders, io, snapshot, rewritten } = pull
+  const { source, current, orders, io, snapshot, rewritten } = pull
   const { revision } = snapshot
   if (isWanted(orders.decision, revision)) return undefined
   const hold =
-    massDeletion(source, followedBefore(pull), snapshot) ??
+    massDeletion(source, followedBefore(pull), snapshot, current?.snapshot) ??
     disabledReturns(io.store.decisions.outOfService, snapshot) ??
     io.budget?.(snapshot) ??
     (rewritten === false ? undefined : await wentBack(pull))
@@ -71,8 +72,13 @@ async function wentBack({
   return olderCommit(source, before, next.revision, relation)
 }
 
-/** Holds a commit that removes most of the skills, which is more often a mistake than intended. */
-export function massDeletion(source: Source, earlier: TrackedRef | undefined, next: Snapshot): SyncError | undefined {
+/** Holds a commit that removes most of the skills, which is more often a mistake than intended, and names the served ones. */
+export function massDeletion(
+  source: Source,
+  earlier: TrackedRef | undefined,
+  next: Snapshot,
+  served?: Snapshot,
+): SyncError | undefined {
   if (source.brakes.massDeletion === 'follow' || earlier === undefined) return undefined
   // The same commit under other rules: the operator left skills out.
   if (earlier.revision.commit === next.revision.commit) return undefined
@@ -84,7 +90,18 @@ export function massDeletion(source: Source, earlier: TrackedRef | undefined, ne
   // No file is gone: a line of an ignore file is the cause.
   const ignored = next.findings.find(({ rule }) => rule === 'skill-ignored')
   const cause = ignored === undefined ? '' : `; ${JSON.stringify(ignored.path)}: ${ignored.message}`
-  return new SyncError('mass-deletion', `${message}${cause}`)
+  return new SyncError('mass-deletion', `${message}${goneText(served, next)}${cause}`)
+}
+
+/** Every reader of the page sees this: a skill that is in no list is only counted. */
+function goneText(served: Snapshot | undefined, next: Snapshot): string {
+  const gone = changesBetween(served, next).filter(({ from, to }) => from !== undefined && to === undefined)
+  if (gone.length === 0) return ''
+  const groups = changeGroups(gone).map((group) => ({
+    ...group,
+    first: group.first.filter(({ isUnlisted }) => isUnlisted !== true),
+  }))
+  return `: ${changesText(groups)}`
 }
 
 /** True if no skill is left of some, or fewer than half and over five fewer. */

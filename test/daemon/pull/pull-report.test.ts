@@ -43,9 +43,7 @@ test('a success is remembered with its time and what it saw, also by the next pr
       tookMs: 12,
       seen: 1,
       served: 1,
-      added: 'a, b',
-      renamed: 'old to new',
-      withheld: 'c',
+      changes: 'added a, b; renamed old to new; withheld c',
     },
     {
       level: 'warn',

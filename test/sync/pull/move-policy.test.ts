@@ -161,6 +161,22 @@ test('where an ignore file is the cause that no skill is left, the hold names it
   expect(hold?.message).toMatch(/has 0; "pdf\/SKILL\.md": The skill is not served: its SKILL\.md is ignored by line 1/)
 })
 
+test('a mass deletion names the served skills that it takes, and counts those that are in no list', () => {
+  const [some, none] = [snapshot(A, 3), snapshot(B, 0)]
+  const served = {
+    ...some,
+    skills: some.skills.map((skill) => ({
+      ...skill,
+      digest: skill.path,
+      ...(skill.path === 's1' && { isUnlisted: true as const }),
+    })),
+  }
+
+  const hold = massDeletion(source('main'), followedIn(served), none, served)
+
+  expect(hold?.message).toMatch(/ has 0: removed s0, s2 and 1 more$/)
+})
+
 function snapshot(commit: ObjectId, count: number): Snapshot {
   const skills = Array.from({ length: count }, (_, index) => ({
     path: `s${index}`,

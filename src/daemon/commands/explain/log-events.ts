@@ -475,7 +475,8 @@ export const LOG_EVENTS = {
     fix: 'Nothing',
   },
   'source-updated': {
-    meaning: 'A source serves another commit',
+    meaning:
+      'A source serves another commit. `changes` names its skills by what became of them: up to ten of each kind, and the number of the others',
     fix: 'Nothing',
   },
   started: {

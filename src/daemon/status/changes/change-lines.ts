@@ -1,29 +1,24 @@
-import { changeGroups } from '../../../sync/model/changes/skill-changes.ts'
+import { changeGroups, changeWord, namesText, nameText } from '../../../sync/model/changes/skill-changes.ts'
 import type { ChangeGroup, NamedChange } from '../../../sync/model/changes/skill-changes.ts'
 import type { FileReview, SkillReview } from '../../../sync/model/changes/skill-review.ts'
 import { printableLine, printableText } from '../../runtime/log/log-line.ts'
 
 /** The changes as lines of text: one for each kind, and one for each skill that has a reason. */
 export function linesOfChanges(groups: readonly ChangeGroup[]): string[] {
-  return groups.flatMap(({ change, count, first }) => {
-    const word = change.replaceAll('-', ' ').padEnd(8)
-    const more = count - first.length
-    const rest = more > 0 ? ` and ${more} more` : ''
-    if (first.every(({ reason }) => reason === undefined)) return [`${word} ${first.map(nameText).join(', ')}${rest}`]
+  return groups.flatMap((group) => {
+    const { change, count, first } = group
+    const word = changeWord(change).padEnd(8)
+    if (first.every(({ reason }) => reason === undefined)) return [printableLine(`${word} ${namesText(group)}`)]
+    const left = count - first.length
     return [
-      ...first.map((one) => `${word} ${nameText(one)}${reasonText(one)}`),
-      ...(more > 0 ? [`${word}${rest}`] : []),
+      ...first.map((one) => printableLine(`${word} ${nameText(one)}${reasonText(one)}`)),
+      ...(left > 0 ? [`${word} and ${left} more`] : []),
     ]
   })
 }
 
-function nameText({ path, was }: NamedChange): string {
-  const name = printableLine(path) || 'the root'
-  return was === undefined ? name : `${printableLine(was) || 'the root'} to ${name}`
-}
-
 function reasonText({ reason }: NamedChange): string {
-  return reason === undefined ? '' : `: ${reason.rule}: ${printableLine(reason.message)}`
+  return reason === undefined ? '' : `: ${reason.rule}: ${reason.message}`
 }
 
 /**
@@ -34,7 +29,9 @@ export function reviewLines(review: SkillReview): string[] {
   const { change, notes, files } = review
   const [named] = changeGroups([review]).flatMap(({ first }) => first)
   return [
-    `${change.replaceAll('-', ' ').padEnd(8)} ${named === undefined ? '' : nameText(named) + keptText(review) + reasonText(named)}`,
+    printableLine(
+      `${changeWord(change).padEnd(8)} ${named === undefined ? '' : nameText(named) + keptText(review) + reasonText(named)}`,
+    ),
     ...notes.map(
       ({ isCritical, text, values }) => `  ${isCritical ? '!' : '·'} ${text} ${values.map(quoted).join(', ')}`,
     ),

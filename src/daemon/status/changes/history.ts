@@ -179,7 +179,7 @@ async function formerSkill(store: Store, asked: string): Promise<FormerSkill | u
         source,
         path: was.path,
         name: was.name,
-        until: number - 1,
+        until: before.number,
         generation: number,
         createdAt: after.createdAt,
         commit: to.commit,

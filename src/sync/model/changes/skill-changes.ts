@@ -1,3 +1,4 @@
+import { countOf } from '../../../base/text/plural.ts'
 import type { SkillDiagnostic } from '../../skill/skill-diagnostic.ts'
 import { comparePaths } from '../digest.ts'
 import type { ObjectId } from '../revision.ts'
@@ -120,13 +121,14 @@ function withRenamed(changes: readonly SkillChange[], before: SkillStates, after
   let left = changes
   for (const key of ['digest', 'description'] as const) {
     const keyOf = ({ path }: SkillChange): string => (before.get(path) ?? after.get(path))?.[key] ?? ''
+    const renamed = new Map<SkillChange, readonly SkillChange[]>()
     for (const [value, [one, other, third]] of Map.groupBy(left.filter(isMoved), keyOf)) {
       if (value === '' || one === undefined || other === undefined || third !== undefined) continue
       const [was, is] = one.change === 'removed' ? [one, other] : [other, one]
       if (was.from === undefined || is.to === undefined) continue
-      const renamed: SkillChange = { ...was, ...is, change: 'renamed', from: was.from }
-      left = [...left.filter((change) => change !== was && change !== is), renamed]
+      renamed.set(was, []).set(is, [{ ...was, ...is, change: 'renamed', from: was.from }])
     }
+    left = left.flatMap((change) => renamed.get(change) ?? [change])
   }
   return left
 }
@@ -200,3 +202,27 @@ function namedChange({ path, change, from, to, reason, isUnlisted }: SkillChange
   if (change !== 'renamed' || from === undefined || to === undefined) return { path, ...rest }
   return from.path === to.path ? { path: to.name, was: from.name, ...rest } : { path, was: from.path, ...rest }
 }
+
+/** The changes in one line of text: of each kind the names, up to ten, and then the number of the others. */
+export function changesText(groups: readonly ChangeGroup[]): string {
+  return groups.map((group) => `${changeWord(group.change)} ${namesText(group)}`).join('; ')
+}
+
+/** The kind of a change as people read it. */
+export function changeWord(change: ChangeKind): string {
+  return change.replaceAll('-', ' ')
+}
+
+/** The names of a group. Of one without any, their number alone. */
+export function namesText({ count, first }: ChangeGroup): string {
+  const left = count - first.length
+  if (first.length === 0) return countOf(count, 'skill')
+  return `${first.map(nameText).join(', ')}${left > 0 ? ` and ${left} more` : ''}`
+}
+
+export function nameText({ path, was }: NamedChange): string {
+  const name = path || ROOT
+  return was === undefined ? name : `${was || ROOT} to ${name}`
+}
+
+const ROOT = 'the root'

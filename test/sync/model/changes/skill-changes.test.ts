@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { changeGroups, changesBetween, othersThan } from '../../../../src/sync/model/changes/skill-changes.ts'
+import {
+  changeGroups,
+  changesBetween,
+  changesText,
+  othersThan,
+} from '../../../../src/sync/model/changes/skill-changes.ts'
 import { comparePaths } from '../../../../src/sync/model/digest.ts'
 import { withheldSkill } from '../../../../src/sync/model/skill.ts'
 import type { Skill } from '../../../../src/sync/model/skill.ts'
@@ -119,6 +124,37 @@ test('the first ten of each kind are named, and all are counted', () => {
   expect(group).toMatchObject({ change: 'added', count: 23 })
   expect(group?.first).toHaveLength(10)
 })
+
+test('one line of text names what changed by its kind, up to ten of each, and then the number of the others', () => {
+  const skills = Array.from({ length: 23 }, (_, number) => distinct(number + 1))
+  const [left, ...rest] = skills
+
+  const first = rest.map(({ path }) => path).toSorted(comparePaths)
+
+  const text = changesText(between([left!], [...rest, { ...left!, path: 'moved' }]))
+
+  expect(text).toBe(`added ${first.slice(0, 10).join(', ')} and 12 more; renamed ${left!.path} to moved`)
+  expect(changesText([{ change: 'removed', count: 2, first: [] }])).toBe('removed 2 skills')
+  expect(changesText([{ change: 'no-longer-withheld', count: 1, first: [{ path: '' }] }])).toBe(
+    'no longer withheld the root',
+  )
+})
+
+test('a commit that renames each of many thousands of skills is compared in one pass', () => {
+  const before = Array.from({ length: 20_000 }, (_, number) => ({ ...distinct(1), ...own(number, 'a') }))
+  const after = before.map((skill, number) => ({ ...skill, path: own(number, 'b').path }))
+  const startedMs = performance.now()
+
+  const [group, ...others] = between(before, after)
+
+  expect([group?.change, group?.count, others]).toEqual(['renamed', 20_000, []])
+  expect(performance.now() - startedMs).toBeLessThan(5_000)
+})
+
+function own(number: number, folder: string): Pick<Skill, 'path' | 'digest' | 'description'> {
+  const name = String(number).padStart(5, '0')
+  return { path: `${folder}/${name}`, digest: `digest ${name}`, description: `About ${name}` }
+}
 
 function between(before: readonly Skill[], after: readonly Skill[]): ReturnType<typeof changeGroups> {
   const [was, is] = [before, after].map((skills) => skills.toSorted((a, b) => comparePaths(a.path, b.path)))
