@@ -1,3 +1,5 @@
+import { fewText } from '../../base/text/first-few.ts'
+import { printableLine } from '../runtime/log/log-line.ts'
 import { UsageError } from '../runtime/usage-error.ts'
 import type { Context, ExitStatus } from './command.ts'
 import { Prompt } from './prompt.ts'
@@ -14,6 +16,20 @@ export async function isYes(context: Context, question: string): Promise<boolean
 function canAsk({ streams: { stdin, stderr }, json }: Context): boolean {
   return stdin.isTTY === true && stderr.isTTY === true && !json
 }
+
+/**
+ * Throws if a part of what a person would approve could not be shown: no question is asked about it. `read` shows a
+ * file, and `line` approves all.
+ */
+export function expectShown(notShown: readonly string[], read: string, line: string): void {
+  if (notShown.length === 0) return
+  const what = printableLine(fewText(notShown, MOST_NAMED))
+  throw new UsageError(
+    `Not all of it could be shown (${what}): read the rest with ${read}, and approve it with ${line}`,
+  )
+}
+
+const MOST_NAMED = 10
 
 /** The end without a yes: a person declined, or there is no terminal to ask on. `line` approves what was shown. */
 export function nothingApproved(context: Context, line: string): ExitStatus {

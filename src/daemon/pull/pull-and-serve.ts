@@ -238,8 +238,8 @@ export class PullAndServe {
   async #revokeOutdated(snapshot: Snapshot): Promise<void> {
     const { store, log } = this.#parts
     const { decisions } = store
-    for (const path of outdatedIn(snapshot, decisions.approvals)) {
-      await decisions.approve(snapshot.source, path, undefined)
+    for (const [path, approval] of outdatedIn(snapshot, decisions.approvals)) {
+      await decisions.approve(snapshot.source, path, { ...approval, isRevoked: true })
       log.warn('approval-revoked', { source: snapshot.source, skill: path })
     }
   }

@@ -1,6 +1,6 @@
 import { matcher } from '../../base/globs.ts'
 import { baseName, isBelow } from '../../base/paths.ts'
-import { declarationOf } from '../../sync/model/decisions/approvals.ts'
+import { isApproved } from '../../sync/model/decisions/approvals.ts'
 import type { Approval } from '../../sync/model/decisions/approvals.ts'
 import { UNDECIDED, type SourceDecision } from '../../sync/model/decisions/decisions.ts'
 import type { LockEntry } from '../../sync/model/decisions/lock.ts'
@@ -172,7 +172,7 @@ function upstreamOf({ source, skill }: ProvenanceQuery, store: Store): Provenanc
 function approvalOf(source: Source, skill: Skill, { decisions }: Store): Approval | undefined {
   if (source.kind !== 'mcp' || source.approval !== 'required') return undefined
   const approval = decisions.approvals.get(source.id)?.get(skill.path)
-  return approval?.declaration === declarationOf(skill) ? approval : undefined
+  return isApproved(skill, approval) ? approval : undefined
 }
 
 function placeOf({ asked, ref, commit, tag }: Revision): Pick<Provenance, 'asked' | 'ref' | 'commit' | 'tag'> {

@@ -6,7 +6,7 @@ import { deltaText } from '../../sync/catalog/budget/budget-delta.ts'
 import type { BudgetDelta } from '../../sync/catalog/budget/budget-delta.ts'
 import { changeGroups, changeWord } from '../../sync/model/changes/skill-changes.ts'
 import type { SkillNote } from '../../sync/model/changes/skill-notes.ts'
-import type { FileReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
+import type { DocsReview, FileReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
 import type { Revision } from '../../sync/model/revision.ts'
 import { withHiddenEscaped } from '../../sync/skill/hidden-unicode.ts'
 
@@ -28,7 +28,7 @@ export type ReviewedMove =
       readonly before: number
       readonly after: number
       readonly signers: { readonly before: readonly string[]; readonly after: readonly string[] }
-      readonly docs: string | undefined
+      readonly docs: DocsReview | undefined
       /** The changes of what agents list of its skills before they load any. */
       readonly budget: readonly BudgetDelta[]
       readonly skills: readonly SkillReview[]
@@ -152,12 +152,14 @@ function criticalParts(sources: readonly ReviewedMove[]): Part[] {
   const lines = [
     ...moved.filter(hasOtherSigners).map(({ source }) => `- ${codeSpan(source)}: its signers changed`),
     ...moved
-      .flatMap(({ source, skills }) =>
-        skills.flatMap(({ path, notes }) =>
-          notes
-            .filter(({ isCritical }) => isCritical)
-            .map((note, index) => ({ place: joinPath(source, path), note, index })),
-        ),
+      .flatMap(({ source, skills, docs }) => {
+        const ofSkills = skills.map(({ path, notes }) => ({ place: joinPath(source, path), notes }))
+        return docs === undefined
+          ? ofSkills
+          : ofSkills.concat({ place: `${source}: the docs folder`, notes: docs.notes })
+      })
+      .flatMap(({ place, notes }) =>
+        notes.filter(({ isCritical }) => isCritical).map((note, index) => ({ place, note, index })),
       )
       .toSorted((a, b) => a.index - b.index)
       .map(({ place, note }) => `- ${codeSpan(place)}: ${noteText(note)}`),
@@ -186,7 +188,8 @@ function sourceParts(move: ReviewedMove): Part[] {
     ]
   }
   if (!isMoved(move)) return []
-  return [alone(sourceText(move)), ...move.skills.map((skill) => skillPart(move.source, skill))]
+  const docs = move.docs === undefined ? [] : [docsPart(move.source, move.docs)]
+  return [alone(sourceText(move)), ...move.skills.map((skill) => skillPart(move.source, skill)), ...docs]
 }
 
 function sourceText({ source, url, from, to, before, after, signers, docs, budget, skills }: Moved): string {
@@ -197,7 +200,7 @@ function sourceText({ source, url, from, to, before, after, signers, docs, budge
     `- to ${placeText(to)}`,
     `- of ${codeSpan(url)}`,
     `- ${countOf(before, 'skill')} before, ${after} after: ${countsText(skills)}`,
-    ...(docs === undefined ? [] : [`- the docs folder is ${docs}`]),
+    ...(docs === undefined ? [] : [`- the docs folder is ${docs.change}`]),
     ...(budget.length === 0 ? [] : [`- context budget: ${deltaText(budget)}`]),
     ...signers.before.filter((text) => !signers.after.includes(text)).map((text) => `- was signed: ${codeSpan(text)}`),
     ...signers.after.map((text) => `- signed: ${codeSpan(text)}`),
@@ -209,18 +212,31 @@ function placeText({ ref, commit, tag }: Revision): string {
 }
 
 function skillPart(source: string, { path, change, from, notes, files }: SkillReview): Part {
-  const shown = notes.slice(0, MOST_NOTES)
-  const left = notes.length - shown.length
-  const lines = [
-    ...shown.map((note) => `- ${noteText(note)}`),
-    ...(left > 0 ? [`- and ${countOf(left, 'more note')}`] : []),
-  ]
   const was = change === 'renamed' && from !== undefined && from.path !== path ? `${codeSpan(from.path)} is ` : ''
-  const head = `#### ${was}${codeSpan(joinPath(source, path))}: ${changeWord(change)}`
+  return contentPart(`#### ${was}${codeSpan(joinPath(source, path))}: ${changeWord(change)}`, notes, files)
+}
+
+function docsPart(source: string, { change, notes, files }: DocsReview): Part {
+  return contentPart(`#### The docs folder of ${codeSpan(source)}: ${change}`, notes, files)
+}
+
+function contentPart(head: string, notes: readonly SkillNote[], files: readonly FileReview[]): Part {
+  const all = [...notes.map(noteText), ...files.flatMap(notShownText)]
+  const shown = all.slice(0, MOST_NOTES)
+  const left = all.length - shown.length
+  const lines = [...shown.map((text) => `- ${text}`), ...(left > 0 ? [`- and ${countOf(left, 'more note')}`] : [])]
   const text = lines.length === 0 ? head : `${head}\n\n${lines.join('\n')}`
   const blocks = files.flatMap(fileBlock)
   const isShort = blocks.length > 0 || files.some(({ diff }) => diff !== undefined && 'why' in diff)
   return { text, detail: blocks.length === 0 ? undefined : blocks.join('\n\n'), isShort }
+}
+
+/** A file whose lines are not here, by its size and digest. */
+function notShownText({ path, isProgram, size, sha256, diff }: FileReview): string[] {
+  if (diff === undefined || !('why' in diff)) return []
+  return [
+    `${isProgram ? 'program ' : ''}${codeSpan(path)} is not shown: ${codeSpan(diff.why)}; ${size} bytes, sha256 ${sha256}`,
+  ]
 }
 
 function fileBlock({ path, diff }: FileReview): string[] {

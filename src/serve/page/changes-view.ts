@@ -1,7 +1,7 @@
 import { countOf } from '../../base/text/plural.ts'
 import { changeWord } from '../../sync/model/changes/skill-changes.ts'
 import type { ChangeGroup, ChangeKind, NamedChange } from '../../sync/model/changes/skill-changes.ts'
-import type { FileReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
+import type { DocsReview, FileReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
 import { minute, minuteText, shortCommit } from './format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
@@ -170,9 +170,19 @@ function itemOf(review: SkillReview, address: string | undefined, id: string): H
       <span class="quiet small">${isolateText(path)}</span> ${was}
     </h3>
     ${reason === undefined ? EMPTY_HTML : html`<p class="quiet">${reason.rule}: ${visible(reason.message)}</p>`}
-    ${notes.length === 0 ? EMPTY_HTML : notesOf(notes)} ${files.slice(0, MOST_FILES).map(fileOf)}
-    ${files.length > MOST_FILES ? html`<p class="quiet">and ${files.length - MOST_FILES} more files</p>` : EMPTY_HTML}
+    ${filesOf(notes, files)}
   </li>`
+}
+
+/** Renders the changed docs folder of a source. */
+export function docsSection({ change, notes, files }: DocsReview): Html {
+  return html`<h3>The docs folder <span class="tag ${TONES[change]}">${change}</span></h3>
+    ${files.length === 0 ? html`<p class="quiet">skillsyncd diff shows its files.</p>` : filesOf(notes, files)}`
+}
+
+function filesOf(notes: SkillReview['notes'], files: SkillReview['files']): Html {
+  return html`${notes.length === 0 ? EMPTY_HTML : notesOf(notes)} ${files.slice(0, MOST_FILES).map(fileOf)}
+  ${files.length > MOST_FILES ? html`<p class="quiet">and ${files.length - MOST_FILES} more files</p>` : EMPTY_HTML}`
 }
 
 const MOST_FILES = 50
@@ -194,12 +204,15 @@ const TONES: Readonly<Record<ChangeKind, string>> = {
 }
 
 /** A file, its changed lines behind a fold. Those of SKILL.md and of programs are open. */
-function fileOf({ path, change, isProgram, diff }: FileReview): Html {
+function fileOf({ path, change, isProgram, size, sha256, diff }: FileReview): Html {
   const what = change === 'mode' ? 'mode changed' : change
   const head = html`<span class="${TONES[change === 'mode' ? 'changed' : change]}">${what}</span>
     ${isProgram ? html`<strong class="bad">program</strong> ` : EMPTY_HTML}${isolateText(path)}`
   if (diff === undefined) return html`<p class="files">${head}</p>`
-  if ('why' in diff) return html`<p class="files">${head} <span class="quiet">${diff.why}</span></p>`
+  if ('why' in diff)
+    return html`<p class="files">
+      ${head} <span class="quiet">${diff.why}; ${size} bytes, sha256 <code>${sha256}</code></span>
+    </p>`
   return html`<details ${isProgram || path === 'SKILL.md' ? html` open` : EMPTY_HTML}>
     <summary>${head}</summary>
     <div class="diff" role="group" aria-label="Changed lines of ${path}" tabindex="0">

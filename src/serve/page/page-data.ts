@@ -1,8 +1,9 @@
 import type { Diagnostic } from '../../base/diagnostic.ts'
 import type { PackBudgetLimits } from '../../sync/catalog/budget/catalog-budget.ts'
 import type { CatalogSkill } from '../../sync/catalog/catalog-file.ts'
+import type { PluginChange } from '../../sync/model/changes/plugin-changes.ts'
 import type { ChangeGroup } from '../../sync/model/changes/skill-changes.ts'
-import type { SkillReview } from '../../sync/model/changes/skill-review.ts'
+import type { DocsReview, SkillReview } from '../../sync/model/changes/skill-review.ts'
 import type { Item, Urgency } from '../../sync/model/item.ts'
 import type { ListingForm } from '../../sync/model/listing-form.ts'
 import type { Tally } from '../../sync/model/snapshot.ts'
@@ -212,7 +213,9 @@ export interface SourceChange {
 /** The changes that the approval of a revision would serve. */
 export interface PendingChange extends SourceChange {
   /** The change of the docs, if any. */
-  readonly docs: 'added' | 'changed' | 'removed' | undefined
+  readonly docs: DocsReview | undefined
+  /** The changes of what the plugins of its marketplace have. */
+  readonly plugins: readonly PluginChange[]
 }
 
 /** A revision that waits for approval. */

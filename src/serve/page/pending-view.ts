@@ -1,5 +1,7 @@
+import { fewText } from '../../base/text/first-few.ts'
 import { countOf } from '../../base/text/plural.ts'
-import { sourceSection } from './changes-view.ts'
+import type { PluginSkill } from '../../sync/model/changes/plugin-changes.ts'
+import { docsSection, sourceSection } from './changes-view.ts'
 import { minute, refText } from './format.ts'
 import { html, EMPTY_HTML, isolateText, visible } from './html.ts'
 import type { Html } from './html.ts'
@@ -106,7 +108,29 @@ function noLink(): undefined {
   return undefined
 }
 
-function othersIn({ unnamed, docs }: PendingChange): Html {
-  return html`${docs === undefined ? EMPTY_HTML : html`<p>The docs folder: ${docs}.</p>`}
+function othersIn({ unnamed, docs, plugins }: PendingChange): Html {
+  return html`${docs === undefined ? EMPTY_HTML : docsSection(docs)}
+  ${plugins.length === 0 ? EMPTY_HTML : pluginList(plugins)}
   ${unnamed === 0 ? EMPTY_HTML : html`<p class="quiet">${countOf(unnamed, 'further changed skill')} ${unnamed === 1 ? 'is' : 'are'} in no list. skillsyncd diff names them.</p>`}`
 }
+
+/** The packs with `plugin` have the skills of plugins. */
+function pluginList(plugins: PendingChange['plugins']): Html {
+  const left = plugins.length - MOST_PLUGINS
+  return html`<h3>Plugins of the marketplace</h3>
+    <ul class="files">
+      ${plugins
+        .slice(0, MOST_PLUGINS)
+        .map(
+          ({ plugin, change, gains, loses }) =>
+            html`<li>${isolateText(plugin)}: ${change}${namesIn('gains', gains)}${namesIn('loses', loses)}</li>`,
+        )}
+    </ul>
+    ${left > 0 ? html`<p class="quiet">and ${left} more. skillsyncd diff names them.</p>` : EMPTY_HTML}`
+}
+
+function namesIn(verb: string, skills: readonly PluginSkill[]): Html {
+  return skills.length === 0 ? EMPTY_HTML : html`; ${verb} ${isolateText(fewText(skills, 10, ({ path }) => path))}`
+}
+
+const MOST_PLUGINS = 50

@@ -97,10 +97,9 @@ export function massDeletion(
 function goneText(served: Snapshot | undefined, next: Snapshot): string {
   const gone = changesBetween(served, next).filter(({ from, to }) => from !== undefined && to === undefined)
   if (gone.length === 0) return ''
-  const groups = changeGroups(gone).map((group) => ({
-    ...group,
-    first: group.first.filter(({ isUnlisted }) => isUnlisted !== true),
-  }))
+  const groups = changeGroups(gone).map(({ change, count, first }) => {
+    return { change, count, first: first.filter(({ isUnlisted }) => isUnlisted !== true) }
+  })
   return `: ${changesText(groups)}`
 }
 

@@ -165,8 +165,9 @@ function parseNested<Item>(
 
 function isApproval(value: unknown): value is Approval {
   if (!isObject(value)) return false
-  const { declaration, at, by } = value
-  return typeof declaration === 'string' && isDigest(declaration) && isTime(at) && typeof by === 'string'
+  const { declaration, at, by, isRevoked } = value
+  const isDeclared = typeof declaration === 'string' && isDigest(declaration)
+  return isDeclared && isTime(at) && typeof by === 'string' && (isRevoked === undefined || isRevoked === true)
 }
 
 function isNaming(value: unknown): value is Naming {

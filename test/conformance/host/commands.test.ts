@@ -109,7 +109,7 @@ test('a skill that was approved on the command line is served over stdio by who 
   const uri = 'skill://au/refunds/a.md'
   const before = await mcp.call('resources/read', { uri })
 
-  const approved = await home.approve('au/refunds')
+  const approved = await home.approvePreviewed('au/refunds')
   // Whoever calls a tool is answered from what was decided by then.
   await mcp.call('tools/call', { name: 'list_skills' })
   const after = await mcp.call('resources/read', { uri })
@@ -117,7 +117,7 @@ test('a skill that was approved on the command line is served over stdio by who 
   expect(before.error?.code).toBe(-32_602)
   expect(approved).toMatchObject({ status: 0, stderr: '' })
   expect(after.result.contents[0].text).toBe('beside')
-  expect(au.reads()).toEqual(['skill://refunds/a.md'])
+  expect(au.reads()).toEqual(['skill://refunds/SKILL.md', 'skill://refunds/a.md'])
   await daemon.stop()
 })
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { MOST_BODY_CHARACTERS, pullRequestText } from '../../../src/features/lock-repository/pull-request-text.ts'
 import type { PackMove, ReviewedMove } from '../../../src/features/lock-repository/pull-request-text.ts'
 import type { BudgetDelta } from '../../../src/sync/catalog/budget/budget-delta.ts'
-import type { SkillReview } from '../../../src/sync/model/changes/skill-review.ts'
+import type { DocsReview, SkillReview } from '../../../src/sync/model/changes/skill-review.ts'
 import { hiddenIn } from '../../../src/sync/skill/hidden-unicode.ts'
 import { lawRuns } from '../../support/law-runs.ts'
 import { objectId } from '../../sync/upstream/reached.ts'
@@ -57,7 +57,7 @@ function moved(): fc.Arbitrary<ReviewedMove> {
     before: fc.nat(9),
     after: fc.nat(9),
     signers: fc.record({ before: fc.array(hostile(), { maxLength: 2 }), after: fc.array(hostile(), { maxLength: 2 }) }),
-    docs: fc.constantFrom(undefined, 'changed'),
+    docs: fc.option(docs(), { nil: undefined }),
     budget: fc.array(budgetDelta(), { maxLength: 2 }),
     skills: fc.array(skill(), { maxLength: 8 }),
   })
@@ -79,17 +79,28 @@ function revision(digit: string) {
 }
 
 function skill(): fc.Arbitrary<SkillReview> {
-  const note = fc.record({
-    isCritical: fc.boolean(),
-    text: fc.constant('finding'),
-    values: fc.array(hostile(), { maxLength: 3 }),
-  })
   return fc.record({
     path: hostile(),
     name: hostile(),
     change: fc.constantFrom('added', 'changed', 'renamed', 'removed', 'no-longer-withheld', 'withheld'),
-    notes: fc.array(note, { maxLength: 5 }),
+    notes: fc.array(note(), { maxLength: 5 }),
     files: fc.array(file(), { maxLength: 3 }),
+  })
+}
+
+function docs(): fc.Arbitrary<DocsReview> {
+  return fc.record({
+    change: fc.constantFrom('added', 'changed', 'removed'),
+    notes: fc.array(note(), { maxLength: 3 }),
+    files: fc.array(file(), { maxLength: 3 }),
+  })
+}
+
+function note(): fc.Arbitrary<SkillReview['notes'][number]> {
+  return fc.record({
+    isCritical: fc.boolean(),
+    text: fc.constant('finding'),
+    values: fc.array(hostile(), { maxLength: 3 }),
   })
 }
 

@@ -69,6 +69,21 @@ test('comparisons are left out before skills, and the text has at most the chara
   expect(most).toMatch(/\*\*Cut:\*\* \d+ comparisons left out: no room; \d+ sections left out: no room\./)
 })
 
+test('the docs folder is shown as skills are, and a file without lines is named with its size and digest', () => {
+  const notes = [{ isCritical: true, text: 'hidden characters', values: ['usage.md', 'U+200B'] }]
+  const docs = { change: 'changed', notes, files: [{ ...file(['-first', '+second']), path: 'usage.md' }] } as const
+  const why = { ...file([]), path: 'go', isProgram: true, diff: { why: 'it is a program and no text' } }
+
+  const text = pullRequestText({ sources: [moved([skill('a', { files: [why] })], { docs })], packs: [] })
+
+  expect(text).toContain('### Review first\n\n- `team: the docs folder`: hidden characters `usage.md`, `U+200B`\n')
+  expect(text).toContain('#### The docs folder of `team`: changed\n\n- hidden characters')
+  expect(text).toContain('`usage.md`\n\n```diff\n@@ -1 +1 @@\n-first\n+second\n```')
+  expect(text).toContain(
+    `#### \`team/a\`: changed\n\n- program \`go\` is not shown: \`it is a program and no text\`; 1 bytes, sha256 ${'0'.repeat(64)}\n`,
+  )
+})
+
 type Moved = Exclude<ReviewedMove, { readonly failure: unknown }>
 
 function moved(skills: readonly SkillReview[], edit: Partial<Moved> = {}): ReviewedMove {

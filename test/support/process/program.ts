@@ -88,14 +88,21 @@ export class Home implements AsyncDisposable {
     return this.#command(args, [], false)
   }
 
-  /** Approves skills of MCP servers as what is shown of them now. */
+  /** Approves skills of MCP servers as what is shown of them now, for which all of their files are fetched. */
   async approve(...targets: readonly string[]): Promise<Ended> {
     const shown = await this.command('approve', ...targets, '--json')
     const { id }: { readonly id: string } = JSON.parse(shown.stdout)
     return this.command('approve', ...targets, id)
   }
 
-  /** The same on a terminal, where these lines are typed, and then nothing more. */
+  /** Approves a skill by the line that its preview has, for which no file beside its SKILL.md is fetched. */
+  async approvePreviewed(target: string): Promise<Ended> {
+    const shown = await this.command('preview', target, '--json')
+    const { approve }: { readonly approve: string } = JSON.parse(shown.stdout)
+    return this.command(...approve.split(' ').slice(1))
+  }
+
+  /** Runs a command line as on a terminal, where these lines are typed, and then nothing more. */
   async typing(lines: Iterable<string> | AsyncIterable<string>, ...args: string[]): Promise<Ended> {
     return this.#command(args, lines, true)
   }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { SourceDecision } from '../../../src/sync/model/decisions/decisions.ts'
 import { isObjectId, type AskedRef, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
+import type { Skill } from '../../../src/sync/model/skill.ts'
 import type { Snapshot } from '../../../src/sync/model/snapshot.ts'
 import type { GitSource, Source } from '../../../src/sync/model/source.ts'
 import { followedIn } from '../../../src/sync/pull/followed-ref.ts'
@@ -165,11 +166,9 @@ test('a mass deletion names the served skills that it takes, and counts those th
   const [some, none] = [snapshot(A, 3), snapshot(B, 0)]
   const served = {
     ...some,
-    skills: some.skills.map((skill) => ({
-      ...skill,
-      digest: skill.path,
-      ...(skill.path === 's1' && { isUnlisted: true as const }),
-    })),
+    skills: some.skills.flatMap((skill): Skill[] => [
+      { ...skill, digest: skill.path, ...(skill.path === 's1' && { isUnlisted: true as const }) },
+    ]),
   }
 
   const hold = massDeletion(source('main'), followedIn(served), none, served)

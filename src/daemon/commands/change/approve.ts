@@ -5,7 +5,7 @@ import type { SourceId } from '../../../sync/model/source-id.ts'
 import { revisionText } from '../../../sync/pull/move-policy.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
-import { isYes, nothingApproved } from '../../cli/confirm.ts'
+import { expectShown, isYes, nothingApproved } from '../../cli/confirm.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { readCandidate, withStoreAndWriter } from '../../cli/store-reader.ts'
@@ -85,11 +85,8 @@ async function approveRevision(context: Context): Promise<ExitStatus> {
     return withWriter(context, config, async (ask) =>
       approveExactly(context, source, await namedRevision(ask, source, id), ask),
     )
-  const { waiting, isWhole } = await showWaiting(context, config, source)
-  if (!isWhole)
-    throw new UsageError(
-      `Not all of it could be shown: read the rest with skillsyncd preview SKILL FILE --waiting, and approve it with ${lineFor(source, waiting)}`,
-    )
+  const { waiting, notShown } = await showWaiting(context, config, source)
+  expectShown(notShown, 'skillsyncd preview SKILL FILE --waiting', lineFor(source, waiting))
   // This process does not hold the lock while a person reads.
   if (!(await isYes(context, `Approve ${revisionText(waiting)}?`)))
     return nothingApproved(context, lineFor(source, waiting))
@@ -155,19 +152,21 @@ async function showWaiting(context: Context, config: ServedConfig, source: Sourc
     const after = new Map([[source, { ...diffContentsOf(snapshot), revision }]])
     const ends = compareSides(served, after, new Set([source]))
     const texts = new SkillTexts(looking.store)
-    if (context.json) printJson(context, jsonOf(source, waiting, snapshot, await differencesOf(ends, texts, true)))
-    else {
+    if (context.json) {
+      const changes = await differencesOf(ends, texts, true)
+      printJson(context, { ...jsonOf(source, waiting, snapshot, changes), notShown: texts.notShown })
+    } else {
       printLines(context, headOf(source, waiting, snapshot))
       await printDifferences(context, ends, texts)
     }
-    return { waiting, isWhole: texts.isWhole }
+    return { waiting, notShown: texts.notShown }
   })
 }
 
-/** A revision that waits; `isWhole` is false if a changed text of it was not printed. */
+/** A revision that waits, and the places of what was not printed of it. */
 interface ShownRevision {
   readonly waiting: WaitingRevision
-  readonly isWhole: boolean
+  readonly notShown: readonly string[]
 }
 
 function placeIn({ ref, ...rest }: WaitingRevision): Omit<Revision, 'asked'> {

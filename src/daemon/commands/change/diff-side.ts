@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
 import { budgetSkillOf, budgetSkillsOf } from '../../../sync/catalog/budget/budget-skill.ts'
 import type { BudgetSkill } from '../../../sync/catalog/budget/budget-skill.ts'
+import { pluginSkillsOf } from '../../../sync/model/changes/plugin-changes.ts'
+import type { PluginSkills } from '../../../sync/model/changes/plugin-changes.ts'
 import { skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
 import type { SkillStates } from '../../../sync/model/changes/skill-changes.ts'
 import type { Lock, LockEntry } from '../../../sync/model/decisions/lock.ts'
@@ -34,6 +36,8 @@ export interface DiffContents {
   readonly isLock?: true
   /** The digest of the docs. */
   readonly docs: string | undefined
+  /** The skills of each plugin of the marketplace. Absent if none is read, or for a lock, which has no plugins. */
+  readonly plugins?: PluginSkills | undefined
   /** The skills as agents list them. Absent for a lock, which has no descriptions, unless they are known by digest. */
   readonly listed?: readonly BudgetSkill[]
 }
@@ -97,8 +101,13 @@ function ofSnapshots(snapshots: readonly Snapshot[]): Side {
 
 /** The content of a snapshot's source. */
 export function diffContentsOf(snapshot: Snapshot): DiffContents {
-  const listed = budgetSkillsOf([snapshot])
-  return { revision: snapshot.revision, skills: skillStatesOf(snapshot), docs: snapshot.docs?.digest, listed }
+  return {
+    revision: snapshot.revision,
+    skills: skillStatesOf(snapshot),
+    docs: snapshot.docs?.digest,
+    plugins: pluginSkillsOf(snapshot),
+    listed: budgetSkillsOf([snapshot]),
+  }
 }
 
 async function upstream(ids: readonly SourceId[], context: Context, config: ServedConfig): Promise<Side> {

@@ -1,8 +1,10 @@
 import { budgetDeltas, deltaText } from '../../../sync/catalog/budget/budget-delta.ts'
 import type { BudgetDelta } from '../../../sync/catalog/budget/budget-delta.ts'
-import { docsChange, skillChanges } from '../../../sync/model/changes/skill-changes.ts'
+import { pluginChanges } from '../../../sync/model/changes/plugin-changes.ts'
+import type { PluginChange } from '../../../sync/model/changes/plugin-changes.ts'
+import { docsBetween, skillChanges } from '../../../sync/model/changes/skill-changes.ts'
 import type { SkillChange } from '../../../sync/model/changes/skill-changes.ts'
-import type { SkillReview } from '../../../sync/model/changes/skill-review.ts'
+import type { DocsChange, SkillReview } from '../../../sync/model/changes/skill-review.ts'
 import { comparePaths } from '../../../sync/model/digest.ts'
 import type { Revision } from '../../../sync/model/revision.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
@@ -20,7 +22,7 @@ import { lockRead, lockStateOf } from '../../pull/trust/lock-rules.ts'
 import type { LockStanding } from '../../pull/trust/lock-rules.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
-import { reviewLines } from '../../status/changes/change-lines.ts'
+import { docsLines, pluginLine, reviewLines } from '../../status/changes/change-lines.ts'
 import { SkillTexts } from '../../status/changes/skill-texts.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 import { sideOf } from './diff-side.ts'
@@ -96,7 +98,9 @@ type End =
       readonly to: Revision | undefined
       readonly skills: readonly SkillChange[]
       /** The change of the docs, if any. */
-      readonly docs?: ReturnType<typeof docsChange>
+      readonly docs?: DocsChange
+      /** The changes of what the plugins of its marketplace have, if any. */
+      readonly plugins?: readonly PluginChange[]
       /** The change of the listing of the source in agents. Absent if one side's descriptions are not known. */
       readonly budget?: readonly BudgetDelta[]
     }
@@ -111,7 +115,10 @@ function endOf(source: SourceId, before: SideSource | undefined, after: SideSour
   for (const side of [before, after])
     if (side !== undefined && 'failure' in side) return { source, failure: side.failure }
   const [from, to] = [contentsIn(before), contentsIn(after)]
-  const docs = docsChange(from?.docs, to?.docs)
+  const docs = docsBetween(from?.docs, to?.docs)
+  // A lock has no plugins: nothing is known of what they had.
+  const isOfLock = from?.isLock === true || to?.isLock === true
+  const plugins = isOfLock ? [] : pluginChanges(from?.plugins, to?.plugins)
   const skills = changesOf(from, to)
   const budget = budgetBetween(from, to)
   return {
@@ -120,6 +127,7 @@ function endOf(source: SourceId, before: SideSource | undefined, after: SideSour
     to: to?.revision,
     skills,
     ...(docs !== undefined && { docs }),
+    ...(plugins.length > 0 && { plugins }),
     ...(budget !== undefined && { budget }),
   }
 }
@@ -149,6 +157,7 @@ function isEqual(end: End): boolean {
   return (
     end.skills.length === 0 &&
     end.docs === undefined &&
+    end.plugins === undefined &&
     end.from?.commit === end.to?.commit &&
     end.from?.tag === end.to?.tag
   )
@@ -193,7 +202,10 @@ export async function differencesOf(ends: readonly End[], texts: SkillTexts, wit
   const sources: object[] = []
   for (const end of ends) {
     if ('failure' in end) sources.push({ source: end.source, error: end.failure })
-    else sources.push({ ...end, skills: await withDetails(end.skills, texts, withText) })
+    else {
+      const docs = end.docs && (await texts.reviewDocs(end.docs, {}, withText))
+      sources.push({ ...end, skills: await withDetails(end.skills, texts, withText), ...(docs && { docs }) })
+    }
   }
   return sources
 }
@@ -216,12 +228,14 @@ export async function printDifferences(context: Context, ends: readonly End[], t
     if (isEqual(end)) continue
     printLines(context, [headOf(end)])
     if ('failure' in end) continue
-    for (const skill of end.skills)
+    const print = (lines: readonly string[]): void =>
       printLines(
         context,
-        reviewLines(await texts.review(skill, {}, true)).map((line) => `  ${paintChange(line, paint)}`),
+        lines.map((line) => `  ${paintChange(line, paint)}`),
       )
-    if (end.docs !== undefined) printLines(context, [`  ${end.docs.padEnd(8)} the docs folder`])
+    for (const skill of end.skills) print(reviewLines(await texts.review(skill, {}, true)))
+    if (end.docs !== undefined) print(docsLines(await texts.reviewDocs(end.docs, {}, true)))
+    print((end.plugins ?? []).map(pluginLine))
     if (end.budget !== undefined && end.budget.length > 0)
       printLines(context, [`  context budget: ${deltaText(end.budget)}`])
   }

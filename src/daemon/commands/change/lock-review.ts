@@ -4,7 +4,7 @@ import { budgetDeltas } from '../../../sync/catalog/budget/budget-delta.ts'
 import type { BudgetDelta } from '../../../sync/catalog/budget/budget-delta.ts'
 import { budgetSkillsOf } from '../../../sync/catalog/budget/budget-skill.ts'
 import { lackingText } from '../../../sync/catalog/pack-dependencies.ts'
-import { docsChange, skillChanges, skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
+import { docsBetween, skillChanges, skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
 import type { SkillState, SkillStates } from '../../../sync/model/changes/skill-changes.ts'
 import type { SkillReview } from '../../../sync/model/changes/skill-review.ts'
 import type { Lock, LockEntry } from '../../../sync/model/decisions/lock.ts'
@@ -88,6 +88,8 @@ async function moveOf(compared: Compared, texts: SkillTexts): Promise<ReviewedMo
     const isThere = change.to !== undefined || change.change === 'withheld'
     skills.push(await texts.review(change, { before: was, after: isThere ? has.get(change.path) : undefined }, true))
   }
+  const docs = docsBetween(before?.docs, after.docs)
+  const bothDocs = { before: former?.docs, after: snapshot.docs }
   return {
     source: id,
     url: after.url,
@@ -96,7 +98,7 @@ async function moveOf(compared: Compared, texts: SkillTexts): Promise<ReviewedMo
     before: before?.skills.size ?? 0,
     after: after.skills.size,
     signers: { before: signersTexts(before?.signers), after: signersTexts(after.signers) },
-    docs: docsChange(before?.docs, after.docs),
+    docs: docs && (await texts.reviewDocs(docs, bothDocs, true)),
     budget: budgetMove(compared),
     skills,
   }

@@ -1,17 +1,19 @@
+import { isUtf8 } from 'node:buffer'
 import type { JsonObject } from '../../../base/json-value.ts'
 import { closestTo } from '../../../base/text/closest.ts'
 import { bringRequest } from '../../../features/mcp-sources/file-requests.ts'
 import { asUntrusted } from '../../../serve/mcp/tools/untrusted.ts'
 import { isOfUpstream } from '../../../sync/model/skill.ts'
 import type { Skill, SkillFile } from '../../../sync/model/skill.ts'
-import { shownValue } from '../../../sync/skill/contract/contract-value.ts'
+import type { Source } from '../../../sync/model/source.ts'
 import { withDeceitEscaped } from '../../../sync/skill/hidden-unicode.ts'
-import { storedSkill } from '../../../sync/store/skills/stored-path.ts'
+import { storedOf, storedSkill } from '../../../sync/store/skills/stored-path.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import { readCandidate, withStoreAndWriter } from '../../cli/store-reader.ts'
+import { configuredIn } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { readKept } from '../../pull/stored-file.ts'
@@ -21,7 +23,7 @@ import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { theOnlyOrFormer } from '../../status/named-skill.ts'
 import { readSkillRows } from '../../status/skill-rows.ts'
-import { declarationsId, lineFor } from './approve-skills.ts'
+import { declarationsId, lineFor, requestLines, requestsIn } from './approve-skills.ts'
 import { waitingRequest } from './decide-requests.ts'
 
 export const preview: Command = {
@@ -30,7 +32,8 @@ export const preview: Command = {
   operands: { text: 'SKILL [FILE]', most: 2, offers: ['skills', []] },
   details: `
   FILE is a path in the folder of the skill; the default is SKILL.md. With --waiting it is the file in the commit
-  that waits for approval, and SKILL is SOURCE/PATH or SOURCE/NAME.
+  that waits for approval, and SKILL is SOURCE/PATH or SOURCE/NAME; the docs folder of a source is named in the same
+  way. Bytes that are no text are shown as \\xNN.
 
   SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name. The skill stays as it is: one that waits for
   approval stays waiting. A file of an MCP source is fetched, and checked as for clients. With --json, and to a pipe
@@ -44,8 +47,10 @@ export const preview: Command = {
       throw new UsageError('"preview" wants the URI, path or name of a skill; skillsyncd list shows them')
     const config = await configFor(context)
     await agreeWithDaemon(config, context.signal)
-    if (context.values['waiting'] === true) {
-      print(context, await waitingPreview(context, config, asked, file))
+    const named = context.values['waiting'] === true ? waitingNamed(config, asked) : undefined
+    // The skills of a server wait one by one, in the listing that is in force.
+    if (named !== undefined && named.source.kind !== 'mcp') {
+      print(context, await waitingPreview(context, config, named, file))
       return 0
     }
     const rows = await readSkillRows(config)
@@ -95,7 +100,7 @@ async function previewOf(
   if (skill.standing === 'withheld')
     throw new OperatorError('withheld', `Cannot preview "${name}": it is withheld; skillsyncd show has the reason`)
   const file = fileOf(skill, named, name)
-  const text = (await bytesOf(context, config, skill, file)).toString('utf8')
+  const text = shownText(await bytesOf(context, config, skill, file))
   const content =
     isOfUpstream(skill) && !isForPerson(context) ? asUntrusted(withDeceitEscaped(text), skill.upstream) : text
   const approve = pending ? { approve: lineFor([name], declarationsId([{ row, skill }])) } : {}
@@ -103,30 +108,52 @@ async function previewOf(
   return { source, path, uri, upstream, pending, ...approve, digest, requests, content }
 }
 
-/** The file in the commit of its source that waits for approval. */
-async function waitingPreview(context: Context, config: ServedConfig, asked: string, named: string): Promise<Preview> {
+/** A source with something that waits, and the name of that in it. */
+interface WaitingNamed {
+  readonly source: Source
+  readonly path: string
+}
+
+function waitingNamed(config: ServedConfig, asked: string): WaitingNamed {
   const [id = '', ...rest] = asked.split('/')
   const [source] = sourcesNamed([id], config)
   const path = rest.join('/')
   if (source === undefined || path === '')
     throw new UsageError(`--waiting wants SOURCE/PATH or SOURCE/NAME, and "${asked}" is neither`)
+  return { source: configuredIn(config, source).source, path }
+}
+
+/** The file in the commit of its source that waits for approval. */
+async function waitingPreview(
+  context: Context,
+  config: ServedConfig,
+  { source: configured, path }: WaitingNamed,
+  named: string,
+): Promise<Preview> {
+  const { id: source } = configured
   return withStoreAndWriter(context, config, async (looking) => {
     const waiting = await looking.ask(waitingRequest, { source, verb: 'approve' })
-    const { skills } = await readCandidate(looking, source, waiting.commit)
+    const { skills, docs } = await readCandidate(looking, source, waiting.commit)
     const skill = skills.find((one) => one.path === path) ?? skills.find(({ name }) => name === path)
-    if (skill === undefined)
+    const found = skill ?? (path === configured.docs ? docs : undefined)
+    if (found === undefined)
       throw new OperatorError('unknown-skill', `No skill is called "${path}" in ${waiting.commit} of "${source}"`)
-    const file = fileOf(skill, named, asked)
-    const text = (await looking.store.skills.read(storedSkill(skill), file)).toString('utf8')
+    const file = fileOf(found, named, `${source}/${path}`)
+    const text = shownText(await looking.store.skills.read(storedOf(found), file))
     const content = isForPerson(context) ? text : withDeceitEscaped(text)
     const approve = `skillsyncd approve ${source} ${waiting.tag ?? waiting.commit}`
-    const { digest, frontmatter } = skill
-    const known = { source, path: skill.path, uri: undefined, upstream: undefined, pending: true, approve, digest }
-    return { ...known, requests: requestsIn(frontmatter), content }
+    const known = { source, path: skill?.path ?? path, uri: undefined, upstream: undefined, pending: true, approve }
+    return { ...known, digest: found.digest, requests: requestsIn(skill?.frontmatter), content }
   })
 }
 
-function fileOf({ files }: Skill, named: string, skill: string): SkillFile {
+/** The text of a file. Of bytes that are none, those beyond ASCII are written out: nothing is shown that is not there. */
+function shownText(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString('utf8')
+  return bytes.toString('latin1').replaceAll(/[\x80-\xff]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16)}`)
+}
+
+function fileOf({ files }: Pick<Skill, 'files'>, named: string, skill: string): SkillFile {
   const file = files.find(({ path }) => path === named)
   if (file !== undefined) return file
   const known = files.map(({ path }) => path)
@@ -154,17 +181,6 @@ async function bytesOf(context: Context, config: ServedConfig, skill: Skill, fil
   throw new OperatorError('unknown-skill', `Cannot preview "${source}/${skill.path}": its file is not in the store`)
 }
 
-/** The fields that clients may act on. */
-const REQUESTS = ['allowed-tools', 'disallowed-tools', 'hooks', 'model', 'context', 'agent', 'shell'] as const
-
-function requestsIn(frontmatter: JsonObject | undefined): JsonObject {
-  const entries = REQUESTS.flatMap((key) => {
-    const value = frontmatter?.[key]
-    return value === undefined ? [] : [[key, value] as const]
-  })
-  return Object.fromEntries(entries)
-}
-
 function print(context: Context, found: Preview): void {
   if (context.json) {
     printJson(context, found)
@@ -176,7 +192,7 @@ function print(context: Context, found: Preview): void {
     `${printableLine(`${source}/${path}`)}: from ${printableLine(from)}`,
     ...(digest === undefined ? [] : [`digest ${digest}`]),
     ...(approve === undefined ? [] : [printableLine(`it waits for ${approve}`)]),
-    ...Object.entries(requests).map(([key, value]) => printableLine(`requests ${key}: ${shownValue(value)}`)),
+    ...requestLines(requests).map(printableLine),
     '',
     ...content.split('\n').map((line) => printableText(line.replace(/\r$/, ''))),
   ])

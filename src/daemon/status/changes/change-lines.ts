@@ -1,6 +1,8 @@
+import type { PluginChange, PluginSkill } from '../../../sync/model/changes/plugin-changes.ts'
 import { changeGroups, changeWord, namesText, nameText } from '../../../sync/model/changes/skill-changes.ts'
 import type { ChangeGroup, NamedChange } from '../../../sync/model/changes/skill-changes.ts'
-import type { FileReview, SkillReview } from '../../../sync/model/changes/skill-review.ts'
+import type { SkillNote } from '../../../sync/model/changes/skill-notes.ts'
+import type { DocsReview, FileReview, SkillReview } from '../../../sync/model/changes/skill-review.ts'
 import { printableLine, printableText } from '../../runtime/log/log-line.ts'
 
 /** The changes as lines of text: one for each kind, and one for each skill that has a reason. */
@@ -32,11 +34,26 @@ export function reviewLines(review: SkillReview): string[] {
     printableLine(
       `${changeWord(change).padEnd(8)} ${named === undefined ? '' : nameText(named) + keptText(review) + reasonText(named)}`,
     ),
-    ...notes.map(
-      ({ isCritical, text, values }) => `  ${isCritical ? '!' : '·'} ${text} ${values.map(quoted).join(', ')}`,
-    ),
+    ...notes.map(noteLine),
     ...files.flatMap(fileLines),
   ]
+}
+
+/** The changed docs folder as lines of text, in the same form. */
+export function docsLines({ change, notes, files }: DocsReview): string[] {
+  return [`${change.padEnd(8)} the docs folder`, ...notes.map(noteLine), ...files.flatMap(fileLines)]
+}
+
+/** The skills that a plugin of a marketplace has more and no longer, all of them. */
+export function pluginLine({ plugin, change, gains, loses }: PluginChange): string {
+  const namesOf = (verb: string, skills: readonly PluginSkill[]): string[] =>
+    skills.length === 0 ? [] : [`${verb} ${skills.map(({ path }) => path || 'the root').join(', ')}`]
+  const moves = [...namesOf('gains', gains), ...namesOf('loses', loses)]
+  return printableLine(`${change.padEnd(8)} the plugin "${plugin}"${moves.length === 0 ? '' : `: ${moves.join('; ')}`}`)
+}
+
+function noteLine({ isCritical, text, values }: SkillNote): string {
+  return `  ${isCritical ? '!' : '·'} ${text} ${values.map(quoted).join(', ')}`
 }
 
 function keptText({ to }: SkillReview): string {

@@ -1,5 +1,6 @@
 import type { PendingChange, SourceChange } from '../../../serve/page/page-data.ts'
-import { docsChange, skillChanges, skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
+import { pluginChanges, pluginSkillsOf } from '../../../sync/model/changes/plugin-changes.ts'
+import { docsBetween, skillChanges, skillStatesOf } from '../../../sync/model/changes/skill-changes.ts'
 import { withoutTexts } from '../../../sync/model/changes/skill-review.ts'
 import type { SkillReview } from '../../../sync/model/changes/skill-review.ts'
 import type { Generation } from '../../../sync/model/generation.ts'
@@ -52,8 +53,17 @@ export async function pendingComparison(store: Store, sides: PendingSides): Prom
   const { from, to } = sides
   const [was, is] = [await contentOf(store, from), await contentOf(store, to)]
   if (was === undefined || is?.snapshot === undefined) return undefined
-  const change = await sourceChange(sides, was.snapshot, is.snapshot, new SkillTexts(store, PAGE_TEXTS))
-  return { ...change, docs: docsChange(was.snapshot?.docs?.digest, is.snapshot.docs?.digest) }
+  const texts = new SkillTexts(store, PAGE_TEXTS)
+  const change = await sourceChange(sides, was.snapshot, is.snapshot, texts)
+  const [before, after] = [was.snapshot?.docs, is.snapshot.docs]
+  const docs = docsBetween(before?.digest, after?.digest)
+  const review = docs && (await texts.reviewDocs(docs, { before, after }, sides.withText))
+  const plugins = pluginChanges(was.snapshot && pluginSkillsOf(was.snapshot), pluginSkillsOf(is.snapshot))
+  return {
+    ...change,
+    docs: review && (sides.withText ? review : withoutTexts(review)),
+    plugins,
+  }
 }
 
 /** Before the first generation there is an empty one, numbered 0. */

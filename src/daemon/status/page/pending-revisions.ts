@@ -2,8 +2,9 @@ import { resultWithin } from '../../../base/async/wait-at-most.ts'
 import { matcher } from '../../../base/globs.ts'
 import { commitWords } from '../../../serve/page/format.ts'
 import type { PendingChange, PendingContent, PendingRevision } from '../../../serve/page/page-data.ts'
+import type { PluginSkill } from '../../../sync/model/changes/plugin-changes.ts'
 import { withoutTexts } from '../../../sync/model/changes/skill-review.ts'
-import { disabledIn } from '../../../sync/model/decisions/disabled-matches.ts'
+import { disabledIn, withoutDisabledDocs } from '../../../sync/model/decisions/disabled-matches.ts'
 import type { OutOfService } from '../../../sync/model/decisions/out-of-service.ts'
 import type { ObjectId, Revision } from '../../../sync/model/revision.ts'
 import type { ServedSource, Snapshot } from '../../../sync/model/snapshot.ts'
@@ -132,9 +133,15 @@ export class PendingRevisions implements AsyncDisposable {
       const change = await compare({ source: source.id, withText, from: served?.held.snapshot, to: held.snapshot })
       if (change === undefined) return { error: 'It takes too long to compare it with what is served.' }
       const isUnlisted = isBelowGlobs(matcher(source.unlisted))
-      const isDisabled = disabledAt([snapshot, ...(served === undefined ? [] : [served.snapshot])], outOfService)
+      const snapshots = [snapshot, ...(served === undefined ? [] : [served.snapshot])]
+      const isDisabled = disabledAt(snapshots, outOfService)
+      const { docs } = change
+      const areDocsShown = source.unlisted.length === 0 && snapshots.every((one) => isWholeOf(one, outOfService))
       return {
-        change: withoutUnlisted(change, isUnlisted, isDisabled),
+        change: {
+          ...withoutUnlisted(change, isUnlisted, isDisabled),
+          docs: docs === undefined || areDocsShown ? docs : { ...docs, notes: [], files: [] },
+        },
         isWithoutText: !withText,
         // The candidate was fetched by its commit id alone.
         words: withText
@@ -171,6 +178,11 @@ function disabledAt(snapshots: readonly Snapshot[], outOfService: OutOfService):
   return (path) => matches.some((match) => match.has(path))
 }
 
+/** True if nothing of the snapshot is disabled: a docs folder can hold skills, and copies of them. */
+function isWholeOf(snapshot: Snapshot, outOfService: OutOfService): boolean {
+  return disabledIn(snapshot, outOfService).size === 0 && withoutDisabledDocs(snapshot, outOfService) === snapshot
+}
+
 /** Names no unlisted skill, and shows no text of a disabled one. */
 function withoutUnlisted(
   change: PendingChange,
@@ -178,9 +190,14 @@ function withoutUnlisted(
   isDisabled: (path: string) => boolean,
 ): PendingChange {
   const named = change.skills.filter(({ path }) => !isUnlisted(path))
+  const isListed = (skill: PluginSkill): boolean => skill.isUnlisted !== true && !isUnlisted(skill.path)
   return {
     ...change,
     skills: named.map((skill) => (isDisabled(skill.path) ? withoutTexts(skill) : skill)),
+    plugins: change.plugins.flatMap((plugin) => {
+      const [gains, loses] = [plugin.gains.filter(isListed), plugin.loses.filter(isListed)]
+      return plugin.change === 'changed' && gains.length + loses.length === 0 ? [] : [{ ...plugin, gains, loses }]
+    }),
     unnamed: change.unnamed + change.skills.length - named.length,
   }
 }

@@ -5,6 +5,7 @@ import type { ObjectId } from '../revision.ts'
 import { isInLists, isLockable } from '../skill.ts'
 import type { Skill } from '../skill.ts'
 import type { Snapshot } from '../snapshot.ts'
+import type { DocsChange } from './skill-review.ts'
 
 /**
  * The way in which a skill differs between two states of its source. `renamed`: the same skill in another folder, or under
@@ -134,13 +135,16 @@ function withRenamed(changes: readonly SkillChange[], before: SkillStates, after
 }
 
 /** The change of the docs from one side to another, by their digests; `undefined` if there is none. */
-export function docsChange(
-  before: string | undefined,
-  after: string | undefined,
-): 'added' | 'changed' | 'removed' | undefined {
+export function docsChange(before: string | undefined, after: string | undefined): DocsChange['change'] | undefined {
   if (before === after) return undefined
   if (before === undefined) return 'added'
   return after === undefined ? 'removed' : 'changed'
+}
+
+/** The same with both digests. */
+export function docsBetween(from: string | undefined, to: string | undefined): DocsChange | undefined {
+  const change = docsChange(from, to)
+  return change && { change, ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
 }
 
 /**

@@ -57,7 +57,7 @@ function programsNote(kind: string, paths: readonly string[]): SkillNote {
 const MOST_PATHS = 10
 
 /** True for a file that an agent may run: executable, in a folder `scripts`, or with the ending of a program. */
-export function isProgram({ path, executable }: SkillFile, { upstream }: Skill): boolean {
+export function isProgram({ path, executable }: SkillFile, { upstream }: Pick<Skill, 'upstream'>): boolean {
   if (executable || upstream?.executables?.includes(path) === true) return true
   return path.split('/').slice(0, -1).includes('scripts') || PROGRAM.test(path)
 }
@@ -65,7 +65,8 @@ export function isProgram({ path, executable }: SkillFile, { upstream }: Skill):
 const PROGRAM =
   /\.(?:bash|bat|cjs|cmd|cts|exe|fish|jar|js|jsx|lua|mjs|mts|php|pl|ps1|psm1|py|rb|sh|ts|tsx|vbs|wasm|zsh)$|(?:^|\/)Makefile$/i
 
-function hiddenNotes(before: Skill | undefined, after: Skill): SkillNote[] {
+/** The notes about hidden characters in files that are new or changed, of a skill or of docs. */
+export function hiddenNotes(before: WithFiles | undefined, after: WithFiles): readonly SkillNote[] {
   const known = filesOf(before)
   return after.files.flatMap(({ path, sha256, hidden }) =>
     hidden === undefined || known.get(path)?.sha256 === sha256
@@ -74,8 +75,10 @@ function hiddenNotes(before: Skill | undefined, after: Skill): SkillNote[] {
   )
 }
 
-function filesOf(skill: Skill | undefined): ReadonlyMap<string, SkillFile> {
-  return new Map((skill?.files ?? []).map((file) => [file.path, file]))
+type WithFiles = Pick<Skill, 'files'>
+
+function filesOf(content: WithFiles | undefined): ReadonlyMap<string, SkillFile> {
+  return new Map((content?.files ?? []).map((file) => [file.path, file]))
 }
 
 function fieldNotes(before: Skill | undefined, after: Skill): SkillNote[] {

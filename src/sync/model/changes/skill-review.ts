@@ -12,6 +12,16 @@ export interface SkillReview extends SkillChange {
   readonly files: readonly FileReview[]
 }
 
+/** A change of the docs folder, from one digest of it to another. */
+export interface DocsChange {
+  readonly change: 'added' | 'changed' | 'removed'
+  readonly from?: string
+  readonly to?: string
+}
+
+/** The change with the files that differ. The notes are about hidden characters. */
+export interface DocsReview extends DocsChange, Pick<SkillReview, 'notes' | 'files'> {}
+
 /** A file that differs. `mode`: only whether it is executable. */
 export interface FileChange {
   readonly path: string
@@ -51,22 +61,29 @@ export function reviewOf(change: SkillChange, before: Skill | undefined, after: 
 }
 
 /** The review without what can quote a text. */
-export function withoutTexts(review: SkillReview): SkillReview {
+export function withoutTexts<Review extends SkillReview | DocsReview>(review: Review): Review {
   return { ...review, notes: [], files: review.files.map(({ diff: _diff, ...file }) => file) }
 }
 
 /** The files that differ, programs first and then in the order of their paths. */
-export function fileChanges(before: Skill | undefined, after: Skill | undefined): FileChange[] {
+export function fileChanges(before: Reviewed | undefined, after: Reviewed | undefined): FileChange[] {
   const [old, now] = [filesIn(before), filesIn(after)]
   const changes = [...new Set([...old.keys(), ...now.keys()])].flatMap((path): FileChange[] => {
     const [was, is] = [old.get(path), now.get(path)]
-    const [file, skill] = is === undefined ? [was, before] : [is, after]
+    const [file, content] = is === undefined ? [was, before] : [is, after]
     const change = changeOf(was, is)
-    if (file === undefined || skill === undefined || change === undefined) return []
-    return [{ path, change, isProgram: isProgram(file, skill), size: file.size, sha256: file.sha256 }]
+    if (file === undefined || content === undefined || change === undefined) return []
+    return [{ path, change, isProgram: isProgram(file, content), size: file.size, sha256: file.sha256 }]
   })
-  return changes.toSorted((a, b) => Number(b.isProgram) - Number(a.isProgram))
+  return programsFirst(changes)
 }
+
+export function programsFirst<File extends FileChange>(files: readonly File[]): File[] {
+  return files.toSorted((a, b) => Number(b.isProgram) - Number(a.isProgram))
+}
+
+/** A skill, or the docs of a source. */
+type Reviewed = Pick<Skill, 'files' | 'upstream'>
 
 function changeOf(was: SkillFile | undefined, is: SkillFile | undefined): FileChange['change'] | undefined {
   if (was === undefined) return 'added'
@@ -75,6 +92,6 @@ function changeOf(was: SkillFile | undefined, is: SkillFile | undefined): FileCh
   return was.executable === is.executable ? undefined : 'mode'
 }
 
-function filesIn(skill: Skill | undefined): ReadonlyMap<string, SkillFile> {
-  return new Map(skill?.files.map((file) => [file.path, file]))
+function filesIn(content: Reviewed | undefined): ReadonlyMap<string, SkillFile> {
+  return new Map(content?.files.map((file) => [file.path, file]))
 }

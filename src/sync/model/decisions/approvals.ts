@@ -17,6 +17,11 @@ export interface Approval {
   readonly at: string
   /** The system user that approved the skill. */
   readonly by: string
+  /**
+   * True once the server declared something else: it approves nothing any more, and stays as what the next review
+   * compares with.
+   */
+  readonly isRevoked?: true
 }
 
 /**
@@ -49,7 +54,8 @@ export function withApproval(
   approval: Approval | undefined,
 ): Approvals {
   const ofSource = new Map(before.get(source))
-  if (ofSource.get(path)?.declaration === approval?.declaration) return before
+  const known = ofSource.get(path)
+  if (known?.declaration === approval?.declaration && known?.isRevoked === approval?.isRevoked) return before
   if (approval === undefined) ofSource.delete(path)
   else ofSource.set(path, approval)
   const rest = [...before].filter(([other]) => other !== source)
@@ -62,19 +68,20 @@ export function pendingIn({ source, skills }: Snapshot, approvals: Approvals): S
   return skills.filter((skill) => skill.standing !== 'withheld' && !isApproved(skill, approved?.get(skill.path)))
 }
 
-function isApproved(skill: Skill, approval: Approval | undefined): boolean {
-  return approval !== undefined && approval.declaration === declarationOf(skill)
+/** True if the approval is for the skill as it is declared now, and was never revoked. */
+export function isApproved(skill: Skill, approval: Approval | undefined): boolean {
+  return approval !== undefined && approval.isRevoked === undefined && approval.declaration === declarationOf(skill)
 }
 
 /**
- * The paths whose approval is for another declaration than the current one. Such an approval stays invalid even if the
- * old declaration returns.
+ * The approvals by path that are for another declaration than the current one. Once revoked, such an approval stays
+ * invalid even if the old declaration returns.
  */
-export function outdatedIn({ source, skills }: Snapshot, approvals: Approvals): string[] {
+export function outdatedIn({ source, skills }: Snapshot, approvals: Approvals): (readonly [string, Approval])[] {
   const there = new Map(skills.map((skill) => [skill.path, skill]))
-  return [...(approvals.get(source) ?? [])].flatMap(([path, approval]) => {
+  return [...(approvals.get(source) ?? [])].filter(([path, approval]) => {
     const skill = there.get(path)
-    return skill !== undefined && !isApproved(skill, approval) ? [path] : []
+    return skill !== undefined && approval.isRevoked === undefined && !isApproved(skill, approval)
   })
 }
 

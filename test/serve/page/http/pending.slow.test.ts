@@ -144,6 +144,59 @@ test('unlisted skills are counted and not named, and disabled ones are named wit
   expect(text).not.toMatch(/secret|second words|first words/)
 })
 
+const DOCS = ['docs: docs', 'marketplace: true']
+
+test('changed docs are shown with their lines, and the plugins of a changed marketplace with their skills', async () => {
+  await using repository = await Repository.create()
+  await repository.commit({ 'docs/usage.md': 'first lines\n' })
+  await using served = await reviewed(repository, { source: DOCS })
+  await repository.commit({
+    'docs/usage.md': 'second lines\n',
+    'kept/go': { executable: Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0]) },
+    '.claude-plugin/marketplace.json': MARKETPLACE,
+  })
+  await served.sync()
+
+  const { text } = await page(served, PENDING)
+
+  expect(text).toContain('The docs folder <span class="tag warn">changed</span>')
+  expect(text).toContain('<del>- first lines</del>')
+  expect(text).toContain('<ins>+ second lines</ins>')
+  expect(text).toMatch(
+    /<bdi>go<\/bdi> <span class="quiet">it is a program and no text; 5 bytes, sha256 <code>[0-9a-f]{64}/,
+  )
+  expect(text).toMatch(/<bdi>tools<\/bdi>: added; gains <bdi>kept<\/bdi>/)
+  expect(text).not.toContain('skillsyncd diff shows its files')
+})
+
+test('no doc is shown where a skill among them may be disabled or in no list, and no such skill of a plugin', async () => {
+  await using repository = await Repository.create()
+  const copy = skill('kept', 'first words')['kept/SKILL.md']!
+  await repository.commit({ 'docs/usage.md': 'first lines\n' })
+  await using disabling = await reviewed(repository, { source: DOCS })
+  await using hiding = await serve(repository, { source: ['update: review', ...DOCS, "unlisted: ['kept']"] })
+  await disabling.daemon.parts.decisions.disable(FX, 'kept', true)
+  await repository.commit({ 'docs/copy.md': copy, '.claude-plugin/marketplace.json': MARKETPLACE })
+  await Promise.all([disabling.sync(), hiding.sync()])
+
+  const [disabled, unlisted] = [await page(disabling, PENDING), await page(hiding, PENDING)]
+
+  for (const { text } of [disabled, unlisted]) {
+    expect(text).toMatch(/The docs folder <span class="tag [a-z]+">[a-z]+<\/span>/)
+    expect(text).toContain('skillsyncd diff shows its files')
+    expect(text).not.toMatch(/usage\.md|copy\.md|first lines/)
+  }
+  expect(disabled.text).not.toContain('first words')
+  expect(unlisted.text).toMatch(/<bdi>tools<\/bdi>: added/)
+  expect(unlisted.text).not.toMatch(/first words|<bdi>kept/)
+})
+
+const MARKETPLACE = JSON.stringify({
+  name: 'fx',
+  owner: { name: 'fx' },
+  plugins: [{ name: 'tools', source: './', strict: false, skills: ['./kept'] }],
+})
+
 test('where signatures bind the source, the changed skills are named and no line is shown', async () => {
   await using repository = await Repository.create()
   await using keys = await SigningWorld.create()
