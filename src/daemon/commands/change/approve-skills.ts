@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../base/json-value.ts'
-import { joinPath } from '../../../base/paths.ts'
 import { countOf } from '../../../base/text/plural.ts'
 import { shellWord } from '../../../base/text/shell-word.ts'
 import { approveSkillRequest, bringRequest } from '../../../features/mcp-sources/file-requests.ts'
@@ -110,7 +109,7 @@ async function showWaiting(
       if (context.json) told.push(jsonOf(row, skill, whole))
       else printLines(context, linesOf(row, skill, whole))
     }
-    const notShown = [...new Set([...texts.notShown, ...bringing.notRead])]
+    const { notShown } = texts
     if (context.json) printJson(context, { waiting: told, id, approve: lineFor(targets, id), notShown })
     return notShown
   })
@@ -148,8 +147,6 @@ function changeTo(skill: Skill, former: Skill | undefined): SkillChange {
 
 /** Reads files of the servers into the store, as many as one review may: each costs a request. */
 class Bringing {
-  /** The places of the files that could not be read, or not compared with their declaration. */
-  readonly notRead = new Set<string>()
   readonly #ask: AskWriter
   #left: SkillLimits = SKILL_LIMITS
 
@@ -168,7 +165,6 @@ class Bringing {
       } catch (error) {
         // What the server refuses once, it is not asked again for each further file: they stay unread.
         const { message } = failureIn(error)
-        this.notRead.add(joinPath(path, file.path))
         return [criticalNote('cannot be read', [file.path, message])]
       }
     }
