@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { closestTo } from '../base/text/closest.ts'
 import type { Command } from './cli/command.ts'
 import { COMMON, CONFIGURING, helpOf, helpOfCommand, helpOfFamily, optionsOf } from './cli/help.ts'
-import { COMMANDS, SYNONYMS, commandNamed, loaded, loadedGroups, verbsOf } from './command-table.ts'
+import { COMMANDS, SYNONYMS, loaded, loadedGroups, verbsOf } from './command-table.ts'
 import { printableLine } from './runtime/log/log-line.ts'
 import { UsageError } from './runtime/usage-error.ts'
 
@@ -16,9 +16,9 @@ interface CommandCall {
 export async function commandIn(words: readonly string[]): Promise<CommandCall> {
   const [first = '', ...rest] = words
   const [second, ...others] = rest
-  const inFamily = second === undefined ? undefined : await commandNamed(`${first} ${second}`)
+  const inFamily = await COMMANDS.get(`${first} ${second}`)?.()
   if (inFamily !== undefined) return { command: inFamily, args: others }
-  const command = await commandNamed(first)
+  const command = await COMMANDS.get(first)?.()
   if (command === undefined) throw unknownCommand(words)
   return { command, args: rest }
 }

@@ -78,25 +78,9 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
 /** All commands that the help, the manual and the shell completions list. */
 export const COMMANDS: Commands = new Map(COMMAND_GROUPS.flatMap(({ commands }) => [...commands]))
 
-/** Commands with another name today. They work until the next version. */
-const FORMER: Commands = new Map([
-  ['release', async () => (await import('./commands/change/decide.ts')).release],
-  ['unpin', async () => (await import('./commands/change/decide.ts')).unpin],
-])
-
-/** Other names of commands: former ones, and those that other programs use. */
-const ALIASES: Readonly<Record<string, string>> = {
-  inspect: 'preview',
-  serve: 'start',
-  'mcp-source preview': 'preview',
-  mirror: 'mcp-source mirror',
-  templates: 'mcp-source templates',
-  resolve: 'mcp-source resolve',
-  'add-uri': 'mcp-source add-uri',
-}
-
-/** The words that other programs have for a command. They are suggested, not accepted. */
+/** Other words for a command. They are suggested, not accepted. */
 export const SYNONYMS: Readonly<Record<string, string>> = {
+  'add-uri': 'mcp-source add-uri',
   apply: 'reload',
   check: 'doctor',
   config: 'add',
@@ -107,22 +91,29 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   freeze: 'lock',
   history: 'log',
   info: 'show',
+  init: 'add',
+  inspect: 'preview',
   install: 'link',
   kill: 'stop',
   lint: 'validate',
   ls: 'list',
+  mirror: 'mcp-source mirror',
   ps: 'status',
   pull: 'sync',
   refresh: 'sync',
+  release: 'resume',
+  resolve: 'mcp-source resolve',
   rm: 'remove',
   run: 'start',
   sbom: 'export',
-  init: 'add',
+  serve: 'start',
   setup: 'add',
   suspend: 'pause',
+  templates: 'mcp-source templates',
   uninstall: 'link --remove',
   unlink: 'link --remove',
   unpause: 'resume',
+  unpin: 'resume',
   upgrade: 'update',
   up: 'start',
 }
@@ -142,13 +133,6 @@ export async function loadedGroups(): Promise<readonly LoadedGroup[]> {
 /** Loads all of these commands. */
 export async function loaded(commands: Commands): Promise<readonly Command[]> {
   return Promise.all([...commands.values()].map((load) => load()))
-}
-
-/** Returns the command of this name or former name, loaded. */
-export async function commandNamed(name: string): Promise<Command | undefined> {
-  const current = Object.hasOwn(ALIASES, name) ? ALIASES[name] : name
-  const load = current === undefined ? undefined : (COMMANDS.get(current) ?? FORMER.get(current))
-  return load?.()
 }
 
 /** Returns the verbs of a family, such as `mirror` of `mcp-source`. Empty if there is no such family. */

@@ -42,7 +42,7 @@ test('control characters of a wrong command do not reach the terminal', async ()
 test.each([
   [['status', '--json'], 'once'],
   [['mcp', '--json'], 'never'],
-  [['serve', '--json'], 'never'],
+  [['start', '--json'], 'never'],
 ])('a failure of %j is written to stdout as JSON %s', async (args, times) => {
   await using home = await Home.create()
 
@@ -69,7 +69,7 @@ test.each([
 test.each([
   [['status'], [0]],
   [['--quiet', 'mcp'], [0]],
-  [['--quiet', 'serve'], []],
+  [['--quiet', 'start'], []],
 ])('%j ends when its output has no reader: %j', async (args, exits) => {
   await using home = await Home.create()
   const process = new FakeProcess()

@@ -79,7 +79,7 @@ export const OTHER_SCENES: readonly CrashScene[] = [
       await stage.home.command('rollback', '1')
       await stage.run(['sync'])
       // What was stored and never served goes with the next update.
-      await stage.run(['release', 'team'], ['sync'])
+      await stage.run(['resume', 'team'], ['sync'])
     },
   },
   {
@@ -120,9 +120,9 @@ export const OTHER_SCENES: readonly CrashScene[] = [
       await stage.run(['sync'])
       return stage
     },
-    args: ['mirror', 'au/refunds'],
+    args: ['mcp-source', 'mirror', 'au/refunds'],
     isAbout: (call) => call.includes('/upstreams/'),
     writes: [],
-    again: async (stage) => stage.run(['mirror', 'au/refunds']),
+    again: async (stage) => stage.run(['mcp-source', 'mirror', 'au/refunds']),
   },
 ]

@@ -119,7 +119,7 @@ test('a rollback to a commit that nobody has fails by name, and nothing moves', 
   expect([desk.served(), desk.status().decision]).toEqual([commit, {}])
 })
 
-test('a rollback that holds stays through new commits and a restart, until it is released', async () => {
+test('a rollback that holds stays through new commits and a restart, until it is resumed', async () => {
   await using desk = await Desk.open()
   const first = await desk.repository.commit(skills('one'))
   await desk.start()
@@ -133,13 +133,13 @@ test('a rollback that holds stays through new commits and a restart, until it is
   await desk.start()
   const afterRestart = await desk.sync()
   const during = [desk.served(), desk.names()]
-  await desk.decide('release')
-  const released = await desk.sync()
+  await desk.decide('resume')
+  const resumed = await desk.sync()
 
   expect(held).toMatchObject({ kind: 'held', revision: { commit: third }, reason: { code: 'rolled-back' } })
   expect(afterRestart).toMatchObject({ kind: 'held', reason: { code: 'rolled-back' } })
   expect(during).toEqual([first, ['one']])
-  expect(released).toMatchObject({ kind: 'updated', revision: { commit: third } })
+  expect(resumed).toMatchObject({ kind: 'updated', revision: { commit: third } })
   expect(desk.status()).toMatchObject({ decision: {}, condition: undefined })
 })
 
@@ -210,7 +210,7 @@ test('a paused source asks nobody, also after a restart, and is looked at again 
   await expect(desk.decide('resume')).rejects.toMatchObject({ code: 'nothing-to-decide' })
 })
 
-test('a pinned source stays at its commit over a restart; unpinned it follows its ref', async () => {
+test('a pinned source stays at its commit over a restart; resumed it follows its ref', async () => {
   await using desk = await Desk.open()
   const first = await desk.repository.commit(skills('one'))
   await desk.start()
@@ -222,13 +222,13 @@ test('a pinned source stays at its commit over a restart; unpinned it follows it
   await desk.start()
   const afterRestart = await desk.sync()
   const served = desk.served()
-  await desk.decide('unpin')
-  const unpinned = await desk.sync()
+  await desk.decide('resume')
+  const resumed = await desk.sync()
 
   for (const outcome of [pinned, afterRestart])
     expect(outcome).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'pinned' } })
   expect(served).toBe(first)
-  expect(unpinned).toMatchObject({ kind: 'updated', revision: { commit: second } })
+  expect(resumed).toMatchObject({ kind: 'updated', revision: { commit: second } })
 })
 
 test.each([{ source: [] }, { source: ['update: review'] }, { source: ['ref: main'] }])(
@@ -244,12 +244,12 @@ test.each([{ source: [] }, { source: ['update: review'] }, { source: ['ref: main
 
     await desk.decide('pin', first)
     const pinned = await desk.sync()
-    await desk.decide('unpin')
-    const unpinned = await desk.sync()
+    await desk.decide('resume')
+    const resumed = await desk.sync()
 
     expect(pinned).toMatchObject({ kind: 'updated', revision: { commit: first } })
     // It was followed there before: nothing moved that nobody has seen.
-    expect(unpinned).toMatchObject({ kind: 'updated', revision: { commit: second } })
+    expect(resumed).toMatchObject({ kind: 'updated', revision: { commit: second } })
   },
 )
 

@@ -231,7 +231,7 @@ test('a lock that cannot be read is an error: nothing newer is taken, and what i
   expect(await bodyOf(peer)).toBe(FIRST)
 })
 
-test('a pin and a held rollback on this machine outrank the lock, and are told; unpin and release go back to it', async () => {
+test('a pin and a held rollback on this machine outrank the lock, and are told; resume goes back to it', async () => {
   await using world = await World.create()
   const { locked, newest } = await moved(world)
   await world.synced()
@@ -239,19 +239,19 @@ test('a pin and a held rollback on this machine outrank the lock, and are told; 
   await world.home.command('pin', 'team', newest)
   const pinned = await told(world.home)
   const ofMcp = await bodyIn(world.home)
-  const unpinned = await world.home.command('unpin', 'team')
+  const unfrozen = await world.home.command('resume', 'team')
   const passing = await world.home.command('rollback', 'team', newest)
   await world.home.command('rollback', 'team', newest, '--hold')
   await world.synced()
   const held = await told(world.home)
-  await world.home.command('release', 'team')
+  await world.home.command('resume', 'team')
   const released = await told(world.home)
 
   for (const { json } of [pinned, held])
     expect(json.sources[0]).toMatchObject({ served: { commit: newest }, lock: { state: 'overruled', commit: locked } })
   expect(pinned.text).toContain('lock: not followed while the source is pinned or held')
   expect(ofMcp).toBe(SECOND)
-  expect(unpinned.stdout).toContain(short(locked))
+  expect(unfrozen.stdout).toContain(short(locked))
   expect(passing).toMatchObject({ status: 1 })
   expect(passing.stderr).toContain('which the next pull would bring back; --hold keeps it there')
   expect(released.json.sources[0]).toMatchObject({ served: { commit: locked }, lock: { state: 'followed' } })

@@ -184,7 +184,7 @@ test('a new source that was pinned by a full id and is let go has still to have 
   await desk.start()
   await desk.decide('pin', first)
   const pinned = await desk.sync()
-  await desk.decide('unpin')
+  await desk.decide('resume')
 
   const outcome = await desk.sync()
 

@@ -90,7 +90,7 @@ test('a tag that moved while the source was pinned elsewhere is held when it is 
   await desk.sync()
   const pinned = desk.served()
   await moveTag(desk)
-  await desk.decide('unpin')
+  await desk.decide('resume')
 
   const outcome = await desk.sync()
 

@@ -5,7 +5,7 @@ import { revisionText } from '../../sync/pull/move-policy.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 
 /** The decisions that an operator can make about a source. */
-export const VERBS = ['pause', 'resume', 'pin', 'unpin', 'release', 'approve', 'reject'] as const
+export const VERBS = ['pause', 'resume', 'pin', 'approve', 'reject'] as const
 export type Verb = (typeof VERBS)[number]
 
 /** The details of a decision of an operator. */
@@ -56,18 +56,6 @@ export function decisionAfter(verb: Verb, before: SourceDecision, situation: Sit
     }
     case 'pin':
       return { ...before, frozen: { commit: commitToPin(situation), by: 'pin' } }
-    case 'unpin':
-      return without(before, 'frozen', frozen?.by === 'pin', notFrozen(situation.source, 'pinned', frozen))
-    case 'release': {
-      const isHeld = frozen?.by === 'rollback' || skipped?.by === 'rollback'
-      if (!isHeld) throw nothing(notFrozen(situation.source, 'held by a rollback', frozen))
-      return {
-        ...(paused !== undefined && { paused }),
-        ...(frozen?.by === 'pin' && { frozen }),
-        ...(skipped?.by === 'reject' && { skipped }),
-        ...(approved !== undefined && { approved }),
-      }
-    }
     case 'approve': {
       const candidate = candidateOf(situation, frozen, 'approve')
       const rest = isAbout(skipped, candidate) ? omit(before, 'skipped') : before
@@ -149,17 +137,6 @@ function notBound(source: string, pin: SourceDecision['frozen']): string {
   return pin === undefined
     ? `"${source}" follows its ref: it is not paused, pinned or rolled back`
     : `"${source}" is pinned; skillsyncd resume ${source} ends the pin`
-}
-
-function notFrozen(source: string, how: string, frozen: SourceDecision['frozen']): string {
-  return frozen === undefined
-    ? `"${source}" is not ${how}`
-    : `"${source}" is not ${how}; skillsyncd resume ${source} lets it move`
-}
-
-function without(before: SourceDecision, part: keyof SourceDecision, isThere: boolean, why: string): SourceDecision {
-  if (!isThere) throw nothing(why)
-  return omit(before, part)
 }
 
 function omit(decision: SourceDecision, part: keyof SourceDecision): SourceDecision {

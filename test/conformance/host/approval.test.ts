@@ -156,8 +156,8 @@ test('a skill of dynamic files can be approved, previewed and mirrored by nobody
   await home.command('sync')
   await using peer = await modernHttp(await home.start('start').line())
 
-  const commands = ['approve', 'preview', 'mirror'] as const
-  const ends = await Promise.all(commands.map((name) => home.command(name, 'au/refunds')))
+  const commands = [['approve'], ['preview'], ['mcp-source', 'mirror']]
+  const ends = await Promise.all(commands.map((name) => home.command(...name, 'au/refunds')))
   const got = await peer.call('skills/get', { uri: SERVED })
 
   expect(ends.map(({ status }) => status)).toEqual([1, 1, 1])

@@ -203,7 +203,7 @@ test('a locked source says of a refused skill what was found, at each look, and 
   await home.command('update')
   const before = JSON.parse((await home.command('list', '--json')).stdout).skills
 
-  const mirrored = await home.command('mirror', 'au/refunds')
+  const mirrored = await home.command('mcp-source', 'mirror', 'au/refunds')
   const looks = [await home.command('sync'), await home.command('sync')]
   const after = JSON.parse((await home.command('list', '--json')).stdout).skills
   const why = await home.command('why', 'au/refunds')

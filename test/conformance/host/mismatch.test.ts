@@ -293,13 +293,13 @@ test('a locked source keeps to its lock, serves the others, and needs a person u
   const well = await home.command('status', '--check')
   au.skills.setResource(URI, skill('refunds', 'evil'))
 
-  const mirrored = await home.command('mirror', 'au/refunds')
+  const mirrored = await home.command('mcp-source', 'mirror', 'au/refunds')
   const looks = [await home.command('sync'), await home.command('sync')]
   const rows = JSON.parse((await home.command('list', '--json')).stdout).skills
   const ill = await home.command('status', '--check')
   const written = await home.command('lock')
   au.skills.deleteResource(URI)
-  const again = await home.command('mirror', 'au/refunds')
+  const again = await home.command('mcp-source', 'mirror', 'au/refunds')
   const cured = await home.command('status', '--check')
 
   expect([well, mirrored, ...looks, ill, again, cured].map(({ status }) => status)).toEqual([0, 1, 0, 0, 3, 0, 0])

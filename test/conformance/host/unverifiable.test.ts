@@ -97,7 +97,7 @@ test('a skill whose server tells no sizes is listed once it is mirrored, with th
   await home.command('sync')
   const before = au.reads()
 
-  const mirrored = await home.command('mirror', 'au/one')
+  const mirrored = await home.command('mcp-source', 'mirror', 'au/one')
   const first = JSON.parse((await home.command('list', '--json')).stdout).skills
   await home.command('sync')
   const reads = au.reads()

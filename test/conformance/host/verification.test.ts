@@ -76,14 +76,14 @@ test('a skill of which other bytes came once is served again when mirror finds t
   await home.configure({ au: [`mcp: "${au.url}"`, 'approval: none'] })
   await home.command('sync')
   au.skills.setResource(URI, skill('others'))
-  const first = await home.command('mirror', 'au/refunds')
+  const first = await home.command('mcp-source', 'mirror', 'au/refunds')
   await home.command('sync')
 
-  const second = await home.command('mirror', 'au/refunds')
+  const second = await home.command('mcp-source', 'mirror', 'au/refunds')
   au.skills.deleteResource(URI)
   await home.command('sync')
   const withheld = await home.command('list', '--json')
-  const third = await home.command('mirror', 'au/refunds')
+  const third = await home.command('mcp-source', 'mirror', 'au/refunds')
   const served = await home.command('list', '--json')
 
   expect([first, second, third].map(({ status }) => status)).toEqual([1, 1, 0])
@@ -156,7 +156,7 @@ test('neither a follower nor a preview takes the stored SKILL.md of another skil
   const daemon = home.start('start')
   await daemon.line()
   await home.command('sync')
-  await home.command('mirror', 'au/true/refunds')
+  await home.command('mcp-source', 'mirror', 'au/true/refunds')
   await using mcp = await stdio([], 'modern', home.env)
 
   const previewed = await home.command('preview', 'au/false/refunds')

@@ -31,14 +31,7 @@ test.each<[Verb, SourceDecision, SourceDecision]>([
   ],
   ['pin', { paused: true }, { paused: true, frozen: { commit: A.commit, by: 'pin' } }],
   ['pin', { frozen: { commit: B.commit, by: 'rollback' } }, { frozen: { commit: A.commit, by: 'pin' } }],
-  ['unpin', EVERYTHING, { paused: true, skipped: EVERYTHING.skipped! }],
-  ['release', { frozen: { commit: A.commit, by: 'rollback' } }, {}],
-  ['release', { skipped: { commit: B.commit, by: 'rollback' }, paused: true }, { paused: true }],
-  [
-    'release',
-    { skipped: { commit: B.commit, by: 'rollback' }, frozen: EVERYTHING.frozen! },
-    { frozen: EVERYTHING.frozen! },
-  ],
+  ['resume', PIN, {}],
   ['approve', { skipped: { commit: B.commit, by: 'reject' } }, { approved: { commit: B.commit } }],
   [
     'approve',
@@ -55,9 +48,6 @@ test.each<[Verb, SourceDecision, SourceDecision]>([
 test.each<[Verb, SourceDecision, string | undefined, RegExp]>([
   ['resume', {}, undefined, /is not paused, pinned or rolled back/],
   ['resume', { skipped: EVERYTHING.skipped! }, undefined, /is not paused, pinned or rolled back/],
-  ['unpin', {}, undefined, /^"team" is not pinned$/],
-  ['unpin', { frozen: { commit: A.commit, by: 'rollback' } }, undefined, /skillsyncd resume team lets it move/],
-  ['release', EVERYTHING, undefined, /skillsyncd resume team lets it move/],
   ['pin', {}, 'abc', /^The store has no commit of "team" that begins with "abc"/],
   ['approve', {}, A.commit, /^Cannot approve a{40}: what waits of "team" is b{40}; skillsyncd approve team shows it$/],
   ['approve', {}, B.commit.slice(0, 39), /what waits of "team" is b{40}/],

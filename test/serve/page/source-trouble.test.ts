@@ -42,7 +42,7 @@ const WAITS = {
   message: 'Cannot serve without approval',
   mend: 'skillsyncd approve',
 } as const
-const PINNED = { code: 'pinned', message: 'It is pinned', mend: 'skillsyncd unpin' } as const
+const PINNED = { code: 'pinned', message: 'It is pinned', mend: 'skillsyncd resume' } as const
 const FAILS = { state: 'failing', urgency: 'retried', condition: FAILED } as const
 const PENDING = { id: 'b'.repeat(40), ref: 'refs/heads/main' }
 

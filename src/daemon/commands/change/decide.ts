@@ -21,11 +21,8 @@ interface Deciding {
   readonly verb: Verb
   readonly summary: string
   readonly details: string
-  /**
-   * `all`: any number of sources, or without operands all that `isMeant`; `named`: at least one; `commit`: one source,
-   * with a commit.
-   */
-  readonly operands: 'all' | 'named' | 'commit'
+  /** `all`: any number of sources, or without operands all that `isMeant`; `commit`: one source, with a commit. */
+  readonly operands: 'all' | 'commit'
   /** Selects the sources if none is named. */
   readonly isMeant?: (decision: SourceDecision) => boolean
   readonly examples: Command['examples']
@@ -37,12 +34,8 @@ interface Deciding {
 
 const OPERANDS = {
   all: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
-  named: { text: 'SOURCE…', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   commit: { text: 'SOURCE [COMMIT]', most: 2, offers: ['sources', []] },
 } as const
-
-const ALWAYS = (): boolean => true
-const NEVER = (): boolean => false
 
 export const pause = deciding({
   verb: 'pause',
@@ -52,7 +45,7 @@ export const pause = deciding({
   operands: 'all',
   isMeant: ({ paused }) => paused === undefined,
   done: (source) => `paused; its skills stay in service until skillsyncd resume ${source}`,
-  moves: NEVER,
+  moves: () => false,
 })
 
 export const pin = deciding({
@@ -76,28 +69,7 @@ export const resume = deciding({
   isMeant: ({ paused, frozen, skipped }) =>
     paused !== undefined || frozen?.by === 'rollback' || skipped?.by === 'rollback',
   done: (_, { keepsPin }) => (keepsPin === true ? 'no longer paused or held by a rollback' : 'follows its ref again'),
-  moves: ALWAYS,
-})
-
-export const unpin = deciding({
-  verb: 'unpin',
-  summary: 'Former name of resume: ends a pin alone',
-  details: 'The source is pulled at once.',
-  examples: ['skillsyncd resume team'],
-  operands: 'named',
-  done: () => 'unpinned',
-  moves: ALWAYS,
-})
-
-export const release = deciding({
-  verb: 'release',
-  summary: 'Former name of resume: ends a rollback alone',
-  details: 'Without SOURCE: all that a rollback holds. They are pulled at once.',
-  examples: ['skillsyncd resume team'],
-  operands: 'all',
-  isMeant: ({ frozen, skipped }) => frozen?.by === 'rollback' || skipped?.by === 'rollback',
-  done: () => 'released',
-  moves: ALWAYS,
+  moves: () => true,
 })
 
 function deciding(kind: Deciding): Command {

@@ -81,8 +81,8 @@ test('what of the files of a server was fetched and checked is said by each comm
   }
   const before = [await told(), await counted()]
 
-  const mirrored = await home.command('mirror', 'au/refunds')
-  const json = JSON.parse((await home.command('mirror', 'au/refunds', '--json')).stdout)
+  const mirrored = await home.command('mcp-source', 'mirror', 'au/refunds')
+  const json = JSON.parse((await home.command('mcp-source', 'mirror', 'au/refunds', '--json')).stdout)
 
   const one = '1 of 2 files: fetched, with the digests that the server declares'
   const all = 'all 2 files: fetched, with the digests that the server declares'
@@ -280,7 +280,7 @@ test('mirror of a disabled skill says that it is disabled, and what to do', asyn
   const { home } = world
   await home.command('disable', 'au/refunds')
 
-  const end = await home.command('mirror', 'au/refunds', '--json')
+  const end = await home.command('mcp-source', 'mirror', 'au/refunds', '--json')
 
   expect(end.status).toBe(1)
   expect(JSON.parse(end.stdout).skills).toMatchObject([
@@ -292,7 +292,7 @@ test('mirror of a disabled skill says that it is disabled, and what to do', asyn
 test('verify counts a skill of another server once, however many files it has', async () => {
   await using world = await waiting()
   await world.home.approve('au/')
-  await world.home.command('mirror', 'au/refunds')
+  await world.home.command('mcp-source', 'mirror', 'au/refunds')
 
   const verified = await world.home.command('verify')
 

@@ -8,17 +8,19 @@ test('each decision says what became of it, with a daemon and without one, and s
   await world.synced()
   const { home } = world
 
-  const alone = [await home.command('pin', 'team'), await home.command('status'), await home.command('unpin', 'team')]
+  const alone = [await home.command('pin', 'team'), await home.command('status'), await home.command('resume', 'team')]
   const daemon = home.start('start')
   await daemon.line()
-  const asked = [await home.command('pin', 'team'), await home.command('status'), await home.command('unpin', 'team')]
+  const asked = [await home.command('pin', 'team'), await home.command('status'), await home.command('resume', 'team')]
 
-  for (const [pin, status, unpin] of [alone, asked]) {
-    expect([pin?.status, status?.status, unpin?.status]).toEqual([0, 0, 0])
+  for (const [pin, status, resume] of [alone, asked]) {
+    expect([pin?.status, status?.status, resume?.status]).toEqual([0, 0, 0])
     expect(pin?.stdout).toBe('team: pinned until skillsyncd resume team\n')
     expect(status?.stdout).toMatch(/ {2}pinned at [0-9a-f]{40} until skillsyncd resume team/)
     expect(status?.stdout).not.toContain('up to date')
-    expect(unpin?.stdout).toMatch(/^team: unpinned\nteam: unchanged, refs\/heads\/main at [0-9a-f]{12}\n$/)
+    expect(resume?.stdout).toMatch(
+      /^team: follows its ref again\nteam: unchanged, refs\/heads\/main at [0-9a-f]{12}\n$/,
+    )
   }
 })
 
@@ -208,12 +210,12 @@ test('pause and resume without a source mean all that they can be about', async 
   await world.synced()
 
   const ends = []
-  for (const verb of ['pause', 'pause', 'resume', 'resume', 'release']) ends.push(await world.home.command(verb))
+  for (const verb of ['pause', 'pause', 'resume', 'resume']) ends.push(await world.home.command(verb))
 
-  expect(ends.map(({ status }) => status)).toEqual([0, 1, 0, 1, 1])
+  expect(ends.map(({ status }) => status)).toEqual([0, 1, 0, 1])
   expect(ends[0]?.stdout).toContain('team: paused')
   expect(ends[1]?.stderr).toContain('There is no source to pause')
-  expect(ends[4]?.stderr).toContain('There is no source to release')
+  expect(ends[3]?.stderr).toContain('There is no source to resume')
 })
 
 test('resume without a source ends a pause and keeps the pin of the same source', async () => {
@@ -231,15 +233,12 @@ test('resume without a source ends a pause and keeps the pin of the same source'
 })
 
 test.each([
-  { args: ['unpin'], status: 2, says: 'wants the id of a source' },
   { args: ['pin'], status: 2, says: 'wants the id of a source' },
   { args: ['pin', 'nobody'], status: 2, says: 'No source is called "nobody"' },
   { args: ['pin', 'team', 'main'], status: 2, says: '"main" is not a commit' },
   { args: ['pin', 'team', ''], status: 2, says: 'is not a commit' },
   { args: ['pin', 'team', 'abcd', 'more'], status: 2, says: 'takes no "more"' },
-  { args: ['unpin', 'team'], status: 1, says: '"team" is not pinned' },
   { args: ['resume', 'team'], status: 1, says: '"team" follows its ref' },
-  { args: ['release', 'team'], status: 1, says: '"team" is not held by a rollback' },
   { args: ['approve'], status: 2, says: 'the id of a source is wanted' },
   { args: ['approve', 'team', 'a'.repeat(40), 'b'.repeat(40)], status: 2, says: 'one source is decided on at a time' },
   { args: ['approve', 'team'], status: 1, says: 'Nothing of "team" waits for a decision' },

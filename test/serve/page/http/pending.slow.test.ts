@@ -116,7 +116,7 @@ test('a rejected, pinned or unknown source has no pending revision, and none is 
   await served.sync()
   await served.daemon.parts.decisions.decide(FX, 'pin')
   const pinned = await page(served, PENDING)
-  await served.daemon.parts.decisions.decide(FX, 'unpin')
+  await served.daemon.parts.decisions.decide(FX, 'resume')
   await served.sync()
   await served.daemon.parts.decisions.decide(FX, 'reject', { commit })
   await served.sync()
