@@ -172,7 +172,6 @@ export function compose(loaded: LoadedParts) {
     activity,
     lock,
     served,
-    notices: loaded.notices,
     startedAt: loaded.startedAt,
     itemsOf: loaded.itemsOf,
     channels,

@@ -17,7 +17,7 @@ import { mendDecisions, readDecisions, recogniseDisabled } from './pull/load-dec
 import { openPublisher } from './pull/open-publisher.ts'
 import { PullReport } from './pull/pull-report.ts'
 import { KnownLock } from './pull/trust/known-lock.ts'
-import { expectLock, lockRead } from './pull/trust/lock-rules.ts'
+import { expectLock } from './pull/trust/lock-rules.ts'
 import { admissionOf } from './pull/trust/serving-policy.ts'
 import { reactionsOf, startLasting } from './reactions.ts'
 import type { DaemonReaction } from './reactions.ts'
@@ -27,8 +27,6 @@ import { mayPublish } from './runtime/context.ts'
 import type { DaemonContext } from './runtime/context.ts'
 import type { AdoptedChange } from './runtime/hub-replica.ts'
 import { tellLosses } from './status/lost-sources.ts'
-import { isNew, upgradeDiagnostics, remember, unlessUnreadable } from './status/upgrade-notices.ts'
-import type { UpgradeDiagnostic } from './status/upgrade-notices.ts'
 
 /** All parts of a daemon. */
 export interface DaemonParts extends LoadedParts, Composition {}
@@ -74,10 +72,7 @@ export class Daemon implements AsyncDisposable {
     const { publisher, refused } = await openPublisher(context, ids, admissionOf(config), lostBefore)
     await recogniseDisabled(publisher.catalog.snapshots, context)
     const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true
-    const reloadState =
-      before === undefined
-        ? await newReloadState(config, context, await noticesAtStart(config, context))
-        : before.#reloadState
+    const reloadState = before === undefined ? await newReloadState(config, context) : before.#reloadState
     if (before === undefined) startLasting(reloadState, context.replica)
     const report = await PullReport.open(context.store.records, ids, { ...context, counts: reloadState.pulls })
     const { linking, views } = reloadState
@@ -110,13 +105,6 @@ export class Daemon implements AsyncDisposable {
     }
     daemon.parts.folders.watch()
     return daemon
-  }
-
-  /** Notifies the operator once of the changes in behavior since the version that last wrote the state folder. */
-  async tellChanges(): Promise<void> {
-    const { store, log, notices } = this.parts
-    for (const { code: change, message } of notices) log.warn('behaviour-changed', { change, message })
-    await unlessUnreadable(remember(store), undefined)
   }
 
   /**
@@ -201,13 +189,6 @@ export class Daemon implements AsyncDisposable {
     // A read since then may have withheld a skill: that is stored before the lock is released.
     await this.parts.served.settled()
   }
-}
-
-/** A new state folder gets no notices, now or later. */
-async function noticesAtStart(config: WholeConfig, { store }: DaemonContext): Promise<readonly UpgradeDiagnostic[]> {
-  if (await isNew(store)) await unlessUnreadable(remember(store), undefined)
-  const parts = { config, store, lock: await lockRead(config), decisions: store.decisions.known }
-  return unlessUnreadable(upgradeDiagnostics(parts), [])
 }
 
 /** If the tokens cannot be read, everything but HTTP goes on, and HTTP accepts no token. */

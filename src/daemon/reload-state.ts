@@ -17,7 +17,6 @@ import type { DaemonContext } from './runtime/context.ts'
 import { FetchedBytes } from './runtime/fetched-bytes.ts'
 import { PullCounts } from './runtime/pull-counts.ts'
 import { ContractNews } from './status/contract-news.ts'
-import type { UpgradeDiagnostic } from './status/upgrade-notices.ts'
 
 /** The state that a daemon passes to its successor when the configuration is reloaded. */
 export interface ReloadState {
@@ -40,8 +39,6 @@ export interface ReloadState {
   readonly pulls: PullCounts
   readonly fetched: FetchedBytes
   readonly published: PublicationCounts
-  /** The changes in behavior since the previous version, reported as long as the process lives. */
-  readonly notices: readonly UpgradeDiagnostic[]
   /** The sessions in the database that this process shares with others; `undefined` if it is the only one. */
   readonly sessions: SharedSessionLog | undefined
   readonly startedAt: Date
@@ -50,7 +47,6 @@ export interface ReloadState {
 export async function newReloadState(
   { state, limits, serve: { oauth } }: Config,
   parts: DaemonContext,
-  notices: readonly UpgradeDiagnostic[],
 ): Promise<ReloadState> {
   const { clock, shared } = parts
   const hold = parts.replica && holdFor(parts.replica)
@@ -76,7 +72,6 @@ export async function newReloadState(
     pulls: new PullCounts(),
     fetched: new FetchedBytes(),
     published: new PublicationCounts(),
-    notices,
     sessions: parts.shared && new SharedSessionLog({ ...parts, shared: parts.shared }),
     startedAt: clock.now(),
   }

@@ -23,7 +23,6 @@ import type { SourceNotes } from './pull-result.ts'
 import { unreadyIn } from './readiness.ts'
 import { statusOf } from './status.ts'
 import type { FollowedHub, HttpStatus, Status } from './status.ts'
-import type { UpgradeDiagnostic } from './upgrade-notices.ts'
 
 export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'clock' | 'readOnly' | 'replica'> {
   readonly config: Config
@@ -43,7 +42,6 @@ export interface StatusReaderParts extends Pick<DaemonContext, 'store' | 'clock'
   readonly followedLock: { readonly known: FollowedLock }
   readonly rings: { readonly status: readonly RingStatus[] }
   readonly scans: { readonly status: ScansStatus | undefined }
-  readonly notices: readonly UpgradeDiagnostic[]
   readonly startedAt: Date
   readonly itemsOf: ItemsOf
 }
@@ -65,7 +63,7 @@ export class StatusReader {
   /** `leavesFindings` leaves out the findings in skills, which take longest to collect. */
   status(leavesFindings = false): Status {
     const { config, registry, report, scheduler, activity, lock, served, store, readOnly } = this.#parts
-    const { fetchedFrom, notices, startedAt, publications, channels, hub, followedLock, rings, scans } = this.#parts
+    const { fetchedFrom, startedAt, publications, channels, hub, followedLock, rings, scans } = this.#parts
     const { known, outOfService, loss, approvals } = store.decisions
     return statusOf({
       leavesFindings,
@@ -82,7 +80,6 @@ export class StatusReader {
       fetchedFrom,
       lock: lock.known,
       followedLock: followedLock.known,
-      notices,
       publications: publications.status,
       channels: channels.status,
       hub: hub.status,

@@ -50,7 +50,6 @@ import type { ChannelStatus, PublicationStatus } from './publication-status.ts'
 import { sourceScanOf } from './source-scan.ts'
 import type { SourceScanStatus } from './source-scan.ts'
 import { isContractUnserved } from './unserved-contract.ts'
-import type { UpgradeCode, UpgradeDiagnostic } from './upgrade-notices.ts'
 import { verifiedOfAll, type KeptDigests, type Verified } from './verified-files.ts'
 
 /** The state of the installation, as plain data: the output of `skillsyncd status --json`. Times are ISO 8601, UTC. */
@@ -86,8 +85,6 @@ export interface Status {
   readonly hub?: FollowedHub
   /** The rings in their order; absent if there are none. */
   readonly rings?: readonly RingStatus[]
-  /** Changes of this version that affect this installation; empty after they were reported. */
-  readonly notices: readonly NoticeRow[]
   /** The process that answers; absent if none runs and the state folder was read. */
   readonly daemon?: DaemonStatus
   /**
@@ -295,13 +292,6 @@ export interface ContractRow extends Omit<ContractDiagnostic, 'code'> {
   readonly kind: ContractCode
 }
 
-/** An upgrade diagnostic, in the shape of `status --json`. */
-export interface NoticeRow {
-  /** The id of the change. */
-  readonly change: UpgradeCode
-  readonly message: string
-}
-
 /** The data from which a status is made. */
 export interface StatusInput {
   /**
@@ -326,7 +316,6 @@ export interface StatusInput {
   readonly hub?: FollowedHub | undefined
   readonly rings?: readonly RingStatus[] | undefined
   readonly scans?: ScansStatus | undefined
-  readonly notices: readonly UpgradeDiagnostic[]
   readonly nextPolls: ReadonlyMap<SourceId, Date>
   readonly lookingSince: ReadonlyMap<SourceId, Date>
   /** The bytes of files that came from an MCP server in the last hour. `undefined` if no daemon runs. */
@@ -360,7 +349,6 @@ export function statusOf(input: StatusInput): Status {
     ...(hub !== undefined && { hub }),
     ...(rings !== undefined && rings.length > 0 && { rings }),
     ...(scans !== undefined && { scans }),
-    notices: input.notices.map(({ code, message }) => ({ change: code, message })),
     ...(replicas !== undefined && { replicas }),
     ...(readOnly !== undefined && {
       readOnly: { code: readOnly.code, message: readOnly.message, mend: mendOf(readOnly) },

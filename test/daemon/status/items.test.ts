@@ -53,7 +53,6 @@ const WELL: Status = {
   collisions: { count: 0, names: [] },
   problems: [],
   servedLost: [],
-  notices: [],
 }
 
 const HTTP: NonNullable<Status['http']> = {

@@ -26,7 +26,6 @@ test('before anything was pulled a source has neither a commit nor a time', () =
     state: '/state',
     lock: { file: '/etc/skills.lock', use: 'follow', isThere: false, followed: 0 },
     servedLost: [],
-    notices: [],
     generation: 0,
     skills: 0,
     sources: [
@@ -208,7 +207,6 @@ function input(parts: Partial<StatusInput>): StatusInput {
     lost: [],
     approvals: new Map(),
     lock: undefined,
-    notices: [],
     nextPolls: new Map(),
     lookingSince: new Map(),
     fetchedFrom: undefined,

@@ -349,11 +349,6 @@ export const LOG_EVENTS = {
       'Decisions of an older version name disabled skills only by path, and the disk takes no other form. A rename by the author would bring such a skill back',
     fix: 'See `store-failed`; restart the daemon once the disk is writable',
   },
-  'behaviour-changed': {
-    meaning:
-      'After an upgrade, the program behaves differently; the message says how, for which sources, and what keeps the old behavior. Logged at the first start, and shown by `status`',
-    fix: 'Nothing',
-  },
   'id-clash': {
     meaning:
       'Skills of the frontmatter contract do not fit together. No skill is withheld; those with one id are not at `resource://`. The log has each kind once until it changes, and `recovered`; `sync` and `status --check` exit with 3',

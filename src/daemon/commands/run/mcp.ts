@@ -142,7 +142,6 @@ async function write({ context, config, log, follower }: FollowingWriter, signal
   using _looking = follower.lookWith((source) => writer.daemon.parts.scheduler.refresh(source))
   // It rejects only with an error that is meant to end the process.
   using _listening = writer.daemon.registry.listen(() => void follower.look())
-  await writer.daemon.tellChanges()
   writer.poll()
   const isHandedOver = await Promise.race([handedOver.promise, untilAborted(AbortSignal.any([signal, writer.lost]))])
   const { reason }: { readonly reason: unknown } = writer.lost

@@ -77,7 +77,6 @@ export const start: Command = {
       if (streams.stderr.isTTY === true && !context.quiet && isPageShown(config))
         streams.stderr.write(`page: ${url}/\nCtrl+C or skillsyncd stop ends the daemon\n`)
       logStart(log, writer.daemon, operationsUrl)
-      await writer.daemon.tellChanges()
       writer.serveWith(serve)
       writer.poll()
       const { file } = config

@@ -47,7 +47,6 @@ import { keptOf } from '../../status/skill-rows.ts'
 import { isKept, isUpToDate } from '../../status/source-facts.ts'
 import { statusOf, withFindings } from '../../status/status.ts'
 import type { DaemonStatus, SourceStatus, Status, WriterElsewhere } from '../../status/status.ts'
-import { upgradeDiagnostics, unlessUnreadable } from '../../status/upgrade-notices.ts'
 import type { KeptDigests } from '../../status/verified-files.ts'
 import { budgetStatusLines } from './budget-status.ts'
 import { lockLines } from './lock-lines.ts'
@@ -160,23 +159,17 @@ export async function statusNow(
   const beside = { kept, scans, about }
   if (answer !== undefined) return withFindings(ofThisVersion(answer.answer), catalog, config, beside)
   const records = new Map(await Promise.all(ids.map(async (id) => [id, await store?.records.read(id)] as const)))
-  const lock = await lockRead(config)
-  const known = decisions ?? new Map<SourceId, SourceDecision>()
   const now = statusOf({
     config,
     catalog,
     recordOf: (source) => recordAt(records.get(source.id), source),
-    decisions: known,
+    decisions: decisions ?? new Map<SourceId, SourceDecision>(),
     outOfService: store?.decisions.outOfService ?? NOTHING_OUT,
     loss: store?.decisions.loss,
     lost,
     approvals: store?.decisions.approvals ?? NONE_APPROVED,
-    lock,
+    lock: await lockRead(config),
     followedLock: config.lockFrom === undefined ? {} : await readFollowedLock(config.state),
-    notices:
-      store === undefined
-        ? []
-        : await unlessUnreadable(upgradeDiagnostics({ config, store, lock, decisions: known }), []),
     nextPolls: new Map<SourceId, Date>(),
     lookingSince: new Map<SourceId, Date>(),
     fetchedFrom: undefined,
@@ -222,7 +215,6 @@ function linesOf(now: Status, { items, absence, folders }: Beside, look: Look): 
     head,
     `state ${now.state}`,
     ...lockLines(now, look.now),
-    ...now.notices.map(({ message }) => look.paint('yellow', `! ${printableLine(message)}`)),
     ...(clients === undefined ? [] : [clients]),
     ...(now.http === undefined ? [] : [accessText(now.http)]),
     ...(hooks === undefined ? [] : [hooks]),

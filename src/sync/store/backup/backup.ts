@@ -162,7 +162,6 @@ const FILES = [
   'generations/decisions.json',
   'tokens.json',
   'links.json',
-  'changes',
   'current',
 ] as const
 

@@ -293,7 +293,6 @@ const OURS = new RegExp(
     ...FOLDERS,
     String.raw`store\.db(?:\.damaged-[\w-]+?)?(?:-wal|-shm)?`,
     String.raw`(?:decisions|decisions-copy|links|tokens|token-uses)\.json`,
-    'changes',
     'current',
     String.raw`[\w-]+\.journal`,
     String.raw`daemon\.lock\.[\w.-]+`,

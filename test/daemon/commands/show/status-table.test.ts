@@ -140,7 +140,6 @@ function source(parts: Partial<SourceStatus>): SourceStatus {
     lost: [],
     approvals: new Map(),
     lock: undefined,
-    notices: [],
     nextPolls: new Map([[sourceId('team'), new Date('2026-06-15T12:02:00.000Z')]]),
     lookingSince: new Map(),
     fetchedFrom: undefined,

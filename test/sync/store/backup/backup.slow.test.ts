@@ -13,14 +13,7 @@ import { numbered, publishSamples, sampleDocs, sourceId, verifyCurrent } from '.
 const NOW = new Date('2026-01-02T03:04:05.678Z')
 
 /** The files that a restore brings, of a state that has some of each kind. */
-const LOCAL = [
-  'changes',
-  'current',
-  'decisions-copy.json',
-  'decisions.json',
-  'generations/decisions.json',
-  'tokens.json',
-]
+const LOCAL = ['current', 'decisions-copy.json', 'decisions.json', 'generations/decisions.json', 'tokens.json']
 
 function placesIn(path: string) {
   return { state: join(path, 'state'), file: join(path, 'backup'), other: join(path, 'other') }
@@ -32,7 +25,6 @@ async function usedState(path: string): Promise<void> {
   await publishSamples(store, NOW, numbered(2))
   await store.decisions.change(sourceId('team'), () => ({ paused: true }))
   await writeFile(join(path, 'tokens.json'), '{"tokens":[]}', { mode: 0o600 })
-  await writeFile(join(path, 'changes'), '1\n', { mode: 0o600 })
 }
 
 async function backedUp(state: string, file: string): Promise<void> {

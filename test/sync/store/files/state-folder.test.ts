@@ -84,7 +84,6 @@ test.each([
 })
 
 const OURS = [
-  'changes',
   'current',
   'decisions.json',
   'decisions-copy.json',
