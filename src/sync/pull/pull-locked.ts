@@ -7,7 +7,7 @@ import type { Snapshot, ServedSource } from '../model/snapshot.ts'
 import { isAway } from '../model/source.ts'
 import { SyncError } from '../model/sync-error.ts'
 import type { Workspace } from '../store/objects/blob-store.ts'
-import { isByEarlierVersion, isByRules } from '../survey/survey-rules.ts'
+import { isByRules } from '../survey/survey-rules.ts'
 import { proveAgain, signerUpdate, withSigners } from './check-signers.ts'
 import { fetchSnapshot } from './fetch-snapshot.ts'
 import { gateAndStore } from './gate-and-store.ts'
@@ -26,7 +26,8 @@ export async function pullLocked(pull: Pull, entry: LockEntry): Promise<Outcome>
   const locked: LockedPull = { ...pull, entry }
   const known = (await stopIfLockedServed(locked)) ?? (await takeStored(locked))
   if (known !== undefined) return known
-  return isCutOff(pull) ? takeEarlierVersion(locked) : takeLocked(locked)
+  if (isCutOff(pull)) throw await cutOffError(locked)
+  return takeLocked(locked)
 }
 
 function isCutOff({ orders, source }: Pull): boolean {
@@ -91,29 +92,16 @@ function canBeProved({ io }: Pull, { rebuiltFrom }: Snapshot): boolean {
   return io.prove === undefined || rebuiltFrom === undefined
 }
 
-/**
- * Without network access, the locked commit is served as an earlier version of skillsyncd surveyed it, if only the
- * version differs: the skills are the locked ones.
- */
-async function takeEarlierVersion(pull: LockedPull): Promise<Outcome> {
-  const { current, orders } = pull
-  if (orders.isDamaged === true) throw cutOff(pull, 'something that is stored of it is damaged')
-  if (current !== undefined && isOfEarlierVersion(pull, current.snapshot))
-    return (await signerUpdate(pull)) ?? { kind: 'unchanged', revision: undefined }
-  const stored = await findLocked(pull, isOfEarlierVersion)
-  if (stored !== undefined) return outcomeOfStored(pull, stored)
-  const isThere = (await findLocked(pull, isOfCommit)) !== undefined
-  const why = isThere ? 'the store has it by other rules than are configured now' : 'the store does not have it'
-  throw cutOff(pull, why)
-}
-
-function cutOff({ source, entry }: LockedPull, why: string): SyncError {
+async function cutOffError(pull: LockedPull): Promise<SyncError> {
+  const { source, entry } = pull
   const what = `Cannot fetch commit ${entry.revision.commit} of "${source.id}", which is locked`
-  return new SyncError('not-stored', `${what}: ${why}, and --offline forbids network access`)
+  return new SyncError('not-stored', `${what}: ${await whyNotStored(pull)}, and --offline forbids network access`)
 }
 
-function isOfEarlierVersion(pull: LockedPull, snapshot: Snapshot): boolean {
-  return isByEarlierVersion(rulesFor(pull), snapshot) && isLocked(pull.entry, snapshot) && canBeProved(pull, snapshot)
+async function whyNotStored(pull: LockedPull): Promise<string> {
+  if (pull.orders.isDamaged === true) return 'something that is stored of it is damaged'
+  const isThere = (await findLocked(pull, isOfCommit)) !== undefined
+  return isThere ? 'the store has it by other rules than are configured now' : 'the store does not have it'
 }
 
 function isOfCommit({ entry }: LockedPull, { url, revision }: Snapshot): boolean {

@@ -53,10 +53,7 @@ function entryJson(entry: LockEntry): JsonObject {
   }
 }
 
-/**
- * Uses the names of the configuration. Newer settings are written only if they differ from the default, so that older
- * locks stay unchanged.
- */
+/** Uses the names of the configuration. Rare settings are written only if they differ from the default. */
 function selectionJson({ hiddenUnicode, nested, onBroken, contract, docs, ...selection }: LockedSelection): JsonObject {
   return {
     ...selection,

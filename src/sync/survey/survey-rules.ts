@@ -22,7 +22,7 @@ export interface Rules {
 }
 
 /** Digest of everything that a survey depends on, except the tree. */
-export function rulesOf({ selection, limits }: Rules, version = SURVEY_VERSION): string {
+export function rulesOf({ selection, limits }: Rules): string {
   // `strict` changes no finding, but decides if the commit is taken: a source that turns it on is surveyed again.
   const { root, include, exclude, unlisted, names, nested, lfs, hiddenUnicode, strict, contract, docs } = selection
   const ofMarketplace = selection.marketplace ? [MARKETPLACE_VERSION] : []
@@ -30,7 +30,7 @@ export function rulesOf({ selection, limits }: Rules, version = SURVEY_VERSION):
   const { skill, frontmatter, fetch } = limits
   const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
   const choices = [names, nested, lfs, hiddenUnicode, strict, contract, docs, ...ofMarketplace, ...ofBroken]
-  const rules = JSON.stringify([version, root, include, exclude, unlisted, choices, figures])
+  const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, choices, figures])
   return createHash('sha256').update(rules).digest('hex')
 }
 
@@ -38,37 +38,6 @@ export function rulesOf({ selection, limits }: Rules, version = SURVEY_VERSION):
 export function isByRules(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
   return snapshot.rules === rulesOf(rules)
 }
-
-/** True if an earlier version of the survey made the snapshot from the tree, by the same rules. */
-export function isByEarlierVersion(rules: Rules, snapshot: Pick<Snapshot, 'rules'>): boolean {
-  return Array.from({ length: SURVEY_VERSION - 1 }, (_, at) => at + 1).some(
-    (one) => snapshot.rules === rulesOf(asOfVersion(rules, one), one),
-  )
-}
-
-/**
- * The rules of an earlier version of the survey, which did not know `deceptive`, `leave-out` and `offer`, and had other
- * defaults.
- */
-function asOfVersion({ selection, limits }: Rules, version: number): Rules {
-  const { hiddenUnicode, lfs, contract } = selection
-  const isNoted = version < FIRST_WITH_DECEPTIVE && hiddenUnicode === 'deceptive'
-  const isWithheld = version < FIRST_WITH_LEAVE_OUT && lfs === 'leave-out'
-  const isUnoffered = version < FIRST_WITH_OFFER && contract === 'offer'
-  return {
-    limits,
-    selection: {
-      ...selection,
-      ...(isNoted && { hiddenUnicode: 'note' }),
-      ...(isWithheld && { lfs: 'withhold' }),
-      ...(isUnoffered && { contract: false }),
-    },
-  }
-}
-
-const FIRST_WITH_DECEPTIVE = 6
-const FIRST_WITH_LEAVE_OUT = 12
-const FIRST_WITH_OFFER = 15
 
 /** The trees that need not be fetched again, given an earlier snapshot of the same source. */
 export function knownTrees(rules: Rules, earlier: Snapshot | undefined): KnownTrees {

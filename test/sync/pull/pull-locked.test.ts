@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { lockEntryOf } from '../../../src/sync/model/decisions/lock.ts'
-import type { Skill } from '../../../src/sync/model/skill.ts'
 import { SyncError } from '../../../src/sync/model/sync-error.ts'
 import { rulesOf } from '../../../src/sync/survey/survey-rules.ts'
 import { contractFrontmatter, documentOf } from '../../support/content/contract-fixture.ts'
@@ -82,51 +81,7 @@ test.each([
 )
 
 describe('where nobody may be asked', () => {
-  test('what is served of the locked commit stays where an earlier version judged it', async () => {
-    await using scene = await lockedBy(rulesOf(rulesWith(), 1))
-
-    expect(await scene.pull()).toEqual({ kind: 'unchanged', revision: undefined })
-  })
-
-  test('what is served stays where an earlier version judged it by the default policy of then', async () => {
-    await using scene = await lockedBy(rulesOf(rulesWith({ hiddenUnicode: 'note' }), 5))
-
-    expect(await scene.pull({ hiddenUnicode: 'deceptive' })).toEqual({ kind: 'unchanged', revision: undefined })
-  })
-
-  test('what is served stays where an earlier version judged it by the default for pointers of LFS of then', async () => {
-    await using scene = await lockedBy(rulesOf(rulesWith({ lfs: 'withhold' }), 8))
-
-    expect(await scene.pull({ lfs: 'leave-out' })).toEqual({ kind: 'unchanged', revision: undefined })
-  })
-
-  test('what is served stays where an earlier version judged it without the offer of the contract', async () => {
-    await using scene = await lockedBy(rulesOf(rulesWith({ contract: false }), 14))
-
-    expect(await scene.pull({ contract: 'offer' })).toEqual({ kind: 'unchanged', revision: undefined })
-  })
-
-  test('what an earlier version made of the locked commit is taken from the store', async () => {
-    await using scene = await lockedBy(rulesOf(rulesWith(), 1))
-    const { snapshot, held } = scene.current!
-    scene.current = undefined
-
-    expect(await scene.pull()).toMatchObject({ kind: 'updated', snapshot, held })
-  })
-
-  test('what an earlier version withheld of the locked commit, and this one offers, is missing on', async () => {
-    await using scene = await lockedBefore()
-
-    expect(await scene.pull()).toEqual({ kind: 'unchanged', revision: undefined })
-    scene.orders = { ...scene.orders, offline: false }
-    scene.upstream.failure = undefined
-    const { snapshot } = await scene.updated()
-    expect(skillAt(snapshot, 'pdf-2').standing).toBe('tools')
-    scene.orders = { ...scene.orders, offline: true }
-    expect(await scene.pull()).toEqual({ kind: 'unchanged', revision: undefined })
-  })
-
-  test('what other rules made of it is not, and what differs and what to try is said', async () => {
+  test('what other rules made of the locked commit is not served, and what differs and what to try is said', async () => {
     await using scene = await lockedBy(rulesOf(rulesWith({ names: 'exact' })))
 
     const outcome = await scene.pull()
@@ -146,26 +101,6 @@ describe('where nobody may be asked', () => {
 })
 
 const OTHER = { asked: 'main', ref: 'refs/heads/main', commit: objectId('9'.repeat(40)) }
-
-/** Offline, with what the version before made, stored and locked of two skills with one name. */
-async function lockedBefore(): Promise<Scene> {
-  await using other = await Scene.open()
-  other.upstream.files = { ...FILES, 'pdf-2/SKILL.md': documentOf(contractFrontmatter('pdf'), '# Another') }
-  const { snapshot } = await other.updated()
-  const scene = await Scene.open()
-  scene.upstream.files = other.upstream.files
-  const skills = snapshot.skills.map((one): Skill =>
-    one.path === 'pdf-2' ? { ...one, standing: 'withheld', servedPath: 'pdf' } : one,
-  )
-  const stored = { ...snapshot, skills, rules: rulesOf(rulesWith(), 8) }
-  scene.current = {
-    held: { source: snapshot.source, snapshot: await scene.store.snapshots.keep(stored) },
-    snapshot: stored,
-  }
-  scene.orders = { ...scene.orders, offline: true, locked: lockEntryOf(sourceWith({}), stored) }
-  scene.upstream.failure = new SyncError('source-unreachable', 'Cannot reach "team"')
-  return scene
-}
 
 /** Offline, with a snapshot of what was locked that is served, and as if it had been judged by these rules. */
 async function lockedBy(rules: string): Promise<Scene> {

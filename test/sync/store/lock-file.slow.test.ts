@@ -120,12 +120,14 @@ const SOURCE: Source = {
   marketplace: false,
 }
 
-test('an entry fits a source whose policy of hidden text is the stricter default, and no other policy', () => {
+test('an entry fits no source with another policy of hidden text or of pointers of LFS', () => {
   const entry = lockEntryOf(SOURCE, snapshotOf(numbered(1)))
 
-  expect(mismatchesWith(entry, { ...SOURCE, hiddenUnicode: 'deceptive' })).toEqual([])
-  expect(mismatchesWith(entry, { ...SOURCE, hiddenUnicode: 'withhold' })).toMatchObject([
-    { message: 'has hiddenUnicode "note" in the lock and "withhold" in the configuration' },
+  expect(mismatchesWith(entry, { ...SOURCE, hiddenUnicode: 'deceptive' })).toMatchObject([
+    { message: 'has hiddenUnicode "note" in the lock and "deceptive" in the configuration' },
+  ])
+  expect(mismatchesWith(entry, { ...SOURCE, lfs: 'leave-out' })).toMatchObject([
+    { message: 'has lfs "withhold" in the lock and "leave-out" in the configuration' },
   ])
 })
 

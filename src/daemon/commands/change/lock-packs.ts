@@ -5,7 +5,7 @@ import { lackingDependencies, lackingText } from '../../../sync/catalog/pack-dep
 import type { LackingDependency } from '../../../sync/catalog/pack-dependencies.ts'
 import { canHold, lockedPackOf } from '../../../sync/catalog/pack.ts'
 import type { Pack } from '../../../sync/catalog/pack.ts'
-import { asLocked } from '../../../sync/model/decisions/lock.ts'
+import { isLocked } from '../../../sync/model/decisions/lock.ts'
 import type { Lock, LockedPack } from '../../../sync/model/decisions/lock.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { changeLock } from '../../../sync/store/lock-file.ts'
@@ -67,8 +67,7 @@ async function servedSnapshots({ state }: Config): Promise<readonly Snapshot[]> 
 function lockedSnapshots(lock: Lock, { sources }: Config, known: readonly Snapshot[]): readonly Snapshot[] {
   return sources.flatMap(({ source: { id } }) => {
     const entry = lock.sources.get(id)
-    const locked = entry && known.flatMap((one) => (one.source === id && asLocked(entry, one)) || [])
-    return locked?.slice(0, 1) ?? []
+    return (entry && known.find((one) => one.source === id && isLocked(entry, one))) ?? []
   })
 }
 

@@ -1,7 +1,7 @@
 import { expectProof } from '../../../features/channel/lock-proof.ts'
 import { choicesDigestOf, packDigestOf, packMismatches } from '../../../sync/catalog/pack.ts'
 import { docsChange } from '../../../sync/model/changes/skill-changes.ts'
-import { asLocked, isLocked, mismatchesOf, lockDifferences, skillsToLock } from '../../../sync/model/decisions/lock.ts'
+import { isLocked, mismatchesOf, lockDifferences, skillsToLock } from '../../../sync/model/decisions/lock.ts'
 import type { Lock, LockEntry, Mismatch } from '../../../sync/model/decisions/lock.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
 import { mendOf, SyncError } from '../../../sync/model/sync-error.ts'
@@ -82,21 +82,14 @@ function* packsCompared(lock: Lock, { config, snapshots }: Verifying): Generator
   for (const mismatch of packMismatches(lock.packs, config.packs))
     yield verdicts('lock-mismatch')[verdict](mismatchText(mismatch))
   const areLocked = config.sources.every(({ source }) => followedBy(config, source) !== undefined)
-  const held = snapshots.map((one) => heldBy(lock, one))
   for (const pack of config.packs) {
     const locked = lock.packs.get(pack.id)
     if (locked === undefined || locked.choices !== choicesDigestOf([pack])) continue
-    if (locked.digest !== packDigestOf(pack, held))
+    if (locked.digest !== packDigestOf(pack, snapshots))
       yield verdicts('lock-differs', `pack ${pack.id}`)[areLocked ? 'fail' : 'warn'](
         'holds other skills than the locked ones',
       )
   }
-}
-
-/** A pack's content of a source is that of its lock entry. */
-function heldBy({ sources }: Lock, snapshot: Snapshot): Snapshot {
-  const entry = sources.get(snapshot.source)
-  return (entry && asLocked(entry, snapshot)) ?? snapshot
 }
 
 /** A lock that is not followed can be incomplete; an entry that contradicts the configuration is always wrong. */

@@ -4,11 +4,9 @@ import { comparePaths } from '../digest.ts'
 import { askedText, isSameAsked, type AskedRef, type ObjectId, type Revision } from '../revision.ts'
 import type { Signers } from '../signers.ts'
 import { isLockable } from '../skill.ts'
-import type { Skill } from '../skill.ts'
 import type { Snapshot } from '../snapshot.ts'
 import type { SourceId } from '../source-id.ts'
 import type { Source } from '../source.ts'
-import { asJudgedBefore } from './earlier-judgement.ts'
 
 /**
  * The agreed state: for each source, the commit and the skills that are served of it. Contains no time and nothing
@@ -181,25 +179,21 @@ export function mismatchesWith(entry: LockEntry | undefined, source: Source): Mi
   compare('root', entry.root, source.root)
   const wanted = selectionOf(source)
   for (const key of SELECTION_KEYS) compare(key, JSON.stringify(entry.selection[key]), JSON.stringify(wanted[key]))
-  if (!isDefaultOfBefore(entry.selection, source))
-    compare('hiddenUnicode', JSON.stringify(entry.selection.hiddenUnicode), JSON.stringify(source.hiddenUnicode))
-  // The digest of a locked skill shows what is served since then, like everything that a version offers and an older
-  // one did not.
-  if (entry.selection.lfs !== 'withhold' || source.lfs !== 'leave-out')
-    compare('lfs', JSON.stringify(entry.selection.lfs), JSON.stringify(source.lfs))
   compare('docs', JSON.stringify(entry.selection.docs ?? null), JSON.stringify(source.docs ?? null))
   return differing.map((message) => ({ source: source.id, message }))
 }
 
-const SELECTION_KEYS = ['include', 'exclude', 'unlisted', 'names', 'nested', 'onBroken', 'contract'] as const
-
-/**
- * True if only the default changed: it was `note` when the lock was written, and is stricter now. A skill that it
- * withholds is missing from the locked skills, and is reported without this.
- */
-function isDefaultOfBefore(locked: LockedSelection, wanted: Source): boolean {
-  return locked.hiddenUnicode === 'note' && wanted.hiddenUnicode === 'deceptive'
-}
+const SELECTION_KEYS = [
+  'include',
+  'exclude',
+  'unlisted',
+  'names',
+  'nested',
+  'onBroken',
+  'contract',
+  'hiddenUnicode',
+  'lfs',
+] as const
 
 function quote(text: string): string {
   return text === 'null' || /^["[]/.test(text) ? text : `"${text}"`
@@ -235,24 +229,8 @@ export function skillsToLock(snapshot: Snapshot): ReadonlyMap<string, LockedSkil
  * `byOtherRules`, only the commit and its tree.
  */
 export function isLocked(entry: LockEntry, snapshot: Snapshot): boolean {
-  return asLocked(entry, snapshot) !== undefined
-}
-
-/**
- * The snapshot with the skills that the entry has of it; `undefined` if it does not match the lock. A lock of an
- * earlier version lacks the skills that are offered only since then, and remains valid: their bytes are in the locked
- * tree too.
- */
-export function asLocked(entry: LockEntry, snapshot: Snapshot): Snapshot | undefined {
-  if (snapshot.url !== entry.url || snapshot.tree !== entry.tree) return undefined
-  if (snapshot.revision.commit !== entry.revision.commit) return undefined
-  if (entry.byOtherRules === true) return snapshot
-  if (snapshot.docs?.digest !== entry.docs) return undefined
-  if (isSetOf(snapshot.skills, entry)) return snapshot
-  const skills = asJudgedBefore(snapshot.skills, entry.selection)
-  return skills !== snapshot.skills && isSetOf(skills, entry) ? { ...snapshot, skills } : undefined
-}
-
-function isSetOf(skills: readonly Skill[], { digest }: LockEntry): boolean {
-  return setDigestOf(lockedSkills({ skills }, undefined)) === digest
+  if (snapshot.url !== entry.url || snapshot.tree !== entry.tree) return false
+  if (snapshot.revision.commit !== entry.revision.commit) return false
+  if (entry.byOtherRules === true) return true
+  return snapshot.docs?.digest === entry.docs && setDigestOf(skillsToLock(snapshot)) === entry.digest
 }

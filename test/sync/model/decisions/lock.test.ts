@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lockDifferences, setDigestOf } from '../../../../src/sync/model/decisions/lock.ts'
+import { isLocked, lockDifferences, lockEntryOf, setDigestOf } from '../../../../src/sync/model/decisions/lock.ts'
+import { sourceWith } from '../../pull/pulled.ts'
+import { surveyed } from '../../survey/surveyed.ts'
 
 interface Vector {
   readonly name: string
@@ -75,3 +77,18 @@ describe('the digest of a set', () => {
     )
   })
 })
+
+test('a lock holds with the digest of all of its skills, and not with that of some', async () => {
+  const snapshot = await surveyed({ 'pdf/SKILL.md': documentOf('pdf'), 'xls/SKILL.md': documentOf('xls') })
+  const entry = lockEntryOf(sourceWith({ url: snapshot.url }), snapshot)
+  const some = ['pdf', 'xls'].map((path) => setDigestOf(new Map([...entry.skills].filter(([at]) => at === path))))
+
+  const holds = (digest: string): boolean => isLocked({ ...entry, digest }, snapshot)
+
+  expect([...entry.skills.keys()]).toEqual(['pdf', 'xls'])
+  expect([entry.digest, ...some, '0'.repeat(64)].map(holds)).toEqual([true, false, false, false])
+})
+
+function documentOf(name: string): string {
+  return `---\nname: ${name}\ndescription: Reads\n---\n`
+}
