@@ -13,7 +13,7 @@ import type { Composition, LoadedParts } from './compose.ts'
 import { idsOf } from './config/config.ts'
 import type { WholeConfig } from './configuration.ts'
 import { loadItems } from './features.ts'
-import { mendDecisions, readDecisions, recogniseDisabled } from './pull/load-decisions.ts'
+import { followServedDisabled, mendDecisions, readDecisions } from './pull/load-decisions.ts'
 import { openPublisher } from './pull/open-publisher.ts'
 import { PullReport } from './pull/pull-report.ts'
 import { KnownLock } from './pull/trust/known-lock.ts'
@@ -70,7 +70,7 @@ export class Daemon implements AsyncDisposable {
     const ids = idsOf(config)
     const lostBefore = before === undefined ? [] : before.parts.served.lost
     const { publisher, refused } = await openPublisher(context, ids, admissionOf(config), lostBefore)
-    await recogniseDisabled(publisher.catalog.snapshots, context)
+    await followServedDisabled(publisher.catalog.snapshots, context)
     const isLess = before?.registry.catalog.snapshots.some(({ source }) => !ids.includes(source)) === true
     const reloadState = before === undefined ? await newReloadState(config, context) : before.#reloadState
     if (before === undefined) startLasting(reloadState, context.replica)
@@ -163,7 +163,7 @@ export class Daemon implements AsyncDisposable {
     await this.parts.served.serveInSlices()
     this.parts.channels.followRecalls()
     // A skill that was disabled elsewhere may be at another place in what this process published meanwhile.
-    if (mayPublish(this.parts)) await recogniseDisabled(this.registry.catalog.snapshots, this.parts)
+    if (mayPublish(this.parts)) await followServedDisabled(this.registry.catalog.snapshots, this.parts)
     if (this.parts.replica?.isLeading !== true) return
     // Each source follows the decision that another process has written about it.
     for (const id of idsOf(this.config))

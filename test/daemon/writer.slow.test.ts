@@ -45,7 +45,7 @@ test('a second writer is told who has the lock', async () => {
 test('a writer begins by taking away what a killed one left half done', async () => {
   await using desk = await Desk.open()
   await mkdir(join(desk.config.state, 'tmp', '.tmp-left'), { recursive: true })
-  await writeFile(join(desk.config.state, 'format'), '3\n')
+  await writeFile(join(desk.config.state, 'format'), '4\n')
   await writeFile(join(desk.config.state, 'tmp', '.tmp-left', 'pack'), 'half')
 
   await using _writer = await opened(desk.candidate('start'))
@@ -107,7 +107,7 @@ test('a follower of a damaged database waits for the process that has the lock, 
   const { state } = desk.config
   await mkdir(state)
   await acquireLock(state, { pid: process.pid, socket: join(state, 'none'), command: 'start' })
-  await writeFile(join(state, 'format'), '3\n')
+  await writeFile(join(state, 'format'), '4\n')
   await writeFile(join(state, 'store.db'), 'no database '.repeat(1_000))
   const clock = new FakeClock()
   const ended: unknown[] = []

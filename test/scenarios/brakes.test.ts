@@ -302,7 +302,8 @@ test.each([
   '{"sources":{"team":{"frozen":{"commit":"main"}}}}',
   '{"sources":{"Team":{}}}',
   '{"disabled":{"team":"one"},"sources":{}}',
-  '{"disabled":{"team":[1]},"sources":{}}',
+  '{"disabled":{"team":["one"]},"sources":{}}',
+  '{"disabled":{"team":{"one":{"places":[],"beside":[]}}},"sources":{}}',
 ])('decisions that cannot be read stop every pull by name, and are left as they are: %j', async (text) => {
   await using desk = await Desk.open()
   await desk.repository.commit(skills('one'))

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Repository } from '../support/git/repository.ts'
 import { skillText } from '../support/git/scripted-upstream.ts'
@@ -165,26 +163,6 @@ test('a rollback to before a rename has the disabled skill out of service as wel
   await desk.rollback(first, true)
 
   expect([desk.served(), desk.names()]).toEqual([first, ['good']])
-})
-
-test('what an older version disabled by its path alone is known by all that it was from the first start on', async () => {
-  await using desk = await Desk.open()
-  await desk.repository.commit({ 'skills/pdf/SKILL.md': BAD, 'good/SKILL.md': skillText('good') })
-  await desk.start()
-  await desk.sync()
-  await desk.repository.commit({ 'skills/pdf': null, 'other/place/SKILL.md': BAD })
-  await desk.sync()
-  const served = desk.names()
-  await writeFile(join(desk.state, 'decisions.json'), '{"disabled":{"team":["skills/pdf"]},"sources":{}}')
-
-  await desk.start()
-
-  expect([served, desk.names()]).toEqual([['good', 'pdf'], ['good']])
-  const written: unknown = JSON.parse(await readFile(join(desk.state, 'decisions.json'), 'utf8'))
-  expect(written).toMatchObject({
-    disabled: { team: ['skills/pdf'] },
-    disabledAs: { team: { 'skills/pdf': { places: [{ path: 'skills/pdf', name: 'pdf' }, { path: 'other/place' }] } } },
-  })
 })
 
 test('a document of the docs folder that is the SKILL.md of a disabled skill is no document', async () => {

@@ -1,6 +1,5 @@
 import type { Snapshot } from '../../sync/model/snapshot.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
-import { recognise } from '../../sync/store/recognize-disabled.ts'
 import type { DaemonContext } from '../runtime/context.ts'
 
 /**
@@ -50,20 +49,15 @@ export async function followDisabled(
     log.warn('disabled-returns', { source: at.source, skill: at.path, disabled: `${source}/${path}`, by })
 }
 
-/**
- * Runs at startup: a skill that an older version disabled only by its path is looked up in the store and recorded with
- * its full identity. If the disk refuses, such skills are known by path until the next start.
- */
-export async function recogniseDisabled(
+/** `followDisabled` for what is served already. If the disk refuses, a skill at a new place is known there only by what matched. */
+export async function followServedDisabled(
   snapshots: readonly Snapshot[],
-  { store, log }: Pick<DaemonContext, 'store' | 'log'>,
+  parts: Pick<DaemonContext, 'store' | 'log'>,
 ): Promise<void> {
-  if (store.decisions.isFailing) return
   try {
-    await recognise(store)
-    await followDisabled(snapshots, { store, log })
+    await followDisabled(snapshots, parts)
   } catch (error) {
     if (!(error instanceof SyncError)) throw error
-    log.warn('disabled-by-path', { message: error.message })
+    parts.log.warn('disabled-not-followed', { message: error.message })
   }
 }

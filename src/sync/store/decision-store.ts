@@ -10,7 +10,7 @@ import {
   scannedEntries,
   type FollowedEntries,
 } from '../model/decisions/disabled-entries.ts'
-import { isByPath, withEntry, type DisabledSkills, type ScanChange } from '../model/decisions/disabled-skills.ts'
+import { withEntry, type DisabledSkills, type ScanChange } from '../model/decisions/disabled-skills.ts'
 import { NOTHING_OUT } from '../model/decisions/out-of-service.ts'
 import type { OutOfService } from '../model/decisions/out-of-service.ts'
 import type { PublishedRecall } from '../model/decisions/published-recall.ts'
@@ -186,15 +186,6 @@ export class DecisionStore {
    */
   async disableByScan(source: SourceId, changes: ReadonlyMap<string, ScanChange>): Promise<boolean> {
     return this.#put('disabled', (before) => scannedEntries(before, source, changes))
-  }
-
-  /** Adds the details from the snapshots to a skill that an older version disabled by its path alone. */
-  async recognise(source: SourceId, path: string, snapshots: readonly Snapshot[]): Promise<void> {
-    const isUnknown = (disabled: DisabledSkills): boolean => isByPath(disabled.get(source)?.get(path))
-    if (!isUnknown(this.disabled)) return
-    await this.#put('disabled', (before) =>
-      isUnknown(before) ? withEntry(before, source, path, disabledEntryOf(source, path, snapshots)) : before,
-    )
   }
 
   /**

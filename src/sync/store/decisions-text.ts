@@ -30,11 +30,9 @@ export interface StoredDecisions {
 
 /** Returns the JSON form of the decisions, as written to the file. */
 export function textForm({ sources, disabled, approvals, namings, recalls, obeyed }: StoredDecisions): object {
-  const paths = [...disabled].map(([source, entries]) => [source, [...entries.keys()]] as const)
   return {
     sources: Object.fromEntries(sources),
-    // Older versions of the program read only the paths.
-    ...(disabled.size > 0 && { disabled: Object.fromEntries(paths), disabledAs: nest(disabled) }),
+    ...(disabled.size > 0 && { disabled: nest(disabled) }),
     ...(approvals.size > 0 && { approvals: nest(approvals) }),
     ...(namings.size > 0 && { uris: nest(namings) }),
     ...(recalls.size > 0 && { recalls: Object.fromEntries(recalls) }),
@@ -50,7 +48,7 @@ function nest(bySource: ReadonlyMap<SourceId, ReadonlyMap<string, object>>): obj
 export function parseDecisions(text: string): StoredDecisions | undefined {
   const value = parseJson(text)
   const sources = isObject(value) ? value['sources'] : undefined
-  const disabled = isObject(value) ? parseDisabled(value['disabled'] ?? {}, value['disabledAs'] ?? {}) : undefined
+  const disabled = isObject(value) ? parseNested(value['disabled'] ?? {}, isDisabledSkill) : undefined
   const approvals = isObject(value) ? parseNested(value['approvals'] ?? {}, isApproval) : undefined
   const namings = isObject(value) ? parseNested(value['uris'] ?? {}, isNaming) : undefined
   const recalls = isObject(value) ? parseRecalls(value['recalls'] ?? {}) : undefined
@@ -100,26 +98,12 @@ function parseMap<Item>(
   return parsed
 }
 
-/** The details of a disabled skill are absent if an older version wrote the file. */
-function parseDisabled(value: unknown, known: unknown): DisabledSkills | undefined {
-  const entries = parseNested(known, isDisabledSkill)
-  if (!isObject(value) || entries === undefined) return undefined
-  const disabled = new Map<SourceId, ReadonlyMap<string, DisabledSkill>>()
-  for (const [id, paths] of Object.entries(value)) {
-    const isText = Array.isArray(paths) && paths.every((path) => typeof path === 'string')
-    if (!isSourceId(id) || !isText) return undefined
-    const ofSource = entries.get(id)
-    disabled.set(id, new Map(paths.map((path) => [path, ofSource?.get(path) ?? UNKNOWN])))
-  }
-  return disabled
-}
-
-const UNKNOWN: DisabledSkill = { places: [], beside: [] }
-
 function isDisabledSkill(value: unknown): value is DisabledSkill {
   if (!isObject(value)) return false
   const { places, beside, sourceOnly, scans } = value
   if (!Array.isArray(places) || !Array.isArray(beside) || places.length > MOST_PLACES) return false
+  // Without a place, only what a scan found identifies the skill.
+  if (places.length === 0 && scans === undefined) return false
   const areTexts = beside.every((text) => typeof text === 'string')
   return (
     places.every(isPlace) && areTexts && (sourceOnly === undefined || sourceOnly === true) && areAbsentOrScans(scans)

@@ -120,7 +120,10 @@ test('a file that a person put there is what counts, and the copy becomes the sa
   await using folder = await temporaryFolder()
   const { decisions: before } = await Store.open(folder.path)
   await before.disable(TEAM, 'a', true)
-  await writeFile(before.file, '{"sources":{},"disabled":{"team":["b"]}}')
+  await writeFile(
+    before.file,
+    '{"sources":{},"disabled":{"team":{"b":{"places":[{"source":"team","path":"b"}],"beside":[]}}}}',
+  )
 
   const { decisions } = await Store.open(folder.path)
   await decisions.read()

@@ -344,9 +344,9 @@ export const LOG_EVENTS = {
       'The database had lost publications, and another process published before this one could put them back. What that one published is served',
     fix: 'Nothing: the next pull brings what upstream has',
   },
-  'disabled-by-path': {
+  'disabled-not-followed': {
     meaning:
-      'Decisions of an older version name disabled skills only by path, and the disk takes no other form. A rename by the author would bring such a skill back',
+      'A new place of a disabled skill could not be written. It is out of service there; a rename from there by the author could bring it back',
     fix: 'See `store-failed`; restart the daemon once the disk is writable',
   },
   'id-clash': {

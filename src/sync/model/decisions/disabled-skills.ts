@@ -13,7 +13,7 @@ export type DisabledSkills = ReadonlyMap<SourceId, ReadonlyMap<string, DisabledS
 
 /** One decision, with all data that identifies the skill: an author can rename, copy and link it. */
 export interface DisabledSkill {
-  /** The places at which the skill was found, the disabled one first. Empty if an older version wrote the entry. */
+  /** The places at which the skill was found, the disabled one first. Empty only for an entry of scans. */
   readonly places: readonly DisabledPlace[]
   /** Other skills that had the same name at that time (`source/path`, folded): the name does not identify them. */
   readonly beside: readonly string[]
@@ -54,11 +54,6 @@ export interface DisabledPlace {
   readonly id?: string
   /** The SHA-256 of its SKILL.md. */
   readonly document?: string
-}
-
-/** True for an entry of an older version, of which only the path is known. */
-export function isByPath(entry: DisabledSkill | undefined): boolean {
-  return entry !== undefined && entry.places.length === 0 && entry.scans === undefined
 }
 
 /** True for an entry that takes a skill out of service, and is not only what a person accepted after a scan. */

@@ -112,7 +112,7 @@ test('a program that the operator chose is looked for where programs are, and no
 
 test('a state folder that can be written is well, and nothing of the look stays in it', async () => {
   await using folder = await temporaryFolder()
-  await writeFile(join(folder.path, 'format'), '3\n')
+  await writeFile(join(folder.path, 'format'), '4\n')
   await chmod(folder.path, 0o700)
 
   const [first] = await looked(stateChecks(inState(folder.path)))
@@ -149,7 +149,7 @@ test.each([
   ['of another version is refused', '.', '99\n', 'fail', 'run the version that wrote it'],
 ] as const)('a state folder %s', async (_, path, format, verdict, message) => {
   await using folder = await temporaryFolder()
-  await writeFile(join(folder.path, 'format'), format ?? '3\n')
+  await writeFile(join(folder.path, 'format'), format ?? '4\n')
 
   const found = await looked(stateChecks(inState(join(folder.path, path))))
 
@@ -161,7 +161,7 @@ test.each([
 
 test('a state folder that others can write to fails, with what closes it', async () => {
   await using folder = await temporaryFolder()
-  await writeFile(join(folder.path, 'format'), '3\n')
+  await writeFile(join(folder.path, 'format'), '4\n')
   await chmod(folder.path, 0o777)
 
   const found = await looked(stateChecks(inState(folder.path)))

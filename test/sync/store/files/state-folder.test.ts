@@ -14,7 +14,7 @@ test('opening makes the layout, open to its owner alone whatever the umask is', 
 
   const names = ['checkouts', 'format', 'generations', 'links', 'logs', 'scans', 'sources', 'tmp', 'upstreams']
   expect((await readdir(path)).sort()).toEqual(names)
-  expect(await readFile(join(path, 'format'), 'utf8')).toBe('3\n')
+  expect(await readFile(join(path, 'format'), 'utf8')).toBe('4\n')
   for (const name of names.filter((each) => each !== 'format')) {
     expect((await stat(join(path, name))).mode & 0o777).toBe(0o700)
   }
@@ -76,9 +76,9 @@ test.each([
     await expect(open(folder.path)).rejects.toMatchObject({
       code: 'no-state-folder',
       message: expect.stringContaining(says),
-      fix: expect.stringContaining(`write the line 3 into "${file}"`),
+      fix: expect.stringContaining(`write the line 4 into "${file}"`),
     })
-  await writeFile(file, '3\n')
+  await writeFile(file, '4\n')
 
   expect((await openState(folder.path)).path).toBe(folder.path)
 })
@@ -107,7 +107,7 @@ test('an empty format in an empty folder is that of a new one, and beside a fore
   await writeFile(join(folder.path, 'thesis'), '')
 
   await expect(openState(folder.path)).rejects.toThrow('contains "thesis", which skillsyncd did not create')
-  expect(made).toBe('3\n')
+  expect(made).toBe('4\n')
 })
 
 test('opening again changes nothing', async () => {
@@ -120,7 +120,7 @@ test('opening again changes nothing', async () => {
   expect((await stat(join(folder.path, 'format'))).ino).toBe(before.ino)
 })
 
-test.each(['1', '2', '4'])(
+test.each(['1', '3', '5'])(
   'the format %s of another version is refused, naming both and the way back',
   async (format) => {
     await using folder = await temporaryFolder()
@@ -131,7 +131,7 @@ test.each(['1', '2', '4'])(
     await expect(opening).rejects.toMatchObject({
       code: 'store-failed',
       message: expect.stringContaining(
-        `its format is "${format}" and this version knows "3"; run the version that wrote it, or move`,
+        `its format is "${format}" and this version knows "4"; run the version that wrote it, or move`,
       ),
     })
     expect(await readdir(folder.path)).toEqual(['format'])
