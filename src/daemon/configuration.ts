@@ -20,9 +20,9 @@ import { METRICS_KEYS, SERVE_KEYS } from './config/sections/serve.ts'
 
 // The whole configuration: the keys of the core, and those of each feature.
 
-const { sources, follow, defaults, packs, audit, log, programs, ...machine } = CORE_KEYS
+const { sources, follow, defaults, packs, audit, programs, ...machine } = CORE_KEYS
 
-/** Every key of skillsyncd.yaml, including those of later versions, in the order of the reference. */
+/** Every key of skillsyncd.yaml, in the order of the reference. */
 export const CONFIG = z.strictObject({
   sources,
   follow,
@@ -40,7 +40,6 @@ export const CONFIG = z.strictObject({
   ...GATE_KEYS,
   audit,
   ...USAGE_KEYS,
-  log,
   programs,
 })
 

@@ -6,7 +6,7 @@ import { absolutePath, programOf, referenceOf } from './sections/access.ts'
 import { DEFAULTS_LIST, hostDefaultsOf } from './sections/defaults.ts'
 import { LIMITS, RETENTION_PERIOD } from './sections/limits.ts'
 import { LOCK, lockOf } from './sections/lock.ts'
-import { AUDIT, LOG, PROGRAMS, STATE, STORE } from './sections/machine.ts'
+import { AUDIT, PROGRAMS, STATE, STORE } from './sections/machine.ts'
 import { PACKS, packsOf } from './sections/packs.ts'
 import { serveOf } from './sections/serve.ts'
 import type { METRICS_KEYS, SERVE_KEYS } from './sections/serve.ts'
@@ -25,7 +25,6 @@ export const CORE_KEYS = {
   retention: RETENTION_PERIOD,
   limits: LIMITS,
   audit: AUDIT,
-  log: LOG,
   programs: PROGRAMS,
 }
 

@@ -1,17 +1,10 @@
 import { z } from 'zod'
 import { looksLikeSecret } from './rules/config-error.ts'
 import type { KeyPath } from './rules/config-error.ts'
-import { LATER } from './rules/unsupported-keys.ts'
 
 /** The JSON Schema of skillsyncd.yaml, for editors: the content of `config/skillsyncd.schema.json`. */
 export function schemaJson(form: z.ZodType): Readonly<Record<string, unknown>> {
-  const schema = structuredClone(plainSchema(form))
-  for (const later of LATER.filter(({ values }) => values === undefined)) {
-    for (const node of nodesAt(schema, later.key.replaceAll('[]', '.[]').split('.'))) {
-      node.description = `${node.description ?? ''} (Not in this version yet.)`.trim()
-    }
-  }
-  const { $schema, ...rest } = schema
+  const { $schema, ...rest } = plainSchema(form)
   return { $schema, $id: 'skillsyncd.schema.json', title: 'skillsyncd.yaml', ...rest }
 }
 

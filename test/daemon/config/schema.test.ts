@@ -1,7 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { LATER } from '../../../src/daemon/config/rules/unsupported-keys.ts'
 import { schemaJson } from '../../../src/daemon/config/schema-json.ts'
 import { CONFIG } from '../../../src/daemon/configuration.ts'
 
@@ -29,29 +28,14 @@ test('every key has a description, every mapping is closed, and no host but that
   expect(new Set(text.match(/https?:\/\/[a-z][^/"]*/g))).toEqual(new Set(['https://json-schema.org']))
 })
 
-test('every key is honoured by this version or stands in the table of later ones', () => {
+test('every key is one that the program honours', () => {
   const keys = keysOf(schemaJson(CONFIG)).map(({ key }) => key)
-  const isLater = (key: string) =>
-    LATER.some(
-      (later) =>
-        later.values === undefined &&
-        (key === later.key || key.startsWith(`${later.key}.`) || key.startsWith(`${later.key}[]`)),
-    )
-
   // What `defaults` says of many sources, `publish` of a host, and `follow` of a hub and `lock` of a repository, is what each source can say.
   const shared =
     /^(?:defaults\[\]\.(?!match$)|publish\[\]\.(?:auth|ca|proxy)\b|follow\.(?:brakes|auth|ca|proxy)\b|lock\.from\.(?:auth|backend|ca|proxy|signed)\b)/
-  const honoured = keys.filter((key) => !isLater(key) && !shared.test(key))
+  const honoured = keys.filter((key) => !shared.test(key))
 
   expect(honoured.toSorted()).toEqual(HONOURED.toSorted())
-})
-
-test('every row of the table of later keys names a key of the schema', () => {
-  const keys = new Set(keysOf(schemaJson(CONFIG)).map(({ key }) => key))
-
-  const unknown = LATER.filter((later) => !keys.has(later.key))
-
-  expect(unknown).toEqual([])
 })
 
 const HONOURED = [

@@ -11,8 +11,8 @@ export function configReference(schema: SchemaNode): string {
 const HEAD = `# Configuration
 
 Every key of \`skillsyncd.yaml\`, made from the schema that checks it ([\`skillsyncd.schema.json\`](../config/skillsyncd.schema.json)).
-[\`config/skillsyncd.yaml\`](../config/skillsyncd.yaml) has them in context, with the reasons. A key that is unknown, or
-that this version does not support yet, is refused: no key is ignored.
+[\`config/skillsyncd.yaml\`](../config/skillsyncd.yaml) has them in context, with the reasons. An unknown key is
+refused: no key is ignored.
 
 **Sizes** are whole numbers with \`B\`, \`KiB\`, \`MiB\`, \`GiB\` or \`TiB\`; a plain number is bytes. **Durations** are whole
 numbers with \`ms\`, \`s\`, \`m\`, \`h\` or \`d\`. Relative paths start at the folder of the file, and \`~/\` is the home

@@ -4,7 +4,6 @@ import { looksLikeSecret } from './config-error.ts'
 import type { Fault, KeyPath } from './config-error.ts'
 import { duplicateIds, entriesAt, valueAt } from './entries.ts'
 import { backendFaults, docsOwners, fallbackFaults, hostlessFaults, sourceFaults } from './source-rules.ts'
-import { laterFaults } from './unsupported-keys.ts'
 
 /** Finds faults between keys of the plain value of a file. */
 export type FindFaults = (value: unknown) => readonly Fault[]
@@ -30,7 +29,6 @@ export function ruleFaults(value: unknown, ofFeatures: readonly FindFaults[]): F
     ...backendFaults(sources, entriesAt(value, 'defaults')),
     ...lockBackendFaults(value),
     ...inlineSecrets(value, []),
-    ...laterFaults(value),
   ]
 }
 

@@ -43,27 +43,11 @@ export const AUDIT = z
 /** Limits of the audit log. */
 export type AuditConfig = NonNullable<z.output<typeof AUDIT>>
 
-/** The log of the daemon. */
-export const LOG = z
-  .strictObject({
-    level: z
-      .enum(['error', 'warn', 'info', 'debug'])
-      .optional()
-      .describe('The lowest level that is written. Default: info.'),
-    format: z
-      .enum(['auto', 'text', 'json'])
-      .optional()
-      .describe('auto is text on a terminal and JSON elsewhere. Default: auto.'),
-  })
-  .optional()
-  .describe('The log of the daemon.')
-
 /** The programs of this machine. */
 export const PROGRAMS = z
   .strictObject({
     git: path().optional().describe('The git program.'),
     ssh: path().optional().describe('The ssh program.'),
-    gpg: path().optional().describe('The gpg program.'),
   })
   .optional()
   .describe('Programs of this machine. Default: found through PATH.')

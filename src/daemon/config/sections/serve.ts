@@ -3,16 +3,11 @@ import { z } from 'zod'
 import { skillSpaceOf } from '../../../serve/mcp/resources/files/skill-template.ts'
 import type { WebConfig } from '../../../serve/page/http/web-routes.ts'
 import type { OAuthConfig, PageClient } from '../auth.ts'
-import { duration, host, line, path, port, prose, webUrl } from '../schema/scalars.ts'
+import { duration, host, line, port, prose, webUrl } from '../schema/scalars.ts'
 import { referenceOf, SECRET } from './access.ts'
 import type { Absolute } from './access.ts'
 
 // `serve`: the addresses and forms in which skills are served.
-
-const TLS = z.strictObject({
-  certificate: path().describe('The certificate and the intermediate certificates (PEM).'),
-  key: SECRET.describe('The place that the private key (PEM) is read from.'),
-})
 
 const HTTP = z.strictObject({
   host: host().default('127.0.0.1').describe('The address to listen on.'),
@@ -32,7 +27,6 @@ const HTTP = z.strictObject({
     .array(line(100).refine(isNetwork, 'must be an IP address, or a network such as 10.0.0.0/8'))
     .optional()
     .describe('Addresses or networks whose X-Forwarded-For header is trusted.'),
-  tls: TLS.optional().describe('Serve https without a proxy. The files are read again when they change.'),
 })
 
 function isNetwork(text: string): boolean {

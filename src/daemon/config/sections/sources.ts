@@ -27,8 +27,6 @@ import { BRAKES, SHARED, WEBHOOK } from './defaults.ts'
 import type { DefaultsEntry } from './defaults.ts'
 import { channelSourceOf, checkedFollow, FOLLOW, FOLLOW_KEYS } from './follow.ts'
 
-// One entry of `sources`, including the keys of later versions: the name of a key never changes.
-
 const TAG_RANGE = z
   .strictObject({
     range: line(200)
