@@ -21,7 +21,7 @@ export interface LockHolder extends ProcessIdentity {
   readonly command: string
   /** Unique for each lock. */
   readonly nonce: string
-  /** Changes with each renewal while the holder lives. Absent in locks of older versions. */
+  /** Changes with each renewal while the holder lives. Absent if another version wrote the lock. */
   readonly lease?: string
 }
 

@@ -45,9 +45,6 @@ export const compareRequest = defineRequest({
   run: async ({ candidates }: UpstreamParts, { source }, { signal }) => candidates.compare(source, signal),
 })
 
-/** The reader of a second opinion. A writer of an earlier version has only one, and does not name it. */
-const BY = z.string().default('isomorphic-git')
-
 /** Has another reader fetch the served commit of a source again. Returns the files that differ; nothing if nothing is served. */
 export const secondOpinionRequest = defineRequest({
   name: 'second-opinion',
@@ -55,7 +52,7 @@ export const secondOpinionRequest = defineRequest({
   answer: z
     .discriminatedUnion('kind', [
       z.object({
-        by: BY,
+        by: z.string(),
         kind: z.literal('compared'),
         files: z.number(),
         differences: z
@@ -64,7 +61,7 @@ export const secondOpinionRequest = defineRequest({
         more: z.number(),
         unread: z.array(z.string()).readonly().optional(),
       }),
-      z.object({ by: BY, kind: z.literal('not-compared'), why: z.string() }),
+      z.object({ by: z.string(), kind: z.literal('not-compared'), why: z.string() }),
     ])
     .nullish()
     .transform((opinion) => opinion ?? undefined),

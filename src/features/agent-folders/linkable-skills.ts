@@ -14,8 +14,8 @@ export type Linkable = CatalogSkill | FolderSkill
 /**
  * The skills that can be linked: the listed ones, and the tools-only ones by the names of their folders. A skill of
  * another MCP server only if its source has `folders` and all of its files are here: an agent that opens a folder fetches
- * and compares nothing. Each source refuses names that a disk must not have; they are refused here again, because an
- * earlier version may have stored them.
+ * and compares nothing. Each source refuses names that a disk must not have; they are refused here again, where
+ * they would be written.
  */
 export function linkableIn(catalog: Catalog, fetched: FetchedSkills): readonly Linkable[] {
   return [...catalog.listed, ...folderSkillsIn(catalog)].filter(

@@ -87,7 +87,7 @@ export class RemoteFiles {
     return why === undefined ? undefined : new ContentMismatch(skill, why).unread
   }
 
-  /** Files that an earlier version of the writer stored were never searched. */
+  /** Searches the bytes again, by the policy of this process. */
   #refusal(skill: UpstreamSkill, file: SkillFile, bytes: Uint8Array): RefusedFile | undefined {
     const key = textKeyOf(file)
     if (this.#plain.has(key)) return undefined

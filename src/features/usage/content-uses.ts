@@ -48,16 +48,14 @@ export interface DatedContentUse extends ContentUse {
   readonly day: string
 }
 
-/** The uses of contents in the database of one state folder. A program that does not know the tables leaves them alone. */
+/** The uses of contents in the database of one state folder. */
 export class ContentUses {
   readonly #database: DatabaseSync
   readonly #add: StatementSync
   readonly #has: StatementSync
 
-  /** Makes the tables if they are not there. */
   constructor(database: DatabaseSync) {
     this.#database = database
-    database.exec(SCHEMA)
     this.#add = database.prepare(ADD)
     this.#has = database.prepare('SELECT 1 FROM content_use WHERE skill = ? AND content = ?')
   }
@@ -112,7 +110,6 @@ export class ContentUses {
 /** Reads the uses of these contents; those without a use are left out. */
 export function contentUsesIn(database: DatabaseSync, wanted: readonly SkillContent[]): readonly ContentUse[] {
   return runOnDatabase('read the counts of use', () => {
-    if (database.prepare(HAS_TABLE).get() === undefined) return []
     const pairs = JSON.stringify(wanted.map(({ skill, content }) => [skill, content]))
     return database.prepare(READ).all(pairs).map(contentUseIn)
   })
@@ -134,8 +131,8 @@ const MOST_KEPT = 20_000
 /** The rows that are sent at once; some hundred kilobytes. */
 export const MOST_AT_ONCE = 1_000
 
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS content_use (
+export const CONTENT_TABLES = `
+  CREATE TABLE content_use (
     skill TEXT NOT NULL,
     content TEXT NOT NULL,
     uses INTEGER NOT NULL,
@@ -144,7 +141,7 @@ const SCHEMA = `
     unshared INTEGER NOT NULL,
     PRIMARY KEY (skill, content)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS content_use_of (id TEXT NOT NULL) STRICT;
+  CREATE TABLE content_use_of (id TEXT NOT NULL) STRICT;
 `
 
 const ADD = `
@@ -160,8 +157,6 @@ const NAME_ONCE = 'INSERT INTO content_use_of (id) SELECT ? WHERE NOT EXISTS (SE
 
 const NOTE_SHARED = `
   UPDATE content_use SET unshared = 0 WHERE skill = ? AND content = ? AND uses = ? AND failures = ?`
-
-const HAS_TABLE = "SELECT 1 FROM sqlite_schema WHERE name = 'content_use'"
 
 const READ = `
   SELECT skill, content, uses, failures FROM content_use

@@ -18,12 +18,10 @@ export class UnsharedCounts {
   readonly #database: DatabaseSync
   readonly #add: StatementSync
 
-  /** Makes the tables if they are not there: a program that does not know them leaves them alone. */
+  /** Makes the tables if they are not there: a hub of one process has none. */
   constructor(database: DatabaseSync) {
     this.#database = database
     database.exec(SCHEMA)
-    addFailures(database, 'use_unshared')
-    addFailures(database, 'use_sent')
     this.#add = database.prepare(ADD)
   }
 
@@ -90,21 +88,7 @@ export const COUNT_COLUMNS = `
     lists INTEGER NOT NULL,
     loads INTEGER NOT NULL,
     reads INTEGER NOT NULL,
-    failures INTEGER NOT NULL DEFAULT 0`
-
-/**
- * Adds the column of failures to a table of an earlier version. A program of that version leaves the column alone, and adds
- * rows without failures.
- */
-export function addFailures(database: DatabaseSync, table: 'use_of_day' | 'use_unshared' | 'use_sent'): void {
-  if (!hasFailures(database, table))
-    database.exec(`ALTER TABLE ${table} ADD COLUMN failures INTEGER NOT NULL DEFAULT 0`)
-}
-
-export function hasFailures(database: DatabaseSync, table: string): boolean {
-  const text = "SELECT 1 FROM pragma_table_info(?) WHERE name = 'failures'"
-  return database.prepare(text).get(table) !== undefined
-}
+    failures INTEGER NOT NULL`
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS use_unshared (${COUNT_COLUMNS},

@@ -8,9 +8,9 @@ import { isDiskError, runOnDisk } from '../../sync/store/files/disk-error.ts'
 import { makeFolder } from '../../sync/store/files/state-folder.ts'
 import { DatabaseFile } from '../../sync/store/objects/database-file.ts'
 import { inTransaction, isCorruption, numberOf, runOnDatabase } from '../../sync/store/objects/database.ts'
-import { ContentUses } from './content-uses.ts'
+import { CONTENT_TABLES, ContentUses } from './content-uses.ts'
 import { isKnownClient } from './known-clients.ts'
-import { COUNT_COLUMNS, UnsharedCounts, addFailures } from './unshared-counts.ts'
+import { COUNT_COLUMNS, UnsharedCounts } from './unshared-counts.ts'
 import { MOST_PRINCIPALS, NO_PRINCIPAL, OTHER, boundedClient, boundedName, keyOfOthers } from './usage-counts.ts'
 import type { UsageCount, UsageKey } from './usage-counts.ts'
 
@@ -200,7 +200,6 @@ function openWhole(path: string, isShared: boolean): UsageDatabase {
       if (numberOf(database, 'schema_version') === 0) database.exec(SCHEMA)
     })
     expectUsage(database, path)
-    inTransaction(database, () => addFailures(database, 'use_of_day'))
     const opened = UsageDatabase.of(database, isShared)
     opening.move()
     return opened
@@ -252,13 +251,14 @@ const SETTINGS = `
 
 /** "sklu". */
 const APPLICATION_ID = 0x73_6b_6c_75
-const VERSION = 1
+const VERSION = 2
 
 const SCHEMA = `
   CREATE TABLE use_of_day (${COUNT_COLUMNS},
     PRIMARY KEY (day, skill, pack, client, principal)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE counted_day (day TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+  ${CONTENT_TABLES}
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${VERSION};
 `

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { NONE, WHOLE } from '../../serve/view.ts'
 import { runOnDatabase } from '../../sync/store/objects/database.ts'
-import { hasFailures } from './unshared-counts.ts'
 import { dayBefore } from './usage-database.ts'
 
 /** The dimensions by which counts can be added up. */
@@ -44,9 +43,8 @@ export function usageRowsIn(database: DatabaseSync, { from, to }: DaySpan, by: r
   const rows = runOnDatabase('read the counts of use', () =>
     database
       .prepare(
-        `SELECT ${columns}, sum(lists) AS lists, sum(loads) AS loads, sum(reads) AS reads,
-           ${hasFailures(database, 'use_of_day') ? 'sum(failures)' : '0'} AS failures FROM use_of_day
-         WHERE day BETWEEN ? AND ? GROUP BY ${columns} ORDER BY ${order}`,
+        `SELECT ${columns}, sum(lists) AS lists, sum(loads) AS loads, sum(reads) AS reads, sum(failures) AS failures
+         FROM use_of_day WHERE day BETWEEN ? AND ? GROUP BY ${columns} ORDER BY ${order}`,
       )
       .all(from, to),
   )

@@ -15,7 +15,7 @@ export interface Docs {
 
 /** A Markdown file of a docs folder. */
 export interface DocFile extends SkillFile {
-  /** The final target of a link, relative to the docs folder. Absent in snapshots of older versions. */
+  /** The final target of a link, relative to the docs folder. */
   readonly target?: string
 }
 

@@ -13,7 +13,7 @@ export interface Generation {
    * The sources whose served content the disk had lost when this was published. The generation has no snapshot of them.
    */
   readonly lost?: readonly SourceId[]
-  /** The cause of this generation. Absent in generations of older versions. */
+  /** The cause of this generation. Absent if it cannot be read. */
   readonly cause?: GenerationCause
   /** The content of the rings after the first, whose content is `sources`. Absent if there are no rings. */
   readonly rings?: RingStates

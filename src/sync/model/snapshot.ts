@@ -20,7 +20,7 @@ export interface Snapshot {
   readonly tree: ObjectId
   /** Digest of the selection and of the survey's own version: two snapshots are comparable only if it is equal. */
   readonly rules: string
-  /** The folders that the paths of skills and of docs are relative to, after all links to them. Absent in snapshots of older versions. */
+  /** The folders that the paths of skills and of docs are relative to, after all links to them. Absent for a listing and a channel. */
   readonly roots?: { readonly skills: string; readonly docs?: string }
   /** Sorted by `path`. */
   readonly skills: readonly Skill[]

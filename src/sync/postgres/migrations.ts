@@ -1,91 +1,4 @@
-/**
- * The counts of use of all processes of a hub. A skill and a pack can be longer than an index takes, so that a digest of
- * the whole key stands for it.
- */
-const COUNTS_OF_USE = `
-  CREATE TABLE skillsyncd.use_of_day (
-    day text NOT NULL,
-    key bytea NOT NULL,
-    skill text NOT NULL,
-    pack text NOT NULL,
-    client text NOT NULL,
-    principal text NOT NULL,
-    lists bigint NOT NULL,
-    loads bigint NOT NULL,
-    reads bigint NOT NULL,
-    PRIMARY KEY (day, key)
-  );
-
-  -- The days on which a process counted.
-  CREATE TABLE skillsyncd.use_counted_day (day text PRIMARY KEY);
-
-  -- The batches that were added. A process sends one again if the answer was lost.
-  CREATE TABLE skillsyncd.use_batch (
-    id uuid PRIMARY KEY,
-    at timestamptz NOT NULL DEFAULT clock_timestamp()
-  );
-  CREATE INDEX use_batch_at ON skillsyncd.use_batch (at);
-`
-
-/**
- * The failures among the uses, and the uses of each content of a skill. These are totals, one row for each state folder, so
- * that a process can send them again.
- */
-const FAILED_USES = `
-  ALTER TABLE skillsyncd.use_of_day ADD COLUMN failures bigint NOT NULL DEFAULT 0;
-
-  CREATE TABLE skillsyncd.content_use (
-    key bytea NOT NULL,
-    folder uuid NOT NULL,
-    skill text NOT NULL,
-    content text NOT NULL,
-    uses bigint NOT NULL,
-    failures bigint NOT NULL,
-    day text NOT NULL,
-    PRIMARY KEY (key, folder)
-  );
-  CREATE INDEX content_use_day ON skillsyncd.content_use (day);
-`
-
-/**
- * The followers of the channels of a hub, by all of its processes. A principal can be longer than an index takes, so that
- * a digest of the whole key stands for it. Times are those of the server.
- */
-const REACH_OF_RECALLS = `
-  -- One row: counts up with each row that is written, in the same statement. So versions have the order of the commits.
-  CREATE TABLE skillsyncd.reach_version (
-    one boolean PRIMARY KEY DEFAULT true CHECK (one),
-    version bigint NOT NULL
-  );
-  INSERT INTO skillsyncd.reach_version (version) VALUES (0);
-
-  CREATE TABLE skillsyncd.follower (
-    key bytea PRIMARY KEY,
-    channel text,
-    principal text NOT NULL,
-    follower text NOT NULL,
-    size bigint NOT NULL,
-    seen timestamptz NOT NULL,
-    -- The counts of the followers below it, and the time of that report.
-    below jsonb NOT NULL,
-    reported timestamptz NOT NULL,
-    version bigint NOT NULL
-  );
-  CREATE INDEX follower_version ON skillsyncd.follower (version);
-  CREATE INDEX follower_seen ON skillsyncd.follower (seen);
-
-  -- The sizes of the logs at which recalls were published first. The channel of everything has no name.
-  CREATE TABLE skillsyncd.recall_published (
-    recall text NOT NULL,
-    channel text NOT NULL,
-    size bigint NOT NULL,
-    version bigint NOT NULL,
-    PRIMARY KEY (recall, channel)
-  );
-  CREATE INDEX recall_published_version ON skillsyncd.recall_published (version);
-`
-
-// The schema, in the order in which it came to be. A text that a version has shipped never changes: a later one is added.
+// The schema. A text that a version has shipped never changes: a later one is added.
 
 const OBJECTS_AND_HEAD = `
   CREATE TABLE skillsyncd.object (
@@ -116,13 +29,16 @@ const OBJECTS_AND_HEAD = `
   );
   INSERT INTO skillsyncd.present (sequence, generation, epoch, version) VALUES (0, NULL, 0, 0);
 
-  -- Small texts beside the objects: decisions, tokens, the records of sources. One without bytes was removed.
+  -- Small texts beside the objects: decisions, tokens, the records of sources. One without bytes was removed. The texts
+  -- that each process changes have a row from the first day: so one that was lost is not taken for one that was never
+  -- written.
   CREATE TABLE skillsyncd.document (
     name text PRIMARY KEY,
     version bigint NOT NULL,
     bytes bytea
   );
   CREATE INDEX document_version ON skillsyncd.document (version);
+  INSERT INTO skillsyncd.document (name, version) VALUES ('decisions', 0), ('tokens', 0);
 
   -- One row: the process that leads, until its lease ends. Times are those of the server. Each new lead raises the epoch
   -- in the row of the present head, which fences what the leader writes.
@@ -142,7 +58,9 @@ const OBJECTS_AND_HEAD = `
     started timestamptz NOT NULL,
     seen timestamptz NOT NULL,
     version bigint NOT NULL,
-    sequence bigint NOT NULL
+    sequence bigint NOT NULL,
+    -- A digest of the part of the configuration that all processes must have alike; NULL until the process has one.
+    config text
   );
 
   -- Requests that the leader answers for the other processes.
@@ -165,6 +83,8 @@ const OBJECTS_AND_HEAD = `
     principal text,
     address text,
     view text,
+    -- The revision of the protocol that was negotiated.
+    revision text,
     used timestamptz NOT NULL,
     notified_mark text
   );
@@ -227,17 +147,86 @@ const OBJECTS_AND_HEAD = `
   CREATE INDEX page_session_ends ON skillsyncd.page_session (ends);
 `
 
-// The texts that each process changes have a row from the first day, without bytes until one is written. So one that was
-// lost is not taken for one that was never written.
-const TEXTS_THAT_ALL_CHANGE = `
-  INSERT INTO skillsyncd.document (name, version) VALUES ('decisions', 0), ('tokens', 0) ON CONFLICT DO NOTHING;
+/**
+ * The counts of use of all processes of a hub. A skill and a pack can be longer than an index takes, so that a digest of
+ * the whole key stands for it. The uses of each content of a skill are totals, one row for each state folder, so that a
+ * process can send them again.
+ */
+const COUNTS_OF_USE = `
+  CREATE TABLE skillsyncd.use_of_day (
+    day text NOT NULL,
+    key bytea NOT NULL,
+    skill text NOT NULL,
+    pack text NOT NULL,
+    client text NOT NULL,
+    principal text NOT NULL,
+    lists bigint NOT NULL,
+    loads bigint NOT NULL,
+    reads bigint NOT NULL,
+    failures bigint NOT NULL,
+    PRIMARY KEY (day, key)
+  );
+
+  -- The days on which a process counted.
+  CREATE TABLE skillsyncd.use_counted_day (day text PRIMARY KEY);
+
+  -- The batches that were added. A process sends one again if the answer was lost.
+  CREATE TABLE skillsyncd.use_batch (
+    id uuid PRIMARY KEY,
+    at timestamptz NOT NULL DEFAULT clock_timestamp()
+  );
+  CREATE INDEX use_batch_at ON skillsyncd.use_batch (at);
+
+  CREATE TABLE skillsyncd.content_use (
+    key bytea NOT NULL,
+    folder uuid NOT NULL,
+    skill text NOT NULL,
+    content text NOT NULL,
+    uses bigint NOT NULL,
+    failures bigint NOT NULL,
+    day text NOT NULL,
+    PRIMARY KEY (key, folder)
+  );
+  CREATE INDEX content_use_day ON skillsyncd.content_use (day);
 `
 
-// A digest of the part of the configuration that all processes must have alike; NULL for a process of an earlier version.
-const CONFIGURATIONS = 'ALTER TABLE skillsyncd.replica ADD COLUMN config text;'
+/**
+ * The followers of the channels of a hub, by all of its processes. A principal can be longer than an index takes, so that
+ * a digest of the whole key stands for it. Times are those of the server.
+ */
+const REACH_OF_RECALLS = `
+  -- One row: counts up with each row that is written, in the same statement. So versions have the order of the commits.
+  CREATE TABLE skillsyncd.reach_version (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    version bigint NOT NULL
+  );
+  INSERT INTO skillsyncd.reach_version (version) VALUES (0);
 
-// The negotiated revision of a session; NULL for one that a process of an earlier version opened.
-const REVISIONS = 'ALTER TABLE skillsyncd.session ADD COLUMN revision text;'
+  CREATE TABLE skillsyncd.follower (
+    key bytea PRIMARY KEY,
+    channel text,
+    principal text NOT NULL,
+    follower text NOT NULL,
+    size bigint NOT NULL,
+    seen timestamptz NOT NULL,
+    -- The counts of the followers below it, and the time of that report.
+    below jsonb NOT NULL,
+    reported timestamptz NOT NULL,
+    version bigint NOT NULL
+  );
+  CREATE INDEX follower_version ON skillsyncd.follower (version);
+  CREATE INDEX follower_seen ON skillsyncd.follower (seen);
+
+  -- The sizes of the logs at which recalls were published first. The channel of everything has no name.
+  CREATE TABLE skillsyncd.recall_published (
+    recall text NOT NULL,
+    channel text NOT NULL,
+    size bigint NOT NULL,
+    version bigint NOT NULL,
+    PRIMARY KEY (recall, channel)
+  );
+  CREATE INDEX recall_published_version ON skillsyncd.recall_published (version);
+`
 
 /** A step from one version of the schema to the next. */
 export interface Migration {
@@ -251,11 +240,5 @@ export interface Migration {
 
 /** Each brings the schema from the version of its index to the next. */
 export const MIGRATIONS: readonly Migration[] = [
-  { text: OBJECTS_AND_HEAD, compatible: 1 },
-  { text: TEXTS_THAT_ALL_CHANGE, compatible: 1 },
-  { text: CONFIGURATIONS, compatible: 1 },
-  { text: COUNTS_OF_USE, compatible: 1 },
-  { text: FAILED_USES, compatible: 1 },
-  { text: REACH_OF_RECALLS, compatible: 1 },
-  { text: REVISIONS, compatible: 1 },
+  { text: [OBJECTS_AND_HEAD, COUNTS_OF_USE, REACH_OF_RECALLS].join('\n'), compatible: 1 },
 ]

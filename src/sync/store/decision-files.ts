@@ -95,7 +95,7 @@ export class DecisionFiles {
     const copy = await textIn(this.copy)
     if (sound === undefined || copy === sound) return !isWhole
     await this.#put(this.copy, sound)
-    // The copy may also be just older: another version of the program, or the operator, wrote the file.
+    // The copy may also be just older: the operator wrote the file.
     return !isWhole || (copy !== undefined && parseDecisions(copy) === undefined)
   }
 

@@ -61,8 +61,7 @@ export class McpUpstream implements ListingUpstream {
     const inOrder = written.toSorted((a, b) => (a.text < b.text ? -1 : 1))
     const entries = inOrder.map(({ entry }) => entry)
     const archives = [...packed].map(([uri, archive]) => `${uri} ${archive}`)
-    // Without such skills the digest is that of earlier versions, which a lock may have.
-    const read = [firstRead, dynamic, ...(proved.size > 0 ? [proved] : [])].map((uris) => [...uris].toSorted())
+    const read = [firstRead, dynamic, proved].map((uris) => [...uris].toSorted())
     const learnt = JSON.stringify([
       form,
       findings,

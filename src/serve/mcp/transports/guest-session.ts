@@ -22,7 +22,7 @@ export class GuestSession implements CallerSubscriptions {
   readonly holder: ShareHolder
   /** The process that opened the session knows the name of the client. */
   readonly client = undefined
-  /** The negotiated revision; `undefined` if an older version wrote the session. */
+  /** The negotiated revision; `undefined` if it is not known. */
   readonly revision: string | undefined
   readonly #tools: GuestTools
   #subscribed: number

@@ -11,9 +11,9 @@ export interface SessionLimits {
 
 /** The identity of a catalog that sessions were notified of. */
 export interface NotifiedCatalog extends Pick<Catalog, 'generation' | 'digest'> {
-  /** The digest of its forms. `undefined` if an older version wrote the mark. */
+  /** The digest of its forms. `undefined` if it is unknown what sessions were notified of. */
   readonly forms?: string | undefined
-  /** The selection digests of its packs. `undefined` if an older version wrote the mark, or if there were no packs. */
+  /** The selection digests of its packs. `undefined` if there were no packs. */
   readonly packs?: Choices | undefined
   /** The digests of the catalogs of the rings after the first. `undefined` if there are no rings. */
   readonly rings?: Readonly<Record<string, string>> | undefined
@@ -41,9 +41,9 @@ export interface KeptSession {
   readonly address?: ShareHolder
   /** The view of the session. `undefined`: everything. */
   readonly view?: ViewName
-  /** The name that the client gave itself. `undefined`: it gave none, or an older version wrote the session. */
+  /** The name that the client gave itself. `undefined`: it gave none. */
   readonly client?: string
-  /** The negotiated revision. `undefined`: an older version wrote the session. */
+  /** The negotiated revision. `undefined`: it is not known. */
   readonly revision?: string
   /** Milliseconds since the last use, exact to a tenth of the idle limit. */
   readonly idleMs: number

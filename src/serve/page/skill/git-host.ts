@@ -43,9 +43,7 @@ export function skillPages(
   const pages = isCommit ? gitHostPages(url, revision.commit) : undefined
   if (pages === undefined) return {}
   const { commit } = pages
-  const below = [roots?.skills ?? '', path].filter((part) => part !== '').join('/')
-  // An earlier version did not store the root, so the folder is not known.
-  const folder = roots === undefined ? undefined : pages.folder(below)
+  const folder = roots && pages.folder([roots.skills, path].filter((part) => part !== '').join('/'))
   return { commit, ...(folder !== undefined && { folder }) }
 }
 

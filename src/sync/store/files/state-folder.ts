@@ -7,7 +7,7 @@ import { isTemporary, removeAll, syncFolder, temporaryIn, writeWhole } from './a
 import { runOnDisk, cannot, isDiskError, unlessAbsent } from './disk-error.ts'
 import { expectOwnEntries, expectOwnFolder } from './folder-owner.ts'
 
-/** The version of the layout. A change that an older version would misread gets the next number. */
+/** The version of the layout. A change that another version would misread gets the next number. */
 const FORMAT = '4'
 
 /** The format of a folder that a restore has begun to fill, and has not finished. */

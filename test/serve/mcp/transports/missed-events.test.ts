@@ -12,7 +12,7 @@ test.each<[boolean, string, Partial<NotifiedCatalog>]>([
   [true, 'another pack came', { packs: { alpha: '1' } }],
   [false, 'its own pack was edited', { packs: { alpha: 'other', beta: '2' } }],
   [false, 'its own pack came', { packs: { beta: '2' } }],
-  [false, 'an older version wrote of no packs', { packs: undefined }],
+  [false, 'there were no packs', { packs: undefined }],
   [false, 'the catalog is another', { digest: 'before' }],
   [false, 'the forms are others', { forms: 'few' }],
 ])('%s: who sees a pack was told of everything where %s since', (isNow, _, then) => {
