@@ -61,7 +61,7 @@ function group(heading: string, names: string): CommandGroup {
 }
 
 /** All commands in the order of the help. A name of two words belongs to a family, such as `mcp-source mirror`. */
-export const COMMAND_GROUPS: readonly CommandGroup[] = [
+const COMMAND_GROUPS: readonly CommandGroup[] = [
   group('Everyday', 'add, remove, start, stop, status, list, search, show, why, usage, sync, link, mcp'),
   group(
     'Pinning and review',

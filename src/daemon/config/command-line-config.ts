@@ -76,7 +76,7 @@ type Place = RepositoryPlace | { readonly path: string; readonly links: 'follow'
 type NamedSource = { readonly id: string } & Place
 
 /** Gives each place an id; the second place with the same id gets the suffix -2. */
-export function withUniqueIds<Where>(
+function withUniqueIds<Where>(
   wanted: readonly (readonly [id: string, place: Where])[],
 ): { readonly id: string; readonly place: Where }[] {
   const taken = new Set<string>()

@@ -38,7 +38,7 @@ export function userConfigFile({ configHome }: Environment): string {
 }
 
 /** The name of a configuration that the search finds. */
-export const CONFIG_NAME = 'skillsyncd.yaml'
+const CONFIG_NAME = 'skillsyncd.yaml'
 
 /** A file that cannot be checked counts as present: reading it reports the reason, while skipping would hide it. */
 async function exists(file: string): Promise<boolean> {

@@ -51,7 +51,7 @@ export const RECALL_REASON = z.object({
 })
 
 /** The digits of the id of a recall that people see, and that commands accept. */
-export const SHOWN_DIGITS = 12
+const SHOWN_DIGITS = 12
 
 /** The property by which a skill matches the one that the operator disabled. */
 export function matchedText(by: DisabledBy['by']): string {

@@ -37,7 +37,7 @@ export const OTHER = 'other'
 export const NO_PRINCIPAL = ''
 
 /** The name of clients that give none. */
-export const UNKNOWN_CLIENT = 'unknown'
+const UNKNOWN_CLIENT = 'unknown'
 
 /** Distinct names of clients that are counted in a day besides the published ones; further ones count as `other`. */
 export const MOST_CLIENTS = 64

@@ -4,7 +4,7 @@ import { runOnDatabase } from '../../sync/store/objects/database.ts'
 import { dayBefore } from './usage-database.ts'
 
 /** The dimensions by which counts can be added up. */
-export const DIMENSIONS = ['skill', 'pack', 'client', 'principal', 'day'] as const
+const DIMENSIONS = ['skill', 'pack', 'client', 'principal', 'day'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
 export function isDimension(text: string): text is Dimension {

@@ -133,7 +133,7 @@ function notYet(config: Config): SyncError {
 }
 
 /** The lock in messages: the file, or the file and its repository if the lock is followed from there. */
-export function lockNameOf({ lock, lockFrom }: Config): string {
+function lockNameOf({ lock, lockFrom }: Config): string {
   if (lockFrom === undefined) return `lock "${lock}"`
   return `lock "${lockFrom.path}" of ${lockFrom.repository.source.url}`
 }

@@ -200,7 +200,7 @@ function labelOf(content: RecalledContent): Readonly<Record<string, string>> {
 }
 
 /** The recall whose id begins with these digits. Throws if there is none, or several. */
-export function recallOf(digits: string, recalls: Iterable<RecalledSkill>): RecalledSkill {
+function recallOf(digits: string, recalls: Iterable<RecalledSkill>): RecalledSkill {
   const [recall, ...others] = /^[\da-f]{8,64}$/.test(digits)
     ? [...recalls].filter(({ id }) => id.startsWith(digits))
     : []
