@@ -32,7 +32,7 @@ export interface TextLimits {
 }
 
 /** For a person who decides: all that is no single huge file. */
-const WHOLE_TEXTS: TextLimits = { fileBytes: 2 ** 20, lines: Number.POSITIVE_INFINITY }
+export const WHOLE_TEXTS: TextLimits = { fileBytes: 2 ** 20, lines: Number.POSITIVE_INFINITY }
 
 /** The texts of the versions of skills and docs in the store. */
 export class SkillTexts {
