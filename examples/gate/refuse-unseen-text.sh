@@ -1,6 +1,6 @@
 #!/bin/sh
-# A gate for skillsyncd: refuses a candidate in which a new or changed skill contains invisible characters, and
-# holds a candidate that removes skills until a person approves it. See docs/pinning-and-review.md. It needs jq.
+# A gate for skillsyncd: refuses a candidate in which a new or changed skill contains invisible characters, and lets
+# one that removes skills wait until a person approves it. See docs/pinning-and-review.md. It needs jq.
 #
 #   gate: { command: /etc/skillsyncd/refuse-unseen-text.sh }
 set -eu

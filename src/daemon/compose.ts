@@ -132,7 +132,7 @@ export function compose(loaded: LoadedParts) {
     scheduler.trigger(id)
   }
   const decisions = new OperatorDecisions({ config, store, clock, log, registry, served, report, puller })
-  const rollbacks = new Rollbacks({ config, store, served, puller, candidates })
+  const rollbacks = new Rollbacks({ config, store, clock, log, served, puller, candidates })
   const mcpDecisions = new McpDecisions({ ...core, served, sources: mcp, puller })
 
   // What leaves this hub without a client has the content that every ring has, but for the channels of rings.

@@ -415,7 +415,7 @@ async function memberOf(
 function rightFor({ config: { state }, log, command }: WriterCandidate, socket: string): WriteRight {
   const onWatch = (holder: FoundHolder): void => {
     const message = `${processText(holder)} has the lock: its lease is watched for ${TERM_MS / 1000} s`
-    log.failure('info', 'lock-watched', { source: '', code: 'held', message }, holder.nonce)
+    log.failure('info', 'lock-watched', { source: '', code: 'state-in-use', message }, holder.nonce)
   }
   return new WriteRight(state, { pid: process.pid, socket, command }, { clock: systemClock, onWatch })
 }

@@ -200,20 +200,19 @@ test('a source that the lock has stays at its locked content after the hub remov
   ).toEqual([])
 })
 
-test.each(['pin', 'pause'] as const)(
-  'after a %s a source stays until it is resumed, although the hub removed it',
-  async (verb) => {
+test.each([{}, { noPoll: true }])(
+  'a source that is held with %o stays until it is released, although the hub removed it',
+  async (hold) => {
     await using desk = await Desk.open()
     await desk.publish({ ...A, ...B, ...C })
     await desk.start()
     await desk.follow()
-    const { commit } = desk.writer.daemon.registry.catalog.snapshots[1]!.revision
-    await desk.writer.daemon.parts.decisions.decide(sourceId('b'), verb, verb === 'pin' ? { commit } : {})
+    await desk.writer.daemon.parts.decisions.decide(sourceId('b'), 'hold', { hold })
 
     await desk.publish({ ...A, ...C })
     await desk.follow()
     const kept = desk.served
-    await desk.writer.daemon.parts.decisions.decide(sourceId('b'), 'resume')
+    await desk.writer.daemon.parts.decisions.decide(sourceId('b'), 'release')
     await desk.follow()
 
     expect(kept).toEqual(served({ ...A, ...C, ...B }))

@@ -86,7 +86,7 @@ test.each(['start', 'sync'])('a %s that writes is not asked to hand over: it is 
   const error = await becomeWriter(desk.candidate('start'), desk.signal).catch((error: unknown) => error)
 
   expect(error).toBeInstanceOf(HeldByOther)
-  expect(error).toMatchObject({ code: 'held' })
+  expect(error).toMatchObject({ code: 'state-in-use' })
   expect(String(error)).toContain(`process ${process.pid} (skillsyncd ${command})`)
 })
 

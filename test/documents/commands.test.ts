@@ -23,7 +23,7 @@ test.each([
   ['sudo skillsyncd statsu', 'There is no command "statsu"'],
   ['skillsyncd mcp-source miror hub/pdf', 'There is no command "mcp-source miror"'],
   ['cat x | skillsyncd status --chek', 'Unknown option'],
-  ['docker exec hub skillsyncd pin team a b', 'too many operands'],
+  ['docker exec hub skillsyncd hold team a b', 'too many operands'],
   ['npx -p skillsyncd skillsyncd why', 'too few operands'],
   ['skillsyncd token mint ada', 'not one of add, list, renew, revoke'],
   ['source <(skillsyncd completion basch)', 'not one of bash, zsh, fish'],

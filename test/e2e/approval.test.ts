@@ -7,7 +7,7 @@ test('a push between diff and approve is never served: what was approved is, or 
   const first = await repository.git('rev-parse', 'main')
   const daemon = home.start('start')
   await daemon.line()
-  await daemon.said((line) => line.includes('source-held'))
+  await daemon.said((line) => line.includes('source-waiting'))
 
   const begun = await home.command('approve', 'team', first)
   const second = await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })

@@ -65,25 +65,25 @@ test('an entry with few of the skills is held until it is approved', async () =>
   expect(await world.condition()).toBe(undefined)
 })
 
-test('a rollback with a hold serves the earlier entry through later ones, and resume the newest', async () => {
+test('a hold at an earlier entry serves it through later ones, and release the newest', async () => {
   await using world = await World.open()
   const first = await world.publish('one')
   await world.sync()
   await world.publish('one', 'two')
   await world.sync()
 
-  expect(await world.home.command('rollback', 'hub', first, '--hold')).toMatchObject({ status: 0 })
+  expect(await world.home.command('hold', 'hub', first)).toMatchObject({ status: 0 })
   expect(await world.skills()).toEqual({ one: 'entry 1' })
   await world.publish('one', 'three')
   await world.sync()
   expect(await world.skills()).toEqual({ one: 'entry 1' })
 
-  expect(await world.home.command('resume', 'hub')).toMatchObject({ status: 0 })
+  expect(await world.home.command('release', 'hub')).toMatchObject({ status: 0 })
   await world.sync()
   expect(await world.skills()).toEqual({ one: 'entry 3', three: 'entry 3' })
 })
 
-test('a rollback without a hold lasts until the next entry', async () => {
+test('a rollback lasts until the next entry', async () => {
   await using world = await World.open()
   const first = await world.publish('one')
   await world.sync()
@@ -113,20 +113,20 @@ test('a skill of a channel that is disabled here is out of service in later entr
   expect(await world.skills()).toEqual({ one: 'entry 2', two: 'entry 2' })
 })
 
-test('a pinned channel stays at its entry, and is served on from it after a restart', async () => {
+test('a held channel stays at its entry, and is served on from it after a restart', async () => {
   await using world = await World.open()
   await world.publish('one')
   await world.sync()
-  expect(await world.home.command('pin', 'hub')).toMatchObject({ status: 0 })
+  expect(await world.home.command('hold', 'hub')).toMatchObject({ status: 0 })
   await world.publish('one', 'two')
   await world.sync()
   expect(await world.skills()).toEqual({ one: 'entry 1' })
-  expect(await world.condition()).toBe('pinned')
+  expect(await world.condition()).toBe('held')
 
   await world.restart()
   await world.sync()
   expect(await world.skills()).toEqual({ one: 'entry 1' })
-  expect(await world.home.command('resume', 'hub')).toMatchObject({ status: 0 })
+  expect(await world.home.command('release', 'hub')).toMatchObject({ status: 0 })
   await world.sync()
   expect(await world.skills()).toEqual({ one: 'entry 2', two: 'entry 2' })
 })

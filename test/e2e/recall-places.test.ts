@@ -22,10 +22,10 @@ test('the folders of agents at a follower lose a recalled skill, links and copie
   const both = ['good', 'pdf']
   expect(await inFolders()).toEqual([both, both])
 
-  const [id = ''] = (await hub.told('recall', 'team/pdf', '--reason', 'it is bad')).split(':')
+  const [id = ''] = (await hub.told('disable', 'team/pdf', '--followers', '--reason', 'it is bad')).split(':')
 
   await expect.poll(inFolders, PATIENT).toEqual([['good'], ['good']])
-  await hub.told('recall', '--revoke', id)
+  await hub.told('enable', id)
   await expect.poll(inFolders, PATIENT).toEqual([both, both])
 })
 
@@ -51,16 +51,16 @@ test('a follower of a pack obeys a recall of a skill of the pack, and learns the
   const [good, page] = ['skill://hub/team/web/good/SKILL.md', 'skill://hub/team/web/page/SKILL.md']
   expect(await site.skills()).toEqual([good, page])
 
-  await hub.told('recall', 'team/ops/hidden', '--reason', 'the secret of ops')
-  await hub.told('recall', 'team/web/page', '--reason', 'the page is bad')
+  await hub.told('disable', 'team/ops/hidden', '--followers', '--reason', 'the secret of ops')
+  await hub.told('disable', 'team/web/page', '--followers', '--reason', 'the page is bad')
 
   await expect.poll(() => site.skills(), PATIENT).toEqual([good])
   const decided = await readFile(join(site.home.state, 'decisions.json'), 'utf8')
-  for (const told of [await site.told('recall', '--json'), decided]) {
+  for (const told of [await site.told('disable', '--followers', '--json'), decided]) {
     expect(told).toContain('the page is bad')
     expect(told).not.toMatch(/hidden|secret of ops/)
   }
-  expect(JSON.parse(await site.told('recall', '--json')).recalls).toHaveLength(2)
+  expect(JSON.parse(await site.told('disable', '--followers', '--json')).recalls).toHaveLength(2)
 })
 
 /** The lines of a source that follows the pack `web` with the token of that file. */

@@ -23,7 +23,7 @@ test('a recalled skill is gone at each tier, also where another source has the s
   await desk.told('sync')
   expect(await desk.skills()).toHaveLength(6)
 
-  const told = await hub.told('recall', 'team/pdf', '--reason', 'sends files to a stranger')
+  const told = await hub.told('disable', 'team/pdf', '--followers', '--reason', 'sends files to a stranger')
   const [id = ''] = told.split(':')
 
   expect(await hub.skills()).toEqual(['skill://team/good/SKILL.md'])
@@ -38,32 +38,60 @@ test('a recalled skill is gone at each tier, also where another source has the s
     expect(await machine.told('list')).toMatch(/copy\/pdf +recalled/)
     expect(await machine.told('status')).toContain(why)
     expect(await machine.command('enable', 'own/copy/pdf')).toMatchObject({ stdout: expect.stringContaining(why) })
-    expect(await machine.command('recall', '--revoke', id)).toMatchObject({
+    expect(await machine.command('enable', id)).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('end it there'),
     })
   }
 
   await expect
-    .poll(async () => JSON.parse((await hub.command('recall', '--report', id, '--json')).stdout).total, {
+    .poll(async () => JSON.parse((await hub.command('disable', '--report', id, '--json')).stdout).total, {
       timeout: 15_000,
     })
     .toEqual({ obeyed: 2, behind: 0, unreachable: 0 })
-  expect(await hub.command('recall', '--report', id)).toMatchObject({
+  expect(await hub.command('disable', '--report', id)).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(
       /1 obeyed, 0 not seen since, 0 cannot be reached\n  with all tiers below: 2 obeyed.*\n  obeyed  [\da-f]{12}, seen .*; below it 1 obeyed/,
     ),
   })
-  const csv = (await hub.command('recall', '--report', id, '--csv')).stdout
+  const csv = (await hub.command('disable', '--report', id, '--csv')).stdout
   expect(csv).toMatch(/^state,kind,name,follower,entries,seen,below_obeyed,[^\n]*\r\nobeyed,follower,[^\n]*,1,0,0\r\n$/)
 
-  await hub.told('recall', '--revoke', id)
+  expect(await hub.told('enable', id)).toContain(`${id}: ended`)
 
   expect(await hub.skills()).toHaveLength(2)
   await expect.poll(async () => (await desk.skills()).length).toBe(6)
-  expect(await desk.told('recall')).toContain(`${id}: ended`)
-  expect(await hub.command('recall', '--report', id, '--revoke', id)).toMatchObject({ status: 2 })
+  expect(await desk.told('disable', '--followers')).toContain(`${id}: ended`)
+  expect(await hub.command('disable', '--report', id, '--followers')).toMatchObject({ status: 2 })
+})
+
+test('enable at the hub that took a skill out of service at all followers serves it again at all, by its name and with what was disabled here', async () => {
+  await using git = await GitServer.start()
+  await using team = await Repository.create()
+  await team.commit({ 'pdf/SKILL.md': BAD, 'good/SKILL.md': skill('good', 'text') })
+  await using hub = await Machine.start('hub.example/channel', { team: [`url: ${git.serve('team', team)}`] })
+  await hub.told('sync')
+  await using site = await Machine.start('site.example/channel', { hub: hub.followed })
+  await site.told('sync')
+  const good = ['skill://hub/team/good/SKILL.md']
+  for (const reason of ['it is bad', 'it is worse']) {
+    await hub.told('disable', 'team/pdf', '--followers', '--reason', reason)
+    await team.commit({ 'pdf/SKILL.md': skill('pdf', reason) })
+    await hub.told('sync')
+  }
+  await hub.told('disable', 'team/pdf', '--reason', 'here too')
+  await expect.poll(() => site.skills()).toEqual(good)
+
+  await site.command('enable', 'hub/team/pdf')
+  const still = await site.skills()
+  const enabled = await hub.told('enable', 'team/pdf')
+
+  expect(still).toEqual(good)
+  expect(enabled).toBe('team/pdf: enabled, also at all followers\n')
+  expect(await hub.skills()).toHaveLength(2)
+  await expect.poll(async () => (await site.skills()).length).toBe(2)
+  expect(await hub.told('disable', '--followers')).toMatch(/^[\da-f]{64}: ended [^]*^[\da-f]{64}: ended /m)
 })
 
 test('a lock that names a recalled skill is refused with the reason, and the rest of its source is served on', async () => {
@@ -76,7 +104,7 @@ test('a lock that names a recalled skill is refused with the reason, and the res
   await hub.told('lock')
   await hub.restart('--locked')
 
-  const [id = ''] = (await hub.told('recall', 'team/pdf', '--reason', 'it is bad')).split(':')
+  const [id = ''] = (await hub.told('disable', 'team/pdf', '--followers', '--reason', 'it is bad')).split(':')
   expect(await hub.skills()).toEqual(['skill://team/good/SKILL.md'])
 
   const refusals = [await hub.command('sync', '--locked'), await hub.command('update', '--locked')]
@@ -102,7 +130,7 @@ test('no change of its author, no restart and no lost file brings a recalled ski
   const sources = { team: [`url: ${git.serve('team', team)}`, 'every: 1h'] }
   await using hub = await Machine.start('hub.example/channel', sources)
   await hub.told('sync')
-  await hub.told('recall', 'team/pdf', '--reason', 'it is bad')
+  await hub.told('disable', 'team/pdf', '--followers', '--reason', 'it is bad')
   const good = 'skill://team/good/SKILL.md'
 
   const moves: readonly Readonly<Record<string, string | null>>[] = [
@@ -122,11 +150,11 @@ test('no change of its author, no restart and no lost file brings a recalled ski
   await rm(join(hub.home.state, 'decisions-copy.json'))
   await hub.restart()
   expect(await hub.skills()).not.toContain('skill://team/pdf/SKILL.md')
-  expect(await hub.told('recall')).toContain('it is bad')
+  expect(await hub.told('disable', '--followers')).toContain('it is bad')
 })
 
 const STILL: readonly (readonly [string, string, readonly string[]])[] = [
-  ['pinned', 'pin', []],
+  ['held', 'hold', []],
   ['locked', 'lock', ['--locked']],
 ]
 
@@ -147,7 +175,7 @@ test.each(STILL)(
     await hub.told('sync')
     await site.restart('--offline', ...flags)
 
-    await hub.told('recall', 'team/pdf', '--reason', 'it is bad')
+    await hub.told('disable', 'team/pdf', '--followers', '--reason', 'it is bad')
 
     expect(await site.skills()).toEqual(both)
     await site.restart(...flags)

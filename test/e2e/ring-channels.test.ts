@@ -54,11 +54,11 @@ test('a recall reaches the followers of each ring, and its report names their ri
   await using canary = await scene.follower('canary')
   await using stable = await scene.follower('stable')
 
-  const [id = ''] = (await scene.hub.told('recall', 'team/alpha', '--reason', 'it is bad')).split(':')
+  const [id = ''] = (await scene.hub.told('disable', 'team/alpha', '--followers', '--reason', 'it is bad')).split(':')
 
   await expect.poll(() => canary.skills()).toEqual(['skill://hub/team/beta/SKILL.md'])
   await expect.poll(() => stable.skills()).toEqual([])
-  const report = async () => JSON.parse((await scene.hub.command('recall', '--report', id, '--json')).stdout)
+  const report = async () => JSON.parse((await scene.hub.command('disable', '--report', id, '--json')).stdout)
   await expect.poll(async () => (await report()).counts, { timeout: 15_000 }).toMatchObject({ obeyed: 2, behind: 0 })
   expect((await report()).followers.map(({ ring }: { readonly ring?: string }) => ring).toSorted()).toEqual([
     'canary',

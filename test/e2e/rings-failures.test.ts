@@ -40,7 +40,7 @@ test('skills that fail at the clients of the first ring stay there, over a resta
   await started.stop()
   const again = home.start('start', '--port', '0')
   await using late = await legacyHttp(await again.line(), undefined, headersOf(bob))
-  await home.command('unhold', 'team', '--ring', 'stable')
+  await home.command('release', 'team', '--ring', 'stable')
 
   const stopped = async () => JSON.parse((await home.command('rings', '--json')).stdout).rings[1].sources[0]?.stopped
   await expect.poll(stopped, { timeout: 20_000 }).toEqual({

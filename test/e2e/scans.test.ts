@@ -37,7 +37,7 @@ test('the findings of what is served and of what waits are shown by a daemon and
   })
   expect(status.stdout).toContain('scanned: 3 of what is served, 1 note')
   expect(status.stdout).toMatch(
-    /the scan of [0-9a-f]{12}, which is held:\n {2}- next scan fx\/beta: warning word\/second/,
+    /the scan of [0-9a-f]{12}, which is waiting:\n {2}- next scan fx\/beta: warning word\/second/,
   )
 
   await using daemon = await startDaemon(site)
@@ -47,8 +47,8 @@ test('the findings of what is served and of what waits are shown by a daemon and
 
   expect(page).toContain('note word/first SKILL.md:5: it says first (words)')
   expect(skillPage).toContain('note word/first SKILL.md:5: it says first (words)')
-  expect(sources[0].scan).toMatchObject({ scanned: 3, held: { verdict: 'hold' } })
-  expect(sources[0].scan.held.findings[0]).toMatchObject({ skill: 'beta', rule: 'word/second', level: 'warning' })
+  expect(sources[0].scan).toMatchObject({ scanned: 3, next: { verdict: 'hold' } })
+  expect(sources[0].scan.next.findings[0]).toMatchObject({ skill: 'beta', rule: 'word/second', level: 'warning' })
 })
 
 test('a running daemon scans on request, withholds, and says so everywhere', async () => {

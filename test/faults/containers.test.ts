@@ -50,7 +50,7 @@ describe.skipIf(OBSTACLE !== '')(`two containers with one state folder${OBSTACLE
     const json = await other.run('status', '--json')
     const list = await other.run('list')
     const doctor = await other.run('doctor', '--json')
-    const [pause, sync, reload] = [await other.run('pause', 'team'), await other.run('sync'), await other.run('reload')]
+    const [hold, sync, reload] = [await other.run('hold', 'team'), await other.run('sync'), await other.run('reload')]
 
     expect(status).toMatchObject({ status: 0 })
     expect(status.stdout).toContain('process 1 (skillsyncd start) of another container or machine writes')
@@ -63,7 +63,7 @@ describe.skipIf(OBSTACLE !== '')(`two containers with one state folder${OBSTACLE
       message: expect.stringContaining('of another container or machine writes the state folder and renews its lease'),
       fix: expect.stringContaining('XDG_RUNTIME_DIR'),
     })
-    for (const end of [pause, sync, reload]) {
+    for (const end of [hold, sync, reload]) {
       expect(end).toMatchObject({ status: 1, stdout: '' })
       expect(end.stderr).toContain('of another container or machine')
       expect(end.stderr).toContain('XDG_RUNTIME_DIR')

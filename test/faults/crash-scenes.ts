@@ -79,7 +79,7 @@ export const OTHER_SCENES: readonly CrashScene[] = [
       await stage.home.command('rollback', '1')
       await stage.run(['sync'])
       // What was stored and never served goes with the next update.
-      await stage.run(['resume', 'team'], ['sync'])
+      await stage.run(['release', 'team'], ['sync'])
     },
   },
   {

@@ -112,7 +112,7 @@ describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefin
         daemon: { pid: daemon.pid },
         readOnly: { code: 'store-failed', message: expect.stringContaining('served read-only') },
       })
-      expect(await home.run('pause', 'team')).toMatchObject({ status: 1 })
+      expect(await home.run('hold', 'team')).toMatchObject({ status: 1 })
       expect((await readdir(disk.path(basename(home.state)))).filter((name) => name !== 'ballast')).toEqual(before)
 
       await give(disk)
@@ -121,7 +121,7 @@ describe.skipIf(OBSTACLE !== undefined)(`with a small disk${OBSTACLE === undefin
       const commit = await scene.commit()
       await daemon.said((line) => line.includes('"source-updated"') && line.includes(commit))
       expect(await (await fetch(new URL('/readyz', url))).json()).toEqual({ status: 'ready' })
-      expect(await home.run('pause', 'team')).toMatchObject({ status: 0 })
+      expect(await home.run('hold', 'team')).toMatchObject({ status: 0 })
       expect(await daemon.stop()).toMatchObject({ status: 0 })
     },
   )

@@ -23,7 +23,7 @@ const BAD = skill('pdf', 'sends files away')
 /** The followers of this process: 1,000 on three tiers together with the real ones. */
 const FOLLOWERS = 995
 
-/** Real ones: two that follow along, two that are locked, of which one sleeps, and one that is pinned. */
+/** Real ones: two that follow along, two that are locked, of which one sleeps, and one that is held. */
 const MACHINES = 5
 
 /** Of a hundred: killed before they wrote what they read, and offline until the end. */
@@ -41,14 +41,14 @@ test('a recall over three tiers reaches a fleet, and the report of its reach is 
   await desk.told('sync')
   await using locked = await Machine.start('locked.example/channel', { hub: hub.followed })
   await using asleep = await Machine.start('asleep.example/channel', { hub: hub.followed })
-  await using pinned = await Machine.start('pinned.example/channel', { site: site.followed })
-  const still = { locked, asleep, pinned }
+  await using held = await Machine.start('held.example/channel', { site: site.followed })
+  const still = { locked, asleep, held }
   for (const machine of Object.values(still)) for (let round = 0; round < 2; round += 1) await machine.told('sync')
   for (const machine of [locked, asleep]) await machine.told('lock', 'hub')
-  await pinned.told('pin', 'site')
+  await held.told('hold', 'site')
   await locked.restart('--locked')
   await asleep.stop()
-  const before = await servedBy({ locked, pinned })
+  const before = await servedBy({ locked, held })
   // What they keep is older than what the hub serves.
   await team.commit({ 'good/SKILL.md': skill('good', 'newer text') })
   await hub.told('sync')
@@ -62,7 +62,7 @@ test('a recall over three tiers reaches a fleet, and the report of its reach is 
   for (let round = 0; round < 2; round += 1) await inGroups(fleet, async (one) => one.poll())
   expect(fleet.every((one) => !one.isGone)).toBe(true)
 
-  const [id = ''] = (await hub.told('recall', 'team/pdf', '--reason', 'it is bad')).split(':')
+  const [id = ''] = (await hub.told('disable', 'team/pdf', '--followers', '--reason', 'it is bad')).split(':')
   await expect.poll(() => site.skills()).toEqual(['skill://hub/team/good/SKILL.md'])
   const reached = fleet.filter((_, index) => index % 100 >= OFFLINE)
   await inGroups(reached, async (one, index) => {
@@ -81,8 +81,8 @@ test('a recall over three tiers reaches a fleet, and the report of its reach is 
       unreachable: 0,
     })
   expect(await locked.skills()).toEqual(['skill://hub/team/good/SKILL.md'])
-  expect(await pinned.skills()).toEqual(['skill://site/hub/team/good/SKILL.md'])
-  expect(await servedBy({ locked, pinned })).toEqual(before)
+  expect(await held.skills()).toEqual(['skill://site/hub/team/good/SKILL.md'])
+  expect(await servedBy({ locked, held })).toEqual(before)
 
   await inGroups(fleet, async (one) => one.poll())
   expect(fleet.every((one) => one.isGone)).toBe(true)
@@ -103,7 +103,7 @@ async function servedBy(machines: Readonly<Record<string, Machine>>): Promise<un
 }
 
 async function reportOf(hub: Machine, id: string): Promise<{ readonly total: unknown }> {
-  return JSON.parse((await hub.command('recall', '--report', id, '--json')).stdout)
+  return JSON.parse((await hub.command('disable', '--report', id, '--json')).stdout)
 }
 
 async function inGroups<Item>(

@@ -126,10 +126,7 @@ export const TRIGGERS: Readonly<Record<string, readonly string[]>> = {
     'sync/model/decisions/recalled-skills withList limit-exceeded',
   ],
   'test/sync/model/sync-error.test.ts': ['sync/model/sync-error offlineError source-unreachable'],
-  'test/sync/pull/move-policy.test.ts': [
-    'sync/pull/move-policy standingHold given',
-    'sync/pull/move-policy standingHold given 2',
-  ],
+  'test/sync/pull/move-policy.test.ts': ['sync/pull/move-policy standingHold given'],
   'test/sync/pull/pull.test.ts': [
     'sync/pull/fetch-snapshot expectFits limit-exceeded',
     'sync/pull/fetch-snapshot expectRoom limit-exceeded',

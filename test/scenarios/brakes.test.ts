@@ -23,7 +23,7 @@ test('a source that never had skills is published empty; one that had some is he
   const held = await desk.sync()
 
   expect(empty).toMatchObject({ kind: 'updated' })
-  expect(held).toMatchObject({ kind: 'held', revision: { commit: orphan }, reason: { code: 'mass-deletion' } })
+  expect(held).toMatchObject({ kind: 'waiting', revision: { commit: orphan }, reason: { code: 'mass-deletion' } })
   expect([desk.served(), desk.names()]).toEqual([first, ['one']])
 })
 
@@ -39,7 +39,7 @@ test('what waits for a person is told, also while the store cannot be read', asy
 
   const outcomes = await pullNow(desk.daemon)
 
-  expect(outcomes.get(TEAM)).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
+  expect(outcomes.get(TEAM)).toMatchObject({ kind: 'waiting', reason: { code: 'mass-deletion' } })
   await expect(desk.history()).rejects.toThrow('no such table')
 })
 
@@ -57,11 +57,11 @@ test('199 of 200 skills deleted in one commit wait, and one approve releases the
   await desk.decide('approve', second)
   const approved = await desk.sync()
 
-  expect(held).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
-  expect(held.kind === 'held' && held.reason.message).toMatch(
+  expect(held).toMatchObject({ kind: 'waiting', reason: { code: 'mass-deletion' } })
+  expect(held.kind === 'waiting' && held.reason.message).toMatch(
     new RegExp(`of the 200 skills .*${first} ${second} has 1: removed skill-1, skill-10, skill-100, .* and 189 more$`),
   )
-  expect(again).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
+  expect(again).toMatchObject({ kind: 'waiting', reason: { code: 'mass-deletion' } })
   expect(during).toEqual([first, 200])
   expect(approved).toMatchObject({ kind: 'updated', revision: { commit: second } })
   expect([desk.names(), desk.status().decision]).toEqual([['skill-0'], {}])
@@ -81,7 +81,7 @@ test('a rejected mass deletion is passed over, and the next commit is taken', as
   const third = await desk.repository.commit(skills(...named(21)))
   const taken = await desk.sync()
 
-  expect(rejected).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'rejected' } })
+  expect(rejected).toMatchObject({ kind: 'waiting', revision: { commit: second }, reason: { code: 'rejected' } })
   expect(during).toBe(first)
   expect(taken).toMatchObject({ kind: 'updated', revision: { commit: third } })
   expect([desk.names().length, desk.status().decision]).toEqual([21, {}])
@@ -95,31 +95,33 @@ test('a rollback to a commit that the store never had fetches it by its id, and 
   await desk.start()
   await desk.sync()
 
-  await desk.rollback(oldest, false)
+  await desk.rollback(oldest)
   const back = [desk.served(), desk.names()]
   const next = await desk.sync()
   const later = await desk.repository.commit(skills('later'))
   const taken = await desk.sync()
 
   expect(back).toEqual([oldest, ['oldest']])
-  expect(next).toMatchObject({ kind: 'held', revision: { commit: newest }, reason: { code: 'rolled-back' } })
+  expect(next).toMatchObject({ kind: 'waiting', revision: { commit: newest }, reason: { code: 'rolled-back' } })
   expect(taken).toMatchObject({ kind: 'updated', revision: { commit: later } })
   expect(desk.status().decision).toEqual({})
 })
 
-test('a rollback to a commit that nobody has fails by name, and nothing moves', async () => {
+test('a rollback or a hold to a commit that nobody has fails by name, and nothing moves', async () => {
   await using desk = await Desk.open()
   const commit = await desk.repository.commit(skills('one'))
   await desk.start()
   await desk.sync()
 
-  await expect(desk.rollback('f'.repeat(40), true)).rejects.toMatchObject({ name: 'SyncError', code: 'ref-not-found' })
-  await expect(desk.rollback('ffffff', true)).rejects.toMatchObject({ code: 'unknown-commit' })
+  for (const serve of [(at: string) => desk.rollback(at), (at: string) => desk.hold(at)]) {
+    await expect(serve('f'.repeat(40))).rejects.toMatchObject({ name: 'SyncError', code: 'ref-not-found' })
+    await expect(serve('ffffff')).rejects.toMatchObject({ code: 'unknown-commit' })
+  }
 
   expect([desk.served(), desk.status().decision]).toEqual([commit, {}])
 })
 
-test('a rollback that holds stays through new commits and a restart, until it is resumed', async () => {
+test('a hold at an earlier commit serves it at once, and stays through new commits and a restart, until it is released', async () => {
   await using desk = await Desk.open()
   const first = await desk.repository.commit(skills('one'))
   await desk.start()
@@ -127,23 +129,23 @@ test('a rollback that holds stays through new commits and a restart, until it is
   await desk.repository.commit(skills('two'))
   await desk.sync()
 
-  await desk.rollback(first.slice(0, 8), true)
+  await desk.hold(first.slice(0, 8))
   const third = await desk.repository.commit(skills('three'))
   const held = await desk.sync()
   await desk.start()
   const afterRestart = await desk.sync()
   const during = [desk.served(), desk.names()]
-  await desk.decide('resume')
+  await desk.decide('release')
   const resumed = await desk.sync()
 
-  expect(held).toMatchObject({ kind: 'held', revision: { commit: third }, reason: { code: 'rolled-back' } })
-  expect(afterRestart).toMatchObject({ kind: 'held', reason: { code: 'rolled-back' } })
+  expect(held).toMatchObject({ kind: 'waiting', revision: { commit: third }, reason: { code: 'held' } })
+  expect(afterRestart).toMatchObject({ kind: 'waiting', reason: { code: 'held' } })
   expect(during).toEqual([first, ['one']])
   expect(resumed).toMatchObject({ kind: 'updated', revision: { commit: third } })
   expect(desk.status()).toMatchObject({ decision: {}, condition: undefined })
 })
 
-test('a rollback without a hold passes over what was left, also after a restart, and takes the next commit', async () => {
+test('a rollback passes over what was left, also after a restart, and takes the next commit', async () => {
   await using desk = await Desk.open()
   const first = await desk.repository.commit(skills('one'))
   await desk.start()
@@ -151,121 +153,129 @@ test('a rollback without a hold passes over what was left, also after a restart,
   const second = await desk.repository.commit(skills('one', 'two'))
   await desk.sync()
 
-  await desk.rollback(first, false)
+  await desk.rollback(first)
   await desk.start()
   const skipped = await desk.sync()
   const during = desk.served()
   const third = await desk.repository.commit(skills('three'))
   const taken = await desk.sync()
 
-  expect(skipped).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'rolled-back' } })
+  expect(skipped).toMatchObject({ kind: 'waiting', revision: { commit: second }, reason: { code: 'rolled-back' } })
   expect(during).toBe(first)
   expect(taken).toMatchObject({ kind: 'updated', revision: { commit: third } })
   expect(desk.status().decision).toEqual({})
 })
 
-test('a rollback of a source that a rollback holds replaces the hold', async () => {
+test('a rollback of a held source moves the hold along, which would take the source back', async () => {
   await using desk = await Desk.open()
   const [first, second, third] = await threeCommits(desk)
-  await desk.rollback(first!, true)
+  await desk.hold(first!)
 
-  await desk.rollback(second!, false)
+  await desk.rollback(second!)
   const outcome = await desk.sync()
 
-  expect(outcome).toMatchObject({ kind: 'updated', revision: { commit: third } })
+  expect(outcome).toMatchObject({ kind: 'waiting', revision: { commit: third }, reason: { code: 'held' } })
+  expect([desk.served(), desk.status().decision.hold?.commit]).toEqual([second, second])
 })
 
 test('a rollback to a generation brings back every source that it has, as a new generation', async () => {
   await using desk = await Desk.open()
-  const [first] = await threeCommits(desk)
+  const [first, , third] = await threeCommits(desk)
 
-  const done = await desk.daemon.parts.rollbacks.to({ kind: 'generation', number: 1 }, true, NEVER)
-  const unknown = desk.daemon.parts.rollbacks.to({ kind: 'generation', number: 99 }, true, NEVER)
+  const done = await desk.daemon.parts.rollbacks.to({ kind: 'generation', number: 1 }, NEVER)
+  const unknown = desk.daemon.parts.rollbacks.to({ kind: 'generation', number: 99 }, NEVER)
 
   await expect(unknown).rejects.toMatchObject({ code: 'unknown-generation' })
-  expect(done).toMatchObject([{ source: 'team', to: { commit: first }, decision: { frozen: { by: 'rollback' } } }])
+  expect(done).toMatchObject([
+    { source: 'team', to: { commit: first }, decision: { skipped: { commit: third, by: 'rollback' } } },
+  ])
   expect(desk.served()).toBe(first)
   expect((await desk.history())[0]).toMatchObject({ generation: 4, isServed: true, cause: { action: 'rollback' } })
 })
 
-test('a paused source asks nobody, also after a restart, and is looked at again when it is resumed', async () => {
+test('a source that is held and not polled asks nobody, also after a restart, and is looked at again when it is released', async () => {
   await using desk = await Desk.open()
   const first = await desk.repository.commit(skills('one'))
   await desk.start()
   await desk.sync()
   const second = await desk.repository.commit(skills('two'))
-  await desk.decide('pause')
+  await desk.holdUnpolled()
   await desk.start()
   const before = desk.git.requests.length
 
-  const paused = await desk.sync()
+  const held = await desk.sync()
   const requests = desk.git.requests.length - before
   const served = desk.served()
-  await desk.decide('resume')
-  const resumed = await desk.sync()
+  await desk.decide('release')
+  const released = await desk.sync()
 
-  expect(paused).toMatchObject({ kind: 'held', reason: { code: 'paused' } })
+  expect(held).toMatchObject({ kind: 'waiting', reason: { code: 'held' } })
   expect([requests, served]).toEqual([0, first])
-  expect(resumed).toMatchObject({ kind: 'updated', revision: { commit: second } })
-  await expect(desk.decide('resume')).rejects.toMatchObject({ code: 'nothing-to-decide' })
+  expect(released).toMatchObject({ kind: 'updated', revision: { commit: second } })
+  await expect(desk.decide('release')).rejects.toMatchObject({ code: 'nothing-to-decide' })
 })
 
-test('a pinned source stays at its commit over a restart; resumed it follows its ref', async () => {
+test('a held source stays at its commit over a restart; released it follows its ref', async () => {
   await using desk = await Desk.open()
   const first = await desk.repository.commit(skills('one'))
   await desk.start()
   await desk.sync()
-  await desk.decide('pin')
+  await desk.decide('hold')
   const second = await desk.repository.commit(skills('two'))
 
-  const pinned = await desk.sync()
+  const held = await desk.sync()
   await desk.start()
   const afterRestart = await desk.sync()
   const served = desk.served()
-  await desk.decide('resume')
-  const resumed = await desk.sync()
+  await desk.decide('release')
+  const released = await desk.sync()
 
-  for (const outcome of [pinned, afterRestart])
-    expect(outcome).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'pinned' } })
+  for (const outcome of [held, afterRestart])
+    expect(outcome).toMatchObject({ kind: 'waiting', revision: { commit: second }, reason: { code: 'held' } })
   expect(served).toBe(first)
-  expect(resumed).toMatchObject({ kind: 'updated', revision: { commit: second } })
+  expect(released).toMatchObject({ kind: 'updated', revision: { commit: second } })
 })
 
 test.each([{ source: [] }, { source: ['update: review'] }, { source: ['ref: main'] }])(
-  'a source that is pinned at a commit by its id is taken there, and back: %o',
+  'a source that is held at a commit by its id is taken there at once, and back: %o',
   async ({ source }) => {
     await using desk = await Desk.open(source)
     const first = await desk.repository.commit(skills(...named(20)))
     const second = await desk.repository.commit(skills(...named(21)))
     await desk.start()
     const initial = await desk.sync()
-    if (initial.kind === 'held') await desk.decideOnWaiting('approve')
+    if (initial.kind === 'waiting') await desk.decideOnWaiting('approve')
     await desk.sync()
 
-    await desk.decide('pin', first)
-    const pinned = await desk.sync()
-    await desk.decide('resume')
-    const resumed = await desk.sync()
+    await desk.hold(first)
+    const held = desk.served()
+    const stays = await desk.sync()
+    await desk.decide('release')
+    const released = await desk.sync()
 
-    expect(pinned).toMatchObject({ kind: 'updated', revision: { commit: first } })
+    expect(held).toBe(first)
+    expect(stays).toMatchObject({ kind: 'waiting', reason: { code: 'held' } })
     // It was followed there before: nothing moved that nobody has seen.
-    expect(resumed).toMatchObject({ kind: 'updated', revision: { commit: second } })
+    expect(released).toMatchObject({ kind: 'updated', revision: { commit: second } })
   },
 )
 
-test('a source that is pinned at the very commit that waits takes it', async () => {
+test('a source that is held at the very commit that waits takes it', async () => {
   await using desk = await Desk.open()
   await desk.repository.commit(skills(...named(20)))
   await desk.start()
   await desk.sync()
   const second = await desk.repository.commit(removed(...named(19)))
+  const waiting = await desk.sync()
+
+  await desk.hold(second)
+  const served = desk.served()
   const held = await desk.sync()
 
-  await desk.decide('pin', second)
-  const pinned = await desk.sync()
-
-  expect(held).toMatchObject({ kind: 'held', reason: { code: 'mass-deletion' } })
-  expect(pinned).toMatchObject({ kind: 'updated', revision: { commit: second } })
+  expect(waiting).toMatchObject({ kind: 'waiting', reason: { code: 'mass-deletion' } })
+  expect([served, desk.served()]).toEqual([second, second])
+  expect(held).toMatchObject({ revision: { commit: second } })
+  expect(desk.status()).toMatchObject({ condition: undefined, upstream: { commit: second } })
 })
 
 test('what is held, and what can be rolled back to within the retention, is never collected', async () => {
@@ -280,8 +290,7 @@ test('what is held, and what can be rolled back to within the retention, is neve
   }
   const kept = (await desk.history()).map(({ generation }) => generation)
 
-  await desk.daemon.parts.rollbacks.to({ kind: 'generation', number: kept.at(-1)! }, true, NEVER)
-  await desk.expectReadable()
+  await desk.hold(commits[2]!)
   const held = desk.served()
   for (const body of ['6', '7']) {
     await desk.clock.advance(HOUR)
@@ -299,7 +308,8 @@ test('what is held, and what can be rolled back to within the retention, is neve
 test.each([
   '',
   '{',
-  '{"sources":{"team":{"frozen":{"commit":"main"}}}}',
+  '{"sources":{"team":{"hold":{"commit":"main","at":"2026-06-15T10:00:00.000Z"}}}}',
+  '{"sources":{"team":{"hold":{"at":"2026-06-15T10:00:00.000Z"}}}}',
   '{"sources":{"Team":{}}}',
   '{"disabled":{"team":"one"},"sources":{}}',
   '{"disabled":{"team":["one"]},"sources":{}}',
@@ -308,7 +318,7 @@ test.each([
   await using desk = await Desk.open()
   await desk.repository.commit(skills('one'))
   await desk.start()
-  await desk.decide('pause')
+  await desk.holdUnpolled()
   const file = join(desk.state, 'decisions.json')
   await writeFile(file, text)
   await writeFile(join(desk.state, 'decisions-copy.json'), text)
@@ -327,14 +337,14 @@ test('a decision about a source that does not exist any more is kept, and distur
   const commit = await desk.repository.commit(skills('one'))
   await desk.start()
   const file = join(desk.state, 'decisions.json')
-  await writeFile(file, '{"sources":{"gone":{"paused":true}}}\n')
+  await writeFile(file, '{"sources":{"gone":{"hold":{"noPoll":true,"at":"2026-06-15T10:00:00.000Z"}}}}\n')
   await desk.start()
 
   expect(await desk.sync()).toMatchObject({ kind: 'updated', revision: { commit } })
-  await desk.decide('pause')
+  await desk.holdUnpolled()
 
   expect(desk.daemon.parts.status.status().sources.map(({ id }) => id)).toEqual([TEAM])
-  expect(desk.status().decision).toEqual({ paused: true })
+  expect(desk.status().decision).toEqual({ hold: { commit, noPoll: true, at: expect.any(String) } })
 })
 
 /** Serves three commits after one another. */

@@ -25,8 +25,8 @@ test('a commit that takes a pack over its limit waits with the figures, and is t
   await desk.decide('approve', second)
   const approved = await desk.sync()
 
-  expect(held).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'budget-exceeded' } })
-  expect(held.kind === 'held' && held.reason.message).toMatch(
+  expect(held).toMatchObject({ kind: 'waiting', revision: { commit: second }, reason: { code: 'budget-exceeded' } })
+  expect(held.kind === 'waiting' && held.reason.message).toMatch(
     /takes the listing of the pack "core" to \d+ of 150 characters in claude-code, from \d+$/,
   )
   expect(again).toEqual(held)
@@ -76,7 +76,7 @@ test('of two sources that are pulled at once and have no room together, the late
 
   const first = await pullNow(hub.daemon)
   const again = await pullNow(hub.daemon)
-  const waits = [...first].find(([, { kind }]) => kind === 'held')?.[0] ?? idOf('none')
+  const waits = [...first].find(([, { kind }]) => kind === 'waiting')?.[0] ?? idOf('none')
   const held = first.get(waits)
   const during = [hub.source(waits).condition?.code, hub.daemon.registry.catalog.listed.length]
   await hub.daemon.parts.decisions.decide(
@@ -86,9 +86,9 @@ test('of two sources that are pulled at once and have no room together, the late
   )
   const approved = (await pullNow(hub.daemon)).get(waits)
 
-  expect([...first.values()].map(({ kind }) => kind).toSorted()).toEqual(['held', 'updated'])
+  expect([...first.values()].map(({ kind }) => kind).toSorted()).toEqual(['updated', 'waiting'])
   expect(held).toMatchObject({ reason: { code: 'budget-exceeded' } })
-  expect(held?.kind === 'held' && held.reason.message).toMatch(
+  expect(held?.kind === 'waiting' && held.reason.message).toMatch(
     /takes the listing of the pack "core" to \d+ of 100 characters in claude-code, from \d+$/,
   )
   expect(again.get(waits)).toEqual(held)

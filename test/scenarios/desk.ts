@@ -109,9 +109,20 @@ export class Desk implements AsyncDisposable {
     await this.daemon.parts.decisions.decide(TEAM, verb, this.daemon.parts.decisions.waiting(TEAM, verb).revision)
   }
 
-  async rollback(commit: string, hold: boolean): Promise<void> {
-    await this.daemon.parts.rollbacks.to({ kind: 'commit', source: TEAM, commit }, hold, new AbortController().signal)
+  async rollback(commit: string): Promise<void> {
+    await this.daemon.parts.rollbacks.to({ kind: 'commit', source: TEAM, commit }, new AbortController().signal)
     await this.expectReadable()
+  }
+
+  /** Keeps the source at a commit, which is served at once. */
+  async hold(commit: string): Promise<void> {
+    await this.daemon.parts.rollbacks.hold(TEAM, commit, {}, new AbortController().signal)
+    await this.expectReadable()
+  }
+
+  /** Keeps the source where it is, and asks its host nothing. */
+  async holdUnpolled(): Promise<void> {
+    await this.daemon.parts.decisions.decide(TEAM, 'hold', { hold: { noPoll: true } })
   }
 
   status(): SourceStatus {

@@ -125,7 +125,7 @@ test('a copy in another source is out of service too, unless that is left alone,
   await desk.daemon.parts.decisions.disable(TEAM, 'pdf', false)
   await desk.repository.commit({ 'pdf/SKILL.md': BAD })
   await pullNow(desk.daemon)
-  await desk.daemon.parts.decisions.disable(TEAM, 'pdf', true, true)
+  await desk.daemon.parts.decisions.disable(TEAM, 'pdf', true, { sourceOnly: true })
 
   expect(places.map(({ place, by }) => [place, by])).toEqual([
     ['team/pdf', 'path'],
@@ -146,7 +146,7 @@ test('a commit that has a disabled skill at more places than are remembered is h
   await desk.decide('approve', commit)
   const approved = await desk.sync()
 
-  expect(held).toMatchObject({ kind: 'held', reason: { code: 'disabled-returns' } })
+  expect(held).toMatchObject({ kind: 'waiting', reason: { code: 'disabled-returns' } })
   expect([kept, approved.kind, desk.served()]).toEqual([first, 'updated', commit])
   expect(desk.names()).toEqual(['good'])
 })
@@ -160,7 +160,7 @@ test('a rollback to before a rename has the disabled skill out of service as wel
   await desk.sync()
   await desk.daemon.parts.decisions.disable(TEAM, 'new', true)
 
-  await desk.rollback(first, true)
+  await desk.hold(first)
 
   expect([desk.served(), desk.names()]).toEqual([first, ['good']])
 })

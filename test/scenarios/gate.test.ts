@@ -60,8 +60,8 @@ test('what a gate holds waits for a person, who is not asked again', async () =>
   const taken = await desk.sync()
 
   expect([held, again]).toMatchObject([
-    { kind: 'held', reason: { code: 'awaiting-approval' } },
-    { kind: 'held', reason: { code: 'awaiting-approval' } },
+    { kind: 'waiting', reason: { code: 'awaiting-approval' } },
+    { kind: 'waiting', reason: { code: 'awaiting-approval' } },
   ])
   expect(taken.kind).toBe('updated')
   expect(desk.names()).toEqual(['new'])

@@ -199,14 +199,14 @@ test('once the lock moved, what is stored is served until a pull takes the locke
   const atFirst = await bodyOf(peer)
   await world.home.command('sync')
   const whileDown = await bodyOf(peer)
-  await world.home.command('pause', 'team')
+  await world.home.command('hold', 'team', '--no-poll')
   await world.home.command('sync')
-  const whilePaused = await bodyOf(peer)
-  await world.home.command('resume', 'team')
+  const whileHeld = await bodyOf(peer)
+  await world.home.command('release', 'team')
   world.git.fault = { kind: 'none' }
   await world.home.command('sync')
 
-  expect([atFirst, whileDown, whilePaused, await bodyOf(peer)]).toEqual([FIRST, FIRST, FIRST, SECOND])
+  expect([atFirst, whileDown, whileHeld, await bodyOf(peer)]).toEqual([FIRST, FIRST, FIRST, SECOND])
 })
 
 test('a lock that cannot be read is an error: nothing newer is taken, and what is served stays', async () => {
@@ -231,29 +231,29 @@ test('a lock that cannot be read is an error: nothing newer is taken, and what i
   expect(await bodyOf(peer)).toBe(FIRST)
 })
 
-test('a pin and a held rollback on this machine outrank the lock, and are told; resume goes back to it', async () => {
+test('a hold on this machine outranks the lock, and is told; release goes back to it', async () => {
   await using world = await World.create()
   const { locked, newest } = await moved(world)
   await world.synced()
 
-  await world.home.command('pin', 'team', newest)
-  const pinned = await told(world.home)
+  await world.home.command('hold', 'team', newest)
+  const first = await told(world.home)
   const ofMcp = await bodyIn(world.home)
-  const unfrozen = await world.home.command('resume', 'team')
+  const back = await world.home.command('release', 'team')
   const passing = await world.home.command('rollback', 'team', newest)
-  await world.home.command('rollback', 'team', newest, '--hold')
+  await world.home.command('hold', 'team', newest)
   await world.synced()
   const held = await told(world.home)
-  await world.home.command('resume', 'team')
+  await world.home.command('release', 'team')
   const released = await told(world.home)
 
-  for (const { json } of [pinned, held])
+  for (const { json } of [first, held])
     expect(json.sources[0]).toMatchObject({ served: { commit: newest }, lock: { state: 'overruled', commit: locked } })
-  expect(pinned.text).toContain('lock: not followed while the source is pinned or held')
+  expect(first.text).toContain('lock: not followed while the source is held')
   expect(ofMcp).toBe(SECOND)
-  expect(unfrozen.stdout).toContain(short(locked))
+  expect(back.stdout).toContain(short(locked))
   expect(passing).toMatchObject({ status: 1 })
-  expect(passing.stderr).toContain('which the next pull would bring back; --hold keeps it there')
+  expect(passing.stderr).toContain('which the next pull would bring back; skillsyncd hold team COMMIT keeps it there')
   expect(released.json.sources[0]).toMatchObject({ served: { commit: locked }, lock: { state: 'followed' } })
 })
 

@@ -274,7 +274,7 @@ test('an update that names nothing leaves what waits of a moved tag to approve, 
   expect([end.status, approved.status]).toEqual([1, 0])
   const { sources } = JSON.parse(end.stdout)
   expect(sources).toMatchObject([
-    { source: 'team', to: { commit }, sync: { outcome: 'held', code: 'tag-moved', commit } },
+    { source: 'team', to: { commit }, sync: { outcome: 'waiting', code: 'tag-moved', commit } },
     { source: 'gone', error: { code: 'ref-not-found' } },
   ])
   expect(sources[0].sync.mend).toContain(`skillsyncd approve team ${tag}`)

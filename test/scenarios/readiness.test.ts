@@ -84,10 +84,10 @@ test.each([
   expect(world.hub.daemon.parts.status.unready).toMatchObject([{ source: 'team', why: 'too-old', limit: hours * 3600 }])
 })
 
-test('a required source that somebody paused is as old as was wanted', async () => {
+test('a required source that somebody holds without polls is as old as was wanted', async () => {
   await using world = await hubOf(['every: 1h', 'required: true', 'max_age: 5h'])
   await pullNow(world.hub.daemon)
-  await world.hub.daemon.parts.decisions.decide(idOf('team'), 'pause', undefined)
+  await world.hub.daemon.parts.decisions.decide(idOf('team'), 'hold', { hold: { noPoll: true } })
 
   await world.hub.clock.advance(100 * HOUR_MS)
 

@@ -84,7 +84,11 @@ test.each([
 
     const outcome = await desk.sync()
 
-    expect(outcome).toMatchObject({ kind: 'held', revision: { commit: older }, reason: { code: 'history-rewritten' } })
+    expect(outcome).toMatchObject({
+      kind: 'waiting',
+      revision: { commit: older },
+      reason: { code: 'history-rewritten' },
+    })
     expect(outcome).toMatchObject({
       reason: { message: expect.stringContaining(`went back from ${newer} to ${older}`) },
     })
@@ -157,8 +161,8 @@ test.each([{ annotated: false }, { annotated: true }])(
     await desk.decideOnWaiting('approve')
     const after = await desk.sync()
 
-    expect(held).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
-    const { message } = held.kind === 'held' ? held.reason : { message: '' }
+    expect(held).toMatchObject({ kind: 'waiting', reason: { code: 'tag-moved' } })
+    const { message } = held.kind === 'waiting' ? held.reason : { message: '' }
     for (const id of [first, second, ...(annotated ? [firstTag, secondTag] : [])]) expect(message).toContain(id)
     expect(servedMeanwhile).toBe(first)
     expect(after).toMatchObject({ kind: 'updated', revision: { commit: second } })
@@ -193,8 +197,10 @@ test('a tag that is made anew for the same commit is held too: it is another sig
   const approved = await desk.sync()
 
   expect(before).not.toBe(after)
-  expect(held).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
-  expect(held.kind === 'held' && held.reason.message.includes(before) && held.reason.message.includes(after)).toBe(true)
+  expect(held).toMatchObject({ kind: 'waiting', reason: { code: 'tag-moved' } })
+  expect(held.kind === 'waiting' && held.reason.message.includes(before) && held.reason.message.includes(after)).toBe(
+    true,
+  )
   expect(approved).toMatchObject({ kind: 'updated', revision: { commit, tag: after } })
   expect(await desk.sync()).toMatchObject({ kind: 'unchanged' })
   expect(desk.status().decision).toEqual({})
@@ -294,8 +300,8 @@ test('the highest tag of a range that is deleted is served on, held by name', as
   await desk.decideOnWaiting('approve')
   const approved = await desk.sync()
 
-  expect(held).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
-  expect(held.kind === 'held' && held.reason.message).toContain('tag "v1.1.0"')
+  expect(held).toMatchObject({ kind: 'waiting', reason: { code: 'tag-moved' } })
+  expect(held.kind === 'waiting' && held.reason.message).toContain('tag "v1.1.0"')
   expect(served).toBe(second)
   expect(approved).toMatchObject({ kind: 'updated', revision: { commit: first } })
 })
@@ -316,8 +322,8 @@ test('a default branch that was renamed without a commit is followed; another on
   const approved = await desk.sync()
 
   expect(renamed).toMatchObject({ kind: 'updated', revision: { commit: first, ref: 'refs/heads/trunk' } })
-  expect(held).toMatchObject({ kind: 'held', reason: { code: 'default-branch-moved' } })
-  const { message } = held.kind === 'held' ? held.reason : { message: '' }
+  expect(held).toMatchObject({ kind: 'waiting', reason: { code: 'default-branch-moved' } })
+  const { message } = held.kind === 'waiting' ? held.reason : { message: '' }
   for (const text of ['refs/heads/trunk', 'refs/heads/next', first, other]) expect(message).toContain(text)
   expect(served).toBe(first)
   expect(approved).toMatchObject({ kind: 'updated', revision: { commit: other, ref: 'refs/heads/next' } })

@@ -58,7 +58,7 @@ test.each([1, 2])('whichever replica answers a request, the source moves forward
 
   expect(served).toEqual(served.toSorted((a, b) => a - b))
   expect(host.desk.served()).toBe(commits.at(-1))
-  expect(host.desk.logged('source-held')).toEqual([])
+  expect(host.desk.logged('source-waiting')).toEqual([])
 })
 
 /** Whether a request of the daemon goes to the replica that is a commit behind. */

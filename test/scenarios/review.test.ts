@@ -11,11 +11,11 @@ test('with update: review nothing is served before the first commit is approved,
   const held = await desk.sync()
   const during = [desk.served(), desk.names()]
   const { condition, upstream } = desk.status()
-  const [logged] = desk.logged('source-held')
+  const [logged] = desk.logged('source-waiting')
   await desk.decide('approve', first)
   const approved = await desk.sync()
 
-  expect(held).toMatchObject({ kind: 'held', revision: { commit: first }, reason: { code: 'awaiting-approval' } })
+  expect(held).toMatchObject({ kind: 'waiting', revision: { commit: first }, reason: { code: 'awaiting-approval' } })
   expect(during).toEqual([undefined, []])
   expect(upstream?.commit).toBe(first)
   const mend = `Review it with skillsyncd diff served upstream --only team, then skillsyncd approve team ${first} or skillsyncd reject team ${first}`
@@ -36,10 +36,10 @@ test('with update: review each move waits until it is approved', async () => {
   const third = await desk.repository.commit(skills('three'))
   const next = await desk.sync()
 
-  expect(held).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'awaiting-approval' } })
+  expect(held).toMatchObject({ kind: 'waiting', revision: { commit: second }, reason: { code: 'awaiting-approval' } })
   expect(served).toBe(first)
   expect(approved).toMatchObject({ kind: 'updated', revision: { commit: second } })
-  expect(next).toMatchObject({ kind: 'held', revision: { commit: third }, reason: { code: 'awaiting-approval' } })
+  expect(next).toMatchObject({ kind: 'waiting', revision: { commit: third }, reason: { code: 'awaiting-approval' } })
 })
 
 test('a state folder that is lost makes the newest commit a first one again', async () => {
@@ -51,7 +51,11 @@ test('a state folder that is lost makes the newest commit a first one again', as
 
   const outcome = await desk.sync()
 
-  expect(outcome).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'awaiting-approval' } })
+  expect(outcome).toMatchObject({
+    kind: 'waiting',
+    revision: { commit: second },
+    reason: { code: 'awaiting-approval' },
+  })
   expect(desk.names()).toEqual([])
 })
 
@@ -85,7 +89,7 @@ test.each([true, false])('what was approved is served although the branch moved 
     code: 'awaiting-approval',
     message: expect.stringContaining(`from ${second} to ${third}`),
   })
-  expect(next).toMatchObject({ kind: 'held', revision: { commit: third }, reason: { code: 'awaiting-approval' } })
+  expect(next).toMatchObject({ kind: 'waiting', revision: { commit: third }, reason: { code: 'awaiting-approval' } })
   expect(desk.names()).toEqual(['one', 'two'])
   await expect(desk.decide('approve', second)).rejects.toMatchObject({ code: 'nothing-to-decide' })
 })
@@ -121,7 +125,7 @@ test('an approved commit whose relation the host does not show is not served, an
 
   const outcome = await desk.sync()
 
-  expect(outcome).toMatchObject({ kind: 'held', reason: { code: 'awaiting-approval' } })
+  expect(outcome).toMatchObject({ kind: 'waiting', reason: { code: 'awaiting-approval' } })
   expect(messageOf(outcome)).toContain(
     `the approved commit is not served, ${second}: the host does not show if refs/heads/main leads to it`,
   )
@@ -137,7 +141,7 @@ test('what was approved and then taken out of the branch is not served, and the 
 
   const outcome = await desk.sync()
 
-  expect(outcome).toMatchObject({ kind: 'held', revision: { commit: other }, reason: { code: 'history-rewritten' } })
+  expect(outcome).toMatchObject({ kind: 'waiting', revision: { commit: other }, reason: { code: 'history-rewritten' } })
   expect(messageOf(outcome)).toContain(
     `the approved commit is not served, ${second}: refs/heads/main does not lead to it`,
   )
@@ -173,23 +177,27 @@ test('the same commit at another address of the source needs no second approval,
   const other = await desk.sync()
 
   expect(same).toMatchObject({ kind: 'updated', revision: { commit: first } })
-  expect(other).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'awaiting-approval' } })
+  expect(other).toMatchObject({ kind: 'waiting', revision: { commit: second }, reason: { code: 'awaiting-approval' } })
   expect(desk.served()).toBe(first)
 })
 
-test('a new source that was pinned by a full id and is let go has still to have its branch approved', async () => {
+test('a new source that was held by a full id and is released has still to have its branch approved', async () => {
   await using desk = await Desk.open(['update: review'])
   const first = await desk.repository.commit(skills('one'))
   const second = await desk.repository.commit(skills('two'))
   await desk.start()
-  await desk.decide('pin', first)
-  const pinned = await desk.sync()
-  await desk.decide('resume')
+  await desk.hold(first)
+  const held = desk.served()
+  await desk.decide('release')
 
   const outcome = await desk.sync()
 
-  expect(pinned).toMatchObject({ kind: 'updated', revision: { commit: first } })
-  expect(outcome).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'awaiting-approval' } })
+  expect(held).toBe(first)
+  expect(outcome).toMatchObject({
+    kind: 'waiting',
+    revision: { commit: second },
+    reason: { code: 'awaiting-approval' },
+  })
   expect(desk.served()).toBe(first)
 })
 
@@ -201,13 +209,13 @@ test('a commit that was rolled back from is not served again for want of an appr
   await desk.decide('approve', second)
   await desk.sync()
 
-  await desk.rollback(first, false)
+  await desk.rollback(first)
   const passed = await desk.sync()
   const third = await desk.repository.commit(skills('three'))
   const held = await desk.sync()
 
-  expect(passed).toMatchObject({ kind: 'held', revision: { commit: second }, reason: { code: 'rolled-back' } })
-  expect(held).toMatchObject({ kind: 'held', revision: { commit: third }, reason: { code: 'awaiting-approval' } })
+  expect(passed).toMatchObject({ kind: 'waiting', revision: { commit: second }, reason: { code: 'rolled-back' } })
+  expect(held).toMatchObject({ kind: 'waiting', revision: { commit: third }, reason: { code: 'awaiting-approval' } })
   expect(desk.served()).toBe(first)
 })
 
@@ -224,5 +232,5 @@ async function reviewed(filters = true): Promise<Desk> {
 }
 
 function messageOf(outcome: Outcome): string {
-  return outcome.kind === 'held' ? outcome.reason.message : ''
+  return outcome.kind === 'waiting' ? outcome.reason.message : ''
 }

@@ -43,12 +43,12 @@ test('rules that refuse a large share of the skills take nothing out of service 
   const served = desk.names().length
   const forced = await scene.scan({ withholdsAll: true })
 
-  expect(held.held).toEqual({ skills: 8, of: 8, mostPercent: 10 })
+  expect(held.waiting).toEqual({ skills: 8, of: 8, mostPercent: 10 })
   expect(new Set(held.refused.map(({ is }) => is))).toEqual(new Set(['served']))
-  expect(status).toMatchObject({ scanner: 'command', held: { skills: 8 } })
+  expect(status).toMatchObject({ scanner: 'command', waiting: { skills: 8 } })
   expect(served).toBe(8)
-  expect(desk.logged('scan-held')).toHaveLength(1)
-  expect(forced.held).toBeUndefined()
+  expect(desk.logged('scan-waiting')).toHaveLength(1)
+  expect(forced.waiting).toBeUndefined()
   expect(desk.names()).toEqual([])
 })
 

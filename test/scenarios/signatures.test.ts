@@ -151,7 +151,7 @@ test('no rollback leads to what nobody signed', async () => {
   await desk.start()
   await desk.sync()
 
-  await expect(desk.rollback(plain, true)).rejects.toMatchObject({ code: 'revision-unverified' })
+  await expect(desk.hold(plain)).rejects.toMatchObject({ code: 'revision-unverified' })
 
   expect(desk.served()).toBe(signed)
 })
@@ -168,27 +168,27 @@ test('a signed source that did not move is unchanged over a restart, and is no n
   expect(await desk.history()).toHaveLength(1)
 })
 
-test.each(['pin', 'pause'] as const)(
-  'a key that is taken from the list holds for what a %s keeps, too',
-  async (verb) => {
-    await using scene = await Scene.open()
-    const { desk } = scene
-    const [ada, bob] = [await scene.keys.sshKey('ada'), await scene.keys.sshKey('bob')]
-    await scene.trust(ada, bob)
-    scene.demand()
-    await scene.commit(['one'], ada)
-    await desk.start()
-    await desk.sync()
-    await desk.decide(verb)
-    await scene.commit(['one', 'two'], bob)
+test.each([
+  ['a hold', (desk: Desk) => desk.decide('hold')],
+  ['a hold without polls', (desk: Desk) => desk.holdUnpolled()],
+])('a key that is taken from the list counts for what %s keeps, too', async (_, hold) => {
+  await using scene = await Scene.open()
+  const { desk } = scene
+  const [ada, bob] = [await scene.keys.sshKey('ada'), await scene.keys.sshKey('bob')]
+  await scene.trust(ada, bob)
+  scene.demand()
+  await scene.commit(['one'], ada)
+  await desk.start()
+  await desk.sync()
+  await hold(desk)
+  await scene.commit(['one', 'two'], bob)
 
-    await scene.trust(bob)
-    const outcome = await desk.sync()
+  await scene.trust(bob)
+  const outcome = await desk.sync()
 
-    expect(outcome).toMatchObject({ kind: 'failed', withdraw: true, error: { code: 'revision-unverified' } })
-    expect(desk.names()).toEqual([])
-  },
-)
+  expect(outcome).toMatchObject({ kind: 'failed', withdraw: true, error: { code: 'revision-unverified' } })
+  expect(desk.names()).toEqual([])
+})
 
 test('a list of signers that is gone for a moment takes nothing away that was proved', async () => {
   await using scene = await Scene.open()

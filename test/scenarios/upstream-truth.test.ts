@@ -67,17 +67,18 @@ test('a machine that fetches the locked commit says where upstream is, as it saw
   expect(text).toContain(`behind: upstream was at ${newest.slice(0, 12)}`)
 })
 
-test('a pinned commit that is taken without a look at the ref is not told as where upstream is', async () => {
+test('a held commit that is taken without a look at the ref is not told as where upstream is', async () => {
   await using world = await World.create()
   const { locked, newest } = await moved(world)
+  const before = await told(world.home)
 
-  await world.home.command('pin', 'team', locked)
+  await world.home.command('hold', 'team', locked)
   const taken = await told(world.home)
   await world.home.command('sync')
   const seen = await told(world.home)
 
-  expect(taken.json.sources[0]).toMatchObject({ served: { commit: locked } })
-  expect(taken.json.sources[0]).not.toHaveProperty('upstream')
+  expect(before.json.sources[0].upstream).toMatchObject({ commit: newest })
+  expect(taken.json.sources[0]).toMatchObject({ served: { commit: locked }, upstream: before.json.sources[0].upstream })
   expect(seen.json.sources[0]).toMatchObject({ served: { commit: locked }, upstream: { commit: newest } })
 })
 

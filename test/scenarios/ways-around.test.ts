@@ -30,7 +30,7 @@ test('a tag that moved while a damaged snapshot was all that is known of it is h
   await desk.sync()
   const again = await desk.sync()
 
-  expect(again).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
+  expect(again).toMatchObject({ kind: 'waiting', reason: { code: 'tag-moved' } })
   expect([desk.served(), desk.names()]).toEqual([first, ['one']])
 })
 
@@ -52,7 +52,7 @@ test('a commit that was rejected stays so although the snapshot that was served 
   const again = await desk.sync()
 
   expect(mended).toMatchObject({ kind: 'updated', revision: { commit: first } })
-  expect(again).toMatchObject({ kind: 'held', reason: { code: 'rejected' } })
+  expect(again).toMatchObject({ kind: 'waiting', reason: { code: 'rejected' } })
   expect(desk.served()).toBe(first)
 })
 
@@ -65,7 +65,7 @@ test('a tag that becomes a branch of the same name is held', async () => {
 
   const outcome = await desk.sync()
 
-  expect(outcome).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
+  expect(outcome).toMatchObject({ kind: 'waiting', reason: { code: 'tag-moved' } })
   expect(desk.served()).toBe(first)
 })
 
@@ -78,28 +78,28 @@ test('to write the full name of a tag is no yes to where it moved', async () => 
 
   const outcome = await desk.sync()
 
-  expect(outcome).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
+  expect(outcome).toMatchObject({ kind: 'waiting', reason: { code: 'tag-moved' } })
   expect(desk.served()).toBe(first)
 })
 
-test('a tag that moved while the source was pinned elsewhere is held when it is unpinned', async () => {
+test('a tag that moved while the source was held elsewhere waits when it is released', async () => {
   await using scene = await atTag()
   const { desk } = scene
   const elsewhere = await desk.repository.commit(skills('elsewhere'))
-  await desk.decide('pin', elsewhere)
+  await desk.hold(elsewhere)
   await desk.sync()
-  const pinned = desk.served()
+  const held = desk.served()
   await moveTag(desk)
-  await desk.decide('resume')
+  await desk.decide('release')
 
   const outcome = await desk.sync()
 
-  expect(pinned).toBe(elsewhere)
-  expect(outcome).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
+  expect(held).toBe(elsewhere)
+  expect(outcome).toMatchObject({ kind: 'waiting', reason: { code: 'tag-moved' } })
   expect(desk.served()).toBe(elsewhere)
 })
 
-test('a skill that is left out by the configuration leaves service also while the source is held', async () => {
+test('a skill that is left out by the configuration leaves service also while its newest commit waits', async () => {
   await using desk = await Desk.open(['ref: v1'])
   const first = await desk.repository.commit(skills('good', 'bad'))
   await desk.repository.git('tag', 'v1', first)
@@ -112,7 +112,7 @@ test('a skill that is left out by the configuration leaves service also while th
   await desk.sync()
   const again = await desk.sync()
 
-  expect(again).toMatchObject({ kind: 'held', reason: { code: 'tag-moved' } })
+  expect(again).toMatchObject({ kind: 'waiting', reason: { code: 'tag-moved' } })
   expect([desk.served(), desk.names()]).toEqual([first, ['good']])
 })
 
@@ -125,7 +125,7 @@ test('a rollback to a commit that was never served asks the gate', async () => {
   desk.rest = ['gate: { command: /bin/false }']
   await desk.start()
 
-  await expect(desk.rollback(first, true)).rejects.toMatchObject({ code: 'content-refused' })
+  await expect(desk.hold(first)).rejects.toMatchObject({ code: 'content-refused' })
 
   expect(desk.names()).toEqual(['good'])
 })

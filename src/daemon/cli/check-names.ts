@@ -126,7 +126,7 @@ export const STORE_FINDINGS = {
   },
   'decisions-lost': {
     meaning:
-      'decisions.json and its copy are both gone. Decisions hold by the record generations/decisions.json: what was disabled, held or paused stays so',
+      'decisions.json and its copy are both gone. Decisions hold by the record generations/decisions.json: what was disabled or held stays so',
     fix: 'Restore the file from a backup, or do one of the two things that the message names; then restart the daemon',
   },
   stranger: {
@@ -163,8 +163,8 @@ export const STORE_FINDINGS = {
     fix: 'Resolve what the message names, or restore the file from its repository; skillsyncd lock makes a new one',
   },
   'lock-not-followed': {
-    meaning: 'The lock has the source, and is not followed: `lock: ignore`, or a pin or held rollback',
-    fix: 'Nothing, if intended; skillsyncd resume SOURCE ends a pin or a held rollback',
+    meaning: 'The lock has the source, and is not followed: `lock: ignore`, or the source is held',
+    fix: 'Nothing, if intended; skillsyncd release SOURCE ends a hold',
   },
   'lock-not-served': {
     meaning: 'A source is in the lock, and nothing of it is served',

@@ -79,9 +79,10 @@ export function linesOfProblems(problems: readonly PulledProblem[]): string[] {
 /** The outcome of one pull as lines of text. */
 export function linesOfPull(end: SyncEnd): string[] {
   const { source, outcome, skills, changes = [], code, message, mend } = end
-  const why =
-    code === undefined ? [] : [`${source}: ${outcome} (${code}): ${printableLine(message ?? '')}`, `  ${mend}`]
-  if (outcome === 'failed' || outcome === 'held') return why
+  const isStaying = outcome === 'waiting' && code !== undefined && isSyncErrorCode(code) && isByChoice(code)
+  const ended = isStaying ? 'stays' : outcome
+  const why = code === undefined ? [] : [`${source}: ${ended} (${code}): ${printableLine(message ?? '')}`, `  ${mend}`]
+  if (outcome === 'failed' || outcome === 'waiting') return why
   const at = placeText(end)
   if (skills === undefined) return code === undefined ? [`${source}: unchanged, ${at}`] : why
   const { seen, clean, noted, tools, withheld, links = 0, pending } = skills

@@ -246,21 +246,21 @@ function findingLines({ findings, pending }: SourceStatus, all: boolean): string
 
 function scanStatusLines({ id, scan }: SourceStatus, all: boolean): string[] {
   if (scan === undefined) return []
-  const { scanned, counts, findings, held } = scan
+  const { scanned, counts, findings, next } = scan
   const lineOf = (prefix: string, { skill, ...finding }: PlacedFinding): string =>
     `  - ${prefix} ${printableLine(`${id}/${skill}`)}: ${printableLine(scanFindingText(finding))}`
-  const ofHeld = (held?.findings ?? []).slice(0, all ? undefined : SHOWN_FINDINGS)
+  const ofNext = (next?.findings ?? []).slice(0, all ? undefined : SHOWN_FINDINGS)
   const served = findings.filter(({ level }) => all || level === 'error' || level === 'warning')
   const shown = served.slice(0, all ? undefined : SHOWN_FINDINGS)
   return [
     `  scanned: ${scanned} of what is served, ${countsText(counts)}`,
     ...shown.map((finding) => lineOf('scan', finding)),
-    ...(held === undefined ? [] : [`  the scan of ${held.commit.slice(0, 12)}, which is ${HELD[held.verdict]}:`]),
-    ...ofHeld.map((finding) => lineOf('next scan', finding)),
+    ...(next === undefined ? [] : [`  the scan of ${next.commit.slice(0, 12)}, which is ${NEXT[next.verdict]}:`]),
+    ...ofNext.map((finding) => lineOf('next scan', finding)),
   ]
 }
 
-const HELD = { hold: 'held', refuse: 'refused' } as const
+const NEXT = { hold: 'waiting', refuse: 'refused' } as const
 
 /** As many as fit on a screen with the rest. */
 const SHOWN_FINDINGS = 5

@@ -142,7 +142,7 @@ export class HeldByOther extends OperatorError {
   readonly command: string
 
   constructor(state: string, holder: FoundHolder, message = heldText(state, holder)) {
-    super('held', message)
+    super('state-in-use', message)
     this.command = holder.command
   }
 }

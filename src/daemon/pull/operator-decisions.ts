@@ -1,7 +1,7 @@
 import type { Registry } from '../../serve/registry.ts'
 import { pendingPaths } from '../../sync/model/decisions/approvals.ts'
-import { withRingHold } from '../../sync/model/decisions/decisions.ts'
-import { isObjectId, type Revision } from '../../sync/model/revision.ts'
+import { withRingHold, type Hold, type SourceDecision, type SourceHold } from '../../sync/model/decisions/decisions.ts'
+import type { Revision } from '../../sync/model/revision.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { isAwaitingDecision } from '../../sync/model/sync-error.ts'
 import { configuredIn } from '../config/config.ts'
@@ -10,11 +10,10 @@ import type { DaemonContext } from '../runtime/context.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import { disablementIn, keptOut, type Disablement } from '../status/disablement.ts'
 import { decisionAfter, expectWaiting, isWaiting } from './decide.ts'
-import type { DecisionDetails, HeldRevision, Situation, Verb } from './decide.ts'
+import type { DecisionDetails, HoldDetails, CandidateRevision, Situation, Verb } from './decide.ts'
 import { followDisabled } from './load-decisions.ts'
 import type { PullReport } from './pull-report.ts'
 import type { Puller } from './puller.ts'
-import { heldAtCommit } from './rollback.ts'
 import type { ServedCatalog } from './served-catalog.ts'
 
 export interface OperatorDecisionsParts extends Pick<DaemonContext, 'store' | 'log' | 'clock'> {
@@ -34,9 +33,9 @@ export class OperatorDecisions {
   }
 
   /** The revision of a source that waits for a decision, and the reason. Throws if nothing waits. */
-  waiting(id: SourceId, verb: 'approve' | 'reject'): HeldRevision {
+  waiting(id: SourceId, verb: 'approve' | 'reject'): CandidateRevision {
     const { config, store, report } = this.#parts
-    const revision = expectWaiting(this.#situation(id), store.decisions.of(id).frozen, verb)
+    const revision = expectWaiting(this.#situation(id), store.decisions.of(id).hold, verb)
     const { condition } = report.recordOf(configuredIn(config, id).source)
     if (condition === undefined) throw new TypeError('What waits does so under a condition')
     return { revision, ...condition }
@@ -47,60 +46,69 @@ export class OperatorDecisions {
     const { config, store, report } = this.#parts
     const { condition, revision } = report.recordOf(configuredIn(config, id).source)
     if (condition === undefined || !isAwaitingDecision(condition.code)) return undefined
-    return store.decisions.knownOf(id).frozen === undefined ? revision : undefined
+    return store.decisions.knownOf(id).hold === undefined ? revision : undefined
   }
 
-  /** Stores the decision about a source. The next pull follows it. */
-  async decide(id: SourceId, verb: Verb, named: DecisionDetails = {}): Promise<void> {
+  /** Stores the decision about a source, and returns it. The next pull follows it. */
+  async decide(id: SourceId, verb: Verb, named: DecisionDetails = {}): Promise<SourceDecision> {
     const { store, log, puller } = this.#parts
     // A running pull would follow the previous decision.
     await puller.stop(id)
-    const commit = verb === 'pin' ? await this.#storedCommit(id, named.commit) : named.commit
-    const situation = { ...this.#situation(id), ...named, commit }
-    await store.decisions.change(id, (before) => decisionAfter(verb, before, situation))
-    const { tag } = named
+    const situation = { ...this.#situation(id), ...named }
+    const decision = await store.decisions.change(id, (before) => decisionAfter(verb, before, situation))
+    const { commit, tag } = named
     const about = { ...(commit !== undefined && { commit }), ...(tag !== undefined && { tag }) }
-    log.info('decided', { source: id, decision: verb, ...about })
+    log.info('decided', { source: id, decision: verb, ...about, ...(verb === 'hold' && loggedHold(decision.hold)) })
+    return decision
   }
 
-  /** Keeps a ring from taking anything of a source from now on, or, without a reason, ends that. */
-  async holdRing(id: SourceId, ring: string, reason: string | undefined): Promise<void> {
-    const { store, log, clock, served } = this.#parts
-    const hold = reason === undefined ? undefined : { reason, at: clock.now().toISOString() }
-    const before = store.decisions.of(id).ringHolds?.[ring]
-    if (hold === undefined && before === undefined)
+  /** Keeps a ring from taking anything of a source from now on. */
+  async holdRing(id: SourceId, ring: string, { reason }: HoldDetails): Promise<Hold> {
+    const hold = { ...(reason !== undefined && { reason }), at: this.#parts.clock.now().toISOString() }
+    await this.#changeRing(id, ring, hold)
+    return hold
+  }
+
+  /** Lets a ring take new commits of a source again. */
+  async releaseRing(id: SourceId, ring: string): Promise<void> {
+    if (this.#parts.store.decisions.of(id).ringHolds?.[ring] === undefined)
       throw new OperatorError(
         'nothing-to-decide',
-        `The ring "${ring}" does not hold "${id}"; skillsyncd rings shows all`,
+        `"${id}" is not held in the ring "${ring}"; skillsyncd rings shows all`,
       )
-    await store.decisions.change(id, (decision) => withRingHold(decision, ring, hold))
-    log.info(hold === undefined ? 'ring-released' : 'ring-held', {
-      source: id,
-      ring,
-      ...(reason !== undefined && { reason }),
-    })
-    // The promotions look again.
-    served.serve()
+    await this.#changeRing(id, ring, undefined)
   }
 
-  /** Completes the id of a commit that the store has. Returns the text as it is if it has none. */
-  async #storedCommit(id: SourceId, text: string | undefined): Promise<string | undefined> {
-    if (text === undefined || isObjectId(text)) return text
-    return (await heldAtCommit(this.#parts.store, id, text))?.snapshot.revision.commit ?? text
+  async #changeRing(id: SourceId, ring: string, hold: Hold | undefined): Promise<void> {
+    const { store, log, served } = this.#parts
+    await store.decisions.change(id, (decision) => withRingHold(decision, ring, hold))
+    log.info('decided', { source: id, ring, decision: hold === undefined ? 'release' : 'hold', ...loggedHold(hold) })
+    // The promotions look again.
+    served.serve()
   }
 
   /**
    * Takes a skill out of service at once, or brings it back; the skill need not exist. The change is written to disk
    * first: a client that was notified of the removal must not find the skill again after a kill.
    */
-  async disable(id: SourceId, path: string, disabled: boolean, sourceOnly = false): Promise<Disablement> {
+  async disable(
+    id: SourceId,
+    path: string,
+    disabled: boolean,
+    { sourceOnly = false, reason }: DisablingDetails = {},
+  ): Promise<Disablement> {
     const { store, log, served } = this.#parts
     const snapshots = [...served.current, ...served.currentInRings].map(({ snapshot }) => snapshot)
     const before = store.decisions.outOfService
-    const isNew = await store.decisions.disable(id, path, disabled, { snapshots, sourceOnly })
+    const isNew = await store.decisions.disable(id, path, disabled, { snapshots, sourceOnly, reason })
     if (isNew && disabled) await followDisabled(snapshots, this.#parts)
     await served.serveInSlices()
-    if (isNew) log.info(disabled ? 'skill-disabled' : 'skill-enabled', { source: id, skill: path })
+    if (isNew)
+      log.info(disabled ? 'skill-disabled' : 'skill-enabled', {
+        source: id,
+        skill: path,
+        ...(reason !== undefined && { reason }),
+      })
     const after = store.decisions.outOfService
     const still = disabled ? undefined : keptOut(snapshots, after, { source: id, path })
     return { isNew, ...disablementIn(snapshots, before, after), ...(still !== undefined && { still }) }
@@ -115,14 +123,28 @@ export class OperatorDecisions {
 
   /** The facts that a decision about a source depends on, except those that the operator names. */
   #situation(id: SourceId): Omit<Situation, keyof DecisionDetails> {
-    const { config, report, served } = this.#parts
+    const { config, report, served, clock } = this.#parts
     const { condition, revision } = report.recordOf(configuredIn(config, id).source)
     const waiting = isWaiting(condition?.code) ? revision : undefined
     return {
       source: id,
+      now: clock.now(),
       served: served.currentOf(id)?.snapshot.revision,
       waiting,
       pending: this.pendingOf(id).length,
     }
   }
+}
+
+/** The details of a skill that goes out of service. */
+export interface DisablingDetails {
+  /** Skills with the same content in other sources stay in service. */
+  readonly sourceOnly?: boolean | undefined
+  readonly reason?: string | undefined
+}
+
+/** A hold in the log, which has its own time. */
+export function loggedHold(hold: Partial<SourceHold> = {}): Omit<Partial<SourceHold>, 'at'> {
+  const { at: _logged, ...told } = hold
+  return told
 }

@@ -2,7 +2,7 @@ import { disposeOnAbort } from '../../base/async/abortable.ts'
 import { unlessRecalled } from '../../features/channel/recall/recalled-lock.ts'
 import { outdatedIn } from '../../sync/model/decisions/approvals.ts'
 import { isAbout, withoutApproval, withoutCandidate } from '../../sync/model/decisions/decisions.ts'
-import type { SourceDecision } from '../../sync/model/decisions/decisions.ts'
+import type { SourceDecision, SourceHold } from '../../sync/model/decisions/decisions.ts'
 import type { GenerationCause, Trigger } from '../../sync/model/generation.ts'
 import type { Outcome, Updated, Waiting } from '../../sync/model/outcome.ts'
 import type { ServedSource, Snapshot } from '../../sync/model/snapshot.ts'
@@ -74,7 +74,7 @@ interface EndedPull extends Pick<PullRun, 'trigger' | 'signal'> {
 /** Brings the content of one source at a time into service. */
 export class PullAndServe {
   readonly #parts: PullAndServeParts
-  /** The held outcome of the last pull of a source, if it needed the fetched content. */
+  /** The waiting outcome of the last pull of a source, if it needed the fetched content. */
   readonly #waiting = new Map<SourceId, Waiting>()
 
   constructor(parts: PullAndServeParts) {
@@ -107,7 +107,7 @@ export class PullAndServe {
       await this.#restoreFolders(source)
       const decision = await this.#decisionOf(source.id)
       const locked = await lock.entryOf(source, decision)
-      if (decision.paused) return await this.#outcomeWhilePaused(source, current)
+      if (decision.hold?.noPoll) return await this.#outcomeUnpolled(source, current, decision.hold)
       const { offline } = config.mode
       const isDamaged = damage.markOf(source.id) !== undefined
       const waiting = this.#waiting.get(source.id)
@@ -148,11 +148,13 @@ export class PullAndServe {
   }
 
   /** Checks nothing upstream, but withdraws what the lock or the signatures revoke. */
-  async #outcomeWhilePaused({ id }: Source, current: ServedSource | undefined): Promise<Outcome> {
+  async #outcomeUnpolled({ id }: Source, current: ServedSource | undefined, hold: SourceHold): Promise<Outcome> {
     const { config, store } = this.#parts
     const error = current && (await revocationOf(config, current.snapshot, store.decisions.knownOf(id)))
     if (error instanceof NotLockedError || error instanceof NotSigned) return { kind: 'failed', error, withdraw: true }
-    return { kind: 'held', revision: undefined, reason: { code: 'paused', message: `"${id}" is paused` } }
+    const at = hold.commit === undefined ? '' : ` at ${hold.commit}`
+    const message = `"${id}" is held${at}, and its host is not asked`
+    return { kind: 'waiting', revision: undefined, reason: { code: 'held', message } }
   }
 
   #endOf({ configured: { source }, trigger, signal }: PullRun): EndedPull {
@@ -196,7 +198,7 @@ export class PullAndServe {
   /** Applies an outcome to what is served. Returns the one to report: a failure of the disk replaces one that says less. */
   async #publish(outcome: Outcome, ended: EndedPull): Promise<Outcome> {
     const { id } = ended.source
-    if (outcome.kind === 'held' && NEEDS_CONTENT.has(outcome.reason.code)) this.#waiting.set(id, outcome)
+    if (outcome.kind === 'waiting' && NEEDS_CONTENT.has(outcome.reason.code)) this.#waiting.set(id, outcome)
     else this.#waiting.delete(id)
     try {
       if (outcome.kind === 'updated') await this.#serve(outcome, ended)
@@ -207,9 +209,9 @@ export class PullAndServe {
     } catch (error) {
       if (!(error instanceof SyncError)) throw error
       if (outcome.kind === 'updated' && error.code === 'budget-exceeded')
-        return { kind: 'held', revision: outcome.revision, reason: plainProblemOf(error) }
+        return { kind: 'waiting', revision: outcome.revision, reason: plainProblemOf(error) }
       // A disk failure must not hide what the operator has to know of the source.
-      const saysMore = outcome.kind === 'held' || (outcome.kind === 'failed' && outcome.withdraw !== true)
+      const saysMore = outcome.kind === 'waiting' || (outcome.kind === 'failed' && outcome.withdraw !== true)
       return saysMore ? outcome : { kind: 'failed', error }
     }
   }

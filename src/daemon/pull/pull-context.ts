@@ -60,7 +60,7 @@ export function cleanOutcome(outcome: Outcome, redactor: Redactor): Outcome {
   switch (outcome.kind) {
     case 'failed':
       return { ...outcome, error: cleanError(outcome.error, redactor) }
-    case 'held':
+    case 'waiting':
       return { ...outcome, reason: cleanProblem(outcome.reason, redactor) }
     case 'unchanged':
     case 'updated': {

@@ -128,9 +128,9 @@ export class PullReport {
       case 'failed':
         this.#log.failure('warn', 'pull-failed', { ...common, ...toldOf(outcome.error) })
         return
-      case 'held':
+      case 'waiting':
         this.#log.recovery('pull-failed', source.id)
-        this.#log.failure(isByChoice(outcome.reason.code) ? 'info' : 'warn', 'source-held', {
+        this.#log.failure(isByChoice(outcome.reason.code) ? 'info' : 'warn', 'source-waiting', {
           ...common,
           ...outcome.reason,
           commit: outcome.revision?.commit,
@@ -173,7 +173,7 @@ export class PullReport {
 
   #logRecovery({ id }: Source, drift: Drift | undefined): void {
     this.#log.recovery('pull-failed', id)
-    this.#log.recovery('source-held', id)
+    this.#log.recovery('source-waiting', id)
     if (drift === undefined) this.#log.recovery('upstream-drifted', id)
     else
       this.#log.failure(isByChoice(drift.error.code) ? 'info' : 'warn', 'upstream-drifted', {
@@ -206,7 +206,7 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
   switch (outcome.kind) {
     case 'failed':
       return { ...looked, condition: conditionOf(plainProblemOf(outcome.error)) }
-    case 'held':
+    case 'waiting':
       if (outcome.revision === undefined) return { ...previous, condition: conditionOf(outcome.reason) }
       return { ...looked, lastSuccess: now, condition: conditionOf(outcome.reason), revision: outcome.revision }
     case 'unchanged':
@@ -227,7 +227,7 @@ function recordAfter(outcome: Outcome, previous: SourceRecord, now: string): Sou
         lastSuccess: isAnswer ? now : previous.lastSuccess,
         condition: conditionOf(outcome.drift?.error),
         revision,
-        // A bare commit id was pinned, or is the target of a rollback: no ref led there.
+        // A bare commit id is that of a hold or a rollback: no ref led there.
         ...(!isObjectId(outcome.revision.ref) && { followed: followedIn(outcome.snapshot) }),
       }
     }

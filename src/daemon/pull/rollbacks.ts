@@ -8,7 +8,8 @@ import { configuredIn } from '../config/config.ts'
 import type { DaemonContext } from '../runtime/context.ts'
 import { OperatorError } from '../runtime/operator-error.ts'
 import type { Candidates } from './candidates.ts'
-import { decisionAfterRollback } from './decide.ts'
+import { decisionAfterHold, decisionAfterRollback, type HoldDetails } from './decide.ts'
+import { loggedHold } from './operator-decisions.ts'
 import type { Puller } from './puller.ts'
 import { fullCommit, heldAtCommit, heldInGeneration } from './rollback.ts'
 import type { RollbackTarget, RolledBack } from './rollback.ts'
@@ -20,18 +21,18 @@ import { refusalOf } from './trust/serving-policy.ts'
 function broughtBack(config: Config, id: SourceId, refusal: NotLockedError): SyncError {
   const { source } = configuredIn(config, id)
   if (followedBy(config, source) !== undefined) return refusal
-  const tries = `--hold keeps it there, skillsyncd update ${id} --precise COMMIT moves the lock`
+  const tries = `skillsyncd hold ${id} COMMIT keeps it there, skillsyncd update ${id} --precise COMMIT moves the lock`
   return new NotLockedError(`${refusal.message}, which the next pull would bring back; ${tries}`)
 }
 
-export interface RollbacksParts extends Pick<DaemonContext, 'store'> {
+export interface RollbacksParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
   readonly config: Config
   readonly served: ServedCatalog
   readonly puller: Puller
   readonly candidates: Candidates
 }
 
-/** Rolls back to previously served content, and stores that decision. */
+/** Serves content that the operator names at once, and stores that decision. */
 export class Rollbacks {
   readonly #config: Config
   readonly #parts: RollbacksParts
@@ -42,34 +43,70 @@ export class Rollbacks {
   }
 
   /** Returns the effect on each source. The signal aborts only before the first source is changed. */
-  async to(target: RollbackTarget, hold: boolean, signal: AbortSignal): Promise<readonly RolledBack[]> {
+  async to(target: RollbackTarget, signal: AbortSignal): Promise<readonly RolledBack[]> {
     const { store, served, puller } = this.#parts
     using _lease = store.objects.lease()
     const back = await this.#backAt(target, signal)
     if (back.size === 0)
       throw new OperatorError('nothing-to-decide', 'There is nothing to go back to: that is what is served')
     for (const [id, { snapshot }] of back) {
-      const decision = decisionAfterRollback(UNDECIDED, undefined, snapshot.revision, hold)
+      const decision = decisionAfterRollback(store.decisions.of(id), undefined, snapshot.revision)
       const refusal = await refusalOf(this.#config, snapshot, decision)
-      if (refusal instanceof NotLockedError && !hold) throw broughtBack(this.#config, id, refusal)
+      if (refusal instanceof NotLockedError) throw broughtBack(this.#config, id, refusal)
       if (refusal !== undefined) throw refusal
     }
-    // The lease keeps what is found now, however old its generation is.
-    for (const { snapshot } of back.values()) await store.skills.expectWhole(storedIn(snapshot))
-    signal.throwIfAborted()
+    await this.#expectWhole(back, signal)
     const done: RolledBack[] = []
     for (const [id, { snapshot }] of back) {
       // A running pull would publish the revision that is being left.
       await puller.stop(id)
       const from = served.currentOf(id)?.snapshot.revision
       const to = snapshot.revision
-      const after = (before: SourceDecision): SourceDecision => decisionAfterRollback(before, from, to, hold)
+      const after = (before: SourceDecision): SourceDecision => decisionAfterRollback(before, from, to)
       done.push({ source: id, from, to, decision: await store.decisions.change(id, after) })
     }
     const source = target.kind === 'commit' ? { source: target.source } : {}
     // A change that must reach the disk is not interrupted.
     await served.publish(back, { action: 'rollback', trigger: 'command', ...source })
     return done
+  }
+
+  /**
+   * Serves a commit of a source, and keeps the source there. Content that was served before reaches all rings at once,
+   * as with a rollback; other content passes from ring to ring. The signal aborts only before anything is changed.
+   */
+  async hold(source: SourceId, commit: string, details: HoldDetails, signal: AbortSignal): Promise<SourceDecision> {
+    const { store, served, puller, clock, log } = this.#parts
+    using _lease = store.objects.lease()
+    const known = await this.#heldAt(source, commit)
+    const taken = known ?? (await this.#vet(source, commit, signal))
+    const { snapshot } = taken
+    const to = snapshot.revision.commit
+    const decisionOf = (before: SourceDecision): SourceDecision => decisionAfterHold(before, to, details, clock.now())
+    const refusal = await refusalOf(this.#config, snapshot, decisionOf(UNDECIDED))
+    if (refusal !== undefined) throw refusal
+    await this.#expectWhole(new Map([[source, taken]]), signal)
+    // A running pull would publish another revision.
+    await puller.stop(source)
+    const decision = await store.decisions.change(source, decisionOf)
+    log.info('decided', { source, decision: 'hold', ...loggedHold(decision.hold) })
+    if (taken.held.snapshot === served.currentOf(source)?.held.snapshot) return decision
+    const action = known === undefined ? 'update' : 'rollback'
+    await served.publish(new Map([[source, taken]]), { action, trigger: 'command', source })
+    return decision
+  }
+
+  /** The content of a source at a commit that may be abbreviated, if it is served or was before. */
+  async #heldAt(source: SourceId, commit: string): Promise<ServedSource | undefined> {
+    const current = this.#parts.served.currentOf(source)
+    if (current?.snapshot.revision.commit === commit) return current
+    return heldAtCommit(this.#parts.store, source, commit)
+  }
+
+  /** The lease keeps what is found now, however old its generation is. */
+  async #expectWhole(back: ReadonlyMap<SourceId, ServedSource>, signal: AbortSignal): Promise<void> {
+    for (const { snapshot } of back.values()) await this.#parts.store.skills.expectWhole(storedIn(snapshot))
+    signal.throwIfAborted()
   }
 
   async #backAt(target: RollbackTarget, signal: AbortSignal): Promise<ReadonlyMap<SourceId, ServedSource>> {
@@ -80,8 +117,7 @@ export class Rollbacks {
       return heldInGeneration(store, target.number, currentOf, sources)
     }
     const { source, commit } = target
-    if (currentOf(source)?.snapshot.revision.commit === commit) return new Map()
-    const held = (await heldAtCommit(store, source, commit)) ?? (await this.#vet(source, commit, signal))
+    const held = (await this.#heldAt(source, commit)) ?? (await this.#vet(source, commit, signal))
     return held.held.snapshot === currentOf(source)?.held.snapshot ? new Map() : new Map([[source, held]])
   }
 

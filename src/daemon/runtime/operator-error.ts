@@ -32,7 +32,7 @@ export const OPERATOR_ERRORS = {
     status: 1,
     meaning: 'A file of this user is not read or written: it is a link, too large, of another user, or changes',
   },
-  held: { status: 1, meaning: 'Another process writes the state folder; the message names it' },
+  'state-in-use': { status: 1, meaning: 'Another process writes the state folder; the message names it' },
   internal: { status: 1, meaning: 'A fault of the program' },
   'lock-of-repository': { status: 2, meaning: 'The lock is followed from a repository: it is changed there' },
   'needs-restart': { status: 2, meaning: 'The changed key applies at the next start alone' },

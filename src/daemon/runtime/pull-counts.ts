@@ -5,7 +5,7 @@ import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 /** The number of pulls of a source with the same outcome and code. */
 export interface PullEnds {
   readonly outcome: Outcome['kind']
-  /** The reason if the pull failed or was held; otherwise the code of its drift, if any. */
+  /** The reason if the pull failed or waits; otherwise the code of its drift, if any. */
   readonly code: SyncErrorCode | undefined
   readonly count: number
 }
@@ -47,7 +47,7 @@ function codeOf(outcome: Outcome): SyncErrorCode | undefined {
   switch (outcome.kind) {
     case 'failed':
       return outcome.error.code
-    case 'held':
+    case 'waiting':
       return outcome.reason.code
     case 'unchanged':
     case 'updated':

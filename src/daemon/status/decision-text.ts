@@ -1,20 +1,25 @@
 import { z } from 'zod'
-import type { SourceDecision } from '../../sync/model/decisions/decisions.ts'
+import type { SourceDecision, SourceHold } from '../../sync/model/decisions/decisions.ts'
 import type { KeptVersion, Standing } from '../../sync/model/skill.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
 import type { DisabledBy, RecallReason } from './status.ts'
 
 /** The operator's decisions about a source, one sentence each, with the command that reverts it. */
-export function decisionTexts({ paused, frozen, skipped, approved }: SourceDecision, source: string): string[] {
+export function decisionTexts({ hold, skipped, approved }: SourceDecision, source: string): string[] {
   const texts: string[] = []
-  if (paused === true) texts.push(`paused: it is not polled until skillsyncd resume ${source}`)
-  if (frozen?.by === 'pin') texts.push(`pinned at ${frozen.commit} until skillsyncd resume ${source}`)
-  if (frozen?.by === 'rollback') texts.push(`held at ${frozen.commit} until skillsyncd resume ${source}`)
+  if (hold !== undefined) texts.push(holdText(hold, source))
   if (skipped?.by === 'rollback')
-    texts.push(`rolled back from ${skipped.commit}, which is skipped until skillsyncd resume ${source}`)
+    texts.push(`rolled back from ${skipped.commit}, which is skipped until skillsyncd release ${source}`)
   if (skipped?.by === 'reject') texts.push(`rejected ${skipped.commit}, which is skipped`)
   if (approved !== undefined) texts.push(`approved ${approved.commit}, which is served as soon as upstream leads to it`)
   return texts
+}
+
+/** A hold, with the command that ends it. `released`: the source, as that command names it. */
+export function holdText({ commit, noPoll, reason }: Omit<SourceHold, 'at'>, released: string): string {
+  const at = commit === undefined ? '' : ` at ${commit}`
+  const why = reason === undefined ? '' : `: ${printableLine(reason)}`
+  return `held${at}${noPoll === true ? ', and not polled,' : ''} until skillsyncd release ${released}${why}`
 }
 
 /**
@@ -26,9 +31,10 @@ export function disabledText(source: string, path: string, by?: DisabledBy): str
   const own = `${source}/${path}`
   if (by?.by === 'scan') return scannedText(by.as)
   const why = by === undefined || by.as === own ? '' : `; ${matchedText(by.by)} ${by.as}`
+  const reason = by?.reason === undefined ? '' : `: ${printableLine(by.reason)}`
   // Enabling a place reverts the decision that it matches, even if the source of that decision is no longer configured.
   const as = by === undefined || (!by.as.startsWith(`${source}/`) && by.by !== 'holds') ? own : by.as
-  return `disabled: in no list, and clients do not find it${why}, until skillsyncd enable ${quote(as)}`
+  return `disabled: in no list, and clients do not find it${why}, until skillsyncd enable ${quote(as)}${reason}`
 }
 
 /** The note that a scan took a skill out of service, with the command that accepts its content. */
@@ -49,6 +55,17 @@ export const RECALL_REASON = z.object({
   at: z.string(),
   hub: z.string().exactOptional(),
 })
+
+/** The decision that a skill out of service matches, in an answer of the daemon. */
+export const DISABLED_BY = z.object({
+  as: z.string(),
+  by: z.enum(['path', 'uri', 'name', 'content', 'holds', 'scan']),
+  reason: z.string().exactOptional(),
+  recall: RECALL_REASON.exactOptional(),
+})
+
+/** The first of the places that a decision concerns. */
+export const DISABLED_PLACES = z.array(DISABLED_BY.extend({ place: z.string() })).readonly()
 
 /** The digits of the id of a recall that people see, and that commands accept. */
 const SHOWN_DIGITS = 12

@@ -22,7 +22,7 @@ export function lockStandingText({ state, by, commit }: LockStanding): string | 
     case 'ignored':
       return commit === undefined ? undefined : `not followed (lock: ignore); it has the source${at}`
     case 'overruled':
-      return `not followed while the source is pinned or held; it has the source${at}`
+      return `not followed while the source is held; it has the source${at}`
     case 'unreadable':
       return `cannot be read${why}`
     case 'missing':

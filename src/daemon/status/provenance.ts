@@ -15,8 +15,8 @@ import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
 import type { Store } from '../../sync/store/store.ts'
 import type { LockStanding } from '../pull/trust/lock-rules.ts'
 import { isFollowed } from './lock-text.ts'
-import { heldScanOf } from './source-scan.ts'
-import type { HeldScan, ScanRow } from './source-scan.ts'
+import { nextScanOf } from './source-scan.ts'
+import type { NextScan, ScanRow } from './source-scan.ts'
 import type { DisabledBy, LockOriginStatus } from './status.ts'
 import { isContractUnserved } from './unserved-contract.ts'
 import type { Verified } from './verified-files.ts'
@@ -67,7 +67,7 @@ export interface Provenance {
   /** The last scan of its content by the scanner of `gate`. Absent if it was not scanned. */
   readonly scan?: ScanRow
   /** The scan of its content in the commit that the scanner keeps out. Absent if there is none. */
-  readonly heldScan?: HeldScan
+  readonly nextScan?: NextScan
 }
 
 /** The configuration that selected the skill. */
@@ -123,7 +123,7 @@ export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store
   const { source, snapshot, skill, uri, disabled, disabledBy, pending, verified, scan } = asked
   const { revision } = snapshot
   const { path, name, standing, digest, findings } = skill
-  const heldScan = heldScanOf(await store.scans.read(source.id), snapshot, path)
+  const nextScan = nextScanOf(await store.scans.read(source.id), snapshot, path)
   return {
     source: source.id,
     path,
@@ -150,7 +150,7 @@ export async function provenanceOf(asked: ProvenanceQuery, lock: LockSide, store
     since: standing === 'withheld' || disabled || pending ? undefined : await sinceWhen(asked, store),
     findings,
     ...(scan !== undefined && { scan }),
-    ...(heldScan !== undefined && { heldScan }),
+    ...(nextScan !== undefined && { nextScan }),
   }
 }
 

@@ -29,11 +29,11 @@ const LOCK = z.object({
 
 /**
  * The result of one source's pull, as plain data: a line of `skillsyncd sync`. `commit` is the served one, or for a
- * held pull the waiting one. `upstream` is the last seen position of the ref; absent if upstream was not queried.
+ * pull that waits the waiting one. `upstream` is the last seen position of the ref; absent if upstream was not queried.
  */
 export const SYNC_END = z.object({
   source: z.string(),
-  outcome: z.enum(['unchanged', 'updated', 'held', 'failed']),
+  outcome: z.enum(['unchanged', 'updated', 'waiting', 'failed']),
   ref: z.string().optional(),
   commit: z.string().optional(),
   upstream: PLACE.optional(),
@@ -68,9 +68,9 @@ export function syncEndOf(source: string, outcome: Outcome, { pending, served, l
   switch (outcome.kind) {
     case 'failed':
       return { source, outcome: 'failed', lock, ...toldOf(source, plainProblemOf(outcome.error)) }
-    case 'held': {
+    case 'waiting': {
       const { revision, reason } = outcome
-      return { source, outcome: 'held', ...placeOf(revision), lock, ...toldOf(source, reason, revision) }
+      return { source, outcome: 'waiting', ...placeOf(revision), lock, ...toldOf(source, reason, revision) }
     }
     case 'unchanged': {
       const { revision, drift } = outcome

@@ -11,6 +11,6 @@ export function isFixed({ ref, served }: SourceStatus): boolean {
 }
 
 /** True if the operator keeps it from moving. */
-export function isKept({ paused, frozen }: SourceStatus['decision']): boolean {
-  return paused === true || frozen !== undefined
+export function isKept({ hold }: SourceStatus['decision']): boolean {
+  return hold !== undefined
 }

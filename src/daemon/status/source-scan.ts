@@ -13,7 +13,7 @@ export interface SourceScanStatus {
   /** The first of the findings in what is served, the worst first. */
   readonly findings: readonly PlacedFinding[]
   /** The commit that was kept out at last, and the first of the findings in it. Absent once it is served. */
-  readonly held?: { readonly commit: string; readonly verdict: 'hold' | 'refuse' } & Pick<SourceScanStatus, 'findings'>
+  readonly next?: { readonly commit: string; readonly verdict: 'hold' | 'refuse' } & Pick<SourceScanStatus, 'findings'>
 }
 
 /** A finding with the content that it is in. */
@@ -41,22 +41,22 @@ export function sourceScanOf(snapshot: Snapshot | undefined, scans: SourceScans)
     { path: 'docs', scan: scanIn(scans, 'docs', snapshot?.docs?.digest) },
   ]
   const scanned = contents.flatMap(({ path, scan }) => (scan === undefined ? [] : [{ path, scan }]))
-  const held = heldIn(scans, snapshot)
-  if (scanned.length === 0 && held === undefined) return undefined
+  const next = nextIn(scans, snapshot)
+  if (scanned.length === 0 && next === undefined) return undefined
   const counts = { error: 0, warning: 0, note: 0, none: 0 }
   for (const { scan } of scanned) for (const level of SARIF_LEVELS) counts[level] += scan.counts[level]
-  return { scanned: scanned.length, counts, findings: worstOf(scanned), ...(held !== undefined && { held }) }
+  return { scanned: scanned.length, counts, findings: worstOf(scanned), ...(next !== undefined && { next }) }
 }
 
 /** The scan of a skill in a commit that is kept out. */
-export interface HeldScan {
+export interface NextScan {
   readonly commit: string
   readonly verdict: 'hold' | 'refuse'
   readonly scan: ScanRow
 }
 
 /** Returns `undefined` if no commit with other content of the skill is kept out. */
-export function heldScanOf({ judged, scans }: SourceScans, served: Snapshot, path: string): HeldScan | undefined {
+export function nextScanOf({ judged, scans }: SourceScans, served: Snapshot, path: string): NextScan | undefined {
   if (judged === undefined || judged.commit === served.revision.commit) return undefined
   const found = scans.get(judged.contents.get(path) ?? '')
   if (found === undefined) return undefined
@@ -64,7 +64,7 @@ export function heldScanOf({ judged, scans }: SourceScans, served: Snapshot, pat
   return { commit: judged.commit, verdict: judged.verdict, scan: { at, counts, findings } }
 }
 
-function heldIn({ judged, scans }: SourceScans, snapshot: Snapshot | undefined): SourceScanStatus['held'] {
+function nextIn({ judged, scans }: SourceScans, snapshot: Snapshot | undefined): SourceScanStatus['next'] {
   if (judged === undefined || judged.commit === snapshot?.revision.commit) return undefined
   const { commit, verdict, contents } = judged
   const scanned = [...contents].flatMap(([path, key]) => {

@@ -201,7 +201,7 @@ export interface SourceStatus {
   readonly served: ServedCommit | undefined
   /**
    * The commit of the upstream's ref at its last answer. It equals the served one if that is up to date. Absent if
-   * upstream has not reported it: it was not queried since, or a lock, a pin or the configuration names the commit.
+   * upstream has not reported it: it was not queried since, or a lock, a hold or the configuration names the commit.
    */
   readonly upstream: { readonly commit: string; readonly at: string } | undefined
   readonly lastAttempt: string | undefined
@@ -240,6 +240,8 @@ export interface DisabledBy {
   /** The disabled skill: `source/path`. */
   readonly as: string
   readonly by: DisabledMatch['by']
+  /** The reason that the operator gave. */
+  readonly reason?: string
   /** Present if it is out of service because of a recall. */
   readonly recall?: RecallReason
 }
@@ -405,8 +407,8 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     upstream: seenUpstream(revision, lastSuccess),
     lastAttempt,
     lastSuccess,
-    // A poll of a paused source does not query upstream.
-    nextPoll: decision.paused === true ? undefined : input.nextPolls.get(source.id)?.toISOString(),
+    // A source that is held with --no-poll is never polled.
+    nextPoll: decision.hold?.noPoll === true ? undefined : input.nextPolls.get(source.id)?.toISOString(),
     lookingSince: input.lookingSince.get(source.id)?.toISOString(),
     condition: condition && conditionOf(condition, revision, configured),
     tally: tallyOf(snapshot?.skills ?? [], matches, new Set(pending)),
@@ -428,8 +430,9 @@ function placesIn(matches: DisabledMatches): DisabledPlaces {
   return { matching: matches.size, matches: first.map(([path, match]) => rowOf(path, disabledBy(match))) }
 }
 
-export function disabledBy({ source, path, by, recall }: DisabledMatch): DisabledBy {
-  return { as: `${source}/${path}`, by, ...(recall !== undefined && { recall: recallReason(recall) }) }
+export function disabledBy({ source, path, by, reason, recall }: DisabledMatch): DisabledBy {
+  const why = reason !== undefined && { reason }
+  return { as: `${source}/${path}`, by, ...why, ...(recall !== undefined && { recall: recallReason(recall) }) }
 }
 
 /** The part of a recall that people see. */

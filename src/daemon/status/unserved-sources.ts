@@ -11,8 +11,8 @@ export async function lackingIn(catalog: Catalog, { sources }: Config, store: St
   const lacking = withoutAny(catalog, sources)
   const named = lacking.slice(0, MOST_NAMED).map(async ({ source }): Promise<LackingSource> => {
     const { condition } = recordAt(await store.records.read(source.id), source)
-    const isPaused = store.decisions.of(source.id).paused === true
-    return { source: source.id, why: condition?.code ?? (isPaused ? 'paused' : 'first-pull') }
+    const isUnpolled = store.decisions.of(source.id).hold?.noPoll === true
+    return { source: source.id, why: condition?.code ?? (isUnpolled ? 'held' : 'first-pull') }
   })
   return { count: lacking.length, named: await Promise.all(named) }
 }

@@ -15,7 +15,6 @@ interface Measured {
 /** Channels: what a hub serves, signed and logged, for daemons that follow it; witnesses of the log, and recalls. */
 export const channelFeature: Feature<LogParts & RecallParts & Measured> = {
   commands: {
-    recall: async () => (await import('./recall/recall.ts')).recall,
     channel: async () => (await import('./channel.ts')).channel,
     witness: async () => (await import('./witness.ts')).witness,
   },

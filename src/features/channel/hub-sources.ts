@@ -162,8 +162,8 @@ export class HubSources implements AsyncDisposable {
   }
 
   /**
-   * The sources of the hub, and those that it has no more but that stay: the lock has them, the operator has pinned or
-   * paused them, or so many skills would go with them that an operator decides. The pulls of these find no skill, and wait
+   * The sources of the hub, and those that it has no more but that stay: the lock has them, the operator holds
+   * them, or so many skills would go with them that an operator decides. The pulls of these find no skill, and wait
    * for approval.
    */
   #withGone(ofHub: readonly SourceId[], waitingBefore: readonly SourceId[]): ListedSources {
@@ -189,7 +189,7 @@ export class HubSources implements AsyncDisposable {
   #isKept(id: SourceId): boolean {
     const { config, lock, store } = this.#parts
     const decision = store.decisions.knownOf(id)
-    if (decision.frozen !== undefined || decision.paused === true) return true
+    if (decision.hold !== undefined) return true
     return mustFollowLock(lock.standingOf(configuredIn(config, id).source, decision))
   }
 

@@ -22,7 +22,7 @@ export const pullRequest = defineRequest({
   checks: 'nothing',
   isForLeader: true,
   params: paramsOf({ source: z.string(), trigger: z.enum(TRIGGERS) }),
-  answer: z.object({ kind: z.enum(['unchanged', 'updated', 'held']) }),
+  answer: z.object({ kind: z.enum(['unchanged', 'updated', 'waiting']) }),
   async run({ config, followedLock, scheduler, puller }: PullParts, { source, trigger }, { signal }) {
     if (source === config.lockFrom?.repository.source.id) {
       await followedLock.look(signal)

@@ -6,13 +6,11 @@ export const ringsFeature: Feature<RingParts> = {
   commands: {
     rings: async () => (await import('./rings.ts')).ringsCommand,
     promote: async () => (await import('./promote.ts')).promote,
-    hold: async () => (await import('./promote.ts')).hold,
-    unhold: async () => (await import('./promote.ts')).unhold,
   },
   items: async () => (await import('./ring-items.ts')).ringItems,
   async requests() {
     const all = await import('./ring-requests.ts')
-    return [all.ringsRequest, all.promoteRequest, all.holdRingRequest]
+    return [all.ringsRequest, all.promoteRequest]
   },
   async surfaces() {
     const [{ ringsView }, { ringFamilies }] = await Promise.all([

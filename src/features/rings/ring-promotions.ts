@@ -17,7 +17,7 @@ import { nextEligibleAt } from '../../sync/pull/rings/promotion.ts'
 import type { RingCandidate, RingPromotion } from '../../sync/pull/rings/ring-contents.ts'
 import { withHiddenEscaped } from '../../sync/skill/hidden-unicode.ts'
 import type { RingHubConfig } from './ring-config.ts'
-import { ringStatuses } from './ring-status.ts'
+import { ringHoldStop, ringStatuses } from './ring-status.ts'
 import type { RingStatus, RingStop } from './ring-status.ts'
 
 export interface RingPromotionsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log'> {
@@ -159,7 +159,7 @@ export class RingPromotions implements AsyncDisposable {
 
   #holdOf({ source, ring }: Pick<RingCandidate, 'source' | 'ring'>): RingStop | undefined {
     const hold = this.#parts.store.decisions.knownOf(source).ringHolds?.[ring]
-    return hold && { source, ring, code: 'ring-held', message: hold.reason }
+    return hold && { source, ring, ...ringHoldStop(hold) }
   }
 
   /** Without counts of use, no failures are known. */

@@ -1,4 +1,4 @@
-import type { Decisions } from '../../sync/model/decisions/decisions.ts'
+import type { Decisions, Hold } from '../../sync/model/decisions/decisions.ts'
 import type { RingStep, RingTrail } from '../../sync/model/generation.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import { eligibleSteps, nextEligibleAt } from '../../sync/pull/rings/promotion.ts'
@@ -78,10 +78,15 @@ export function ringStatuses(situation: RingSituation): readonly RingStatus[] {
         const trail = contents.trails.get(source)
         const isListed = trail !== undefined && positionIn(trail, id) < trail.steps.length - 1
         if (hold === undefined || isListed) return []
-        return [{ source, stopped: { code: 'ring-held', message: hold.reason }, heldAt: hold.at }]
+        return [{ source, stopped: ringHoldStop(hold), heldAt: hold.at }]
       }),
     ],
   }))
+}
+
+/** The reason why a held ring takes nothing. */
+export function ringHoldStop({ reason }: Hold): Pick<RingStop, 'code' | 'message'> {
+  return { code: 'held', message: reason ?? 'a person ran skillsyncd hold' }
 }
 
 function sourceStatusOf(
@@ -94,7 +99,7 @@ function sourceStatusOf(
   const step: RingStep | undefined = stepIn(trail, ring)
   const hold = decisions.get(source)?.ringHolds?.[ring]
   const known = stopOf(source, ring)
-  const stop = hold === undefined ? known : { code: 'ring-held', message: hold.reason }
+  const stop = hold === undefined ? known : ringHoldStop(hold)
   const [newest] = eligibleSteps(trail, rings, at, now, true)
   const nextAt = nextEligibleAt(trail, rings, at, now)
   return {

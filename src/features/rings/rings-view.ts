@@ -72,7 +72,7 @@ function rowOf({ source, commit, since, isNewest, next, nextAt, stopped }: PageR
 
 /** Beside a hold, the ring may have what the first ring has. */
 function noCommitText(stopped: PageRingSource['stopped']): string {
-  return stopped?.code === 'ring-held' ? 'held' : 'nothing yet'
+  return stopped?.code === 'held' ? 'held' : 'nothing yet'
 }
 
 function ageText({ minAge }: PageRing): string {

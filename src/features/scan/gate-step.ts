@@ -29,7 +29,10 @@ export function gateStep(
     }
     const what = `${next.revision.commit} of "${next.source}"`
     return verdict.kind === 'hold'
-      ? new SyncError('awaiting-approval', `Cannot serve without approval: the gate holds ${what}: ${verdict.reason}`)
+      ? new SyncError(
+          'awaiting-approval',
+          `Cannot serve without approval: the gate lets ${what} wait: ${verdict.reason}`,
+        )
       : new SyncError('content-refused', `Cannot serve ${what}: the gate refuses it: ${verdict.reason}`, { fix: GATE })
   }
 }

@@ -35,10 +35,10 @@ export function scanFamilies(daemon: ScannedDaemon): Family[] {
       samples: known.map(({ source, scan }) => ({ labels: { source }, value: scan.scanned })),
     },
     ofStatus(
-      'skillsyncd_scan_held',
+      'skillsyncd_scan_waiting',
       '1 if scans refuse so many skills that an operator has to decide, else 0.',
       status,
-      ({ held }) => Number(held !== undefined),
+      ({ waiting }) => Number(waiting !== undefined),
     ),
     ofStatus(
       'skillsyncd_scan_failing',

@@ -5,12 +5,17 @@ import { massText } from './scan-run.ts'
 /** The scanner of what is served. */
 export const scanItems: ItemsOf = ({ scans }) => {
   if (scans === undefined) return []
-  const { scanner, error, held } = scans
+  const { scanner, error, waiting } = scans
   const of = { kind: 'scanner', id: scanner } as const
-  if (held !== undefined) {
+  if (waiting !== undefined) {
     const fix = 'Check the rules, then skillsyncd scan --withhold takes them out'
     return [
-      { ...of, state: 'held', urgency: 'person', problems: [{ code: 'scan-held', message: massText(held), fix }] },
+      {
+        ...of,
+        state: 'waiting',
+        urgency: 'person',
+        problems: [{ code: 'scan-waiting', message: massText(waiting), fix }],
+      },
     ]
   }
   const problems: ItemProblem[] =

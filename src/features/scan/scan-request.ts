@@ -21,7 +21,7 @@ export const scanRequest = defineRequest({
     failed: z.array(z.object({ source: z.string(), path: z.string(), message: z.string() })).readonly(),
     refused: z.array(z.object({ skill: z.string(), is: z.enum(['withheld', 'served', 'accepted']) })).readonly(),
     cleared: z.array(z.string()).readonly(),
-    held: z.object({ skills: z.number(), of: z.number(), mostPercent: z.number() }).optional(),
+    waiting: z.object({ skills: z.number(), of: z.number(), mostPercent: z.number() }).optional(),
   }),
   event: z.object({ scanning: z.object({ done: z.number(), of: z.number() }) }),
   async run({ scans, linked, ...context }: ScanParts, asked, { send, signal }) {

@@ -32,7 +32,7 @@ export interface ScanEnd {
   /** `source/path` of the skills that are in service again. */
   readonly cleared: readonly string[]
   /** Present if so many skills are refused that an operator has to decide: nothing was taken out of service. */
-  readonly held?: MassFinding
+  readonly waiting?: MassFinding
 }
 
 export interface RefusedSkill {
@@ -57,7 +57,7 @@ export interface ScansStatus {
   readonly last?: Pick<ScanEnd, 'at' | 'scanned' | 'counts'> & { readonly failed: number; readonly refused: number }
   /** The reason why the last run ended early. */
   readonly error?: string
-  readonly held?: MassFinding
+  readonly waiting?: MassFinding
   /** The time of the next run, if there is one. */
   readonly next?: string
 }

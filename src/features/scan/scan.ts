@@ -52,13 +52,22 @@ export const scan: Command = {
   },
 }
 
-function linesOf({ scanned, counts, failed, refused, cleared, held }: z.output<typeof scanRequest.answer>): string[] {
+function linesOf({
+  scanned,
+  counts,
+  failed,
+  refused,
+  cleared,
+  waiting,
+}: z.output<typeof scanRequest.answer>): string[] {
   return [
     `${countOf(scanned, 'content')} scanned: ${countsText(counts)}`,
     ...refused.map(({ skill, is }) => `  ! ${printableLine(skill)}: ${STATES[is]}; skillsyncd why shows the findings`),
     ...cleared.map((skill) => `  ${printableLine(skill)}: cleared, and in service again`),
     ...failed.map(({ source, path, message }) => `  ! ${printableLine(`${source}/${path}: no answer: ${message}`)}`),
-    ...(held === undefined ? [] : [`! scan-held: ${massText(held)}; check the rules, then skillsyncd scan --withhold`]),
+    ...(waiting === undefined
+      ? []
+      : [`! scan-waiting: ${massText(waiting)}; check the rules, then skillsyncd scan --withhold`]),
   ]
 }
 

@@ -38,7 +38,7 @@ export class Scans implements AsyncDisposable {
   #isPolling = false
   #running: ScanProgress | undefined
   #last: ScansStatus['last']
-  #held: MassFinding | undefined
+  #waiting: MassFinding | undefined
   #error: string | undefined
 
   constructor(parts: ScansParts) {
@@ -62,7 +62,7 @@ export class Scans implements AsyncDisposable {
       ...(this.#running !== undefined && { running: this.#running }),
       ...(this.#last !== undefined && { last: this.#last }),
       ...(this.#error !== undefined && { error: this.#error }),
-      ...(this.#held !== undefined && { held: this.#held }),
+      ...(this.#waiting !== undefined && { waiting: this.#waiting }),
       ...(next !== undefined && { next: next.toISOString() }),
     }
   }
@@ -167,13 +167,13 @@ export class Scans implements AsyncDisposable {
     judgement: ScanJudgement,
     { rescan }: GateScanner,
     withholdsAll: boolean,
-  ): Promise<Pick<ScanEnd, 'refused' | 'cleared' | 'held'>> {
+  ): Promise<Pick<ScanEnd, 'refused' | 'cleared' | 'waiting'>> {
     const { store, served, log, clock } = this.#parts
     const { refused, accepted, cleared, all } = judgement
     const mostPercent = rescan?.mostWithheld ?? MOST_PERCENT
     const wants = withholdsAll || rescan?.onFinding === 'withhold'
-    const isHeld = wants && !withholdsAll && isMassFinding(judgement, mostPercent)
-    const withholds = wants && !isHeld ? refused : []
+    const isWaiting = wants && !withholdsAll && isMassFinding(judgement, mostPercent)
+    const withholds = wants && !isWaiting ? refused : []
     const at = clock.now().toISOString()
     let isChanged = false
     for (const [source, changes] of scanChangesOf({ refused: withholds, cleared }, at))
@@ -181,8 +181,8 @@ export class Scans implements AsyncDisposable {
     if (isChanged) await served.serveInSlices()
     for (const { source, path: skill } of withholds.slice(0, MOST_LOGGED)) log.warn('scan-withheld', { source, skill })
     for (const { source, path: skill } of cleared.slice(0, MOST_LOGGED)) log.info('scan-cleared', { source, skill })
-    this.#held = isHeld ? { skills: skillsOut(judgement), of: all, mostPercent } : undefined
-    if (this.#held !== undefined) log.warn('scan-held', { ...this.#held })
+    this.#waiting = isWaiting ? { skills: skillsOut(judgement), of: all, mostPercent } : undefined
+    if (this.#waiting !== undefined) log.warn('scan-waiting', { ...this.#waiting })
     else if (withholds.length === 0)
       for (const { source, path: skill } of refused.slice(0, MOST_LOGGED)) log.warn('scan-refused', { source, skill })
     const told = (skills: readonly ScannedSkill[], is: RefusedSkill['is']): RefusedSkill[] =>
@@ -190,7 +190,7 @@ export class Scans implements AsyncDisposable {
     return {
       refused: [...told(refused, withholds.length > 0 ? 'withheld' : 'served'), ...told(accepted, 'accepted')],
       cleared: cleared.map(scannedPlaceText),
-      ...(this.#held !== undefined && { held: this.#held }),
+      ...(this.#waiting !== undefined && { waiting: this.#waiting }),
     }
   }
 

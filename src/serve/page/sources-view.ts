@@ -114,7 +114,7 @@ function stateOf(source: SourceHealth): State {
   const trouble = troubleOf(source)
   if (trouble !== undefined) return TROUBLES[trouble]
   const { served, upstream, condition, decisions, lock, isFixed, isLooking } = source
-  if (condition !== undefined || decisions.length > 0) return { text: 'held by an operator', tone: 'warn' }
+  if (condition !== undefined || decisions.length > 0) return { text: 'kept by an operator', tone: 'warn' }
   if (served === undefined) return { text: isLooking ? 'first pull' : 'not pulled yet', tone: 'warn' }
   if (isFixed) return { text: 'fixed commit', tone: 'good' }
   if (upstream?.commit === served.commit && served.place === undefined) return { text: 'up to date', tone: 'good' }

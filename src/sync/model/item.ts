@@ -31,7 +31,7 @@ export const ITEM_STATES = {
   channel: ['current', 'under-way', 'failing'],
   hub: ['unread', 'failing'],
   ring: ['stopped', 'held'],
-  scanner: ['idle', 'failing', 'held'],
+  scanner: ['idle', 'failing', 'waiting'],
   database: ['away', 'without-leader'],
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
@@ -76,7 +76,7 @@ export type ItemCode =
   | 'not-ready'
   | 'ring-stopped'
   | 'scan-failed'
-  | 'scan-held'
+  | 'scan-waiting'
   | 'served-lost'
   | 'skill-recalled'
   | 'source-moved'

@@ -39,7 +39,7 @@ export interface Updated {
   /** True if the branch was rewritten: the commit served before is not an ancestor. `undefined` if that is unknown. */
   readonly rewritten: boolean | undefined
   /**
-   * The upstream position of the ref in this pull. Absent if upstream did not report it: a lock or a pin names a commit
+   * The upstream position of the ref in this pull. Absent if upstream did not report it: a lock or a hold names a commit
    * without it.
    */
   readonly seen?: Revision
@@ -56,7 +56,7 @@ export interface HoldReason extends Problem {
 
 /** The ref moved, and what was served is served on: until a person decides, or because one did. */
 export interface Waiting {
-  readonly kind: 'held'
+  readonly kind: 'waiting'
   /** The revision that the pull saw; `undefined` if it made no request. */
   readonly revision: Revision | undefined
   readonly reason: HoldReason

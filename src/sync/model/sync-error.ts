@@ -107,7 +107,7 @@ export const SYNC_ERROR_RULES = {
   'skill-recalled': {
     meaning: 'The lock names a skill that is recalled. What was served before stays, without that skill',
     ends: 'person',
-    fix: 'Remove it from the lock: skillsyncd update SOURCE, once its source lacks it or `exclude` leaves it out; skillsyncd recall has the reason',
+    fix: 'Remove it from the lock: skillsyncd update SOURCE, once its source lacks it or `exclude` leaves it out; skillsyncd disable --followers has the reason',
   },
   'not-stored': {
     meaning: 'With --offline or --frozen, the state folder lacks what is to be served',
@@ -199,20 +199,15 @@ export const SYNC_ERROR_RULES = {
     ends: 'decision',
     fix: `${LOOK}, then ${DECIDE}`,
   },
-  paused: {
-    meaning: 'A person ran skillsyncd pause: the source is not polled',
+  held: {
+    meaning: 'A person ran skillsyncd hold: the source stays where it is',
     ends: 'choice',
-    fix: 'skillsyncd resume ends the pause',
-  },
-  pinned: {
-    meaning: 'A person ran skillsyncd pin: the source stays at one commit',
-    ends: 'choice',
-    fix: 'skillsyncd resume lets it follow its ref again',
+    fix: 'skillsyncd release lets it follow its ref again',
   },
   'rolled-back': {
-    meaning: 'A person ran skillsyncd rollback: the commit that was left is skipped; with --hold the source stays',
+    meaning: 'A person ran skillsyncd rollback: the commit that was left is skipped',
     ends: 'choice',
-    fix: 'skillsyncd resume lets it follow its ref again; without --hold the next commit is served without a decision',
+    fix: 'Nothing to do: the next commit is served without a decision; skillsyncd release serves the skipped one again, and skillsyncd hold keeps the source where it is',
   },
   rejected: {
     meaning: 'A person ran skillsyncd reject: that commit is skipped',

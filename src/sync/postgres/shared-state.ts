@@ -21,7 +21,7 @@ export interface SharedState {
   readonly logs: readonly SharedLog[]
 }
 
-/** Throws `held` as a `SyncError` if a process of the hub has shown itself of late: it could publish meanwhile. */
+/** Throws `state-in-use` as a `SyncError` if a process of the hub has shown itself of late: it could publish meanwhile. */
 export async function expectNoReplica(database: PostgresDatabase): Promise<void> {
   const names = (await database.query('find processes of the hub', RUNNING)).map(({ name }) => `"${String(name)}"`)
   if (names.length > 0) throw runningError(names)

@@ -15,7 +15,7 @@ export async function judgeByGate(pull: SurveyedPull): Promise<Waiting | undefin
   const { revision } = snapshot
   const veto = await io.gate?.(snapshot, current?.snapshot, signal)
   if (veto?.code === 'awaiting-approval' && !isWanted(orders.decision, revision))
-    return { kind: 'held', revision, reason: plainProblemOf(veto) }
+    return { kind: 'waiting', revision, reason: plainProblemOf(veto) }
   if (veto !== undefined && veto.code !== 'awaiting-approval') throw veto
   return undefined
 }

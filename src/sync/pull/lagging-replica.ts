@@ -25,16 +25,16 @@ export async function followPatiently(
 }
 
 /**
- * Finds the revision that a source should have: the target of its ref. If the operator froze the source at a commit
+ * Finds the revision that a source should have: the target of its ref. If the operator holds the source at a commit
  * that is not served yet, it is that commit, without a request to upstream.
  */
 async function resolveRevision(pull: OpenPull): Promise<ResolvedPull> {
   const { source, current, orders, io, upstream, signal } = pull
   // Whatever the ref says, it is to be fetched.
   if (current === undefined && source.kind === 'git') io.onFetchExpected?.()
-  const { frozen } = orders.decision
-  if (frozen !== undefined && current?.snapshot.revision.commit !== frozen.commit)
-    return { ...pull, revision: { asked: source.ref, ref: frozen.commit, commit: frozen.commit }, isSeen: false }
+  const held = orders.decision.hold?.commit
+  if (held !== undefined && current?.snapshot.revision.commit !== held)
+    return { ...pull, revision: { asked: source.ref, ref: held, commit: held }, isSeen: false }
   return { ...pull, revision: await upstream.resolve(signal), isSeen: true }
 }
 
@@ -67,7 +67,7 @@ export const LOOK_MS = 2_000
 /** True for a new hold of a branch at a commit that comes before the served, the followed or the waiting one. */
 async function isHeldBack(pull: ResolvedPull, outcome: Outcome): Promise<boolean> {
   const { current, orders, revision: found, isSeen } = pull
-  if (outcome.kind !== 'held' || !isSeen || isByChoice(outcome.reason.code)) return false
+  if (outcome.kind !== 'waiting' || !isSeen || isByChoice(outcome.reason.code)) return false
   const waiting = orders.waiting?.revision
   if (waiting !== undefined && isSameRevision(waiting, found)) return false
   const before = [waiting, current?.snapshot.revision, followedBefore(pull)?.revision].filter(

@@ -88,7 +88,7 @@ export class LastGoodVersions {
     // Paths below another root mean other skills.
     if (snapshot.roots?.skills !== this.#root) return undefined
     // A person chose this commit and its state, not what is newer.
-    if (orders.decision.frozen !== undefined && revision.commit !== snapshot.revision.commit) return undefined
+    if (orders.decision.hold !== undefined && revision.commit !== snapshot.revision.commit) return undefined
     const skill = snapshot.skills.find((one) => one.path === path && one.standing !== 'withheld')
     if (skill === undefined) return undefined
     const { kept, digest } = skill

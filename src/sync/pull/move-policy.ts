@@ -42,10 +42,9 @@ export async function holdOnMove(move: RefMove, relationOf: RelationOf): Promise
 /** Applies an earlier decision of the operator, wherever the ref moves. */
 function standingHold({ source, served, found, decision }: RefMove): SyncError | undefined {
   const { id } = source
-  const { frozen, skipped } = decision
-  if (frozen !== undefined && found.commit !== frozen.commit) {
-    const [code, how] = frozen.by === 'pin' ? (['pinned', 'pinned'] as const) : (['rolled-back', 'held'] as const)
-    return new SyncError(code, `"${id}" is ${how} at ${frozen.commit}; upstream is at ${revisionText(found)}`)
+  const { hold, skipped } = decision
+  if (hold !== undefined && found.commit !== hold.commit) {
+    return new SyncError('held', `"${id}" is held at ${hold.commit}; upstream is at ${revisionText(found)}`)
   }
   if (!isAbout(skipped, found) || (served !== undefined && isSameRevision(served, found))) return undefined
   const [code, how] =
@@ -86,7 +85,7 @@ async function movedDefaultBranch(
   relationOf: RelationOf,
 ): Promise<SyncError | undefined> {
   if (source.ref !== undefined || followed.asked !== undefined || followed.ref === found.ref) return undefined
-  // A pin or a rollback by commit id was not a branch.
+  // A hold or a rollback by commit id was not a branch.
   if (isObjectId(followed.ref)) return undefined
   if (followed.commit === found.commit || (await relationOf(followed, found)) === 'descends') return undefined
   const message = `Cannot follow: the default branch of "${source.id}" was ${followed.ref} (${revisionText(followed)}) and is ${found.ref} (${revisionText(found)}) now`

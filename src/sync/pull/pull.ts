@@ -52,7 +52,7 @@ async function takeRevision(pull: Pull): Promise<Outcome> {
  */
 async function followRef(opened: OpenPull): Promise<Outcome> {
   const { pull, outcome } = await followPatiently(opened, followResolved)
-  return outcome.kind === 'held' ? takeApproved(pull, outcome) : outcome
+  return outcome.kind === 'waiting' ? takeApproved(pull, outcome) : outcome
 }
 
 async function followResolved(pull: ResolvedPull): Promise<Outcome> {
@@ -105,7 +105,7 @@ async function judgeMove(pull: ResolvedPull): Promise<Waiting | undefined> {
   const { current, revision } = pull
   const before = { served: current?.snapshot.revision, followed: followedBefore(pull)?.revision }
   const hold = await moveHold(pull, before)
-  return hold ? { kind: 'held', revision, reason: plainProblemOf(hold) } : heldBefore(pull)
+  return hold ? { kind: 'waiting', revision, reason: plainProblemOf(hold) } : heldBefore(pull)
 }
 
 /** The reason not to follow the ref to the revision of the pull, from what is served and followed. */
@@ -140,7 +140,7 @@ async function newestOrRepaired(pull: ResolvedPull): Promise<Outcome> {
   const { revision: newest } = pull
   try {
     const outcome = await take(pull)
-    if (outcome.kind !== 'held') return outcome
+    if (outcome.kind !== 'waiting') return outcome
     return (await repairedInstead(pull, { error: outcome.reason, newest })) ?? outcome
   } catch (error) {
     // These errors are caused by the commit or its signatures; any other failure would affect the served one as well.
@@ -210,8 +210,8 @@ async function takeApproved(pull: ResolvedPull, held: Waiting): Promise<Outcome>
 
 /** The approved revision, if it is neither the one that was found nor the served one. */
 function approvedApart({ current, orders, revision: found }: ResolvedPull): Revision | undefined {
-  const { approved, frozen } = orders.decision
-  if (approved === undefined || frozen !== undefined || isAbout(approved, found)) return undefined
+  const { approved, hold } = orders.decision
+  if (approved === undefined || hold !== undefined || isAbout(approved, found)) return undefined
   if (isAbout(approved, current?.snapshot.revision ?? found)) return undefined
   return { asked: found.asked, ref: found.ref, commit: approved.commit }
 }

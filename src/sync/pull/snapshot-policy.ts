@@ -29,7 +29,7 @@ export async function judgeSnapshot(pull: OpenPull & SurveyedPull): Promise<Wait
     disabledReturns(io.store.decisions.outOfService, snapshot) ??
     io.budget?.(snapshot) ??
     (rewritten === false ? undefined : await wentBack(pull))
-  return hold && { kind: 'held', revision, reason: plainProblemOf(hold) }
+  return hold && { kind: 'waiting', revision, reason: plainProblemOf(hold) }
 }
 
 /**

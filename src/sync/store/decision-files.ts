@@ -56,7 +56,7 @@ export class DecisionFiles {
       return { written: copy.written, damage: new SyncError('store-failed', message, file) }
     }
     const rest =
-      'holds, pauses, approvals, disabled, recalled and named skills are in them, so check them before you remove them: skillsyncd doctor explains how'
+      'holds, approvals, disabled, recalled and named skills are in them, so check them before you remove them: skillsyncd doctor explains how'
     throw new SyncError('store-failed', `${attempt}, nor its copy "${this.copy}": ${copy.why}; ${rest}`, file)
   }
 

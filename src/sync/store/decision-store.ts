@@ -32,6 +32,7 @@ export interface Disabling {
   /** The served snapshots of all sources. */
   readonly snapshots?: readonly Snapshot[]
   readonly sourceOnly?: boolean
+  readonly reason?: string | undefined
 }
 
 /**
@@ -170,13 +171,14 @@ export class DecisionStore {
     source: SourceId,
     path: string,
     disabled: boolean,
-    { snapshots = [], sourceOnly = false }: Disabling = {},
+    { snapshots = [], sourceOnly = false, reason }: Disabling = {},
   ): Promise<boolean> {
     return this.#put('disabled', (before) => {
       if (!disabled) return enabledAt(before, source, path, snapshots)
       const entry = before.get(source)?.get(path)
       if (entry !== undefined && entry.scans === undefined) return before
-      return withEntry(before, source, path, disabledEntryOf(source, path, snapshots, sourceOnly))
+      const after = disabledEntryOf(source, path, snapshots, sourceOnly)
+      return withEntry(before, source, path, { ...after, ...(reason !== undefined && { reason }) })
     })
   }
 

@@ -100,11 +100,11 @@ function parseMap<Item>(
 
 function isDisabledSkill(value: unknown): value is DisabledSkill {
   if (!isObject(value)) return false
-  const { places, beside, sourceOnly, scans } = value
+  const { places, beside, sourceOnly, reason, scans } = value
   if (!Array.isArray(places) || !Array.isArray(beside) || places.length > MOST_PLACES) return false
   // Without a place, only what a scan found identifies the skill.
   if (places.length === 0 && scans === undefined) return false
-  const areTexts = beside.every((text) => typeof text === 'string')
+  const areTexts = [...beside, reason ?? ''].every((text) => typeof text === 'string')
   return (
     places.every(isPlace) && areTexts && (sourceOnly === undefined || sourceOnly === true) && areAbsentOrScans(scans)
   )
@@ -163,16 +163,28 @@ function isNaming(value: unknown): value is Naming {
 
 function isDecision(value: unknown): value is SourceDecision {
   if (!isObject(value)) return false
-  const { paused, frozen, skipped, approved, ringHolds } = value
-  if (paused !== undefined && paused !== true) return false
+  const { hold, skipped, approved, ringHolds } = value
+  if (hold !== undefined && !isSourceHold(hold)) return false
   if (ringHolds !== undefined && !areRingHolds(ringHolds)) return false
-  if (!isBy(frozen, 'pin', 'rollback') || !isBy(skipped, 'rollback', 'reject')) return false
-  return [frozen, skipped, approved].every((part) => part === undefined || isAboutCommit(part))
+  if (!isBy(skipped, 'rollback', 'reject')) return false
+  return [skipped, approved].every((part) => part === undefined || isAboutCommit(part))
 }
 
 function areRingHolds(value: unknown): boolean {
-  const isHold = (hold: unknown): boolean => isObject(hold) && typeof hold['reason'] === 'string' && isTime(hold['at'])
   return isObject(value) && Object.values(value).every(isHold)
+}
+
+function isHold(value: unknown): boolean {
+  if (!isObject(value)) return false
+  const { reason, at } = value
+  return (reason === undefined || typeof reason === 'string') && isTime(at)
+}
+
+function isSourceHold(value: unknown): boolean {
+  if (!isObject(value) || !isHold(value)) return false
+  const { commit, noPoll } = value
+  if (noPoll !== undefined && noPoll !== true) return false
+  return commit === undefined ? noPoll === true : typeof commit === 'string' && isObjectId(commit)
 }
 
 function isBy(part: unknown, ...who: readonly string[]): boolean {

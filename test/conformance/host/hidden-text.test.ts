@@ -154,7 +154,7 @@ test('a file that an earlier version kept unread is judged before it is given', 
   expect(au.reads()).toEqual([URI])
 })
 
-test.each(['paused', 'broken'])(
+test.each(['held', 'broken'])(
   'a refused text takes its skill out of the lists while its source is %s',
   async (state) => {
     await using au = await HostileServer.start()
@@ -167,7 +167,7 @@ test.each(['paused', 'broken'])(
     const found = await readFile(texts)
     await rm(texts)
     await using lenient = await Mirror.start({ au: of(au) }, { state: first.state })
-    if (state === 'paused') await lenient.daemon.parts.decisions.decide(idOf('au'), 'pause')
+    if (state === 'held') await lenient.daemon.parts.decisions.decide(idOf('au'), 'hold', { hold: { noPoll: true } })
     else au.on('skills/list', () => ({ skills: 'none' }))
     await writeFile(texts, found)
 

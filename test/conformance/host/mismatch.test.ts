@@ -272,11 +272,7 @@ test('a rollback to when a skill was not refused yet does not bring it back', as
   au.skills.setResource(URI, skill('refunds', 'evil'))
   await mirror.bytesOf(SERVED)
 
-  await mirror.daemon.parts.rollbacks.to(
-    { kind: 'generation', number: generation },
-    false,
-    new AbortController().signal,
-  )
+  await mirror.daemon.parts.rollbacks.to({ kind: 'generation', number: generation }, new AbortController().signal)
 
   expect(before).toContain(SERVED)
   expect(await mirror.urisListed()).toEqual([])

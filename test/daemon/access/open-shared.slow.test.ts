@@ -177,7 +177,7 @@ test('a process that a client started refuses a configuration with a database', 
   expect(end.stderr).toContain('mcp cannot use a configuration with store.postgres')
 })
 
-test.each([['sync'], ['pause', 'team'], ['approve', 'team']])(
+test.each([['sync'], ['hold', 'team'], ['approve', 'team']])(
   '%s without the daemon of a hub refuses to publish beside the leader',
   async (...words) => {
     await using home = await Home.create()

@@ -36,10 +36,10 @@ const TYPED: readonly (readonly [readonly string[], readonly string[]])[] = [
   ],
   [['sync', '--log-level', 'd'], ['debug']],
   [
-    ['pin', ''],
+    ['hold', ''],
     ['drafts', 'team'],
   ],
-  [['pin', 'team', ''], []],
+  [['hold', 'team', ''], []],
   [
     ['token', ''],
     ['add', 'list', 'renew', 'revoke'],

@@ -12,20 +12,20 @@ import { Home } from '../../support/process/program.ts'
 test('a command that finds a daemon with its lock and without a socket waits for the socket, and asks there', async () => {
   await using daemon = await StartingDaemon.create()
   daemon.home.env['NODE_OPTIONS'] = STILL_CLOCK
-  const command = daemon.home.start('pause', 'team')
+  const command = daemon.home.start('hold', 'team', '--no-poll')
   await daemon.foundBusy()
 
   await using _control = await daemon.listen()
   const end = await command.ended()
 
   expect(end).toMatchObject({ status: 0, stderr: '' })
-  expect(daemon.decided).toMatchObject([{ source: 'team', verb: 'pause' }])
+  expect(daemon.decided).toMatchObject([{ source: 'team', verb: 'hold' }])
 })
 
 test('a command beside a daemon whose socket never appears names the holder of the lock', async () => {
   await using daemon = await StartingDaemon.create()
 
-  const end = await daemon.home.run('pause', 'team')
+  const end = await daemon.home.run('hold', 'team', '--no-poll')
 
   expect(end.status).toBe(1)
   expect(end.stderr).toContain(
@@ -39,7 +39,7 @@ test('a command that is answered by another one, which has just begun to write, 
   await mkdir(home.state, { recursive: true, mode: 0o700 })
   await writeFile(join(home.state, 'format'), '4\n')
   await using other = await BeginningCommand.create(home)
-  const command = home.start('pause', 'team')
+  const command = home.start('hold', 'team', '--no-poll')
   await other.found()
 
   await other.end()
@@ -94,7 +94,7 @@ class StartingDaemon implements AsyncDisposable {
       hello: async () => ({ locked: false, offline: false }),
       decide: async (params) => {
         this.decided.push(params)
-        return null
+        return {}
       },
     })
   }

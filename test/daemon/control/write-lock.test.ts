@@ -67,7 +67,7 @@ test('a process that was stopped while another took its lock writes nothing more
 
   await expect(refused).rejects.toMatchObject({ code: 'store-failed', message: expect.stringContaining('took over') })
   expect(right.lost.reason).toMatchObject({
-    code: 'held',
+    code: 'state-in-use',
     message: expect.stringContaining('process 7 (skillsyncd start)'),
   })
   right.grant()
@@ -84,7 +84,7 @@ test('a right that was lost is told by the next renewal, though nothing is to be
 
   await clock.advance(2_000)
 
-  expect(right.lost.reason).toMatchObject({ code: 'held' })
+  expect(right.lost.reason).toMatchObject({ code: 'state-in-use' })
   await right.release()
 })
 

@@ -1,37 +1,41 @@
 import { expect, test } from 'vitest'
-import { decisionAfter, decisionAfterRollback, isWaiting, type Verb } from '../../../src/daemon/pull/decide.ts'
+import {
+  decisionAfter,
+  decisionAfterHold,
+  decisionAfterRollback,
+  isWaiting,
+  type Verb,
+} from '../../../src/daemon/pull/decide.ts'
 import type { SourceDecision } from '../../../src/sync/model/decisions/decisions.ts'
 import { isSameRevision, isObjectId, type ObjectId, type Revision } from '../../../src/sync/model/revision.ts'
 
 const A = revision('a')
 const B = revision('b')
-const SITUATION = { source: 'team', served: A, waiting: B, pending: 0 }
+const NOW = new Date('2026-06-15T10:00:00.000Z')
+const at = NOW.toISOString()
+const SITUATION = { source: 'team', now: NOW, served: A, waiting: B, pending: 0 }
+const HELD: SourceDecision = { hold: { commit: A.commit, at } }
 const EVERYTHING: SourceDecision = {
-  paused: true,
-  frozen: { commit: A.commit, by: 'pin' },
+  hold: { commit: B.commit, noPoll: true, reason: 'release week', at },
   skipped: { commit: B.commit, by: 'reject' },
+  ringHolds: { stable: { at } },
 }
-
-const PIN: SourceDecision = { frozen: { commit: A.commit, by: 'pin' } }
 
 function decided(verb: Verb, before: SourceDecision, commit?: string): SourceDecision {
   return decisionAfter(verb, before, { ...SITUATION, commit })
 }
 
 test.each<[Verb, SourceDecision, SourceDecision]>([
-  ['pause', {}, { paused: true }],
-  ['pause', { paused: true }, { paused: true }],
-  ['resume', { paused: true }, {}],
-  ['resume', EVERYTHING, { skipped: EVERYTHING.skipped! }],
-  ['resume', { frozen: { commit: A.commit, by: 'rollback' } }, {}],
+  ['hold', {}, HELD],
+  ['hold', EVERYTHING, { ...EVERYTHING, ...HELD }],
+  ['release', HELD, {}],
+  ['release', EVERYTHING, { skipped: EVERYTHING.skipped!, ringHolds: EVERYTHING.ringHolds! }],
   [
-    'resume',
+    'release',
     { skipped: { commit: B.commit, by: 'rollback' }, approved: { commit: A.commit } },
     { approved: { commit: A.commit } },
   ],
-  ['pin', { paused: true }, { paused: true, frozen: { commit: A.commit, by: 'pin' } }],
-  ['pin', { frozen: { commit: B.commit, by: 'rollback' } }, { frozen: { commit: A.commit, by: 'pin' } }],
-  ['resume', PIN, {}],
+  ['release', { ...HELD, skipped: { commit: B.commit, by: 'rollback' } }, {}],
   ['approve', { skipped: { commit: B.commit, by: 'reject' } }, { approved: { commit: B.commit } }],
   [
     'approve',
@@ -46,9 +50,9 @@ test.each<[Verb, SourceDecision, SourceDecision]>([
 })
 
 test.each<[Verb, SourceDecision, string | undefined, RegExp]>([
-  ['resume', {}, undefined, /is not paused, pinned or rolled back/],
-  ['resume', { skipped: EVERYTHING.skipped! }, undefined, /is not paused, pinned or rolled back/],
-  ['pin', {}, 'abc', /^The store has no commit of "team" that begins with "abc"/],
+  ['release', {}, undefined, /is neither held nor rolled back/],
+  ['release', { skipped: EVERYTHING.skipped! }, undefined, /is neither held nor rolled back/],
+  ['approve', HELD, B.commit, /^"team" is held at a{40}, whatever waits; skillsyncd release team lets it move$/],
   ['approve', {}, A.commit, /^Cannot approve a{40}: what waits of "team" is b{40}; skillsyncd approve team shows it$/],
   ['approve', {}, B.commit.slice(0, 39), /what waits of "team" is b{40}/],
   ['approve', {}, undefined, /^Cannot approve what is not named: what waits of "team" is b{40}/],
@@ -60,23 +64,23 @@ test.each<[Verb, SourceDecision, string | undefined, RegExp]>([
   )
 })
 
-test.each<[string, SourceDecision, SourceDecision]>([
-  ['a pause', { ...PIN, paused: true }, PIN],
-  ['a skipped revision', { ...PIN, skipped: { commit: B.commit, by: 'rollback' } }, PIN],
-  ['a rollback', { frozen: { commit: A.commit, by: 'rollback' } }, {}],
-])('resume of all sources ends %s, and keeps a pin', (_, before, after) => {
-  expect(decisionAfter('resume', before, { ...SITUATION, keepsPin: true })).toEqual(after)
+test('a hold has its reason, and whether the host is asked', () => {
+  const details = { reason: 'release week', noPoll: true }
+
+  expect(decisionAfter('hold', {}, { ...SITUATION, hold: details })).toEqual({
+    hold: { commit: A.commit, ...details, at },
+  })
+  expect(decisionAfterHold(EVERYTHING, A.commit, details, NOW)).toEqual({
+    hold: { commit: A.commit, ...details, at },
+    ringHolds: EVERYTHING.ringHolds,
+  })
 })
 
-test('resume of all sources has nothing to do for a source that is pinned alone', () => {
-  expect(() => decisionAfter('resume', PIN, { ...SITUATION, keepsPin: true })).toThrow(
-    '"team" is pinned; skillsyncd resume team ends the pin',
-  )
-})
+test('a source of which nothing is served can be held only if its host is not asked', () => {
+  const nothing = { ...SITUATION, served: undefined }
 
-test('a source is pinned at any full commit id, and at the waiting commit by its first digits', () => {
-  expect(decided('pin', {}, B.commit)).toEqual({ frozen: { commit: B.commit, by: 'pin' } })
-  expect(decided('pin', {}, 'bbbb')).toEqual({ frozen: { commit: B.commit, by: 'pin' } })
+  expect(decisionAfter('hold', {}, { ...nothing, hold: { noPoll: true } })).toEqual({ hold: { noPoll: true, at } })
+  expect(() => decisionAfter('hold', {}, nothing)).toThrow(/^Nothing of "team" is served that it could be held at/)
 })
 
 test('an approval is of the tag object too, and of no other one for the same commit', () => {
@@ -90,36 +94,28 @@ test('an approval is of the tag object too, and of no other one for the same com
     )
 })
 
-test('nothing waits where what upstream has could not be seen, or was never held', () => {
+test('nothing waits where what upstream has could not be seen, or was never stopped', () => {
   const waiting = (['mass-deletion', 'tag-moved', 'rejected', 'awaiting-approval'] as const).map(isWaiting)
-  const not = (['paused', 'pinned', 'source-unreachable', 'ref-not-found', undefined] as const).map(isWaiting)
+  const not = (['held', 'source-unreachable', 'ref-not-found', undefined] as const).map(isWaiting)
 
-  expect([...waiting, ...not]).toEqual([true, true, true, true, false, false, false, false, false])
+  expect([...waiting, ...not]).toEqual([true, true, true, true, false, false, false, false])
 })
 
-test.each<[string, SourceDecision, boolean, SourceDecision]>([
-  ['holds', EVERYTHING, true, { paused: true, frozen: { commit: A.commit, by: 'rollback' } }],
-  ['passes over what was left', {}, false, { skipped: { commit: B.commit, by: 'rollback' } }],
+test.each<[string, SourceDecision, SourceDecision]>([
+  ['passes over what was left', {}, { skipped: { commit: B.commit, by: 'rollback' } }],
   [
-    'takes a pin along',
-    { frozen: { commit: B.commit, by: 'pin' } },
-    false,
-    { frozen: { commit: A.commit, by: 'pin' } },
+    'takes a hold along',
+    EVERYTHING,
+    { hold: { ...EVERYTHING.hold!, commit: A.commit }, ringHolds: { stable: { at } } },
   ],
-  [
-    'ends an earlier hold',
-    { frozen: { commit: B.commit, by: 'rollback' } },
-    false,
-    { skipped: { commit: B.commit, by: 'rollback' } },
-  ],
-])('a rollback %s', (_, before, hold, after) => {
-  expect(decisionAfterRollback(before, B, A, hold)).toEqual(after)
+])('a rollback %s', (_, before, after) => {
+  expect(decisionAfterRollback(before, B, A)).toEqual(after)
 })
 
 test('a rollback to the commit that is served passes over nothing', () => {
   expect(isSameRevision(A, revision('a'))).toBe(true)
-  expect(decisionAfterRollback({}, A, revision('a'), false)).toEqual({})
-  expect(decisionAfterRollback({}, undefined, A, false)).toEqual({})
+  expect(decisionAfterRollback({}, A, revision('a'))).toEqual({})
+  expect(decisionAfterRollback({}, undefined, A)).toEqual({})
 })
 
 function revision(digit: string): Revision {

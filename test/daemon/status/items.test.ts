@@ -96,7 +96,7 @@ const CASES: readonly Case[] = [
   ['source', 'failing', about({ condition: failed('dns-failed') }), 'retried', 'dns-failed'],
   ['source', 'failing', about({ condition: failed('ref-not-found') }), 'person', 'ref-not-found'],
   ['source', 'waiting', about({ condition: failed('awaiting-approval') }), 'person', 'awaiting-approval'],
-  ['source', 'held', about({ decision: { paused: true } }), 'chosen'],
+  ['source', 'held', about({ decision: { hold: { noPoll: true, at: SINCE } } }), 'chosen'],
   ['source', 'empty', about({ served: undefined, lastAttempt: undefined, lastSuccess: undefined }), 'well'],
   ['decisions', 'lost', { decisionsLost: 'They are gone' }, 'person', 'decisions-lost'],
   ['content', 'lost', { servedLost: [{ source: sourceId('team'), message: 'Gone' }] }, 'person', 'served-lost'],
@@ -167,7 +167,7 @@ const CASES: readonly Case[] = [
       rings: [
         {
           ...RING,
-          sources: [{ source: sourceId('team'), stopped: { code: 'ring-held', message: 'm' }, heldAt: SINCE }],
+          sources: [{ source: sourceId('team'), stopped: { code: 'held', message: 'm' }, heldAt: SINCE }],
         },
       ],
     },
@@ -176,7 +176,13 @@ const CASES: readonly Case[] = [
   ],
   ['scanner', 'idle', { scans }, 'well'],
   ['scanner', 'failing', { scans: { ...scans, error: 'no answer' } }, 'retried', 'scan-failed'],
-  ['scanner', 'held', { scans: { ...scans, held: { skills: 9, of: 10, mostPercent: 20 } } }, 'person', 'scan-held'],
+  [
+    'scanner',
+    'waiting',
+    { scans: { ...scans, waiting: { skills: 9, of: 10, mostPercent: 20 } } },
+    'person',
+    'scan-waiting',
+  ],
   [
     'database',
     'away',

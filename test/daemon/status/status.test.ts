@@ -189,10 +189,10 @@ test('the process that answers says who it is and since when', () => {
   expect(statusOf(input({}))).not.toHaveProperty('daemon')
 })
 
-test('when a source is polled next is told in UTC, and not of one that is paused', () => {
+test('when a source is polled next is told in UTC, and not of one that is held without polls', () => {
   const nextPolls = new Map([[TEAM, new Date(NOON)]])
 
-  const decisions = new Map([[TEAM, { paused: true as const }]])
+  const decisions = new Map([[TEAM, { hold: { noPoll: true as const, at: '2026-06-15T10:00:00.000Z' } }]])
 
   expect(statusOf(input({ nextPolls })).sources).toMatchObject([{ nextPoll: NOON }])
   expect(statusOf(input({ nextPolls, decisions })).sources[0]?.nextPoll).toBeUndefined()

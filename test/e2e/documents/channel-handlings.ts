@@ -73,21 +73,19 @@ export const CHANNEL: Handlings = {
       expect(checkpoint).toMatch(/^skills\.example\.com\/channel\/web\n/)
     },
   },
-  "skillsyncd recall team/review --reason 'sends files to a stranger: INC-4711'": {
+  "skillsyncd disable team/review --followers --reason 'sends files to a stranger: INC-4711'": {
     before: async (home) => home.return('hub'),
     says: /^[\da-f]{64}: recalled\n {2}team\/review is out of service\n/,
   },
-  "skillsyncd recall sha256:6c8f2ad1c0b94e7f35a86bd2e4917c30f5a2b8d94e61c7730b1f9a8c5d2e4f60 --reason 'INC-4712, not here yet'":
+  "skillsyncd disable sha256:6c8f2ad1c0b94e7f35a86bd2e4917c30f5a2b8d94e61c7730b1f9a8c5d2e4f60 --followers --reason 'INC-4712, not here yet'":
     { says: /^[\da-f]{64}: recalled\n$/ },
-  'skillsyncd recall': { says: /: recalled: sends files to a stranger: INC-4711 \(/ },
-  'skillsyncd recall --report 3f2c9d1e5b7a': {
+  'skillsyncd disable --followers': { says: /: recalled: sends files to a stranger: INC-4711 \(/ },
+  'skillsyncd disable --report 3f2c9d1e5b7a': {
     as: async (line, home) => `${await ofFirstRecall(line, home)} || test $? = 3`,
     says: /\d obeyed, \d not seen since, \d cannot be reached\n/,
   },
-  'skillsyncd recall --revoke 3f2c9d1e5b7a': {
-    as: ofFirstRecall,
-    says: /^[\da-f]{64}: ended\n {2}team\/review is in service again\n/,
-  },
+  'skillsyncd enable team/review': { says: /^team\/review: enabled, also at all followers\n$/ },
+  'skillsyncd enable 3f2c9d1e5b7a': { as: ofRecallInForce, says: /^[\da-f]{64}: ended\n$/ },
   'skillsyncd channel new-key skills.example.com/channel --out ~/.config/skillsyncd/next.key': {
     after: async (home) => home.edit((text) => text.replace('key: { file: channel.key }', KEY_FILES)),
   },
@@ -119,8 +117,15 @@ async function upToDate(home: ShellHome): Promise<void> {
 
 /** The line with the id of the first recall. */
 async function ofFirstRecall(line: string, home: ShellHome): Promise<string> {
-  const { recalls } = JSON.parse((await home.run('skillsyncd recall --json')).stdout)
+  const { recalls } = JSON.parse((await home.run('skillsyncd disable --followers --json')).stdout)
   return line.replace('3f2c9d1e5b7a', recalls[0].id.slice(0, 12))
+}
+
+/** The line with the id of the recall that is still in force. */
+async function ofRecallInForce(line: string, home: ShellHome): Promise<string> {
+  const { recalls } = JSON.parse((await home.run('skillsyncd disable --followers --json')).stdout)
+  const inForce = recalls.find((recall: { readonly revoked?: string }) => recall.revoked === undefined)
+  return line.replace('3f2c9d1e5b7a', inForce.id.slice(0, 12))
 }
 
 /** The line with the place of the disk on this machine. */

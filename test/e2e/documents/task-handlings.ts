@@ -72,10 +72,16 @@ export const PINNING: Handlings = {
     as: async (line) => line.replace('41', '1'),
     after: async (home) => serves(home, 'main~2'),
   },
-  'skillsyncd rollback team 3f2c9d1 --hold': {
+  'skillsyncd rollback team 3f2c9d1': {
     as: async (line, home) => line.replace('3f2c9d1', (await commitOf(home, 'main~1')).slice(0, 7)),
     after: async (home) => serves(home, 'main~1'),
   },
+  'skillsyncd hold team 3f2c9d1 --reason "the newest breaks pdf"': {
+    as: async (line, home) => line.replace('3f2c9d1', (await commitOf(home, 'main~2')).slice(0, 7)),
+    says: /until skillsyncd release team: the newest breaks pdf/,
+    after: async (home) => serves(home, 'main~2'),
+  },
+  'skillsyncd release team': { after: async (home) => serves(home, 'main') },
 }
 
 export const AUTHORS: Handlings = {

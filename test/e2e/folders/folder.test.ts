@@ -98,7 +98,7 @@ test('a folder that is gone, or emptied, is served on, and followed again when i
   await daemon.said('"mass-deletion"')
   const held = await desk.home.command('list')
   await fillFolder(desk.folder, { 'beta/SKILL.md': skill('beta', 'back') })
-  await daemon.said('"recovered"', '"source-held"')
+  await daemon.said('"recovered"', '"source-waiting"')
 
   expect(held.stdout).toContain('alpha')
   expect((await desk.home.command('list')).stdout).toContain('beta')

@@ -32,11 +32,11 @@ describe.skipIf(noBrowser !== undefined)(`the rings in a browser${reason}`, () =
     expect(page.url()).toBe(`${origin}/rings`)
     expect(await page.getByRole('heading', { level: 2 }).allTextContents()).toEqual(['canary', 'stable'])
     const [commit, since, next, stopped] = await cells.allTextContents()
-    expect([commit, stopped]).toEqual([first.slice(0, 12), 'ring-held release <b>week</b>'])
+    expect([commit, stopped]).toEqual([first.slice(0, 12), 'held release <b>week</b>'])
     expect(since).toMatch(/ ago$/)
     expect(next).toMatch(new RegExp(`^${second.slice(0, 12)} in 2 days$`))
 
-    await home.command('unhold', 'team', '--ring', 'stable')
+    await home.command('release', 'team', '--ring', 'stable')
     await home.command('promote', '--now')
     await expect
       .poll(async () => {

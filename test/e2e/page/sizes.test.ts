@@ -98,10 +98,10 @@ describe.skipIf(noBrowser !== undefined)(`the page of a hub with many skills${re
     beforeAll(async () => {
       repository = await Repository.create()
       const commit = await repository.commit(filesOf(count))
-      const others = { failing: empty, paused: small }
+      const others = { failing: empty, held: small }
       served = await serve(repository, { id: 'many', source: ['update: review'], more: others, mayFail: true })
-      const [many, , paused] = idsOf(served.config)
-      await served.daemon.parts.decisions.decide(paused!, 'pause')
+      const [many, , held] = idsOf(served.config)
+      await served.daemon.parts.decisions.decide(held!, 'hold', { hold: { noPoll: true } })
       await served.daemon.parts.decisions.decide(many!, 'approve', { commit })
       await served.sync()
       const second = await repository.commit(changesOf(count, 40, 'second'))

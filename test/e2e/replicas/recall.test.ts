@@ -21,7 +21,13 @@ describe.skipIf(programs === undefined)('a recall in a hub of several processes'
     await using second = await followerOf(other, 'second.example/channel')
     expect([await served(other), await second.skills()]).toEqual([BOTH, inHub(BOTH)])
 
-    const { stdout } = await other.command('recall', 'team/pdf', '--reason', 'sends files to a stranger')
+    const { stdout } = await other.command(
+      'disable',
+      'team/pdf',
+      '--followers',
+      '--reason',
+      'sends files to a stranger',
+    )
 
     const [id = ''] = stdout.split(':')
     expect(await served(other)).toEqual(GOOD)
@@ -37,9 +43,9 @@ describe.skipIf(programs === undefined)('a recall in a hub of several processes'
     // The time of a contact without news is shared later.
     const [known, shared] = await Promise.all([one, other].map(async (member) => reachOf(member, id)))
     expect(withoutTimes(known)).toEqual(withoutTimes(shared))
-    expect((await other.command('recall', '--report', id)).stdout).toMatch(/^[\da-f]+: 2 obeyed, 0 not seen since/)
+    expect((await other.command('disable', '--report', id)).stdout).toMatch(/^[\da-f]+: 2 obeyed, 0 not seen since/)
 
-    expect(await one.command('recall', '--revoke', id)).toMatchObject({ status: 0 })
+    expect(await one.command('enable', id)).toMatchObject({ status: 0 })
 
     for (const member of [one, other]) await expect.poll(async () => served(member), PATIENT).toEqual(BOTH)
     for (const machine of [first, second]) await expect.poll(() => machine.skills(), PATIENT).toEqual(inHub(BOTH))
@@ -53,9 +59,9 @@ describe.skipIf(programs === undefined)('a recall in a hub of several processes'
     await using first = await followerOf(one, 'first.example/channel')
     await using second = await followerOf(other, 'second.example/channel')
     for (const machine of [first, second]) await machine.told('sync')
-    const [id = ''] = (await one.command('recall', 'team/pdf', '--reason', 'sends files to a stranger')).stdout.split(
-      ':',
-    )
+    const [id = ''] = (
+      await one.command('disable', 'team/pdf', '--followers', '--reason', 'sends files to a stranger')
+    ).stdout.split(':')
     await expect.poll(async () => (await reachOf(one, id)).counts.obeyed, PATIENT).toBe(2)
 
     // One is gone with its state folder, and a new process comes.
@@ -68,7 +74,7 @@ describe.skipIf(programs === undefined)('a recall in a hub of several processes'
     await expect.poll(async () => (await reachOf(third, id)).process, PATIENT).toBeDefined()
     const away = await reachOf(third, id)
     expect(away).toMatchObject({ counts: known.counts, followers: known.followers, process: {} })
-    expect((await third.command('recall', '--report', id)).stdout).toContain(
+    expect((await third.command('disable', '--report', id)).stdout).toContain(
       `the database cannot be read: the followers that process ${away.process.id.slice(0, 8)} knows`,
     )
     await third.program.stop()
@@ -120,7 +126,7 @@ async function served({ url }: Member): Promise<readonly string[]> {
 }
 
 async function reachOf(member: Member, id: string): Promise<any> {
-  return JSON.parse((await member.command('recall', '--report', id, '--json')).stdout)
+  return JSON.parse((await member.command('disable', '--report', id, '--json')).stdout)
 }
 
 function withoutTimes(reach: any): unknown {

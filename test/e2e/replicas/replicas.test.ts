@@ -29,15 +29,16 @@ describe.skipIf(programs === undefined)('a hub of several processes', () => {
     expect(await other.leads()).toBe(false)
 
     await hub.repository.commit({ 'beta/SKILL.md': skill('beta', 'second') })
+    const first = await hub.repository.git('rev-parse', 'main~1')
     const synced = await other.command('sync')
     expect(synced).toMatchObject({ status: 0, stdout: expect.stringContaining('team') })
     await other.lists('beta')
     await one.lists('beta')
 
-    expect(await other.command('rollback', '1', '--hold')).toMatchObject({ status: 0 })
+    expect(await other.command('hold', 'team', first)).toMatchObject({ status: 0 })
     await expect.poll(async () => (await one.command('list')).stdout).not.toContain('beta')
     expect((await other.command('list')).stdout).not.toContain('beta')
-    expect(await other.command('resume', 'team')).toMatchObject({ status: 0 })
+    expect(await other.command('release', 'team')).toMatchObject({ status: 0 })
     await one.lists('beta')
     await other.lists('beta')
 

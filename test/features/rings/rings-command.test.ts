@@ -18,16 +18,20 @@ test('an operator promotes, holds and releases a ring, and sees who has what and
   const filled = await home.command('promote', '--now', '--json')
   const second = await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
   await world.synced()
-  await home.command('hold', 'team', '--ring', 'stable', '--reason', 'release week')
+  const hold = await home.command('hold', 'team', '--ring', 'stable', '--reason', 'release week')
   const held = JSON.parse((await home.command('rings', '--json')).stdout)
   const shown = await home.command('rings')
   const none = await home.command('promote', 'team', '--now')
-  await home.command('unhold', 'team', '--ring', 'stable')
+  const release = await home.command('release', 'team', '--ring', 'stable')
+  const again = await home.command('release', 'team', '--ring', 'stable')
   const waiting = await home.command('rings', 'bob')
   const done = JSON.parse((await home.command('promote', 'team', '--ring', 'stable', '--now', '--json')).stdout)
   const member = JSON.parse((await home.command('rings', 'ada', '--json')).stdout)
 
   expect(JSON.parse(filled.stdout).promotions).toMatchObject([{ source: 'team', ring: 'stable' }])
+  expect(hold.stdout).toBe('team: in the ring stable: held until skillsyncd release team --ring stable: release week\n')
+  expect(release.stdout).toBe('team: released in the ring stable\n')
+  expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining('is not held in the ring "stable"') })
   expect(held.rings).toMatchObject([
     { id: 'canary', tokens: ['ada'], hasThoseWithoutToken: false, sources: [] },
     {
@@ -35,7 +39,7 @@ test('an operator promotes, holds and releases a ring, and sees who has what and
       tokens: ['bob'],
       hasThoseWithoutToken: true,
       mostFailures: 0.05,
-      sources: [{ source: 'team', next: second, stopped: { code: 'ring-held', message: 'release week' } }],
+      sources: [{ source: 'team', next: second, stopped: { code: 'held', message: 'release week' } }],
     },
   ])
   expect(held.rings[0]).not.toHaveProperty('mostFailures')
@@ -64,6 +68,9 @@ test('the first ring is not held, and rings that contradict each other are refus
   expect(await refusal('{ id: one }, { id: two }')).toMatch(/^0 /)
   expect(await home.command('hold', 'team', '--ring', 'one', '--reason', 'x')).toMatchObject({ status: 1 })
   expect(await home.command('hold', 'team', '--ring', 'two', '--reason', 'x'.repeat(501))).toMatchObject({ status: 2 })
+  const commit = await repository.git('rev-parse', 'main')
+  expect(await home.command('hold', 'team', commit, '--ring', 'two')).toMatchObject({ status: 2 })
+  expect(await home.command('hold', 'team', '--no-poll', '--ring', 'two')).toMatchObject({ status: 2 })
 })
 
 test('the entry for a follower begins with the public address, and has both keys during a change of keys', async () => {

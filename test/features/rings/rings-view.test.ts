@@ -41,7 +41,7 @@ describe('the rings of a hub without rings', () => {
 })
 
 test('a source with other content comes first, with what it takes next, and what stops that as plain text', () => {
-  const stopped = { code: 'ring-held', message: 'release <b>week</b>' }
+  const stopped = { code: 'held', message: 'release <b>week</b>' }
   const text = pageOf([
     sourceOf({ source: 'a' }),
     sourceOf({
@@ -58,9 +58,9 @@ test('a source with other content comes first, with what it takes next, and what
   ])
 
   expect(rowsIn(text)).toEqual([
-    ['b', 'bbbbbbbbbbbb', '3 days ago', 'cccccccccccc in 3 h', 'ring-held release &#60;b&#62;week&#60;/b&#62;'],
+    ['b', 'bbbbbbbbbbbb', '3 days ago', 'cccccccccccc in 3 h', 'held release &#60;b&#62;week&#60;/b&#62;'],
     ['c', 'nothing yet', '', '', ''],
-    ['d', 'held', '', '', 'ring-held release &#60;b&#62;week&#60;/b&#62;'],
+    ['d', 'held', '', '', 'held release &#60;b&#62;week&#60;/b&#62;'],
     ['a', 'aaaaaaaaaaaa', 'the newest', '', ''],
   ])
   expect(text).toContain('2 sources stopped')

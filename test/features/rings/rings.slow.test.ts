@@ -96,14 +96,14 @@ test('a hold keeps a ring where it is, until it is released', async () => {
   const { daemon } = scene.served
 
   await scene.commit('second')
-  await daemon.parts.decisions.holdRing(FX, 'stable', 'release week')
+  await daemon.parts.decisions.holdRing(FX, 'stable', { reason: 'release week' })
   await scene.pass(500 * HOUR)
   await daemon.parts.rings.promote({ sources: [FX], ring: undefined, isForced: true })
   const held = await bodyOf(late)
   const status = daemon.parts.status
     .status()
     .rings?.map(({ id, sources }) => [id, sources.map(({ stopped }) => stopped?.message)])
-  await daemon.parts.decisions.holdRing(FX, 'stable', undefined)
+  await daemon.parts.decisions.releaseRing(FX, 'stable')
   await scene.pass(1)
 
   expect([held, await bodyOf(late)]).toEqual(['first', 'second'])
@@ -129,6 +129,33 @@ test('content that upstream took back is promoted nowhere', async () => {
   expect([...seen]).toEqual(['first'])
 })
 
+test('a hold at an earlier commit serves it in every ring, and one at a commit that was never served in the first alone', async () => {
+  await using scene = await RingScene.start(RINGS)
+  await using early = await scene.peer('early')
+  await using late = await scene.peer('late')
+  const { daemon } = scene.served
+  const { signal } = new AbortController()
+  const first = daemon.parts.status.status().sources[0]?.served?.commit ?? ''
+  await scene.commit('second')
+  await scene.pass(73 * HOUR)
+  await scene.commit('third')
+
+  const before = [await bodyOf(early), await bodyOf(late)]
+  await daemon.parts.rollbacks.hold(FX, first, {}, signal)
+  const back = [await bodyOf(early), await bodyOf(late)]
+  const fourth = await scene.repository.commit({ 'alpha/SKILL.md': skill('alpha', 'fourth') })
+  await daemon.parts.rollbacks.hold(FX, fourth, {}, signal)
+  const forth = [await bodyOf(early), await bodyOf(late)]
+  await scene.pass(73 * HOUR)
+
+  expect([before, back, forth]).toEqual([
+    ['third', 'second'],
+    ['first', 'first'],
+    ['fourth', 'first'],
+  ])
+  expect(await bodyOf(late)).toBe('fourth')
+})
+
 test('a rollback takes a commit back in every ring', async () => {
   await using scene = await RingScene.start(RINGS)
   await using early = await scene.peer('early')
@@ -140,7 +167,7 @@ test('a rollback takes a commit back in every ring', async () => {
   await scene.pass(73 * HOUR)
   await scene.commit('third')
   const before = [await bodyOf(early), await bodyOf(late)]
-  await scene.served.daemon.parts.rollbacks.to({ kind: 'generation', number: first }, true, signal)
+  await scene.served.daemon.parts.rollbacks.to({ kind: 'generation', number: first }, signal)
 
   expect(before).toEqual(['third', 'second'])
   expect([await bodyOf(early), await bodyOf(late)]).toEqual(['first', 'first'])

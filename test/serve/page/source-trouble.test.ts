@@ -42,7 +42,7 @@ const WAITS = {
   message: 'Cannot serve without approval',
   mend: 'skillsyncd approve',
 } as const
-const PINNED = { code: 'pinned', message: 'It is pinned', mend: 'skillsyncd resume' } as const
+const HELD = { code: 'held', message: 'It is held', mend: 'skillsyncd release' } as const
 const FAILS = { state: 'failing', urgency: 'retried', condition: FAILED } as const
 const PENDING = { id: 'b'.repeat(40), ref: 'refs/heads/main' }
 
@@ -51,7 +51,7 @@ const SOURCES = [
   health('fails', { ...FAILS, urgency: 'person' }),
   health('again', FAILS),
   health('waits', { state: 'waiting', urgency: 'person', condition: WAITS, pending: PENDING }),
-  health('pinned', { state: 'held', urgency: 'chosen', condition: PINNED }),
+  health('held', { state: 'held', urgency: 'chosen', condition: HELD }),
   health('queued', NEW),
   health('pulls', { ...NEW, isLooking: true }),
   health('lost', { state: 'failing', urgency: 'retried', served: undefined }),
@@ -82,7 +82,7 @@ test('a source fails or waits, unless an operator chose its state or its first p
     ['fails', 'failing'],
     ['again', 'retried'],
     ['waits', 'waiting'],
-    ['pinned', undefined],
+    ['held', undefined],
     ['queued', undefined],
     ['pulls', undefined],
     ['lost', 'retried'],
@@ -146,7 +146,7 @@ test('problems stand by the action that they need, and decisions and notes do no
     ['decide', 'waits'],
     ['decide', 'pending'],
     ['content', 'withheld'],
-    ['decided', 'pinned'],
+    ['decided', 'held'],
     ['decided', 'disabled'],
     ['none', 'noted'],
     ['none', 'link'],

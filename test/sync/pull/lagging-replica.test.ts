@@ -24,7 +24,7 @@ test('a branch that is at the earlier commit in each look went back, and is held
   const outcome = await scene.pull({}, replicas.lag(9))
 
   expect(outcome).toMatchObject({
-    kind: 'held',
+    kind: 'waiting',
     revision: { commit: replicas.older },
     reason: { code: 'history-rewritten' },
   })
@@ -37,7 +37,7 @@ test('a branch that was rewritten is held or followed at once', async () => {
 
   const outcome = await scene.pull({ update: 'review' }, replicas.lag(9))
 
-  expect(outcome).toMatchObject({ kind: 'held', revision: { commit: replicas.older } })
+  expect(outcome).toMatchObject({ kind: 'waiting', revision: { commit: replicas.older } })
   expect(replicas.waits).toEqual([])
 })
 

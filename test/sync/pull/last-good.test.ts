@@ -224,7 +224,7 @@ test('a commit that a person chose has no newer version of a skill', async () =>
   const { revision } = await scene.updated(KEEP)
   scene.upstream.files = GOOD
   await scene.updated(KEEP)
-  scene.orders = { ...scene.orders, decision: { frozen: { by: 'pin', commit: revision.commit } } }
+  scene.orders = { ...scene.orders, decision: { hold: { commit: revision.commit, at: '2026-06-15T10:00:00.000Z' } } }
 
   await scene.updated(KEEP)
 

@@ -10,6 +10,8 @@ import { massDeletion } from '../../../src/sync/pull/snapshot-policy.ts'
 import type { Relation } from '../../../src/sync/upstream/upstream.ts'
 import { sourceId } from '../store/samples.ts'
 
+const AT = '2026-06-15T10:00:00.000Z'
+
 const [A, B] = [id('a'), id('b')]
 
 function source(ref: AskedRef, more: Partial<GitSource> = {}): GitSource {
@@ -107,7 +109,7 @@ test('with update: review the first commit waits too, and one that is served alr
   expect(await first(at(MAIN, B, 'main'))).toBe('awaiting-approval')
   expect(await first(found)).toBeUndefined()
   expect(await first(undefined, { approved: { commit: A } })).toBeUndefined()
-  expect(await first(undefined, { frozen: { commit: A, by: 'pin' } })).toBeUndefined()
+  expect(await first(undefined, { hold: { commit: A, at: AT } })).toBeUndefined()
 })
 
 test('what a person decided outranks where the ref went', async () => {
@@ -115,8 +117,8 @@ test('what a person decided outranks where the ref went', async () => {
   const decided = (decision: SourceDecision): Promise<string | undefined> =>
     codeOf(source('main'), held, found, { decision })
 
-  expect(await decided({ frozen: { commit: A, by: 'pin' } })).toBe('pinned')
-  expect(await decided({ frozen: { commit: A, by: 'rollback' }, approved: { commit: B } })).toBe('rolled-back')
+  expect(await decided({ hold: { commit: A, at: AT } })).toBe('held')
+  expect(await decided({ hold: { commit: A, at: AT }, approved: { commit: B } })).toBe('held')
   expect(await decided({ skipped: { commit: B, by: 'rollback' } })).toBe('rolled-back')
   expect(await decided({ skipped: { commit: B, by: 'reject' } })).toBe('rejected')
   expect(await decided({ skipped: { commit: A, by: 'reject' } })).toBeUndefined()

@@ -404,7 +404,7 @@ test('a commit that is held for what it lost is not shown to the gate before a p
 
   const held = await scene.pull({}, { gate })
   const shownWhileHeld = [...shown]
-  if (held.kind !== 'held') throw new Error(`The pull ended ${held.kind}`)
+  if (held.kind !== 'waiting') throw new Error(`The pull ended ${held.kind}`)
   const { commit } = held.revision!
   scene.orders = { ...scene.orders, decision: { approved: { commit } } }
   const approved = await scene.pull({}, { gate })
@@ -480,7 +480,7 @@ describe('what is served and has to be taken anew', () => {
       scene.orders = { ...scene.orders, isDamaged: false }
       const held = await scene.pull(edit)
       expect(outcome).toMatchObject({ revision })
-      expect(held).toEqual({ kind: 'held', reason: drift?.error, revision: drift?.newest })
+      expect(held).toEqual({ kind: 'waiting', reason: drift?.error, revision: drift?.newest })
       expect(drift?.error).toStrictEqual({ code: 'awaiting-approval', message: expect.any(String) })
       expect(drift?.newest.commit).not.toBe(revision.commit)
     },
@@ -492,7 +492,7 @@ describe('what is served and has to be taken anew', () => {
     await scene.updated()
     scene.upstream.files = PDF
     const waiting = await scene.pull()
-    if (waiting.kind !== 'held') throw new Error(`The pull ended ${waiting.kind}`)
+    if (waiting.kind !== 'waiting') throw new Error(`The pull ended ${waiting.kind}`)
     await scene.damage('pdf', 'ref.md')
     scene.upstream.files = { ...PDF, ...MANY, 'pdf/new.md': 'new' }
     scene.orders = { ...scene.orders, waiting, isDamaged: true }

@@ -7,6 +7,8 @@ import { Store } from '../../../src/sync/store/store.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { sourceId } from './samples.ts'
 
+const HELD = { noPoll: true, at: '2026-06-15T10:00:00.000Z' } as const
+
 const TEAM = sourceId('team')
 const COMMIT = 'a'.repeat(40)
 
@@ -14,15 +16,15 @@ test('decisions are there again for whoever opens the store next, and none leave
   await using folder = await temporaryFolder()
   const { decisions } = await Store.open(folder.path)
   if (!isObjectId(COMMIT)) throw new Error(COMMIT)
-  const frozen = { commit: COMMIT, by: 'pin' } as const
+  const hold = { commit: COMMIT, at: HELD.at }
 
-  await decisions.change(TEAM, () => ({ frozen }))
-  await decisions.change(sourceId('other'), () => ({ paused: true }))
+  await decisions.change(TEAM, () => ({ hold }))
+  await decisions.change(sourceId('other'), () => ({ hold: HELD }))
   await decisions.change(sourceId('other'), () => ({}))
 
   const read = await (await Store.open(folder.path)).decisions.read()
-  expect(read).toEqual(new Map([[TEAM, { frozen }]]))
-  expect([decisions.of(TEAM), decisions.of(sourceId('other'))]).toEqual([{ frozen }, {}])
+  expect(read).toEqual(new Map([[TEAM, { hold }]]))
+  expect([decisions.of(TEAM), decisions.of(sourceId('other'))]).toEqual([{ hold }, {}])
 })
 
 test('disabled skills are kept beside the decisions, each once, and neither is lost for the other', async () => {
@@ -37,10 +39,10 @@ test('disabled skills are kept beside the decisions, each once, and neither is l
     await decisions.disable(sourceId('other'), 'x', false),
     await decisions.disable(sourceId('other'), 'x', false),
   ]
-  await decisions.change(TEAM, () => ({ paused: true }))
+  await decisions.change(TEAM, () => ({ hold: HELD }))
 
   const { decisions: read } = await Store.open(folder.path)
-  expect(await read.read()).toEqual(new Map([[TEAM, { paused: true }]]))
+  expect(await read.read()).toEqual(new Map([[TEAM, { hold: HELD }]]))
   expect(news).toEqual([true, true, false, true, true, false])
   expect(pathsIn(read)).toEqual(['', 'b'])
 })
@@ -223,9 +225,9 @@ test('decisions that are made at once are all kept, and whoever reads meanwhile 
   const { decisions } = await Store.open(folder.path)
   const ids = Array.from({ length: 40 }, (_, index) => sourceId(`s${index}`))
   const file = join(folder.path, 'decisions.json')
-  await decisions.change(ids[0]!, () => ({ paused: true }))
+  await decisions.change(ids[0]!, () => ({ hold: HELD }))
 
-  const writing = Promise.all(ids.map((id) => decisions.change(id, () => ({ paused: true }))))
+  const writing = Promise.all(ids.map((id) => decisions.change(id, () => ({ hold: HELD }))))
   for (let look = 0; look < 200; look += 1) JSON.parse(await readFile(file, 'utf8'))
   await writing
 
@@ -240,13 +242,13 @@ test('a decision that cannot be written is not made, leaves no litter, and stand
   await mkdir(join(file, 'in the way'), { recursive: true })
   const before = await readdir(folder.path)
 
-  const failed = decisions.change(TEAM, () => ({ paused: true }))
+  const failed = decisions.change(TEAM, () => ({ hold: HELD }))
 
   await expect(failed).rejects.toMatchObject({ code: 'store-failed' })
   expect([decisions.of(TEAM), await readdir(folder.path)]).toEqual([{}, before])
   await rm(file, { recursive: true })
-  await decisions.change(TEAM, () => ({ paused: true }))
-  expect((await decisions.read()).get(TEAM)).toEqual({ paused: true })
+  await decisions.change(TEAM, () => ({ hold: HELD }))
+  expect((await decisions.read()).get(TEAM)).toEqual({ hold: HELD })
 })
 
 /** What is disabled of the one source of which something is. */

@@ -15,6 +15,8 @@ import type { Postgres } from '../../support/postgres.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { sourceId } from './samples.ts'
 
+const HELD = { noPoll: true, at: '2026-06-15T10:00:00.000Z' } as const
+
 const TEAM = sourceId('team')
 const FILES = ['decisions.json', 'decisions-copy.json', join('generations', 'decisions.json')]
 
@@ -151,7 +153,7 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     await server.stop()
     const failed = await Promise.allSettled([
       member.decisions.disable(TEAM, 'b', true),
-      member.decisions.change(TEAM, () => ({ paused: true })),
+      member.decisions.change(TEAM, () => ({ hold: HELD })),
     ])
     const refreshing = await member.decisions.refresh().catch((error: unknown) => error)
     const held = [namesIn(member.decisions), member.decisions.of(TEAM), member.decisions.isFailing]
@@ -190,7 +192,7 @@ describePostgres('the decisions of a hub of several processes', (server) => {
   test.each([
     ['no JSON', Buffer.from('{"sources":')],
     ['other JSON', Buffer.from('{"disabled":{"team":["a"]}}')],
-    ['a decision that is none', Buffer.from('{"sources":{"team":{"paused":"yes"}}}')],
+    ['a decision that is none', Buffer.from('{"sources":{"team":{"hold":"yes"}}}')],
     ['nothing', Buffer.alloc(0)],
     ['no text', Buffer.from([0x7b, 0xff, 0x7d])],
   ])('a row that holds %s is an error, and disables no fewer skills', async (_, bytes) => {
@@ -281,7 +283,7 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     {
       using alone = await Store.open(folder.path)
       await alone.decisions.disable(TEAM, 'a', true)
-      await alone.decisions.change(TEAM, () => ({ paused: true }))
+      await alone.decisions.change(TEAM, () => ({ hold: HELD }))
     }
     const blank = await hub.join()
 
@@ -289,7 +291,7 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     await blank.decisions.refresh()
 
     for (const { decisions } of [moved, blank])
-      expect([namesIn(decisions), decisions.of(TEAM)]).toEqual([['a'], { paused: true }])
+      expect([namesIn(decisions), decisions.of(TEAM)]).toEqual([['a'], { hold: HELD }])
   })
 
   test('what the database has wins over files that differ: from before it was there, edited by hand, lost or damaged', async () => {
@@ -299,7 +301,11 @@ describePostgres('the decisions of a hub of several processes', (server) => {
     const text = await member.texts()
     const file = join(member.path, 'decisions.json')
 
-    for (const edited of ['{"sources":{"other":{"paused":true}}}', '{', undefined]) {
+    for (const edited of [
+      '{"sources":{"other":{"hold":{"noPoll":true,"at":"2026-06-15T10:00:00.000Z"}}}}',
+      '{',
+      undefined,
+    ]) {
       for (const name of FILES) {
         await rm(join(member.path, name))
         if (edited !== undefined) await writeFile(join(member.path, name), edited)
@@ -388,7 +394,7 @@ describePostgres('the decisions of a hub of several processes', (server) => {
 const CHANGE = fc.record({
   by: fc.nat({ max: 2 }),
   entry: fc.nat({ max: 4 }),
-  part: fc.constantFrom('disabled', 'paused'),
+  part: fc.constantFrom('disabled', 'held'),
   isOn: fc.boolean(),
 })
 
@@ -401,7 +407,7 @@ async function make(
 ): Promise<void> {
   const name = `${part}-${owner}-${entry}`
   if (part === 'disabled') await decisions.disable(TEAM, name, isOn)
-  else await decisions.change(sourceId(name), () => (isOn ? { paused: true } : {}))
+  else await decisions.change(sourceId(name), () => (isOn ? { hold: HELD } : {}))
   if (isOn) expected.add(name)
   else expected.delete(name)
 }

@@ -65,7 +65,7 @@ export const reject: Command = {
       // The writer reports the waiting revision if another one was named.
       const named = isMeant === true ? identityIn(waiting) : { commit }
       const done = (): string => `rejected ${revisionText(waiting)}`
-      return applyDecision(context, { verb: 'reject', ids: [source], named, done, moves: () => true }, ask)
+      return applyDecision(context, { verb: 'reject', ids: [source], named, done, moves: true }, ask)
     })
   },
 }
@@ -101,7 +101,7 @@ async function approveExactly(
   ask: AskWriter,
 ): Promise<ExitStatus> {
   const done = (): string => `approved ${revisionText(waiting)}`
-  const making = { verb: 'approve', ids: [source], named: identityIn(waiting), done, moves: () => true } as const
+  const making = { verb: 'approve', ids: [source], named: identityIn(waiting), done, moves: true } as const
   return applyDecision(context, making, ask)
 }
 

@@ -1,11 +1,19 @@
 import { z } from 'zod'
 import { isObjectId } from '../../../sync/model/revision.ts'
-import { defineRequest, NOTHING, paramsOfSource } from '../../control/request.ts'
+import { expectLaterRing } from '../../config/named-rings.ts'
+import { defineRequest, paramsOfSource, type LinkedParts } from '../../control/request.ts'
 import { VERBS } from '../../pull/decide.ts'
 import type { OperatorDecisions } from '../../pull/operator-decisions.ts'
+import type { Rollbacks } from '../../pull/rollbacks.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 
-interface DecisionParts {
+interface WaitingParts {
   readonly decisions: OperatorDecisions
+}
+
+interface DecisionParts extends WaitingParts, LinkedParts {
+  readonly config: ServedConfig
+  readonly rollbacks: Rollbacks
 }
 
 const ID = z.string().refine(isObjectId)
@@ -25,19 +33,53 @@ export const waitingRequest = defineRequest({
   name: 'waiting',
   params: paramsOfSource({ verb: z.enum(['approve', 'reject']) }),
   answer: WAITING,
-  run: async ({ decisions }: DecisionParts, { source, verb }) => decisions.waiting(source, verb),
+  run: async ({ decisions }: WaitingParts, { source, verb }) => decisions.waiting(source, verb),
 })
 
-/** Stores the operator's decision about a source. The next pull follows it. */
+/** The most characters of the reason of a hold. */
+export const MOST_HOLD_REASON = 500
+
+/** A hold as the writer of the state folder reports it. */
+export const HOLD = z.object({
+  commit: ID.exactOptional(),
+  noPoll: z.literal(true).exactOptional(),
+  reason: z.string().exactOptional(),
+})
+
+const DECISION = {
+  verb: z.enum(VERBS),
+  commit: z.string().optional(),
+  tag: z.string().optional(),
+  ring: z.string().optional(),
+  reason: z.string().max(MOST_HOLD_REASON).optional(),
+  noPoll: z.boolean().optional(),
+}
+
+/** The details of a decision, as the operator gave them. */
+export type DecisionParams = Omit<z.input<z.ZodObject<typeof DECISION>>, 'verb'>
+
+/**
+ * Stores the operator's decision about a source, and returns the hold that it has then. A hold at a named commit is
+ * served at once; of anything else, the next pull follows it.
+ */
 export const decideRequest = defineRequest({
   name: 'decide',
   isForLeader: true,
-  params: paramsOfSource({
-    verb: z.enum(VERBS),
-    commit: z.string().optional(),
-    tag: z.string().optional(),
-    keepsPin: z.boolean().optional(),
-  }),
-  answer: NOTHING,
-  run: async ({ decisions }: DecisionParts, { source, verb, ...named }) => decisions.decide(source, verb, named),
+  params: paramsOfSource(DECISION),
+  answer: z.object({ hold: HOLD.exactOptional() }),
+  async run(parts: DecisionParts, { source, ring, reason, noPoll, ...named }, { signal }) {
+    const { config, decisions, rollbacks, linked } = parts
+    const { verb, commit } = named
+    if (ring !== undefined) {
+      expectLaterRing(ring, config)
+      if (verb === 'hold') return { hold: await decisions.holdRing(source, ring, { reason }) }
+      await decisions.releaseRing(source, ring)
+      return {}
+    }
+    if (verb !== 'hold' || commit === undefined)
+      return decisions.decide(source, verb, { ...named, hold: { reason, noPoll } })
+    const decision = await rollbacks.hold(source, commit, { reason, noPoll }, signal)
+    await linked()
+    return decision
+  },
 })

@@ -1,129 +1,130 @@
-import { UNDECIDED, type SourceDecision, type Decisions } from '../../../sync/model/decisions/decisions.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
-import { Store } from '../../../sync/store/store.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { exitOfPulls, linesOfPull, pullWithProgress } from '../../cli/pull-results.ts'
-import type { Config } from '../../config/config.ts'
+import { expectLaterRing } from '../../config/named-rings.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
-import type { DecisionDetails, Verb } from '../../pull/decide.ts'
+import type { Verb } from '../../pull/decide.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
+import { holdText } from '../../status/decision-text.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
 import { commitNamed } from './commit-operand.ts'
-import { decideRequest } from './decide-requests.ts'
+import { decideRequest, MOST_HOLD_REASON, type DecisionParams } from './decide-requests.ts'
 
-/** A command for a decision about sources. */
-interface Deciding {
-  readonly verb: Verb
-  readonly summary: string
-  readonly details: string
-  /** `all`: any number of sources, or without operands all that `isMeant`; `commit`: one source, with a commit. */
-  readonly operands: 'all' | 'commit'
-  /** Selects the sources if none is named. */
-  readonly isMeant?: (decision: SourceDecision) => boolean
-  readonly examples: Command['examples']
-  /** Returns the result for the source, as text. */
-  readonly done: (source: SourceId, details: DecisionDetails) => string
-  /** True if the decision can move the source, so that it is pulled at once. */
-  readonly moves: (commit: string | undefined) => boolean
+const RING = { type: 'string', value: 'RING' } as const
+
+export const hold: Command = {
+  name: 'hold',
+  summary: 'Keep a source or a ring where it is',
+  operands: { text: 'SOURCE [COMMIT]', most: 2, offers: ['sources', []] },
+  details: `
+  Without COMMIT: at the served commit, whatever its ref moves to. Another commit is served now: its full id, or the
+  first digits of one that is stored. It lasts until skillsyncd release, and counts more than a lock that nothing
+  requires.
+`,
+  examples: [
+    'skillsyncd hold team',
+    'skillsyncd hold team 4f2c81d --reason "the newest breaks pdf"',
+    'skillsyncd hold team --ring stable --reason "release week"',
+  ],
+  options: {
+    ring: { ...RING, help: 'only this ring takes nothing of the source; not the first one' },
+    reason: { type: 'string', value: 'TEXT', help: 'the reason, for status and log' },
+    'no-poll': { type: 'boolean', help: 'do not ask the host of the source either, such as while it is repaired' },
+  },
+  async run(context) {
+    const { operands, values } = context
+    const config = await configFor(context)
+    const ids = sourcesOf('hold', operands.slice(0, 1), config)
+    const commit = commitNamed(operands[1])
+    const ring = ringIn(values, config)
+    const noPoll = values['no-poll'] === true
+    if (ring !== undefined && commit !== undefined)
+      throw new UsageError('--ring does not go with a COMMIT: a ring stays at what it serves')
+    if (ring !== undefined && noPoll)
+      throw new UsageError('--ring does not go with --no-poll: the first ring still takes each commit')
+    const named = { commit, ring, noPoll, reason: reasonIn(values) }
+    const done = (source: SourceId, held: HoldText): string => holdLine(held, source, ring)
+    return withWriter(context, config, (ask) =>
+      applyDecision(context, { verb: 'hold', ids, named, done, moves: false }, ask),
+    )
+  },
 }
 
-const OPERANDS = {
-  all: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
-  commit: { text: 'SOURCE [COMMIT]', most: 2, offers: ['sources', []] },
-} as const
+export const release: Command = {
+  name: 'release',
+  summary: 'Let a held source or ring take new commits again',
+  operands: { text: 'SOURCE…', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  details: `
+  It also ends the skip of a rollback. The source is pulled at once.
+`,
+  examples: ['skillsyncd release team', 'skillsyncd release team --ring stable'],
+  options: { ring: { ...RING, help: 'the ring that was held' } },
+  async run(context) {
+    const config = await configFor(context)
+    const ids = sourcesOf('release', context.operands, config)
+    const ring = ringIn(context.values, config)
+    const done = (): string => (ring === undefined ? 'follows its ref again' : `released in the ring ${ring}`)
+    const making = { verb: 'release', ids, named: { ring }, done, moves: ring === undefined } as const
+    return withWriter(context, config, (ask) => applyDecision(context, making, ask))
+  },
+}
 
-export const pause = deciding({
-  verb: 'pause',
-  summary: 'Stop polling a source until it is resumed',
-  details: 'Without SOURCE: all sources. The served skills stay in service.',
-  examples: ['skillsyncd pause team'],
-  operands: 'all',
-  isMeant: ({ paused }) => paused === undefined,
-  done: (source) => `paused; its skills stay in service until skillsyncd resume ${source}`,
-  moves: () => false,
-})
+function sourcesOf(verb: Verb, operands: readonly string[], config: ServedConfig): readonly SourceId[] {
+  if (operands.length > 0) return sourcesNamed(operands, config)
+  throw new UsageError(`"${verb}" wants the id of a source; skillsyncd status shows them`)
+}
 
-export const pin = deciding({
-  verb: 'pin',
-  summary: 'Keep a source at a commit, whatever its ref moves to',
-  details:
-    'Without COMMIT: the served commit. Another commit is fetched and served now: its full id, or the first digits of one that is stored.',
-  examples: ['skillsyncd pin team', 'skillsyncd pin team 4f2c81d'],
-  operands: 'commit',
-  done: (source) => `pinned until skillsyncd resume ${source}`,
-  moves: (commit) => commit !== undefined,
-})
+function ringIn({ ring }: Context['values'], config: ServedConfig): string | undefined {
+  if (typeof ring !== 'string') return undefined
+  expectLaterRing(ring, config)
+  return ring
+}
 
-export const resume = deciding({
-  verb: 'resume',
-  summary: 'Follow the ref again after pause, pin or rollback',
-  details:
-    'Without SOURCE: all sources that are paused or that a rollback holds; a pin ends only for a named source. They are pulled at once.',
-  examples: ['skillsyncd resume team', 'skillsyncd resume'],
-  operands: 'all',
-  isMeant: ({ paused, frozen, skipped }) =>
-    paused !== undefined || frozen?.by === 'rollback' || skipped?.by === 'rollback',
-  done: (_, { keepsPin }) => (keepsPin === true ? 'no longer paused or held by a rollback' : 'follows its ref again'),
-  moves: () => true,
-})
+function reasonIn({ reason }: Context['values']): string | undefined {
+  if (typeof reason !== 'string') return undefined
+  const text = reason.trim()
+  if (text !== '' && text.length <= MOST_HOLD_REASON) return text
+  throw new UsageError(`--reason takes 1 to ${MOST_HOLD_REASON} characters`)
+}
 
-function deciding(kind: Deciding): Command {
-  return {
-    name: kind.verb,
-    summary: kind.summary,
-    operands: OPERANDS[kind.operands],
-    details: `\n  ${kind.details}\n`,
-    examples: kind.examples,
-    async run(context) {
-      const config = await configFor(context)
-      const commit = kind.operands === 'commit' ? commitNamed(context.operands[1]) : undefined
-      const ids = await meant(kind, context, config)
-      const named = { commit, ...(context.operands.length === 0 && { keepsPin: true }) }
-      return withWriter(context, config, (ask) => applyDecision(context, { ...kind, ids, named }, ask))
-    },
-  }
+type HoldText = Parameters<typeof holdText>[0]
+
+function holdLine(held: HoldText, source: SourceId, ring: string | undefined): string {
+  if (ring === undefined) return holdText(held, source)
+  return `in the ring ${ring}: ${holdText(held, `${source} --ring ${ring}`)}`
 }
 
 /** A decision to be made. */
-export interface DecisionRequest extends Pick<Deciding, 'verb' | 'done' | 'moves'> {
+export interface DecisionRequest {
+  readonly verb: Verb
   readonly ids: readonly SourceId[]
-  readonly named: DecisionDetails
+  readonly named: DecisionParams
+  /** Returns the result for the source, as text. */
+  readonly done: (source: SourceId, hold: HoldText) => string
+  /** True if the next pull can move the source, so that it is pulled at once. */
+  readonly moves: boolean
 }
 
 /** Requests the decision from the writer, pulls the sources that it may move, and prints the results. */
 export async function applyDecision(context: Context, making: DecisionRequest, ask: AskWriter): Promise<ExitStatus> {
   const made = await decideEach(making, ask)
-  const moving = making.moves(making.named.commit) ? made.filter(({ error }) => error === undefined) : []
+  const moving = making.moves ? made.filter(({ error }) => error === undefined) : []
   const ids = moving.map(({ source }) => source)
   const { ends } = await pullWithProgress(context, ids, ask)
   print(context, making, made, ends)
   return made.some(({ error }) => error !== undefined) ? 1 : exitOfPulls(ends)
 }
 
-/** The named sources, or those to which the decision applies. */
-async function meant(kind: Deciding, { operands }: Context, config: Config): Promise<readonly SourceId[]> {
-  const named = kind.operands === 'commit' ? operands.slice(0, 1) : operands
-  if (named.length > 0) return sourcesNamed(named, config)
-  if (kind.isMeant === undefined)
-    throw new UsageError(`"${kind.verb}" wants the id of a source; skillsyncd status shows them`)
-  const decisions = await decisionsOf(config)
-  const ids = sourcesNamed([], config).filter((id) => kind.isMeant?.(decisions.get(id) ?? UNDECIDED))
-  if (ids.length > 0) return ids
-  throw new OperatorError('nothing-to-decide', `There is no source to ${kind.verb}; skillsyncd status shows them all`)
-}
-
-async function decisionsOf(config: Config): Promise<Decisions> {
-  return (await Store.openExisting(config.state))?.decisions.read() ?? new Map<SourceId, SourceDecision>()
-}
-
 /** The result of the decision about one source. */
 interface Decided {
   readonly source: SourceId
+  readonly hold?: HoldText | undefined
   /** Why there was nothing to decide. */
   readonly error?: OperatorError
 }
@@ -133,8 +134,8 @@ async function decideEach({ ids, verb, named }: DecisionRequest, ask: AskWriter)
   const made: Decided[] = []
   for (const source of ids) {
     try {
-      await ask(decideRequest, { source, verb, ...named })
-      made.push({ source })
+      const { hold: held } = await ask(decideRequest, { source, verb, ...named })
+      made.push({ source, ...(verb === 'hold' && { hold: held }) })
     } catch (error) {
       const isNothing = error instanceof OperatorError && error.code === 'nothing-to-decide'
       // Of one source it is the whole answer.
@@ -153,19 +154,21 @@ function print(
 ): void {
   const endOf = (id: SourceId): SyncEnd | undefined => ends.find(({ source }) => source === id)
   if (context.json) {
-    const rows = made.map(({ source, error }) => ({
+    const rows = made.map(({ source, error, hold: held }) => ({
       source,
       decision: verb,
+      ...(named.ring !== undefined && { ring: named.ring }),
+      ...held,
       ...(error !== undefined && { error: { code: error.code, message: error.message } }),
       ...(endOf(source) !== undefined && { pull: endOf(source) }),
     }))
     printJson(context, { sources: rows })
     return
   }
-  const lines = made.flatMap(({ source, error }) => {
+  const lines = made.flatMap(({ source, error, hold: held = {} }) => {
     if (error !== undefined) return [`${source}: ${printableLine(error.message)}`]
     const end = endOf(source)
-    return [`${source}: ${done(source, named)}`, ...(end === undefined ? [] : linesOfPull(end))]
+    return [`${source}: ${done(source, held)}`, ...(end === undefined ? [] : linesOfPull(end))]
   })
   printLines(context, lines)
 }

@@ -1,20 +1,15 @@
 import { z } from 'zod'
+import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import { defineRequest, paramsOfSource } from '../../control/request.ts'
 import type { LinkedParts } from '../../control/request.ts'
 import type { OperatorDecisions } from '../../pull/operator-decisions.ts'
-import { RECALL_REASON } from '../../status/decision-text.ts'
-
-const BY = z.object({
-  as: z.string(),
-  by: z.enum(['path', 'uri', 'name', 'content', 'holds', 'scan']),
-  recall: RECALL_REASON.exactOptional(),
-})
+import { DISABLED_BY, DISABLED_PLACES } from '../../status/decision-text.ts'
 
 const DISABLED = z.object({
   isNew: z.boolean(),
   count: z.number(),
-  places: z.array(BY.extend({ place: z.string() })).readonly(),
-  still: BY.optional(),
+  places: DISABLED_PLACES,
+  still: DISABLED_BY.optional(),
 })
 
 /** The effect of disabling or enabling a skill, as the daemon tells it. */
@@ -27,10 +22,15 @@ interface DisableParts extends LinkedParts {
 /** Takes a skill out of service at once, or brings it back; the skill need not exist. */
 export const disableRequest = defineRequest({
   name: 'disable',
-  params: paramsOfSource({ path: z.string(), disabled: z.boolean(), sourceOnly: z.boolean().optional() }),
+  params: paramsOfSource({
+    path: z.string(),
+    disabled: z.boolean(),
+    sourceOnly: z.boolean().optional(),
+    reason: z.string().max(MOST_REASON).optional(),
+  }),
   answer: DISABLED,
-  async run({ decisions, linked }: DisableParts, { source, path, disabled, sourceOnly }) {
-    const disablement = await decisions.disable(source, path, disabled, sourceOnly)
+  async run({ decisions, linked }: DisableParts, { source, path, disabled, ...how }) {
+    const disablement = await decisions.disable(source, path, disabled, how)
     await linked()
     return disablement
   },

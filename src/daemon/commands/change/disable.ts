@@ -1,11 +1,19 @@
+import {
+  disableForFollowers,
+  enableByIds,
+  endRecall,
+  FOLLOWER_OPTIONS,
+} from '../../../features/channel/recall/recall.ts'
+import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import { uriOf } from '../../../sync/model/uris/skill-uri.ts'
 import { Store } from '../../../sync/store/store.ts'
 import { MODE_OPTIONS, configFor, printJson, printLines } from '../../cli/command.ts'
-import type { Command, Context, Options } from '../../cli/command.ts'
+import type { Command, Context, ExitStatus, Options } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { idsOf } from '../../config/config.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
+import type { DisablingDetails } from '../../pull/operator-decisions.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
@@ -22,9 +30,12 @@ import { disableRequest } from './disable-request.ts'
 interface Disabling {
   readonly name: 'disable' | 'enable'
   readonly summary: string
+  readonly operands: string
   readonly details: string
   readonly examples: Command['examples']
   readonly options: Options
+  /** Runs the command for the followers of the channel; `undefined` if it is about this hub alone. */
+  readonly atFollowers: (context: Context) => Promise<ExitStatus | undefined>
 }
 
 const SOURCE_ONLY = 'source-only'
@@ -32,28 +43,49 @@ const SOURCE_ONLY = 'source-only'
 export const disable = disabling({
   name: 'disable',
   summary: 'Take a skill out of service at once',
+  operands: '[SKILL|DIGEST…]',
   details: `It stays disabled across restarts and pulls, and while its source does not have it; also under another name or
-  path, and wherever the same SKILL.md is. A skill that contains its files is out of service too.`,
-  examples: ['skillsyncd disable team/skills/pdf'],
+  path, and wherever the same SKILL.md is. A skill that contains its files is out of service too.
+
+  With --followers it is out of service at every follower of the channel too, which obeys with its next request, also if its
+  source is locked or held, until skillsyncd enable ends it here. DIGEST is that of a skill or of its SKILL.md; it need
+  not be here. --followers without a skill: what was disabled so, in force and ended.`,
+  examples: [
+    'skillsyncd disable team/skills/pdf',
+    "skillsyncd disable team/pdf --followers --reason 'sends files to a stranger: INC-4711'",
+    'skillsyncd disable --followers',
+    'skillsyncd disable --report 3f2c9d1e5b7a',
+  ],
   options: {
     ...MODE_OPTIONS,
     [SOURCE_ONLY]: { type: 'boolean', help: 'keep the same content in other sources in service' },
+    reason: {
+      type: 'string',
+      value: 'TEXT',
+      help: `what is wrong with it, with --followers for all who lose it; ${MOST_REASON} characters`,
+    },
+    ...FOLLOWER_OPTIONS,
   },
+  atFollowers: async (context) => disableForFollowers(context, reasonIn(context)),
 })
 
 export const enable = disabling({
   name: 'enable',
   summary: 'Serve a disabled skill again',
-  details: 'It is served at once, if its source has it, with all that was out of service because of it.',
-  examples: ['skillsyncd enable team/skills/pdf'],
+  operands: 'SKILL… | ID…',
+  details: `It is served at once, if its source has it, with all that was out of service because of it. If it was disabled at
+  all followers here, it is enabled at all followers. ID, or its first 8 digits or more, is one that disable --followers
+  shows: of a digest, or of a skill that is not here any more.`,
+  examples: ['skillsyncd enable team/skills/pdf', 'skillsyncd enable 3f2c9d1e5b7a'],
   options: MODE_OPTIONS,
+  atFollowers: enableByIds,
 })
 
 function disabling(kind: Disabling): Command {
   return {
     name: kind.name,
     summary: kind.summary,
-    operands: { text: 'SKILL…', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
+    operands: { text: kind.operands, most: Number.POSITIVE_INFINITY, offers: ['skills'] },
     details: `
   SKILL is an id, a URI, SOURCE/PATH, SOURCE/NAME, a path or a name, in any case of letters.
   ${kind.details}
@@ -61,18 +93,29 @@ function disabling(kind: Disabling): Command {
     examples: kind.examples,
     options: kind.options,
     async run(context) {
+      const ended = await kind.atFollowers(context)
+      if (ended !== undefined) return ended
       if (context.operands.length === 0)
         throw new UsageError(`"${kind.name}" wants the URI, path or name of a skill; skillsyncd list shows them`)
       const config = await configFor(context)
       await agreeWithDaemon(config, context.signal)
       const { skills, unknown } = await meant(kind, context, config)
-      const sourceOnly = context.values[SOURCE_ONLY] === true
+      const how = { sourceOnly: context.values[SOURCE_ONLY] === true, reason: reasonIn(context) }
       const decided =
-        skills.length === 0 ? [] : await withWriter(context, config, (ask) => decide(kind, { skills, sourceOnly }, ask))
+        skills.length === 0 ? [] : await withWriter(context, config, (ask) => decide(kind, { skills, ...how }, ask))
       print(context, kind, decided, unknown)
       return unknown.length === 0 ? 0 : 1
     },
   }
+}
+
+/** The reason that the operator gives, of a bounded length. */
+export function reasonIn({ values }: Pick<Context, 'values'>): string | undefined {
+  const { reason } = values
+  if (typeof reason !== 'string') return undefined
+  const text = reason.trim()
+  if (text !== '' && text.length <= MOST_REASON) return text
+  throw new UsageError(`--reason takes 1 to ${MOST_REASON} characters`)
 }
 
 interface Meant {
@@ -151,35 +194,53 @@ interface Decided {
   readonly source: string
   readonly path: string
   readonly uri: string | undefined
+  readonly reason?: string
   /** True if the skill was already in the requested state. */
   readonly already: boolean
   /** The other skills that went out of service, or came back, with it: their number, and the first of them. */
   readonly others: { readonly count: number; readonly places: DisableAnswer['places'] }
+  /** The recalls that ended with it. */
+  readonly recalls?: readonly string[]
   /** The match that still keeps it out of service. */
   readonly still?: DisabledBy
 }
 
 async function decide(
   { name }: Disabling,
-  { skills, sourceOnly }: Pick<Meant, 'skills'> & { readonly sourceOnly: boolean },
+  { skills, ...how }: Pick<Meant, 'skills'> & DisablingDetails,
   ask: AskWriter,
 ): Promise<Decided[]> {
   const decided: Decided[] = []
   for (const { source, path, uri } of skills) {
-    const asked = { source, path, disabled: name === 'disable', sourceOnly }
-    const { isNew, count, places, still } = await ask(disableRequest, asked)
+    const asked = { source, path, disabled: name === 'disable', ...how }
+    let answer = await ask(disableRequest, asked)
+    const ended = new Set<string>()
+    for (let id = ownRecall(answer); id !== undefined; id = ownRecall(answer)) {
+      if (ended.has(id)) break
+      ended.add(id)
+      const back = await endRecall(ask, id)
+      answer = { ...(await ask(disableRequest, asked)), isNew: true, ...back }
+    }
+    const { isNew, count, places, still } = answer
     const others = places.filter(({ place }) => place !== `${source}/${path}`)
     const isAmong = others.length < places.length
     decided.push({
       source,
       path,
       uri,
+      ...(how.reason !== undefined && { reason: how.reason }),
       already: !isNew,
       others: { count: isAmong ? count - 1 : count, places: others },
+      ...(ended.size > 0 && { recalls: [...ended] }),
       ...(still !== undefined && { still }),
     })
   }
   return decided
+}
+
+/** The recall of this hub that still keeps a skill out of service. */
+function ownRecall({ still }: DisableAnswer): string | undefined {
+  return still?.recall?.hub === undefined ? still?.recall?.id : undefined
 }
 
 function print(
@@ -206,11 +267,11 @@ function print(
   )
 }
 
-function linesOf({ source, path, already, others, still }: Decided, disabled: boolean): string[] {
+function linesOf({ source, path, reason, already, others, recalls, still }: Decided, disabled: boolean): string[] {
   const what = disabled
-    ? disabledText(source, path)
+    ? disabledText(source, path, { as: `${source}/${path}`, by: 'path', ...(reason !== undefined && { reason }) })
     : still === undefined
-      ? 'enabled'
+      ? `enabled${recalls === undefined ? '' : ', also at all followers'}`
       : disabledText(source, path, still)
   const isKept = !disabled && still !== undefined
   const lines = [`${source}/${path}: ${already && !isKept ? 'already ' : ''}${what}`]

@@ -6,6 +6,7 @@ import type { LinkedParts } from '../../control/request.ts'
 import type { RollbackTarget } from '../../pull/rollback.ts'
 import type { Rollbacks } from '../../pull/rollbacks.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
+import { HOLD } from './decide-requests.ts'
 
 const REVISION = z.object({ ref: z.string(), commit: z.string() })
 
@@ -14,8 +15,7 @@ const ROLLED_BACK = z.object({
   from: REVISION.optional(),
   to: REVISION,
   decision: z.object({
-    paused: z.literal(true).optional(),
-    frozen: z.object({ by: z.enum(['pin', 'rollback']) }).optional(),
+    hold: HOLD.optional(),
     skipped: z.object({ commit: z.string() }).optional(),
   }),
 })
@@ -35,16 +35,16 @@ interface RollbackParts extends LinkedParts {
 }
 
 /**
- * Serves a previous revision again. With `hold`, it stays until the operator releases it; otherwise the revision it
- * replaces is skipped, and the next commit is taken.
+ * Serves a previous revision again. The revision it replaces is skipped, and the next commit is taken. A hold stays, at
+ * the earlier revision.
  */
 export const rollbackRequest = defineRequest({
   name: 'rollback',
   isForLeader: true,
-  params: paramsOf({ ...TARGET.shape, hold: z.boolean() }),
+  params: paramsOf(TARGET.shape),
   answer: z.array(ROLLED_BACK).readonly(),
-  async run({ config, rollbacks, linked }: RollbackParts, { hold, ...target }, { signal }) {
-    const done = await rollbacks.to(targetOf(target, config), hold, signal)
+  async run({ config, rollbacks, linked }: RollbackParts, target, { signal }) {
+    const done = await rollbacks.to(targetOf(target, config), signal)
     await linked()
     return done
   },

@@ -7,6 +7,7 @@ import type { Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
+import { holdText } from '../../status/decision-text.ts'
 import { commitNamed } from './commit-operand.ts'
 import { SHOWN_MOMENTS, linesOfMoments, momentsOf } from './log.ts'
 import type { RolledBackSource } from './rollback-request.ts'
@@ -18,16 +19,11 @@ export const rollback: Command = {
   operands: { text: 'GENERATION | SOURCE COMMIT', most: 2, offers: ['sources', []] },
   details: `
   GENERATION is a number of skillsyncd log. COMMIT is a full commit id; the first digits are enough for a stored commit.
+  The commit that is left is skipped, and the next one is served; skillsyncd hold SOURCE COMMIT stays at the earlier one.
 `,
-  examples: ['skillsyncd rollback 41', 'skillsyncd rollback team 4f2c81d --hold'],
-  options: {
-    hold: {
-      type: 'boolean',
-      help: 'stay there until skillsyncd resume; without it, only the commit that was left is skipped, and the next one is served',
-    },
-  },
+  examples: ['skillsyncd rollback 41', 'skillsyncd rollback team 4f2c81d'],
   async run(context) {
-    const { operands, values } = context
+    const { operands } = context
     const config = await configFor(context)
     if (operands.length === 0) {
       printLines(context, linesOfMoments(await momentsOf(config, SHOWN_MOMENTS), context))
@@ -35,8 +31,7 @@ export const rollback: Command = {
     }
     const [id] = operands.length === 2 ? sourcesNamed(operands.slice(0, 1), config) : []
     const target = id === undefined ? { generation: numberOf(operands[0]) } : { source: id, commit: commitOf(operands) }
-    const hold = values['hold'] === true
-    const done = await withWriter(context, config, async (ask) => ask(rollbackRequest, { ...target, hold }))
+    const done = await withWriter(context, config, async (ask) => ask(rollbackRequest, target))
     print(context, done, 'generation' in target ? await otherSources(config, target.generation) : [])
     return 0
   },
@@ -80,7 +75,7 @@ function print(context: Context, done: readonly RolledBackSource[], others: read
       from: from?.commit,
       to: to.commit,
       ref: to.ref,
-      held: decision.frozen !== undefined,
+      held: decision.hold !== undefined,
       skipped: decision.skipped?.commit,
     }))
     printJson(context, { sources, ...(others.length > 0 && { others }) })
@@ -94,9 +89,8 @@ function print(context: Context, done: readonly RolledBackSource[], others: read
 }
 
 /** The automatic next step of the source, as text. */
-function nextOf({ source, decision: { paused, frozen, skipped } }: RolledBackSource): string {
-  if (frozen !== undefined) return `held until skillsyncd resume ${source}`
-  if (paused === true) return `not polled until skillsyncd resume ${source}`
+function nextOf({ source, decision: { hold, skipped } }: RolledBackSource): string {
+  if (hold !== undefined) return holdText(hold, source)
   if (skipped === undefined) return 'its ref is followed as before'
-  return `the commit after ${skipped.commit} is served without a decision; skillsyncd resume ${source} serves that one again`
+  return `the commit after ${skipped.commit} is served without a decision; skillsyncd release ${source} serves that one again`
 }

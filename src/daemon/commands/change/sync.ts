@@ -9,8 +9,8 @@ export const sync: Command = {
   summary: 'Fetch sources now, and serve what they have',
   operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
-  The running daemon fetches, or this process if none runs. A lock, a pin or a pause still holds: skillsyncd update
-  moves a lock, skillsyncd resume ends a pin or a pause.
+  The running daemon fetches, or this process if none runs. A lock and a hold still count: skillsyncd update
+  moves a lock, skillsyncd release ends a hold.
 `,
   examples: ['skillsyncd sync', 'skillsyncd sync team'],
   options: MODE_OPTIONS,

@@ -251,7 +251,7 @@ async function besideUpstream(end: SyncEnd, ask: AskWriter): Promise<SyncEnd> {
 
 /** A revision that was rejected on purpose is not approved as a side effect. */
 function waitsForYes(end: SyncEnd): boolean {
-  return end.outcome === 'held' && isForPerson(end)
+  return end.outcome === 'waiting' && isForPerson(end)
 }
 
 function isForPerson({ code }: SyncEnd): boolean {

@@ -20,14 +20,6 @@ export const LOG_EVENTS = {
     meaning: 'A ring takes nothing of a source for the reason in the message. Logged once until the reason changes',
     fix: 'See `skillsyncd rings`; `skillsyncd promote SOURCE --now` takes the commit anyway. `ring-failures`: the message has the skills and how often each failed, now and before',
   },
-  'ring-held': {
-    meaning: 'An operator held a ring for a source, with the reason, or ended that',
-    fix: 'Nothing',
-  },
-  'ring-released': {
-    meaning: 'An operator held a ring for a source, with the reason, or ended that',
-    fix: 'Nothing',
-  },
   'promotion-failed': {
     meaning:
       'The next state of the rings could not be written. It is retried, and logged once until the reason changes; `recovered` follows',
@@ -68,7 +60,7 @@ export const LOG_EVENTS = {
   },
   'skill-recalled': {
     meaning: 'An operator recalled a skill or a digest here, with the reason',
-    fix: 'Nothing; `skillsyncd recall --report ID` shows its reach',
+    fix: 'Nothing; `skillsyncd disable --report ID` shows its reach',
   },
   'recall-revoked': {
     meaning: 'An operator ended a recall here',
@@ -76,7 +68,7 @@ export const LOG_EVENTS = {
   },
   'recall-obeyed': {
     meaning: 'A recall of a hub that is followed is in force here now; `log` names its channel',
-    fix: 'Nothing; `skillsyncd recall` lists recalls, and `why SKILL` shows which one a skill matches',
+    fix: 'Nothing; `skillsyncd disable --followers` lists recalls, and `why SKILL` shows which one a skill matches',
   },
   'reach-not-written': {
     meaning:
@@ -221,7 +213,7 @@ export const LOG_EVENTS = {
     meaning: 'A scan refuses a skill that is served, and the configuration only reports that',
     fix: '`skillsyncd why` shows the findings; `skillsyncd disable`, or `skillsyncd scan --withhold`',
   },
-  'scan-held': {
+  'scan-waiting': {
     meaning:
       'Scans refuse more of the skills than `gate.rescan.most_withheld` allows, as after a bad update of rules. Nothing was taken out of service',
     fix: 'Check the rules; then `skillsyncd scan --withhold` takes all of them out, or a scan by better rules ends it',
@@ -302,8 +294,8 @@ export const LOG_EVENTS = {
   },
   'decisions-lost': {
     meaning:
-      '`decisions.json` and its copy are both gone. Decisions hold by the record `generations/decisions.json`: what was disabled, held or paused stays so. The files are not written again by themselves, because a person may have removed them',
-    fix: '`cp STATE/generations/decisions.json STATE/decisions.json` keeps the decisions, `rm STATE/generations/decisions.json` drops them; restart the daemon. The next decision (`disable`, `pin`, …) writes all three again',
+      '`decisions.json` and its copy are both gone. Decisions hold by the record `generations/decisions.json`: what was disabled or held stays so. The files are not written again by themselves, because a person may have removed them',
+    fix: '`cp STATE/generations/decisions.json STATE/decisions.json` keeps the decisions, `rm STATE/generations/decisions.json` drops them; restart the daemon. The next decision (`disable`, `hold`, …) writes all three again',
   },
   'decisions-not-read': {
     meaning:
@@ -389,7 +381,7 @@ export const LOG_EVENTS = {
     fix: 'See socket-failed',
   },
   decided: {
-    meaning: 'A person decided on a source or a skill',
+    meaning: 'A person decided on a source, a ring of it or a skill',
     fix: 'Nothing',
   },
   'disabled-returns': {
@@ -453,7 +445,7 @@ export const LOG_EVENTS = {
     meaning: 'A skill lost its short name to another, and is called by its full id',
     fix: 'Nothing, or rename one of the two',
   },
-  'source-held': {
+  'source-waiting': {
     meaning: 'The newest commit of a source waits, and what is served stays',
     fix: 'See the code: skillsyncd status has the next step',
   },
@@ -483,7 +475,7 @@ export const LOG_EVENTS = {
     fix: 'Nothing',
   },
   'upstream-drifted': {
-    meaning: 'A locked or pinned source has something newer upstream',
+    meaning: 'A locked or held source has something newer upstream',
     fix: 'Nothing, or skillsyncd update SOURCE',
   },
   'upstream-forgotten': {

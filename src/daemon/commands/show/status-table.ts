@@ -105,7 +105,7 @@ function stateOf(source: SourceStatus): string {
   const { served, upstream, lastAttempt, condition, decision, tally, mismatched } = source
   if (condition !== undefined) return condition.code
   if (served === undefined) return lastAttempt === undefined ? 'never pulled' : 'nothing served'
-  if (isKept(decision)) return decision.paused === true ? 'paused' : 'pinned'
+  if (isKept(decision)) return 'held'
   if (mismatched.count > 0) return 'content-mismatch'
   if (tally.pending > 0) return `${tally.pending} to approve`
   if (isFixed(source)) return 'fixed'

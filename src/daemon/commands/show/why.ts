@@ -157,16 +157,16 @@ function linesOf(told: Provenance & { readonly former?: FormerSkill }): string[]
     ...(told.hasUnservedContract === true ? [`  - ${UNSERVED_CONTRACT}`] : []),
     ...findings.map(({ rule, path: at, message }) => `  ! ${rule} ${printableLine(at)}: ${printableLine(message)}`),
     ...scanLines(told.scan),
-    ...heldScanLines(told.heldScan),
+    ...nextScanLines(told.nextScan),
   ]
 }
 
-function heldScanLines(held: Provenance['heldScan']): string[] {
-  if (held === undefined) return []
-  const { summary, findings } = scanTexts(held.scan)
-  const ends = held.verdict === 'hold' ? 'waits for skillsyncd approve' : 'is refused'
+function nextScanLines(next: Provenance['nextScan']): string[] {
+  if (next === undefined) return []
+  const { summary, findings } = scanTexts(next.scan)
+  const ends = next.verdict === 'hold' ? 'waits for skillsyncd approve' : 'is refused'
   return [
-    `  next    its content in ${held.commit}, which ${ends}: ${summary}`,
+    `  next    its content in ${next.commit}, which ${ends}: ${summary}`,
     ...findings.map((text) => `  ! next scan ${printableLine(text)}`),
   ]
 }
@@ -258,7 +258,7 @@ function lockOriginTexts(origin: Provenance['lockOrigin']): string[] {
 
 const UNFOLLOWED: Partial<Record<LockStanding['state'], string>> = {
   ignored: 'which is not followed (lock: ignore)',
-  overruled: 'which is not followed while the source is pinned or held',
+  overruled: 'which is not followed while the source is held',
   differs: 'which is for another configuration of its source',
 }
 

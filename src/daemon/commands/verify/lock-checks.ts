@@ -71,7 +71,7 @@ function* compareEntries(lock: Lock, verifying: Verifying): Generator<CheckResul
 
 function unheededText({ lockUse }: Config): string {
   if (lockUse === 'ignore') return 'is in the lock, which is not followed (lock: ignore)'
-  return 'is in the lock, which is not followed while the source is pinned or held'
+  return 'is in the lock, which is not followed while the source is held'
 }
 
 /**

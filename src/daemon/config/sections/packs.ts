@@ -46,7 +46,7 @@ const PACK = z.strictObject({
   include: z.array(CHOICE).min(1).describe('A skill that matches all fields of one of these belongs to the pack.'),
   exclude: z.array(CHOICE).optional().describe('A skill that matches one of these does not.'),
   budget: BUDGET.optional().describe(
-    'A commit that takes the listing of the pack over this limit is held. A number is for the characters of the pack alone; `window` leaves what the own skills of the agent do not take.',
+    'A commit that takes the listing of the pack over this limit waits for approval. A number is for the characters of the pack alone; `window` leaves what the own skills of the agent do not take.',
   ),
 })
 

@@ -199,7 +199,7 @@ export class PullScheduler implements AsyncDisposable {
   #isOpen(source: Source): boolean {
     const { config, store } = this.#parts
     const isOffline = config.mode.offline && isAway(source)
-    if (isOffline || store.decisions.knownOf(source.id).paused === true) return false
+    if (isOffline || store.decisions.knownOf(source.id).hold?.noPoll === true) return false
     return this.#closedMs(source) === 0
   }
 
@@ -217,7 +217,7 @@ interface FreshnessOptions {
   readonly sinceAttemptMs: (id: SourceId) => number
   /** True if something may have changed in it since its last pull began. */
   readonly hasNews: (id: SourceId) => boolean
-  /** True if it may be pulled now: false if its host is in backoff, if it is paused, or if `--offline` forbids it. */
+  /** True if it may be pulled now: false if its host is in backoff, if a hold ends its polling, or if `--offline` forbids it. */
   readonly isOpen: (source: Source) => boolean
   /**
    * Pulls a source; the pull begins after the call. It rejects only if it is stopped, or with an error that must end

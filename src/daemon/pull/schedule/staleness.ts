@@ -58,7 +58,7 @@ export class Staleness {
   /** A source that is deliberately not pulled is never too old. */
   #isLeftAlone({ source }: ConfiguredSource): boolean {
     const { config, decisions, freshMs } = this.#parts
-    if (decisions().get(source.id)?.paused === true || freshMs(source.id) > 0) return true
+    if (decisions().get(source.id)?.hold?.noPoll === true || freshMs(source.id) > 0) return true
     return config.mode.offline && isAway(source)
   }
 }

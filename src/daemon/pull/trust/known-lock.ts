@@ -5,7 +5,7 @@ import type { Source } from '../../../sync/model/source.ts'
 import { SyncError } from '../../../sync/model/sync-error.ts'
 import type { Config } from '../../config/config.ts'
 import { entryIn, followedBy, lockRead, lockStateOf } from './lock-rules.ts'
-import type { Frozen, LockRead, LockStanding } from './lock-rules.ts'
+import type { Holding, LockRead, LockStanding } from './lock-rules.ts'
 
 /**
  * The lock file in a running process. Each pull checks the file and reads it again if it changed. A lock that
@@ -45,7 +45,7 @@ export class KnownLock {
    * The lock's entry for the source now; throws as `entryIn` does, and if the lock must be followed and the proof beside it
    * is not of that entry.
    */
-  async entryOf(source: Source, decision: Frozen): Promise<LockEntry | undefined> {
+  async entryOf(source: Source, decision: Holding): Promise<LockEntry | undefined> {
     const entry = entryIn(await this.read(), this.#config, source, decision)
     const { lock } = this.#config
     if (entry !== undefined && lock !== undefined && followedBy(this.#config, source) !== undefined)
@@ -53,7 +53,7 @@ export class KnownLock {
     return entry
   }
 
-  standingOf(source: Source, decision: Frozen): LockStanding {
+  standingOf(source: Source, decision: Holding): LockStanding {
     return lockStateOf(this.#known, this.#config, source, decision)
   }
 

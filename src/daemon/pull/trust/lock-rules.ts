@@ -33,7 +33,7 @@ export interface LockStanding {
    * `followed`: only the locked content is served. `other-rules`: the locked commit is served, with the skills that the
    * configuration selects. `differs`: the lock has another url or ref of the source, or other rules although it must be
    * followed. `absent`: it has no entry for the source. `missing`: there is no lock. `unreadable`: it cannot be read.
-   * `ignored`: the configuration ignores it. `overruled`: the source is pinned, or a rollback holds it.
+   * `ignored`: the configuration ignores it. `overruled`: the source is held.
    */
   readonly state: 'followed' | 'other-rules' | 'differs' | 'absent' | 'missing' | 'unreadable' | 'ignored' | 'overruled'
   /** The setting that requires the lock, if any: without its entry nothing is served. */
@@ -43,10 +43,10 @@ export interface LockStanding {
 }
 
 /**
- * The decision that matters in addition to the lock. An operator that pins a source on this machine overrules a lock
+ * The decision that matters in addition to the lock. An operator that holds a source on this machine overrules a lock
  * that no setting requires.
  */
-export type Frozen = Pick<SourceDecision, 'frozen'>
+export type Holding = Pick<SourceDecision, 'hold'>
 
 export function followedBy({ mode }: Config, source: Source): FollowedBy | undefined {
   if (mode.locked) return '--locked'
@@ -54,9 +54,9 @@ export function followedBy({ mode }: Config, source: Source): FollowedBy | undef
 }
 
 /** True if an entry of the lock would determine what is served of a source. */
-export function followsLock(config: Config, source: Source, { frozen }: Frozen = UNDECIDED): boolean {
+export function followsLock(config: Config, source: Source, { hold }: Holding = UNDECIDED): boolean {
   if (followedBy(config, source) !== undefined) return true
-  return config.lock !== undefined && config.lockUse === 'follow' && frozen === undefined
+  return config.lock !== undefined && config.lockUse === 'follow' && hold === undefined
 }
 
 /** True if the lock determines, or may determine, what is served of the source. */
@@ -80,7 +80,7 @@ export function lockStateOf(
   read: LockRead,
   config: Config,
   source: Source,
-  decision: Frozen = UNDECIDED,
+  decision: Holding = UNDECIDED,
 ): LockStanding {
   const by = followedBy(config, source)
   const entry = read instanceof SyncError ? undefined : read?.sources.get(source.id)
@@ -98,7 +98,7 @@ export function lockStateOf(
  * The lock's entry for the source; `undefined` if the lock does not apply. An entry that does not fit the configuration
  * is `lock-mismatch`, and so is a required entry that is missing.
  */
-export function entryIn(read: LockRead, config: Config, source: Source, decision: Frozen): LockEntry | undefined {
+export function entryIn(read: LockRead, config: Config, source: Source, decision: Holding): LockEntry | undefined {
   const { state, by } = lockStateOf(read, config, source, decision)
   if (by === undefined && state === 'differs') throw differing(read, config, source)
   return bindingIn(read, config, source, decision)
@@ -107,7 +107,7 @@ export function entryIn(read: LockRead, config: Config, source: Source, decision
 /**
  * Like `entryIn`, for what may be served: an entry for another url or ref is ignored here, unless the lock is required.
  */
-export function bindingIn(read: LockRead, config: Config, source: Source, decision: Frozen): LockEntry | undefined {
+export function bindingIn(read: LockRead, config: Config, source: Source, decision: Holding): LockEntry | undefined {
   const { state, by } = lockStateOf(read, config, source, decision)
   if (by === undefined && (!followsLock(config, source, decision) || read === undefined)) return undefined
   const lock = expectRead(read, config)

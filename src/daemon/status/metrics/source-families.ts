@@ -49,7 +49,7 @@ export function sourceFamilies(sources: readonly SourceFigures[]): Family[] {
     {
       name: 'skillsyncd_source_stale',
       kind: 'gauge',
-      help: '1 if the source is older than its highest accepted age, else 0; a source that is deliberately not polled (paused, --offline) has 0.',
+      help: '1 if the source is older than its highest accepted age, else 0; a source that is deliberately not polled (hold --no-poll, --offline) has 0.',
       samples: each(({ age }) => Number(age.isTooOld)),
     },
     {

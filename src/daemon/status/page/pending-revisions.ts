@@ -65,19 +65,14 @@ export class PendingRevisions implements AsyncDisposable {
     const revision = this.#parts.undecided(source.id)
     if (revision === undefined) return undefined
     const { clock, store } = this.#parts
-    const { decisions } = store
     const inputs: Inputs = {
       revision,
       served: this.#parts.servedOf(source.id)?.held.snapshot,
-      outOfService: decisions.outOfService,
+      outOfService: store.decisions.outOfService,
       withText,
     }
-    const known = this.#knownFor(source.id, inputs)
-    const isPaused = decisions.knownOf(source.id).paused === true
-    const content =
-      known === undefined && isPaused
-        ? { error: `The source is paused, so it is not fetched: skillsyncd resume ${source.id}` }
-        : ((await resultWithin(PATIENCE_MS, (known ?? this.#begin(configured, inputs)).content, clock)) ?? 'fetching')
+    const answer = this.#knownFor(source.id, inputs) ?? this.#begin(configured, inputs)
+    const content = (await resultWithin(PATIENCE_MS, answer.content, clock)) ?? 'fetching'
     return { source: source.id, id: revision.tag ?? revision.commit, ref: revision.ref, content }
   }
 

@@ -55,8 +55,8 @@ function undefinedIfUnreadable(error: unknown): undefined {
 
 function isUndecided({ id }: Source, { decisions }: Store): boolean {
   try {
-    const { paused, frozen, skipped } = decisions.of(id)
-    return paused === undefined && frozen === undefined && skipped === undefined
+    const { hold, skipped } = decisions.of(id)
+    return hold === undefined && skipped === undefined
   } catch (error) {
     if (error instanceof SyncError) return false
     throw error

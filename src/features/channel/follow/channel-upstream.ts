@@ -252,7 +252,7 @@ export class ChannelUpstream implements PublishedUpstream {
   }
 
   /**
-   * Obeys the recalls of the newest entry, whatever becomes of its content: a source that is pinned, locked or held does
+   * Obeys the recalls of the newest entry, whatever becomes of its content: a source that is locked or held does
    * too. Nothing is read if they are obeyed already. Returns true if they are news.
    */
   async #obey({ record, news }: ChannelLook, signal: AbortSignal): Promise<boolean> {

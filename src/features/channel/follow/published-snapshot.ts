@@ -46,7 +46,7 @@ export async function snapshotOfPublished(pull: RevisionPull): Promise<Snapshot>
   const snapshot: Snapshot = {
     source: source.id,
     url: source.url,
-    // A pinned entry is named by its id alone.
+    // An entry of a hold is named by its id alone.
     revision: { ...revision, ref: CHANNEL_REF },
     tree: revision.commit,
     rules,

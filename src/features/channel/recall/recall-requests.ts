@@ -4,7 +4,7 @@ import { sourceNamed } from '../../../daemon/config/named-sources.ts'
 import { defineRequest, paramsOf } from '../../../daemon/control/request.ts'
 import type { LinkedParts } from '../../../daemon/control/request.ts'
 import { OperatorError } from '../../../daemon/runtime/operator-error.ts'
-import { RECALL_REASON } from '../../../daemon/status/decision-text.ts'
+import { DISABLED_PLACES } from '../../../daemon/status/decision-text.ts'
 import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import { isDigest } from '../../../sync/store/skills/stored-path.ts'
 import type { RecalledContent, Recalls } from './recalls.ts'
@@ -25,9 +25,7 @@ const RECALLED = z.object({
   }),
   isNew: z.boolean(),
   count: z.number(),
-  places: z
-    .array(z.object({ place: z.string(), as: z.string(), by: z.string(), recall: RECALL_REASON.exactOptional() }))
-    .readonly(),
+  places: DISABLED_PLACES,
 })
 
 /** A content by its digest, or by the place of a skill. */

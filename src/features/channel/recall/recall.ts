@@ -1,8 +1,9 @@
 import { countOf } from '../../../base/text/plural.ts'
-import { configFor, MODE_OPTIONS, printJson, printLines } from '../../../daemon/cli/command.ts'
-import type { Command, Context, ExitStatus } from '../../../daemon/cli/command.ts'
+import { configFor, printJson, printLines } from '../../../daemon/cli/command.ts'
+import type { Context, ExitStatus, Options } from '../../../daemon/cli/command.ts'
 import { printCsv } from '../../../daemon/cli/csv.ts'
 import { withWriter } from '../../../daemon/cli/daemon-client.ts'
+import type { AskWriter } from '../../../daemon/cli/daemon-client.ts'
 import { channelName } from '../../../daemon/config/channel-names.ts'
 import type { PublishedPart } from '../../../daemon/config/channel-names.ts'
 import { agreeWithDaemon } from '../../../daemon/control/running-daemon.ts'
@@ -10,10 +11,9 @@ import type { ServedConfig } from '../../../daemon/pull/trust/serving-policy.ts'
 import { printableLine } from '../../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../../daemon/runtime/usage-error.ts'
 import { recalledText } from '../../../daemon/status/decision-text.ts'
-import { theOnlyOrFormer } from '../../../daemon/status/named-skill.ts'
+import { theOnlyIfAny, theOnlyOrFormer } from '../../../daemon/status/named-skill.ts'
 import { readRows } from '../../../daemon/status/skill-rows.ts'
 import { recallReason } from '../../../daemon/status/status.ts'
-import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import { NO_RECALLS } from '../../../sync/model/decisions/recalled-skills.ts'
 import type { RecalledSkills } from '../../../sync/model/decisions/recalled-skills.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
@@ -21,53 +21,51 @@ import { Store } from '../../../sync/store/store.ts'
 import type { ReachAnswer, RecallAnswer } from './recall-requests.ts'
 import { recallReachRequest, recallRequest, revokeRecallRequest } from './recall-requests.ts'
 
-export const recall: Command = {
-  name: 'recall',
-  summary: 'Take a skill out of service at all followers too',
-  operands: { text: '[SKILL|DIGEST…]', most: Number.POSITIVE_INFINITY, offers: ['skills'] },
-  details: `
-  Without SKILL and DIGEST: the recalls, in force and ended. SKILL is an id, a URI, SOURCE/PATH, a path or a name. DIGEST is
-  that of a skill or of its SKILL.md; it need not be here. Followers of the channel obey with their next request, also if
-  their source is locked or pinned. A recall goes on until --revoke ends it where it was made.
-`,
-  examples: [
-    "skillsyncd recall team/pdf --reason 'sends files to a stranger: INC-4711'",
-    'skillsyncd recall',
-    'skillsyncd recall --report 3f2c9d1e5b7a',
-    'skillsyncd recall --revoke 3f2c9d1e5b7a',
-  ],
-  options: {
-    ...MODE_OPTIONS,
-    reason: {
-      type: 'string',
-      value: 'TEXT',
-      help: `what is wrong with it, for all who lose it; ${MOST_REASON} characters`,
-    },
-    report: { type: 'string', value: 'ID', help: 'show the followers that obey a recall, and those that do not yet' },
-    csv: { type: 'boolean', help: 'with --report: one line for each follower, as CSV' },
-    revoke: { type: 'string', value: 'ID', help: 'end a recall: its id, or its first 8 digits or more' },
-  },
-  async run(context) {
-    const config = await configFor(context)
-    await agreeWithDaemon(config, context.signal)
-    const { reason, report, revoke, csv } = context.values
-    if ([reason, report, revoke].filter((one) => one !== undefined).length > 1)
-      throw new UsageError('--reason, --report and --revoke exclude each other')
-    if (csv === true && context.json) throw new UsageError('--csv and --json exclude each other')
-    if (typeof report === 'string') return reportReach(context, config, report)
-    if (csv === true) throw new UsageError('--csv goes with --report')
-    if (typeof revoke === 'string') return endRecall(context, config, revoke)
-    if (context.operands.length > 0) return recallAll(context, config, reasonIn(reason))
-    if (reason !== undefined) throw new UsageError('--reason goes with a skill or a digest')
-    return listRecalls(context, config)
-  },
+/** The options of `disable` for the followers of the channel. */
+export const FOLLOWER_OPTIONS = {
+  followers: { type: 'boolean', help: 'at all followers of the channel too' },
+  report: { type: 'string', value: 'ID', help: 'show the followers that obey, and those that do not yet' },
+  csv: { type: 'boolean', help: 'with --report: one line for each follower, as CSV' },
+} as const satisfies Options
+
+/** Runs `disable` for the followers of the channel; `undefined` if no option says so. */
+export async function disableForFollowers(
+  context: Context,
+  reason: string | undefined,
+): Promise<ExitStatus | undefined> {
+  const { operands, values, json } = context
+  const { followers, report, csv } = values
+  if (csv === true && json) throw new UsageError('--csv and --json exclude each other')
+  if (csv === true && report === undefined) throw new UsageError('--csv goes with --report')
+  if (report === undefined && followers !== true) return undefined
+  if (values['source-only'] === true) throw new UsageError('--source-only goes with neither --followers nor --report')
+  const config = await configFor(context)
+  await agreeWithDaemon(config, context.signal)
+  if (typeof report === 'string') return reportReach(context, config, report)
+  if (operands.length === 0 && reason === undefined) return listRecalls(context, config)
+  if (operands.length === 0) throw new UsageError('--reason goes with a skill or a digest')
+  if (reason === undefined) throw new UsageError('--followers wants --reason TEXT, which is shown at the followers')
+  return recallAll(context, config, reason)
 }
 
-function reasonIn(reason: unknown): string {
-  const text = typeof reason === 'string' ? reason.trim() : ''
-  if (text === '') throw new UsageError('"recall" wants --reason TEXT, which is shown here and at the followers')
-  if (text.length > MOST_REASON) throw new UsageError(`--reason takes ${MOST_REASON} characters at most`)
-  return text
+/** Runs `enable` for the ids of recalls; `undefined` if other skills are named. */
+export async function enableByIds(context: Context): Promise<ExitStatus | undefined> {
+  const { operands } = context
+  if (operands.length === 0 || !operands.every(isRecallId)) return undefined
+  const config = await configFor(context)
+  const rows = await readRows(config)
+  if (operands.some((asked) => theOnlyIfAny(rows, asked) !== undefined)) return undefined
+  await agreeWithDaemon(config, context.signal)
+  return endRecalls(context, config)
+}
+
+/** Ends a recall of this hub, and returns what comes back with it. */
+export async function endRecall(ask: AskWriter, id: string): Promise<Pick<RecallAnswer, 'count' | 'places'>> {
+  return ask(revokeRecallRequest, { id })
+}
+
+function isRecallId(asked: string): boolean {
+  return /^[\da-f]{8,64}$/.test(asked)
 }
 
 async function recallAll(context: Context, config: ServedConfig, reason: string): Promise<ExitStatus> {
@@ -116,15 +114,21 @@ function lockedLine({ source, paths }: LockedPlace): string {
   )
 }
 
-async function endRecall(context: Context, config: ServedConfig, id: string): Promise<ExitStatus> {
-  if (context.operands.length > 0) throw new UsageError('--revoke goes with no skill and no digest')
-  const end = await withWriter(context, config, async (ask) => ask(revokeRecallRequest, { id }))
-  if (context.json) printJson(context, { recalls: [end] })
+async function endRecalls(context: Context, config: ServedConfig): Promise<ExitStatus> {
+  const ends = await withWriter(context, config, async (ask) => {
+    const done: RecallAnswer[] = []
+    for (const id of context.operands) done.push(await ask(revokeRecallRequest, { id }))
+    return done
+  })
+  if (context.json) printJson(context, { recalls: ends })
   else
-    printLines(context, [
-      `${end.recall.id}: ${end.isNew ? 'ended' : 'had ended already'}`,
-      ...placeLines(end, 'is in service again'),
-    ])
+    printLines(
+      context,
+      ends.flatMap((end) => {
+        const head = `${end.recall.id}: ${end.isNew ? 'ended' : 'had ended already'}`
+        return [head].concat(placeLines(end, 'is in service again'))
+      }),
+    )
   return 0
 }
 
@@ -167,7 +171,8 @@ const MOST_SHOWN = 10
 
 /** Prints the reach of a recall. Ends with 3 if a follower is behind. */
 async function reportReach(context: Context, config: ServedConfig, id: string): Promise<ExitStatus> {
-  if (context.operands.length > 0) throw new UsageError('--report goes with no skill and no digest')
+  if (context.operands.length > 0 || context.values['followers'] === true)
+    throw new UsageError('--report goes with no skill, no digest and no --followers')
   const report = await withWriter(context, config, async (ask) => ask(recallReachRequest, { id }))
   if (context.json) printJson(context, report)
   else if (context.values['csv'] === true) printCsv(context, recordsOf(report))

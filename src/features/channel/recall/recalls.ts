@@ -68,7 +68,7 @@ export class Recalls implements AsyncDisposable {
     if (!(await store.decisions.recall(made)))
       throw new OperatorError(
         'bad-request',
-        `Cannot recall: there are ${MOST_RECALLS} recalls in force; end some with skillsyncd recall --revoke ID`,
+        `Cannot recall: there are ${MOST_RECALLS} recalls in force; end some with skillsyncd enable ID`,
       )
     this.#parts.log.warn('skill-recalled', { recall: made.id, ...labelOf(content), reason })
     return { recall: made, isNew: true, ...(await this.#serve(before)) }
@@ -208,7 +208,7 @@ function recallOf(digits: string, recalls: Iterable<RecalledSkill>): RecalledSki
   const why = recall === undefined ? 'no recall' : 'more than one recall'
   throw new OperatorError(
     'unknown-recall',
-    `${why} has an id that begins with "${digits}", of which 8 digits are needed; skillsyncd recall shows them`,
+    `${why} has an id that begins with "${digits}", of which 8 digits are needed; skillsyncd disable --followers shows them`,
   )
 }
 

@@ -14,7 +14,7 @@ export interface UnservedSources {
 /** A source without served skills, and the reason. */
 export interface LackingSource {
   readonly source: string
-  readonly why: 'first-pull' | 'paused' | SyncErrorCode
+  readonly why: 'first-pull' | SyncErrorCode
 }
 
 /**
@@ -55,7 +55,7 @@ const NOT_THERE = 'was not found at the configured address'
 
 const REASONS: Readonly<Partial<Record<LackingSource['why'], string>>> = {
   'first-pull': 'is being fetched for the first time: try again in a moment',
-  paused: 'was paused by the operator before anything of it was served',
+  held: 'was held by the operator before anything of it was served',
   'credentials-rejected': 'rejects the credential of the request (401 or 403), or requires one',
   'source-unreachable': UNREACHABLE,
   'dns-failed': UNREACHABLE,

@@ -6,23 +6,29 @@ export type Decisions = ReadonlyMap<SourceId, SourceDecision>
 
 /** The decisions about one source. Each part is independent. */
 export interface SourceDecision {
-  /** The source is not fetched. */
-  readonly paused?: true
-  /** The source stays at this commit, wherever the ref moves. */
-  readonly frozen?: { readonly commit: ObjectId; readonly by: 'pin' | 'rollback' }
+  /** The source stays where it is, wherever its ref moves. */
+  readonly hold?: SourceHold
   /** This revision is not taken; later ones are. */
   readonly skipped?: Pick<Revision, 'commit' | 'tag'> & { readonly by: 'rollback' | 'reject' }
-  /** Exactly this revision is taken, even if a brake would hold it. */
+  /** Exactly this revision is taken, even if a brake would stop it. */
   readonly approved?: Pick<Revision, 'commit' | 'tag'>
   /** The rings that take nothing of the source, by their ids. */
-  readonly ringHolds?: Readonly<Record<string, RingHold>>
+  readonly ringHolds?: Readonly<Record<string, Hold>>
 }
 
-/** The operator's hold of one source in one ring. */
-export interface RingHold {
-  readonly reason: string
+/** The operator's hold: nothing new is taken until it is released. */
+export interface Hold {
+  readonly reason?: string
   /** ISO 8601, UTC. */
   readonly at: string
+}
+
+/** The hold of a source for all clients. */
+export interface SourceHold extends Hold {
+  /** Absent only for a source that is not polled, and of which nothing was served. */
+  readonly commit?: ObjectId
+  /** The host of the source is not asked either. */
+  readonly noPoll?: true
 }
 
 export const UNDECIDED: SourceDecision = {}
@@ -38,8 +44,8 @@ export function isAbout(part: Pick<Revision, 'commit' | 'tag'> | undefined, revi
 }
 
 /** True if the operator chose exactly this revision: approved it, or named its commit for the source to stay at. */
-export function isWanted({ approved, frozen }: SourceDecision, revision: Revision): boolean {
-  return isAbout(approved, revision) || frozen?.commit === revision.commit
+export function isWanted({ approved, hold }: SourceDecision, revision: Revision): boolean {
+  return isAbout(approved, revision) || hold?.commit === revision.commit
 }
 
 /** The rest of the decision after the approved revision is served, if nothing was served before. */
@@ -48,16 +54,15 @@ export function withoutApproval({ approved: _served, ...rest }: SourceDecision):
 }
 
 /** The rest of the decision after the revision is served: what concerned a candidate is done. */
-export function withoutCandidate({ paused, frozen, ringHolds }: SourceDecision): SourceDecision {
+export function withoutCandidate({ hold, ringHolds }: SourceDecision): SourceDecision {
   return {
-    ...(paused !== undefined && { paused }),
-    ...(frozen !== undefined && { frozen }),
+    ...(hold !== undefined && { hold }),
     ...(ringHolds !== undefined && { ringHolds }),
   }
 }
 
 /** The decision after a ring of the source was held, or, with `undefined`, released. */
-export function withRingHold(decision: SourceDecision, ring: string, hold: RingHold | undefined): SourceDecision {
+export function withRingHold(decision: SourceDecision, ring: string, hold: Hold | undefined): SourceDecision {
   const { ringHolds: before, ...rest } = decision
   const others = Object.entries(before ?? {}).filter(([id]) => id !== ring)
   const held = [...others, ...(hold === undefined ? [] : [[ring, hold] as const])]

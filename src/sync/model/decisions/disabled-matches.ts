@@ -14,6 +14,8 @@ export interface DisabledMatch {
   /** The true folder that the skill of the entry had first. If the entry has no place, the folder that matches. */
   readonly path: string
   readonly by: MatchedBy
+  /** The reason of the operator, of an entry that is no recall. */
+  readonly reason?: string
   /** The entry, if it is a recall. */
   readonly recall?: RecalledSkill
 }
@@ -95,7 +97,7 @@ function holdersIn({ skills }: Snapshot, matches: DisabledMatches): ReadonlyMap<
 interface Named {
   /** The first place of the entry; `undefined` for a recall that has none. */
   readonly at: Pick<DisabledMatch, 'source' | 'path'> | undefined
-  readonly entry: Pick<DisabledSkill, 'places' | 'beside' | 'sourceOnly' | 'scans'>
+  readonly entry: Pick<DisabledSkill, 'places' | 'beside' | 'sourceOnly' | 'scans' | 'reason'>
   readonly recall?: RecalledSkill
 }
 
@@ -120,8 +122,12 @@ class Traits {
     const { path, servedPath, contract, files, digest } = skill
     const holding = this.#documents.size === 0 ? [] : files.filter(({ sha256 }) => this.byDocument(source, sha256))
     const document = holding.find((file) => file.path === 'SKILL.md')
-    const found = (named: Named | undefined, by: MatchedBy): DisabledMatch | undefined =>
-      named && { ...(named.at ?? { source, path }), by, ...(named.recall && { recall: named.recall }) }
+    const found = (named: Named | undefined, by: MatchedBy): DisabledMatch | undefined => {
+      if (named === undefined) return undefined
+      const { at = { source, path }, entry, recall } = named
+      if (recall !== undefined) return { ...at, by, recall }
+      return { ...at, by, ...(entry.reason !== undefined && { reason: entry.reason }) }
+    }
     return (
       found(this.#own.get(keyOf(source, path)), 'path') ??
       found(document && this.byDocument(source, document.sha256), 'content') ??

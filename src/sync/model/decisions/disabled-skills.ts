@@ -19,6 +19,8 @@ export interface DisabledSkill {
   readonly beside: readonly string[]
   /** Skills with the same content in other sources stay in service. */
   readonly sourceOnly?: true
+  /** The reason that the operator gave. */
+  readonly reason?: string
   /**
    * A scan took the skill out of service, and no person: only these contents of it are meant, and it has no places. Rings
    * can have several.

@@ -141,7 +141,7 @@ function reasonOf(recall: Recall | undefined): Pick<Recall, 'reason'> {
 }
 
 const TOO_MANY = `over ${MOST_RECALLS} of its recalls would be in force here`
-const REVOKE = 'Have the hub that made them end those that are not needed any more: skillsyncd recall --revoke ID'
+const REVOKE = 'Have the hub that made them end those that are not needed any more: skillsyncd enable ID'
 
 function placeHere({ source, path, servedPath, name }: PublishedPlace, below: SourceId | undefined): DisabledPlace {
   const here = (text: string): string => (below === undefined ? text : joinPath(source, text))

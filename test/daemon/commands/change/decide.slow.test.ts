@@ -8,23 +8,28 @@ test('each decision says what became of it, with a daemon and without one, and s
   await world.synced()
   const { home } = world
 
-  const alone = [await home.command('pin', 'team'), await home.command('status'), await home.command('resume', 'team')]
+  const each = async () => [
+    await home.command('hold', 'team', '--reason', 'release week'),
+    await home.command('status'),
+    await home.command('release', 'team'),
+  ]
+  const alone = await each()
   const daemon = home.start('start')
   await daemon.line()
-  const asked = [await home.command('pin', 'team'), await home.command('status'), await home.command('resume', 'team')]
+  const asked = await each()
 
-  for (const [pin, status, resume] of [alone, asked]) {
-    expect([pin?.status, status?.status, resume?.status]).toEqual([0, 0, 0])
-    expect(pin?.stdout).toBe('team: pinned until skillsyncd resume team\n')
-    expect(status?.stdout).toMatch(/ {2}pinned at [0-9a-f]{40} until skillsyncd resume team/)
+  for (const [held, status, released] of [alone, asked]) {
+    expect([held?.status, status?.status, released?.status]).toEqual([0, 0, 0])
+    expect(held?.stdout).toMatch(/^team: held at [0-9a-f]{40} until skillsyncd release team: release week\n$/)
+    expect(status?.stdout).toMatch(/ {2}held at [0-9a-f]{40} until skillsyncd release team: release week/)
     expect(status?.stdout).not.toContain('up to date')
-    expect(resume?.stdout).toMatch(
+    expect(released?.stdout).toMatch(
       /^team: follows its ref again\nteam: unchanged, refs\/heads\/main at [0-9a-f]{12}\n$/,
     )
   }
 })
 
-test('what waits is held with exit status 3 and the line that takes it, and approve by the full id takes it at once', async () => {
+test('what waits ends with exit status 3 and the line that takes it, and approve by the full id takes it at once', async () => {
   await using world = await reviewed()
   const commit = await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'second') })
 
@@ -201,44 +206,77 @@ test('reject passes over what waits by its full id, and says how it went on', as
 
   expect([wrong.status, rejected.status, back.status]).toEqual([1, 0, 0])
   expect(wrong.stderr).toContain(`Cannot reject abcdef: what waits of "team" is ${commit}`)
-  expect(rejected.stdout).toContain(`team: rejected ${commit}\nteam: held (rejected)`)
+  expect(rejected.stdout).toContain(`team: rejected ${commit}\nteam: stays (rejected)`)
   expect(rejected.stdout).toContain(`skillsyncd approve team ${commit} approves this one after all`)
 })
 
-test('pause and resume without a source mean all that they can be about', async () => {
+test('a source that is not polled is held where it is, and its failing host fails nothing', async () => {
   await using world = await World.create()
   await world.synced()
+  const commit = await world.repository.git('rev-parse', 'main')
+  world.git.fault = { kind: 'status', status: 503 }
 
-  const ends = []
-  for (const verb of ['pause', 'pause', 'resume', 'resume']) ends.push(await world.home.command(verb))
+  const held = await world.home.command('hold', 'team', '--no-poll', '--json')
+  const synced = await world.home.command('sync')
+  const { stdout: status } = await world.home.command('status')
+  world.git.fault = { kind: 'none' }
+  const released = await world.home.command('release', 'team')
 
-  expect(ends.map(({ status }) => status)).toEqual([0, 1, 0, 1])
-  expect(ends[0]?.stdout).toContain('team: paused')
-  expect(ends[1]?.stderr).toContain('There is no source to pause')
-  expect(ends[3]?.stderr).toContain('There is no source to resume')
+  expect(JSON.parse(held.stdout)).toEqual({ sources: [{ source: 'team', decision: 'hold', commit, noPoll: true }] })
+  expect(synced).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^team: stays \(held\): .*its host is not asked/),
+  })
+  expect(status).toContain(`  held at ${commit}, and not polled, until skillsyncd release team`)
+  expect(released).toMatchObject({ status: 0, stdout: expect.stringContaining('team: unchanged') })
 })
 
-test('resume without a source ends a pause and keeps the pin of the same source', async () => {
+test('a hold at an earlier commit serves it at once while the host fails, and a commit that nobody has changes nothing', async () => {
   await using world = await World.create()
   await world.synced()
-  await world.home.command('pin', 'team')
-  await world.home.command('pause')
+  const first = await world.repository.git('rev-parse', 'main')
+  await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'second') })
+  await world.synced()
+  const unknown = await world.home.command('hold', 'team', 'f'.repeat(40))
+  const after = await world.home.command('list')
+  world.git.fault = { kind: 'status', status: 503 }
 
-  const resumed = await world.home.command('resume')
-  const { stdout: status } = await world.home.command('status')
+  const held = await world.home.command('hold', 'team', first.slice(0, 12))
 
-  expect(resumed).toMatchObject({ status: 0, stdout: expect.stringContaining('team: no longer paused') })
-  expect(status).toMatch(/ {2}pinned at [0-9a-f]{40} until skillsyncd resume team/)
-  expect(status).not.toContain('paused')
+  expect(unknown).toMatchObject({ status: 1, stdout: '' })
+  expect(after.stdout).toContain('beta')
+  expect(held).toMatchObject({ status: 0, stdout: `team: held at ${first} until skillsyncd release team\n` })
+  expect((await world.home.command('list')).stdout).not.toContain('beta')
+})
+
+test('a hold at a commit that a demanded lock does not name is refused, and nothing moves', async () => {
+  await using world = await World.create(['every: 1h', 'update: locked'])
+  const first = await world.repository.git('rev-parse', 'main')
+  expect(await world.home.command('update', 'team')).toMatchObject({ status: 0 })
+  const second = await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'second') })
+
+  const refused = await world.home.command('hold', 'team', second)
+  const held = await world.home.command('hold', 'team')
+
+  expect(refused).toMatchObject({
+    status: 1,
+    stdout: '',
+    stderr: expect.stringContaining('it is not what the lock has'),
+  })
+  expect(held.stdout).toContain(`team: held at ${first}`)
 })
 
 test.each([
-  { args: ['pin'], status: 2, says: 'wants the id of a source' },
-  { args: ['pin', 'nobody'], status: 2, says: 'No source is called "nobody"' },
-  { args: ['pin', 'team', 'main'], status: 2, says: '"main" is not a commit' },
-  { args: ['pin', 'team', ''], status: 2, says: 'is not a commit' },
-  { args: ['pin', 'team', 'abcd', 'more'], status: 2, says: 'takes no "more"' },
-  { args: ['resume', 'team'], status: 1, says: '"team" follows its ref' },
+  { args: ['release'], status: 2, says: 'wants the id of a source' },
+  { args: ['hold'], status: 2, says: 'wants the id of a source' },
+  { args: ['hold', 'nobody'], status: 2, says: 'No source is called "nobody"' },
+  { args: ['hold', 'team', 'main'], status: 2, says: '"main" is not a commit' },
+  { args: ['hold', 'team', ''], status: 2, says: 'is not a commit' },
+  { args: ['hold', 'team', 'abcd', 'more'], status: 2, says: 'takes no "more"' },
+  { args: ['hold', 'team'], status: 1, says: 'Nothing of "team" is served that it could be held at' },
+  { args: ['hold', 'team', '--reason', ' '], status: 2, says: '--reason takes 1 to 500 characters' },
+  { args: ['hold', 'team', '--ring', 'late'], status: 1, says: 'There are no rings' },
+  { args: ['release', 'team'], status: 1, says: '"team" follows its ref: it is neither held nor rolled back' },
   { args: ['approve'], status: 2, says: 'the id of a source is wanted' },
   { args: ['approve', 'team', 'a'.repeat(40), 'b'.repeat(40)], status: 2, says: 'one source is decided on at a time' },
   { args: ['approve', 'team'], status: 1, says: 'Nothing of "team" waits for a decision' },

@@ -51,6 +51,26 @@ test('disable and enable take effect at once, heed no case, and a second time no
   expect(await found(peer)).toBe(true)
 })
 
+test('the reason of a disabled skill is shown wherever that is, over a restart and at other places, until it is enabled', async () => {
+  await using world = await World.create()
+  await world.synced()
+  const { home, repository } = world
+
+  const disabled = await home.command('disable', 'alpha', '--reason', 'breaks tables')
+  await repository.commit({ 'alpha/SKILL.md': null, 'beta/SKILL.md': skill('alpha', 'first') })
+  await world.synced()
+  const told = [await home.command('why', 'team/beta'), await home.command('show', 'team/beta')]
+  const listed = JSON.parse((await home.command('list', '--json')).stdout)
+  const wrong = await home.command('disable', 'alpha', '--reason', ' ')
+
+  expect(disabled.stdout).toContain('until skillsyncd enable team/alpha: breaks tables\n')
+  for (const { stdout } of told) expect(stdout).toContain('until skillsyncd enable team/alpha: breaks tables')
+  expect(listed.skills[0].disabledBy).toMatchObject({ as: 'team/alpha', reason: 'breaks tables' })
+  expect(wrong).toMatchObject({ status: 2, stderr: expect.stringContaining('--reason takes 1 to') })
+  expect(await home.command('enable', 'team/beta')).toMatchObject({ status: 0 })
+  expect((await home.command('why', 'team/beta')).stdout).not.toContain('breaks tables')
+})
+
 test('a name that no skill has is a warning with status 1, changes nothing, and keeps no other from its decision', async () => {
   await using world = await World.create()
   await world.synced()

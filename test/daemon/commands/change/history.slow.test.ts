@@ -15,7 +15,7 @@ test('log tells what moved from generation to generation, and rollback goes back
   const back = await home.command('rollback', '1')
   const log = await home.command('log', '--json')
   const again = await home.command('sync')
-  const held = await home.command('rollback', 'team', second.slice(0, 8), '--hold', '--json')
+  const held = await home.command('hold', 'team', second.slice(0, 8), '--json')
   const lines = await home.command('log', '-n', '1')
 
   expect([back, log, again, held, lines].map(({ status }) => status)).toEqual([0, 0, 0, 0, 0])
@@ -39,7 +39,7 @@ test('log tells what moved from generation to generation, and rollback goes back
     { generation: 1, sources: [{ source: 'team', to: first, skills: [one('added', 'alpha')] }] },
   ])
   expect(again.stdout).toContain('rolled-back')
-  expect(JSON.parse(held.stdout)).toMatchObject({ sources: [{ source: 'team', to: second, held: true }] })
+  expect(JSON.parse(held.stdout)).toEqual({ sources: [{ source: 'team', decision: 'hold', commit: second }] })
   expect(lines.stdout).toMatch(new RegExp(`^\\* 4 .*rollback of team by command {2}\\(served\\)\\n.*${second}`))
 })
 
@@ -88,7 +88,7 @@ test('why names the ref, the rule, the decision, the lock entry and the age of a
   const commit = await world.repository.git('rev-parse', 'main')
   await world.synced()
   await world.home.command('lock')
-  await world.home.command('pin', 'team')
+  await world.home.command('hold', 'team', '--reason', 'release week')
 
   const alpha = JSON.parse((await world.home.command('why', 'alpha', '--json')).stdout)
   const delta = await world.home.command('why', 'skill://team/delta')
@@ -102,7 +102,7 @@ test('why names the ref, the rule, the decision, the lock entry and the age of a
     commit,
     rule: { include: '**', renamed: false },
     update: 'auto',
-    decision: { frozen: { commit, by: 'pin' } },
+    decision: { hold: { commit, reason: 'release week', at: expect.any(String) } },
     lock: { state: 'same', follows: false, commit },
     since: { generation: 1, isOldestKept: false },
   })
@@ -110,7 +110,7 @@ test('why names the ref, the rule, the decision, the lock entry and the age of a
     '"gamma" below the root of the repository, matched by include "**"; served by its name',
   )
   expect(delta.stdout).toMatch(/since {3}served with this digest since generation 2 /)
-  expect(delta.stdout).toContain('pinned at')
+  expect(delta.stdout).toContain(`held at ${commit} until skillsyncd release team: release week`)
   expect(beta.stdout).toMatch(/^beta \((?:withheld|tools)\)/)
   expect(beta.stdout).toContain('! frontmatter-missing')
   expect((await world.home.command('why', 'nobody')).status).toBe(1)

@@ -100,7 +100,7 @@ test('a recalled skill that a lock names is a failure', async () => {
   await using world = await World.create()
   await world.synced()
   await world.home.command('lock')
-  const recalled = await world.home.command('recall', 'team/alpha', '--reason', 'leaks')
+  const recalled = await world.home.command('disable', 'team/alpha', '--followers', '--reason', 'leaks')
 
   const found = await examined(world)
 

@@ -13,7 +13,7 @@ async function usedWorld(): Promise<World> {
   await world.synced()
   for (const args of [
     ['disable', 'beta'],
-    ['pause', 'team'],
+    ['hold', 'team'],
     ['token', 'add', 'ci', '--expires', 'never'],
   ])
     expect(await world.home.command(...args)).toMatchObject({ status: 0 })
@@ -51,7 +51,7 @@ test('a restored folder tells the same: skills, history, decisions, tokens; and 
   expect(JSON.parse(restored.stdout)).toEqual({ ...contents, path: other })
   expect(await toldOf(world, other)).toEqual(await toldOf(world, home.state))
   await world.repository.commit({ 'gamma/SKILL.md': skill('gamma', 'c') })
-  await home.command('resume', 'team', '--state', other)
+  await home.command('release', 'team', '--state', other)
   expect(await home.command('sync', '--state', other)).toMatchObject({ status: 0 })
   expect(JSON.parse((await home.command('log', '--state', other, '--json')).stdout).generations[0].generation).toBe(3)
 })

@@ -13,7 +13,8 @@ import { sourceId } from '../../../sync/store/samples.ts'
 import { objectId } from '../../../sync/upstream/reached.ts'
 
 const NOW = new Date('2026-06-15T12:00:00.000Z')
-const PINNED = objectId('1'.repeat(40))
+const AT = '2026-06-14T10:00:00.000Z'
+const HELD = objectId('1'.repeat(40))
 const plain = (_: string, text: string): string => text
 
 test.each([1, 5, 40])('%i sources are as many lines and one, none wider than the terminal', (count) => {
@@ -75,8 +76,8 @@ test('"up to date" stands only where both commits are shown, and nobody keeps th
     source({ upstream: undefined }),
     source({ served: undefined }),
     source({ served: undefined, lastAttempt: undefined }),
-    source({ decision: { paused: true } }),
-    source({ decision: { frozen: { commit: PINNED, by: 'pin' } } }),
+    source({ decision: { hold: { noPoll: true, at: AT } } }),
+    source({ decision: { hold: { commit: HELD, at: AT } } }),
     source({ condition: condition('source-unreachable', 'a') }),
     source({ served: { commit: '1'.repeat(40), ref: 'refs/heads/main', url: 'https://git.example.com/before.git' } }),
     source({ lock: { state: 'followed', commit: '1'.repeat(40) } }),
@@ -94,8 +95,8 @@ test('"up to date" stands only where both commits are shown, and nobody keeps th
     'not queried yet',
     'nothing served',
     'never pulled',
-    'paused',
-    'pinned',
+    'held',
+    'held',
     'source-unreachable',
     'behind',
     'up to date',
@@ -112,8 +113,8 @@ test.each([
   ['person', { condition: condition('dns-failed', 'a'), lastSuccess: '2026-06-14T11:59:59.000Z' }],
   ['person', { condition: condition('credentials-rejected', 'a') }],
   ['person', { tally: { seen: 1, clean: 0, noted: 0, tools: 0, withheld: 0, links: 0, disabled: 0, pending: 1 } }],
-  ['chosen', { condition: condition('paused', 'a'), decision: { paused: true } }],
-  ['chosen', { decision: { frozen: { commit: PINNED, by: 'pin' } } }],
+  ['chosen', { condition: condition('held', 'a'), decision: { hold: { noPoll: true, at: AT } } }],
+  ['chosen', { decision: { hold: { commit: HELD, at: AT } } }],
 ] as const)('a source is "%s" by its condition, its age and what was decided', (urgency, parts) => {
   expect(sourceItem(source(parts), NOW).urgency).toBe(urgency)
 })

@@ -238,15 +238,15 @@ describe('a daemon that is asked', () => {
     expect([during - asked, desk.upstream.counts.resolve - asked]).toEqual([0, 1])
   })
 
-  test('does not look at what is paused, nor at anything with --offline', async () => {
+  test('does not look at what is held without polls, nor at anything with --offline', async () => {
     await using desk = await Desk.open()
     {
       await using daemon = await desk.start()
       await pullNow(daemon)
-      await daemon.parts.decisions.decide(sourceId('team'), 'pause', undefined)
+      await daemon.parts.decisions.decide(sourceId('team'), 'hold', { hold: { noPoll: true } })
       await desk.clock.advance(60 * MINUTE)
       await daemon.parts.scheduler.refresh()
-      await daemon.parts.decisions.decide(sourceId('team'), 'resume', undefined)
+      await daemon.parts.decisions.decide(sourceId('team'), 'release')
     }
     await using daemon = await desk.start({ locked: false, offline: true })
     await daemon.parts.scheduler.refresh()

@@ -75,7 +75,7 @@ test('a path into a folder is told nobody where a lock, a gate or a person has a
   expect(await isPresent(desk.disk([], ['gate: { command: /bin/true }']))).toBe(false)
   const locked = { ...desk.config(), mode: { locked: true, offline: false } }
   expect(await isPresent(sharedDiskOf(locked, desk.store))).toBe(false)
-  await desk.store.decisions.change(LOCAL, () => ({ paused: true }))
+  await desk.store.decisions.change(LOCAL, () => ({ hold: { noPoll: true, at: '2026-06-15T10:00:00.000Z' } }))
   expect(await isPresent(desk.disk())).toBe(false)
   await desk.store.decisions.change(LOCAL, () => ({}))
   expect(await isPresent(desk.disk())).toBe(true)

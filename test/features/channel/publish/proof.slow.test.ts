@@ -206,7 +206,7 @@ test('a follower proves what it serves without the hub, and names a skill as it 
 
 test('a follower proves an entry that is not the newest by the tiles of the folder', async () => {
   const pair = await followed()
-  await pair.follower.command('pause', 'hub')
+  await pair.follower.command('hold', 'hub', '--no-poll')
   const { commit } = await servedBy(pair.follower)
   await pair.publish('drafts/new')
   await pair.publish('drafts/newer')
@@ -367,7 +367,7 @@ describe('a machine that follows a hub in place of sources', () => {
 
   test('proves a source that stays at an earlier entry by the tiles of the folder', async () => {
     const pair = await followedWhole()
-    await pair.follower.command('pause', 'drafts')
+    await pair.follower.command('hold', 'drafts', '--no-poll')
     await pair.publish('drafts/new')
     await pair.follower.command('sync')
 

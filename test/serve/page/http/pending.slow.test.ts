@@ -109,14 +109,14 @@ test('a moved tag of a source that follows by itself is shown too, by the id of 
   expect(text).toContain('<ins>+ second words</ins>')
 })
 
-test('a rejected, pinned or unknown source has no pending revision, and none is fetched', async () => {
+test('a rejected, held or unknown source has no pending revision, and none is fetched', async () => {
   await using repository = await Repository.create()
   await using served = await reviewed(repository)
   const commit = await repository.commit(skill('kept', 'second words'))
   await served.sync()
-  await served.daemon.parts.decisions.decide(FX, 'pin')
-  const pinned = await page(served, PENDING)
-  await served.daemon.parts.decisions.decide(FX, 'resume')
+  await served.daemon.parts.decisions.decide(FX, 'hold')
+  const held = await page(served, PENDING)
+  await served.daemon.parts.decisions.decide(FX, 'release')
   await served.sync()
   await served.daemon.parts.decisions.decide(FX, 'reject', { commit })
   await served.sync()
@@ -126,7 +126,7 @@ test('a rejected, pinned or unknown source has no pending revision, and none is 
   const unknown = await page(served, '/changes?pending=none')
   const unnamed = await page(served, '/changes?pending=')
 
-  expect([pinned, rejected, unknown, unnamed].map(({ status }) => status)).toEqual([404, 404, 404, 404])
+  expect([held, rejected, unknown, unnamed].map(({ status }) => status)).toEqual([404, 404, 404, 404])
   expect(served.git.requests.length).toBe(before)
 })
 
@@ -310,25 +310,22 @@ test('a revision that cannot be fetched is reported, and is not tried again at o
   expect(later.text).toContain('<ins>+ second words</ins>')
 })
 
-test('a revision of a paused source is not fetched, and one that was fetched before is still shown', async () => {
+test('a source that is held without polls has no pending revision, and has it again when it is released', async () => {
   await using repository = await Repository.create()
   await using served = await reviewed(repository)
   const commit = await repository.commit(skill('kept', 'second words'))
   await served.sync()
-  await served.daemon.parts.decisions.decide(FX, 'pause')
+  await served.daemon.parts.decisions.decide(FX, 'hold', { hold: { noPoll: true } })
   const before = fetchesOf(commit, served)
 
-  const paused = await page(served, PENDING)
+  const held = await page(served, PENDING)
   const after = fetchesOf(commit, served)
-  await served.daemon.parts.decisions.decide(FX, 'resume')
-  const resumed = await page(served, PENDING)
-  await served.daemon.parts.decisions.decide(FX, 'pause')
-  const again = await page(served, PENDING)
+  await served.daemon.parts.decisions.decide(FX, 'release')
+  const released = await page(served, PENDING)
 
-  expect(paused.text).toContain('The source is paused, so it is not fetched: skillsyncd resume fx')
+  expect(held.text).toContain('No revision waits')
   expect(after).toBe(before)
-  expect(resumed.text).toContain('<ins>+ second words</ins>')
-  expect(again.text).toContain('<ins>+ second words</ins>')
+  expect(released.text).toContain('<ins>+ second words</ins>')
 })
 
 test('a reader does not wait for a long fetch, and a later one has its result', async () => {

@@ -10,6 +10,8 @@ import { temporaryFolder } from '../../../support/temporary.ts'
 import { MOMENTS, isKilledIn, killAtCalls, pictureOf, type Picture } from '../changes.ts'
 import { numbered, publishSamples, sampleDocs, sourceId, verifyCurrent } from '../samples.ts'
 
+const HELD = { noPoll: true, at: '2026-06-15T10:00:00.000Z' } as const
+
 const NOW = new Date('2026-01-02T03:04:05.678Z')
 
 /** The files that a restore brings, of a state that has some of each kind. */
@@ -23,7 +25,7 @@ async function usedState(path: string): Promise<void> {
   using store = await Store.open(path)
   await publishSamples(store, NOW, numbered(1), sampleDocs({ 'index.md': 'docs' }))
   await publishSamples(store, NOW, numbered(2))
-  await store.decisions.change(sourceId('team'), () => ({ paused: true }))
+  await store.decisions.change(sourceId('team'), () => ({ hold: HELD }))
   await writeFile(join(path, 'tokens.json'), '{"tokens":[]}', { mode: 0o600 })
 }
 
@@ -225,7 +227,7 @@ async function foundIn(state: string): Promise<Picture | string> {
 /** A folder that something was decided in, and nothing published. */
 async function begunState(path: string): Promise<void> {
   using store = await Store.open(path)
-  await store.decisions.change(sourceId('other'), () => ({ paused: true }))
+  await store.decisions.change(sourceId('other'), () => ({ hold: HELD }))
   await writeFile(join(path, 'links.json'), '{}', { mode: 0o600 })
 }
 
