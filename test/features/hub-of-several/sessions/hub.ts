@@ -64,6 +64,8 @@ export interface Hub extends AsyncDisposable {
 }
 
 export interface HubOptions {
+  /** How long an owner has to hand a session over. Long where it lives: a busy machine may take seconds for that. */
+  readonly handoverMs?: number
   readonly idleMs?: number
   readonly access?: AccessRules
   readonly sessions?: number
@@ -147,7 +149,7 @@ async function startReplica(
   url: string,
   path: string,
   catalog: Catalog,
-  { idleMs = 60_000, access = ACCESS, sessions = 100 }: HubOptions,
+  { handoverMs = 30_000, idleMs = 60_000, access = ACCESS, sessions = 100 }: HubOptions,
 ): Promise<Replica> {
   await using opened = new AsyncDisposableStack()
   const store = opened.use(await Store.open(path))
@@ -164,7 +166,7 @@ async function startReplica(
   const stream = { write: (text: string) => (logged += text) }
   const clock = systemClock
   const log = createLog({ level: 'debug', stream, format: 'json', journal: false, clock, redactor: new Redactor() })
-  const sessionLog = opened.use(new SharedSessionLog({ store, shared, clock, log }))
+  const sessionLog = opened.use(new SharedSessionLog({ store, shared, clock, log, handoverMs }))
   const registry = new Registry()
   registry.publish(catalog)
   await shared.open()

@@ -32,7 +32,7 @@ describePostgres('sessions of a hub of several processes', (server) => {
   test.each(['is killed', 'ends'] as const)(
     'when a process %s, its client goes on at another one: it hears once of what it missed, and of nothing else',
     async (kind) => {
-      await using hub = await openHub(server)
+      await using hub = await openHub(server, { handoverMs: 1_000 })
       const [one, other] = [await hub.start(), await hub.start()]
       await using client = await visit(one)
       for (const uri of [ALPHA, BETA, MARKER]) await client.subscribe(uri)
@@ -138,7 +138,7 @@ describePostgres('sessions of a hub of several processes', (server) => {
   })
 
   test('an owner that does not answer is overruled, and its stream says nothing more once it does', async () => {
-    await using hub = await openHub(server)
+    await using hub = await openHub(server, { handoverMs: 1_000 })
     const [one, other] = [await hub.start(), await hub.start()]
     await using client = await visit(one)
     for (const uri of [ALPHA, MARKER]) await client.subscribe(uri)
@@ -240,7 +240,7 @@ describePostgres('sessions of a hub of several processes', (server) => {
   })
 
   test('a session that no catalog is known of any more hears of each of its URIs once, and of the list', async () => {
-    await using hub = await openHub(server)
+    await using hub = await openHub(server, { handoverMs: 1_000 })
     const [one, other] = [await hub.start(), await hub.start()]
     await using client = await visit(one)
     for (const uri of [ALPHA, BETA, MARKER]) await client.subscribe(uri)
