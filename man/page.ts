@@ -38,7 +38,7 @@ const DESCRIPTION = `
 skillsyncd mirrors git repositories of Agent Skills, pins every skill by commit and content digest, serves them to clients
 of the Model Context Protocol, and notifies subscribed clients of what changed.
 
-skillsyncd init writes a first configuration. skillsyncd start is the daemon; skillsyncd mcp serves one client over
+skillsyncd add writes a first configuration. skillsyncd start is the daemon; skillsyncd mcp serves one client over
 stdio. All other commands use the running daemon, or do their work without one.
 `
 

@@ -94,6 +94,29 @@ test('enable at the hub that took a skill out of service at all followers serves
   expect(await hub.told('disable', '--followers')).toMatch(/^[\da-f]{64}: ended [^]*^[\da-f]{64}: ended /m)
 })
 
+test('enable of a copy, or of a skill that holds files of it, does not end what counts at all followers, and names what does', async () => {
+  await using git = await GitServer.start()
+  await using team = await Repository.create()
+  await using copies = await Repository.create()
+  await team.commit({ 'outer/SKILL.md': skill('outer', 'text'), 'outer/pdf/SKILL.md': BAD })
+  await copies.commit({ 'copy/pdf/SKILL.md': BAD })
+  await using hub = await Machine.start('hub.example/channel', {
+    team: [`url: ${git.serve('team', team)}`],
+    own: [`url: ${git.serve('copies', copies)}`],
+  })
+  await hub.told('sync')
+  const [id = ''] = (await hub.told('disable', 'team/outer/pdf', '--followers', '--reason', 'it is bad')).split(':')
+
+  const ends = [await hub.command('enable', 'own/copy/pdf'), await hub.command('enable', 'team/outer')]
+  const listed = await hub.told('disable', '--followers')
+  const skills = await hub.skills()
+
+  for (const { stdout } of ends) expect(stdout).toContain(`; skillsyncd enable ${id} ends it at all followers\n`)
+  expect(listed).toContain(id)
+  expect(listed).not.toContain('ended')
+  expect(skills).toEqual([])
+})
+
 test('a lock that names a recalled skill is refused with the reason, and the rest of its source is served on', async () => {
   await using git = await GitServer.start()
   await using team = await Repository.create()

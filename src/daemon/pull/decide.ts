@@ -57,8 +57,7 @@ export function decisionAfter(verb: Verb, before: SourceDecision, situation: Sit
     case 'hold':
       return { ...before, hold: holdOf(situation) }
     case 'release': {
-      if (before.hold === undefined && skipped?.by !== 'rollback')
-        throw nothing(`"${situation.source}" follows its ref: it is neither held nor rolled back`)
+      if (before.hold === undefined && skipped?.by !== 'rollback') throw nothing(notHeld(situation.source, before))
       const { hold: _ended, ...rest } = before
       return skipped?.by === 'rollback' ? omit(rest, 'skipped') : rest
     }
@@ -155,4 +154,11 @@ function omit(decision: SourceDecision, part: keyof SourceDecision): SourceDecis
 
 function nothing(message: string): OperatorError {
   return new OperatorError('nothing-to-decide', message)
+}
+
+function notHeld(source: string, { ringHolds = {} }: SourceDecision): string {
+  const [ring] = Object.keys(ringHolds)
+  return ring === undefined
+    ? `"${source}" follows its ref: it is neither held nor rolled back`
+    : `"${source}" is held in a ring alone: skillsyncd release ${source} --ring ${ring}`
 }

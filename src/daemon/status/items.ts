@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { agoText, dueText } from '../../base/text/age-text.ts'
 import { fewText } from '../../base/text/first-few.ts'
 import { shellWord } from '../../base/text/shell-word.ts'
@@ -5,7 +6,6 @@ import { describeSkillCode } from '../../sync/model/code-descriptions.ts'
 import { failureUrgency, URGENCIES } from '../../sync/model/item.ts'
 import type { Item, ItemProblem, ITEM_STATES, Urgency } from '../../sync/model/item.ts'
 import { isAwaitingDecision, isByChoice } from '../../sync/model/sync-error.ts'
-import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { ExpiringToken } from '../access/tokens.ts'
 import { printableLine } from '../runtime/log/log-line.ts'
 import { disabledText, pendingText, skillOperand } from './decision-text.ts'
@@ -22,7 +22,7 @@ export const coreItems: ItemsOf = (status, now) => [
   ...decisionItems(status),
   ...writerItems(status),
   ...contentItems(status),
-  ...lockItems(status),
+  ...lockItems(status, now),
   ...(status.http === undefined ? [] : httpItems(status.http, now)),
   ...status.sources.map((source) => sourceItem(source, now)),
 ]
@@ -52,22 +52,18 @@ const MOST_NAMED = 5
 
 function decisionItems({ decisionsLost }: Status): readonly Item[] {
   if (decisionsLost === undefined) return []
-  const fix = 'Decide again as the message explains'
-  return [lost({ kind: 'decisions', id: 'decisions.json' }, { code: 'decisions-lost', message: decisionsLost, fix })]
+  const problems = [
+    { code: 'decisions-lost', message: decisionsLost, fix: 'Decide again as the message explains' },
+  ] as const
+  return [{ kind: 'decisions', id: 'decisions.json', state: 'lost', urgency: 'person', problems }]
 }
 
+/** The next poll restores it; a source that cannot be polled needs a person by itself. */
 function contentItems({ servedLost }: Status): readonly Item[] {
-  return servedLost.map(({ source, message }) => {
-    const fix = `skillsyncd sync ${source} fetches it again`
-    return lost({ kind: 'content', id: source, source }, { code: 'served-lost', message, fix })
+  return servedLost.map(({ source, message }): Item => {
+    const problems = [{ code: 'served-lost', message, fix: `skillsyncd sync ${source} fetches it again` }] as const
+    return { kind: 'content', id: source, source, state: 'lost', urgency: 'retried', problems }
   })
-}
-
-function lost(
-  of: { readonly kind: 'decisions' | 'content'; readonly id: string } & Pick<Item, 'source'>,
-  problem: ItemProblem,
-): Item {
-  return { ...of, state: 'lost', urgency: 'person', problems: [problem] }
 }
 
 function writerItems({ readOnly, state }: Status): readonly Item[] {
@@ -75,13 +71,15 @@ function writerItems({ readOnly, state }: Status): readonly Item[] {
   return [{ kind: 'writer', id: state, state: 'read-only', urgency: 'person', problems: [problemOf(readOnly)] }]
 }
 
-function lockItems({ lock }: Status): readonly Item[] {
+function lockItems({ lock }: Status, now: Date): readonly Item[] {
   if (lock === undefined) return []
   const condition = lock.from?.condition
   if (lock.from !== undefined && condition !== undefined) {
     const { code, since } = condition
     const of = { kind: 'lock', id: lockOriginText(lock.from), state: 'not-taken', since } as const
-    return [{ ...of, urgency: failureUrgency(code), problems: [problemOf(condition)] }]
+    const { url } = lock.from
+    const place = url.startsWith('file:') ? { place: fileURLToPath(url) } : {}
+    return [{ ...of, ...place, urgency: failureUrgency(code, since, now), problems: [problemOf(condition)] }]
   }
   if (lock.error === undefined) return []
   const fix = 'Resolve what the message names, or restore the file from its repository'
@@ -110,26 +108,32 @@ function tokenItem({ name, expires }: ExpiringToken, now: Date): Item {
   const when = isExpired ? `it expired ${agoText(expires, now)}` : `it expires ${dueText(expires, now)}`
   const fix = `skillsyncd token renew ${shellWord(name)}, or skillsyncd token revoke ${shellWord(name)}`
   const problems = [{ code: 'token-expiring', message: `${when} (${expires})`, fix }] as const
-  return { kind: 'token', id: name, state: isExpired ? 'expired' : 'expiring', urgency: 'person', problems }
+  return {
+    kind: 'token',
+    id: name,
+    isPrivate: true,
+    state: isExpired ? 'expired' : 'expiring',
+    urgency: 'person',
+    problems,
+  }
 }
 
 /** The item of a source, with those of its skills. */
 export function sourceItem(source: SourceStatus, now: Date): Extract<Item, { readonly kind: 'source' }> {
-  const { id, condition, movedTo } = source
-  const parts = skillItems(source)
+  const { id, movedTo } = source
+  const condition = presentCondition(source)
   const problems = [
     ...(condition === undefined ? [] : [problemOf(condition)]),
     ...(movedTo === undefined ? [] : [movedProblem(movedTo)]),
   ]
-  return {
-    kind: 'source',
-    id,
-    source: id,
-    state: sourceState(source),
-    urgency: sourceUrgency(source, now),
-    problems,
-    parts,
-  }
+  const [state, urgency] = [stateOf(source), urgencyOf(source, now)]
+  return { kind: 'source', id, source: id, state, urgency, problems, parts: skillItems(source) }
+}
+
+/** The condition, unless a hold made it pointless after the last pull: nothing is asked for, or nothing more waits. */
+function presentCondition({ condition, decision: { hold } }: SourceStatus): Condition | undefined {
+  if (condition === undefined || hold === undefined || isByChoice(condition.code)) return condition
+  return hold.noPoll === true || isAwaitingDecision(condition.code) ? undefined : condition
 }
 
 type SourceState = (typeof ITEM_STATES)['source'][number]
@@ -142,7 +146,9 @@ function movedProblem(movedTo: string): ItemProblem {
   }
 }
 
-function sourceState({ condition, decision, served, lastAttempt, lookingSince }: SourceStatus): SourceState {
+function stateOf(source: SourceStatus): SourceState {
+  const { decision, served, lastAttempt, lookingSince } = source
+  const condition = presentCondition(source)
   if (condition !== undefined && isAwaitingDecision(condition.code)) return 'waiting'
   if (condition !== undefined && !isByChoice(condition.code)) return 'failing'
   if (condition !== undefined || isKept(decision)) return 'held'
@@ -150,23 +156,15 @@ function sourceState({ condition, decision, served, lastAttempt, lookingSince }:
   return lastAttempt === undefined || lookingSince !== undefined ? 'empty' : 'failing'
 }
 
-function sourceUrgency(source: SourceStatus, now: Date): Urgency {
-  const { condition, decision, lastSuccess, movedTo, tally, mismatched } = source
-  if (condition !== undefined && !isByChoice(condition.code)) return conditionUrgency(condition.code, lastSuccess, now)
-  // Such a skill comes back when its server is repaired, or when the operator has its files read again.
+/** The most urgent of what is to be said of the source. A skill that waits or mismatches stays so until a person acts. */
+function urgencyOf(source: SourceStatus, now: Date): Urgency {
+  const { decision, lastSuccess, movedTo, tally, mismatched } = source
+  const code = presentCondition(source)?.code
   if (movedTo !== undefined || tally.pending > 0 || mismatched.count > 0) return 'person'
-  if (sourceState(source) === 'failing') return 'retried'
-  return condition !== undefined || isKept(decision) ? 'chosen' : 'well'
+  if (code !== undefined && !isByChoice(code)) return failureUrgency(code, lastSuccess, now)
+  if (stateOf(source) === 'failing') return 'retried'
+  return code !== undefined || isKept(decision) ? 'chosen' : 'well'
 }
-
-/** The attention that a failed pull needs: one that lasts longer than a day does not resolve by itself. */
-export function conditionUrgency(code: SyncErrorCode, lastSuccess: string | undefined, now: Date): Urgency {
-  if (isByChoice(code)) return 'chosen'
-  const isOld = lastSuccess !== undefined && now.getTime() - Date.parse(lastSuccess) > PATIENCE_MS
-  return isOld ? 'person' : failureUrgency(code)
-}
-
-const PATIENCE_MS = 86_400_000
 
 /** The skills of a source that are not simply served, the first of each kind. */
 function skillItems({ id, findings, pending, mismatched, disabled }: SourceStatus): readonly Item[] {

@@ -93,16 +93,15 @@ const MENDS: Partial<Readonly<Record<SyncErrorCode, string>>> = {
 }
 
 /** The state of a publication or a channel as an item, without its name. */
-export function publishedItem({
-  isCurrent,
-  condition,
-}: Pick<PublicationStatus, 'isCurrent' | 'condition'>): Pick<
-  PublishedItem,
-  'state' | 'urgency' | 'since' | 'problems'
-> {
-  if (condition === undefined) return { state: isCurrent ? 'current' : 'under-way', urgency: 'well', problems: [] }
+export function publishedItem(
+  { isCurrent, condition }: Pick<PublicationStatus, 'isCurrent' | 'condition'>,
+  now: Date,
+): Pick<PublishedItem, 'state' | 'urgency' | 'since' | 'problems' | 'isPrivate'> {
+  if (condition === undefined)
+    return { isPrivate: true, state: isCurrent ? 'current' : 'under-way', urgency: 'well', problems: [] }
   const { code, message, mend, since } = condition
-  return { state: 'failing', urgency: failureUrgency(code), since, problems: [{ code, message, fix: mend }] }
+  const urgency = failureUrgency(code, since, now)
+  return { isPrivate: true, state: 'failing', urgency, since, problems: [{ code, message, fix: mend }] }
 }
 
 type PublishedItem = Extract<Item, { readonly kind: 'publication' }>

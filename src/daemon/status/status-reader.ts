@@ -94,16 +94,16 @@ export class StatusReader {
 
   /** The status in one line, for a service manager: what is served, and the names of what is not well. No messages. */
   get line(): string {
-    const { skills, sources, generation } = this.status(true)
+    const status = this.status(true)
+    const { skills, sources, generation } = status
     const served = `${countOf(skills, 'skill')} of ${countOf(sources.length, 'source')}, generation ${generation}`
-    const urgent = attentionTexts(this.items).filter(({ urgency }) => urgency !== 'chosen')
+    const urgent = attentionTexts(this.#itemsIn(status)).filter(({ urgency }) => urgency !== 'chosen')
     return [served, ...urgent.map(({ text }) => text)].join('; ')
   }
 
   /** The state of everything that has one. */
   get items(): readonly Item[] {
-    const { itemsOf, clock } = this.#parts
-    return itemsOf(this.status(true), clock.now())
+    return this.#itemsIn(this.status(true))
   }
 
   /** The reasons why requests should not be sent to this daemon; empty if it is ready. */
@@ -117,6 +117,11 @@ export class StatusReader {
     const { lock, served, store, pendingOf } = this.#parts
     const standing = lock.standingOf(this.#sourceOf(id), store.decisions.knownOf(id))
     return { pending: pendingOf(id), served: served.currentOf(id)?.snapshot.revision, lock: standing }
+  }
+
+  #itemsIn(status: Status): readonly Item[] {
+    const { itemsOf, clock } = this.#parts
+    return itemsOf(status, clock.now())
   }
 
   #sourceOf(id: SourceId): Source {

@@ -223,11 +223,23 @@ export function folderItems(folders: readonly FolderNow[], error: string | undef
     } as const
     const problems = [...(stale.length > 0 ? [ofStale] : []), ...ofBlocked, ...(left > 0 ? [ofOthers] : [])]
     if (problems.length === 0) return []
-    return [{ kind: 'folder', id: folder, state: stale.length > 0 ? 'behind' : 'blocked', urgency: 'person', problems }]
+    return [
+      {
+        kind: 'folder',
+        id: folder,
+        state: stale.length > 0 ? 'behind' : 'blocked',
+        urgency: 'person',
+        isPrivate: true,
+        problems,
+      },
+    ]
   })
   if (error === undefined) return items
   const problems = [{ code: 'links-damaged', message: error, fix: 'skillsyncd explain links-damaged' }] as const
-  return [...items, { kind: 'folder', id: 'links.json', state: 'unreadable', urgency: 'person', problems }]
+  return [
+    ...items,
+    { kind: 'folder', id: 'links.json', state: 'unreadable', urgency: 'person', isPrivate: true, problems },
+  ]
 }
 
 const MOST_NAMED = 5

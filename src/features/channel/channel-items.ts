@@ -8,14 +8,14 @@ import { failureUrgency } from '../../sync/model/item.ts'
 import type { Item } from '../../sync/model/item.ts'
 
 /** The channels of this hub, and the hub that it follows while no source of that is known. */
-export const channelItems: ItemsOf = ({ channels = [], hub }) => [
-  ...channels.map(channelItem),
-  ...(hub === undefined ? [] : [hubItem(hub)]),
+export const channelItems: ItemsOf = ({ channels = [], hub }, now) => [
+  ...channels.map((channel) => channelItem(channel, now)),
+  ...(hub === undefined ? [] : [hubItem(hub, now)]),
 ]
 
-function channelItem(channel: ChannelStatus): Item {
+function channelItem(channel: ChannelStatus, now: Date): Item {
   const { to } = channel
-  const item = { kind: 'channel', id: channelPlace(channel), ...publishedItem(channel) } as const
+  const item = { kind: 'channel', id: channelPlace(channel), ...publishedItem(channel, now) } as const
   return to === undefined ? item : { ...item, place: to }
 }
 
@@ -26,11 +26,12 @@ function channelPlace(status: ChannelStatus): string {
   return status.to === undefined ? `${part}at ${channelAddressOf(name)}` : `${part}in ${status.to}`
 }
 
-function hubItem({ url, condition }: FollowedHub): Item {
-  if (condition === undefined) return { kind: 'hub', id: url, state: 'unread', urgency: 'well', problems: [] }
+function hubItem({ url, condition }: FollowedHub, now: Date): Item {
+  const of = { kind: 'hub', id: url, isPrivate: true } as const
+  if (condition === undefined) return { ...of, state: 'unread', urgency: 'well', problems: [] }
   const { code, message, mend } = condition
   const problems = [{ code, message, fix: mend }]
-  return { kind: 'hub', id: url, state: 'failing', urgency: failureUrgency(code), problems }
+  return { ...of, state: 'failing', urgency: failureUrgency(code, undefined, now), problems }
 }
 
 /** The lines of the status about the channels that do not fail, and a hub that was not read yet. */

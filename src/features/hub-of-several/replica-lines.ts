@@ -27,7 +27,7 @@ export function replicaLines(replicas: ReplicasStatus | undefined, now: Date): r
 export const replicaItems: ItemsOf = ({ replicas }) => {
   if (replicas === undefined) return []
   const { leader, away } = replicas
-  const of = { kind: 'database', id: 'store.postgres' } as const
+  const of = { kind: 'database', id: 'store.postgres', isPrivate: true } as const
   if (away !== undefined) {
     const { since, message } = away
     const fix = 'skillsyncd doctor checks the database; what is served stays meanwhile'

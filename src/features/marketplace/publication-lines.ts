@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import type { ItemsOf } from '../../daemon/status/items.ts'
 import { publishedItem } from '../../daemon/status/publication-status.ts'
@@ -14,9 +15,14 @@ export function publicationLines(publications: readonly PublicationStatus[]): re
 }
 
 /** The branches that the marketplace is pushed to. */
-export const publicationItems: ItemsOf = ({ publications = [] }) =>
+export const publicationItems: ItemsOf = ({ publications = [] }, now) =>
   publications.map((publication): Item => {
     const { url, branch, pack } = publication
     const id = `${url} ${branch}${pack === undefined ? '' : ` (pack ${pack})`}`
-    return { kind: 'publication', id, ...publishedItem(publication) }
+    return { kind: 'publication', id, ...publishedItem(publication, now), ...placeIn(url) }
   })
+
+/** The folder of a repository on this machine. */
+function placeIn(url: string): Pick<Item, 'place'> {
+  return url.startsWith('file:') ? { place: fileURLToPath(url) } : {}
+}

@@ -8,7 +8,7 @@ export const ringItems: ItemsOf = ({ rings = [] }) =>
       if (stopped === undefined) return []
       const fix = `skillsyncd rings ${id} shows what it serves, and what comes next`
       const problems = [{ code: 'ring-stopped', message: `${stopped.code}: ${stopped.message}`, fix }] as const
-      const of = { kind: 'ring', id: `${id}, ${source}`, source, problems } as const
+      const of = { kind: 'ring', id: `${id}, ${source}`, source, problems, isPrivate: true } as const
       return heldAt === undefined
         ? [{ ...of, state: 'stopped', urgency: 'retried' }]
         : [{ ...of, state: 'held', urgency: 'chosen', since: heldAt }]

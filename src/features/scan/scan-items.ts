@@ -6,7 +6,7 @@ import { massText } from './scan-run.ts'
 export const scanItems: ItemsOf = ({ scans }) => {
   if (scans === undefined) return []
   const { scanner, error, waiting } = scans
-  const of = { kind: 'scanner', id: scanner } as const
+  const of = { kind: 'scanner', id: scanner, isPrivate: true } as const
   if (waiting !== undefined) {
     const fix = 'Check the rules, then skillsyncd scan --withhold takes them out'
     return [

@@ -55,7 +55,13 @@ export function actionOf(entry: ProblemEntry): ProblemAction {
   }
 }
 
-const OF_TROUBLE = { failing: 'source', retried: 'source', waiting: 'decide', none: 'decided' } as const
+const OF_TROUBLE = {
+  failing: 'source',
+  retried: 'source',
+  waiting: 'decide',
+  attention: 'decided',
+  none: 'decided',
+} as const
 
 const OF_STANDING: Readonly<Record<PathDiagnostics['standing'], ProblemAction>> = {
   withheld: 'content',
@@ -77,9 +83,13 @@ function isProblem(entry: ProblemEntry): boolean {
   return action !== 'decided' && action !== 'none'
 }
 
-/** An operator's decision is listed too, with the command that reverts it. */
+/**
+ * An operator's decision is listed too, with the command that reverts it. A skill or an address that needs a person has an
+ * entry of its own.
+ */
 function isListed(health: SourceHealth): boolean {
-  return health.condition !== undefined || troubleOf(health) !== undefined
+  const trouble = troubleOf(health)
+  return health.condition !== undefined || (trouble !== undefined && trouble !== 'attention')
 }
 
 /** Formats the numbers of problems, decisions and notes. */

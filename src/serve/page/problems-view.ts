@@ -93,11 +93,15 @@ function itemOfEntry(entry: ProblemEntry, view: PageView, addresses: Addresses):
   }
 }
 
-function itemProblem({ kind, id, source }: Item, { code, message, fix }: ItemProblem, { host, up }: PageView): Html {
-  const name =
-    source === undefined ? html`${visible(host.clean(id))} ` : html`<a href="${up}sources#${source}">${source}</a> `
+function itemProblem(
+  { kind, id, source, urgency }: Item,
+  { code, message, fix }: ItemProblem,
+  { host, up }: PageView,
+): Html {
+  const isOfSource = source !== undefined && (kind === 'source' || kind === 'content')
+  const name = isOfSource ? html`<a href="${up}sources#${source}">${source}</a> ` : html`${visible(host.clean(id))} `
   return html`<li>
-    <h3>${name}${code} <span class="tag bad">${kind}</span></h3>
+    <h3>${name}${code} <span class="tag ${urgency === 'person' ? 'bad' : 'warn'}">${kind}</span></h3>
     <p>${visible(host.clean(message))}</p>
     <p class="quiet">${visible(fix)}</p>
   </li>`

@@ -8,15 +8,16 @@ import { pendingAddress } from './urls.ts'
 
 /**
  * The trouble of a source. `failing`: it needs a person. `retried`: its last attempt failed, and the next one may not.
- * `waiting`: its revision upstream is served only if an operator approves it.
+ * `waiting`: its revision upstream is served only if an operator approves it. `attention`: it is served, and a skill or
+ * its address needs a person.
  */
-export type SourceTrouble = 'failing' | 'retried' | 'waiting'
+export type SourceTrouble = 'failing' | 'retried' | 'waiting' | 'attention'
 
 /** Returns `undefined` if the source is well, or as a person wants it. */
 export function troubleOf({ state, urgency }: SourceHealth): SourceTrouble | undefined {
   if (state === 'waiting') return 'waiting'
-  if (state !== 'failing') return undefined
-  return urgency === 'retried' ? 'retried' : 'failing'
+  if (state === 'failing') return urgency === 'retried' ? 'retried' : 'failing'
+  return urgency === 'person' ? 'attention' : undefined
 }
 
 /** Returns the number of sources in trouble. */
@@ -31,6 +32,7 @@ export function troubleBanner(host: Pick<PageHost, 'sources' | 'items' | 'clean'
     [by.get('failing'), (all: readonly SourceHealth[]) => failingLine(all, host, up)],
     [by.get('retried'), (all: readonly SourceHealth[]) => retriedLine(all, up)],
     [by.get('waiting'), (all: readonly SourceHealth[]) => waitingLine(all, up)],
+    [by.get('attention'), (all: readonly SourceHealth[]) => attentionLine(all, up)],
   ] as const
   return html`${itemsLine(host.items(), host, up)}${lines.map(([all, draw]) => (all === undefined ? EMPTY_HTML : draw(all)))}`
 }
@@ -45,6 +47,10 @@ function itemsLine(items: readonly Item[], host: Pick<PageHost, 'clean'>, up: st
     Needs a person: ${visible(names.join(', '))}${left > 0 ? ` and ${left} more` : ''}.
     <a href="${up}problems">Problems</a>
   </p>`
+}
+
+function attentionLine(sources: readonly SourceHealth[], up: string): Html {
+  return html`<p class="note">Needs a person: ${namesOf(sources, ({ id }) => `${up}problems?source=${id}`)}</p>`
 }
 
 function retriedLine(retried: readonly SourceHealth[], up: string): Html {

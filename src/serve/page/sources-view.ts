@@ -126,6 +126,7 @@ const TROUBLES: Readonly<Record<SourceTrouble, State>> = {
   failing: { text: 'failing', tone: 'bad' },
   retried: { text: 'tried again', tone: 'warn' },
   waiting: { text: 'waits for approval', tone: 'warn' },
+  attention: { text: 'needs a person', tone: 'warn' },
 }
 
 function nextPollText({ isLooking, nextPoll }: SourceHealth, now: Date): Html {

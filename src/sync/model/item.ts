@@ -11,10 +11,16 @@ export type Urgency = 'person' | 'retried' | 'chosen' | 'well'
 /** The most urgent first. */
 export const URGENCIES: readonly Urgency[] = ['person', 'retried', 'chosen', 'well']
 
-/** The attention that a failure with this code needs. */
-export function failureUrgency(code: SyncErrorCode): 'person' | 'retried' {
-  return isPassing(code) ? 'retried' : 'person'
+/**
+ * The attention that a failure with this code needs. `since`: the time from which it lasts, ISO 8601; what lasts longer
+ * than a day does not resolve by itself.
+ */
+export function failureUrgency(code: SyncErrorCode, since: string | undefined, now: Date): 'person' | 'retried' {
+  const isOld = since !== undefined && now.getTime() - Date.parse(since) > PATIENCE_MS
+  return isPassing(code) && !isOld ? 'retried' : 'person'
 }
+
+const PATIENCE_MS = 86_400_000
 
 /** The states of each kind of item. */
 export const ITEM_STATES = {
@@ -56,6 +62,8 @@ interface ItemOf<Kind extends ItemKind> {
   readonly place?: string
   /** The source that it concerns, if it is one. */
   readonly source?: string
+  /** True if only readers who are admitted to the page may see it: it names clients, people or machines. */
+  readonly isPrivate?: true
   /** The skills of a source that are not simply served. */
   readonly parts?: readonly Item[]
 }

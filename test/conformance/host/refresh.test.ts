@@ -126,8 +126,7 @@ test('what one server adds, removes and changes is served together once it tells
   expect(String(await mirror.bytesOf('skill://au/changed/SKILL.md'))).toBe(skill('changed', 'new'))
   expect(mirror.log.findLast(({ event }) => event === 'source-updated')).toMatchObject({
     source: 'au',
-    changed: 'changed',
-    renamed: 'removed to added',
+    changes: 'changed changed; renamed removed to added',
   })
   expect(mirror.daemon.parts.status.status().generation).toBe(before.generation + 1)
   expect(other.requests.slice(before.requests)).toEqual([])

@@ -19,6 +19,7 @@ import { sourceId } from '../../sync/store/samples.ts'
 
 const NOW = new Date('2026-06-15T12:00:00.000Z')
 const SINCE = '2026-06-15T11:00:00.000Z'
+const LONG_AGO = '2026-06-14T11:00:00.000Z'
 const itemsOf = await loadItems()
 
 const SOURCE: SourceStatus = {
@@ -97,9 +98,27 @@ const CASES: readonly Case[] = [
   ['source', 'failing', about({ condition: failed('ref-not-found') }), 'person', 'ref-not-found'],
   ['source', 'waiting', about({ condition: failed('awaiting-approval') }), 'person', 'awaiting-approval'],
   ['source', 'held', about({ decision: { hold: { noPoll: true, at: SINCE } } }), 'chosen'],
+  // It waited, or failed, when it was held.
+  ['source', 'held', about({ decision: { hold: { at: SINCE } }, condition: failed('awaiting-approval') }), 'chosen'],
+  [
+    'source',
+    'held',
+    about({ decision: { hold: { noPoll: true, at: SINCE } }, condition: failed('dns-failed') }),
+    'chosen',
+  ],
+  ['source', 'failing', about({ condition: failed('dns-failed'), lastSuccess: LONG_AGO }), 'person', 'dns-failed'],
+  [
+    'publication',
+    'failing',
+    {
+      publications: [{ ...published, isCurrent: false, condition: { ...failed('dns-failed'), since: LONG_AGO } }],
+    },
+    'person',
+    'dns-failed',
+  ],
   ['source', 'empty', about({ served: undefined, lastAttempt: undefined, lastSuccess: undefined }), 'well'],
   ['decisions', 'lost', { decisionsLost: 'They are gone' }, 'person', 'decisions-lost'],
-  ['content', 'lost', { servedLost: [{ source: sourceId('team'), message: 'Gone' }] }, 'person', 'served-lost'],
+  ['content', 'lost', { servedLost: [{ source: sourceId('team'), message: 'Gone' }] }, 'retried', 'served-lost'],
   ['writer', 'read-only', { readOnly: failed('store-failed') }, 'person', 'store-failed'],
   ['lock', 'unreadable', { lock: { ...lock, error: 'Cannot read it' } }, 'person', 'lock-unreadable'],
   [
@@ -289,15 +308,41 @@ function actionsFor(kind: Item['kind'], code: string | undefined, isUrgent: bool
   return [isUrgent ? 'hub' : 'decided']
 }
 
+test('what is wrong with a skill of a source that cannot be reached needs a person all the same', () => {
+  const [item] = itemsOf({ ...WELL, ...about({ condition: failed('dns-failed'), movedTo: 'https://new' }) }, NOW)
+
+  expect(item).toMatchObject({ state: 'failing', urgency: 'person' })
+})
+
+test('what a person chose is well for doctor, also where something else of the source needs a person', () => {
+  const [item] = itemsOf({ ...WELL, ...about({ condition: failed('held'), movedTo: 'https://new' }) }, NOW)
+
+  expect(item && resultsOf(item).map(({ check, verdict }) => [check, verdict])).toEqual([
+    ['held', 'ok'],
+    ['source-moved', 'warn'],
+  ])
+})
+
+test('items that name clients, people or machines are for readers who are admitted', () => {
+  const items = CASES.flatMap(([, , from]) => itemsIn(from))
+  const kinds = new Set(items.filter(({ isPrivate }) => isPrivate === true).map(({ kind }) => kind))
+
+  expect(kinds).toEqual(new Set(['token', 'publication', 'channel', 'hub', 'ring', 'scanner', 'database', 'folder']))
+})
+
 test('readers of the page see no path of the machine', () => {
   const channels = [
     { to: '/media/usb', isCurrent: false, condition: { ...failed('log-unsigned'), message: 'in "/media/usb"' } },
   ]
-  const publications = [{ ...published, url: 'file:///srv/plugins.git', isCurrent: true }]
+  const condition = { ...failed('push-refused'), message: "'/srv/plugins.git' refuses it" }
+  const publications = [{ ...published, url: 'file:///srv/plugins.git', isCurrent: false, condition }]
+  const scanning = { scanner: 'words', error: '"/opt/scan" is not installed' }
 
-  const shown = itemsOf({ ...WELL, channels, publications }, NOW).map((item) => cleanItem(item, String))
+  const shown = itemsOf({ ...WELL, channels, publications, scans: scanning }, NOW).map((item) =>
+    cleanItem(item, String),
+  )
 
-  expect(JSON.stringify(shown)).not.toMatch(/\/media|\/srv/)
+  expect(JSON.stringify(shown)).not.toMatch(/\/media|\/srv|\/opt/)
   expect(shown[1]).toMatchObject({ kind: 'channel', id: 'in a folder of the hub' })
 })
 

@@ -98,7 +98,9 @@ test('before the first lock nothing is served, and afterwards a start without th
   expect((await home.command('list')).stdout).toContain('alpha')
   expect(await lockOf(home)).toMatchObject({ followed: 1, from: { condition: { code: 'source-unreachable' } } })
   expect(await metricsAt(address)).toContain('skillsyncd_lock_current 0\n')
-  expect(await (await fetch(new URL('/problems', address))).text()).toContain('lock-not-taken')
+  expect(await (await fetch(new URL('/problems', address))).text()).toContain(
+    'source-unreachable <span class="tag warn">lock</span>',
+  )
 }, 120_000)
 
 test('commands that change a lock say where this one is changed, and change a file of a clone', async () => {

@@ -146,7 +146,7 @@ test('of two skills with one name the first source has it, the other is told, an
   const fix = 'disable that and link every agent again to have this one'
   const folder = join(home.path, CLAUDE)
   expect(doctor.stdout).toContain(`warn  links ${folder}: ${why}\n        → ${fix}\n`)
-  expect(status.stdout).toContain(`${folder}: ${why}; ${fix}\n`)
+  expect(status.stdout).toContain(`! folder ${folder}: folder-blocked: ${why}\n  ${fix}\n`)
   expect(list.stdout).toContain(`  ${why}; ${fix}\n`)
   for (const { stdout } of [doctor, status, list]) expect(stdout).not.toContain('skillsyncd link claude-code')
   expect(kept).toBe(skill('alpha', 'of house'))
@@ -577,7 +577,7 @@ test('a state folder that was restored under another home leaves the links of th
   const after = await home.command('status', '--state', restored)
 
   const advice = `no agent of this user reads that folder: skillsyncd link --remove --to ${before}, or skillsyncd link --to ${before} to keep it`
-  expect(status.stdout).toContain(`${before}: alpha not as served; ${advice}\n`)
+  expect(status.stdout).toContain(`! folder ${before}: folder-behind: alpha not as served\n  ${advice}\n`)
   expect(unlinked.stdout).toContain('! alpha left alone: it leads into another state folder\n')
   expect(await readlink(join(before, 'alpha'))).toBe(target)
   expect(after.stdout).not.toContain(before)

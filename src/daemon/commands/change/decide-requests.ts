@@ -6,6 +6,7 @@ import { VERBS } from '../../pull/decide.ts'
 import type { OperatorDecisions } from '../../pull/operator-decisions.ts'
 import type { Rollbacks } from '../../pull/rollbacks.ts'
 import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
+import { OperatorError } from '../../runtime/operator-error.ts'
 
 interface WaitingParts {
   readonly decisions: OperatorDecisions
@@ -73,6 +74,8 @@ export const decideRequest = defineRequest({
     if (ring !== undefined) {
       expectLaterRing(ring, config)
       if (verb === 'hold') return { hold: await decisions.holdRing(source, ring, { reason }) }
+      if (verb !== 'release')
+        throw new OperatorError('bad-request', `A ring is held or released, and "${verb}" is neither`)
       await decisions.releaseRing(source, ring)
       return {}
     }

@@ -52,7 +52,7 @@ export const disable = disabling({
   not be here. --followers without a skill: what was disabled so, in force and ended.`,
   examples: [
     'skillsyncd disable team/skills/pdf',
-    "skillsyncd disable team/pdf --followers --reason 'sends files to a stranger: INC-4711'",
+    "skillsyncd disable team/pdf --followers --reason 'sends files away: INC-4711'",
     'skillsyncd disable --followers',
     'skillsyncd disable --report 3f2c9d1e5b7a',
   ],
@@ -212,23 +212,25 @@ async function decide(
 ): Promise<Decided[]> {
   const decided: Decided[] = []
   for (const { source, path, uri } of skills) {
+    const place = `${source}/${path}`
     const asked = { source, path, disabled: name === 'disable', ...how }
     let answer = await ask(disableRequest, asked)
     const ended = new Set<string>()
-    for (let id = ownRecall(answer); id !== undefined; id = ownRecall(answer)) {
+    for (let id = ownRecall(answer, place); id !== undefined; id = ownRecall(answer, place)) {
       if (ended.has(id)) break
       ended.add(id)
       const back = await endRecall(ask, id)
       answer = { ...(await ask(disableRequest, asked)), isNew: true, ...back }
     }
     const { isNew, count, places, still } = answer
-    const others = places.filter(({ place }) => place !== `${source}/${path}`)
+    const others = places.filter((other) => other.place !== place)
     const isAmong = others.length < places.length
     decided.push({
       source,
       path,
       uri,
-      ...(how.reason !== undefined && { reason: how.reason }),
+      // The reason of a skill that was disabled already stays.
+      ...(how.reason !== undefined && isNew && { reason: how.reason }),
       already: !isNew,
       others: { count: isAmong ? count - 1 : count, places: others },
       ...(ended.size > 0 && { recalls: [...ended] }),
@@ -238,9 +240,13 @@ async function decide(
   return decided
 }
 
-/** The recall of this hub that still keeps a skill out of service. */
-function ownRecall({ still }: DisableAnswer): string | undefined {
-  return still?.recall?.hub === undefined ? still?.recall?.id : undefined
+/**
+ * The recall of this hub that was made of this skill and keeps it out of service. That of another skill, which it is a
+ * copy of or holds files of, ends by its id alone: it counts at every follower.
+ */
+function ownRecall({ still }: DisableAnswer, place: string): string | undefined {
+  if (still === undefined || still.as !== place || still.by === 'holds' || still.by === 'scan') return undefined
+  return still.recall?.hub === undefined ? still.recall?.id : undefined
 }
 
 function print(
@@ -267,12 +273,19 @@ function print(
   )
 }
 
+/** The next step for a recall of another skill of this hub. */
+function endingText({ recall }: DisabledBy): string {
+  return recall === undefined || recall.hub !== undefined
+    ? ''
+    : `; skillsyncd enable ${recall.id} ends it at all followers`
+}
+
 function linesOf({ source, path, reason, already, others, recalls, still }: Decided, disabled: boolean): string[] {
   const what = disabled
     ? disabledText(source, path, { as: `${source}/${path}`, by: 'path', ...(reason !== undefined && { reason }) })
     : still === undefined
       ? `enabled${recalls === undefined ? '' : ', also at all followers'}`
-      : disabledText(source, path, still)
+      : `${disabledText(source, path, still)}${endingText(still)}`
   const isKept = !disabled && still !== undefined
   const lines = [`${source}/${path}: ${already && !isKept ? 'already ' : ''}${what}`]
   const { count, places } = others

@@ -3,7 +3,7 @@ import { shellWord } from '../../../base/text/shell-word.ts'
 import { expectNotRecalled } from '../../../features/channel/recall/recalled-lock.ts'
 import type { Item, ItemProblem } from '../../../sync/model/item.ts'
 import type { Snapshot } from '../../../sync/model/snapshot.ts'
-import { SyncError } from '../../../sync/model/sync-error.ts'
+import { isAwaitingDecision, isByChoice, isSyncErrorCode, SyncError } from '../../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../../sync/model/sync-error.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
@@ -60,9 +60,13 @@ function resultOf(item: Item, { code, message, fix }: ItemProblem, pulled?: stri
   const { ok, warn, fail } = verdicts(code, item.id)
   const text = pulled === undefined ? message : `${AT_LAST}${message}`
   if (item.urgency === 'chosen' || item.urgency === 'well') return ok(message)
-  const isMild = item.urgency === 'retried' || item.state === 'waiting' || item.state === 'expiring'
+  if (isSyncErrorCode(code) && isByChoice(code)) return ok(message)
+  const isMild = item.urgency === 'retried' || MILD.has(code) || (isSyncErrorCode(code) && isAwaitingDecision(code))
   return (isMild ? warn : fail)(text, fix)
 }
+
+/** A person has to act, and until then what is served stays in service. */
+const MILD: ReadonlySet<ItemProblem['code']> = new Set<ItemProblem['code']>(['source-moved', 'token-expiring'])
 
 /** The repository of the lock; a problem of it is an item. */
 function lockOriginResults(origin: LockOriginStatus | undefined): readonly CheckResult[] {

@@ -229,7 +229,12 @@ export function cleanItem({ place, parts: _parts, ...item }: Item, clean: (text:
     const known = place === undefined ? text : text.replaceAll(place, 'a folder of the hub')
     return clean(printableLine(known.replaceAll(/file:\/\/[^\s"]*/g, 'a folder of the hub')))
   }
-  const problems = item.problems.map(({ code, message, fix }) => ({ code, message: shown(message), fix: shown(fix) }))
+  const problems = item.problems.map(({ code, message, fix }) => ({
+    code,
+    // It quotes the command and the files of the scanner.
+    message: item.kind === 'scanner' ? 'skillsyncd status on the hub has the reason' : shown(message),
+    fix: shown(fix),
+  }))
   return { ...item, id: shown(item.id), problems }
 }
 

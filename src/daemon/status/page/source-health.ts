@@ -44,7 +44,7 @@ export function healthOf(
       message: clean(withoutPath(condition.message, status.url)),
       mend: condition.mend,
     },
-    decisions: decisionTexts(status.decision, id),
+    decisions: decisionTexts(status.decision, id).map(clean),
     tally: status.tally,
     form: status.form,
   }

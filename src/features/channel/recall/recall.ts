@@ -41,6 +41,7 @@ export async function disableForFollowers(
   if (values['source-only'] === true) throw new UsageError('--source-only goes with neither --followers nor --report')
   const config = await configFor(context)
   await agreeWithDaemon(config, context.signal)
+  if (typeof report === 'string' && reason !== undefined) throw new UsageError('--reason does not go with --report')
   if (typeof report === 'string') return reportReach(context, config, report)
   if (operands.length === 0 && reason === undefined) return listRecalls(context, config)
   if (operands.length === 0) throw new UsageError('--reason goes with a skill or a digest')

@@ -155,7 +155,7 @@ export class PageRoutes implements AsyncDisposable {
       isWhole,
       isAdmitted,
       packs,
-      host,
+      host: isAdmitted ? host : withoutPrivate(host),
       up,
       params,
       hasInstaller,
@@ -182,6 +182,11 @@ export class PageRoutes implements AsyncDisposable {
         : undefined,
     })
   }
+}
+
+/** Some items name clients, people or machines. */
+function withoutPrivate(host: PageHost): PageHost {
+  return { ...host, items: () => host.items().filter(({ isPrivate }) => isPrivate !== true) }
 }
 
 /** A reader of a part of the catalog must not learn of other generations. */
