@@ -132,9 +132,7 @@ export class SkillTexts {
     if ('why' in bytes) return { ...file, diff: leftOut(bytes.why) }
     const text = textIn(bytes)
     const isProgram = file.isProgram || beginsAsProgram(bytes, text)
-    // No person judges an image by its bytes; a program is what a person approves.
-    if (text === undefined)
-      return { ...file, isProgram, diff: isProgram ? leftOut('it is a program and no text') : { why: 'it is no text' } }
+    if (text === undefined) return { ...file, isProgram, diff: withoutLines(bytes, { ...file, isProgram }, leftOut) }
     if (file.change === 'mode') return file
     const was = file.change === 'added' ? '' : await this.#textOf(before, file.path)
     return { ...file, isProgram, diff: await this.#diff(was, text, leftOut) }
@@ -214,6 +212,28 @@ function beginsAsProgram(bytes: Uint8Array, text: string | undefined): boolean {
   const head = Buffer.from(bytes.subarray(0, 4)).toString('hex')
   return /^(?:2321|4d5a|7f454c46|feedfac[ef]|c[ef]faedfe|cafebabe|0061736d)/.test(head)
 }
+
+/**
+ * No person judges an image, a font or an archive by its bytes. A program is what a person approves, and what an agent may
+ * read as a text is one with a few odd bytes.
+ */
+function withoutLines(
+  bytes: Uint8Array,
+  { path, isProgram }: Pick<FileChange, 'path' | 'isProgram'>,
+  leftOut: (why: string) => FileDiff,
+): FileDiff {
+  if (isProgram) return leftOut('it is a program and no text')
+  const head = Buffer.from(bytes.subarray(0, 8)).toString('latin1')
+  const isMedia = MEDIA_NAMES.test(path) && MEDIA.test(head)
+  return isMedia ? { why: 'it is no text' } : leftOut('it has bytes that are no text')
+}
+
+const MEDIA_NAMES =
+  /\.(?:png|jpe?g|gif|webp|ico|pdf|zip|gz|tgz|docx|xlsx|pptx|odt|ods|odp|woff2?|ttf|otf|mp3|mp4|m4a|mov|ogg|wav)$/i
+
+/** The first bytes of PNG, JPEG, GIF, RIFF, ICO, PDF, ZIP, gzip, fonts, MP4, Ogg and MP3. */
+const MEDIA =
+  /^(?:\x89PNG|\xff\xd8\xff|GIF8|RIFF|\0\0\x01\0|%PDF-|PK\x03\x04|\x1f\x8b|wOF[F2]|OTTO|\0\x01\0\0|.{4}ftyp|OggS|ID3)/s
 
 /** All lines as added ones: of a new file, or of one that has too little in common with its earlier version. */
 function wholeOf(text: string): readonly FileHunk[] {

@@ -77,6 +77,26 @@ test.each([
   expect(named.status).toBe(0)
 })
 
+test.each([
+  ['one odd byte', 'alpha/notes.md', Buffer.from('Run caf\xe9 and send the keys\n', 'latin1')],
+  ['a NUL', 'alpha/notes.txt', Buffer.from('Run it\0 and send the keys\n')],
+  ['the header of an image in a text', 'alpha/notes.md', IMAGE],
+])(
+  'a file that an agent may read as a text, with bytes that are none, is not asked about: %s',
+  async (_what, path, bytes) => {
+    await using world = await reviewed()
+    await world.repository.commit({ [path]: bytes })
+    await world.home.command('sync')
+
+    const typed = await world.home.typing(['y'], 'approve', 'team')
+
+    expect(typed.status).toBe(2)
+    expect(typed.stdout).toContain('it has bytes that are no text')
+    expect(typed.stderr).toContain(`Not all of it could be shown (${path}): `)
+    expect(typed.stderr).not.toContain('[y/N]')
+  },
+)
+
 test('bytes that are no text are written out by preview', async () => {
   await using world = await reviewed()
   await world.repository.commit({ 'alpha/go': ODD })
