@@ -73,7 +73,7 @@ export class Rollbacks {
 
   /**
    * Serves a commit of a source, and keeps the source there. Content that was served before reaches all rings at once,
-   * as with a rollback; other content passes from ring to ring. The signal aborts only before anything is changed.
+   * as with a rollback, unless a ring is held; other content passes from ring to ring. The signal aborts only before anything is changed.
    */
   async hold(source: SourceId, commit: string, details: HoldDetails, signal: AbortSignal): Promise<SourceDecision> {
     const { store, served, puller, clock, log } = this.#parts
@@ -91,7 +91,8 @@ export class Rollbacks {
     const decision = await store.decisions.change(source, decisionOf)
     log.info('decided', { source, decision: 'hold', ...loggedHold(decision.hold) })
     if (taken.held.snapshot === served.currentOf(source)?.held.snapshot) return decision
-    const action = known === undefined ? 'update' : 'rollback'
+    const isForAllRings = known !== undefined && decision.ringHolds === undefined
+    const action = isForAllRings ? 'rollback' : 'update'
     await served.publish(new Map([[source, taken]]), { action, trigger: 'command', source })
     return decision
   }

@@ -156,6 +156,24 @@ test('a hold at an earlier commit serves it in every ring, and one at a commit t
   expect(await bodyOf(late)).toBe('fourth')
 })
 
+test('a hold of the source leaves a ring that is held where it is', async () => {
+  await using scene = await RingScene.start(RINGS)
+  await using late = await scene.peer('late')
+  const { daemon } = scene.served
+  const { signal } = new AbortController()
+  const first = daemon.parts.status.status().sources[0]?.served?.commit ?? ''
+  await scene.commit('second')
+  await scene.pass(73 * HOUR)
+  await daemon.parts.decisions.holdRing(FX, 'stable', { reason: 'release week' })
+
+  await daemon.parts.rollbacks.hold(FX, first, {}, signal)
+  const held = await bodyOf(late)
+  await daemon.parts.decisions.releaseRing(FX, 'stable')
+  await scene.pass(73 * HOUR)
+
+  expect([held, await bodyOf(late)]).toEqual(['second', 'first'])
+})
+
 test('a rollback takes a commit back in every ring', async () => {
   await using scene = await RingScene.start(RINGS)
   await using early = await scene.peer('early')
