@@ -12,7 +12,7 @@ import type { CommandLoaders, Feature, FeatureServer, FeatureSurfaces, ServerPar
 import type { DaemonParts } from './daemon.ts'
 import type { ItemsOf } from './status/items.ts'
 
-/** The features, in the order of their metrics. What is taken out of the list is in no surface. */
+/** The features, in the order of their metrics: their commands, requests, pages, routes, metrics and items. */
 export const FEATURES: readonly Feature<DaemonParts>[] = [
   marketplaceFeature,
   ringsFeature,

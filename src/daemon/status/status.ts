@@ -407,7 +407,7 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     upstream: seenUpstream(revision, lastSuccess),
     lastAttempt,
     lastSuccess,
-    // A source that is held with --no-poll is never polled.
+    // A poll of a source that is held with --no-poll asks no host.
     nextPoll: decision.hold?.noPoll === true ? undefined : input.nextPolls.get(source.id)?.toISOString(),
     lookingSince: input.lookingSince.get(source.id)?.toISOString(),
     condition: condition && conditionOf(condition, revision, configured),

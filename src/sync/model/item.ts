@@ -45,7 +45,8 @@ export type ItemKind = keyof typeof ITEM_STATES
 
 /**
  * The state of one thing, as every surface shows it: `status`, the page, metrics, `doctor` and the service manager. Made
- * in one place for each kind, so that what needs a person at one of them needs one at all of them.
+ * in one place for each kind, so that what needs a person at one of them needs one at all of them. Folders of agents are
+ * those of the user of a command, which the daemon does not read: only `status` and `doctor` have them.
  */
 export type Item = { readonly [Kind in ItemKind]: ItemOf<Kind> }[ItemKind]
 

@@ -113,7 +113,7 @@ test('the list has each request under its name, and says which of them the proce
   const forLeader = [...requests.values()].filter(({ isForLeader }) => isForLeader).map(({ name }) => name)
 
   expect([...requests].filter(([name, request]) => name !== request.name)).toEqual([])
-  expect(requests.size).toBe(39)
+  expect(requests.size).toBe(38)
   expect(forLeader.toSorted()).toEqual([
     'add-uri',
     'approve-skill',

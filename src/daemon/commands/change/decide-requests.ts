@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import { isObjectId } from '../../../sync/model/revision.ts'
 import { expectLaterRing } from '../../config/named-rings.ts'
 import { defineRequest, paramsOfSource, type LinkedParts } from '../../control/request.ts'
@@ -37,9 +38,6 @@ export const waitingRequest = defineRequest({
   run: async ({ decisions }: WaitingParts, { source, verb }) => decisions.waiting(source, verb),
 })
 
-/** The most characters of the reason of a hold. */
-export const MOST_HOLD_REASON = 500
-
 /** A hold as the writer of the state folder reports it. */
 export const HOLD = z.object({
   commit: ID.exactOptional(),
@@ -52,7 +50,7 @@ const DECISION = {
   commit: z.string().optional(),
   tag: z.string().optional(),
   ring: z.string().optional(),
-  reason: z.string().max(MOST_HOLD_REASON).optional(),
+  reason: z.string().max(MOST_REASON).optional(),
   noPoll: z.boolean().optional(),
 }
 

@@ -1,3 +1,4 @@
+import { MOST_REASON } from '../../../sync/model/decisions/published-recall.ts'
 import type { SourceId } from '../../../sync/model/source-id.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context, ExitStatus } from '../../cli/command.ts'
@@ -14,7 +15,7 @@ import { UsageError } from '../../runtime/usage-error.ts'
 import { holdText } from '../../status/decision-text.ts'
 import type { SyncEnd } from '../../status/pull-result.ts'
 import { commitNamed } from './commit-operand.ts'
-import { decideRequest, MOST_HOLD_REASON, type DecisionParams } from './decide-requests.ts'
+import { decideRequest, type DecisionParams } from './decide-requests.ts'
 
 const RING = { type: 'string', value: 'RING' } as const
 
@@ -86,11 +87,12 @@ function ringIn({ ring }: Context['values'], config: ServedConfig): string | und
   return ring
 }
 
-function reasonIn({ reason }: Context['values']): string | undefined {
+/** The reason that the operator gives, of a bounded length. */
+export function reasonIn({ reason }: Context['values']): string | undefined {
   if (typeof reason !== 'string') return undefined
   const text = reason.trim()
-  if (text !== '' && text.length <= MOST_HOLD_REASON) return text
-  throw new UsageError(`--reason takes 1 to ${MOST_HOLD_REASON} characters`)
+  if (text !== '' && text.length <= MOST_REASON) return text
+  throw new UsageError(`--reason takes 1 to ${MOST_REASON} characters`)
 }
 
 type HoldText = Parameters<typeof holdText>[0]

@@ -23,6 +23,7 @@ import type { SkillReference } from '../../status/named-skill.ts'
 import { readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
 import type { DisabledBy } from '../../status/status.ts'
+import { reasonIn } from './decide.ts'
 import type { DisableAnswer } from './disable-request.ts'
 import { disableRequest } from './disable-request.ts'
 
@@ -66,7 +67,7 @@ export const disable = disabling({
     },
     ...FOLLOWER_OPTIONS,
   },
-  atFollowers: async (context) => disableForFollowers(context, reasonIn(context)),
+  atFollowers: async (context) => disableForFollowers(context, reasonIn(context.values)),
 })
 
 export const enable = disabling({
@@ -100,22 +101,13 @@ function disabling(kind: Disabling): Command {
       const config = await configFor(context)
       await agreeWithDaemon(config, context.signal)
       const { skills, unknown } = await meant(kind, context, config)
-      const how = { sourceOnly: context.values[SOURCE_ONLY] === true, reason: reasonIn(context) }
+      const how = { sourceOnly: context.values[SOURCE_ONLY] === true, reason: reasonIn(context.values) }
       const decided =
         skills.length === 0 ? [] : await withWriter(context, config, (ask) => decide(kind, { skills, ...how }, ask))
       print(context, kind, decided, unknown)
       return unknown.length === 0 ? 0 : 1
     },
   }
-}
-
-/** The reason that the operator gives, of a bounded length. */
-export function reasonIn({ values }: Pick<Context, 'values'>): string | undefined {
-  const { reason } = values
-  if (typeof reason !== 'string') return undefined
-  const text = reason.trim()
-  if (text !== '' && text.length <= MOST_REASON) return text
-  throw new UsageError(`--reason takes 1 to ${MOST_REASON} characters`)
 }
 
 interface Meant {

@@ -18,7 +18,7 @@ import { signersTexts } from '../../runtime/signer-text.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 import { formerSkillIn, formerSkillText } from '../../status/changes/history.ts'
 import type { FormerSkill } from '../../status/changes/history.ts'
-import { decisionTexts, disabledText, keptText, pendingText, stateText } from '../../status/decision-text.ts'
+import { decisionTexts, disabledText, keptText, pendingText, stateText, outWord } from '../../status/decision-text.ts'
 import { lockOriginStatusOf, lockOriginText } from '../../status/lock-text.ts'
 import { theOnly, theOnlyIfAny } from '../../status/named-skill.ts'
 import { provenanceOf } from '../../status/provenance.ts'
@@ -262,8 +262,8 @@ const UNFOLLOWED: Partial<Record<LockStanding['state'], string>> = {
   differs: 'which is for another configuration of its source',
 }
 
-function sinceText({ since, standing, disabled, pending }: Provenance): string {
-  if (disabled) return 'not served; a person disabled it'
+function sinceText({ since, standing, disabled, disabledBy, pending }: Provenance): string {
+  if (disabled) return `not served; it is ${outWord(disabledBy)}`
   if (pending) return 'not served; its present declaration is not approved'
   if (since === undefined) return standing === 'withheld' ? 'not served; see the findings' : 'not known'
   const { generation, createdAt, isOldestKept, approvedAt } = since

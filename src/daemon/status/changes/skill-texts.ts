@@ -223,7 +223,7 @@ function withoutLines(
   leftOut: (why: string) => FileDiff,
 ): FileDiff {
   if (isProgram) return leftOut('it is a program and no text')
-  const head = Buffer.from(bytes.subarray(0, 8)).toString('latin1')
+  const head = Buffer.from(bytes.subarray(0, 8)).toString('hex')
   const isMedia = MEDIA_NAMES.test(path) && MEDIA.test(head)
   return isMedia ? { why: 'it is no text' } : leftOut('it has bytes that are no text')
 }
@@ -231,9 +231,9 @@ function withoutLines(
 const MEDIA_NAMES =
   /\.(?:png|jpe?g|gif|webp|ico|pdf|zip|gz|tgz|docx|xlsx|pptx|odt|ods|odp|woff2?|ttf|otf|mp3|mp4|m4a|mov|ogg|wav)$/i
 
-/** The first bytes of PNG, JPEG, GIF, RIFF, ICO, PDF, ZIP, gzip, fonts, MP4, Ogg and MP3. */
+/** The first bytes, in hex, of PNG, JPEG, GIF, RIFF, ICO, PDF, ZIP, gzip, fonts, MP4, Ogg and MP3. */
 const MEDIA =
-  /^(?:\x89PNG|\xff\xd8\xff|GIF8|RIFF|\0\0\x01\0|%PDF-|PK\x03\x04|\x1f\x8b|wOF[F2]|OTTO|\0\x01\0\0|.{4}ftyp|OggS|ID3)/s
+  /^(?:89504e47|ffd8ff|47494638|52494646|00000100|255044462d|504b0304|1f8b|774f46(?:46|32)|4f54544f|00010000|.{8}66747970|4f676753|494433)/
 
 /** All lines as added ones: of a new file, or of one that has too little in common with its earlier version. */
 function wholeOf(text: string): readonly FileHunk[] {

@@ -19,12 +19,12 @@ import type { FollowerReach, ReachRow } from '../publish/follower-reach.ts'
 import { sumOfReach } from '../publish/follower-reach.ts'
 import type { ReachCounts, RecallCounts } from './follower-report.ts'
 
-/** The parts that make recalls effective. */
 /** The configuration, with the places that a recall does not reach by itself. */
 type RecalledPlaces = ChannelHubConfig & {
   readonly publications: readonly { readonly url: string; readonly branch: string }[]
 }
 
+/** The parts that make recalls effective: what is recalled leaves the catalog in `sync/pull/generation-catalog.ts`. */
 export interface RecallsParts extends Pick<DaemonContext, 'store' | 'clock' | 'log' | 'replica'> {
   readonly config: RecalledPlaces
   readonly served: ServedCatalog
