@@ -18,8 +18,8 @@ export function decisionTexts({ hold, skipped, approved }: SourceDecision, sourc
 /** A hold, with the command that ends it. `released`: the source, as that command names it. */
 export function holdText({ commit, noPoll, reason }: Omit<SourceHold, 'at'>, released: string): string {
   const at = commit === undefined ? '' : ` at ${commit}`
-  const why = reason === undefined ? '' : `: ${printableLine(reason)}`
-  return `held${at}${noPoll === true ? ', and not polled,' : ''} until skillsyncd release ${released}${why}`
+  const why = reason === undefined ? '' : ` (${printableLine(reason)})`
+  return `held${at}${why}${noPoll === true ? ', and not polled,' : ''} until skillsyncd release ${released}`
 }
 
 /**
@@ -31,10 +31,10 @@ export function disabledText(source: string, path: string, by?: DisabledBy): str
   const own = `${source}/${path}`
   if (by?.by === 'scan') return scannedText(by.as)
   const why = by === undefined || by.as === own ? '' : `; ${matchedText(by.by)} ${by.as}`
-  const reason = by?.reason === undefined ? '' : `: ${printableLine(by.reason)}`
+  const reason = by?.reason === undefined ? '' : ` (${printableLine(by.reason)})`
   // Enabling a place reverts the decision that it matches, even if the source of that decision is no longer configured.
   const as = by === undefined || (!by.as.startsWith(`${source}/`) && by.by !== 'holds') ? own : by.as
-  return `disabled: in no list, and clients do not find it${why}, until skillsyncd enable ${quote(as)}${reason}`
+  return `disabled${reason}: in no list, and clients do not find it${why}, until skillsyncd enable ${quote(as)}`
 }
 
 /** The note that a scan took a skill out of service, with the command that accepts its content. */

@@ -58,11 +58,11 @@ function decisionItems({ decisionsLost }: Status): readonly Item[] {
   return [{ kind: 'decisions', id: 'decisions.json', state: 'lost', urgency: 'person', problems }]
 }
 
-/** The next poll restores it; a source that cannot be polled needs a person by itself. */
+/** Less is served than was, until a poll restores it: a person should know, though it may mend itself. */
 function contentItems({ servedLost }: Status): readonly Item[] {
   return servedLost.map(({ source, message }): Item => {
     const problems = [{ code: 'served-lost', message, fix: `skillsyncd sync ${source} fetches it again` }] as const
-    return { kind: 'content', id: source, source, state: 'lost', urgency: 'retried', problems }
+    return { kind: 'content', id: source, source, state: 'lost', urgency: 'person', problems }
   })
 }
 

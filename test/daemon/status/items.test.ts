@@ -118,7 +118,7 @@ const CASES: readonly Case[] = [
   ],
   ['source', 'empty', about({ served: undefined, lastAttempt: undefined, lastSuccess: undefined }), 'well'],
   ['decisions', 'lost', { decisionsLost: 'They are gone' }, 'person', 'decisions-lost'],
-  ['content', 'lost', { servedLost: [{ source: sourceId('team'), message: 'Gone' }] }, 'retried', 'served-lost'],
+  ['content', 'lost', { servedLost: [{ source: sourceId('team'), message: 'Gone' }] }, 'person', 'served-lost'],
   ['writer', 'read-only', { readOnly: failed('store-failed') }, 'person', 'store-failed'],
   ['lock', 'unreadable', { lock: { ...lock, error: 'Cannot read it' } }, 'person', 'lock-unreadable'],
   [

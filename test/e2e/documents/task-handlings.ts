@@ -78,7 +78,7 @@ export const PINNING: Handlings = {
   },
   'skillsyncd hold team 3f2c9d1 --reason "the newest breaks pdf"': {
     as: async (line, home) => line.replace('3f2c9d1', (await commitOf(home, 'main~2')).slice(0, 7)),
-    says: /until skillsyncd release team: the newest breaks pdf/,
+    says: /\(the newest breaks pdf\) until skillsyncd release team/,
     after: async (home) => serves(home, 'main~2'),
   },
   'skillsyncd release team': { after: async (home) => serves(home, 'main') },

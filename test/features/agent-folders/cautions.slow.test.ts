@@ -76,7 +76,9 @@ test('doctor and status name a folder of the configuration that is refused', asy
   const said = [await home.command('doctor'), await home.command('status')]
 
   expect(said[0]!.stdout).toContain(`warn  links ${refused}: alpha: not there, or older\n`)
-  expect(said[1]!.stdout).toContain(`${refused}: alpha not as served; skillsyncd link --to ${refused}\n`)
+  expect(said[1]!.stdout).toContain(
+    `! folder ${refused}: folder-behind: alpha not as served\n  skillsyncd link --to ${refused}\n`,
+  )
 })
 
 test('link and doctor say that an agent has the skills of a hub twice, if the hub itself is one of its servers', async () => {

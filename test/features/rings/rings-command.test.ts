@@ -29,7 +29,9 @@ test('an operator promotes, holds and releases a ring, and sees who has what and
   const member = JSON.parse((await home.command('rings', 'ada', '--json')).stdout)
 
   expect(JSON.parse(filled.stdout).promotions).toMatchObject([{ source: 'team', ring: 'stable' }])
-  expect(hold.stdout).toBe('team: in the ring stable: held until skillsyncd release team --ring stable: release week\n')
+  expect(hold.stdout).toBe(
+    'team: in the ring stable: held (release week) until skillsyncd release team --ring stable\n',
+  )
   expect(release.stdout).toBe('team: released in the ring stable\n')
   expect(again).toMatchObject({ status: 1, stderr: expect.stringContaining('is not held in the ring "stable"') })
   expect(held.rings).toMatchObject([

@@ -20,8 +20,8 @@ test('each decision says what became of it, with a daemon and without one, and s
 
   for (const [held, status, released] of [alone, asked]) {
     expect([held?.status, status?.status, released?.status]).toEqual([0, 0, 0])
-    expect(held?.stdout).toMatch(/^team: held at [0-9a-f]{40} until skillsyncd release team: release week\n$/)
-    expect(status?.stdout).toMatch(/ {2}held at [0-9a-f]{40} until skillsyncd release team: release week/)
+    expect(held?.stdout).toMatch(/^team: held at [0-9a-f]{40} \(release week\) until skillsyncd release team\n$/)
+    expect(status?.stdout).toMatch(/ {2}held at [0-9a-f]{40} \(release week\) until skillsyncd release team/)
     expect(status?.stdout).not.toContain('up to date')
     expect(released?.stdout).toMatch(
       /^team: follows its ref again\nteam: unchanged, refs\/heads\/main at [0-9a-f]{12}\n$/,

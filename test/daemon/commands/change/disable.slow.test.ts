@@ -63,8 +63,11 @@ test('the reason of a disabled skill is shown wherever that is, over a restart a
   const listed = JSON.parse((await home.command('list', '--json')).stdout)
   const wrong = await home.command('disable', 'alpha', '--reason', ' ')
 
-  expect(disabled.stdout).toContain('until skillsyncd enable team/alpha: breaks tables\n')
-  for (const { stdout } of told) expect(stdout).toContain('until skillsyncd enable team/alpha: breaks tables')
+  expect(disabled.stdout).toContain(
+    'team/alpha: disabled (breaks tables): in no list, and clients do not find it, until skillsyncd enable team/alpha\n',
+  )
+  for (const { stdout } of told)
+    expect(stdout).toContain('disabled (breaks tables): in no list, and clients do not find it; it has the ')
   expect(listed.skills[0].disabledBy).toMatchObject({ as: 'team/alpha', reason: 'breaks tables' })
   expect(wrong).toMatchObject({ status: 2, stderr: expect.stringContaining('--reason takes 1 to') })
   expect(await home.command('enable', 'team/beta')).toMatchObject({ status: 0 })

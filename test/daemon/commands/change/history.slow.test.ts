@@ -110,7 +110,7 @@ test('why names the ref, the rule, the decision, the lock entry and the age of a
     '"gamma" below the root of the repository, matched by include "**"; served by its name',
   )
   expect(delta.stdout).toMatch(/since {3}served with this digest since generation 2 /)
-  expect(delta.stdout).toContain(`held at ${commit} until skillsyncd release team: release week`)
+  expect(delta.stdout).toContain(`held at ${commit} (release week) until skillsyncd release team`)
   expect(beta.stdout).toMatch(/^beta \((?:withheld|tools)\)/)
   expect(beta.stdout).toContain('! frontmatter-missing')
   expect((await world.home.command('why', 'nobody')).status).toBe(1)

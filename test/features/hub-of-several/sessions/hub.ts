@@ -212,6 +212,9 @@ async function startReplica(
     ),
   )
   await sessionLog.refresh()
+  // A daemon does so each second: an announcement alone may come while rows are read.
+  const refreshing = setInterval(() => void refresh(), 200)
+  opened.defer(() => clearInterval(refreshing))
   const held = opened.move()
   return {
     http,
