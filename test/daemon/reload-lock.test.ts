@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ReloadLock } from '../../src/daemon/reload-lock.ts'
 
@@ -75,3 +76,54 @@ test('after the end nobody takes over, and nobody is asked', async () => {
   await expect(changeover.ask(STEADY, async () => 1)).rejects.toMatchObject({ name: 'AbortError' })
   expect(taken).toBe(false)
 })
+
+test('nobody takes over before what was there has stopped and what was asked has ended, however long that takes', async () => {
+  const changeover = new ReloadLock()
+  const order: string[] = []
+  const asked = changeover.ask(STEADY, slowly(order, 'asked', 6))
+
+  await changeover.change(slowly(order, 'stopped', 3), slowly(order, 'taken over', 1))
+  await asked
+
+  expect(order).toEqual(['stopped', 'asked', 'taken over'])
+})
+
+test('who asks while the next is still taking over waits for it too', async () => {
+  const changeover = new ReloadLock()
+  const order: string[] = []
+  const [begun, taking] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const changed = changeover.change(
+    async () => {},
+    async () => {
+      begun.resolve()
+      await taking.promise
+      order.push('taken over')
+    },
+  )
+  await begun.promise
+  await turn()
+
+  const answered = changeover.ask(STEADY, async () => order.push('answered'))
+  await turn()
+  taking.resolve()
+  await Promise.all([changed, answered])
+
+  expect(order).toEqual(['taken over', 'answered'])
+})
+
+test('the end has come only once all is stopped', async () => {
+  const changeover = new ReloadLock()
+  const order: string[] = []
+
+  await changeover.end(slowly(order, 'stopped', 3))
+
+  expect(order).toEqual(['stopped'])
+})
+
+/** Work that takes so many turns of the event loop. */
+function slowly(order: string[], done: string, turns: number): () => Promise<void> {
+  return async () => {
+    for (let at = 0; at < turns; at += 1) await turn()
+    order.push(done)
+  }
+}

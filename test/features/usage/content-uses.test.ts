@@ -53,6 +53,22 @@ test(
   },
 )
 
+test('of too many contents those stay that were used last, and their failures with them', async () => {
+  await using folder = await temporaryFolder()
+  const path = usagePathIn(folder.path)
+  using database = UsageDatabase.open(path, NOW, () => {})
+  database.contents.add([{ ...useOf('c1', 2, 1), skill: 'fx/oldest' }], '2026-06-12')
+  database.contents.add([{ ...useOf('c1', 4, 3), skill: 'fx/newest' }], '2026-06-14')
+  const between = Array.from({ length: 19_999 }, (_, at) => ({ ...useOf('c1', 1, 0), skill: `fx/${at}` }))
+  database.contents.add(between, '2026-06-13')
+
+  database.contents.prune('2026-06-01')
+
+  const wanted = ['fx/oldest', 'fx/newest'].map((skill) => ({ skill, content: 'c1' }))
+  expect(await new LocalUsage(path).contentUses(wanted)).toEqual([{ ...useOf('c1', 4, 3), skill: 'fx/newest' }])
+  expect(countIn(path)).toBe(20_000)
+})
+
 test('a database of another version is refused by name, and stays as it is', async () => {
   await using folder = await temporaryFolder()
   const path = usagePathIn(folder.path)
