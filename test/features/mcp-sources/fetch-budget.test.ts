@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { FetchedBytes } from '../../../src/daemon/runtime/fetched-bytes.ts'
+import { BudgetedReads } from '../../../src/features/mcp-sources/budgeted-reads.ts'
 import { FetchBudget } from '../../../src/features/mcp-sources/fetch-budget.ts'
 import type { McpSource } from '../../../src/sync/model/source.ts'
 import { Store } from '../../../src/sync/store/store.ts'
@@ -35,4 +36,15 @@ test('bytes of the hour are counted up to its budget, and those that are refused
   await budget.spend(source, 3)
 
   expect(budget.spent(HUB)).toBe(8)
+})
+
+test('a file that no budget has room for is not read, with the reason', async () => {
+  const files = { bytes: async () => 6 } as unknown as Store['upstreams']
+  const source = { id: HUB, budgets: { hourlyBytes: 1_000, storedBytes: 8 } } as McpSource
+  const reads = new BudgetedReads(source, new FetchBudget(new FakeClock(), files, new FetchedBytes()))
+  const spent = async (size: number): Promise<string | undefined> =>
+    reads.spend({ uri: 'skill://pdf/a', said: '', sha256: undefined, size })
+
+  expect(await spent(2)).toBeUndefined()
+  expect(await spent(3)).toContain('6 of budgets.stored_bytes (8) are used up')
 })
