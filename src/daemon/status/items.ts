@@ -120,20 +120,13 @@ function tokenItem({ name, expires }: ExpiringToken, now: Date): Item {
 
 /** The item of a source, with those of its skills. */
 export function sourceItem(source: SourceStatus, now: Date): Extract<Item, { readonly kind: 'source' }> {
-  const { id, movedTo } = source
-  const condition = presentCondition(source)
+  const { id, movedTo, condition } = source
   const problems = [
     ...(condition === undefined ? [] : [problemOf(condition)]),
     ...(movedTo === undefined ? [] : [movedProblem(movedTo)]),
   ]
   const [state, urgency] = [stateOf(source), urgencyOf(source, now)]
   return { kind: 'source', id, source: id, state, urgency, problems, parts: skillItems(source) }
-}
-
-/** The condition, unless a hold made it pointless after the last pull: nothing is asked for, or nothing more waits. */
-function presentCondition({ condition, decision: { hold } }: SourceStatus): Condition | undefined {
-  if (condition === undefined || hold === undefined || isByChoice(condition.code)) return condition
-  return hold.noPoll === true || isAwaitingDecision(condition.code) ? undefined : condition
 }
 
 type SourceState = (typeof ITEM_STATES)['source'][number]
@@ -147,8 +140,7 @@ function movedProblem(movedTo: string): ItemProblem {
 }
 
 function stateOf(source: SourceStatus): SourceState {
-  const { decision, served, lastAttempt, lookingSince } = source
-  const condition = presentCondition(source)
+  const { condition, decision, served, lastAttempt, lookingSince } = source
   if (condition !== undefined && isAwaitingDecision(condition.code)) return 'waiting'
   if (condition !== undefined && !isByChoice(condition.code)) return 'failing'
   if (condition !== undefined || isKept(decision)) return 'held'
@@ -158,8 +150,8 @@ function stateOf(source: SourceStatus): SourceState {
 
 /** The most urgent of what is to be said of the source. A skill that waits or mismatches stays so until a person acts. */
 function urgencyOf(source: SourceStatus, now: Date): Urgency {
-  const { decision, lastSuccess, movedTo, tally, mismatched } = source
-  const code = presentCondition(source)?.code
+  const { condition, decision, lastSuccess, movedTo, tally, mismatched } = source
+  const code = condition?.code
   if (movedTo !== undefined || tally.pending > 0 || mismatched.count > 0) return 'person'
   if (code !== undefined && !isByChoice(code)) return failureUrgency(code, lastSuccess, now)
   if (stateOf(source) === 'failing') return 'retried'

@@ -23,7 +23,7 @@ import { strayLinks, tallyOf } from '../../sync/model/snapshot.ts'
 import type { Snapshot, Tally } from '../../sync/model/snapshot.ts'
 import type { SourceId } from '../../sync/model/source-id.ts'
 import type { Source } from '../../sync/model/source.ts'
-import { mendOf, SyncError } from '../../sync/model/sync-error.ts'
+import { isAwaitingDecision, isByChoice, mendOf, SyncError } from '../../sync/model/sync-error.ts'
 import type { SyncErrorCode } from '../../sync/model/sync-error.ts'
 import type { LostSource } from '../../sync/pull/load-generation.ts'
 import type { SkillDiagnostic } from '../../sync/skill/skill-diagnostic.ts'
@@ -410,12 +410,21 @@ function sourceStatus(configured: ConfiguredSource, input: StatusInput): SourceS
     // A poll of a source that is held with --no-poll asks no host.
     nextPoll: decision.hold?.noPoll === true ? undefined : input.nextPolls.get(source.id)?.toISOString(),
     lookingSince: input.lookingSince.get(source.id)?.toISOString(),
-    condition: condition && conditionOf(condition, revision, configured),
+    condition:
+      condition === undefined || isPointless(condition.code, decision)
+        ? undefined
+        : conditionOf(condition, revision, configured),
     tally: tallyOf(snapshot?.skills ?? [], matches, new Set(pending)),
     unservedContracts: snapshot?.skills.filter((skill) => isContractUnserved(source, skill)).length ?? 0,
     findings:
       snapshot === undefined || input.leavesFindings === true ? [] : findingsOf(snapshot, input.catalog, configured),
   }
+}
+
+/** True if a hold came after the pull that met the problem: no host is asked any more, or nothing more waits. */
+function isPointless(code: SyncErrorCode, { hold }: SourceDecision): boolean {
+  if (hold === undefined || isByChoice(code)) return false
+  return hold.noPoll === true || isAwaitingDecision(code)
 }
 
 /** A ref that is a commit id is not queried, so it says nothing about upstream. */

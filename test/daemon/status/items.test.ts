@@ -98,14 +98,6 @@ const CASES: readonly Case[] = [
   ['source', 'failing', about({ condition: failed('ref-not-found') }), 'person', 'ref-not-found'],
   ['source', 'waiting', about({ condition: failed('awaiting-approval') }), 'person', 'awaiting-approval'],
   ['source', 'held', about({ decision: { hold: { noPoll: true, at: SINCE } } }), 'chosen'],
-  // It waited, or failed, when it was held.
-  ['source', 'held', about({ decision: { hold: { at: SINCE } }, condition: failed('awaiting-approval') }), 'chosen'],
-  [
-    'source',
-    'held',
-    about({ decision: { hold: { noPoll: true, at: SINCE } }, condition: failed('dns-failed') }),
-    'chosen',
-  ],
   ['source', 'failing', about({ condition: failed('dns-failed'), lastSuccess: LONG_AGO }), 'person', 'dns-failed'],
   [
     'publication',

@@ -90,6 +90,20 @@ test('a condition comes with what a person can try', () => {
   expect(isSyncErrorCode(source?.condition?.code ?? '')).toBe(true)
 })
 
+test.each([
+  ['awaiting-approval', {}, false],
+  ['dns-failed', {}, true],
+  ['dns-failed', { noPoll: true }, false],
+  ['held', {}, true],
+] as const)('a hold after the pull ends what waited, and what no host is asked for: %s, %o', (code, hold, isShown) => {
+  const record = { lastAttempt: NOON, lastSuccess: NOON, condition: { code, message: 'm' }, revision: undefined }
+  const decisions = new Map([[sourceId('team'), { hold: { ...hold, at: NOON } }]])
+
+  const [source] = statusOf(input({ recordOf: () => record, decisions })).sources
+
+  expect(source?.condition !== undefined).toBe(isShown)
+})
+
 test('a link to nothing is called that where a skill of its name is served, and stands behind what is withheld', () => {
   const served = { ...skill('served', []), path: 'a/pdf', name: 'pdf' }
   const [link, other] = [linkToNothing('.agent/pdf'), linkToNothing('.agent/xls')]

@@ -108,6 +108,7 @@ const REACHED: ReadonlySet<string> = new Set([
   'git-missing',
 ] satisfies SyncErrorCode[])
 
+/** The lock as `verify` compares it, and the recalled skills that it names. */
 async function lockChecked(
   { config, whole }: Ground<StatusConfig>,
   signal: AbortSignal,
