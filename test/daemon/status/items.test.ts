@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { resultsOf } from '../../../src/daemon/commands/doctor/status-checks.ts'
 import { explainedCodes } from '../../../src/daemon/commands/explain/code-list.ts'
-import { itemLines } from '../../../src/daemon/commands/show/status.ts'
+import { itemLines, urgentLines } from '../../../src/daemon/commands/show/status.ts'
 import { loadItems } from '../../../src/daemon/features.ts'
 import { attentionTexts } from '../../../src/daemon/status/items.ts'
 import { itemFamily } from '../../../src/daemon/status/metrics/metrics.ts'
@@ -320,6 +320,16 @@ test('items that name clients, people or machines are for readers who are admitt
   const kinds = new Set(items.filter(({ isPrivate }) => isPrivate === true).map(({ kind }) => kind))
 
   expect(kinds).toEqual(new Set(['token', 'publication', 'channel', 'hub', 'ring', 'scanner', 'database', 'folder']))
+})
+
+test('of many items of a kind, status has the first five and the number of the others', () => {
+  const expiring = Array.from({ length: 12 }, (_, at) => ({ name: `ci-${at}`, expires: SINCE }))
+  const http = { ...HTTP, tokens: { required: true, count: 12, expiring } }
+
+  const lines = urgentLines(itemsOf({ ...WELL, http }, NOW), { now: NOW, paint: (_, text) => text })
+
+  expect(lines).toHaveLength(11)
+  expect(lines.at(-1)).toBe('  7 more of kind token; skillsyncd status --json has all')
 })
 
 test('readers of the page see no path of the machine', () => {

@@ -224,7 +224,7 @@ function linesOf(now: Status, { items, absence, folders }: Beside, look: Look): 
     ...ringLines(now.rings ?? [], look.now, look.paint),
     ...scansLines(now.scans),
     ...replicaLines(now.replicas, look.now),
-    ...items.flatMap((item) => itemLines(item, look)),
+    ...urgentLines(items, look),
     sourceCountText(now.sources),
     ...attentionTexts(items).map(({ urgency, text }) => look.paint(COLORS[urgency], text)),
     ...sourceLines(now, look),
@@ -267,6 +267,16 @@ function sourceCountText(sources: readonly SourceStatus[]): string {
     (source) => isUpToDate(source) && source.condition === undefined && !isKept(source.decision),
   )
   return `${countOf(sources.length, 'source')}${upToDate.length === 0 ? '' : `, ${upToDate.length} up to date`}`
+}
+
+/** The first items of each kind, with the number of the others. */
+export function urgentLines(items: readonly Item[], look: Pick<Look, 'now' | 'paint'>): string[] {
+  const urgent = items.filter(({ urgency }) => urgency === 'person' || urgency === 'retried')
+  return [...Map.groupBy(urgent, ({ kind }) => kind)].flatMap(([kind, all]) => {
+    const lines = all.slice(0, SHOWN_FINDINGS).flatMap((item) => itemLines(item, look))
+    const left = kind === 'source' ? 0 : all.length - SHOWN_FINDINGS
+    return left > 0 ? lines.concat(`  ${left} more of kind ${kind}; skillsyncd status --json has all`) : lines
+  })
 }
 
 /** The problems of an item with their next steps. A source has lines of its own, and a ring that is held is no problem. */
