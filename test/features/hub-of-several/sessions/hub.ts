@@ -7,6 +7,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { Client as DatabaseClient } from 'pg'
 import { systemClock } from '../../../../src/base/async/clock.ts'
+import { SerialQueue } from '../../../../src/base/async/serial-queue.ts'
 import { createLog } from '../../../../src/daemon/runtime/log/log.ts'
 import { Redactor } from '../../../../src/daemon/runtime/log/redactor.ts'
 import { SharedSessionLog } from '../../../../src/features/hub-of-several/sessions/shared-session-log.ts'
@@ -269,18 +270,37 @@ export async function visit(replica: Replica, token?: string): Promise<Visitor> 
     arrived.resolve()
     arrived = Promise.withResolvers<void>()
   }
+  /** The replica of each stream that is open. */
+  const listening = new Set<{ readonly at: Replica }>()
+  /**
+   * Opens a stream, unless one is open there. The SDK keeps asking for each stream that it ever had, and two that ask in
+   * turn replace each other: what one has read is sent once more to the other.
+   */
+  const openStream = async (init: RequestInit): Promise<Response> => {
+    if ([...listening].some((open) => open.at === at)) return new Response(null, { status: 405 })
+    const stream = { at }
+    const response = await fetch(at.url, init)
+    statuses.push(response.status)
+    if (!response.ok || response.body === null) return response
+    listening.add(stream)
+    streams += 1
+    opened.resolve()
+    opened = Promise.withResolvers<void>()
+    const { readable, writable } = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>()
+    void response.body
+      .pipeTo(writable)
+      .catch(() => {})
+      .finally(() => listening.delete(stream))
+    return new Response(readable, response)
+  }
+  const opening = new SerialQueue()
   const transport = new StreamableHTTPClientTransport(new URL(replica.url), {
-    fetch: async (_, init) => {
-      const isStream = init?.method === 'GET'
-      const target = isStream ? at : (asked[turn % asked.length] ?? replica)
-      if (!isStream) turn += 1
+    fetch: async (_, init = {}) => {
+      if (init.method === 'GET') return opening.next(async () => openStream(init))
+      const target = asked[turn % asked.length] ?? replica
+      turn += 1
       const response = await fetch(target.url, init)
       statuses.push(response.status)
-      if (isStream && response.ok) {
-        streams += 1
-        opened.resolve()
-        opened = Promise.withResolvers<void>()
-      }
       return response
     },
     reconnectionOptions: {
