@@ -3,14 +3,23 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { CODE_TABLES, withCodeTables } from '../support/content/code-tables.ts'
 
-const FILE = fileURLToPath(new URL('../../docs/troubleshooting.md', import.meta.url))
+const PAGES = ['authors', 'troubleshooting'].map((name) => `docs/${name}.md`)
 
-test('docs/troubleshooting.md has the codes as the program has them (UPDATE_CODES=1 writes them anew)', async () => {
-  const text = await readFile(FILE, 'utf8')
-  const fresh = withCodeTables(text)
+test.each(PAGES)('%s has the codes as the program has them (UPDATE_CODES=1 writes them anew)', async (page) => {
+  const file = fileOf(page)
+  const fresh = withCodeTables(await readFile(file, 'utf8'))
 
-  if (process.env['UPDATE_CODES'] === '1') await writeFile(FILE, fresh)
+  if (process.env['UPDATE_CODES'] === '1') await writeFile(file, fresh)
 
-  expect(await readFile(FILE, 'utf8'), 'run this test with UPDATE_CODES=1, and commit the file').toBe(fresh)
-  for (const name of CODE_TABLES()) expect(text.split(`<!-- codes ${name} -->`), name).toHaveLength(2)
+  expect(await readFile(file, 'utf8'), 'run this test with UPDATE_CODES=1, and commit the file').toBe(fresh)
 })
+
+test('each table of codes is in one page', async () => {
+  const texts = await Promise.all(PAGES.map(async (page) => readFile(fileOf(page), 'utf8')))
+
+  for (const name of CODE_TABLES()) expect(texts.join('\n').split(`<!-- codes ${name} -->`), name).toHaveLength(2)
+})
+
+function fileOf(page: string): string {
+  return fileURLToPath(new URL(`../../${page}`, import.meta.url))
+}
