@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { parse as parseYaml, parseAllDocuments, stringify } from 'yaml'
 import { environmentOf } from '../../src/daemon/config/environment.ts'
+import { schemaJson } from '../../src/daemon/config/schema-json.ts'
 import { CONFIG } from '../../src/daemon/configuration.ts'
 import { parseConfig } from '../../src/daemon/configuration.ts'
+import { configKeys } from '../support/content/config-reference.ts'
 import { blocks } from './snippets.ts'
 
 test('each block of YAML is a configuration that is accepted, or the file of another program', () => {
@@ -26,9 +27,8 @@ test.each([
   expect(configFaultsOf(text).join('\n')).toContain(key)
 })
 
-test('each key in a sentence is there, and accepted with the value that it is given', async () => {
-  const reference = await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
-  const keys = new Set([...reference.matchAll(/^\| `([^`]+)` \|/gm)].map(([, key = '']) => key.replaceAll('[]', '')))
+test('each key in a sentence is there, and accepted with the value that it is given', () => {
+  const keys = configKeys(schemaJson(CONFIG))
   const named = blocks('span').filter(({ text }) => isKey(text, keys))
 
   const wrong = named.flatMap(({ place, text }) =>

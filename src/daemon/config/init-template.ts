@@ -36,7 +36,7 @@ export interface Seen {
  */
 export function startingText(sources: readonly StartingSource[]): string {
   return `# The sources that skillsyncd mirrors, and how it serves them. skillsyncd add wrote this file; edit it as you like.
-# config/skillsyncd.yaml of the package explains all keys. A command that reads this file reports errors with their lines.
+# docs/configuration.md of the package explains all keys. A command that reads this file reports errors with their lines.
 
 sources:
 ${sources.map(sourceText).join('\n')}

@@ -13,7 +13,7 @@ const AGENT = z.enum(AGENTS.map((agent) => agent.id))
 const KEPT_FOLDER = z
   .strictObject({
     agent: AGENT.optional().describe('The agent that owns the folder.'),
-    to: path().optional().describe('The path of the folder, for a program that reads skills from it.'),
+    to: path().optional().describe('The path of another folder.'),
     copy: z.boolean().optional().describe('Copies instead of links. Default: false.'),
   })
   .refine(...oneOf('agent', 'to'))
@@ -27,9 +27,7 @@ export const LINK_KEYS = {
       }),
     )
     .optional()
-    .describe(
-      'The folders of agents that the daemon keeps up to date with the catalog; `skillsyncd link` names them here.',
-    ),
+    .describe('The folders that the daemon keeps up to date with the catalog; `skillsyncd link` writes them here.'),
 }
 
 type LinkEntries = z.output<typeof LINK_KEYS.links>

@@ -12,22 +12,20 @@ import type { Settling } from '../../daemon/config/sections/sources.ts'
 import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 
 const WITNESS = z.strictObject({
-  url: serverUrl().describe('The address of the witness: checkpoints are sent to add-checkpoint below it.'),
+  url: serverUrl().describe('The address of the witness.'),
   key: witnessKey().describe('The public key of the witness.'),
 })
 
 const CHANNEL = z
   .strictObject({
     name: logName().describe(
-      'The name of the log, for followers: the address of the channel without https://. Followers refuse a log with another name.',
+      'The name of the log: the address of the channel without https://. Followers refuse another name.',
     ),
     key: z
       .union([SECRET, z.array(SECRET).min(1).max(8)], {
         error: 'must be { env: NAME }, { file: PATH } or { credential: NAME }, or a list of these',
       })
-      .describe(
-        'The place that the private key is read from, which skillsyncd channel new-key makes. A list signs with each.',
-      ),
+      .describe('The private key, which skillsyncd channel new-key makes. A list signs with each.'),
     witnesses: z
       .array(WITNESS)
       .min(1)
@@ -42,7 +40,7 @@ const CHANNEL = z
 /** The keys of the channel. */
 export const CHANNEL_KEYS = {
   channel: CHANNEL.optional().describe(
-    'The channel of this hub: what it serves, as files with a signed log that other daemons follow.',
+    'The channel of this hub: what it serves, as files with a signed log, for other daemons.',
   ),
 }
 

@@ -48,10 +48,7 @@ export const MARKETPLACE_KEYS = {
       owner: line(200).optional().describe('The name of your organization. Default: that of the marketplace.'),
       description: line(1_024).optional().describe('The description that clients show. Default: Agent Skills.'),
       plugin: pluginName().default('skills').describe('The plugin with the skills that are in no pack.'),
-      retired: z
-        .array(pluginName())
-        .optional()
-        .describe('Removed packs: clients that installed one remove its skills. Without this, some clients keep them.'),
+      retired: z.array(pluginName()).optional().describe('Removed packs, whose skills some clients keep otherwise.'),
       renames: z
         .record(pluginName(), pluginName())
         .optional()
@@ -75,9 +72,7 @@ export const MARKETPLACE_KEYS = {
       }),
     )
     .optional()
-    .describe(
-      '/marketplace.git, a git remote with a plugin for each pack, for Claude Code, Codex, Copilot, Cursor and VS Code.',
-    ),
+    .describe('/marketplace.git, a git remote with a plugin for each pack.'),
 }
 
 /** Each plugin has one name that clients take, and each old name leads to a plugin that is served. */

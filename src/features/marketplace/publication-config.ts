@@ -16,10 +16,12 @@ const PUBLICATION = z
   .strictObject({
     git: pushUrl()
       .optional()
-      .describe('A git repository, http(s) only: the marketplace is pushed to a branch of it, and never with force.'),
+      .describe(
+        'A git repository, http(s) only: the marketplace is pushed to a branch of it, never with force; needs `serve.marketplace`.',
+      ),
     to: path()
       .optional()
-      .describe('A folder: the channel is written to it, for any web server or for a disk to carry; needs `channel`.'),
+      .describe('A folder for the channel, for any web server or for a disk to carry; needs `channel`.'),
     branch: branch().optional().describe('The branch, which is created if it does not exist. Default: main.'),
     pack: id().optional().describe('The skills of this pack only. Default: everything that is served.'),
     ring: id().optional().describe('With `to`: the content of this ring. Default: the last one.'),
@@ -31,12 +33,7 @@ const PUBLICATION = z
 
 /** The keys of publications. */
 export const PUBLICATION_KEYS = {
-  publish: z
-    .array(PUBLICATION)
-    .optional()
-    .describe(
-      'After each change: the repositories that the marketplace is pushed to, which need `serve.marketplace`, and the folders that the channel is written to, which need `channel`.',
-    ),
+  publish: z.array(PUBLICATION).optional().describe('What is written after each change.'),
 }
 
 /** The entries of `publish`. */

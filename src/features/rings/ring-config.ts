@@ -20,19 +20,17 @@ const RING = z.strictObject({
     .describe('Principals in this ring, each by the name of its token or its id.'),
   share: percent()
     .optional()
-    .describe('The share of all principals that no ring names, such as 5%. The last ring has the rest.'),
+    .describe('The share of all principals that no ring names, such as 5%; the last ring has the rest.'),
   min_age: duration()
     .optional()
     .describe('The time for which the ring before serves a commit until this one takes it. Default: none.'),
   most_failures: percent()
     .optional()
-    .describe(
-      'The ring does not take new content of a skill whose share of failed uses is greater by more than this. Default: 5%.',
-    ),
+    .describe('Content of a skill whose share of failed uses is greater by more than this is not taken. Default: 5%.'),
   anonymous: z
     .boolean()
     .optional()
-    .describe('true: clients without a token are in this ring, and those of skillsyncd mcp. Default: the last ring.'),
+    .describe('true: clients without a token, and those of skillsyncd mcp, are in this ring. Default: the last ring.'),
 })
 
 /** The keys of rings. */
@@ -40,15 +38,13 @@ export const RING_KEYS = {
   groups: z
     .record(id(), z.array(PRINCIPAL))
     .optional()
-    .describe('Named lists of principals, for `rings`: each principal by the name of its token or its id.'),
+    .describe('Named lists of principals for `rings`, each by the name of its token or its id.'),
   rings: z
     .array(RING)
     .min(2)
     .max(8)
     .optional()
-    .describe(
-      'The rings in which commits reach clients, that of the newest content first. Default: all clients get a commit at once.',
-    ),
+    .describe('The rings in which commits reach clients, that of the newest content first.'),
 }
 
 /** A ring of the configuration, with its members as the operator wrote them. */

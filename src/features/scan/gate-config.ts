@@ -22,17 +22,13 @@ const SARIF = z.strictObject({
 
 const RESCAN = z
   .strictObject({
-    schedule: cron()
-      .optional()
-      .describe(
-        'The times to scan everything again: a cron expression, in the time zone of the daemon. Or use `every`.',
-      ),
-    every: duration({ least: '1m', most: '365d' }).optional().describe('The interval to scan everything again.'),
+    schedule: cron().optional().describe('In place of `every`: a cron expression, in the time zone of the daemon.'),
+    every: duration({ least: '1m', most: '365d' }).optional().describe('The time between two scans of everything.'),
     on_finding: z
       .enum(['withhold', 'alert'])
       .optional()
       .describe(
-        'The action for a served skill with a result of level `sarif.refuse`: it goes out of service, or is only reported. Default: withhold.',
+        'A served skill with a result of level `sarif.refuse`: it goes out of service, or is only reported. Default: withhold.',
       ),
     most_withheld: z
       .int()
@@ -40,7 +36,7 @@ const RESCAN = z
       .max(100)
       .optional()
       .describe(
-        'The share of the served skills that scans may take out of service, in percent; above it, an operator decides. Default: 10.',
+        'The percentage of the skills that scans may take out of service; above it, an operator decides. Default: 10.',
       ),
   })
   .refine((value) => value.schedule === undefined || value.every === undefined, {
@@ -56,28 +52,24 @@ const GATE = z
       .enum(SCANNER_NAMES)
       .optional()
       .describe(
-        'A scanner that is known by name, or `command` for any other one that writes SARIF. It runs for the folder of each new or changed skill; `args` are added to those that it needs.',
+        'A scanner, or `command` for any other one that writes SARIF. It runs for the folder of each new or changed skill; `args` are added to those that it needs.',
       ),
-    sarif: SARIF.optional().describe(
-      'The levels of the results of a scanner. Without `scanner`, the command is one that writes SARIF.',
-    ),
+    sarif: SARIF.optional().describe('The levels of results. Without `scanner`, the command writes SARIF.'),
     rules: z
       .array(path())
       .max(100)
       .optional()
       .describe(
-        'The files and folders with the rules of the scanner. A change in them ends the use of earlier scans; `semgrep` is given each as `--config`.',
+        'The files and folders with its rules, for `semgrep` each a `--config`. A change in them ends the use of earlier scans.',
       ),
     version_args: z
       .array(line())
       .min(1)
       .max(100)
       .optional()
-      .describe(
-        'The arguments with which the scanner prints its version and that of its rules. Another output ends the use of earlier scans.',
-      ),
+      .describe('The arguments with which it prints its version. Another output ends the use of earlier scans.'),
     rescan: RESCAN.optional().describe('Scans all served skills again when the rules change, and at set times.'),
-    url: webUrl().optional().describe('The address that gets the candidate, as a POST.'),
+    url: webUrl().optional().describe('In place of `command`: the address that gets the candidate, as a POST.'),
     auth: GATE_AUTH.optional().describe('The credential for that address.'),
     timeout: duration().optional().describe('The time limit. Default: 10s.'),
     on_failure: z.enum(['refuse', 'publish']).optional().describe('The action if it gives no answer. Default: refuse.'),
@@ -91,7 +83,7 @@ const GATE = z
 
 /** The keys of the gate. */
 export const GATE_KEYS = {
-  gate: GATE.optional().describe('A program or an address that is called before each publish and may refuse it.'),
+  gate: GATE.optional().describe('A program or an address that is asked before each new content is published.'),
 }
 
 /** The gate in the configuration. */

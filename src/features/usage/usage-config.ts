@@ -12,18 +12,13 @@ export const USAGE_KEYS = {
         .optional()
         .describe('true: the use of each principal is counted too, by the id of its token. Default: false.'),
       days: count(3_650).optional().describe('Days that are kept. Default: 400.'),
-      otlp: z
-        .boolean()
-        .optional()
-        .describe(
-          'true: POST /v1/logs takes the telemetry of Claude Code in OTLP, and counts the skills that it activates, and those that it cannot. Default: false.',
-        ),
+      otlp: z.boolean().optional().describe('true: POST /v1/logs takes the telemetry of Claude Code. Default: false.'),
     })
     .optional()
     .transform(({ enabled = true, principals = false, days = 400, otlp = false } = {}) =>
       enabled ? { principals, days, otlp } : undefined,
     )
-    .describe('The counts of use: how often which skill was read. They stay in the state folder.'),
+    .describe('The counts of use: how often which skill was read.'),
 }
 
 /** The configuration, with the counts of use. */

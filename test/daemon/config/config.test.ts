@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { stringify } from 'yaml'
+import { parse as parseYaml, stringify } from 'yaml'
 import { sourceIdFor, type SourceForm } from '../../../src/daemon/config/command-line-config.ts'
 import { environmentOf } from '../../../src/daemon/config/environment.ts'
 import { findConfig } from '../../../src/daemon/config/find-config.ts'
@@ -194,28 +194,78 @@ test.each([
 
 test('the example to copy is a configuration, and so it is with all that is commented out', async () => {
   const text = await readFile(EXAMPLE, 'utf8')
-  const opened = text
-    .replaceAll(/^# (?=(?:packs|state|lock|retention|programs|limits|gate|defaults|audit|publish|channel):)/gm, '')
-    .replaceAll(/^#(?= {3,}(?:- )?[a-z_]+:(?: |$))/gm, ' ')
-    .replaceAll(
-      /^( +)# (?=(?:docs|unlisted|update|names|nested|marketplace|links|strict|lfs|policy|signed|archives|ttl|instructions|well_known|page|public|username|passphrase|public_url|allowed_hosts|allowed_origins|trusted_proxies): )/gm,
-      '$1',
-    )
-    .replaceAll(
-      /^( +)# (?=(?:webhook|operations|oauth|marketplace):$|  (?:provider|secret|host|port|issuer|audience|scopes|token_type|keys_max_age|page|name|owner|description|plugin|retired|renames): |    (?:client_id|client_secret|scopes|session): )/gm,
-      '$1',
-    )
-    .replaceAll(/^( +)# (?=(?:resources|index): |templates:$|  - uri: )/gm, '$1')
+  const opened = text.replaceAll(/^( *)#(?! \S)/gm, '$1')
 
   const config = parse(opened)
 
   expect(parse(text).sources.map(({ source }) => source.id)).toEqual(['anthropic'])
-  expect(config.sources[0]?.source.unlisted).toEqual(['internal/**'])
-  expect(config.sources[0]?.signed?.require).toBe('commit')
+  expect(config.sources[0]).toMatchObject({ required: true, signed: { require: 'commit' } })
   expect(config.limits).toEqual(parse(text).limits)
-  expect(config.audit).toEqual(parse(text).audit)
-  expect(config.sources[0]?.source.docs).toBe('docs')
   expect(config.retention).toEqual(parse(text).retention)
+  expect(config.publications).toMatchObject([{ branch: 'main', pack: undefined }])
+  expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
+  expect(config.packs).toMatchObject([{ id: 'web', include: [{ path: 'web/**' }, { tag: 'accessibility' }] }])
+  expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
+  expect(config.serve.web.open).toEqual(new Set(['well-known', 'marketplace', 'metrics']))
+  expect(config.serve.oauth?.audience).toBe('api://skills')
+  expect(config.serve.http).toMatchObject({ publicUrl: 'https://skills.example.com', trustedProxies: ['10.0.0.0/8'] })
+  expect(Object.keys(parseYaml(opened) as object)).toEqual(
+    'sources defaults serve packs rings links state lock retention limits gate publish'.split(' '),
+  )
+  const sources = opened.slice(0, opened.indexOf('\ndefaults:')).replaceAll('enabled: false', 'enabled: true')
+  expect(parse(sources).sources.map(({ source }) => source.kind)).toEqual(['git', 'git', 'directory', 'mcp', 'channel'])
+})
+
+test('keys that few people need have the values that the file gives them', () => {
+  const config = parse(`
+sources:
+  - id: a
+    url: https://x.example/y
+    docs: docs
+    nested: as-files
+    unlisted: ['internal/**']
+    archives: [tar.gz, zip]
+    marketplace: true
+    webhook: { provider: github, secret: { env: SKILLS_WEBHOOK_SECRET } }
+serve:
+  ttl: 2m
+  instructions: The skills of our team.
+  templates: [{ uri: 'skill://team/{product}/SKILL.md' }]
+  index: { templates: include }
+  resources: { list: files, synthetic: list }
+  marketplace: { name: example-skills }
+  oauth:
+    issuer: https://login.example.com/realms/team
+    audience: api://skills
+    scopes: [skills.read]
+    token_type: at+jwt
+    keys_max_age: 12h
+    page:
+      client_id: skills-page
+      client_secret: { env: SKILLS_PAGE_SECRET }
+      scopes: [page, 'pack:*']
+      session: 8h
+  http: { public_url: https://skills.example.com }
+packs:
+  - { id: web, include: [{ source: a, path: 'web/**' }] }
+  - { id: team-writing, include: [{ plugin: writing }] }
+channel:
+  name: skills.example.com/channel
+  key: { file: channel.key }
+  witnesses:
+    - url: https://witness.example.com
+      key: witness.example.com+8c42feec+BIE5dw6ofRdfVqNUZsNMfszLjYqRtO43ol32D1uPybOU
+  quorum: 1
+publish:
+  - git: https://git.example.com/team/marketplace.git
+  - { git: https://git.example.com/team/web.git, pack: web }
+  - to: /srv/channel
+  - { to: /srv/channel-web, pack: web }
+`)
+
+  expect(config.sources[0]?.source).toMatchObject({ docs: 'docs', nested: 'as-files', unlisted: ['internal/**'] })
+  expect(config.sources[0]?.webhook?.provider).toBe('github')
+  expect(config.sources[0]?.archives).toEqual(['tar.gz', 'zip'])
   expect(config.publications.map(({ branch, pack }) => [branch, pack])).toEqual([
     ['main', undefined],
     ['main', 'web'],
@@ -237,22 +287,10 @@ test('the example to copy is a configuration, and so it is with all that is comm
     ],
     quorum: 1,
   })
-  expect(config.gate).toMatchObject({ asked: { kind: 'program' }, timeoutMs: 10_000, onFailure: 'refuse' })
-  expect(config.programs).toEqual(parse(text).programs)
-  expect(config.packs).toMatchObject([
-    { id: 'web', include: [{ path: 'web/**' }, { tag: 'accessibility' }] },
-    { id: 'team-writing', include: [{ plugin: 'writing' }] },
-  ])
-  expect(config.sources[0]?.source.nested).toBe('as-skills')
-  expect(config.serve.ttlMs).toBe(60_000)
-  expect(config.serve.instructions).toMatch(/^The skills of our team/)
-  expect(config.sources[0]?.webhook?.provider).toBe('github')
-  expect(config.serve.operations).toEqual({ host: '127.0.0.1', port: 8742 })
-  expect(config.sources[0]?.archives).toEqual(['tar.gz', 'zip'])
+  expect(config.packs[1]?.include).toEqual([{ plugin: 'writing' }])
+  expect(config.serve).toMatchObject({ ttlMs: 120_000, instructions: 'The skills of our team.', index: 'include' })
   expect(config.serve.templates).toEqual(['skill://team/{product}/SKILL.md'])
-  expect(config.serve.index).toEqual(parse(text).serve.index)
-  expect(config.serve.resources).toEqual(parse(text).serve.resources)
-  expect(config.serve.web.open).toEqual(new Set(['well-known', 'marketplace', 'metrics']))
+  expect(config.serve.resources).toEqual({ list: 'files', synthetic: 'list' })
   expect(config.serve.oauth).toEqual({
     issuer: 'https://login.example.com/realms/team',
     audience: 'api://skills',
@@ -266,26 +304,29 @@ test('the example to copy is a configuration, and so it is with all that is comm
       sessionMs: 28_800_000,
     },
   })
-  expect(config.serve.http).toMatchObject({ publicUrl: 'https://skills.example.com', trustedProxies: ['10.0.0.0/8'] })
 })
 
-test('each alternative that the example shows for `auth`, `ca` and `proxy` is one', async () => {
-  const text = await readFile(EXAMPLE, 'utf8')
-  const shown = [...text.matchAll(/^ {4}# ((?:auth|ca|proxy):.*(?:\n {4}# {3,}.*)*)/gm)].map(([, lines = '']) => lines)
-
-  for (const lines of shown) {
-    const keys = lines.replaceAll(/^ {4}# /gm, '').replaceAll(/^/gm, '    ')
-    expect(parse(`sources:\n  - id: a\n    url: https://x.example/y\n${keys}`).sources, lines).toHaveLength(1)
-  }
-  expect(shown.map((lines) => /^\w+:(?:\n {4}#)? *(\w*)/.exec(lines)?.[1])).toEqual([
-    'basic',
-    'header',
-    'github_app',
+test.each([
+  ['basic', 'auth: { basic: { username: reader, password: { file: /run/secrets/skills-password } } }'],
+  ['header', 'auth: { header: { name: X-Api-Key, value: { env: SKILLS_KEY } } }'],
+  [
+    'github-app',
+    'auth: { github_app: { app_id: 12345, installation_id: 67890, private_key: { credential: skills-app.pem }, api_url: https://github.example.com/api/v3 } }',
+  ],
+  [
     'helper',
-    '',
+    'auth: { helper: { command: git, args: [credential-store], env: { LANG: { value: C }, VAULT_TOKEN: { env: VAULT_TOKEN } }, timeout: 30s } }',
+  ],
+  ['none', 'ca: /etc/skillsyncd/authority.pem'],
+  ['none', 'proxy: none'],
+  [
     'none',
-    'url',
-  ])
+    'proxy: { url: http://proxy.example.com:3128, auth: { basic: { username: skills, password: { file: /run/secrets/proxy-password } } } }',
+  ],
+])('access of the kind %s: %s', (kind, keys) => {
+  const config = parse(`sources:\n  - id: a\n    url: https://x.example/y\n    ${keys}`)
+
+  expect(config.sources[0]?.access.kind).toBe(kind)
 })
 
 test('a template that cannot give the SKILL.md of a skill is refused with the reason, and so is one that comes twice', () => {

@@ -1,40 +1,55 @@
 import type { SchemaNode } from '../../../src/daemon/config/schema-json.ts'
 
-/** `docs/configuration.md`, from the schema of the configuration: a table for each key of the top level. */
+/** `docs/configuration.md`, from the schema of the configuration: a table for each key of the top level, and for each block. */
 export function configReference(schema: SchemaNode): string {
-  const sections = keysOf(schema).map(([key, node]) => sectionOf(schema, key, node))
-  const secret = schema.$defs?.['secret']
-  const ofSecrets = isNode(secret) ? [secretSection(schema, secret)] : []
-  return `${[HEAD, ...sections, ...ofSecrets, TAIL].join('\n\n')}\n`
+  const known: Known = new Map()
+  const blocks = Object.entries(defsOf(schema)).map(([key, node]) => sectionOf(key, node, known))
+  const sections = keysOf(schema).map(([key, node]) => sectionOf(key, node, known))
+  return `${[HEAD, ...sections, BLOCKS, ...blocks.map((block) => `#${block}`), TAIL].join('\n\n')}\n`
+}
+
+/** The path of every key below the top level, without `[]`, with those of each block at each of its places. */
+export function configKeys(schema: SchemaNode): ReadonlySet<string> {
+  const below = (path: string, node: SchemaNode): string[] =>
+    keysBelow(node, defsOf(schema)).flatMap(([key, child]) => [[`${path}.${key}`], below(`${path}.${key}`, child)].flat())
+  return new Set(keysOf(schema).flatMap(([key, node]) => below(key, node)))
 }
 
 const HEAD = `# Configuration
 
-Every key of \`skillsyncd.yaml\`, made from the schema that checks it ([\`skillsyncd.schema.json\`](../config/skillsyncd.schema.json)).
-[\`config/skillsyncd.yaml\`](../config/skillsyncd.yaml) has them in context, with the reasons. An unknown key is
-refused: no key is ignored.
+To write \`skillsyncd.yaml\`, start with \`skillsyncd add URL\`, or copy [\`config/skillsyncd.yaml\`](../config/skillsyncd.yaml),
+which has the keys that most people need. This page has all keys. It is made from the schema
+([\`skillsyncd.schema.json\`](../config/skillsyncd.schema.json)) that checks the file and that editors use. An unknown key is
+refused, never ignored.
 
-**Sizes** are whole numbers with \`B\`, \`KiB\`, \`MiB\`, \`GiB\` or \`TiB\`; a plain number is bytes. **Durations** are whole
-numbers with \`ms\`, \`s\`, \`m\`, \`h\` or \`d\`. Relative paths start at the folder of the file, and \`~/\` is the home
-folder.`
+The first file that exists counts: \`./skillsyncd.yaml\`, \`skillsyncd/skillsyncd.yaml\` in the user's configuration folder,
+\`/etc/skillsyncd/skillsyncd.yaml\`; \`--config FILE\` names another. Without a file, \`skillsyncd start --source URL\` and
+\`skillsyncd mcp --skills-dir DIR\` use the defaults.
 
-const TAIL = `## Without a file
+A *size* is a whole number of bytes, or one with \`KiB\`, \`MiB\`, \`GiB\` or \`TiB\`; a *duration* one with \`ms\`, \`s\`, \`m\`, \`h\`
+or \`d\`. Relative paths start at the folder of the file, and \`~/\` is the home folder. Of several words, the **bold** one is
+the default.`
 
-\`skillsyncd start --source URL\` and \`skillsyncd mcp --skills-dir DIR\` read the sources from the command line, and use
-defaults for everything else. If several files exist, the first one counts: \`./skillsyncd.yaml\`, then
-\`skillsyncd/skillsyncd.yaml\` in the user's configuration folder, then \`/etc/skillsyncd/skillsyncd.yaml\`.`
+const BLOCKS = `## Blocks
 
-function sectionOf(schema: SchemaNode, key: string, node: SchemaNode): string {
-  const head = `## \`${key}\`\n\n${node.description ?? ''}`
-  // What it says of many sources is what each of them can say.
-  const rows = key === 'defaults' ? rowsOf(schema, key, onlyKey(node, 'match')) : rowsOf(schema, key, node)
-  if (rows.length === 0) return `${head} Takes ${takesOf(schema, node)}.`
-  return `${head}\n\n${table(rows)}${key === 'defaults' ? '\n\nFurther keys: any key of a source except `id`.' : ''}`
+Mappings that several places have.`
+
+const TAIL = `A secret is read again before each use. One that is written into the file is refused.`
+
+/** The place at which a key was described first, by its name and its node. */
+type Known = Map<string, string>
+
+function sectionOf(key: string, node: SchemaNode, known: Known): string {
+  const head = [`## \`${key}\``, node.description].filter((text) => text !== undefined).join('\n\n')
+  const { rows, repeated } = rowsOf(key, node, known)
+  const again = sentencesOf(repeated)
+  if (rows.length === 0 && again.length === 0) return `${head} A ${takesOf(node)}.`
+  return [head, ...(rows.length === 0 ? [] : [table(rows)]), ...again].join('\n\n')
 }
 
-function secretSection(schema: SchemaNode, secret: SchemaNode): string {
-  const rows = keysOf(secret).map(([key, node]) => rowOf(schema, key, node))
-  return `## Secrets\n\nA *secret* is one of these. It is read again before each use. A secret that is written into the file is refused.\n\n${table(rows)}`
+/** The blocks: the mappings that have a name in the schema. */
+function defsOf({ $defs = {} }: SchemaNode): Readonly<Record<string, SchemaNode>> {
+  return Object.fromEntries(Object.entries($defs).flatMap(([name, node]) => (isNode(node) ? [[name, node]] : [])))
 }
 
 interface Row {
@@ -48,21 +63,60 @@ function table(rows: readonly Row[]): string {
   return ['| Key | Value | Meaning |', '| --- | --- | --- |', ...lines].join('\n')
 }
 
-/** Every key below a place, in the order of the schema; those of a list of mappings as those of one. */
-function rowsOf(schema: SchemaNode, path: string, node: SchemaNode): Row[] {
-  const prefix = isListOfMappings(schema, node) ? `${path}[]` : path
-  return keysBelow(schema, node).flatMap(([key, child]) => {
-    const place = `${prefix}.${key}`
-    const below = isSecret(child) ? [] : rowsOf(schema, place, child)
-    return [[rowOf(schema, place, child)], below].flat()
+/** Keys of one place that an earlier place describes. */
+interface Repeated {
+  readonly place: string
+  readonly first: string
+  readonly keys: string
+}
+
+interface Rows {
+  readonly rows: readonly Row[]
+  readonly repeated: readonly Repeated[]
+}
+
+/**
+ * Every key below a place that no earlier place describes, in the order of the schema; those of a list of mappings as
+ * those of one. The keys of a block are in its own section.
+ */
+function rowsOf(path: string, node: SchemaNode, known: Known): Rows {
+  const prefix = isListOfMappings(node) ? `${path}[]` : path
+  const keys = keysBelow(node).map(([key, child]) => {
+    const name = JSON.stringify([key, child])
+    const first = known.get(name)
+    if (first === undefined) known.set(name, prefix)
+    return { key, child, first }
+  })
+  const told = keys
+    .filter(({ first }) => first === undefined)
+    .map(({ key, child }): Rows => {
+      const { rows, repeated } = rowsOf(`${prefix}.${key}`, child, known)
+      return { rows: [rowOf(`${prefix}.${key}`, child), ...rows], repeated }
+    })
+  const again = [...new Set(keys.flatMap(({ first }) => first ?? []))].map((first) => {
+    const same = keys.filter((entry) => entry.first === first).map(({ key }) => `\`${key}\``)
+    return { place: `\`${prefix}\``, first: `\`${first}\``, keys: same.join(', ') }
+  })
+  return { rows: told.flatMap(({ rows }) => rows), repeated: [...told.flatMap(({ repeated }) => repeated), ...again] }
+}
+
+/** A sentence for each group of keys that an earlier place describes. */
+function sentencesOf(repeated: readonly Repeated[]): string[] {
+  const groups = Map.groupBy(repeated, ({ first, keys }) => `have, as ${first}: ${keys}.`)
+  return [...groups].map(([end, places]) => {
+    const text = `${places.map(({ place }) => place).join(', ')} also ${end}`
+    return places.length === 1 ? text.replace(' also have,', ' also has,') : text
   })
 }
 
-function rowOf(schema: SchemaNode, key: string, node: SchemaNode): Row {
+function rowOf(key: string, node: SchemaNode): Row {
   const { description = '', default: usual } = node
   const isSaid = usual === undefined || /Default: /.test(description) || JSON.stringify(usual) === '{}'
-  const text = isSaid ? description : `${description} Default: \`${JSON.stringify(usual).replaceAll('"', '')}\`.`
-  return { key, takes: takesOf(schema, node), text: cell(text) }
+  const text = isSaid ? description : `${description} Default: ${JSON.stringify(usual).replaceAll('"', '')}.`
+  const words = takesOf(node)
+  const [said = '', word = ''] = / ?Default: ([\w.-]+)\.(?= |$)/.exec(text) ?? []
+  const takes = words.replace(`\`${word}\``, `**\`${word}\`**`)
+  return { key, takes, text: cell(takes === words ? text : text.replace(said, '')) }
 }
 
 /** What stands between bars must not hold one, nor what a page would take for a tag. */
@@ -70,29 +124,27 @@ function cell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
 }
 
-function takesOf(schema: SchemaNode, node: SchemaNode): string {
-  const kinds = forms(schema, node).flatMap((form) => kindOf(schema, form) ?? [])
-  return [...new Set(kinds)].join(', or ')
+function takesOf(node: SchemaNode): string {
+  const kinds = forms(node).flatMap((form) => kindOf(form) ?? [])
+  return [...new Set(kinds)].join(', ').replace('size, number', 'size')
 }
 
-function kindOf(
-  schema: SchemaNode,
-  { type, enum: words, pattern, items, const: only, $ref }: SchemaNode,
-): string | undefined {
-  if ($ref === '#/$defs/secret') return '[secret](#secrets)'
-  if (only !== undefined) return `\`${JSON.stringify(only)}\``
-  if (words !== undefined) return words.map((word) => `\`${String(word)}\``).join(' · ')
+function kindOf({ type, enum: words, pattern, items, const: only, $ref }: SchemaNode): string | undefined {
+  const block = blockOf($ref)
+  if (block !== undefined) return `[${block}](#${block})`
+  if (only !== undefined) return `\`${String(only)}\``
+  if (words !== undefined) return words.map((word) => `\`${String(word)}\``).join(' ')
   switch (type) {
     case 'string':
       return pattern === undefined ? 'text' : (SHAPES.find(([part]) => pattern.includes(part))?.[1] ?? 'text')
     case 'integer':
-      return 'a number'
+      return 'number'
     case 'boolean':
-      return '`true` · `false`'
+      return '`true` `false`'
     case 'array':
-      return isNode(items) ? `a list: ${takesOf(schema, items)}` : 'a list'
+      return ['list', ...(isNode(items) ? (items.enum ?? []) : []).map((word) => `\`${String(word)}\``)].join(' ')
     case 'object':
-      return 'a mapping'
+      return 'mapping'
     default:
       return undefined
   }
@@ -100,19 +152,18 @@ function kindOf(
 
 /** By what their patterns name. */
 const SHAPES: readonly (readonly [string, string])[] = [
-  ['KiB', 'a size'],
-  ['(ms|s|', 'a duration'],
+  ['KiB', 'size'],
+  ['(ms|s|', 'duration'],
 ]
 
-/** A node and what it leaves a choice of. A reference to a secret says enough by itself. */
-function forms(schema: SchemaNode, node: SchemaNode): SchemaNode[] {
-  if (isSecret(node)) return [node]
-  const target = schema.$defs?.[node.$ref?.replace('#/$defs/', '') ?? '']
-  return [node, ...[target, ...(node.anyOf ?? [])].filter(isNode).flatMap((other) => forms(schema, other))]
+/** A node and what it leaves a choice of; a block is one of `defs`, or stays a name. */
+function forms(node: SchemaNode, defs: Readonly<Record<string, SchemaNode>> = {}): SchemaNode[] {
+  const target = defs[blockOf(node.$ref) ?? '']
+  return [node, ...[target, ...(node.anyOf ?? [])].filter(isNode).flatMap((other) => forms(other, defs))]
 }
 
-function keysBelow(schema: SchemaNode, node: SchemaNode): [string, SchemaNode][] {
-  return forms(schema, node).flatMap((form) => (isNode(form.items) ? keysBelow(schema, form.items) : keysOf(form)))
+function keysBelow(node: SchemaNode, defs: Readonly<Record<string, SchemaNode>> = {}): [string, SchemaNode][] {
+  return forms(node, defs).flatMap((form) => (isNode(form.items) ? keysBelow(form.items, defs) : keysOf(form)))
 }
 
 function keysOf({ properties = {} }: SchemaNode): [string, SchemaNode][] {
@@ -121,19 +172,12 @@ function keysOf({ properties = {} }: SchemaNode): [string, SchemaNode][] {
   )
 }
 
-function isListOfMappings(schema: SchemaNode, node: SchemaNode): boolean {
-  return forms(schema, node).some(({ items }) => isNode(items) && keysBelow(schema, items).length > 0)
+function isListOfMappings(node: SchemaNode): boolean {
+  return forms(node).some(({ items }) => isNode(items) && keysBelow(items).length > 0)
 }
 
-function isSecret({ $ref }: SchemaNode): boolean {
-  return $ref === '#/$defs/secret'
-}
-
-function onlyKey(node: SchemaNode, key: string): SchemaNode {
-  const { items } = node
-  const properties = isNode(items) ? items.properties : undefined
-  const found = properties?.[key]
-  return found === undefined ? node : { ...node, items: { type: 'object', properties: { [key]: found } } }
+function blockOf($ref: string | undefined): string | undefined {
+  return $ref?.replace('#/$defs/', '')
 }
 
 /** In JSON Schema `true` and `false` are schemas too; here none of them says anything. */

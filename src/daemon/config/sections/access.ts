@@ -62,9 +62,7 @@ export const PROGRAM = {
       }),
     )
     .optional()
-    .describe(
-      'Its environment besides PATH and HOME: { value: TEXT } if it is not a secret, else the place that it is read from.',
-    ),
+    .describe('Its environment besides PATH and HOME: for each name a secret, or { value: TEXT }.'),
 }
 
 function username() {
@@ -73,21 +71,19 @@ function username() {
 
 const BASIC = z.strictObject({
   username: username().describe('The user name.'),
-  password: SECRET.describe('The place that the password is read from.'),
+  password: SECRET.describe('The password.'),
 })
 
 const SSH = z.strictObject({
-  key: SECRET.describe('The place that the private key is read from.'),
-  passphrase: SECRET.optional().describe('The place that the passphrase of the key is read from.'),
-  known_hosts: path()
-    .optional()
-    .describe('The keys of the hosts, in the form of OpenSSH. A host that is not in it is refused.'),
+  key: SECRET.describe('The private key; only its user may read the file.'),
+  passphrase: SECRET.optional().describe('The passphrase of the key.'),
+  known_hosts: path().optional().describe('The keys of the hosts, in the form of OpenSSH; others are refused.'),
 })
 
 const GITHUB_APP = z.strictObject({
   app_id: z.int().min(1).describe('The id of the app.'),
   installation_id: z.int().min(1).describe('The id of its installation.'),
-  private_key: SECRET.describe('The place that its private key (PEM, RSA) is read from.'),
+  private_key: SECRET.describe('Its private key: PEM, RSA, without a passphrase.'),
   api_url: webUrl().optional().describe('The API of a GitHub Enterprise Server: https://HOST/api/v3.'),
 })
 
@@ -97,24 +93,22 @@ const HEADER = z.strictObject({
     .max(128)
     .regex(/^[A-Za-z0-9-]+$/, 'must be the name of an HTTP header')
     .describe('The name of the HTTP header.'),
-  value: SECRET.describe('The place that its value is read from.'),
+  value: SECRET.describe('Its value.'),
 })
 
 /** The credential for a proxy. */
 const PROXY_AUTH = z
   .strictObject({
     basic: BASIC.optional().describe('A user name and a password.'),
-    header: HEADER.optional().describe('A header of your own, such as Proxy-Authorization with another scheme.'),
+    header: HEADER.optional().describe('A header of your own.'),
   })
   .refine(...oneOf('basic', 'header'))
 
 /** The credential for a gate, which is not a git host. */
 export const GATE_AUTH = z
   .strictObject({
-    token: SECRET.optional().describe(
-      'The place that an access token is read from. It is sent as a bearer token, without `username`.',
-    ),
-    username: username().optional().describe('With `token`: sent as a user name and a password instead.'),
+    token: SECRET.optional().describe('An access token: without `username` a bearer token.'),
+    username: username().optional().describe('With `token`: sent with it as user name and password.'),
     basic: BASIC.optional().describe('A user name and a password.'),
     header: HEADER.optional().describe('A header of your own, such as X-Api-Key.'),
   })
@@ -130,18 +124,20 @@ const FORMS = ['token', 'basic', 'ssh', 'github_app', 'helper', 'header'] as con
 export const AUTH = z
   .strictObject({
     token: SECRET.optional().describe(
-      'The place that an access token is read from. For git it is sent as the password of `username`.',
+      'An access token. Over git it is the password of `username`; for other servers, without `username`, a bearer token.',
     ),
     username: username()
       .optional()
-      .describe('With `token`: the user name that the git host requires with it. Default: x-access-token.'),
+      .describe('The user name that the git host requires with `token`. Default: x-access-token.'),
     basic: BASIC.optional().describe('A user name and a password.'),
-    ssh: SSH.optional().describe('A private key for ssh.'),
+    ssh: SSH.optional().describe(
+      'A private key for ssh. Without `auth`, ssh uses its agent and the keys in ~/.ssh, and never ~/.ssh/config.',
+    ),
     github_app: GITHUB_APP.optional().describe('A GitHub App, whose tokens are made and renewed as needed.'),
     helper: z
       .strictObject({ ...PROGRAM, timeout: duration().optional().describe('The time limit. Default: 30s.') })
       .optional()
-      .describe('A git credential helper: called with the request on its standard input, as git calls it.'),
+      .describe('A git credential helper, called as git calls it.'),
     header: HEADER.optional().describe('A header of your own, such as X-Api-Key.'),
   })
   .refine(...oneOf(...FORMS))
@@ -152,16 +148,18 @@ export const AUTH = z
   .meta({ id: 'auth' })
 
 /** The proxy for a host. */
-export const PROXY = z.union(
-  [
-    z.literal('none'),
-    z.strictObject({
-      url: webUrl().describe('The address of the proxy.'),
-      auth: PROXY_AUTH.optional().describe('The credential for the proxy.'),
-    }),
-  ],
-  { error: 'must be none, or { url: …, auth: … }' },
-)
+export const PROXY = z
+  .union(
+    [
+      z.literal('none'),
+      z.strictObject({
+        url: webUrl().describe('The address of the proxy.'),
+        auth: PROXY_AUTH.optional().describe('The credential for the proxy.'),
+      }),
+    ],
+    { error: 'must be none, or { url: …, auth: … }' },
+  )
+  .meta({ id: 'proxy' })
 
 /** Makes a path of the file absolute: it is resolved from the folder of the file. */
 export type Absolute = (path: string) => string

@@ -13,19 +13,20 @@ const SIGNED = z
     grace: duration()
       .optional()
       .describe(
-        'The time after the end of the validity of a key in which an earlier signed object may still appear for the first time. Default: unlimited.',
+        "The time after the end of a key's validity in which an object signed before may still arrive. Default: unlimited.",
       ),
   })
   .refine((value) => value.allowed_signers !== undefined || value.keyring !== undefined, {
     error: 'needs `allowed_signers`, `keyring` or both',
   })
+  .meta({ id: 'signed' })
 
 const POLICY = z.strictObject({
   'hidden-unicode': z
     .enum(HIDDEN_POLICIES)
     .optional()
     .describe(
-      'Invisible characters. note: serve the skill, with a finding. deceptive: withhold it for those that smuggle, reorder or conceal text (tags, bidirectional controls, terminal escapes), note the rest. withhold: withhold it for any. Default: deceptive.',
+      'Invisible characters. note: a finding. withhold: the skill is withheld. deceptive: withheld for those that smuggle, reorder or conceal text (tags, bidirectional controls, terminal escapes), else a finding. Default: deceptive.',
     ),
 })
 
@@ -45,7 +46,7 @@ export const BRAKES = z
     older_commit: z
       .enum(['hold', 'follow'])
       .optional()
-      .describe('A branch that moves back to a commit before the served one. Default: hold.'),
+      .describe('A branch that goes back to an earlier commit. Default: hold.'),
   })
   .transform(
     ({ moved_tag: movedTag = 'hold', mass_deletion: massDeletion = 'hold', older_commit: olderCommit = 'hold' }) => ({
@@ -54,55 +55,54 @@ export const BRAKES = z
       olderCommit,
     }),
   )
+  .meta({ id: 'brakes' })
 
 /** The webhook of a repository. */
-export const WEBHOOK = z.strictObject({
-  provider: z
-    .enum(['github', 'gitlab', 'gitea', 'forgejo', 'generic'])
-    .describe('The git host that defines the form of the requests.'),
-  secret: SECRET.describe('The place that the secret for the signatures of requests is read from.'),
-})
+export const WEBHOOK = z
+  .strictObject({
+    provider: z
+      .enum(['github', 'gitlab', 'gitea', 'forgejo', 'generic'])
+      .describe('The git host, which defines the form of the requests.'),
+    secret: SECRET.describe('The secret that requests are signed with.'),
+  })
+  .meta({ id: 'webhook' })
 
 /** The keys of one source that `defaults` can also set, for all sources with a common address prefix. */
 export const SHARED = {
-  schedule: cron()
-    .optional()
-    .describe(
-      'The times to check for a new commit: a cron expression, in the time zone of the daemon. Or use `every`.',
-    ),
+  schedule: cron().optional().describe('In place of `every`: a cron expression, in the time zone of the daemon.'),
   every: duration({ least: '1s', most: '365d' })
     .optional()
-    .describe('The interval to check for a new commit, such as 30s, 5m or 1h. Default: 5m; 30s for a folder.'),
+    .describe('The time between two polls. Default: 5m; 30s for a folder.'),
   max_age: duration()
     .optional()
     .describe(
-      'The age of the last success above which a required source makes the daemon unready. Default: a day, or four times the interval between two checks.',
+      'The age of the last success above which the source is too old. Default: a day, or four times the time between two polls.',
     ),
-  auth: AUTH.optional().describe('The credential for the host. Secrets are named, never written.'),
+  auth: AUTH.optional().describe('The credential for the host.'),
   signed: SIGNED.optional().describe('Serve only what one of these signers has signed.'),
-  policy: POLICY.optional().describe('The action for a skill that breaks a content rule.'),
+  policy: POLICY.optional().describe('What becomes of a skill that breaks a content rule.'),
   brakes: BRAKES.optional().describe('The moves that wait for `skillsyncd approve`, and those that are followed.'),
   marketplace: z
     .boolean()
     .optional()
     .describe(
-      'Read the plugin marketplace of the repository as groups of skills, for `plugin` in packs. Default: false.',
+      'true: the plugin marketplace of the repository is read as groups of skills, for `plugin` in packs. Default: false.',
     ),
   backend: z
     .enum(['auto', 'embedded', 'isomorphic', 'system'])
     .optional()
     .describe(
-      'The git client: the built-in reader (embedded, not for ssh), isomorphic-git (isomorphic, not for ssh), or the git program (system). Default: auto, which chooses by the address.',
+      'The git client: the built-in reader or isomorphic-git, both not for ssh, or the git program. auto: by the address. Default: auto.',
     ),
   ca: path().optional().describe('Certificates (PEM) to trust for this host besides those of the system.'),
   proxy: PROXY.optional().describe(
-    'The proxy for this host, or none. Default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY define.',
+    'The proxy for this host, or none. Default: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say.',
   ),
 }
 
 const DEFAULTS = z.strictObject({
   match: addressPrefix().describe(
-    'The addresses of these defaults: those that begin with this, up to a slash or their end. For each key, the longest match wins.',
+    'The beginning of an address, up to a slash or its end. For each key, the longest match wins.',
   ),
   ...SHARED,
 })
@@ -110,7 +110,7 @@ const DEFAULTS = z.strictObject({
 export const DEFAULTS_LIST = z
   .array(DEFAULTS)
   .optional()
-  .describe('Defaults for all sources whose address begins with `match`, unless a source sets the key.')
+  .describe('Keys for all sources whose address begins with `match`; a key of the source itself wins.')
 
 /** One entry of `defaults`. */
 export type DefaultsEntry = z.output<typeof DEFAULTS>

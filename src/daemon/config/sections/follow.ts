@@ -42,21 +42,21 @@ function haveOneName({ key }: { readonly key: string | readonly string[] }): boo
 /** The keys that name a channel. */
 export const FOLLOW_KEYS = {
   url: serverUrl().optional().describe('The address of the channel: https://…/channel/ of a hub, or any web server.'),
-  path: path().optional().describe('A folder with the channel: on a disk that is shared, or that was carried here.'),
+  path: path().optional().describe('A folder with the channel.'),
   key: z
     .union([logKey(), z.array(logKey()).min(1).max(8)], { error: 'must be a public key of the channel, or a list' })
-    .describe('The public key that the channel is signed with; during a change of keys, both.'),
+    .describe('The public key of the channel; during a change of keys, both.'),
   max_age: duration({ least: '13h' })
     .optional()
     .describe(
-      'The age of the newest entry of its log above which the channel counts as stopped. A hub adds one each 12 hours. Default: any age.',
+      'The age of the newest entry of its log above which the hub counts as stopped. A hub adds one each 12 hours. Default: any age.',
     ),
   witnesses: z
     .array(witnessKey())
     .min(1)
     .max(16)
     .optional()
-    .describe('The public keys of witnesses: a state of the log is taken only if `quorum` of them have cosigned it.'),
+    .describe('The public keys of witnesses: a state is taken only if `quorum` of them have cosigned it.'),
   quorum: QUORUM.optional(),
 }
 

@@ -26,31 +26,30 @@ function ofCount(fallback: number, description: string) {
 
 const HTTP_LIMITS = z
   .strictObject({
-    body_bytes: ofBytes(2 ** 20, 'Size of the body of one request.'),
-    header_timeout: ofTimer(10_000, 'Time limit for a client to send its headers.'),
+    body_bytes: ofBytes(2 ** 20, 'The body of one request.'),
+    header_timeout: ofTimer(10_000, 'The time in which a client must send its headers.'),
     request_timeout: ofTimer(
       30_000,
-      'Time limit for a client to send a whole request, and for the daemon to serve one batch.',
+      'The time in which a client must send its request, and the daemon serve one batch.',
     ),
-    connections: ofCount(10_000, 'Connections open at once.'),
-    streams: ofCount(
-      10_000,
-      'Streams open at once; above it, the client with the most streams loses one to the others, and gets no further one.',
-    ),
+    connections: ofCount(10_000, 'Connections at once.'),
+    streams: ofCount(10_000, 'Streams at once; above it, the client with the most loses one to the others.'),
     sessions: ofCount(
       10_000,
-      'Sessions of the 2025 era; above it, the client with the most sessions loses its least recently used one.',
+      'Sessions of the 2025 era; above it, the client with the most loses its least recently used one.',
     ),
-    session_idle_timeout: ofTime(30 * 86_400_000, 'Time after which an unused session is closed.'),
-    stream_bytes: ofBytes(2 ** 20, 'Size of the data that may wait for a slow client before its stream is closed.'),
-    connections_per_address: count().optional().describe('Connections open at once from one address.'),
+    session_idle_timeout: ofTime(30 * 86_400_000, 'An unused session is closed after this.'),
+    stream_bytes: ofBytes(2 ** 20, 'What may wait for a slow client before its stream is closed.'),
+    connections_per_address: count()
+      .optional()
+      .describe('Connections at once from one address; an IPv6 network of 64 bits is one. Default: no limit.'),
     rate: z
       .strictObject({
-        requests: count().describe('Number of requests; each message of a batch counts as one.'),
-        per: duration().describe('The period that the number applies to.'),
+        requests: count().describe('Requests; each message of a batch is one.'),
+        per: duration().describe('The time in which they may be sent.'),
       })
       .optional()
-      .describe('Requests per client; above it, the answer is 429 with Retry-After.'),
+      .describe('Requests of a token, else of an address; above it, the answer is 429. Default: no limit.'),
   })
   .transform((entry) => ({
     bodyBytes: entry.body_bytes,
@@ -69,61 +68,60 @@ export const LIMITS = z
   .strictObject({
     skill: z
       .strictObject({
-        files: ofCount(SKILL_LIMITS.files, 'Files of one skill. Above it the skill is withheld, never trimmed.'),
-        bytes: ofBytes(
-          SKILL_LIMITS.bytes,
-          'Size of one skill, all of its files. Above it the skill is withheld, never trimmed.',
-        ),
+        files: ofCount(SKILL_LIMITS.files, 'Its files.'),
+        bytes: ofBytes(SKILL_LIMITS.bytes, 'All of its files together.'),
       })
       .prefault({})
-      .describe('Limits for one skill. The defaults are what every client of the extension must support.'),
+      .describe(
+        'One skill; above it, it is withheld, never trimmed. The defaults are what every client of the extension must support.',
+      ),
     frontmatter: z
       .strictObject({
-        bytes: ofBytes(FRONTMATTER_LIMITS.bytes, 'Size of the frontmatter of one SKILL.md.'),
-        depth: ofCount(FRONTMATTER_LIMITS.depth, 'Levels of nesting in it.'),
+        bytes: ofBytes(FRONTMATTER_LIMITS.bytes, 'Its size.'),
+        depth: ofCount(FRONTMATTER_LIMITS.depth, 'Levels of nesting.'),
       })
       .prefault({})
-      .describe('Limits for the frontmatter.'),
+      .describe('The frontmatter of one SKILL.md.'),
     repository: z
       .strictObject({
-        bytes: ofBytes(FETCH_LIMITS.packBytes, 'Size of one fetch over the network.'),
+        bytes: ofBytes(FETCH_LIMITS.packBytes, 'One fetch over the network.'),
         files: ofCount(FETCH_LIMITS.files, 'Entries of all folders of one commit, below `root` and `docs` only.'),
-        segment_bytes: ofBytes(FETCH_LIMITS.segmentBytes, 'Length of one name.'),
-        path_bytes: ofBytes(FETCH_LIMITS.pathBytes, 'Length of one path.'),
+        segment_bytes: ofBytes(FETCH_LIMITS.segmentBytes, 'One name.'),
+        path_bytes: ofBytes(FETCH_LIMITS.pathBytes, 'One path.'),
         depth: ofCount(FETCH_LIMITS.depth, 'Levels of folders.'),
       })
       .prefault({})
-      .describe('Limits for one repository.'),
+      .describe('One repository.'),
     fetch: z
       .strictObject({
         concurrency: ofCount(
           4,
-          'Fetches at once. A fetch of more than 2 s gives its place to the next, and continues in one of twice as many further places.',
+          'Fetches at once. One of more than 2 s gives its place to the next, and continues in one of twice as many further places.',
         ),
         concurrency_per_host: ofCount(2, 'Fetches at once from one host.'),
-        connect_timeout: ofTimer(FETCH_LIMITS.connectMs, 'Time limit for the first byte.'),
-        idle_timeout: ofTimer(FETCH_LIMITS.idleMs, 'Time limit between two bytes.'),
-        total_timeout: ofTimer(FETCH_LIMITS.totalMs, 'Time limit for one whole fetch.'),
+        connect_timeout: ofTimer(FETCH_LIMITS.connectMs, 'The time until the first byte.'),
+        idle_timeout: ofTimer(FETCH_LIMITS.idleMs, 'The time between two bytes.'),
+        total_timeout: ofTimer(FETCH_LIMITS.totalMs, 'The time for one whole fetch.'),
       })
       .prefault({})
-      .describe('Limits for fetching.'),
+      .describe('Fetching.'),
     listing: z
       .strictObject({
-        entries: ofCount(1000, 'Entries of one page of a listing.'),
-        bytes: ofBytes(2 ** 20, 'Size of one page of a listing.'),
+        entries: ofCount(1000, 'Its entries.'),
+        bytes: ofBytes(2 ** 20, 'Its size.'),
       })
       .prefault({})
-      .describe('Limits for one page of a served listing.'),
-    http: HTTP_LIMITS.prefault({}).describe('Limits for the resources that HTTP clients can use.'),
+      .describe('One page of a served listing.'),
+    http: HTTP_LIMITS.prefault({}).describe('What HTTP clients can use.'),
     disk: z
       .strictObject({
         bytes: ofBytes(
           RETENTION.bytes,
-          'Size of all stored content, including the served skills. Older generations are removed first; no fetch starts above it.',
+          'All stored content. Older generations are removed first; no fetch starts above it.',
         ),
       })
       .prefault({})
-      .describe('Limits for the disk.'),
+      .describe('The disk.'),
   })
   .transform(({ skill, frontmatter, repository, fetch, listing, http, disk }) => ({
     skill,
@@ -146,16 +144,16 @@ export const LIMITS = z
     disk,
   }))
   .prefault({})
-  .describe('Limits for content and clients. Above a limit, the request or content is refused, and the limit is named.')
+  .describe('Above a limit, the content or request is refused, and the limit is named.')
 
 /** Limits on what other parties can make the daemon do. */
 export type Limits = z.output<typeof LIMITS>
 
 export const RETENTION_PERIOD = z
   .strictObject({
-    generations: ofCount(RETENTION.generations, 'Generations kept, whatever their age.'),
-    younger_than: ofTime(RETENTION.youngerThanMs, 'Generations younger than this are kept, whatever their number.'),
+    generations: ofCount(RETENTION.generations, 'Generations that are kept, whatever their age.'),
+    younger_than: ofTime(RETENTION.youngerThanMs, 'Younger ones are kept, whatever their number.'),
   })
   .transform(({ generations, younger_than: youngerThanMs }) => ({ generations, youngerThanMs }))
   .prefault({})
-  .describe('The generations that are kept for a rollback.')
+  .describe('The generations that are kept for a rollback. Served and locked content always stays.')

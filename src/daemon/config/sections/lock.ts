@@ -9,8 +9,8 @@ import { unreadRepository } from './sources.ts'
 import type { Settling } from './sources.ts'
 
 const LOCK_FROM = z.strictObject({
-  git: gitUrl().describe('The repository that has the lock: the addresses of `url` of a source.'),
-  ref: ref().optional().describe('The branch of the merges. Default: the default branch of the repository.'),
+  git: gitUrl().describe('The repository with the lock; an address as `url` of a source.'),
+  ref: ref().optional().describe('The branch of the merges. Default: the default branch.'),
   path: folder()
     .refine((text) => text !== '', 'must name a file')
     .default('skills.lock')
@@ -18,13 +18,15 @@ const LOCK_FROM = z.strictObject({
   accept: ref()
     .refine(isObjectId, 'must be the full id of a commit')
     .optional()
-    .describe('A commit whose lock is taken although it does not continue the one in force: its full id.'),
+    .describe('The full id of a commit that is taken although it does not continue the one in force.'),
   auth: SHARED.auth,
   ca: SHARED.ca,
   proxy: SHARED.proxy,
   backend: SHARED.backend,
   signed: SHARED.signed,
-  webhook: WEBHOOK.optional().describe('Accept notifications of the git host at /hooks/skills-lock.'),
+  webhook: WEBHOOK.optional().describe(
+    'Reads it at once when the git host sends a notification to /hooks/skills-lock.',
+  ),
 })
 
 /** The lock: a file of this machine, or that of a repository. */
@@ -34,16 +36,14 @@ export const LOCK = z
       path(),
       z.strictObject({
         from: LOCK_FROM.describe('The file of a git repository that is followed as the lock.'),
-        every: duration({ least: '1s', most: '365d' })
-          .optional()
-          .describe('The interval to check for a new commit. Default: 1m.'),
+        every: duration({ least: '1s', most: '365d' }).optional().describe('The time between two polls. Default: 1m.'),
       }),
     ],
     { error: 'must be a path, ignore, or { from: { git: … }, every: … }' },
   )
   .optional()
   .describe(
-    'The lock file, which is followed if it exists; or ignore: only sources with update: locked follow skills.lock beside this file; or the repository whose file is followed. Default: follow, skills.lock beside this file.',
+    'The path of the lock file, which is followed if it exists; or the repository whose file is followed; or ignore: only sources with update: locked follow skills.lock. Default: skills.lock beside this file.',
   )
 
 /** The lock, with the sources that follow it. A keyword instead of a path means the usual path. */

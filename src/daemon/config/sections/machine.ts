@@ -7,34 +7,30 @@ import { SECRET } from './access.ts'
 /** The folder for everything that survives a restart. */
 export const STATE = path()
   .optional()
-  .describe('The folder for everything that survives a restart. Default: ~/.local/state/skillsyncd.')
+  .describe(
+    'The folder for everything that survives a restart; one daemon writes it. Default: the first of $STATE_DIRECTORY, $XDG_STATE_HOME/skillsyncd and ~/.local/state/skillsyncd.',
+  )
 
 /** The store that several processes share. */
 export const STORE = z
   .strictObject({
     postgres: z
       .strictObject({
-        url: SECRET.describe(
-          'The place that the address is read from, postgres://USER:PASSWORD@HOST/NAME?sslmode=verify-full.',
-        ),
+        url: SECRET.describe('The address: postgres://USER:PASSWORD@HOST/NAME?sslmode=verify-full.'),
       })
       .describe('The PostgreSQL database that all processes of the hub use.'),
   })
   .optional()
   .describe(
-    'What several processes of one hub share, each with a state folder of its own. Only skillsyncd start uses it. Default: nothing is shared.',
+    'What several processes of one hub share, each with a state folder of its own; only skillsyncd start uses it. Default: nothing.',
   )
 
 /** The audit log; `undefined` if nothing is recorded. */
 export const AUDIT = z
   .strictObject({
     enabled: z.boolean().optional().describe('false: nothing is written. Default: true.'),
-    bytes: bytes()
-      .optional()
-      .describe('Total size of one file of each kind, before the next files are begun. Default: 8MiB.'),
-    files: count()
-      .optional()
-      .describe('Files kept of each kind. The record has at most this number times `bytes`. Default: 8.'),
+    bytes: bytes().optional().describe('One file of each kind together, before the next ones begin. Default: 8MiB.'),
+    files: count().optional().describe('Files that are kept of each kind. Default: 8.'),
   })
   .optional()
   .transform(({ enabled = true, bytes = 2 ** 23, files = 8 } = {}) => (enabled ? { bytes, files } : undefined))
@@ -50,4 +46,6 @@ export const PROGRAMS = z
     ssh: path().optional().describe('The ssh program.'),
   })
   .optional()
-  .describe('Programs of this machine. Default: found through PATH.')
+  .describe(
+    'Programs of this machine, for ssh and for what the built-in reader does not read. Default: found through PATH.',
+  )

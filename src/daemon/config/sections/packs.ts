@@ -10,43 +10,39 @@ const CHOICE = z.strictObject({
   tag: line(200).exactOptional().describe('A tag.'),
   plugin: line(200)
     .exactOptional()
-    .describe(
-      'A glob over the plugins of the marketplace of a source with `marketplace: true`. The authors of the repository choose what is in a plugin.',
-    ),
+    .describe('A glob over plugins, of a source with `marketplace: true`; its authors choose what is in them.'),
 })
 
 const BUDGET_CHARACTERS = z.int().min(1).max(10_000_000)
 
-const BUDGET = z
-  .union([
-    BUDGET_CHARACTERS,
-    z.strictObject({
-      client: z
-        .enum(['claude-code', 'codex', 'claude-code-2.0'])
-        .describe('The agent whose listing of skills counts. Default: claude-code.')
-        .optional(),
-      characters: BUDGET_CHARACTERS.optional().describe(
-        'The characters for the listing of the pack alone; with `client`, for the whole list of that agent, of which its own skills take a part. `window` is then ignored.',
+const BUDGET = z.union([
+  BUDGET_CHARACTERS,
+  z.strictObject({
+    client: z
+      .enum(['claude-code', 'codex', 'claude-code-2.0'])
+      .describe('The agent whose listing of skills counts. Default: claude-code.')
+      .optional(),
+    characters: BUDGET_CHARACTERS.optional().describe(
+      'The characters for the pack alone; with `client`, for the whole list of that agent, own skills included. `window` is then ignored.',
+    ),
+    window: z
+      .int()
+      .min(1)
+      .max(1_000_000_000)
+      .optional()
+      .describe(
+        'The context window of the model, in tokens: the limit is the share that the agent gives, less its own skills.',
       ),
-      window: z
-        .int()
-        .min(1)
-        .max(1_000_000_000)
-        .optional()
-        .describe(
-          'The context window of the model, in tokens: the limit is then the share of it that the agent gives.',
-        ),
-    }),
-  ])
-  .describe('The limit of the listing of the skills: a number of characters for these alone, or the rule of an agent.')
+  }),
+])
 
 const PACK = z.strictObject({
-  id: id().describe('The name of the pack, the last segment of its endpoint /mcp/<id>.'),
-  description: prose(1024).optional().describe('The purpose of the pack.'),
-  include: z.array(CHOICE).min(1).describe('A skill that matches all fields of one of these belongs to the pack.'),
-  exclude: z.array(CHOICE).optional().describe('A skill that matches one of these does not.'),
+  id: id().describe('The name of the pack, and of its endpoint /mcp/<id>.'),
+  description: prose(1024).optional().describe('Its purpose; its clients get this in place of `serve.instructions`.'),
+  include: z.array(CHOICE).min(1).describe('A skill that matches all keys of one of these is in the pack.'),
+  exclude: z.array(CHOICE).optional().describe('A skill that matches all keys of one of these is left out.'),
   budget: BUDGET.optional().describe(
-    'A commit that takes the listing of the pack over this limit waits for approval. A number is for the characters of the pack alone; `window` leaves what the own skills of the agent do not take.',
+    'A commit that takes the listing of the pack over this limit waits for approval. A number: the characters for the pack alone.',
   ),
 })
 

@@ -12,21 +12,23 @@ import type { Absolute } from './access.ts'
 const HTTP = z.strictObject({
   host: host().default('127.0.0.1').describe('The address to listen on.'),
   port: port().default(8741).describe('The port to listen on; 0 picks a free one.'),
-  public_url: webUrl().optional().describe('The address that clients use, if it differs from host and port.'),
+  public_url: webUrl()
+    .optional()
+    .describe('The address that clients use, if it differs, such as that of an https proxy.'),
   allowed_hosts: z
     .array(
       line(253).regex(/^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i, 'must be a host name, without a scheme or a path'),
     )
     .optional()
-    .describe('Accepted values of the Host header, besides host and port. A value without a port accepts any port.'),
+    .describe('Further accepted Host headers; one without a port accepts any port.'),
   allowed_origins: z
     .array(line(300).regex(/^https?:\/\/[^/?#@]+$/i, 'must be http:// or https:// and a host, with nothing after it'))
     .optional()
-    .describe('Accepted values of the Origin header.'),
+    .describe('Sites whose pages may send requests.'),
   trusted_proxies: z
     .array(line(100).refine(isNetwork, 'must be an IP address, or a network such as 10.0.0.0/8'))
     .optional()
-    .describe('Addresses or networks whose X-Forwarded-For header is trusted.'),
+    .describe('Addresses or networks whose X-Forwarded-For is trusted.'),
 })
 
 function isNetwork(text: string): boolean {
@@ -47,46 +49,42 @@ const PAGE_CLIENT = z.strictObject({
     .regex(/^[\x20-\x7E]+$/, 'must be the id of a client: ASCII characters')
     .describe('The id of the client that the issuer has for the page.'),
   client_secret: SECRET.optional().describe(
-    'The place that the secret of the client is read from. Without it, the client is public. Both use PKCE.',
+    'The secret of the client; without it, the client is public. Both use PKCE.',
   ),
   scopes: issuerScopes()
     .optional()
-    .describe('The scopes to request besides openid. Default: the scopes of `oauth`, else page.'),
+    .describe('The scopes to request besides openid. Default: `scopes` of oauth, else page.'),
   session: duration({ least: '1m', most: '12h' })
     .optional()
-    .describe('The duration of a sign-in. Default: until its ID token expires.'),
+    .describe('The duration of a sign-in, at most 12h. Default: until its ID token expires.'),
 })
 
 const OAUTH = z.strictObject({
-  issuer: webUrl().describe(
-    'The authorization server whose tokens are accepted, by its issuer identifier; https unless it is on this machine.',
-  ),
+  issuer: webUrl().describe('Its issuer identifier; https unless it is on this machine.'),
   audience: line()
     .optional()
     .describe('The audience that a token must have. Default: the address of this server with /mcp.'),
   scopes: issuerScopes()
     .optional()
     .describe(
-      'The scopes that a token must have, all of them, for access to everything. Default: each scope of skillsyncd gives access to what it names.',
+      'The scopes that a token needs, all of them, for access to everything. Default: each scope of skillsyncd opens what it names.',
     ),
   token_type: z
     .enum(['jwt', 'at+jwt'])
     .optional()
     .describe(
-      'at+jwt: only tokens that are declared as access tokens in `typ` (RFC 9068) are accepted. jwt (the default): also tokens without a specific type, unless they are recognized as ID, refresh or logout tokens.',
+      'at+jwt: only tokens declared as access tokens (RFC 9068). jwt: also those without a type, unless they are recognized as ID, refresh or logout tokens. Default: jwt.',
     ),
   keys_max_age: duration()
     .optional()
-    .describe(
-      'The time that its keys are used while they cannot be fetched again; after that, each of its tokens gets 503. Default: 24h.',
-    ),
+    .describe('The time that its keys are used while it is unreachable; then its tokens get 503. Default: 24h.'),
   page: PAGE_CLIENT.optional().describe(
-    'People sign in to the page with the issuer (OpenID Connect); needs `http.public_url`.',
+    'People sign in to the page with the issuer (OpenID Connect). Needs `http.public_url`, which with /login/callback is the redirect URI.',
   ),
 })
 
 function surface<Shape extends z.ZodRawShape>(description: string, more: Shape) {
-  const enabled = z.boolean().optional().describe('false: it is not offered. Default: true.')
+  const enabled = z.boolean().optional().describe('false: not offered. Default: true.')
   return z
     .strictObject({ enabled, ...more })
     .optional()
@@ -108,7 +106,7 @@ const SURFACES = {
       synthetic: z
         .enum(['hide', 'list'])
         .optional()
-        .describe('list: it also has generated archives and manifests. Default: hide.'),
+        .describe('list: also the generated archives and manifests. Default: hide.'),
     })
     .optional()
     .describe('The list of resources.'),
@@ -116,7 +114,7 @@ const SURFACES = {
     templates: z
       .enum(['omit', 'include'])
       .optional()
-      .describe('include: templates are listed in it too. Default: omit.'),
+      .describe('include: templates are entries of it too, which some readers refuse. Default: omit.'),
   }),
   templates: z
     .array(z.strictObject({ uri: SPACE.describe('A URI template, such as skill://docs/{product}/SKILL.md.') }))
@@ -125,21 +123,23 @@ const SURFACES = {
       'must not contain a template twice',
     )
     .optional()
-    .describe('Spaces of skills to offer as resource templates, besides one per source.'),
+    .describe('Resource templates besides one for each source, for clients in which people fill them in.'),
   contract: surface('The resource:// URI contract.', {}),
   tools: surface('The tools list_skills, get_skill and search_skills.', {
     paths: z
       .enum(['auto', 'omit'])
       .optional()
-      .describe('auto: callers on the same disk get the paths of skills. Default: auto.'),
-    wait: duration().optional().describe('The time that a call waits at most for a stale source. Default: 2s.'),
+      .describe('auto: clients over stdio get the path of a skill. Default: auto.'),
+    wait: duration()
+      .optional()
+      .describe('The time that a call waits at most for the poll of a stale source. Default: 2s.'),
   }),
   prompts: surface('The prompts init-skills and skills-catalog, and skills as prompts.', {
     skills: z
       .enum(['none', 'user-invocable'])
       .optional()
       .describe(
-        'user-invocable: each listed skill is a prompt too, except those with user-invocable: false. Default: none.',
+        'user-invocable: each listed skill is a prompt too, unless it says `user-invocable: false`. Default: none.',
       ),
   }),
   search: surface('The tool search_skills, beside the two of `tools`.', {}),
@@ -156,9 +156,7 @@ export const METRICS_KEYS = {
       enabled: z
         .boolean()
         .optional()
-        .describe(
-          'false: not served. true: the start fails if there is no address for it. Default: served where there is an address for it.',
-        ),
+        .describe('true: the start fails if there is no address for it. Default: served where there is one.'),
     })
     .optional()
     .describe('/metrics, for Prometheus: at the address of MCP on loopback, else at `operations`.'),
@@ -169,20 +167,20 @@ export const SERVE_KEYS = {
   http: HTTP.prefault({}).describe('The address that MCP clients connect to.'),
   operations: z
     .strictObject({
-      host: host().default('127.0.0.1').describe('The address to listen on; it may be outside loopback.'),
+      host: host().default('127.0.0.1').describe('The address to listen on, on loopback or not.'),
       port: port().describe('The port to listen on; 0 picks a free one.'),
     })
     .optional()
-    .describe('A second address, which serves /hooks and /metrics instead of the first.'),
+    .describe('A second address: /hooks and /metrics move there from the first, and it has /healthz and /readyz too.'),
   public: z
     .array(z.enum(['page', 'well-known', 'marketplace', 'metrics']))
     .optional()
-    .describe('The parts that are served without a token.'),
+    .describe('The parts that need no token although all others do.'),
   oauth: OAUTH.optional().describe('Accept the access tokens of an authorization server.'),
   instructions: prose(65_536).optional().describe('The instructions that clients get when they connect.'),
   ttl: duration({ most: '365d' })
     .prefault('1m')
-    .describe('The time that clients may reuse an answer without a new request.'),
+    .describe('The time that clients may reuse an answer. Subscribers are notified of changes at once.'),
   ...SURFACES,
 }
 

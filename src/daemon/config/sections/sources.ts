@@ -31,26 +31,24 @@ const TAG_RANGE = z
   .strictObject({
     range: line(200)
       .refine(isVersionRange, 'must be a range of semantic versions, such as ^2 or >=1.4 <3')
-      .describe('A range of semantic versions, such as ^2 or >=1.4 <3. The highest tag in it is followed.'),
+      .describe('A range of semantic versions, such as ^2 or >=1.4 <3; the highest tag in it is followed.'),
     prefix: line(200)
       .regex(/^[^ ~^:?*[\\]*$/, 'must be the beginning of a tag name')
       .optional()
-      .describe('The text before the version in the name of the tag, such as v.'),
+      .describe('The text before the version in the tag, such as v.'),
     prereleases: z.boolean().optional().describe('true: versions such as 2.0.0-rc.1 count too. Default: false.'),
   })
   .transform(({ range, prefix = '', prereleases = false }) => ({ range, prefix, prereleases }))
 
 const BUDGETS = z
   .strictObject({
-    file_bytes: bytes()
-      .optional()
-      .describe('The size of one file whose size the server does not declare. Default: 16MiB.'),
-    listing_bytes: bytes().optional().describe('The size of one listing, all of its pages. Default: 64MiB.'),
-    listing_pages: count().optional().describe('The pages of one listing. Default: 1000.'),
-    listing_entries: count().optional().describe('The entries of one listing. Default: 50000.'),
-    listing_timeout: duration().optional().describe('The time limit for one listing. Default: 60s.'),
-    stored_bytes: bytes().optional().describe('The size of the stored files of this server. Default: 1GiB.'),
-    hourly_bytes: bytes().optional().describe('The bytes fetched from it in an hour. Default: 200MiB.'),
+    file_bytes: bytes().optional().describe('One file of undeclared size. Default: 16MiB.'),
+    listing_bytes: bytes().optional().describe('One listing, all pages. Default: 64MiB.'),
+    listing_pages: count().optional().describe('Its pages. Default: 1000.'),
+    listing_entries: count().optional().describe('Its entries. Default: 50000.'),
+    listing_timeout: duration().optional().describe('Its time. Default: 60s.'),
+    stored_bytes: bytes().optional().describe('The stored files. Default: 1GiB.'),
+    hourly_bytes: bytes().optional().describe('What is fetched in an hour. Default: 200MiB.'),
   })
   .transform((entry) => ({
     fileBytes: entry.file_bytes ?? 2 ** 24,
@@ -70,12 +68,12 @@ const ORIGIN = {
     .describe('A git repository: https://…, http://…, ssh://…, git@host:path, or file:///… on this disk.'),
   path: path()
     .optional()
-    .describe('A plain folder of skills, for authors. It is watched, and served in its current state.'),
+    .describe('A plain folder of skills, for authors: it is watched, and served in its current state.'),
   links: z
     .enum(['inside', 'follow'])
     .optional()
     .describe(
-      'For a folder: links in it that lead out of it. Refuse them (inside), or read those that lead to a skill of the same owner as that skill (follow). Default: inside.',
+      'With `path`: links that lead out of the folder. inside: they are refused. follow: those to a skill of the same owner are read. Default: inside.',
     ),
   mcp: z
     .union([serverUrl(), z.strictObject(PROGRAM)], {
@@ -83,9 +81,7 @@ const ORIGIN = {
     })
     .optional()
     .describe('Another MCP server that publishes skills: the address of its endpoint, or the program to start.'),
-  follow: FOLLOW.optional().describe(
-    'The channel of another hub: its skills as they are there, each below the id of its source.',
-  ),
+  follow: FOLLOW.optional().describe('The channel of another hub: its skills as they are there.'),
 }
 
 /** The keys that choose the skills of a source. */
@@ -99,71 +95,66 @@ const SELECTION = {
   root: folder()
     .default('')
     .describe('The folder that skill paths are relative to. Default: the root of the repository.'),
-  include: globs().default(['**']).describe('Globs over skill paths: a skill is included if one of these matches.'),
-  exclude: globs().default([]).describe('Globs over skill paths: a skill is excluded if one of these matches.'),
+  include: globs().default(['**']).describe('Globs over skill paths: the skills to take.'),
+  exclude: globs().default([]).describe('Globs over skill paths: the skills to leave out.'),
   unlisted: globs()
     .default([])
-    .describe(
-      'Globs over skill paths: a skill is in no list, and clients that know its URI can read it, if one of these matches.',
-    ),
+    .describe('Globs over skill paths: these are in no list, and clients that know the URI can read them.'),
   names: z
     .enum(['remap', 'exact'])
     .default('remap')
-    .describe(
-      'A skill whose name in the frontmatter differs from its folder: serve it under the name, or withhold it.',
-    ),
-  strict: z
-    .boolean()
-    .default(false)
-    .describe('Refuse a whole commit that contains an invalid skill; the earlier one is still served.'),
+    .describe('A skill whose name differs from its folder. remap: it has its name. exact: it is withheld.'),
+  strict: z.boolean().default(false).describe('true: a commit with an invalid skill is refused as a whole.'),
   on_broken: z
     .enum(['withhold', 'keep'])
     .default('withhold')
     .describe(
-      'A skill that a new commit breaks, for instance by an invalid frontmatter: withhold it, or keep its earlier version until it is mended.',
+      'A skill that a new commit breaks: it is withheld, or its earlier version is served until a commit mends or removes it.',
     ),
   lfs: z
     .enum(['leave-out', 'withhold', 'pointers'])
     .default('leave-out')
     .describe(
-      'A file that is a git LFS pointer: omit it, withhold the skill that contains it, or serve the pointer as it is.',
+      'A git LFS pointer. leave-out: the skill is served without it. withhold: the skill is not served. pointers: the pointer is.',
     ),
   nested: z
     .enum(['as-skills', 'as-files'])
     .default('as-skills')
-    .describe('A skill inside the folder of a skill: also a skill of its own, or only files of the outer one.'),
+    .describe('A skill in the folder of a skill: also one of its own, or only files of the outer one.'),
   contract: z
     .union([z.boolean(), z.literal('offer')])
     .optional()
     .describe(
-      'The x-personal-mcp frontmatter contract. offer: skills that satisfy it are served at resource:// too. true: it is required of every skill. false: it is not used. Default: offer.',
+      'The x-personal-mcp frontmatter contract. offer: skills that satisfy it are at resource:// too. true: each skill must. false: not used. Default: offer.',
     ),
   docs: folder()
     .optional()
-    .describe('The folder of the repository that is served at resource://docs/. One source may have it.'),
+    .describe(
+      'The folder of the repository, not of `root`, whose Markdown files are at resource://docs/: up to 5,000 and 64 MiB. One source may have it.',
+    ),
   archives: z
     .array(z.enum(ARCHIVE_FORMATS))
     .optional()
-    .describe('Archives of each skill to offer to clients of older revisions.'),
+    .describe('Each skill also as one file, for clients of older revisions.'),
 }
 
 const LIFECYCLE = z
   .strictObject({
-    include: globs().min(1).describe('Globs over skill paths: the entry is about the skills that match one of these.'),
+    include: globs().min(1).describe('Globs over skill paths: the skills that the entry is about.'),
     deprecated: z
       .union([z.boolean(), line(300)], { error: 'must be true, false, or the reason as text' })
       .optional()
-      .describe('The reason why the skill is deprecated, or true without one; false takes back that of the author.'),
+      .describe('The reason why they are deprecated, or true; false takes back what the author says.'),
     replaced_by: line(512)
       .refine(isReplacement, 'must be the name of a skill, or a skill:// URI')
       .optional()
       .describe('The name of the skill to use instead, or its skill:// URI.'),
-    owner: line(200).optional().describe('The person or team to ask about the skill.'),
+    owner: line(200).optional().describe('The person or team to ask.'),
     depends_on: z
       .array(line(64).refine(isSkillName, 'must be the name of a skill'))
       .max(64)
       .optional()
-      .describe('The names of the skills that it needs, in place of those that the author names.'),
+      .describe('The names of the skills that they need.'),
   })
   .refine((entry) => Object.keys(entry).length > 1, { error: 'says nothing: it has only `include`' })
   .transform(({ include, deprecated, replaced_by: replacedBy, owner, depends_on: dependsOn }) => ({
@@ -183,25 +174,27 @@ const FOLLOWING = {
     .boolean()
     .default(false)
     .describe(
-      'true: the daemon is not ready while this source has nothing to serve, or nothing younger than `max_age`. Default: false.',
+      'true: the daemon is not ready while the source serves nothing, or its last success is older than `max_age`. Default: false.',
     ),
   update: z
     .enum(['auto', 'locked', 'review'])
     .default('auto')
     .describe(
-      'Follow the ref; move only when the lock moves; or wait for `skillsyncd approve`, also for the first commit. If the lock has the source, only the lock moves it: see `lock`.',
+      'auto: the source follows `ref`. review: each commit waits for `skillsyncd approve`, the first one too. locked: only the lock moves it, as it does every source that it has.',
     ),
   lifecycle: z
     .array(LIFECYCLE)
     .max(1000)
     .optional()
     .describe(
-      'Statements of yours about skills, which replace those of their authors. Of several entries about a skill, the last one with a key counts.',
+      'What you say about skills in place of their authors. Of several entries about a skill, the last one with a key counts.',
     ),
-  webhook: WEBHOOK.optional().describe('Accept notifications of the git host at /hooks/<id>.'),
+  webhook: WEBHOOK.optional().describe('Polls at once when the git host sends a notification to /hooks/<id>.'),
   fallback: id()
     .optional()
-    .describe('The id of an mcp source that has the locked skills, in case this repository loses their commit.'),
+    .describe(
+      'With `update: locked`: the id of an mcp source that has the skills if this repository loses their commit.',
+    ),
 }
 
 const NAMED_URI = z
@@ -210,9 +203,7 @@ const NAMED_URI = z
     unverified: z
       .boolean()
       .optional()
-      .describe(
-        'true: a server of an older revision declares no files of it; its SKILL.md and the files beside it are trusted as they are read. Default: false.',
-      ),
+      .describe('true: for a server that declares no files; the skill is trusted as it is read. Default: false.'),
   })
   .transform(({ uri, unverified = false }) => ({ uri, isUnverified: unverified }))
 
@@ -220,28 +211,30 @@ const OF_MCP = {
   approval: z
     .enum(['required', 'none'])
     .optional()
-    .describe('mcp: required: each skill waits for `skillsyncd approve`. Default: required.'),
+    .describe(
+      'mcp: required: each skill waits for `skillsyncd approve`, and again when its files change. Default: required.',
+    ),
   fetch: z
     .enum(['lazy', 'all'])
     .optional()
-    .describe('mcp: fetch a file when a client requests it, or all files at once. Default: lazy.'),
+    .describe('mcp: a file is fetched when a client reads it, or all are at each poll. Default: lazy.'),
   folders: z
     .boolean()
     .optional()
     .describe(
-      'mcp: let `links` and `skillsyncd link` put its skills, scripts included, into the folders of agents. All files are fetched and compared in advance. Default: false.',
+      'mcp: true: `links` puts its skills, scripts included, into the folders of agents; all files are fetched and compared first. Default: false.',
     ),
-  budgets: BUDGETS.optional().describe('mcp: limits for what is fetched and stored from this server.'),
+  budgets: BUDGETS.optional().describe('mcp: limits for this server.'),
   unverifiable: z
     .enum(['withhold', 'serve'])
     .optional()
     .describe(
-      'mcp: skills whose files the server declares as dynamic; unlisted if they are served. Default: withhold.',
+      'mcp: skills whose files the server declares as dynamic. serve: they are served unlisted. Default: withhold.',
     ),
   packed: z
     .enum(['ignore', 'read'])
     .optional()
-    .describe('mcp: skills that an older server offers only as archives. Default: ignore.'),
+    .describe('mcp: skills that an older server offers only as archives. read: they are unpacked. Default: ignore.'),
   uris: z
     .array(z.union([skillUriScalar().transform((uri) => ({ uri, isUnverified: false })), NAMED_URI]))
     .optional()
@@ -249,7 +242,7 @@ const OF_MCP = {
 }
 
 const SOURCE = z.strictObject({
-  id: id().describe('The name of the source and the first segment of its URIs: 1 to 64 of a-z, 0-9 and inner hyphens.'),
+  id: id().describe('The first segment of its URIs, skill://ID/…: 1 to 64 of a-z, 0-9 and inner hyphens.'),
   ...ORIGIN,
   ...SELECTION,
   ...SHARED,
