@@ -11,7 +11,9 @@ export function configReference(schema: SchemaNode): string {
 /** The path of every key below the top level, without `[]`, with those of each block at each of its places. */
 export function configKeys(schema: SchemaNode): ReadonlySet<string> {
   const below = (path: string, node: SchemaNode): string[] =>
-    keysBelow(node, defsOf(schema)).flatMap(([key, child]) => [[`${path}.${key}`], below(`${path}.${key}`, child)].flat())
+    keysBelow(node, defsOf(schema)).flatMap(([key, child]) =>
+      [[`${path}.${key}`], below(`${path}.${key}`, child)].flat(),
+    )
   return new Set(keysOf(schema).flatMap(([key, node]) => below(key, node)))
 }
 
