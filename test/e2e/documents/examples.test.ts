@@ -40,7 +40,6 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/operations.md':
     'containers, Kubernetes and jq over the audit log of a hub; test/deploy.slow.test.ts reads the files',
   'docs/protocol.md': 'a measurement over collections that are not here',
-  'docs/rings.md': 'a hub with rings and tokens; test/daemon/cli/rings runs the commands',
   'systemd/README.md': 'root and systemd; test/systemd boots one',
   'docs/hub-of-several.md':
     'they need PostgreSQL and several machines: test/daemon/cli/run/store-*.test.ts, test/peers/hub-of-several.test.ts',

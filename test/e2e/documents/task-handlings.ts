@@ -82,6 +82,23 @@ export const PINNING: Handlings = {
     after: async (home) => serves(home, 'main~2'),
   },
   'skillsyncd release team': { after: async (home) => serves(home, 'main') },
+  'skillsyncd rings': {
+    before: async (home) => {
+      const rings = '[{ id: canary }, { id: beta, min_age: 1d }, { id: stable, min_age: 3d }]'
+      await teamOn('rings')(home)
+      await home.edit((text) => `${text}rings: ${rings}\n`)
+      await pulled(home)
+      await home.run('skillsyncd token add ada')
+      await commitNext(home, 'for the rings')
+      await pulled(home)
+    },
+    says: /canary.*beta.*stable/s,
+  },
+  'skillsyncd rings ada': { says: /ada.*stable/s },
+  'skillsyncd promote team --now': { says: /beta.*stable/s },
+  'skillsyncd promote team --ring beta --now': {},
+  'skillsyncd hold team --ring stable --reason "release week"': { says: /stable.*\(release week\)/s },
+  'skillsyncd release team --ring stable': { says: /stable/ },
 }
 
 export const AUTHORS: Handlings = {
