@@ -39,7 +39,6 @@ const MARKETPLACE = JSON.stringify({
 const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/operations.md':
     'containers, Kubernetes and jq over the audit log of a hub; test/deploy.slow.test.ts reads the files',
-  'docs/protocol.md': 'a measurement over collections that are not here',
   'systemd/README.md': 'root and systemd; test/systemd boots one',
   'docs/hub-of-several.md':
     'they need PostgreSQL and several machines: test/daemon/cli/run/store-*.test.ts, test/peers/hub-of-several.test.ts',
