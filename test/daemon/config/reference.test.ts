@@ -20,7 +20,7 @@ test('every key of the schema has a row with its kind, or a sentence with the pl
   const lines = configReference(schema).replaceAll('[]', '').split('\n')
   const rows = new Map(
     lines.flatMap((line) => {
-      const [, key, value] = /^\| `([^`]+)` \| ([^|]+) \| [^|]+ \|$/.exec(line) ?? []
+      const [, key, value] = /^`([^`]+)` \| ([^|]+) \| [^|]+$/.exec(line) ?? []
       return key === undefined || value === undefined ? [] : [[key, value]]
     }),
   )

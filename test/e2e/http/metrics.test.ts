@@ -7,6 +7,8 @@ import { legacyHttp, modernHttp } from '../../support/clients/peer.ts'
 import { Figures, promtool } from '../../support/http/prometheus.ts'
 import { World, skill } from '../world.ts'
 
+const OPERATIONS = new URL('../../../docs/operations.md', import.meta.url)
+
 /** The page of a daemon that has served, been refused and failed. */
 async function pageOf(world: World): Promise<{ readonly origin: string; readonly text: string }> {
   const daemon = world.home.start('start')
@@ -98,15 +100,18 @@ test('names and units keep the conventions, and /metrics has no foreign words bu
   for (const secret of ['canary', 'alpha', 'http:', world.home.path]) expect(withoutSkills).not.toContain(secret)
 })
 
-test('docs/operations.md explains each figure with its kind, and none that there is not', async () => {
+test('docs/operations.md has each figure with its kind and help as /metrics has it (UPDATE_METRICS=1 writes them anew)', async () => {
   await using world = await twoSources()
-  const docs = await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
+  const docs = await readFile(OPERATIONS, 'utf8')
 
   const { text } = await pageOf(world)
 
-  const explained = [...docs.matchAll(/^\| `([a-z_]+)` \| (counter|gauge|summary|histogram) \|/gm)]
-  const said = new Figures(text).families.map(({ name, type }) => `${name} ${type.toLowerCase()}`)
-  expect(explained.map(([, name, kind]) => `${name} ${kind}`).toSorted()).toEqual(said.toSorted())
+  const rows = new Figures(text).families.map(({ name, type, help }) => `\`${name}\` | ${type.toLowerCase()} | ${help}`)
+  const table = ['Name | Kind | Meaning', '--- | --- | ---', ...rows].join('\n')
+  const fresh = docs.replace(/(<!-- metrics -->\n)[^]*?(?=<!-- end -->)/, `$1\n${table}\n\n`)
+  if (process.env['UPDATE_METRICS'] === '1') await writeFile(OPERATIONS, fresh)
+  expect(rows.length).toBeGreaterThan(60)
+  expect(await readFile(OPERATIONS, 'utf8'), 'run this test with UPDATE_METRICS=1, and commit the file').toBe(fresh)
 })
 
 // Without promtool the parser above alone says whether it is Prometheus' form. CI installs it.

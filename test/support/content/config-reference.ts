@@ -61,8 +61,8 @@ interface Row {
 }
 
 function table(rows: readonly Row[]): string {
-  const lines = rows.map(({ key, takes, text }) => `| \`${key}\` | ${takes} | ${text} |`)
-  return ['| Key | Value | Meaning |', '| --- | --- | --- |', ...lines].join('\n')
+  const lines = rows.map(({ key, takes, text }) => `\`${key}\` | ${takes} | ${text}`)
+  return ['Key | Value | Meaning', '--- | --- | ---', ...lines].join('\n')
 }
 
 /** Keys of one place that an earlier place describes. */

@@ -32,7 +32,7 @@ export function catalogFamilies(input: CatalogInput): Family[] {
     {
       name: 'skillsyncd_source_skills',
       kind: 'gauge',
-      help: 'Skills that were found in the source, by their standing.',
+      help: 'Skills that were found in the source, by standing: clean, noted, tools, withheld, links (to nothing), disabled or pending.',
       samples: input.sources.flatMap((configured) => standingsOf(configured, input)),
     },
     {

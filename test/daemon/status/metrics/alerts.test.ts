@@ -43,7 +43,7 @@ test('alerts are about figures that there are, and docs/operations.md says what 
     const figures = (expr.match(/\b(?:skillsyncd|process|nodejs)_[a-z_]+/g) ?? []).map((name) =>
       name.replace(/_bucket$/, ''),
     )
-    expect(figures.filter((name) => !docs.includes(`| \`${name}\` |`))).toEqual([])
+    expect(figures.filter((name) => !docs.includes(`\n\`${name}\` | `))).toEqual([])
     expect(docs).toContain(`| \`${alert}\` |`)
   }
 })
