@@ -41,7 +41,7 @@ const FRONTMATTER: Descriptions<
   'frontmatter-missing': errorCode(
     'spec',
     'SKILL.md does not begin with a frontmatter',
-    'begin the file with a line "---", put name and description below it, and close with a line "---"',
+    'begin the file with name and description between two lines "---"',
   ),
   'frontmatter-unterminated': errorCode(
     'spec',
@@ -51,17 +51,17 @@ const FRONTMATTER: Descriptions<
   'frontmatter-invalid': errorCode(
     'spec',
     'The frontmatter cannot be read as YAML, or not as JSON',
-    'quote values that hold ": " or " #", indent with spaces, write every key once, and use no alias or tag',
+    'quote values with ": " or " #", indent with spaces, write every key once, use no alias or tag',
   ),
   'frontmatter-unquoted': errorCode(
     'spec',
-    'A text without quotes is not valid YAML, as with ": " in it, or with "[", "*" or "@" at its beginning',
+    'A text without quotes is not valid YAML, as with ": " in it, or "[", "*" or "@" first',
     'put the text in quotes',
   ),
   'frontmatter-too-large': errorCode(
     'skillsyncd',
     'The frontmatter is larger than the limit',
-    'move what is not needed to choose the skill into its body or into references/',
+    'move what does not help to choose the skill into its body',
   ),
   'name-missing': errorCode('spec', 'The skill has no name', 'add name: with the name of the folder'),
   'name-invalid': errorCode(
@@ -91,7 +91,7 @@ const FRONTMATTER: Descriptions<
   ),
   'description-padded': errorCode(
     'spec',
-    'The white space around the description makes it longer than the specification allows',
+    'White space makes the description longer than the specification allows',
     'begin a block with ">-" in place of ">", or shorten the text',
   ),
 }
@@ -107,7 +107,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'metadata-not-text': errorCode(
     'spec',
     'metadata is not a mapping from text to text',
-    'quote the value; write structure as text, or under a key of your own outside of metadata',
+    'quote the value; write structure as text, or outside of metadata',
   ),
   'compatibility-invalid': errorCode(
     'spec',
@@ -134,7 +134,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'limit-files': errorCode(
     'skillsyncd',
     'The skill has more files than hosts accept (512)',
-    'move what the instructions do not need out of the folder, or split the skill',
+    'move what the instructions do not need elsewhere, or split the skill',
   ),
   'limit-bytes': errorCode(
     'skillsyncd',
@@ -144,7 +144,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'link-refused': warningCode(
     'skillsyncd',
     'A symbolic link that is not served',
-    'put the file in its place, or let the link lead to a file of the same skill',
+    'put the file in its place, or link to a file of the same skill',
   ),
   'docs-missing': warningCode(
     'skillsyncd',
@@ -181,7 +181,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'path-refused': errorCode(
     'skillsyncd',
     'The path or the file cannot be served',
-    'mend what the message names: the name of the file or folder, its permission, its kind, or its depth',
+    'mend what the message names: name, permission, kind or depth',
   ),
   'not-read': warningCode(
     'skillsyncd',
@@ -191,11 +191,11 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'skill-ignored': warningCode(
     'skillsyncd',
     'A folder source has a SKILL.md that an ignore file of git covers',
-    'change the line that the message names, or take the folder back in with a later line that begins with "!"',
+    'change the line that the message names, or add a later line that begins with "!"',
   ),
   'kept-version': warningCode(
     'skillsyncd',
-    'The newest version of the skill is broken, and an earlier one is served',
+    'The newest version is broken, and an earlier one is served',
     'mend the fault that the message names in the newest commit',
   ),
   'archive-refused': errorCode('skillsyncd', 'The skill cannot be put into an archive', 'shorten or rename the path'),
@@ -207,7 +207,7 @@ const SERVED: Descriptions<Exclude<SkillCode, keyof typeof FRONTMATTER>> = {
   'listing-incomplete': warningCode(
     'skillsyncd',
     'An MCP server does not report which skills its `skills/list` leaves out',
-    'let `dev.skillsyncd/omitted/list` through to that server, and raise the budgets of the source if it is over them',
+    'let `dev.skillsyncd/omitted/list` through to that server, and raise budgets that are used up',
   ),
   'no-answer-for-entry': warningCode(
     'skillsyncd',

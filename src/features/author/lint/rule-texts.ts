@@ -60,11 +60,11 @@ const FIELDS: Descriptions<
   'allowed-tools-list': warningCode(
     'spec',
     'allowed-tools is a list: most clients read it, some accept only text',
-    'write the tools as one text with spaces between them; a skill of the frontmatter contract may keep the list',
+    'write the tools as one text with spaces; the frontmatter contract allows the list',
   ),
   'field-empty': warningCode(
     'skillsyncd',
-    'An optional field is empty: some readers ignore it, others read an empty text or report an error',
+    'An optional field is empty, which readers take in different ways',
     'give it a value, or remove the field',
   ),
   'skeleton-text': warningCode(
@@ -74,12 +74,12 @@ const FIELDS: Descriptions<
   ),
   'tags-in-text': warningCode(
     'skillsyncd',
-    'The name or the description contains text that looks like an XML tag, which uploads to the Claude API refuse',
+    'The name or description has text like an XML tag, which uploads to the Claude API refuse',
     'write the word without angle brackets',
   ),
   'lifecycle-invalid': warningCode(
     'skillsyncd',
-    'A lifecycle field of metadata has a value that no list shows as it is',
+    'A lifecycle field of metadata has a value that is left out or shortened',
     'write the value as docs/authors.md describes it under Lifecycle, in quotes',
   ),
 }
@@ -92,7 +92,7 @@ const YAML: Descriptions<Extract<AuthorCode, `yaml-${string}`>> = {
   ),
   'yaml-number': warningCode(
     'skillsyncd',
-    'The value is a number that is shown differently from how it is written',
+    'The number is shown differently from how it is written',
     'quote it if it is a text, such as a version',
   ),
   'yaml-merge-key': warningCode(
@@ -102,12 +102,12 @@ const YAML: Descriptions<Extract<AuthorCode, `yaml-${string}`>> = {
   ),
   'yaml-tag': warningCode(
     'skillsyncd',
-    'A tag (!!): readers that support few tags refuse it or read it as text',
-    'remove the tag, and quote a value that is meant as text',
+    'A tag (!!), which some readers refuse or read as text',
+    'remove the tag, and quote what is meant as text',
   ),
   'yaml-subset': warningCode(
     'skillsyncd',
-    'The official MCP client supports only a part of YAML: it cannot read the frontmatter, or reads it differently',
+    'The official MCP client cannot read this YAML, or reads it differently',
     'write the value on one line, in quotes where needed, or as a plain block',
   ),
 }
@@ -115,7 +115,7 @@ const YAML: Descriptions<Extract<AuthorCode, `yaml-${string}`>> = {
 const TEXT: Descriptions<Extract<AuthorCode, 'description-no-when' | 'description-short' | `body-${string}`>> = {
   'description-no-when': warningCode(
     'spec',
-    'The description does not say when to use the skill; agents need that to choose',
+    'The description does not say when to use the skill',
     'add a sentence such as "Use when the user asks for …"',
   ),
   'description-short': warningCode(
@@ -125,12 +125,12 @@ const TEXT: Descriptions<Extract<AuthorCode, 'description-no-when' | 'descriptio
   ),
   'body-long': warningCode(
     'spec',
-    'SKILL.md has over 500 lines, all of which are read whenever the skill is used',
+    'SKILL.md has over 500 lines, all read whenever the skill is used',
     'move details into files in references/ and say when to read them',
   ),
   'body-tokens': warningCode(
     'spec',
-    'SKILL.md has over 5,000 tokens, by estimate, all of which are read whenever the skill is used',
+    'SKILL.md has over 5,000 tokens by estimate, all read whenever the skill is used',
     'move details into files in references/ and say when to read them',
   ),
 }
@@ -149,11 +149,11 @@ const FILES: Descriptions<
   'document-link-refused': errorCode(
     'skillsyncd',
     'SKILL.md is a symbolic link that is not followed',
-    'put the file in its place, or let the link lead to a SKILL.md that is there',
+    'put the file in its place, or link to a SKILL.md that is there',
   ),
   'link-leaves-skill': warningCode(
     'skillsyncd',
-    'A link leads out of the skill: if the skill is installed alone, its target is missing',
+    'A link leads out of the skill, whose copies lack its target',
     'copy the file into the skill, or link to its address on the web',
   ),
   'link-target-missing': warningCode(
@@ -199,7 +199,7 @@ const REFERENCE_VALIDATOR: Descriptions<
   ),
   'dashes-in-frontmatter': errorCode(
     'skills-ref',
-    'The validator reads three dashes in a row inside the frontmatter as its end',
+    'Three dashes inside the frontmatter, which the validator reads as its end',
     'write a dash (—) or two hyphens',
   ),
 }
