@@ -34,7 +34,7 @@ export function channelFamilies(channels: readonly ChannelFigures[]): Family[] {
     {
       name: 'skillsyncd_channel_condition',
       kind: 'gauge',
-      help: '1 for the code of the failure of the last attempt to publish; absent without a failure.',
+      help: '1 for the code of the failure of the last attempt; absent without one.',
       samples: channels.flatMap((figures) => {
         const { condition } = figures.status
         return condition === undefined ? [] : [{ labels: { ...labelsOf(figures), code: condition.code }, value: 1 }]
@@ -43,13 +43,13 @@ export function channelFamilies(channels: readonly ChannelFigures[]): Family[] {
     {
       name: 'skillsyncd_channel_entries',
       kind: 'gauge',
-      help: 'Entries of the log when the channel was last published by this process; absent before.',
+      help: 'Entries of the log when this process last published it; absent before.',
       samples: each(({ status }) => status.entries),
     },
     {
       name: 'skillsyncd_channel_newest_entry_timestamp_seconds',
       kind: 'gauge',
-      help: 'The time of the newest of these entries, in seconds since 1970; absent before the first publication of this process.',
+      help: 'The time of the newest of these entries; absent before.',
       samples: each(({ newestAt }) => (newestAt === undefined ? undefined : Date.parse(newestAt) / 1_000)),
     },
   ]

@@ -20,7 +20,7 @@ export function replicaFamilies(replicas: ReplicasStatus | undefined): Family[] 
     ),
     gauge(
       'skillsyncd_hub_processes',
-      'The processes of the hub that the database has seen within the last 15 seconds.',
+      'The processes that the database has seen within the last 15 seconds.',
       ({ processes }) => processes.filter(({ isLiving }) => isLiving).length,
     ),
     gauge(

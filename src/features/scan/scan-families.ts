@@ -23,7 +23,7 @@ export function scanFamilies(daemon: ScannedDaemon): Family[] {
     {
       name: 'skillsyncd_scan_findings',
       kind: 'gauge',
-      help: 'Findings of the scanner in what is served of the source, by level.',
+      help: 'Findings of the scanner in what is served, by level.',
       samples: known.flatMap(({ source, scan }) =>
         SARIF_LEVELS.map((level) => ({ labels: { source, level }, value: scan.counts[level] })),
       ),
@@ -31,7 +31,7 @@ export function scanFamilies(daemon: ScannedDaemon): Family[] {
     {
       name: 'skillsyncd_scan_contents',
       kind: 'gauge',
-      help: 'Served contents of the source that have a scan.',
+      help: 'Served contents that have a scan.',
       samples: known.map(({ source, scan }) => ({ labels: { source }, value: scan.scanned })),
     },
     ofStatus(
@@ -48,7 +48,7 @@ export function scanFamilies(daemon: ScannedDaemon): Family[] {
     ),
     ofStatus(
       'skillsyncd_scan_last_timestamp_seconds',
-      'The end of the last scan of everything by this process, in seconds since 1970; 0 if there was none.',
+      'The end of the last scan of everything by this process; 0 if there was none.',
       status,
       ({ last }) => (last === undefined ? 0 : Date.parse(last.at) / 1_000),
     ),

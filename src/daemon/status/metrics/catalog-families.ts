@@ -27,18 +27,18 @@ export function catalogFamilies(input: CatalogInput): Family[] {
       'The number of the served generation; 0 before the first.',
       catalog.generation,
     ),
-    single('skillsyncd_catalog_skills', 'gauge', 'Listed skills of all sources.', catalog.listed.length),
-    single('skillsyncd_catalog_files', 'gauge', 'Readable files of all skills.', catalog.files.size),
+    single('skillsyncd_catalog_skills', 'gauge', 'Listed skills.', catalog.listed.length),
+    single('skillsyncd_catalog_files', 'gauge', 'Readable files.', catalog.files.size),
     {
       name: 'skillsyncd_source_skills',
       kind: 'gauge',
-      help: 'Skills that were found in the source, by standing: clean, noted, tools, withheld, links (to nothing), disabled or pending.',
+      help: 'Skills that were found, by standing: clean, noted, tools, withheld, links (to nothing), disabled or pending.',
       samples: input.sources.flatMap((configured) => standingsOf(configured, input)),
     },
     {
       name: 'skillsyncd_source_findings',
       kind: 'gauge',
-      help: 'Findings in the source, by rule.',
+      help: 'Findings, by rule.',
       samples: input.sources.flatMap((configured) => findingsOf(configured, input.catalog)),
     },
   ]

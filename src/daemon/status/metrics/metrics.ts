@@ -95,7 +95,7 @@ export class Metrics {
       {
         name: 'skillsyncd_notifications_total',
         kind: 'counter',
-        help: 'Notifications for subscribers, by kind; a notification for a session without a stream waits until it has one.',
+        help: 'Notifications for subscribers, by kind, those that wait for the stream of a session included.',
         samples: [
           { labels: { kind: 'updated' }, value: updates },
           { labels: { kind: 'list_changed' }, value: listChanges },
@@ -113,8 +113,7 @@ export function itemFamily(items: readonly Item[]): Family {
       value: all.filter((item) => item.urgency === urgency).length,
     })),
   )
-  const help =
-    'Sources, publications, tokens and everything else with a state, by the attention that they need, as skillsyncd status shows them.'
+  const help = 'Everything with a state, by its kind and the attention that it needs, as skillsyncd status shows it.'
   return { name: 'skillsyncd_items', kind: 'gauge', help, samples }
 }
 
@@ -123,7 +122,7 @@ function storeFamilies({ storedBytes, limits, areDecisionsLost, sourcesLost }: D
     single(
       'skillsyncd_decisions_lost',
       'gauge',
-      '1 if decisions.json and its copy are missing, and the decisions come from the record of them, else 0.',
+      '1 if decisions.json and its copy are missing, so that decisions hold by their record, else 0.',
       areDecisionsLost ? 1 : 0,
     ),
     single(
@@ -139,7 +138,7 @@ function storeFamilies({ storedBytes, limits, areDecisionsLost, sourcesLost }: D
 
 /** Names of tokens are no labels: the metrics may be public. */
 function tokenFamily({ nextTokenExpiry: next }: DaemonFigures): Family {
-  const help = 'The time at which the next token expires, in seconds since 1970; absent if no token expires.'
+  const help = 'The time at which the next token expires; absent if none does.'
   const samples = next === undefined ? [] : [{ value: next.getTime() / 1_000 }]
   return { name: 'skillsyncd_token_next_expiry_timestamp_seconds', kind: 'gauge', help, samples }
 }
@@ -202,12 +201,7 @@ async function processFamilies(): Promise<Family[]> {
     },
     single('process_cpu_seconds_total', 'counter', 'Processor time, of all threads.', (user + system) / 1_000_000),
     single('process_resident_memory_bytes', 'gauge', 'Resident memory.', memory.rss),
-    single(
-      'process_start_time_seconds',
-      'gauge',
-      'The start time of the process, in seconds since 1970.',
-      performance.timeOrigin / 1_000,
-    ),
+    single('process_start_time_seconds', 'gauge', 'The start time of the process.', performance.timeOrigin / 1_000),
     ...(await descriptorFamilies()),
     single('nodejs_heap_size_total_bytes', 'gauge', 'The heap of the main thread.', memory.heapTotal),
     single('nodejs_heap_size_used_bytes', 'gauge', 'The used part of that heap.', memory.heapUsed),

@@ -25,13 +25,13 @@ export function sourceFamilies(sources: readonly SourceFigures[]): Family[] {
     {
       name: 'skillsyncd_source_last_attempt_timestamp_seconds',
       kind: 'gauge',
-      help: 'The end of the last poll of the source, with any result, in seconds since 1970; 0 if there was none.',
+      help: 'The end of the last poll, with any result; 0 if there was none.',
       samples: each(({ record }) => secondsOf(record.lastAttempt)),
     },
     {
       name: 'skillsyncd_source_last_success_timestamp_seconds',
       kind: 'gauge',
-      help: 'The time of the last successful poll of the source, in seconds since 1970; 0 if there was none.',
+      help: 'The end of the last successful poll; 0 if there was none.',
       samples: each(({ record }) => secondsOf(record.lastSuccess)),
     },
     {
@@ -43,43 +43,43 @@ export function sourceFamilies(sources: readonly SourceFigures[]): Family[] {
     {
       name: 'skillsyncd_source_max_age_seconds',
       kind: 'gauge',
-      help: 'The highest accepted age: max_age of the source, or the default that follows from its schedule.',
+      help: 'The highest accepted age: max_age, or the default that follows from the schedule.',
       samples: each(({ age }) => age.limitMs / 1_000),
     },
     {
       name: 'skillsyncd_source_stale',
       kind: 'gauge',
-      help: '1 if the source is older than its highest accepted age, else 0; a source that is deliberately not polled (hold --no-poll, --offline) has 0.',
+      help: '1 if the age is above the highest accepted one, else 0; 0 too if it is deliberately not polled (hold --no-poll, --offline).',
       samples: each(({ age }) => Number(age.isTooOld)),
     },
     {
       name: 'skillsyncd_source_condition',
       kind: 'gauge',
-      help: '1 for the code of the present problem of the source; absent without a problem.',
+      help: '1 for the code of the present problem; absent without one.',
       samples: sources.flatMap((figures) => conditionOf(figures)),
     },
     {
       name: 'skillsyncd_source_pulls_total',
       kind: 'counter',
-      help: 'Finished polls of the source, by outcome and, if there is one, by the code of the problem.',
+      help: 'Finished polls, by outcome and by the code of the problem, if there is one.',
       samples: sources.flatMap((figures) => endsOf(figures)),
     },
     {
       name: 'skillsyncd_source_pull_duration_seconds',
       kind: 'summary',
-      help: 'The duration of polls of the source.',
+      help: 'The duration of polls.',
       samples: sources.flatMap((figures) => durationsOf(figures)),
     },
     {
       name: 'skillsyncd_source_fetched_bytes_total',
       kind: 'counter',
-      help: 'Bytes of files that came from the source, without the overhead of the transport.',
+      help: 'Bytes of fetched files, without the overhead of the transport.',
       samples: each(({ fetchedBytes }) => fetchedBytes),
     },
     {
       name: 'skillsyncd_source_pulling',
       kind: 'gauge',
-      help: '1 while the source is being polled, else 0.',
+      help: '1 during a poll, else 0.',
       samples: each(({ isLookedAt }) => Number(isLookedAt)),
     },
     {

@@ -44,7 +44,7 @@ test('alerts are about figures that there are, and docs/operations.md says what 
       name.replace(/_bucket$/, ''),
     )
     expect(figures.filter((name) => !docs.includes(`\n\`${name}\` | `))).toEqual([])
-    expect(docs).toContain(`| \`${alert}\` |`)
+    expect(docs).toContain(`\n\`${alert}\` | `)
   }
 })
 
