@@ -26,7 +26,7 @@ export const SYNC_ERROR_RULES = {
   'source-unreachable': {
     meaning: 'The host cannot be reached, or does not answer as it should',
     ends: 'itself',
-    fix: 'Check the address and its port, and that this machine reaches the host: a firewall, a VPN or a proxy may be between',
+    fix: 'Check the address and its port, and what is between: a firewall, a VPN or a proxy',
   },
   'dns-failed': {
     meaning: 'The host name has no address, or the resolver does not answer',
@@ -36,7 +36,7 @@ export const SYNC_ERROR_RULES = {
   'tls-failed': {
     meaning: 'The connection is not trusted. Nothing was fetched, and no credential was sent',
     ends: 'itself',
-    fix: 'Check the certificate of the host and the clock of this machine; over ssh, check the host key and the known hosts',
+    fix: 'Check the certificate of the host and the clock of this machine; over ssh, the host key and the known hosts',
   },
   'rate-limited': {
     meaning: 'The host requested a pause, which applies to all sources of the host',
@@ -51,17 +51,17 @@ export const SYNC_ERROR_RULES = {
   'log-unwitnessed': {
     meaning: 'Too few witnesses have cosigned the newest state of the log',
     ends: 'itself',
-    fix: 'Ask the operator of the hub if its witnesses answer, and compare `witnesses` with the keys that the hub has',
+    fix: 'Ask the operator of the hub if its witnesses answer, and compare `witnesses`',
   },
   'store-failed': {
     meaning: 'The state folder, or another file of this machine, cannot be read or written',
     ends: 'itself',
-    fix: 'The message has the cause; skillsyncd doctor checks the state folder, its space and its permissions',
+    fix: 'The message has the cause; skillsyncd doctor checks the state folder',
   },
   'socket-failed': {
     meaning: 'The daemon cannot listen on the socket for commands',
     ends: 'itself',
-    fix: 'Set XDG_RUNTIME_DIR to a folder of this user alone, or unset it: the daemon then makes a folder of its own below TMPDIR',
+    fix: 'Set XDG_RUNTIME_DIR to a folder of this user alone, or unset it',
   },
   // A host locks the account after repeated failed logins.
   'credentials-rejected': {
@@ -72,7 +72,7 @@ export const SYNC_ERROR_RULES = {
   'repository-not-found': {
     meaning: 'There is no such repository, folder or channel; a git host answers the same for a private one',
     ends: 'person',
-    fix: 'Check the address, or the folder; a private repository without a credential looks the same',
+    fix: 'Check the address or the folder, and the credential',
   },
   'protocol-not-spoken': {
     meaning: 'Something answers at the address, and not in the protocol of the source',
@@ -80,14 +80,14 @@ export const SYNC_ERROR_RULES = {
     fix: 'Check that the address is that of a git repository; an MCP server is named with `mcp` in place of `url`',
   },
   'root-not-found': {
-    meaning: 'The folder in `root` is not in the commit, is a file, or differs in upper and lower case',
+    meaning: 'The folder in `root` is not in the commit, is a file, or differs in case',
     ends: 'person',
-    fix: 'Set `root` of the source to a folder that is there, or remove it to read the whole repository',
+    fix: 'Set `root` to a folder that is there, or remove it to read the whole repository',
   },
   'ref-not-found': {
     meaning: 'The branch or tag in `ref` is not there, or the repository has no commits',
     ends: 'person',
-    fix: 'Check `ref`; the branch or tag may have been renamed or deleted',
+    fix: 'Check `ref`: branch or tag may be renamed or deleted',
   },
   'ref-ambiguous': {
     meaning: 'A branch and a tag have the same name',
@@ -117,7 +117,7 @@ export const SYNC_ERROR_RULES = {
   'content-refused': {
     meaning: 'The commit as a whole is not taken, for the path and the reason in the message',
     ends: 'person',
-    fix: 'The message names what is never served; it is to be corrected upstream',
+    fix: 'Correct upstream what the message names',
   },
   'push-refused': {
     meaning: 'The git host accepted the credential, and refused to move the branch',
@@ -127,17 +127,17 @@ export const SYNC_ERROR_RULES = {
   'log-unsigned': {
     meaning: 'None of the keys in `key` has signed the log of the channel, or the log has another name',
     ends: 'person',
-    fix: 'Check the address, and that `key` has the public key that the hub prints with skillsyncd channel keys',
+    fix: 'Check the address, and compare `key` with what skillsyncd channel keys prints at the hub',
   },
   'log-rolled-back': {
     meaning: 'The log of the channel is shorter than this machine has seen it before',
     ends: 'person',
-    fix: 'Nothing newer is lost here: ask the operator of the hub if the log was restored from a backup; a new log has a new name, and a new key for `follow`',
+    fix: 'Ask the operator of the hub if the log was restored from a backup; a new log has a new name and key',
   },
   'log-forked': {
     meaning: 'The log of the channel does not continue the one that this machine has seen',
     ends: 'person',
-    fix: 'Keep what is served and ask the operator of the hub: the log was replaced, or shows other entries to others; compare the checkpoints',
+    fix: 'Keep what is served and ask the operator of the hub: the log was replaced, or shows other entries to others',
   },
   'limit-exceeded': {
     meaning: 'Something is larger than this machine accepts. Nothing is trimmed: the commit is not taken',
@@ -157,7 +157,7 @@ export const SYNC_ERROR_RULES = {
   'no-state-folder': {
     meaning: 'There is no state folder at the path: it was removed, or its disk is not mounted',
     ends: 'person',
-    fix: 'Mount its disk, or restore the whole folder from a backup; or move away what is left of it and start the daemon, which fetches everything again; or name another folder with `state` or --state',
+    fix: 'Mount its disk, or restore the whole folder from a backup; or move away what is left of it and start the daemon, which fetches everything again',
   },
   'folder-unsafe': {
     meaning: 'Another user owns the state folder, can write to it, or put something at its top. Nothing is read there',
@@ -207,7 +207,7 @@ export const SYNC_ERROR_RULES = {
   'rolled-back': {
     meaning: 'A person ran skillsyncd rollback: the commit that was left is skipped',
     ends: 'choice',
-    fix: 'Nothing to do: the next commit is served without a decision; skillsyncd release serves the skipped one again, and skillsyncd hold keeps the source where it is',
+    fix: 'Nothing to do: the next commit is served; skillsyncd release serves the skipped one again, skillsyncd hold keeps the source where it is',
   },
   rejected: {
     meaning: 'A person ran skillsyncd reject: that commit is skipped',

@@ -97,7 +97,13 @@ export const SECURITY: Handlings = {
 const DOCTORED: Handling = { says: /ok|warn/ }
 
 export const TROUBLESHOOTING: Handlings = {
-  'skillsyncd doctor': { before: hubOn('doctored'), ...DOCTORED },
+  'skillsyncd status': { before: hubOn('doctored'), says: /team/ },
+  'skillsyncd explain CODE': {
+    as: async (line) => line.replace('CODE', 'repository-not-found'),
+    says: /^repository-not-found: problem of a source$/m,
+  },
+  'skillsyncd why SKILL': { as: async (line) => line.replace('SKILL', 'review'), says: /team/ },
+  'skillsyncd doctor': DOCTORED,
   'skillsyncd doctor --offline': DOCTORED,
   'skillsyncd doctor --strict': { skip: 'the machine decides if there is a warning' },
   'skillsyncd doctor team': DOCTORED,
@@ -106,5 +112,4 @@ export const TROUBLESHOOTING: Handlings = {
   },
   'skillsyncd doctor --json': { says: /"verdict": ?"ok"/ },
   'skillsyncd doctor --connect https://skills.example.com --token-file /run/secrets/skills-token': { skip: HUB },
-  'SKILLSYNCD_TOKEN=… skillsyncd doctor --connect https://skills.example.com/mcp/frontend --json': { skip: HUB },
 }

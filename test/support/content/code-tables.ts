@@ -1,41 +1,46 @@
-import { ENROLLMENT_CHECKS, MACHINE_CHECKS, STORE_FINDINGS } from '../../../src/daemon/cli/check-names.ts'
-import { LOG_EVENTS } from '../../../src/daemon/commands/explain/log-events.ts'
-import { OPERATOR_ERRORS } from '../../../src/daemon/runtime/operator-error.ts'
+import { explainedCodes } from '../../../src/daemon/commands/explain/code-list.ts'
+import type { ExplainedCode } from '../../../src/daemon/commands/explain/code-list.ts'
 import type { LintCode } from '../../../src/features/author/lint/diagnostic.ts'
 import { describeCode, lintCodes } from '../../../src/features/author/lint/rule-texts.ts'
+import { isSkillCode } from '../../../src/sync/model/code-descriptions.ts'
 
-/** The text with each table between `<!-- codes NAME -->` and `<!-- end -->` made anew from what the program has. */
+/** The text with each list between `<!-- codes NAME -->` and `<!-- end -->` made anew from what `explain` prints. */
 export function withCodeTables(text: string): string {
   return text.replaceAll(/(<!-- codes ([a-z-]+) -->\n)[^]*?(?=\n<!-- end -->)/g, (_, start: string, name: string) => {
-    const rows = TABLES[name]
-    if (rows === undefined) throw new Error(`No table is called "${name}"`)
-    return `${start}\n${rows().join('\n')}\n`
+    const list = LISTS[name]
+    if (list === undefined) throw new Error(`No list is called "${name}"`)
+    return `${start}\n${list()}\n`
   })
 }
 
-/** The names of the tables, each of which a document has. */
-export const CODE_TABLES = (): readonly string[] => Object.keys(TABLES)
+/** The names of the lists, each of which a document has. */
+export const CODE_TABLES = (): readonly string[] => Object.keys(LISTS)
 
-interface Told {
-  readonly meaning: string
-  readonly fix?: string
-}
-
-const TABLES: Readonly<Record<string, () => readonly string[]>> = {
-  'log-events': () => table(['Event', 'Meaning', 'Do'], rowsOf(LOG_EVENTS, both)),
-  'operator-errors': () =>
-    table(
-      ['Code', 'Meaning', 'Exit status'],
-      Object.entries(OPERATOR_ERRORS).map(([code, { meaning, status }]) => [`\`${code}\``, meaning, String(status)]),
-    ),
-  'machine-checks': () =>
-    table(
-      ['Check', 'Looks at'],
-      rowsOf(MACHINE_CHECKS, ({ meaning }) => [meaning]),
-    ),
-  'store-findings': () => table(['Finding', 'Meaning', 'Do'], rowsOf(STORE_FINDINGS, both)),
-  'enrollment-checks': () => table(['Check', 'Meaning', 'Do'], rowsOf(ENROLLMENT_CHECKS, both)),
-  rules: () => ruleTables(),
+const LISTS: Readonly<Record<string, () => string>> = {
+  'error-codes': () => {
+    const codes = of('problem of a source')
+    const groups = [...new Set(codes.map(({ effect }) => effect))].map((effect) =>
+      [`**${effect}:**`, ...codes.filter((code) => code.effect === effect).map(headed)].join('\n\n'),
+    )
+    return groups.join('\n\n')
+  },
+  findings: () =>
+    of('finding in a skill')
+      .filter(({ code }) => isSkillCode(code))
+      .map((code) => `### ${code.code}\n\n**${code.effect.split(':')[0]}.** ${told(code)}`)
+      .join('\n\n'),
+  'log-events': () => {
+    const elsewhere = new Set(of('finding of verify').map(({ code }) => code))
+    return lines(events().filter(({ code, fix }) => !isNothing(fix) && !isAsSaid(fix) && !elsewhere.has(code)))
+  },
+  'log-by-message': () => names(events().filter(({ fix }) => isAsSaid(fix))),
+  'log-news': () => names(events().filter(({ fix }) => isNothing(fix))),
+  'operator-errors': () => names(of('error of a command')),
+  'machine-checks': () => names(of('check of doctor')),
+  'store-findings': () => lines(of('finding of verify')),
+  'state-problems': () => lines(of('problem in status')),
+  'enrollment-checks': () => names(of('check of enroll')),
+  rules: () => ruleTables().join('\n'),
 }
 
 /** The rules for authors: a table for each severity and authority, in the order in which they first appear. */
@@ -63,21 +68,48 @@ function ruleRow(code: LintCode): string[] {
 
 /** A text without characters that Markdown takes for marks. */
 function prose(text: string): string {
-  return escaped(text).replaceAll(/[<*]|_(?=_)|(?<=_)_/g, String.raw`\$&`)
+  return text.replaceAll('|', String.raw`\|`).replaceAll(/[<*]|_(?=_)|(?<=_)_/g, String.raw`\$&`)
 }
 
-function both({ meaning, fix = 'as the line says' }: Told): readonly string[] {
-  return [meaning, fix]
+type Told = Pick<ExplainedCode, 'code' | 'meaning' | 'fix'>
+
+function of(kind: string): readonly ExplainedCode[] {
+  return explainedCodes().filter((code) => code.kind === kind)
 }
 
-function rowsOf(rules: Readonly<Record<string, Told>>, cells: (told: Told) => readonly string[]): readonly string[][] {
-  return Object.entries(rules).map(([code, told]) => [`\`${code}\``].concat(cells(told)))
+function headed(code: Told): string {
+  return `### ${code.code}\n\n${told(code)}`
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
-  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.map(escaped).join(' | ')} |`)
+/** Codes with one text share a line. */
+function lines(codes: readonly Told[]): string {
+  const texts = [...new Set(codes.map(told))]
+  return texts.map((text) => `- ${names(codes.filter((code) => told(code) === text))}: ${text}`).join('\n')
 }
 
-function escaped(text: string): string {
-  return text.replaceAll('|', String.raw`\|`)
+function names(codes: readonly Told[]): string {
+  return codes.map(({ code }) => `\`${code}\``).join(', ')
+}
+
+/** The meaning and the fix as sentences. A fix that only leads to the message is left out, and what the chapter says. */
+function told({ meaning, fix }: Told): string {
+  const short = fix.replace(REVIEW, 'Review it').replace(DECIDE, 'approve or reject it').replace(APPROVE, 'approve it')
+  const next = short.startsWith('skillsyncd') ? short : `${short.charAt(0).toUpperCase()}${short.slice(1)}`
+  return prose(isAsSaid(fix) ? `${meaning}.` : `${meaning}. ${next}.`)
+}
+
+const REVIEW = 'Review it with skillsyncd diff served upstream --only SOURCE'
+const APPROVE = 'skillsyncd approve SOURCE ID'
+const DECIDE = `${APPROVE} or skillsyncd reject SOURCE ID`
+
+function events(): readonly ExplainedCode[] {
+  return of('event of the log')
+}
+
+function isNothing(fix: string): boolean {
+  return fix === 'Nothing'
+}
+
+function isAsSaid(fix: string): boolean {
+  return fix === 'The message has the next step'
 }

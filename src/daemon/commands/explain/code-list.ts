@@ -1,5 +1,7 @@
 import { describeCode, lintCodes } from '../../../features/author/lint/rule-texts.ts'
+import { isSkillCode } from '../../../sync/model/code-descriptions.ts'
 import { SYNC_ERROR_RULES } from '../../../sync/model/sync-error.ts'
+import type { SkillCode } from '../../../sync/skill/skill-diagnostic.ts'
 import { ENROLLMENT_CHECKS, MACHINE_CHECKS, STATE_PROBLEMS, STORE_FINDINGS } from '../../cli/check-names.ts'
 import type { CodeText } from '../../runtime/operator-error.ts'
 import { OPERATOR_ERRORS } from '../../runtime/operator-error.ts'
@@ -25,7 +27,8 @@ export function explainedCodes(): readonly ExplainedCode[] {
     }),
     ...lintCodes().map((code) => {
       const { severity, says, mend } = describeCode(code)
-      return { code, kind: 'finding in a skill', meaning: says, effect: SEVERITIES[severity], fix: mend }
+      const effect = isSkillCode(code) ? STANDINGS[code] : SEVERITIES[severity]
+      return { code, kind: 'finding in a skill', meaning: says, effect, fix: mend }
     }),
     ...checksOf(MACHINE_CHECKS, 'check of doctor', 'skillsyncd doctor ends with 3 if it fails'),
     ...checksOf(STORE_FINDINGS, 'finding of verify', 'skillsyncd verify ends with 3 if it fails'),
@@ -35,9 +38,12 @@ export function explainedCodes(): readonly ExplainedCode[] {
       'What is served stays; skillsyncd status --check ends with 3 if it needs a person',
     ),
     ...checksOf(ENROLLMENT_CHECKS, 'check of enroll', 'skillsyncd enroll --check ends with 3 if it fails'),
-    ...checksOf(LOG_EVENTS, 'event of the log', 'What is served stays, unless the meaning says otherwise'),
+    ...checksOf(LOG_EVENTS, 'event of the log', EVENT_EFFECT),
   ]
 }
+
+const EVENT_EFFECT =
+  'What is served stays, unless the meaning says otherwise. A failure is logged once until its reason changes; then `recovered` follows'
 
 const AS_SAID = 'The message has the next step'
 
@@ -52,6 +58,62 @@ const SEVERITIES = {
   error: 'A standard is violated, or the skill is not served; skillsyncd why SKILL tells which',
   warning: 'The skill is served',
 } as const
+
+const WITHHELD = 'Withheld: no client is offered the skill'
+const TOOLS_ONLY = 'Tools-only: no `skill://` URI can express the skill, and the tools offer it'
+const UNLISTED =
+  'Noted, and left out of `skills/list`: clients would refuse the whole list; all other ways have the skill'
+const NOTED = 'Noted: served'
+
+/** What becomes of a skill with a finding; a source or a folder beside skills is noted. */
+const STANDINGS: Readonly<Record<SkillCode, string>> = {
+  'frontmatter-missing': WITHHELD,
+  'frontmatter-unterminated': WITHHELD,
+  'frontmatter-invalid': TOOLS_ONLY,
+  'frontmatter-unquoted': UNLISTED,
+  'frontmatter-too-large': WITHHELD,
+  'yaml-comment': NOTED,
+  'encoding-invalid': WITHHELD,
+  'name-missing': TOOLS_ONLY,
+  'name-invalid': TOOLS_ONLY,
+  'name-unlike-folder': 'Noted, or withheld where `names` is `exact`: served under its name',
+  'name-clash': 'Tools-only, or withheld if it is a copy: a skill whose folder has its name goes first',
+  'nested-skill': 'Withheld as a skill of its own: with `nested: as-files` it is a part of the outer one',
+  'description-missing': WITHHELD,
+  'description-too-long': TOOLS_ONLY,
+  'description-padded': UNLISTED,
+  'metadata-not-text': UNLISTED,
+  'compatibility-invalid': UNLISTED,
+  'field-refused': UNLISTED,
+  'hidden-unicode': 'Noted or withheld: `policy` of the source decides, and the characters',
+  'unrendered-text': NOTED,
+  'look-alike-letters': NOTED,
+  'file-name-case': WITHHELD,
+  'limit-files': WITHHELD,
+  'limit-bytes': WITHHELD,
+  'link-refused': 'Noted, or withheld if SKILL.md is the link: the file is left out',
+  submodule: NOTED,
+  'lfs-pointer': WITHHELD,
+  'lfs-left-out': NOTED,
+  'path-collision': WITHHELD,
+  'path-refused': WITHHELD,
+  'not-read': NOTED,
+  'skill-ignored': WITHHELD,
+  'kept-version': 'Noted, or withheld if no trusted signer signed the earlier commit',
+  'archive-refused': NOTED,
+  'contract-violated': WITHHELD,
+  'contract-noted': NOTED,
+  'docs-missing': NOTED,
+  'marketplace-unread': NOTED,
+  'marketplace-differs': NOTED,
+  'plugin-refused': NOTED,
+  'entry-refused': WITHHELD,
+  'listing-incomplete': NOTED,
+  'no-answer-for-entry': 'Noted: a skill that was served stays as it was, and a new one is left out',
+  'size-unknown': WITHHELD,
+  'not-verifiable': 'Withheld if the files are dynamic, else noted: nothing proves the files that were read',
+  'content-mismatch': WITHHELD,
+}
 
 function checksOf(texts: Readonly<Record<string, CodeText>>, kind: string, effect: string): readonly ExplainedCode[] {
   return Object.entries(texts).map(([code, { meaning, fix = AS_SAID }]) => ({ code, kind, meaning, effect, fix }))
