@@ -27,7 +27,7 @@ const LISTS: Readonly<Record<string, () => string>> = {
   findings: () =>
     of('finding in a skill')
       .filter(({ code }) => isSkillCode(code))
-      .map((code) => `### ${code.code}\n\n**${code.effect.split(':')[0]}.** ${told(code)}`)
+      .map(({ code, effect, meaning }) => `### ${code}\n\n**${effect.split(':')[0]}.** ${prose(meaning)}.`)
       .join('\n\n'),
   'log-events': () => {
     const elsewhere = new Set(of('finding of verify').map(({ code }) => code))
