@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import {
@@ -294,6 +295,7 @@ export async function visit(replica: Replica, token?: string): Promise<Visitor> 
     return new Response(readable, response)
   }
   const opening = new SerialQueue()
+  const hasOpenedSince = (before: number) => () => streams > before
   const transport = new StreamableHTTPClientTransport(new URL(replica.url), {
     fetch: async (_, init = {}) => {
       if (init.method === 'GET') return opening.next(async () => openStream(init))
@@ -325,11 +327,13 @@ export async function visit(replica: Replica, token?: string): Promise<Visitor> 
     },
     async listen(next) {
       at = next
-      const before = streams
-      const { promise } = opened
-      // The stream that is open ends: its replica is gone, or another request of the client takes the session over.
-      await transport.resumeStream('').catch(() => {})
-      if (streams === before) await promise
+      const isOpen = hasOpenedSince(streams)
+      // The stream that is open ends: its replica is gone, or another request of the client takes the session over. A
+      // replica that could not take it in time says so, and is asked again.
+      while (!isOpen()) {
+        await transport.resumeStream('').catch(() => {})
+        if (!isOpen()) await Promise.race([opened.promise, pause(20)])
+      }
     },
     subscribe: async (uri) => void (await client.subscribeResource({ uri })),
     unsubscribe: async (uri) => void (await client.unsubscribeResource({ uri })),

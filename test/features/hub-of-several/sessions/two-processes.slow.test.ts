@@ -98,7 +98,11 @@ async function openScene(place: Place) {
       for (const client of clients) if (client.at === at) await client.drop()
       // What a kill takes between a notification and its record is announced again: that is no part of this law.
       await settle()
-      await processes[at]!.shared[Symbol.asyncDispose]()
+      const { shared } = processes[at]!
+      await shared[Symbol.asyncDispose]()
+      // After fifteen seconds it counts as dead. Before that it is waited for, which this law does not need.
+      const text = "UPDATE skillsyncd.session_replica SET seen = '-infinity' WHERE replica = $1"
+      await processes[1 - at]!.shared.database.query('forget a process', text, [shared.id])
       processes[at] = await start()
     },
     async open(opening: number, subscribing: number): Promise<Client> {
@@ -129,8 +133,8 @@ async function startProcess({ url, store }: Place, catalogOf: SessionLog['catalo
   const stream = { write: () => true }
   const clock = systemClock
   const logging = createLog({ level: 'error', stream, format: 'json', journal: false, clock, redactor: new Redactor() })
-  // An owner that was killed just now is waited for, which this law does not need.
-  const log = new SharedSessionLog({ store, shared, clock, log: logging, handoverMs: 20 })
+  // An owner that lives is not overruled, however busy the machine is.
+  const log = new SharedSessionLog({ store, shared, clock, log: logging, handoverMs: 30_000 })
   const sessionLog: SessionLog = {
     load: async (all) => log.load(all),
     append: async (record) => log.append(record),
