@@ -39,7 +39,8 @@ skillsyncd mirrors git repositories of Agent Skills, pins every skill by commit 
 of the Model Context Protocol, and notifies subscribed clients of what changed.
 
 skillsyncd add writes a first configuration. skillsyncd start is the daemon; skillsyncd mcp serves one client over
-stdio. All other commands use the running daemon, or do their work without one.
+stdio. All other commands use the running daemon, or do their work without one. skillsyncd --version shows the
+versions of this program and of Node.js.
 `
 
 const STATUS = [

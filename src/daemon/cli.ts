@@ -3,9 +3,9 @@ import { isAbortError } from '../base/async/abort-error.ts'
 import { VERSION } from '../serve/version.ts'
 import { SyncError, mendOf, unwrapSuppressed } from '../sync/model/sync-error.ts'
 import type { Command, Context, ExitStatus, Streams } from './cli/command.ts'
-import { helpOfCommand } from './cli/help.ts'
+import { helpOf, helpOfCommand } from './cli/help.ts'
 import { commandFirst, commandIn, helpAbout, isFamily, isJsonWanted, parseOptions } from './command-line.ts'
-import { COMMANDS } from './command-table.ts'
+import { COMMANDS, loadedGroups } from './command-table.ts'
 import { processEnvironment } from './config/process-environment.ts'
 import { ConfigError } from './config/rules/config-error.ts'
 import type { WholeConfig } from './configuration.ts'
@@ -49,11 +49,10 @@ interface Caller extends Pick<Context, 'environment' | 'redactor' | 'result'> {
 
 async function runWords(words: readonly string[], caller: Caller): Promise<ExitStatus> {
   const { process } = caller
-  const [name = '--help', ...others] = words
-  if (name === '--version' || name === '-V' || name === '-v') return print(process, `${VERSION}\n`)
-  if (name === '--help' || name === '-h') return print(process, await helpAbout([], columnsOf(process)))
-  if (name === 'help') return print(process, await helpAbout(others, columnsOf(process)))
-  if (isFamily(words)) return print(process, await helpAbout([name], columnsOf(process)))
+  const [name = '--help'] = words
+  if (name === '--version' || name === '-V' || name === '-v') return print(process, versionText(isJsonWanted(words)))
+  if (name === '--help' || name === '-h') return print(process, helpOf(await loadedGroups(), columnsOf(process)))
+  if (isFamily(words)) return print(process, await helpAbout(name, columnsOf(process)))
   const { command, args } = await commandIn(words)
   caller.command = command
   return runCommand(command, args, caller)
@@ -80,6 +79,13 @@ function jsonOf({ code, place, status: exitStatus }: Failure, text: string): obj
     place,
   }
   return { error, exitStatus }
+}
+
+/** The versions of this program and of Node.js, with the platform. */
+function versionText(isJson: boolean): string {
+  const { versions, platform, arch } = globalThis.process
+  if (isJson) return `${JSON.stringify({ skillsyncd: VERSION, node: versions.node, platform, arch }, null, 2)}\n`
+  return `skillsyncd ${VERSION}\nNode.js ${versions.node}, ${platform} ${arch}\n`
 }
 
 /** The width of a terminal. Text for a file or a pipe is 80 columns wide. */

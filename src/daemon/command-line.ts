@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
 import { closestTo } from '../base/text/closest.ts'
 import type { Command } from './cli/command.ts'
-import { COMMON, CONFIGURING, helpOf, helpOfCommand, helpOfFamily, optionsOf } from './cli/help.ts'
-import { COMMANDS, SYNONYMS, loaded, loadedGroups, verbsOf } from './command-table.ts'
+import { COMMON, CONFIGURING, helpOfFamily, optionsOf } from './cli/help.ts'
+import { COMMANDS, SYNONYMS, loaded, verbsOf } from './command-table.ts'
 import { printableLine } from './runtime/log/log-line.ts'
 import { UsageError } from './runtime/usage-error.ts'
 
@@ -37,8 +37,6 @@ export function commandFirst(args: readonly string[]): readonly string[] {
     )
     if (known === undefined) {
       if (rest.length === 0) return args
-      // They have no meaning for the help.
-      if (rest[0] === 'help') return rest
       const own = rest.findIndex((word, at) => at > 0 && word.startsWith('-'))
       return own === -1 ? [...rest, ...before] : rest.toSpliced(own, 0, ...before)
     }
@@ -51,14 +49,10 @@ export function commandFirst(args: readonly string[]): readonly string[] {
 /** The options that may stand before the command. Help of it is help of the program. */
 const { help: _help, ...LEADING } = { ...CONFIGURING, ...COMMON }
 
-/** Returns the help of the command, or of the family of commands, that the words name; without words, of all. */
-export async function helpAbout(args: readonly string[], columns: number): Promise<string> {
-  const words = args.filter((arg) => !arg.startsWith('-'))
-  const [name] = words
-  if (name === undefined) return helpOf(await loadedGroups(), columns)
-  if (!isFamily(words)) return helpOfCommand((await commandIn(words)).command, columns)
-  const family = new Map([...COMMANDS].filter(([one]) => one.startsWith(`${name} `)))
-  return helpOfFamily(name, await loaded(family), columns)
+/** Returns the help of a family of commands. */
+export async function helpAbout(family: string, columns: number): Promise<string> {
+  const commands = new Map([...COMMANDS].filter(([one]) => one.startsWith(`${family} `)))
+  return helpOfFamily(family, await loaded(commands), columns)
 }
 
 /** True for the name of a family of commands alone, or with options. */

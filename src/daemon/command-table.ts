@@ -45,7 +45,6 @@ const CORE_COMMANDS: CommandLoaders = {
   backup: async () => (await import('./commands/run/backup.ts')).backupCommand,
   restore: async () => (await import('./commands/run/backup.ts')).restoreCommand,
   completion: async () => (await import('./cli/completion.ts')).completion,
-  version: async () => (await import('./cli/version.ts')).versionCommand,
 }
 
 const LOADERS: Commands = new Map(Object.entries({ ...CORE_COMMANDS, ...FEATURE_COMMANDS }))
@@ -69,7 +68,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   group('For authors', 'new, validate, project, instructions'),
   group(
     'Administration',
-    'doctor, explain, reload, service, token, enroll, marketplace, publish, channel, witness, export, backup, restore, store copy, store migrate, completion, version',
+    'doctor, explain, reload, service, token, enroll, marketplace, publish, channel, witness, export, backup, restore, store copy, store migrate, completion',
   ),
   group('Other MCP servers', 'mcp-source mirror, mcp-source templates, mcp-source resolve, mcp-source add-uri'),
 ]
@@ -88,6 +87,7 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   fetch: 'sync',
   find: 'search',
   freeze: 'lock',
+  help: '--help',
   history: 'log',
   info: 'show',
   init: 'add',
@@ -119,6 +119,7 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   unpin: 'release',
   upgrade: 'update',
   up: 'start',
+  version: '--version',
 }
 
 /** A group of commands, loaded. */

@@ -124,7 +124,7 @@ describe('what npm pack makes', () => {
       await npm('ci')
       const { stdout } = await run(join(project, 'node_modules/.bin/skillsyncd'), ['--version'])
 
-      expect(stdout).toBe(`${VERSION}\n`)
+      expect(stdout).toMatch(`skillsyncd ${VERSION}\n`)
     },
     2 * INSTALL_MS,
   )
@@ -171,7 +171,7 @@ describe('what npm pack makes', () => {
     const status = await skillsyncd('status', '--json').ended()
     const end = await daemon.stop()
 
-    expect(version).toMatchObject({ status: 0, stdout: `${VERSION}\n` })
+    expect(version).toMatchObject({ status: 0, stdout: expect.stringContaining(`skillsyncd ${VERSION}\n`) })
     expect(init).toMatchObject({ status: 0, stdout: expect.stringContaining('skillsyncd start') })
     expect(served).toContain('git-bisect/SKILL.md')
     expect(JSON.parse(status.stdout).daemon.pid).toBe(daemon.pid)

@@ -34,7 +34,7 @@ _skillsyncd() {
   if ((COMP_CWORD == 1)); then
     offer='=${firstWords(typings)
       .map(({ command }) => command)
-      .join(' ')} help --help --version'
+      .join(' ')} --help --version'
   else
     case $command in
 ${typings.map(commandCase).join('\n')}

@@ -18,7 +18,7 @@ function __skillsyncd
         printf '%s\\t%s\\n' ${firstWords(typings)
           .map(({ command, summary }) => `${command} ${quote(summary)}`)
           .join(' \\\n            ')} \\
-            help 'every command' --version 'the version of this program'
+            --help 'every command' --version 'the version of this program'
         return
     end
     if string match -qr -- '^--[a-z-]+=' $current

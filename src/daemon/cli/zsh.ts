@@ -3,7 +3,7 @@ import type { Typing } from './command-model.ts'
 
 /** The completion script for zsh, to be sourced or saved as a file `_skillsyncd` in `$fpath`. */
 export function zshScript(typings: readonly Typing[]): string {
-  const commands = [...firstWords(typings).map(({ command, summary }) => [command, summary] as const), HELP, VERSION]
+  const commands = [...firstWords(typings).map(({ command, summary }) => [command, summary] as const), ...PROGRAM]
   return `#compdef skillsyncd
 # What can be typed after skillsyncd, for zsh.
 
@@ -67,8 +67,10 @@ fi
 `
 }
 
-const HELP = ['help', 'every command'] as const
-const VERSION = ['--version', 'the version of this program'] as const
+const PROGRAM = [
+  ['--help', 'every command'],
+  ['--version', 'the version of this program'],
+] as const
 
 function commandCase({ command, options, valued, operands }: Typing): string {
   const values = valued.map(({ words, offer }) => `    ${words.join(' | ')}) offer=${quote(offer)} ;;`)

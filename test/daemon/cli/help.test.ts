@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { helpOf, helpOfCommand } from '../../../src/daemon/cli/help.ts'
 import { commandIn, parseOptions } from '../../../src/daemon/command-line.ts'
 import { SYNONYMS, COMMANDS, loadedGroups } from '../../../src/daemon/command-table.ts'
+import { VERSION } from '../../../src/serve/version.ts'
 import { Home } from '../../support/process/program.ts'
 
 const groups = await loadedGroups()
@@ -37,7 +38,6 @@ test.each(commands.map((command) => [command.name, command] as const))(
       const bare = line.replace(/^(?:sudo |source <\()/, '').replace(/\)$/, '')
       const words = bare.match(/"[^"]*"|\S+/g) ?? []
       expect(words[0]).toBe('skillsyncd')
-      if (words[1] === '--version') continue
       const { command, args } = await commandIn(words.slice(1))
       expect(command.name).toBe(name)
       const { positionals } = parseOptions(command, args)
@@ -48,8 +48,8 @@ test.each(commands.map((command) => [command.name, command] as const))(
 
 test('a command of another program, and a mistyped one, run nothing, and are answered with the command that is meant', async () => {
   for (const [word, meant] of Object.entries(SYNONYMS)) {
-    const { command } = await commandIn(meant.split(' '))
-    expect(COMMANDS.has(command.name)).toBe(true)
+    const name = meant.startsWith('--') ? meant : (await commandIn(meant.split(' '))).command.name
+    expect(['--help', '--version', ...COMMANDS.keys()]).toContain(name)
     expect(COMMANDS.has(word)).toBe(false)
     await expect(commandIn([word])).rejects.toThrow(
       `There is no command "${word}"; did you mean "skillsyncd ${meant}"?`,
@@ -64,26 +64,40 @@ test('a command of another program, and a mistyped one, run nothing, and are ans
 test('an option is corrected, and may stand before its command', async () => {
   await using home = await Home.create()
 
-  const wrong = await home.command('version', '--jsno')
-  const early = await home.command('--json', '--log-level', 'error', 'version')
+  const wrong = await home.command('explain', '--jsno')
+  const early = await home.command('--json', '--log-level', 'error', 'explain', 'mass-deletion')
   const alone = await home.command('--skills-dir', '/tmp')
 
   expect(wrong).toMatchObject({ status: 2, stderr: expect.stringContaining("'--jsno'; did you mean --json?") })
   expect(early).toMatchObject({ status: 0, stderr: '' })
-  expect(JSON.parse(early.stdout)).toMatchObject({ node: process.versions.node })
+  expect(JSON.parse(early.stdout)).toMatchObject({ codes: [{ code: 'mass-deletion' }] })
   expect(alone).toMatchObject({ status: 2, stderr: expect.stringContaining('The command stands before its options') })
+})
+
+test('--version tells the versions and the platform, also as JSON', async () => {
+  await using home = await Home.create()
+  const { versions, platform, arch } = process
+
+  const text = await home.command('--version')
+  const json = await home.command('--version', '--json')
+  const early = await home.command('--json', '--version')
+
+  expect(text).toMatchObject({ status: 0, stderr: '' })
+  expect(text.stdout).toBe(`skillsyncd ${VERSION}\nNode.js ${versions.node}, ${platform} ${arch}\n`)
+  expect(JSON.parse(json.stdout)).toEqual({ skillsyncd: VERSION, node: versions.node, platform, arch })
+  expect(early.stdout).toBe(json.stdout)
 })
 
 test('help is that of a command, of a family and of all', async () => {
   await using home = await Home.create()
 
-  const all = await home.command('help')
-  const one = await home.command('help', 'link')
+  const all = await home.command('--help')
+  const one = await home.command('link', '--help')
   const family = await home.command('mcp-source')
 
   expect(all.stdout).toBe((await home.command()).stdout)
   expect(all.stdout).toContain('Pinning and review:')
-  expect(one.stdout).toBe((await home.command('link', '--help')).stdout)
+  expect(one.stdout).toBe((await home.command('-q', 'link', '-h')).stdout)
   expect(one.stdout).toContain('Examples:\n  skillsyncd link claude-code codex\n')
   expect(family.stdout).toBe((await home.command('mcp-source', '--help')).stdout)
   expect(family.stdout).toContain('mcp-source add-uri')
