@@ -16,7 +16,6 @@ const CORE_COMMANDS: CommandLoaders = {
   stop: async () => (await import('./commands/run/stop.ts')).stop,
   status: async () => (await import('./commands/show/status.ts')).status,
   list: async () => (await import('./commands/show/list.ts')).list,
-  search: async () => (await import('./commands/show/search.ts')).searchCommand,
   show: async () => (await import('./commands/show/show.ts')).show,
   why: async () => (await import('./commands/show/why.ts')).why,
   sync: async () => (await import('./commands/change/sync.ts')).sync,
@@ -60,7 +59,7 @@ function group(heading: string, names: string): CommandGroup {
 
 /** All commands in the order of the help. A name of two words belongs to a family, such as `mcp-source mirror`. */
 const COMMAND_GROUPS: readonly CommandGroup[] = [
-  group('Everyday', 'add, remove, start, stop, status, list, search, show, why, usage, sync, link, mcp'),
+  group('Everyday', 'add, remove, start, stop, status, list, show, why, usage, sync, link, mcp'),
   group(
     'Pinning and review',
     'lock, outdated, update, verify, diff, preview, approve, reject, hold, release, rollback, disable, enable, rings, promote, scan, log',
@@ -85,7 +84,7 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   create: 'new',
   delete: 'remove',
   fetch: 'sync',
-  find: 'search',
+  find: 'list',
   freeze: 'lock',
   help: '--help',
   history: 'log',
@@ -105,6 +104,7 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   rm: 'remove',
   run: 'start',
   sbom: 'export',
+  search: 'list',
   serve: 'start',
   setup: 'add',
   pause: 'hold',

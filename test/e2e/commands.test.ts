@@ -170,7 +170,7 @@ test.each(
     ['sync', '--source', 'https://me:canary-1234@git.example.com/x.git'],
     ['sync', 'absent'],
     ['sync', 'team', 'absent'],
-    ['list', 'absent'],
+    ['list', '--only', 'absent'],
   ].map((args) => ({ line: args.join(' '), args })),
 )('wrong usage, $line, ends with 2, says why on stderr and does nothing', async ({ args }) => {
   await using world = await World.create()

@@ -98,7 +98,7 @@ test('mcp --pack serves the packs alone over stdio', async () => {
 
 test('a pack that is none is wrong usage for every command that takes one', async () => {
   await using hub = await Hub.create()
-  const lines = [['mcp'], ['list'], ['token', 'add', 'ci'], ['search', 'alpha']]
+  const lines = [['mcp'], ['list'], ['token', 'add', 'ci'], ['list', 'alpha']]
 
   const ends = await Promise.all(lines.map((line) => hub.home.command(...line, '--pack', 'crew,nobody')))
   const figures = await hub.home.command('token', 'add', 'ci', '--scope', 'metrics', '--pack', 'crew')

@@ -51,7 +51,7 @@ test('the command list --prompt prints what the prompt says, and nothing where n
 
   const printed = await world.home.command('list', '--prompt')
   const said = await prompted(mcp)
-  const other = await world.home.command('list', 'team', '--prompt', '--json')
+  const other = await world.home.command('list', '--only', 'team', '--prompt', '--json')
   await world.home.command('disable', 'team/alpha')
   const nothing = await world.home.command('list', '--prompt')
 

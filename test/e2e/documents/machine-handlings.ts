@@ -61,7 +61,7 @@ export const CLIENTS: Handlings = {
   'claude mcp add --transport http skills http://127.0.0.1:8741/mcp': { skip: AGENTS },
   'codex mcp add skills --url http://127.0.0.1:8741/mcp': { skip: AGENTS },
   'gemini mcp add --scope user --transport http skills http://127.0.0.1:8741/mcp': { skip: AGENTS },
-  'skillsyncd search "fill in a pdf form"': { says: /^pdf +anthropics/m },
+  'skillsyncd list "fill in a pdf form"': { says: /^pdf +anthropics/m },
   'skillsyncd instructions >> AGENTS.md': {
     after: async ({ cwd }) => expect(await readFile(join(cwd, 'AGENTS.md'), 'utf8')).toMatch(/^<skills-mcp-/),
   },

@@ -1,4 +1,5 @@
 import { catalogText } from '../../../serve/mcp/tools/catalog-text.ts'
+import { DEFAULT_HITS, MOST_HITS } from '../../../serve/mcp/tools/search/query.ts'
 import { printRows } from '../../cli/columns.ts'
 import { configFor, printJson } from '../../cli/command.ts'
 import type { Command } from '../../cli/command.ts'
@@ -9,26 +10,48 @@ import { outWord } from '../../status/decision-text.ts'
 import { readOffered, readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
 import { verifiedCount } from '../../status/verified-files.ts'
+import { printFound, queryOf } from './search.ts'
 
 export const list: Command = {
   name: 'list',
-  summary: 'List every skill, and its state',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  summary: 'List every skill and its state, or search them',
+  operands: { text: '[WORDS]', most: Number.POSITIVE_INFINITY, offers: [[]] },
   details: `
   Each place of a skill is a line of its own. The state copy marks a skill that another place has too, with the same
   name and content; --json names the places.
+
+  WORDS are searched in names, descriptions, when_to_use, tags and headings, and typing errors are tolerated. The result
+  is that of the tool search_skills, with the skills that only people call. A skill with several places is found once.
+  --max-tokens counts the JSON without its indentation.
 `,
-  examples: ['skillsyncd list', 'skillsyncd list team --served'],
+  examples: ['skillsyncd list', 'skillsyncd list --only team --served', 'skillsyncd list fill in a pdf form'],
   options: {
+    only: { type: 'string', value: 'SOURCE', multiple: true, help: 'only skills of this source', offers: 'sources' },
     served: { type: 'boolean', help: 'only served skills' },
     pack: { type: 'string', value: 'P,…', multiple: true, help: 'only skills of these packs', offers: 'packs' },
+    limit: {
+      type: 'string',
+      value: 'N',
+      help: `with WORDS: the largest number of results, up to ${MOST_HITS}; default: ${DEFAULT_HITS}`,
+    },
+    'max-tokens': {
+      type: 'string',
+      value: 'N',
+      help: 'with WORDS: shorten the result to this many tokens, counted as four bytes of JSON each',
+    },
     prompt: { type: 'boolean', help: 'as text for the prompt of a model; empty if there is no skill' },
   },
   async run(context) {
+    const { only } = context.values
+    const query = queryOf(context)
     const config = await configFor(context)
-    const sources: readonly string[] = sourcesNamed(context.operands, config)
+    const sources: readonly string[] = sourcesNamed(Array.isArray(only) ? only.map(String) : undefined, config)
     const packs = packsNamed(context.values['pack'], config)
     await agreeWithDaemon(config, context.signal)
+    if (query !== undefined) {
+      await printFound(context, query, { state: config.state, offered: await readOffered(config, packs), sources })
+      return 0
+    }
     if (context.values['prompt'] === true) {
       const { forModels } = await readOffered(config, packs)
       const skills = forModels.filter(({ source }) => sources.includes(source))

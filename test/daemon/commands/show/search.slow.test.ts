@@ -6,14 +6,14 @@ import { expect, test } from 'vitest'
 import { tokensIn } from '../../../../src/serve/mcp/tools/search/hits.ts'
 import { Home } from '../../../support/process/program.ts'
 
-test('search gives the skills that fit, the best first, each with its source', async () => {
+test('list WORDS gives the skills that fit, the best first, each with its source', async () => {
   await using home = await homeWith({
     team: { pdf: 'Fill in PDF forms', charts: 'Draw figures' },
     more: { pdf: 'Read PDF' },
   })
 
-  const json = await home.command('search', 'filling', 'a', 'pdf', 'from', '--json')
-  const lines = await home.command('search', 'pdf form')
+  const json = await home.command('list', 'filling', 'a', 'pdf', 'from', '--json')
+  const lines = await home.command('list', 'pdf form')
 
   expect(json).toMatchObject({ status: 0, stderr: '' })
   expect(JSON.parse(json.stdout)).toEqual({
@@ -25,15 +25,15 @@ test('search gives the skills that fit, the best first, each with its source', a
   expect(lines.stdout).toMatch(/^team\/pdf +team +Fill in PDF forms\nmore\/pdf +more +Read PDF\n$/)
 })
 
-test('search finds a skill once however many places it has, also one for people alone, and list marks each place', async () => {
+test('list WORDS finds a skill once however many places it has, also one for people alone, and list marks each place', async () => {
   const frontmatter = 'disable-model-invocation: true'
   await using home = await homeWith(
     { team: { pdf: 'Fill in forms' }, more: { pdf: 'Fill in forms' }, other: { pdf: 'Read forms' } },
     frontmatter,
   )
 
-  const json = await home.command('search', 'pdf', '--json')
-  const lines = await home.command('search', 'fill in')
+  const json = await home.command('list', 'pdf', '--json')
+  const lines = await home.command('list', 'fill in')
   const listed = await home.command('list')
   const prompt = await home.command('list', '--prompt')
 
@@ -51,23 +51,39 @@ test('search finds a skill once however many places it has, also one for people 
   expect(prompt.stdout).toBe('')
 })
 
-test('search finds by headings, and what only people call too', async () => {
+test('list --only shows the skills of this source, with words and without', async () => {
+  await using home = await homeWith({ team: { pdf: 'Fill in forms' }, more: { forms: 'Read forms' } })
+
+  const all = await home.command('list', '--only', 'more', '--json')
+  const some = await home.command('list', 'forms', '--only', 'more', '--json')
+  const both = await home.command('list', 'forms', '--only', 'more', '--only', 'team', '--json')
+  const none = await home.command('list', 'forms', '--only', 'absent')
+
+  const sourcesIn = ({ stdout }: { readonly stdout: string }): string[] =>
+    JSON.parse(stdout).skills.map(({ source }: any) => source)
+  expect(sourcesIn(all)).toEqual(['more'])
+  expect(sourcesIn(some)).toEqual(['more'])
+  expect(sourcesIn(both).toSorted()).toEqual(['more', 'team'])
+  expect(none).toMatchObject({ status: 2, stderr: expect.stringContaining('No source is called "absent"') })
+})
+
+test('list WORDS finds by headings, and what only people call too', async () => {
   await using home = await homeWith({ team: { deploy: 'Go live' } }, 'disable-model-invocation: true\ntags: [shipping]')
 
-  const ends = [await home.command('search', 'heading deploy'), await home.command('search', 'shiping')]
+  const ends = [await home.command('list', 'heading deploy'), await home.command('list', 'shiping')]
 
   for (const { stdout } of ends) expect(stdout).toContain('Go live')
 })
 
-test('search takes what it is told of how much to print', async () => {
+test('list WORDS takes what it is told of how much to print', async () => {
   const many = Object.fromEntries(
     Array.from({ length: 9 }, (_, index) => [`s${index}`, `alike ${'and so on '.repeat(30)}`]),
   )
   await using home = await homeWith({ team: many })
 
-  const some = JSON.parse((await home.command('search', 'alike', '--json')).stdout)
-  const all = JSON.parse((await home.command('search', 'alike', '--limit', '9', '--json')).stdout)
-  const short = JSON.parse((await home.command('search', 'alike', '--limit=9', '--max-tokens=150', '--json')).stdout)
+  const some = JSON.parse((await home.command('list', 'alike', '--json')).stdout)
+  const all = JSON.parse((await home.command('list', 'alike', '--limit', '9', '--json')).stdout)
+  const short = JSON.parse((await home.command('list', 'alike', '--limit=9', '--max-tokens=150', '--json')).stdout)
 
   expect([some.skills.length, all.skills.length]).toEqual([5, 9])
   expect(tokensIn(JSON.stringify(all))).toBeGreaterThan(600)
@@ -75,7 +91,7 @@ test('search takes what it is told of how much to print', async () => {
   expect(short.skills.length + short.omitted).toBe(9)
 })
 
-test('search --pack finds what clients of these packs find, by the ids that they see, and so does list --prompt', async () => {
+test('list WORDS --pack finds what clients of these packs find, by the ids that they see, and so does list --prompt', async () => {
   await using home = await homeWith({
     team: { pdf: 'Fill in PDF forms', charts: 'Draw PDF' },
     more: { pdf: 'Read PDF' },
@@ -85,11 +101,11 @@ test('search --pack finds what clients of these packs find, by the ids that they
     'packs:\n  - { id: crew, include: [{ source: team }] }\n  - { id: none, include: [{ name: x }] }\n',
   )
 
-  const inOne = await home.command('search', 'pdf', '--pack', 'crew', '--json')
-  const inTwo = await home.command('search', 'pdf', '--pack', 'none', '--pack=crew', '--json')
-  const inNone = await home.command('search', 'pdf', '--pack', 'none')
+  const inOne = await home.command('list', 'pdf', '--pack', 'crew', '--json')
+  const inTwo = await home.command('list', 'pdf', '--pack', 'none', '--pack=crew', '--json')
+  const inNone = await home.command('list', 'pdf', '--pack', 'none')
   const prompt = await home.command('list', '--prompt', '--pack', 'crew')
-  const unknown = await home.command('search', 'pdf', '--pack', 'nobody')
+  const unknown = await home.command('list', 'pdf', '--pack', 'nobody')
 
   expect(JSON.parse(inOne.stdout).skills.map(({ id }: { readonly id: string }) => id)).toEqual(['pdf', 'charts'])
   expect(inTwo.stdout).toBe(inOne.stdout)
@@ -101,12 +117,12 @@ test('search --pack finds what clients of these packs find, by the ids that they
   })
 })
 
-test('list and search are cut where a terminal shows them, and nowhere else', async () => {
+test('list with words and without is cut where a terminal shows them, and nowhere else', async () => {
   const long = `alike ${'and so on '.repeat(30)}to the last word`
   const name = 'a-skill-with-a-name-of-over-forty-characters-in-all'
   await using home = await homeWith({ team: { [name]: long, short: long } })
 
-  for (const command of [['list'], ['search', 'alike']]) {
+  for (const command of [['list'], ['list', 'alike']]) {
     const piped = (await home.command(...command)).stdout.trimEnd().split('\n')
     const [heads = '', ...shown] = (await home.typing([], ...command)).stdout.trimEnd().split('\n')
 
@@ -120,14 +136,14 @@ test('list and search are cut where a terminal shows them, and nowhere else', as
   }
 })
 
-test('the id that search prints means that skill to every command, also where others have it for a name', async () => {
+test('the id that a search prints means that skill to every command, also where others have it for a name', async () => {
   await using home = await homeWith({ team: { pdf: 'Fill in forms' } })
   const other = join(home.path, 'skills', 'team', 'more', 'papers')
   await mkdir(other, { recursive: true })
   await writeFile(join(other, 'SKILL.md'), '---\nname: pdf\ndescription: Fill in other forms\n---\n')
   await home.command('sync')
 
-  const { skills } = JSON.parse((await home.command('search', 'forms', '--json')).stdout)
+  const { skills } = JSON.parse((await home.command('list', 'forms', '--json')).stdout)
   const listed = JSON.parse((await home.command('list', '--json')).stdout)
   const ends = [
     await home.command('show', 'pdf', '--json'),
@@ -149,31 +165,33 @@ test('the id that search prints means that skill to every command, also where ot
 })
 
 test.each([
-  [[], 'what to search for'],
+  [['--limit', '9'], 'what to search for'],
+  [['--max-tokens', '99'], 'what to search for'],
   [['  '], 'what to search for'],
   [['x'.repeat(1_001)], '1000'],
+  [['pdf', '--prompt'], '--prompt'],
   [['pdf', '--limit', '0'], '--limit'],
   [['pdf', '--limit', '51'], '--limit'],
   [['pdf', '--limit', '5.5'], '--limit'],
   [['pdf', '--max-tokens', '49'], '--max-tokens'],
   [['pdf', '--max-tokens', 'few'], '--max-tokens'],
-])('search %j is wrong usage', async (args, why) => {
+])('list %j is wrong usage', async (args, why) => {
   await using home = await Home.create()
 
-  expect(await home.command('search', ...args)).toMatchObject({
+  expect(await home.command('list', ...args)).toMatchObject({
     status: 2,
     stdout: '',
     stderr: expect.stringContaining(why),
   })
 })
 
-test('search of a state folder that is not there finds nothing, and makes none', async () => {
+test('list WORDS of a state folder that is not there finds nothing, and makes none', async () => {
   await using home = await Home.create()
   const state = join(home.path, 'typo')
   const source = ['--source', 'https://git.example.com/skills.git', '--state', state]
 
-  const lines = await home.command('search', 'pdf', ...source)
-  const json = await home.command('search', 'pdf', '--json', ...source)
+  const lines = await home.command('list', 'pdf', ...source)
+  const json = await home.command('list', 'pdf', '--json', ...source)
 
   expect(lines).toMatchObject({ status: 0, stdout: expect.stringContaining('Nothing was found') })
   expect(JSON.parse(json.stdout)).toEqual({ skills: [] })
