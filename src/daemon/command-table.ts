@@ -21,7 +21,6 @@ const CORE_COMMANDS: CommandLoaders = {
   sync: async () => (await import('./commands/change/sync.ts')).sync,
   mcp: async () => (await import('./commands/run/mcp.ts')).mcp,
   lock: async () => (await import('./commands/change/lock.ts')).lock,
-  outdated: async () => (await import('./commands/change/outdated.ts')).outdated,
   update: async () => (await import('./commands/change/update.ts')).update,
   verify: async () => (await import('./commands/verify/verify.ts')).verify,
   diff: async () => (await import('./commands/change/diff.ts')).diffCommand,
@@ -62,7 +61,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   group('Everyday', 'add, remove, start, stop, status, list, show, why, usage, sync, link, mcp'),
   group(
     'Pinning and review',
-    'lock, outdated, update, verify, diff, preview, approve, reject, hold, release, rollback, disable, enable, rings, promote, scan, log',
+    'lock, update, verify, diff, preview, approve, reject, hold, release, rollback, disable, enable, rings, promote, scan, log',
   ),
   group('For authors', 'new, validate, project, instructions'),
   group(
@@ -96,6 +95,7 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   lint: 'validate',
   ls: 'list',
   mirror: 'mcp-source mirror',
+  outdated: 'status --upstream',
   ps: 'status',
   pull: 'sync',
   refresh: 'sync',

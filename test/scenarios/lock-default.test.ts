@@ -46,7 +46,7 @@ test('with `lock: ignore` a source follows its ref, and each command says that t
   const synced = await world.home.command('sync')
   const { json, text } = await told(world.home)
   const verified = await world.home.command('verify')
-  const outdated = await world.home.command('outdated')
+  const outdated = await world.home.command('status', '--upstream')
   const compared = await world.home.command('diff', 'lock', 'served')
   const why = await world.home.command('why', 'alpha')
   const updated = await world.home.command('update')

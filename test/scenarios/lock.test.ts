@@ -30,7 +30,7 @@ test('--locked refuses a lock that lacks a source, has one too many, another url
       expect(end).toMatchObject({ status: 1, stdout: '' })
       expect(end.stderr).toContain(said)
     }
-    const told = await world.home.command('outdated', '--json')
+    const told = await world.home.command('status', '--upstream', '--json')
     expect(told.status).toBe(3)
     expect(JSON.parse(told.stdout).sources.at(-1).state).toBe(more.length > 0 ? 'missing' : 'differs')
   }
@@ -39,7 +39,7 @@ test('--locked refuses a lock that lacks a source, has one too many, another url
 
   expect(both.status).toBe(1)
   expect(both.stderr).toContain('"more" is not in the lock; "team" is in the lock and not in the configuration')
-  const { sources } = JSON.parse((await world.home.command('outdated', '--json')).stdout)
+  const { sources } = JSON.parse((await world.home.command('status', '--upstream', '--json')).stdout)
   expect(sources.map(({ source, state }: any) => [source, state])).toEqual([
     ['more', 'missing'],
     ['team', 'extra'],
@@ -217,7 +217,7 @@ test('two people who lock the same state get the same bytes', async () => {
   expect(await lockOf(home)).toBe(await lockOf(world.home))
 })
 
-test('update moves the lock and what is served, and tells commits and skills; outdated said so before', async () => {
+test('update moves the lock and what is served, and tells commits and skills; status --upstream said so before', async () => {
   await using world = await World.create()
   await locked(world)
   const from = await world.repository.git('rev-parse', 'main')
@@ -229,7 +229,7 @@ test('update moves the lock and what is served, and tells commits and skills; ou
     'gone/SKILL.md': null,
   })
 
-  const outdated = await world.home.command('outdated')
+  const outdated = await world.home.command('status', '--upstream')
   const end = await world.home.command('update', '--json')
 
   expect(outdated.status).toBe(3)
@@ -243,14 +243,14 @@ test('update moves the lock and what is served, and tells commits and skills; ou
     { change: 'changed', count: 1, first: [{ path: 'alpha' }] },
     { change: 'removed', count: 1, first: [{ path: 'gone' }] },
   ])
-  expect(await world.home.command('outdated')).toMatchObject({ status: 0, stderr: '' })
+  expect(await world.home.command('status', '--upstream')).toMatchObject({ status: 0, stderr: '' })
   expect((await world.home.command('update')).stdout).toContain('skills.lock is as it was')
 
   const back = await world.home.command('update', 'team', '--precise', from)
   expect(back.stdout).toContain(`moved from refs/heads/main at ${to} to ${from} at ${from}`)
   expect(await world.home.command('sync', '--locked')).toMatchObject({ status: 0 })
   expect(await servedBody(world)).toBe(skill('alpha', 'first'))
-  expect(await world.home.command('outdated')).toMatchObject({ status: 3 })
+  expect(await world.home.command('status', '--upstream')).toMatchObject({ status: 3 })
 })
 
 test('an update that names nothing leaves what waits of a moved tag to approve, and the entry of a source that fails', async () => {
@@ -350,7 +350,7 @@ test('what was locked is served byte-identical after upstream rewrote and collec
 
   expect(held.status).toBe(0)
   expect(await servedBody(world)).toBe(skill('alpha', 'first'))
-  const outdated = await world.home.command('outdated', '--json')
+  const outdated = await world.home.command('status', '--upstream', '--json')
   expect(outdated.status).toBe(3)
   expect(JSON.parse(outdated.stdout).sources).toMatchObject([{ state: 'moved', locked: { commit } }])
   expect(lost.status).toBe(1)
@@ -361,7 +361,7 @@ test('what was locked is served byte-identical after upstream rewrote and collec
   expect(JSON.parse((await fresh.command('list', '--json')).stdout)).toEqual({ skills: [] })
 })
 
-test('a branch that moved on and lost a skill: restored as locked with 0, told by outdated and diff with 3', async () => {
+test('a branch that moved on and lost a skill: restored as locked with 0, told by status --upstream and diff with 3', async () => {
   await using world = await World.create()
   await world.repository.commit({ 'beta/SKILL.md': skill('beta', 'first') })
   await locked(world)
@@ -371,7 +371,7 @@ test('a branch that moved on and lost a skill: restored as locked with 0, told b
   for (const home of [world.home, await freshHome(world, text)]) {
     expect(await home.command('sync', '--locked')).toMatchObject({ status: 0 })
     expect(await servedNames(home)).toEqual(['alpha', 'beta'])
-    expect(await home.command('outdated')).toMatchObject({ status: 3 })
+    expect(await home.command('status', '--upstream')).toMatchObject({ status: 3 })
     const diff = await home.command('diff', '--json')
     expect(diff.status).toBe(3)
     expect(JSON.parse(diff.stdout).sources[0].skills).toMatchObject([
@@ -399,7 +399,7 @@ test.each([false, true])(
       const [{ code, message }] = JSON.parse(end.stdout).sources
       expect(code).toBe('tag-moved')
       for (const id of [locked1, moved]) expect(message).toContain(id)
-      const outdated = await home.command('outdated', '--json')
+      const outdated = await home.command('status', '--upstream', '--json')
       expect(outdated.status).toBe(3)
       expect(JSON.parse(outdated.stdout).sources).toMatchObject([{ state: 'tag-moved' }])
       expect(await lockOf(home)).toBe(text)
@@ -464,7 +464,7 @@ test('--frozen and --offline ask no host for anything, and serve what is here', 
     await using peer = await modernHttp(await daemon.line())
     expect(await world.home.command('sync', ...flags)).toMatchObject({ status: 0 })
     expect(await bodyOf(peer)).toBe(skill('alpha', 'first'))
-    expect(await world.home.command('outdated')).toMatchObject({ status: 1 })
+    expect(await world.home.command('status', '--upstream')).toMatchObject({ status: 1 })
     await daemon.stop()
     await using mcp = await stdio(flags, 'legacy', world.home.env)
     expect(await bodyOf(mcp)).toBe(skill('alpha', 'first'))

@@ -119,7 +119,7 @@ export const STORE_FINDINGS = {
   'upstream-not-asked': { meaning: 'The source was not asked for what it has now', fix: 'Run it without --offline' },
   'upstream-moved': {
     meaning: 'Upstream has something newer than what is served',
-    fix: 'skillsyncd outdated shows what is newer',
+    fix: 'skillsyncd status --upstream shows what is newer',
   },
   'commit-gone': {
     meaning: 'Upstream no longer has the served commit; the store does',

@@ -63,7 +63,7 @@ export const GETTING_STARTED: Handlings = {
   'skillsyncd stop': { after: async (home) => expect(await home.daemonEnd()).toBe(0) },
   'skillsyncd link claude-code codex': LINK,
   'skillsyncd lock': LOCK,
-  'skillsyncd outdated': {
+  'skillsyncd status --upstream': {
     before: async (home) => commitNext(home, 'second'),
     status: 3,
     says: /team/,

@@ -20,7 +20,7 @@ const teamOn =
 export const PINNING: Handlings = {
   'skillsyncd lock': { before: teamOn('locked'), ...LOCK },
   'skillsyncd start': START,
-  'skillsyncd outdated': {
+  'skillsyncd status --upstream': {
     before: async (home) => commitNext(home, 'the next text'),
     status: 3,
     says: /team/,

@@ -157,7 +157,7 @@ test('--offline looks at a folder, and --locked serves what was locked of it', a
   const first = await desk.home.command('sync', '--offline')
   await desk.home.command('lock')
   await desk.put('alpha/SKILL.md', skill('alpha', 'second'))
-  const outdated = await desk.home.command('outdated')
+  const outdated = await desk.home.command('status', '--upstream')
   const followed = await desk.home.command('sync', '--offline')
   const locked = await desk.home.command('sync', '--frozen')
   const shown = await desk.home.command('why', 'alpha')

@@ -42,6 +42,7 @@ import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
+import { UsageError } from '../../runtime/usage-error.ts'
 import { attentionTexts, byUrgency } from '../../status/items.ts'
 import { keptOf } from '../../status/skill-rows.ts'
 import { isKept, isUpToDate } from '../../status/source-facts.ts'
@@ -64,14 +65,23 @@ export const status: Command = {
   details: `
   With SOURCE, or with few sources: all about each. Otherwise a line for each, the most urgent first: ! needs an
   operator, ~ is retried, - is intended. --json has exact times.
+
+  --upstream asks each source for its commit now, fetches nothing, and shows what update would move, and where the lock
+  and the configuration differ: an entry that is missing, one for a source that is gone, or one with another url or ref.
+  The exit status is 3 if there is something.
 `,
-  examples: ['skillsyncd status', 'skillsyncd status team --findings', 'skillsyncd status --check'],
+  examples: ['skillsyncd status', 'skillsyncd status team --findings', 'skillsyncd status --check', 'skillsyncd status --upstream'],
   options: {
     check: { type: 'boolean', help: 'exit with 3 if something needs an operator' },
     findings: { type: 'boolean', help: 'show every finding, not only their number' },
+    upstream: { type: 'boolean', help: 'show what update would move, and nothing else' },
   },
   async run(context: Context<StatusConfig>) {
+    const { check, findings, upstream } = context.values
+    if (upstream === true && (check === true || findings === true))
+      throw new UsageError('--upstream goes with neither --check nor --findings')
     const config = await configFor(context)
+    if (upstream === true) return (await import('./upstream.ts')).printUpstream(context, config)
     const ids = new Set(sourcesNamed(context.operands, config))
     const whole = await statusNow(config, context.signal, context.operands.length === 0 ? undefined : ids)
     const now = systemClock.now()
@@ -87,7 +97,7 @@ export const status: Command = {
     }
     const isUrgent =
       items.some(({ urgency }) => urgency === 'person') || diagnosticsAbout(ids, whole.problems).length > 0
-    return context.values['check'] === true && isUrgent ? 3 : 0
+    return check === true && isUrgent ? 3 : 0
   },
 }
 

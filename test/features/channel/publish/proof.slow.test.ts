@@ -210,7 +210,7 @@ test('a follower proves an entry that is not the newest by the tiles of the fold
   const { commit } = await servedBy(pair.follower)
   await pair.publish('drafts/new')
   await pair.publish('drafts/newer')
-  await pair.follower.command('outdated')
+  await pair.follower.command('status', '--upstream')
 
   const exported = await pair.follower.command('export', '--proof', pair.file, 'tidy')
   const json = await elsewhere('verify', '--proof', pair.file, '--key', pair.key, '--json')

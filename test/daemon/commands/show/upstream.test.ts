@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { Context } from '../../../../src/daemon/cli/command.ts'
-import { outdated } from '../../../../src/daemon/commands/change/outdated.ts'
+import { printUpstream } from '../../../../src/daemon/commands/show/upstream.ts'
 import { configuredIn } from '../../../../src/daemon/config/config.ts'
 import { environmentOf } from '../../../../src/daemon/config/environment.ts'
 import { readConfig } from '../../../../src/daemon/configuration.ts'
@@ -42,7 +42,7 @@ test.each<readonly [string, Place, Place, string, number]>([
   const sources = new Map([[source.id, entry]])
   await changeLock(config.lock ?? '', (before) => ({ ...before, sources }), Date.now, never())
 
-  const end = await outdated.run(context)
+  const end = await printUpstream(context, config)
 
   expect(end).toBe(status)
   expect(JSON.parse(String(context.streams.stdout.read()))).toMatchObject({

@@ -4,13 +4,14 @@ import type { Revision } from '../../../sync/model/revision.ts'
 import type { Source } from '../../../sync/model/source.ts'
 import { readLock } from '../../../sync/store/lock-file.ts'
 import { Store } from '../../../sync/store/store.ts'
-import { configFor, printJson, printLines } from '../../cli/command.ts'
-import type { Command, ExitStatus } from '../../cli/command.ts'
+import { printJson, printLines } from '../../cli/command.ts'
+import type { Context, ExitStatus } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
 import { failureIn, readRevision } from '../../cli/store-reader.ts'
 import type { SourceFailure } from '../../cli/store-reader.ts'
 import { configuredIn, idsOf } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { lockFileOf, lockStateOf } from '../../pull/trust/lock-rules.ts'
@@ -18,38 +19,29 @@ import type { LockStanding } from '../../pull/trust/lock-rules.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 
-export const outdated: Command = {
-  name: 'outdated',
-  summary: 'Show what update would move',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
-  details: `
-  The exit status is 3 if there is something. Nothing is fetched. It also shows where the lock and the configuration
-  differ: an entry that is missing, one for a source that is gone, or one with another url or ref.
-`,
-  examples: ['skillsyncd outdated'],
-  async run(context) {
-    const config = await configFor(context)
-    const file = lockFileOf(config)
-    const sources = [...new Set(sourcesNamed(context.operands, config))].map((id) => configuredIn(config, id).source)
-    const lock = await readLock(file)
-    const entries = lock?.sources ?? new Map<string, LockEntry>()
-    const mode = (await agreeWithDaemon(config, context.signal)) ?? config.mode
-    const decisions = await (await Store.openExisting(config.state))?.decisions.read()
-    const standings: Standing[] = await withWriter(context, config, (ask) =>
-      Promise.all(sources.map((source) => standingOf(source, entries.get(source.id), ask))),
-    )
-    const known = new Set<string>(idsOf(config))
-    const extra = context.operands.length > 0 ? [] : [...entries.keys()].filter((id) => !known.has(id))
-    const running = { ...config, mode }
-    const told: Standing[] = standings.map((standing) => {
-      const source = sources.find(({ id }) => id === standing.source)
-      return withLock(standing, source && lockStateOf(lock, running, source, decisions?.get(source.id)))
-    })
-    for (const source of extra) told.push({ source, state: 'extra' })
-    if (context.json) printJson(context, { lock: file, use: config.lockUse, sources: told })
-    else printLines(context, told.flatMap(linesOf))
-    return statusOf(told)
-  },
+/** Prints how the lock, the configuration and what upstream has now differ. The status is 3 if they do. */
+export async function printUpstream(context: Context, config: Config): Promise<ExitStatus> {
+  const file = lockFileOf(config)
+  const sources = sourcesNamed(context.operands, config).map((id) => configuredIn(config, id).source)
+  const lock = await readLock(file)
+  const entries = lock?.sources ?? new Map<string, LockEntry>()
+  const mode = (await agreeWithDaemon(config, context.signal)) ?? config.mode
+  const decisions = await (await Store.openExisting(config.state))?.decisions.read()
+  const running = { ...config, mode }
+  const told: Standing[] = await withWriter(context, config, (ask) =>
+    Promise.all(
+      sources.map(async (source) => ({
+        ...(await standingOf(source, entries.get(source.id), ask)),
+        lock: lockStateOf(lock, running, source, decisions?.get(source.id)),
+      })),
+    ),
+  )
+  const known = new Set<string>(idsOf(config))
+  const extra = context.operands.length > 0 ? [] : [...entries.keys()].filter((id) => !known.has(id))
+  for (const source of extra) told.push({ source, state: 'extra' })
+  if (context.json) printJson(context, { lock: file, use: config.lockUse, sources: told })
+  else printLines(context, told.flatMap(linesOf))
+  return statusOf(told)
 }
 
 /** The state of the lock compared with the configuration and upstream, for one source. */
@@ -77,10 +69,6 @@ async function standingOf(source: Source, entry: LockEntry | undefined, ask: Ask
   }
   if ('message' in found) return { ...told, state: 'failed', error: found }
   return { ...told, state: stateOf(entry, differences, found), upstream: placeOf(found) }
-}
-
-function withLock(standing: Standing, lock: LockStanding | undefined): Standing {
-  return lock === undefined ? standing : { ...standing, lock }
 }
 
 async function foundOf(source: Source, ask: AskWriter): Promise<Revision | SourceFailure> {
