@@ -61,7 +61,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   group('Everyday', 'add, remove, start, stop, status, list, show, why, usage, sync, link, mcp'),
   group(
     'Pinning and review',
-    'lock, update, verify, diff, preview, approve, reject, hold, release, rollback, disable, enable, rings, promote, scan, log',
+    'lock, update, verify, diff, preview, approve, reject, hold, release, rollback, disable, enable, promote, scan, log',
   ),
   group('For authors', 'new, validate, project, instructions'),
   group(
@@ -113,6 +113,7 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   templates: 'mcp-source templates',
   uninstall: 'link --remove',
   unlink: 'link --remove',
+  rings: 'status --rings',
   resume: 'release',
   unhold: 'release',
   unpause: 'release',

@@ -88,14 +88,14 @@ test('a token reads the channel of its ring and of later ones, and no other', as
   ])
   expect(await scene.status('/channels/ring.stable/', tokens[0])).toBe(404)
   expect(await scene.status('/channels/ring.canary/', undefined)).toBe(404)
-  const { channel } = JSON.parse(await scene.hub.told('rings', 'bob', '--json'))
+  const { channel } = JSON.parse(await scene.hub.told('status', '--rings', 'bob', '--json'))
   const key = await scene.keyOf('beta')
   expect(channel).toEqual({ address: '/channels/ring.beta/', log: 'hub.example/channel/ring.beta', keys: [key] })
-  expect(await scene.hub.told('rings', 'bob')).toContain(
+  expect(await scene.hub.told('status', '--rings', 'bob')).toContain(
     `    follow: { url: "https://…/channels/ring.beta/", key: "${key}", auth: { token: { env: HUB_TOKEN } } }\n`,
   )
   await rm(scene.hub.keyFile)
-  expect(await scene.hub.told('rings', 'bob')).toContain('skillsyncd channel keys prints its key')
+  expect(await scene.hub.told('status', '--rings', 'bob')).toContain('skillsyncd channel keys prints its key')
 })
 
 test('a ring that leaves the configuration takes its channel along, and goes on with its log when it comes back', async () => {

@@ -164,7 +164,7 @@ export const STATE_PROBLEMS = {
   },
   'ring-stopped': {
     meaning: 'A ring does not take the next commit of a source: a skill of it is disabled, or its use fails too often',
-    fix: 'skillsyncd rings RING shows the reason, and what comes next',
+    fix: 'skillsyncd status --rings shows the reason, and what comes next',
   },
   'token-expiring': {
     meaning: 'A token has expired, or will within two weeks',

@@ -74,7 +74,7 @@ export class OperatorDecisions {
     if (this.#parts.store.decisions.of(id).ringHolds?.[ring] === undefined)
       throw new OperatorError(
         'nothing-to-decide',
-        `"${id}" is not held in the ring "${ring}"; skillsyncd rings shows all`,
+        `"${id}" is not held in the ring "${ring}"; skillsyncd status --rings shows all`,
       )
     await this.#changeRing(id, ring, undefined)
   }

@@ -3,10 +3,7 @@ import type { RingParts } from './ring-requests.ts'
 
 /** Rings: groups of clients that get new commits one after the other. */
 export const ringsFeature: Feature<RingParts> = {
-  commands: {
-    rings: async () => (await import('./rings.ts')).ringsCommand,
-    promote: async () => (await import('./promote.ts')).promote,
-  },
+  commands: { promote: async () => (await import('./promote.ts')).promote },
   items: async () => (await import('./ring-items.ts')).ringItems,
   async requests() {
     const all = await import('./ring-requests.ts')

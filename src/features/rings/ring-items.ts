@@ -6,7 +6,7 @@ export const ringItems: ItemsOf = ({ rings = [] }) =>
   rings.flatMap(({ id, sources }) =>
     sources.flatMap(({ source, stopped, heldAt }): Item[] => {
       if (stopped === undefined) return []
-      const fix = `skillsyncd rings ${id} shows what it serves, and what comes next`
+      const fix = 'skillsyncd status --rings shows what it serves, and what comes next'
       const problems = [{ code: 'ring-stopped', message: `${stopped.code}: ${stopped.message}`, fix }] as const
       const of = { kind: 'ring', id: `${id}, ${source}`, source, problems, isPrivate: true } as const
       return heldAt === undefined

@@ -2,14 +2,15 @@ import { systemClock } from '../../base/async/clock.ts'
 import { channelSigners, publicKeysOf } from '../../daemon/access/channel-keys.ts'
 import { Tokens } from '../../daemon/access/tokens.ts'
 import { paintFor } from '../../daemon/cli/colors.ts'
-import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
-import type { Command, Context } from '../../daemon/cli/command.ts'
+import { printJson, printLines } from '../../daemon/cli/command.ts'
+import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { channelAddressOf, channelName, originOf } from '../../daemon/config/channel-names.ts'
 import type { ChannelName } from '../../daemon/config/channel-names.ts'
 import { earlierRing } from '../../daemon/config/channel-names.ts'
 import { expectRings } from '../../daemon/config/named-rings.ts'
 import { askRunning } from '../../daemon/control/running-daemon.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
+import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { SyncError } from '../../sync/model/sync-error.ts'
 import { Store } from '../../sync/store/store.ts'
 import type { Membership } from './membership.ts'
@@ -20,24 +21,14 @@ import { memberships, principalNamed, ringPrincipalOf } from './ring-roster.ts'
 import type { RingStatus } from './ring-status.ts'
 import { storedRings } from './stored-rings.ts'
 
-export const ringsCommand: Command = {
-  name: 'rings',
-  summary: 'Show who gets which commit, and why',
-  operands: { text: '[PRINCIPAL]', most: 1, offers: [[]] },
-  details: `
-  PRINCIPAL is the name of a token, or an id as the log and the audit have it. If this hub has a channel, the entry of a
-  machine with that token follows, as its configuration needs it. Without PRINCIPAL: each ring, with its tokens.
-`,
-  examples: ['skillsyncd rings', 'skillsyncd rings ci-1'],
-  async run(context: Context<RingHubConfig>) {
-    const config = await configFor(context)
-    expectRings(config)
-    const rings = await ringsNow(context, config)
-    const [name] = context.operands
-    if (name === undefined) await showAll(context, config, rings)
-    else await showOne(context, config, { rings, name })
-    return 0
-  },
+/** Prints each ring with its tokens, or the ring of the principal that the operand names. */
+export async function printRings(context: Context, config: RingHubConfig): Promise<ExitStatus> {
+  expectRings(config)
+  const [name, other] = context.operands
+  if (other !== undefined) throw new UsageError('--rings goes with one NAME')
+  const rings = await ringsNow(context, config)
+  await (name === undefined ? showAll(context, config, rings) : showOne(context, config, { rings, name }))
+  return 0
 }
 
 async function showAll(context: Context, config: RingHubConfig, rings: readonly RingStatus[]): Promise<void> {

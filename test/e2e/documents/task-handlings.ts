@@ -82,7 +82,7 @@ export const PINNING: Handlings = {
     after: async (home) => serves(home, 'main~2'),
   },
   'skillsyncd release team': { after: async (home) => serves(home, 'main') },
-  'skillsyncd rings': {
+  'skillsyncd status --rings': {
     before: async (home) => {
       const rings = '[{ id: canary }, { id: beta, min_age: 1d }, { id: stable, min_age: 3d }]'
       await teamOn('rings')(home)
@@ -94,7 +94,7 @@ export const PINNING: Handlings = {
     },
     says: /canary.*beta.*stable/s,
   },
-  'skillsyncd rings ada': { says: /ada.*stable/s },
+  'skillsyncd status --rings ada': { says: /ada.*stable/s },
   'skillsyncd promote team --now': { says: /beta.*stable/s },
   'skillsyncd promote team --ring beta --now': {},
   'skillsyncd hold team --ring stable --reason "release week"': { says: /stable.*\(release week\)/s },

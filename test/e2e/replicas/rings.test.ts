@@ -117,7 +117,7 @@ async function promoted(member: Member): Promise<readonly { readonly source: str
 }
 
 async function ringsOf(member: Member): Promise<any> {
-  return JSON.parse((await member.command('rings', '--json')).stdout).rings
+  return JSON.parse((await member.command('status', '--rings', '--json')).stdout).rings
 }
 
 function isUpdate({ method }: { readonly method?: string }): boolean {

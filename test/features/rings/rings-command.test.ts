@@ -19,14 +19,14 @@ test('an operator promotes, holds and releases a ring, and sees who has what and
   const second = await repository.commit({ 'alpha/SKILL.md': skill('alpha', 'second') })
   await world.synced()
   const hold = await home.command('hold', 'team', '--ring', 'stable', '--reason', 'release week')
-  const held = JSON.parse((await home.command('rings', '--json')).stdout)
-  const shown = await home.command('rings')
+  const held = JSON.parse((await home.command('status', '--rings', '--json')).stdout)
+  const shown = await home.command('status', '--rings')
   const none = await home.command('promote', 'team', '--now')
   const release = await home.command('release', 'team', '--ring', 'stable')
   const again = await home.command('release', 'team', '--ring', 'stable')
-  const waiting = await home.command('rings', 'bob')
+  const waiting = await home.command('status', '--rings', 'bob')
   const done = JSON.parse((await home.command('promote', 'team', '--ring', 'stable', '--now', '--json')).stdout)
-  const member = JSON.parse((await home.command('rings', 'ada', '--json')).stdout)
+  const member = JSON.parse((await home.command('status', '--rings', 'ada', '--json')).stdout)
 
   expect(JSON.parse(filled.stdout).promotions).toMatchObject([{ source: 'team', ring: 'stable' }])
   expect(hold.stdout).toBe(
@@ -59,7 +59,7 @@ test('the first ring is not held, and rings that contradict each other are refus
   const source = { team: [`url: ${git.serve('team', repository)}`] }
   const refusal = async (rings: string): Promise<string> => {
     await home.configure(source, ['groups: { crew: [ada] }', `rings: [${rings}]`])
-    const { status, stderr } = await home.command('rings')
+    const { status, stderr } = await home.command('status', '--rings')
     return `${status} ${stderr}`
   }
 
@@ -86,7 +86,7 @@ test('the entry for a follower begins with the public address, and has both keys
   const channel = `channel: { name: skills.example.com/channel, key: [${keys}] }`
   await writeFile(home.configFile, [served, ...RINGS, channel, ''].join('\n'))
 
-  const { stdout } = await home.command('rings', 'ada')
+  const { stdout } = await home.command('status', '--rings', 'ada')
 
   const log = 'skills\\.example\\.com/channel/ring\\.canary\\+[0-9a-f]{8}\\+[\\w+/=]+'
   const url = 'https://skills\\.example\\.com/channels/ring\\.canary/'
@@ -103,7 +103,7 @@ test('a token of packs has no entry for a follower, whether it is named or its i
   const packs = 'packs: [{ id: crew, include: [{ source: team }] }]'
   await writeFile(home.configFile, [config, ...RINGS, channel, packs, ''].join('\n'))
   await home.command('token', 'add', 'ada', '--scope', 'channel', '--pack', 'crew')
-  const entry = async (name: string) => JSON.parse((await home.command('rings', name, '--json')).stdout).channel
+  const entry = async (name: string) => JSON.parse((await home.command('status', '--rings', name, '--json')).stdout).channel
 
   expect(await entry('ada')).toBeUndefined()
   expect(await entry(`token:ada#${'0'.repeat(12)}`)).toBeUndefined()

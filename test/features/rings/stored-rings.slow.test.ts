@@ -74,7 +74,7 @@ async function verified({ home }: World): Promise<readonly object[]> {
 }
 
 async function ringsIn({ home }: World, state: string): Promise<readonly any[]> {
-  const { rings } = JSON.parse((await home.command('rings', '--json', '--state', state)).stdout)
+  const { rings } = JSON.parse((await home.command('status', '--rings', '--json', '--state', state)).stdout)
   expect(rings[1].sources).toMatchObject([{ source: 'team' }])
   return rings
 }

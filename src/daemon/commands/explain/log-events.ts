@@ -25,7 +25,7 @@ const FAULTS = {
   },
   'promotion-stopped': {
     meaning: 'A ring takes nothing of a source',
-    fix: '`skillsyncd rings` has the reason; `skillsyncd promote SOURCE --now` takes the commit all the same',
+    fix: '`skillsyncd status --rings` has the reason; `skillsyncd promote SOURCE --now` takes the commit all the same',
   },
   'promotion-failed': { meaning: 'The next state of the rings was not written' },
   'ring-not-repaired': {

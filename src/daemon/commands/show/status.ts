@@ -7,7 +7,7 @@ import type { LinkingConfig } from '../../../features/agent-folders/link-config.
 import { channelLines } from '../../../features/channel/channel-items.ts'
 import { replicaLines } from '../../../features/hub-of-several/replica-lines.ts'
 import { publicationLines } from '../../../features/marketplace/publication-lines.ts'
-import type { RingSettings } from '../../../features/rings/ring-config.ts'
+import type { RingHubConfig, RingSettings } from '../../../features/rings/ring-config.ts'
 import { ringLines } from '../../../features/rings/ring-lines.ts'
 import { storedRings } from '../../../features/rings/stored-rings.ts'
 import { scansLines } from '../../../features/scan/scans-lines.ts'
@@ -61,7 +61,7 @@ export type StatusConfig = RingSettings & LinkingConfig
 export const status: Command = {
   name: 'status',
   summary: 'Show what is served, and what is wrong',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
+  operands: { text: '[SOURCE… | NAME]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
   details: `
   With SOURCE, or with few sources: all about each. Otherwise a line for each, the most urgent first: ! needs an
   operator, ~ is retried, - is intended. --json has exact times.
@@ -69,19 +69,25 @@ export const status: Command = {
   --upstream asks each source for its commit now, fetches nothing, and shows what update would move, and where the lock
   and the configuration differ: an entry that is missing, one for a source that is gone, or one with another url or ref.
   The exit status is 3 if there is something.
+
+  --rings shows who gets which commit, and why: each ring with its tokens, or the ring of NAME, which is the name of a
+  token, or an id as the log and the audit have it. If this hub has a channel, the entry of a machine with that token
+  follows, as its configuration needs it.
 `,
-  examples: ['skillsyncd status', 'skillsyncd status team --findings', 'skillsyncd status --check', 'skillsyncd status --upstream'],
+  examples: ['skillsyncd status', 'skillsyncd status team --findings', 'skillsyncd status --check', 'skillsyncd status --upstream', 'skillsyncd status --rings ci-1'],
   options: {
     check: { type: 'boolean', help: 'exit with 3 if something needs an operator' },
     findings: { type: 'boolean', help: 'show every finding, not only their number' },
     upstream: { type: 'boolean', help: 'show what update would move, and nothing else' },
+    rings: { type: 'boolean', help: 'show the rings, or that of NAME, and nothing else' },
   },
-  async run(context: Context<StatusConfig>) {
-    const { check, findings, upstream } = context.values
-    if (upstream === true && (check === true || findings === true))
-      throw new UsageError('--upstream goes with neither --check nor --findings')
+  async run(context: Context<StatusConfig & RingHubConfig>) {
+    const { check, findings, upstream, rings } = context.values
+    if ([check === true || findings === true, upstream, rings].filter((one) => one === true).length > 1)
+      throw new UsageError('--upstream, --rings, and --check with --findings exclude each other')
     const config = await configFor(context)
     if (upstream === true) return (await import('./upstream.ts')).printUpstream(context, config)
+    if (rings === true) return (await import('../../../features/rings/rings.ts')).printRings(context, config)
     const ids = new Set(sourcesNamed(context.operands, config))
     const whole = await statusNow(config, context.signal, context.operands.length === 0 ? undefined : ids)
     const now = systemClock.now()
