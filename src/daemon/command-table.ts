@@ -58,7 +58,7 @@ function group(heading: string, names: string): CommandGroup {
 
 /** All commands in the order of the help. A name of two words belongs to a family, such as `mcp-source mirror`. */
 const COMMAND_GROUPS: readonly CommandGroup[] = [
-  group('Everyday', 'add, remove, start, stop, status, list, show, why, usage, sync, link, mcp'),
+  group('Everyday', 'add, remove, start, stop, status, list, show, why, sync, link, mcp'),
   group(
     'Pinning and review',
     'lock, update, verify, diff, preview, approve, reject, hold, release, rollback, disable, enable, promote, scan, log',
@@ -120,6 +120,7 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   unpin: 'release',
   upgrade: 'update',
   up: 'start',
+  usage: 'list --usage',
   version: '--version',
 }
 

@@ -42,14 +42,15 @@ test('skills that fail at the clients of the first ring stay there, over a resta
   await using late = await legacyHttp(await again.line(), undefined, headersOf(bob))
   await home.command('release', 'team', '--ring', 'stable')
 
-  const stopped = async () => JSON.parse((await home.command('status', '--rings', '--json')).stdout).rings[1].sources[0]?.stopped
+  const stopped = async () =>
+    JSON.parse((await home.command('status', '--rings', '--json')).stdout).rings[1].sources[0]?.stopped
   await expect.poll(stopped, { timeout: 20_000 }).toEqual({
     code: 'ring-failures',
     message: 'failures have risen: "team/alpha" failed 3 of 5 times, no use of the content before',
   })
   expect((await home.command('promote')).stdout).toContain('nothing to promote')
   expect(await bodyAt(late)).toContain('first')
-  expect((await home.command('usage')).stdout).toMatch(/team\/alpha +0 +2 +0 +3/)
+  expect((await home.command('list', '--usage')).stdout).toMatch(/team\/alpha +0 +2 +0 +3/)
   expect((await home.command('promote', '--now')).stdout).toContain('ring stable')
   expect(await bodyAt(late)).toContain('second')
 })

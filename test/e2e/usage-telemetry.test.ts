@@ -40,7 +40,7 @@ test('skills that Claude Code activates are loads in the same rows, with a mark,
     expect([sent.status, await sent.json()]).toEqual([200, {}])
   }
 
-  const { rows } = JSON.parse(await runSkillsyncd(site, 'usage', '--by', 'skill,client,principal', '--json'))
+  const { rows } = JSON.parse(await runSkillsyncd(site, 'list', '--usage', '--by', 'skill,client,principal', '--json'))
   const marked = { client: 'claude-code (telemetry)', principal: null, lists: 0, loads: 1, reads: 0, failures: 0 }
   const loaded = rows.filter((row: any) => row.skill !== null)
   expect(loaded.filter((row: any) => row.client === marked.client)).toEqual([

@@ -30,12 +30,12 @@ test('the counts of all processes are shown by skill and by client, and what no 
     expect(installed.status).toBe(200)
   }
 
-  const { rows, counting, countingSince } = JSON.parse(await runSkillsyncd(site, 'usage', '--json'))
+  const { rows, counting, countingSince } = JSON.parse(await runSkillsyncd(site, 'list', '--usage', '--json'))
   const bySkill = rows.filter((row: any) => row.skill !== null)
-  const { rows: byClient } = JSON.parse(await runSkillsyncd(site, 'usage', '--by', 'client,skill', '--json'))
-  const { unused } = JSON.parse(await runSkillsyncd(site, 'usage', '--unused', '30d', '--json'))
-  const csv = await runSkillsyncd(site, 'usage', '--csv')
-  const text = await runSkillsyncd(site, 'usage', '--unused', '30d')
+  const { rows: byClient } = JSON.parse(await runSkillsyncd(site, 'list', '--usage', '--by', 'client,skill', '--json'))
+  const { unused } = JSON.parse(await runSkillsyncd(site, 'list', '--unused', '30d', '--json'))
+  const csv = await runSkillsyncd(site, 'list', '--usage', '--csv')
+  const text = await runSkillsyncd(site, 'list', '--unused', '30d')
 
   expect(bySkill).toEqual([
     { skill: 'fx/alpha', lists: 0, loads: 3, reads: 1, failures: 0 },
@@ -64,7 +64,10 @@ test('nothing is counted if the operator turns it off', async () => {
     expect(page).not.toContain('Last 30 days')
   }
 
-  expect(JSON.parse(await runSkillsyncd(site, 'usage', '--json'))).toMatchObject({ counting: false, rows: [] })
+  expect(JSON.parse(await runSkillsyncd(site, 'list', '--usage', '--json'))).toMatchObject({
+    counting: false,
+    rows: [],
+  })
 })
 
 test('a public page does not show the use of a skill', async () => {
@@ -91,5 +94,5 @@ test.each([
 ])('%j is wrong usage', async (args, why) => {
   await using site = await openSite({ 'skills/alpha/SKILL.md': skill('alpha', '') })
 
-  await expect(runSkillsyncd(site, 'usage', ...args)).rejects.toThrow(why)
+  await expect(runSkillsyncd(site, 'list', '--usage', ...args)).rejects.toThrow(why)
 })

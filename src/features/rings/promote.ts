@@ -26,7 +26,8 @@ export const promote: Command = {
     const asked = { sources, ring, now: context.values['now'] === true }
     const promotions = await withWriter(context, config, async (ask) => ask(promoteRequest, asked))
     if (context.json) printJson(context, { promotions })
-    else if (promotions.length === 0) printLines(context, ['nothing to promote; skillsyncd status --rings shows what waits'])
+    else if (promotions.length === 0)
+      printLines(context, ['nothing to promote; skillsyncd status --rings shows what waits'])
     else
       printLines(
         context,

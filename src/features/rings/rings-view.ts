@@ -87,5 +87,7 @@ function shareText({ share }: PageRing): string {
 
 function moreThan(shown: number, all: number): Html {
   if (all === shown) return EMPTY_HTML
-  return html`<p class="quiet small">${all - shown} more: <code>skillsyncd status --rings</code> shows all that differ.</p>`
+  return html`<p class="quiet small">
+    ${all - shown} more: <code>skillsyncd status --rings</code> shows all that differ.
+  </p>`
 }

@@ -4,7 +4,6 @@ import type { UsageSettings } from './usage-config.ts'
 
 /** The counts of the use of skills. */
 export const usageFeature: Feature<{ readonly config: MarketplaceSettings & UsageSettings }> = {
-  commands: { usage: async () => (await import('./usage.ts')).usageCommand },
   async surfaces() {
     const [{ TelemetryLimits, telemetryRoutes }, { usageView }] = await Promise.all([
       import('./telemetry-limits.ts'),

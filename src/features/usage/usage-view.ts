@@ -152,7 +152,7 @@ function unusedOf(rows: readonly UseRow[], { up }: PageView): Html {
 
 function moreThan(shown: number, all: number): Html {
   if (all === shown) return EMPTY_HTML
-  return html`<p class="quiet small">${all - shown} more: <code>skillsyncd usage</code> shows all.</p>`
+  return html`<p class="quiet small">${all - shown} more: <code>skillsyncd list --usage</code> shows all.</p>`
 }
 
 /** A table of all skills of a large hub would be megabytes. */

@@ -2,8 +2,8 @@ import { systemClock } from '../../base/async/clock.ts'
 import { countOf } from '../../base/text/plural.ts'
 import { readDatabaseUrl } from '../../daemon/access/open-shared.ts'
 import { printRows } from '../../daemon/cli/columns.ts'
-import { configFor, printJson } from '../../daemon/cli/command.ts'
-import type { Command, Context } from '../../daemon/cli/command.ts'
+import { printJson } from '../../daemon/cli/command.ts'
+import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { printCsv } from '../../daemon/cli/csv.ts'
 import { durationOf } from '../../daemon/config/schema/scalars.ts'
 import { agreeWithDaemon } from '../../daemon/control/running-daemon.ts'
@@ -20,47 +20,18 @@ import { SharedUsage } from './shared-usage.ts'
 import type { CountedConfig } from './usage-config.ts'
 import { dayOf, usagePathIn } from './usage-database.ts'
 import { isDimension, spanUpTo } from './usage-report.ts'
-import type { CountedDays, DaySpan, Dimension, UsageRow } from './usage-report.ts'
+import type { CountedDays, DaySpan, Dimension } from './usage-report.ts'
 
-export const usageCommand: Command = {
-  name: 'usage',
-  summary: 'Show how often skills were listed, loaded and read',
-  details: `
-  The counts are of the answers to clients, by day in UTC, and are up to a minute old. A list shows all skills that its
-  client sees, and is counted once. A load has the instructions of a skill, a read has another file of it. A failure
-  should have been one of these, and its content or the store did not allow it. The names of clients are those that they
-  give themselves. Nothing is sent anywhere.
-`,
-  examples: [
-    'skillsyncd usage',
-    'skillsyncd usage --by client,day --since 7d',
-    'skillsyncd usage --unused 30d',
-    'skillsyncd usage --csv --since 2026-01-01',
-  ],
-  options: {
-    by: {
-      type: 'string',
-      value: 'D,…',
-      help: 'add up by skill, pack, client, principal or day; default: skill',
-      offers: ['skill', 'pack', 'client', 'principal', 'day'],
-    },
-    since: { type: 'string', value: 'TIME', help: 'the first day, or a duration up to now; default: 30d' },
-    unused: { type: 'string', value: 'TIME', help: 'the served skills without a load or a read for so long' },
-    csv: { type: 'boolean', help: 'as comma-separated values' },
-  },
-  async run(context: Context<CountedConfig>) {
-    const { values } = context
-    if (values['unused'] !== undefined && (values['by'] !== undefined || values['since'] !== undefined))
-      throw new UsageError('--unused excludes --by and --since')
-    if (values['csv'] === true && context.json) throw new UsageError('--csv and --json exclude each other')
-    const today = dayOf(systemClock.now())
-    const span = spanOf(values['unused'] ?? values['since'] ?? '30d', today)
-    const by = dimensionsOf(values['by'])
-    const config = await configFor(context)
-    await agreeWithDaemon(config, context.signal)
-    await (values['unused'] === undefined ? showRows(context, config, span, by) : showUnused(context, config, span))
-    return 0
-  },
+/** Prints how often skills were listed, loaded and read, or with `--unused` those that were not. */
+export async function printUsage(context: Context, config: CountedConfig): Promise<ExitStatus> {
+  const { by, since, unused, csv } = context.values
+  if (context.operands.length > 0) throw new UsageError('--usage and --unused have all skills: leave out WORDS')
+  if (csv === true && context.json) throw new UsageError('--csv and --json exclude each other')
+  const span = spanOf(unused ?? since ?? '30d', dayOf(systemClock.now()))
+  const dimensions = dimensionsOf(by)
+  await agreeWithDaemon(config, context.signal)
+  await (unused === undefined ? showRows(context, config, span, dimensions) : showUnused(context, config, span))
+  return 0
 }
 
 async function showRows(
@@ -71,9 +42,11 @@ async function showRows(
 ): Promise<void> {
   const { found: rows, ...counted } = await readCounts(context, config, span, async (counts) => counts.rows(span, by))
   if (context.json) return printJson(context, { ...span, ...factsOf(config, counted), rows })
-  const heads = [...by, 'lists', 'loads', 'reads', 'failures']
-  const cells = rows.map((row) => [...by.map((one) => cellOf(one, row)), ...numbersOf(row)])
-  print(context, heads, cells)
+  const cells = rows.map((row) => [
+    ...by.map((one) => row[one] ?? NULLS[one]),
+    ...COUNTS.map((one) => String(row[one])),
+  ])
+  print(context, [...by, ...COUNTS], cells)
   explain(context, config, counted, span, [
     ...(rows.length === 0 ? ['no use was counted in this time'] : []),
     ...(by.includes('principal') && config.usage?.principals === false
@@ -82,9 +55,7 @@ async function showRows(
   ])
 }
 
-function numbersOf({ lists, loads, reads, failures }: UsageRow): readonly string[] {
-  return [lists, loads, reads, failures].map(String)
-}
+const COUNTS = ['lists', 'loads', 'reads', 'failures'] as const
 
 async function showUnused(context: Context, config: CountedConfig, span: DaySpan): Promise<void> {
   const { found: last, ...counted } = await readCounts(context, config, span, async (counts) =>
@@ -189,10 +160,6 @@ function print(context: Context, heads: readonly string[], rows: readonly (reado
       true,
     )
   printCsv(context, [heads, ...rows])
-}
-
-function cellOf(dimension: Dimension, row: UsageRow): string {
-  return row[dimension] ?? NULLS[dimension]
 }
 
 /** The words for `null`. */

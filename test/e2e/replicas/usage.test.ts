@@ -17,7 +17,7 @@ describe.skipIf(programs === undefined)('the counts of use of a hub of several p
     for (const member of [one, other]) await member.program.stop()
 
     const used = async (member: typeof one): Promise<any> =>
-      JSON.parse((await member.command('usage', '--json')).stdout)
+      JSON.parse((await member.command('list', '--usage', '--json')).stdout)
     const sums = [await used(one), await used(other)]
     await hub.postgres.stop()
     const alone = await used(other)
@@ -28,6 +28,6 @@ describe.skipIf(programs === undefined)('the counts of use of a hub of several p
     }
     expect(alone).toMatchObject({ ofOneProcess: true })
     expect(alone.rows).toContainEqual({ skill: 'team/alpha', lists: 0, loads: 2, reads: 0, failures: 0 })
-    expect((await other.command('usage')).stderr).toContain('these are the counts of one process of the hub')
+    expect((await other.command('list', '--usage')).stderr).toContain('these are the counts of one process of the hub')
   }, 120_000)
 })

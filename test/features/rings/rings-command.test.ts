@@ -103,7 +103,8 @@ test('a token of packs has no entry for a follower, whether it is named or its i
   const packs = 'packs: [{ id: crew, include: [{ source: team }] }]'
   await writeFile(home.configFile, [config, ...RINGS, channel, packs, ''].join('\n'))
   await home.command('token', 'add', 'ada', '--scope', 'channel', '--pack', 'crew')
-  const entry = async (name: string) => JSON.parse((await home.command('status', '--rings', name, '--json')).stdout).channel
+  const entry = async (name: string) =>
+    JSON.parse((await home.command('status', '--rings', name, '--json')).stdout).channel
 
   expect(await entry('ada')).toBeUndefined()
   expect(await entry(`token:ada#${'0'.repeat(12)}`)).toBeUndefined()

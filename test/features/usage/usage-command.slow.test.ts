@@ -26,8 +26,8 @@ test('a pipe gets the heads too, and use by principals says that they are not co
     recorder.count({ part, client: 'one', principal: 'ada#0a1b', serving: {} })
   }
 
-  const bySkill = await home.command('usage')
-  const byPrincipal = await home.command('usage', '--by', 'principal')
+  const bySkill = await home.command('list', '--usage')
+  const byPrincipal = await home.command('list', '--usage', '--by', 'principal')
 
   expect(bySkill.stdout).toMatch(/^SKILL +LISTS +LOADS +READS +FAILURES\nteam\/alpha +0 +1 +0 +0\n$/)
   expect(bySkill.stderr).not.toContain('principals')

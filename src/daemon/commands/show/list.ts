@@ -1,9 +1,11 @@
+import type { CountedConfig } from '../../../features/usage/usage-config.ts'
 import { catalogText } from '../../../serve/mcp/tools/catalog-text.ts'
 import { DEFAULT_HITS, MOST_HITS } from '../../../serve/mcp/tools/search/query.ts'
 import { printRows } from '../../cli/columns.ts'
 import { configFor, printJson } from '../../cli/command.ts'
-import type { Command } from '../../cli/command.ts'
+import type { Command, Context } from '../../cli/command.ts'
 import { packsNamed } from '../../cli/pack-option.ts'
+import { variantIn } from '../../cli/variant.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { outWord } from '../../status/decision-text.ts'
@@ -23,8 +25,19 @@ export const list: Command = {
   WORDS are searched in names, descriptions, when_to_use, tags and headings, and typing errors are tolerated. The result
   is that of the tool search_skills, with the skills that only people call. A skill with several places is found once.
   --max-tokens counts the JSON without its indentation.
+
+  --usage shows how often skills were listed, loaded and read: the answers to clients, by day in UTC, up to a minute old.
+  A list shows all skills that its client sees, and is counted once. A load has the instructions of a skill, a read has
+  another file of it. A failure should have been one of these, and its content or the store did not allow it. The names of
+  clients are those that they give themselves. Nothing is sent anywhere.
 `,
-  examples: ['skillsyncd list', 'skillsyncd list --only team --served', 'skillsyncd list fill in a pdf form'],
+  examples: [
+    'skillsyncd list',
+    'skillsyncd list --only team --served',
+    'skillsyncd list fill in a pdf form',
+    'skillsyncd list --usage --by client,day --since 7d',
+    'skillsyncd list --unused 30d',
+  ],
   options: {
     only: { type: 'string', value: 'SOURCE', multiple: true, help: 'only skills of this source', offers: 'sources' },
     served: { type: 'boolean', help: 'only served skills' },
@@ -40,11 +53,27 @@ export const list: Command = {
       help: 'with WORDS: shorten the result to this many tokens, counted as four bytes of JSON each',
     },
     prompt: { type: 'boolean', help: 'as text for the prompt of a model; empty if there is no skill' },
+    usage: { type: 'boolean', help: 'show how often skills were used' },
+    by: {
+      type: 'string',
+      value: 'D,…',
+      help: 'with --usage: add up by skill, pack, client, principal or day; default: skill',
+      offers: ['skill', 'pack', 'client', 'principal', 'day'],
+    },
+    since: {
+      type: 'string',
+      value: 'TIME',
+      help: 'with --usage: the first day, or a duration up to now; default: 30d',
+    },
+    unused: { type: 'string', value: 'TIME', help: 'the served skills without a load or a read for so long' },
+    csv: { type: 'boolean', help: 'with --usage and --unused: as comma-separated values' },
   },
-  async run(context) {
-    const { only } = context.values
-    const query = queryOf(context)
+  async run(context: Context<CountedConfig>) {
+    const variant = variantIn(context, { usage: ['by', 'since', 'csv'], unused: ['csv'], '': OF_SKILLS })
+    const query = variant === '' ? queryOf(context) : undefined
     const config = await configFor(context)
+    if (variant !== '') return (await import('../../../features/usage/usage.ts')).printUsage(context, config)
+    const { only } = context.values
     const sources: readonly string[] = sourcesNamed(Array.isArray(only) ? only.map(String) : undefined, config)
     const packs = packsNamed(context.values['pack'], config)
     await agreeWithDaemon(config, context.signal)
@@ -74,6 +103,9 @@ export const list: Command = {
     return 0
   },
 }
+
+/** The options of the list and of the search. */
+const OF_SKILLS = ['only', 'served', 'pack', 'limit', 'max-tokens', 'prompt'] as const
 
 function cellsOf(row: SkillRow): readonly string[] {
   const { name, description, source, path, uri } = row

@@ -29,6 +29,7 @@ import { paintFor } from '../../cli/colors.ts'
 import { configFor, printJson, printLines } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { blockOf } from '../../cli/status-block.ts'
+import { variantIn } from '../../cli/variant.ts'
 import { idsOf } from '../../config/config.ts'
 import type { Environment } from '../../config/environment.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
@@ -42,7 +43,6 @@ import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { admissionOf } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { OperatorError } from '../../runtime/operator-error.ts'
-import { UsageError } from '../../runtime/usage-error.ts'
 import { attentionTexts, byUrgency } from '../../status/items.ts'
 import { keptOf } from '../../status/skill-rows.ts'
 import { isKept, isUpToDate } from '../../status/source-facts.ts'
@@ -74,7 +74,13 @@ export const status: Command = {
   token, or an id as the log and the audit have it. If this hub has a channel, the entry of a machine with that token
   follows, as its configuration needs it.
 `,
-  examples: ['skillsyncd status', 'skillsyncd status team --findings', 'skillsyncd status --check', 'skillsyncd status --upstream', 'skillsyncd status --rings ci-1'],
+  examples: [
+    'skillsyncd status',
+    'skillsyncd status team --findings',
+    'skillsyncd status --check',
+    'skillsyncd status --upstream',
+    'skillsyncd status --rings ci-1',
+  ],
   options: {
     check: { type: 'boolean', help: 'exit with 3 if something needs an operator' },
     findings: { type: 'boolean', help: 'show every finding, not only their number' },
@@ -82,12 +88,10 @@ export const status: Command = {
     rings: { type: 'boolean', help: 'show the rings, or that of NAME, and nothing else' },
   },
   async run(context: Context<StatusConfig & RingHubConfig>) {
-    const { check, findings, upstream, rings } = context.values
-    if ([check === true || findings === true, upstream, rings].filter((one) => one === true).length > 1)
-      throw new UsageError('--upstream, --rings, and --check with --findings exclude each other')
+    const variant = variantIn(context, { upstream: [], rings: [], '': ['check', 'findings'] })
     const config = await configFor(context)
-    if (upstream === true) return (await import('./upstream.ts')).printUpstream(context, config)
-    if (rings === true) return (await import('../../../features/rings/rings.ts')).printRings(context, config)
+    if (variant === 'upstream') return (await import('./upstream.ts')).printUpstream(context, config)
+    if (variant === 'rings') return (await import('../../../features/rings/rings.ts')).printRings(context, config)
     const ids = new Set(sourcesNamed(context.operands, config))
     const whole = await statusNow(config, context.signal, context.operands.length === 0 ? undefined : ids)
     const now = systemClock.now()
@@ -103,7 +107,7 @@ export const status: Command = {
     }
     const isUrgent =
       items.some(({ urgency }) => urgency === 'person') || diagnosticsAbout(ids, whole.problems).length > 0
-    return check === true && isUrgent ? 3 : 0
+    return context.values['check'] === true && isUrgent ? 3 : 0
   },
 }
 

@@ -11,16 +11,16 @@ import type { AskWriter } from '../../cli/daemon-client.ts'
 import { failureIn, readRevision } from '../../cli/store-reader.ts'
 import type { SourceFailure } from '../../cli/store-reader.ts'
 import { configuredIn, idsOf } from '../../config/config.ts'
-import type { Config } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
 import { lockFileOf, lockStateOf } from '../../pull/trust/lock-rules.ts'
 import type { LockStanding } from '../../pull/trust/lock-rules.ts'
+import type { ServedConfig } from '../../pull/trust/serving-policy.ts'
 import { printableLine } from '../../runtime/log/log-line.ts'
 import { isFollowed, lockStandingText } from '../../status/lock-text.ts'
 
 /** Prints how the lock, the configuration and what upstream has now differ. The status is 3 if they do. */
-export async function printUpstream(context: Context, config: Config): Promise<ExitStatus> {
+export async function printUpstream(context: Context, config: ServedConfig): Promise<ExitStatus> {
   const file = lockFileOf(config)
   const sources = sourcesNamed(context.operands, config).map((id) => configuredIn(config, id).source)
   const lock = await readLock(file)
