@@ -66,7 +66,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   group('For authors', 'new, validate, project, instructions'),
   group(
     'Administration',
-    'doctor, explain, reload, service, token, enroll, marketplace, publish, channel, witness, export, backup, restore, store copy, store migrate, completion',
+    'doctor, explain, reload, service, token, enroll, publish, channel, witness, export, backup, restore, store copy, store migrate, completion',
   ),
   group('Other MCP servers', 'mcp-source mirror, mcp-source templates, mcp-source resolve, mcp-source add-uri'),
 ]
@@ -94,6 +94,7 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   kill: 'stop',
   lint: 'validate',
   ls: 'list',
+  marketplace: 'list --plugins SOURCE',
   mirror: 'mcp-source mirror',
   outdated: 'status --upstream',
   ps: 'status',

@@ -88,7 +88,7 @@ function marketplaceLines({ id, marketplace }: SourceStatus): string[] {
   ]
   const others = carriedText(carried)
   const notServed = others === '' ? '' : `; carries ${others}: not served`
-  return [`  marketplace: ${parts.join(', ')}${notServed}; skillsyncd marketplace ${id} shows them`]
+  return [`  marketplace: ${parts.join(', ')}${notServed}; skillsyncd list --plugins ${id} shows them`]
 }
 
 function unservedLines({ unservedContracts }: SourceStatus): string[] {

@@ -6,7 +6,6 @@ import type { PublishParts } from './publish-request.ts'
 export const marketplaceFeature: Feature<PublishParts & MarketplaceServerParts> = {
   commands: {
     enroll: async () => (await import('./enrollment/enroll.ts')).enroll,
-    marketplace: async () => (await import('./marketplace.ts')).marketplaceCommand,
     publish: async () => (await import('./publish.ts')).publish,
   },
   items: async () => (await import('./publication-lines.ts')).publicationItems,

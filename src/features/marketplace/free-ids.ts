@@ -61,7 +61,7 @@ function onlyNamed(row: MarketplaceRow, plugins: readonly string[]): Marketplace
   if (unknown !== undefined)
     throw new OperatorError(
       'unknown-plugin',
-      `The marketplace of "${row.source}" has no plugin "${unknown}"; skillsyncd marketplace ${row.source} shows them`,
+      `The marketplace of "${row.source}" has no plugin "${unknown}"; skillsyncd list --plugins ${row.source} shows them`,
     )
   const isNamed = ({ name }: { readonly name: string }): boolean => plugins.includes(name)
   return {

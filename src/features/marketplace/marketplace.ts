@@ -1,9 +1,9 @@
 import { Document, isMap } from 'yaml'
 import { countOf } from '../../base/text/plural.ts'
-import { configFor, printJson, printJsonAsIs, printLines } from '../../daemon/cli/command.ts'
-import type { Command, Context } from '../../daemon/cli/command.ts'
+import { printJson, printJsonAsIs, printLines } from '../../daemon/cli/command.ts'
+import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { idsOf } from '../../daemon/config/config.ts'
-import type { Config } from '../../daemon/config/config.ts'
+import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { carriedText } from '../../daemon/status/marketplace-rows.ts'
@@ -11,52 +11,20 @@ import type { MarketplaceRow } from '../../daemon/status/marketplace-rows.ts'
 import type { PluginGroup, SuggestedSource } from '../../sync/model/marketplace.ts'
 import { FreeIds, marketplaceOf, sourceEntries } from './free-ids.ts'
 
-export const marketplaceCommand: Command = {
-  name: 'marketplace',
-  summary: 'Show the plugins in the repository of a source',
-  operands: { text: 'SOURCE [PLUGIN…]', most: Number.POSITIVE_INFINITY, offers: ['sources', []] },
-  details: `
-  The sources that they suggest are shown too. Without PLUGIN, all plugins are shown. Only the served commit is read:
-  no suggested source is fetched, and no configuration is written. --packs and --sources print entries for the
-  configuration.
-`,
-  examples: ['skillsyncd marketplace team', 'skillsyncd marketplace team --sources'],
-  options: {
-    packs: { type: 'boolean', help: 'print a pack for each plugin with skills, as configuration' },
-    sources: {
-      type: 'boolean',
-      help: 'print the suggested sources as configuration, each at its commit if the marketplace names one',
-    },
-  },
-  async run(context) {
-    const [named, ...plugins] = context.operands
-    if (named === undefined)
-      throw new UsageError('"marketplace" wants the id of a source; skillsyncd status shows them')
-    const config = await configFor(context)
-    print(context, await marketplaceOf(config, { source: named, plugins }, context.signal), config)
-    return 0
-  },
-}
-
-function print(context: Context, row: MarketplaceRow, config: Config): void {
-  const { packs, sources } = context.values
-  if (packs !== true && sources !== true) {
-    if (context.json) printJson(context, row)
-    else printLines(context, linesOf(row))
-    return
-  }
-  const added = {
-    ...(sources === true && { sources: sourceEntries(row, idsOf(config)) }),
-    ...(packs === true && {
-      packs: packEntries(
-        row,
-        config.packs.map(({ id }) => id),
-      ),
-    }),
-  }
+/** Prints the plugins in the repository of a source, or entries for the configuration that are made of them. */
+export async function printPlugins(context: Context, config: ServedConfig): Promise<ExitStatus> {
+  const { plugins: source, as } = context.values
+  if (as !== undefined && as !== 'packs' && as !== 'sources') throw new UsageError('--as is packs or sources')
+  const asked = { source: String(source), plugins: context.operands }
+  const row = await marketplaceOf(config, asked, context.signal)
+  const taken = config.packs.map(({ id }) => id)
+  const added = as === 'packs' ? { packs: packEntries(row, taken) } : { sources: sourceEntries(row, idsOf(config)) }
   // The redactor would take the user name out of `ssh://git@…`. No address of a marketplace has a password.
-  if (context.json) printJsonAsIs(context, added)
-  else context.streams.stdout.write(yamlOf(added, row))
+  if (as !== undefined && context.json) printJsonAsIs(context, added)
+  else if (as !== undefined) context.streams.stdout.write(yamlOf(added, row))
+  else if (context.json) printJson(context, row)
+  else printLines(context, linesOf(row))
+  return 0
 }
 
 /** The configuration, with a comment on each source that no commit pins. */

@@ -179,15 +179,15 @@ export const SOURCES: Handlings = {
   'skillsyncd mcp-source add-uri hub skill://refunds/SKILL.md --remove': { skip: TEMPLATES },
   'skillsyncd mcp-source templates hub': { skip: TEMPLATES },
   'skillsyncd mcp-source resolve hub 1 product=payments': { skip: TEMPLATES },
-  'skillsyncd marketplace team': {
+  'skillsyncd list --plugins team': {
     before: async (home) => {
       await teamOn('marketplace', 'marketplace: true')(home)
       await pulled(home)
     },
     says: /writing/,
   },
-  'skillsyncd marketplace team --packs': { says: /packs:.*plugin: notes/s },
-  'skillsyncd marketplace team writing --sources': { says: /url: https:\/\/git\.example\.com\/writing\/skills\.git/ },
+  'skillsyncd list --plugins team --as packs': { says: /packs:.*plugin: notes/s },
+  'skillsyncd list --plugins team writing --as sources': { says: /url: https:\/\/git\.example\.com\/writing\/skills\.git/ },
   'skillsyncd add --from-marketplace team writing': {
     after: async (home) => expect(await home.configuration()).toContain('https://git.example.com/writing/skills.git'),
   },

@@ -34,18 +34,18 @@ const FILES = {
   'plugins/empty/agents/a.md': 'agent',
 }
 
-test('status has the numbers of the marketplace, and the command all of it, in words and as JSON', async () => {
+test('status has the numbers of the marketplace, and list --plugins all of it, in words and as JSON', async () => {
   await using world = await World.create(SOURCE)
   await world.repository.commit(FILES)
   await world.synced()
 
   const status = await world.home.command('status')
   const json = JSON.parse((await world.home.command('status', '--json')).stdout)
-  const shown = await world.home.command('marketplace', 'team')
-  const row = JSON.parse((await world.home.command('marketplace', 'team', '--json')).stdout)
+  const shown = await world.home.command('list', '--plugins', 'team')
+  const row = JSON.parse((await world.home.command('list', '--plugins', 'team', '--json')).stdout)
 
   expect(status.stdout).toContain(
-    '  marketplace: 3 plugins, 2 suggested sources, 1 unsupported; carries 2 hooks, 1 command, 1 agent: not served; skillsyncd marketplace team shows them\n',
+    '  marketplace: 3 plugins, 2 suggested sources, 1 unsupported; carries 2 hooks, 1 command, 1 agent: not served; skillsyncd list --plugins team shows them\n',
   )
   expect(json.sources[0].marketplace).toEqual({
     files: [{ path: '.claude-plugin/marketplace.json', name: 'acme', plugins: 6 }],
@@ -85,8 +85,8 @@ test('the printed packs and sources are configuration, and the packs select the 
   await repository.commit(FILES)
   await world.synced()
 
-  const packs = parse((await home.command('marketplace', 'team', '--packs')).stdout)
-  const sources = parse((await home.command('marketplace', 'team', 'search', 'tools', '--sources')).stdout)
+  const packs = parse((await home.command('list', '--plugins', 'team', '--as', 'packs')).stdout)
+  const sources = parse((await home.command('list', '--plugins', 'team', 'search', 'tools', '--as', 'sources')).stdout)
   await home.configure({ team: [`url: ${git.serve('team', repository)}`, ...SOURCE] }, [
     `packs: ${JSON.stringify(packs.packs)}`,
   ])
@@ -109,7 +109,7 @@ test('the printed packs and sources are configuration, and the packs select the 
     ['essay', ['writing']],
     ['letter', ['writing']],
   ])
-  const again = parse((await home.command('marketplace', 'team', 'writing', '--packs')).stdout)
+  const again = parse((await home.command('list', '--plugins', 'team', 'writing', '--as', 'packs')).stdout)
   expect(again.packs[0].id).toBe('team-writing-2')
 })
 
@@ -123,8 +123,8 @@ test('the printed sources are read as configuration, with ssh users, and a comme
   await world.repository.commit({ 'marketplace.json': JSON.stringify({ plugins }) })
   await world.synced()
 
-  const { stdout } = await world.home.command('marketplace', 'team', '--sources')
-  const json = JSON.parse((await world.home.command('marketplace', 'team', '--sources', '--json')).stdout)
+  const { stdout } = await world.home.command('list', '--plugins', 'team', '--as', 'sources')
+  const json = JSON.parse((await world.home.command('list', '--plugins', 'team', '--as', 'sources', '--json')).stdout)
   const config = parseConfig(stdout, 'skillsyncd.yaml', environmentOf({}, '/home/ada'))
 
   expect('sources' in config && config.sources.map(({ source }) => [source.url, source.ref])).toEqual([
@@ -162,7 +162,7 @@ test('a source without `marketplace: true` is told how to switch it on', async (
   await world.repository.commit(FILES)
   await world.synced()
 
-  const shown = await world.home.command('marketplace', 'team')
+  const shown = await world.home.command('list', '--plugins', 'team')
   const status = await world.home.command('status')
 
   expect(shown).toMatchObject({ status: 1, stdout: '' })
@@ -174,12 +174,13 @@ test('a source without `marketplace: true` is told how to switch it on', async (
 
 test('a source without a marketplace says so, an unknown plugin is an error, and so is a source that serves nothing', async () => {
   await using world = await World.create(SOURCE)
-  const nothing = await world.home.command('marketplace', 'team')
+  const nothing = await world.home.command('list', '--plugins', 'team')
   await world.synced()
 
-  const none = await world.home.command('marketplace', 'team')
-  const unknown = await world.home.command('marketplace', 'team', 'writing')
-  const unnamed = await world.home.command('marketplace')
+  const none = await world.home.command('list', '--plugins', 'team')
+  const unknown = await world.home.command('list', '--plugins', 'team', 'writing')
+  const unnamed = await world.home.command('list', '--plugins')
+  const other = await world.home.command('list', '--plugins', 'team', '--as', 'yaml')
 
   expect(nothing).toMatchObject({ status: 1 })
   expect(nothing.stderr).toContain('Nothing of "team" is served yet')
@@ -187,4 +188,5 @@ test('a source without a marketplace says so, an unknown plugin is an error, and
   expect(unknown).toMatchObject({ status: 1 })
   expect(unknown.stderr).toContain('has no plugin "writing"')
   expect(unnamed).toMatchObject({ status: 2 })
+  expect(other).toMatchObject({ status: 2, stderr: expect.stringContaining('packs or sources') })
 })

@@ -17,7 +17,7 @@ import { printFound, queryOf } from './search.ts'
 export const list: Command = {
   name: 'list',
   summary: 'List every skill and its state, or search them',
-  operands: { text: '[WORDS]', most: Number.POSITIVE_INFINITY, offers: [[]] },
+  operands: { text: '[WORDS | PLUGIN…]', most: Number.POSITIVE_INFINITY, offers: [[]] },
   details: `
   Each place of a skill is a line of its own. The state copy marks a skill that another place has too, with the same
   name and content; --json names the places.
@@ -30,6 +30,9 @@ export const list: Command = {
   A list shows all skills that its client sees, and is counted once. A load has the instructions of a skill, a read has
   another file of it. A failure should have been one of these, and its content or the store did not allow it. The names of
   clients are those that they give themselves. Nothing is sent anywhere.
+
+  --plugins shows the plugins in the repository of a source, all or each PLUGIN, and the sources that they suggest. Only
+  the served commit is read: no suggested source is fetched, and no configuration is written.
 `,
   examples: [
     'skillsyncd list',
@@ -37,6 +40,7 @@ export const list: Command = {
     'skillsyncd list fill in a pdf form',
     'skillsyncd list --usage --by client,day --since 7d',
     'skillsyncd list --unused 30d',
+    'skillsyncd list --plugins team --as sources',
   ],
   options: {
     only: { type: 'string', value: 'SOURCE', multiple: true, help: 'only skills of this source', offers: 'sources' },
@@ -66,12 +70,20 @@ export const list: Command = {
       help: 'with --usage: the first day, or a duration up to now; default: 30d',
     },
     unused: { type: 'string', value: 'TIME', help: 'the served skills without a load or a read for so long' },
+    plugins: { type: 'string', value: 'SOURCE', help: 'the plugins in the repository of this source', offers: 'sources' },
+    as: {
+      type: 'string',
+      value: 'WHAT',
+      help: 'with --plugins: print configuration: packs, one for each plugin with skills, or the suggested sources, each at its commit if the marketplace names one',
+      offers: ['packs', 'sources'],
+    },
     csv: { type: 'boolean', help: 'with --usage and --unused: as comma-separated values' },
   },
   async run(context: Context<CountedConfig>) {
-    const variant = variantIn(context, { usage: ['by', 'since', 'csv'], unused: ['csv'], '': OF_SKILLS })
+    const variant = variantIn(context, { usage: ['by', 'since', 'csv'], unused: ['csv'], plugins: ['as'], '': OF_SKILLS })
     const query = variant === '' ? queryOf(context) : undefined
     const config = await configFor(context)
+    if (variant === 'plugins') return (await import('../../../features/marketplace/marketplace.ts')).printPlugins(context, config)
     if (variant !== '') return (await import('../../../features/usage/usage.ts')).printUsage(context, config)
     const { only } = context.values
     const sources: readonly string[] = sourcesNamed(Array.isArray(only) ? only.map(String) : undefined, config)
