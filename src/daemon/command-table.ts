@@ -61,7 +61,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   group('Everyday', 'add, remove, start, stop, status, list, show, why, sync, link, mcp'),
   group(
     'Pinning and review',
-    'lock, update, verify, diff, preview, approve, reject, hold, release, rollback, disable, enable, promote, scan, log',
+    'lock, update, verify, diff, preview, approve, reject, hold, release, rollback, disable, enable, promote, log',
   ),
   group('For authors', 'new, validate, project, instructions'),
   group(
@@ -105,6 +105,7 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   rm: 'remove',
   run: 'start',
   sbom: 'export',
+  scan: 'verify --scan',
   search: 'list',
   serve: 'start',
   setup: 'add',

@@ -58,16 +58,16 @@ test('a running daemon scans on request, withholds, and says so everywhere', asy
   await using daemon = await startDaemon(scene.site)
   await scanner.obeys('error third')
 
-  const text = await run('scan')
+  const text = await run('verify', '--scan')
   const runs = await scanner.runs()
-  const again = await run('scan', '--json')
+  const again = await run('verify', '--scan', '--json')
   const shown = await run('show', 'gamma', '--json')
   const why = await run('why', 'gamma')
   const list = await run('list')
   const status = await run('status')
   const metrics = await (await fetch(new URL('/metrics', daemon.url))).text()
   await run('enable', 'gamma')
-  const enabled = await run('scan')
+  const enabled = await run('verify', '--scan')
 
   expect(text).toMatchObject({ status: 0, stdout: expect.stringContaining('3 contents scanned: 1 error') })
   expect(text.stdout).toContain('! fx/gamma: withheld; skillsyncd why shows the findings')
@@ -89,7 +89,7 @@ test('a configuration without a scanner cannot scan', async () => {
   await using home = await Home.create()
   await home.run('sync', '--config', site.configFile)
 
-  const { status, stderr } = await home.run('scan', '--config', site.configFile)
+  const { status, stderr } = await home.run('verify', '--scan', '--config', site.configFile)
 
   expect(status).toBe(1)
   expect(stderr).toContain('Cannot scan: the configuration names no scanner; set gate.scanner')

@@ -4,7 +4,6 @@ import type { ScanParts } from './scan-request.ts'
 
 /** The scanner of the gate, on what is served. */
 export const scanFeature: Feature<ScanParts & ScannedDaemon> = {
-  commands: { scan: async () => (await import('./scan.ts')).scan },
   items: async () => (await import('./scan-items.ts')).scanItems,
   requests: async () => [(await import('./scan-request.ts')).scanRequest],
   async surfaces() {

@@ -8,7 +8,7 @@ export const scanItems: ItemsOf = ({ scans }) => {
   const { scanner, error, waiting } = scans
   const of = { kind: 'scanner', id: scanner, isPrivate: true } as const
   if (waiting !== undefined) {
-    const fix = 'Check the rules, then skillsyncd scan --withhold takes them out'
+    const fix = 'Check the rules, then skillsyncd verify --scan --withhold takes them out'
     return [
       {
         ...of,

@@ -19,7 +19,7 @@ export interface ScanProgress {
   readonly of: number
 }
 
-/** The end of a run, as `skillsyncd scan --json` prints it. */
+/** The end of a run, as `skillsyncd verify --scan --json` prints it. */
 export interface ScanEnd {
   /** ISO 8601, UTC. */
   readonly at: string

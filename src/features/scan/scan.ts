@@ -1,55 +1,40 @@
 import type { z } from 'zod'
 import { countOf } from '../../base/text/plural.ts'
-import { MODE_OPTIONS, configFor, printJson, printLines, progressOf } from '../../daemon/cli/command.ts'
-import type { Command } from '../../daemon/cli/command.ts'
+import { printJson, printLines, progressOf } from '../../daemon/cli/command.ts'
+import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
+import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { countsText } from '../../daemon/status/scan-text.ts'
 import { scanRequest } from './scan-request.ts'
 import { massText } from './scan-run.ts'
 import type { ScanEnd, ScanProgress } from './scan-run.ts'
 
-export const scan: Command = {
-  name: 'scan',
-  summary: 'Scan what is served with the scanner of the gate',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
-  details: `
-  It needs gate.scanner or gate.sarif. Content that the same scanner has scanned by the same rules is not scanned again.
-  What the scanner refuses goes out of service if gate.rescan says so, and comes back when a scan clears it. The exit
-  status is 3 if the scanner refuses a skill that is served, and 1 if it gave no answer for some.
-`,
-  examples: ['skillsyncd scan', 'skillsyncd scan team --fresh', 'skillsyncd scan --withhold'],
-  options: {
-    ...MODE_OPTIONS,
-    fresh: { type: 'boolean', help: 'scan everything again, also by the same rules' },
-    withhold: { type: 'boolean', help: 'take what it refuses out of service, however much that is' },
-  },
-  async run(context) {
-    const config = await configFor(context)
-    const sources = sourcesNamed(context.operands, config)
-    const asked = {
-      sources,
-      isFresh: context.values['fresh'] === true,
-      withholdsAll: context.values['withhold'] === true,
-    }
-    using progress = progressOf(context)
-    let shown: number | undefined
-    const show = ({ done, of }: ScanProgress): void => {
-      const step = of === 0 ? STEPS : Math.floor((done * STEPS) / of)
-      if (step === shown) return
-      shown = step
-      progress.count(done, of, `${done} of ${countOf(of, 'content')} scanned`)
-    }
-    const end = await withWriter(context, config, async (ask) =>
-      ask(scanRequest, asked, ({ scanning }) => show(scanning)),
-    )
-    progress[Symbol.dispose]()
-    if (context.json) printJson(context, end)
-    else printLines(context, linesOf(end))
-    if (end.refused.some(({ is }) => is === 'served')) return 3
-    return end.failed.length === 0 ? 0 : 1
-  },
+/** Scans what is served of the named sources, and prints the end. The status is 3 if a refused skill is served. */
+export async function printScan(context: Context, config: ServedConfig): Promise<ExitStatus> {
+  const sources = sourcesNamed(context.operands, config)
+  const asked = {
+    sources,
+    isFresh: context.values['fresh'] === true,
+    withholdsAll: context.values['withhold'] === true,
+  }
+  using progress = progressOf(context)
+  let shown: number | undefined
+  const show = ({ done, of }: ScanProgress): void => {
+    const step = of === 0 ? STEPS : Math.floor((done * STEPS) / of)
+    if (step === shown) return
+    shown = step
+    progress.count(done, of, `${done} of ${countOf(of, 'content')} scanned`)
+  }
+  const end = await withWriter(context, config, async (ask) =>
+    ask(scanRequest, asked, ({ scanning }) => show(scanning)),
+  )
+  progress[Symbol.dispose]()
+  if (context.json) printJson(context, end)
+  else printLines(context, linesOf(end))
+  if (end.refused.some(({ is }) => is === 'served')) return 3
+  return end.failed.length === 0 ? 0 : 1
 }
 
 function linesOf({
@@ -67,7 +52,7 @@ function linesOf({
     ...failed.map(({ source, path, message }) => `  ! ${printableLine(`${source}/${path}: no answer: ${message}`)}`),
     ...(waiting === undefined
       ? []
-      : [`! scan-waiting: ${massText(waiting)}; check the rules, then skillsyncd scan --withhold`]),
+      : [`! scan-waiting: ${massText(waiting)}; check the rules, then skillsyncd verify --scan --withhold`]),
   ]
 }
 

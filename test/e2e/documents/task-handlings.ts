@@ -187,7 +187,9 @@ export const SOURCES: Handlings = {
     says: /writing/,
   },
   'skillsyncd list --plugins team --as packs': { says: /packs:.*plugin: notes/s },
-  'skillsyncd list --plugins team writing --as sources': { says: /url: https:\/\/git\.example\.com\/writing\/skills\.git/ },
+  'skillsyncd list --plugins team writing --as sources': {
+    says: /url: https:\/\/git\.example\.com\/writing\/skills\.git/,
+  },
   'skillsyncd add --from-marketplace team writing': {
     after: async (home) => expect(await home.configuration()).toContain('https://git.example.com/writing/skills.git'),
   },

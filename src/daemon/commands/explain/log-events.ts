@@ -109,11 +109,11 @@ const FAULTS = {
   },
   'scan-refused': {
     meaning: 'A scan refuses a skill, which is served because the configuration only reports that',
-    fix: '`skillsyncd why` shows the findings; then `skillsyncd disable`, or `skillsyncd scan --withhold`',
+    fix: '`skillsyncd why` shows the findings; then `skillsyncd disable`, or `skillsyncd verify --scan --withhold`',
   },
   'scan-waiting': {
     meaning: 'Scans refuse more skills than `gate.rescan.most_withheld` allows. None was taken out of service',
-    fix: 'Check the rules of the scanner; `skillsyncd scan --withhold` takes all of them out',
+    fix: 'Check the rules of the scanner; `skillsyncd verify --scan --withhold` takes all of them out',
   },
   'scan-unanswered': { meaning: 'The scanner gave no answer for one skill, which stays as it is' },
   'scan-failed': { meaning: 'The scanner gives no answer. It is asked again after ten minutes' },

@@ -70,7 +70,12 @@ export const list: Command = {
       help: 'with --usage: the first day, or a duration up to now; default: 30d',
     },
     unused: { type: 'string', value: 'TIME', help: 'the served skills without a load or a read for so long' },
-    plugins: { type: 'string', value: 'SOURCE', help: 'the plugins in the repository of this source', offers: 'sources' },
+    plugins: {
+      type: 'string',
+      value: 'SOURCE',
+      help: 'the plugins in the repository of this source',
+      offers: 'sources',
+    },
     as: {
       type: 'string',
       value: 'WHAT',
@@ -80,10 +85,16 @@ export const list: Command = {
     csv: { type: 'boolean', help: 'with --usage and --unused: as comma-separated values' },
   },
   async run(context: Context<CountedConfig>) {
-    const variant = variantIn(context, { usage: ['by', 'since', 'csv'], unused: ['csv'], plugins: ['as'], '': OF_SKILLS })
+    const variant = variantIn(context, {
+      usage: ['by', 'since', 'csv'],
+      unused: ['csv'],
+      plugins: ['as'],
+      '': OF_SKILLS,
+    })
     const query = variant === '' ? queryOf(context) : undefined
     const config = await configFor(context)
-    if (variant === 'plugins') return (await import('../../../features/marketplace/marketplace.ts')).printPlugins(context, config)
+    if (variant === 'plugins')
+      return (await import('../../../features/marketplace/marketplace.ts')).printPlugins(context, config)
     if (variant !== '') return (await import('../../../features/usage/usage.ts')).printUsage(context, config)
     const { only } = context.values
     const sources: readonly string[] = sourcesNamed(Array.isArray(only) ? only.map(String) : undefined, config)

@@ -32,7 +32,7 @@ export function queryOf(context: Context): Query | undefined {
   return undefined
 }
 
-/** What is searched: the skills that tools offer, without those of other sources. */
+/** The skills to search: those of these sources that tools offer. */
 export interface Searched {
   /** The state folder. */
   readonly state: string

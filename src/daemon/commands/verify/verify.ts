@@ -14,6 +14,7 @@ import { MODE_OPTIONS, configFor, progressOf } from '../../cli/command.ts'
 import type { Command, Context } from '../../cli/command.ts'
 import { withWriter } from '../../cli/daemon-client.ts'
 import type { AskWriter } from '../../cli/daemon-client.ts'
+import { variantIn } from '../../cli/variant.ts'
 import { idsOf } from '../../config/config.ts'
 import { sourcesNamed } from '../../config/named-sources.ts'
 import { agreeWithDaemon } from '../../control/running-daemon.ts'
@@ -43,6 +44,14 @@ const CHECKS: readonly StoreCheck[] = [
 /** The checks that take long on a large state folder. */
 const DEEP_CHECKS: readonly StoreCheck[] = [keptAreWhole, proofsHold, objectsAreWhole]
 
+const MODES = Object.keys(MODE_OPTIONS)
+const VARIANTS = {
+  '': ['deep', ...MODES],
+  log: ['against', ...MODES],
+  proof: ['key', ...MODES],
+  scan: ['fresh', 'withhold', ...MODES],
+} as const
+
 export const verify: Command = {
   name: 'verify',
   summary: 'Check the store against the lock and the digests',
@@ -53,11 +62,16 @@ export const verify: Command = {
 
   --proof checks a file of skillsyncd export --proof and prints what it shows. It needs the public key of the log, and no
   configuration, no state folder and no network. FOLDER has the files of the skill that it shows: they are compared.
+
+  --scan needs gate.scanner or gate.sarif. Content that the same scanner has scanned by the same rules is not scanned
+  again. What the scanner refuses goes out of service if gate.rescan says so, and comes back when a scan clears it. The
+  exit status is 3 if the scanner refuses a skill that is served, and 1 if it gave no answer for some.
 `,
   examples: [
     'skillsyncd verify',
     'skillsyncd verify team --deep',
     'skillsyncd verify --proof review.proof.json --key "$CHANNEL_KEY"',
+    'skillsyncd verify --scan team --fresh',
   ],
   options: {
     deep: {
@@ -86,22 +100,22 @@ export const verify: Command = {
       value: 'KEY',
       help: 'with --proof: the public key of the log; again for each further key',
     },
+    scan: { type: 'boolean', help: 'scan what is served with the scanner of the gate, and nothing else' },
+    fresh: { type: 'boolean', help: 'with --scan: scan everything again, also by the same rules' },
+    withhold: { type: 'boolean', help: 'with --scan: take what it refuses out of service, however much that is' },
     ...MODE_OPTIONS,
   },
   async run(context: Context<ChannelHubConfig>) {
-    const { proof, key, log, against } = context.values
+    const variant = variantIn(context, VARIANTS)
+    const { proof, against } = context.values
     const deep = context.values['deep'] === true
-    if (log === true && (proof !== undefined || deep))
-      throw new UsageError('--log goes with neither --proof nor --deep')
-    if (proof !== undefined && deep) throw new UsageError('--proof goes with no --deep')
     if (proof === '') throw new UsageError('--proof names no file')
     if (typeof proof === 'string')
       return (await import('../../../features/channel/check-proof.ts')).checkProof(context, proof)
-    if (key !== undefined) throw new UsageError('--key goes with --proof')
-    if (against !== undefined && log !== true) throw new UsageError('--against goes with --log')
     const other = typeof against === 'string' ? against : undefined
-    if (log === true) return (await import('./log-checks.ts')).checkLogs(context, other)
+    if (variant === 'log') return (await import('./log-checks.ts')).checkLogs(context, other)
     const config = await configFor(context)
+    if (variant === 'scan') return (await import('../../../features/scan/scan.ts')).printScan(context, config)
     // `--locked` applies to the verdict only; the daemon need not have been started with it.
     const asking = { ...config, mode: { ...config.mode, locked: false } }
     await agreeWithDaemon(asking, context.signal)
