@@ -68,7 +68,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     'Administration',
     'doctor, explain, reload, service, token, enroll, publish, channel, witness, export, backup, restore, store copy, store migrate, completion',
   ),
-  group('Other MCP servers', 'mcp-source mirror, mcp-source templates, mcp-source resolve, mcp-source add-uri'),
+  group('Other MCP servers', 'mcp-source mirror, mcp-source add'),
 ]
 
 /** All commands that the help, the manual and the shell completions list. */
@@ -76,7 +76,6 @@ export const COMMANDS: Commands = new Map(COMMAND_GROUPS.flatMap(({ commands }) 
 
 /** Other words for a command. They are suggested, not accepted. */
 export const SYNONYMS: Readonly<Record<string, string>> = {
-  'add-uri': 'mcp-source add-uri',
   apply: 'reload',
   check: 'doctor',
   config: 'add',
@@ -101,7 +100,6 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   pull: 'sync',
   refresh: 'sync',
   recall: 'disable',
-  resolve: 'mcp-source resolve',
   rm: 'remove',
   run: 'start',
   sbom: 'export',
@@ -112,7 +110,6 @@ export const SYNONYMS: Readonly<Record<string, string>> = {
   pause: 'hold',
   pin: 'hold',
   suspend: 'hold',
-  templates: 'mcp-source templates',
   uninstall: 'link --remove',
   unlink: 'link --remove',
   rings: 'status --rings',

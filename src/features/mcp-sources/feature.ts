@@ -6,9 +6,7 @@ import type { FileParts } from './file-requests.ts'
 export const mcpSourcesFeature: Feature<AdditionParts & FileParts> = {
   commands: {
     'mcp-source mirror': async () => (await import('./mirror.ts')).mirror,
-    'mcp-source templates': async () => (await import('./templates.ts')).templates,
-    'mcp-source resolve': async () => (await import('./resolve.ts')).resolve,
-    'mcp-source add-uri': async () => (await import('./add-uri.ts')).addUri,
+    'mcp-source add': async () => (await import('./add.ts')).add,
   },
   async requests() {
     const [files, additions] = await Promise.all([import('./file-requests.ts'), import('./addition-requests.ts')])

@@ -29,7 +29,7 @@ export const mirror: Command = {
   withheld because its bytes differed is checked once more.
 
   If the server does not declare the sizes of files, and the skill is withheld for that, their sizes are measured,
-  from now on after each change; skillsyncd mcp-source add-uri SOURCE URI --remove ends that.
+  from now on after each change; skillsyncd mcp-source add SOURCE URI --remove ends that.
 `,
   examples: ['skillsyncd mcp-source mirror acme/refunds'],
   async run(context) {

@@ -1,52 +1,36 @@
-import { configFor } from '../../daemon/cli/command.ts'
-import type { Command, Context } from '../../daemon/cli/command.ts'
+import type { Context } from '../../daemon/cli/command.ts'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
-import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import { Prompt } from '../../daemon/cli/prompt.ts'
 import { OperatorError } from '../../daemon/runtime/operator-error.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { shownValue } from '../../sync/skill/contract/contract-value.ts'
-import { UNVERIFIED, printAdded } from './addition-output.ts'
 import { completeRequest, resolveRequest, templatesRequest } from './addition-requests.ts'
+import type { Addition } from './additions.ts'
 import type { Completing } from './upstream/completion.ts'
 import { readTemplate } from './upstream/template.ts'
 
-export const resolve: Command = {
-  name: 'mcp-source resolve',
-  summary: 'Add the skill that a template leads to',
-  operands: {
-    text: 'SOURCE NUMBER|TEMPLATE [VARIABLE=VALUE…]',
-    most: Number.POSITIVE_INFINITY,
-    offers: ['sources', []],
-  },
-  details: `
-  NUMBER comes from skillsyncd mcp-source templates SOURCE. On a terminal it asks for each variable without a VALUE,
-  and offers the values that the server has; elsewhere that is an error. The result is added as by skillsyncd
-  mcp-source add-uri, which also removes it.
-`,
-  examples: ['skillsyncd mcp-source resolve acme 1 product=payments'],
-  options: { unverified: UNVERIFIED },
-  async run(context) {
-    const [source, which, ...rest] = context.operands
-    if (source === undefined || which === undefined)
-      throw new UsageError(
-        '"mcp-source resolve" wants a source and one of its templates; skillsyncd mcp-source templates shows them',
-      )
-    const given = valuesIn(rest)
-    const config = await configFor(context)
-    const isUnverified = context.values['unverified'] === true
-    const added = await withWriter(context, config, async (ask) => {
-      const template = await chooseTemplate(source, which, ask)
-      const values = await allValues({ source, ...template }, given, context, ask)
-      return values && ask(resolveRequest, { source, template: template.text, values, isUnverified })
-    })
-    if (added === undefined) {
-      context.streams.stderr.write('skillsyncd: cancelled; nothing was added\n')
-      return 1
-    }
-    printAdded(context, added)
-    return 0
-  },
+/** True for a template or its number, which is no address of a file. */
+export function isTemplate(operand: string): boolean {
+  return /^\d+$|\{/.test(operand)
+}
+
+/** A template of a source, in full or by its number. */
+export interface NamedTemplate {
+  readonly source: string
+  readonly which: string
+  readonly isUnverified: boolean
+}
+
+/** Adds the skill that a template leads to. `undefined` if the person cancels. */
+export async function resolveTemplate(
+  { source, which, isUnverified }: NamedTemplate,
+  given: ReadonlyMap<string, string>,
+  context: Context,
+  ask: AskWriter,
+): Promise<Addition | undefined> {
+  const template = await chooseTemplate(source, which, ask)
+  const values = await allValues({ source, ...template }, given, context, ask)
+  return values && ask(resolveRequest, { source, template: template.text, values, isUnverified })
 }
 
 interface Chosen {
@@ -54,7 +38,8 @@ interface Chosen {
   readonly variables: readonly string[]
 }
 
-function valuesIn(operands: readonly string[]): ReadonlyMap<string, string> {
+/** The values of operands of the form VARIABLE=VALUE. */
+export function valuesIn(operands: readonly string[]): ReadonlyMap<string, string> {
   const values = new Map<string, string>()
   for (const operand of operands) {
     const at = operand.indexOf('=')
@@ -75,8 +60,7 @@ async function chooseTemplate(source: string, which: string, ask: AskWriter): Pr
   const { spaces } = await ask(templatesRequest, { source })
   const space = isNumber ? spaces[Number(which) - 1] : spaces.find(({ template }) => template === which)
   if (space !== undefined) return { text: space.template, variables: space.variables }
-  const there =
-    spaces.length === 0 ? 'it has none' : `skillsyncd mcp-source templates ${source} shows those that it has`
+  const there = spaces.length === 0 ? 'it has none' : `skillsyncd mcp-source add ${source} shows those that it has`
   throw new OperatorError('unknown-template', `"${source}" has no template ${shownValue(which)} for skills; ${there}`)
 }
 

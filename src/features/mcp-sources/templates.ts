@@ -1,6 +1,6 @@
 import type { z } from 'zod'
-import { configFor, printJson, printLines } from '../../daemon/cli/command.ts'
-import type { Command, Context } from '../../daemon/cli/command.ts'
+import { printJson, printLines } from '../../daemon/cli/command.ts'
+import type { Context, ExitStatus } from '../../daemon/cli/command.ts'
 import { withWriter } from '../../daemon/cli/daemon-client.ts'
 import type { AskWriter } from '../../daemon/cli/daemon-client.ts'
 import { failureIn } from '../../daemon/cli/store-reader.ts'
@@ -8,24 +8,16 @@ import type { SourceFailure } from '../../daemon/cli/store-reader.ts'
 import { configuredIn } from '../../daemon/config/config.ts'
 import type { Config } from '../../daemon/config/config.ts'
 import { sourcesNamed } from '../../daemon/config/named-sources.ts'
+import type { ServedConfig } from '../../daemon/pull/trust/serving-policy.ts'
 import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { templatesRequest } from './addition-requests.ts'
 
-export const templates: Command = {
-  name: 'mcp-source templates',
-  summary: 'List templates for skills that are not listed',
-  operands: { text: '[SOURCE…]', most: Number.POSITIVE_INFINITY, offers: ['sources'] },
-  details: `
-  Each has a number, for skillsyncd mcp-source resolve. The servers are queried now. Without SOURCE: all MCP sources.
-`,
-  examples: ['skillsyncd mcp-source templates acme'],
-  async run(context) {
-    const config = await configFor(context)
-    const sources = wantedSources(context, config)
-    const offers = sources.length === 0 ? [] : await withWriter(context, config, async (ask) => offersOf(sources, ask))
-    print(context, offers)
-    return offers.some(({ error }) => error !== undefined) ? 1 : 0
-  },
+/** Lists the templates for skills that are not listed, each with its number. The servers are queried now. */
+export async function printTemplates(context: Context, config: ServedConfig): Promise<ExitStatus> {
+  const sources = wantedSources(context, config)
+  const offers = sources.length === 0 ? [] : await withWriter(context, config, async (ask) => offersOf(sources, ask))
+  print(context, offers)
+  return offers.some(({ error }) => error !== undefined) ? 1 : 0
 }
 
 interface Offer extends z.output<typeof templatesRequest.answer> {

@@ -20,7 +20,7 @@ export interface Offers {
 /** The texts of an offer: the items, and the command or the key that takes them. `source`: the id of the server here. */
 export function offerTexts(source: string, { templates, archives }: Offers): readonly string[] {
   return [
-    ...(templates === 0 ? [] : [`${countOf(templates, 'template')}: skillsyncd mcp-source templates ${source}`]),
+    ...(templates === 0 ? [] : [`${countOf(templates, 'template')}: skillsyncd mcp-source add ${source}`]),
     ...(archives === 0 ? [] : [`${countOf(archives, 'skill')} only as archives: packed: read takes them`]),
   ]
 }

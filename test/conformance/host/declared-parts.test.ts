@@ -78,7 +78,7 @@ test('a URI of the configuration is read without proof only with consent, on eac
   for (const { status, stdout } of asked) {
     expect(status).toBe(0)
     expect(stdout).toContain(`{ uri: "${SECRET}", unverified: true }`)
-    expect(stdout).toContain('skillsyncd mcp-source add-uri --unverified')
+    expect(stdout).toContain('skillsyncd mcp-source add --unverified')
   }
   expect(served.stdout).toContain('skill://au/hidden/secret')
 })

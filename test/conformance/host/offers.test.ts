@@ -42,10 +42,10 @@ test('status names the command and the key that take what a server offers, and a
   const doctor = await home.command('doctor', 'au', '--json')
   const list = await home.command('doctor', 'au')
 
-  expect(stdout).toContain('  offers 1 template: skillsyncd mcp-source templates au\n')
+  expect(stdout).toContain('  offers 1 template: skillsyncd mcp-source add au\n')
   expect(stdout).toContain('  offers 1 skill only as archives: packed: read takes them\n')
   expect(stdout).toContain('  - waiting not-verifiable plain: ')
-  expect(list.stdout).toContain('it offers 1 template: skillsyncd mcp-source templates au')
+  expect(list.stdout).toContain('it offers 1 template: skillsyncd mcp-source add au')
   expect(list.stdout).toContain('it offers 1 skill only as archives: packed: read takes them')
   const { checks } = JSON.parse(doctor.stdout)
   expect(checks.filter(({ check }: { readonly check: string }) => check === 'second-opinion')).toMatchObject([

@@ -13,10 +13,10 @@ test('a template is listed with its number and variables, fails without a value,
   await using au = await older()
   await using home = await homeOf(au)
 
-  const listed = await home.command('mcp-source', 'templates')
-  const without = await home.command('mcp-source', 'resolve', 'au', '1')
+  const listed = await home.command('mcp-source', 'add')
+  const without = await home.command('mcp-source', 'add', 'au', '1')
   const decided = await decisionsOf(home)
-  const resolved = await home.command('mcp-source', 'resolve', 'au', '1', 'product=pay', '--unverified')
+  const resolved = await home.command('mcp-source', 'add', 'au', '1', 'product=pay', '--unverified')
   const waiting = await home.command('show', 'au/docs/pay')
   await home.approve('au/docs/pay')
   const served = await home.command('list', '--served')
@@ -39,9 +39,9 @@ test('a slash in a value stays in its segment, encoded, and a URI with one is re
   await using au = await older()
   await using home = await homeOf(au)
 
-  const slash = await home.command('mcp-source', 'resolve', 'au', '1', 'product=a/b', '--unverified')
-  const dots = await home.command('mcp-source', 'resolve', 'au', '1', 'product=..', '--unverified')
-  const nothing = await home.command('mcp-source', 'resolve', 'au', '1', 'product=', '--unverified')
+  const slash = await home.command('mcp-source', 'add', 'au', '1', 'product=a/b', '--unverified')
+  const dots = await home.command('mcp-source', 'add', 'au', '1', 'product=..', '--unverified')
+  const nothing = await home.command('mcp-source', 'add', 'au', '1', 'product=', '--unverified')
 
   expect([slash.status, dots.status, nothing.status]).toEqual([1, 1, 1])
   expect(slash.stderr).toContain('it comes to "skill://docs/a%2Fb/SKILL.md", which is refused')
@@ -55,7 +55,7 @@ test('on a server of today skills/get decides what a template leads to, and its 
   await using au = await today()
   await using home = await homeOf(au, 'approval: none')
 
-  const resolved = await home.command('mcp-source', 'resolve', 'au', SPACE, 'product=pay', '--json')
+  const resolved = await home.command('mcp-source', 'add', 'au', SPACE, 'product=pay', '--json')
   await home.command('sync')
   const served = await home.command('list', '--served')
 
@@ -83,10 +83,10 @@ test('templates that lead elsewhere or nowhere are left out with the reason, and
   au.templates = [SPACE, ...Object.keys(wrong), 'skill://{any}'].map((uriTemplate) => ({ uriTemplate, name: 'n' }))
   await using home = await homeOf(au)
 
-  const listed = await home.command('mcp-source', 'templates', 'au')
+  const listed = await home.command('mcp-source', 'add', 'au')
   const resolved = []
   for (const template of [...Object.keys(wrong), 'file:///x/{y}']) {
-    resolved.push(await home.command('mcp-source', 'resolve', 'au', template, 'y=1', 'path=1', 'scheme=file'))
+    resolved.push(await home.command('mcp-source', 'add', 'au', template, 'y=1', 'path=1', 'scheme=file'))
   }
 
   expect([listed.status, listed.stdout]).toEqual([0, `au 1  ${SPACE} (product)  n\n`])
@@ -104,12 +104,12 @@ test('a skill that is there already is refused, whether it was listed or added',
   au.skills.set('skill://docs/listed/SKILL.md', { 'SKILL.md': skill('listed') })
   await using home = await homeOf(au)
   await home.command('sync')
-  await home.command('mcp-source', 'resolve', 'au', '1', 'product=pay')
+  await home.command('mcp-source', 'add', 'au', '1', 'product=pay')
   const asked = au.of('skills/get').length
 
-  const listed = await home.command('mcp-source', 'resolve', 'au', '1', 'product=listed')
-  const added = await home.command('mcp-source', 'resolve', 'au', '1', 'product=pay')
-  const spelled = await home.command('mcp-source', 'add-uri', 'au', 'skill://docs/%70ay/SKILL.md')
+  const listed = await home.command('mcp-source', 'add', 'au', '1', 'product=listed')
+  const added = await home.command('mcp-source', 'add', 'au', '1', 'product=pay')
+  const spelled = await home.command('mcp-source', 'add', 'au', 'skill://docs/%70ay/SKILL.md')
 
   expect([listed.status, added.status, spelled.status]).toEqual([1, 1, 1])
   expect(listed.stderr).toContain('"au/docs/listed" is there already')
@@ -127,7 +127,7 @@ test.each([
   au.completions = { product: ['pay', 'refund'] }
   await using home = await homeOf(au)
 
-  const { status, stdout, stderr } = await home.typing(lines, 'mcp-source', 'resolve', 'au', '1')
+  const { status, stdout, stderr } = await home.typing(lines, 'mcp-source', 'add', 'au', '1')
 
   expect([status, stdout]).toEqual([1, ''])
   expect(stderr).toContain('cancelled; nothing was added')
@@ -144,7 +144,7 @@ test.each([
   au.completions = { product: ['other', 'pay'] }
   await using home = await homeOf(au)
 
-  const { status, stdout, stderr } = await home.typing(lines, 'mcp-source', 'resolve', 'au', '1')
+  const { status, stdout, stderr } = await home.typing(lines, 'mcp-source', 'add', 'au', '1')
 
   expect(status).toBe(0)
   expect(stderr).toContain('  1  other\n  2  pay\n')
@@ -161,12 +161,12 @@ test('where the server has no values, or no completion, any is taken', async () 
   await using au = await today()
   await using home = await homeOf(au)
 
-  const empty = await home.typing(['pay'], 'mcp-source', 'resolve', 'au', '1')
-  await home.command('mcp-source', 'add-uri', 'au', PAY, '--remove')
+  const empty = await home.typing(['pay'], 'mcp-source', 'add', 'au', '1')
+  await home.command('mcp-source', 'add', 'au', PAY, '--remove')
   au.on('completion/complete', () => new RpcFault(-32601, 'Method not found'))
   au.skills.set('skill://docs/other/SKILL.md', { 'SKILL.md': skill('other') })
   au.skills.unlist('skill://docs/other/SKILL.md')
-  const none = await home.typing(['other'], 'mcp-source', 'resolve', 'au', '1')
+  const none = await home.typing(['other'], 'mcp-source', 'add', 'au', '1')
 
   expect(empty.stdout).toContain('au/docs/pay: added')
   expect(none.stdout).toContain('au/docs/other: added')
@@ -181,7 +181,7 @@ test('of several variables the given ones are not asked for, and the server is t
   au.completions = { product: ['pay'], region: ['eu'] }
   await using home = await homeOf(au)
 
-  const { stdout } = await home.typing(['1'], 'mcp-source', 'resolve', 'au', '1', 'region=eu')
+  const { stdout } = await home.typing(['1'], 'mcp-source', 'add', 'au', '1', 'region=eu')
 
   expect(stdout).toContain('au/docs/eu/pay: added')
   const asked = au.of('completion/complete').map(({ params }) => [params.argument.name, params.context])
@@ -193,7 +193,7 @@ test('with all values given no completion is asked for, on a terminal either', a
   au.completions = { product: ['pay'] }
   await using home = await homeOf(au)
 
-  const { status } = await home.typing([], 'mcp-source', 'resolve', 'au', '1', 'product=pay')
+  const { status } = await home.typing([], 'mcp-source', 'add', 'au', '1', 'product=pay')
 
   expect(status).toBe(0)
   expect(au.of('completion/complete')).toEqual([])
@@ -203,8 +203,8 @@ test('a URI that a server of today has no skill at is refused after skills/get, 
   await using au = await today()
   await using home = await homeOf(au)
 
-  const plain = await home.command('mcp-source', 'add-uri', 'au', 'skill://gone/SKILL.md')
-  const unverified = await home.command('mcp-source', 'add-uri', 'au', 'skill://gone/SKILL.md', '--unverified')
+  const plain = await home.command('mcp-source', 'add', 'au', 'skill://gone/SKILL.md')
+  const unverified = await home.command('mcp-source', 'add', 'au', 'skill://gone/SKILL.md', '--unverified')
 
   for (const { status, stderr, stdout } of [plain, unverified]) {
     expect([status, stdout]).toEqual([1, ''])
@@ -220,10 +220,10 @@ test('an older server is read at a URI only where the operator says so, and the 
   await using au = await older()
   await using home = await homeOf(au, 'approval: none')
 
-  const plain = await home.command('mcp-source', 'add-uri', 'au', PAY)
+  const plain = await home.command('mcp-source', 'add', 'au', PAY)
   const readBefore = au.reads().includes(PAY)
-  const gone = await home.command('mcp-source', 'add-uri', 'au', 'skill://gone/SKILL.md', '--unverified')
-  const added = await home.command('mcp-source', 'add-uri', 'au', PAY, '--unverified')
+  const gone = await home.command('mcp-source', 'add', 'au', 'skill://gone/SKILL.md', '--unverified')
+  const added = await home.command('mcp-source', 'add', 'au', PAY, '--unverified')
   const shown = await home.command('show', 'au/docs/pay')
 
   expect([plain.status, readBefore]).toEqual([1, false])
@@ -246,12 +246,12 @@ test('a daemon that runs adds what a command names, serves it through later look
   await using peer = await modernHttp(await daemon.line())
   await home.command('sync')
 
-  const added = await home.command('mcp-source', 'add-uri', 'au', PAY)
+  const added = await home.command('mcp-source', 'add', 'au', PAY)
   await home.command('sync')
   const there = await peer.call('resources/read', { uri: 'skill://au/docs/pay/SKILL.md' })
-  const removed = await home.command('mcp-source', 'add-uri', 'au', PAY, '--remove')
+  const removed = await home.command('mcp-source', 'add', 'au', PAY, '--remove')
   const gone = await peer.call('resources/read', { uri: 'skill://au/docs/pay/SKILL.md' })
-  const again = await home.command('mcp-source', 'add-uri', 'au', PAY, '--remove')
+  const again = await home.command('mcp-source', 'add', 'au', PAY, '--remove')
 
   expect(added).toMatchObject({ status: 0, stderr: '' })
   expect(there.result.contents[0].text).toBe(skill('pay'))
@@ -274,7 +274,7 @@ test('templates of an index of the first revision are listed too, each once, and
   await using home = await Home.create()
   await home.configure({ gone: ['mcp: "http://127.0.0.1:1/mcp"'], au: [`mcp: "${au.url}"`] })
 
-  const { status, stdout, stderr } = await home.command('mcp-source', 'templates', '--json')
+  const { status, stdout, stderr } = await home.command('mcp-source', 'add', '--json')
 
   const { sources } = JSON.parse(stdout)
   expect([status, stderr]).toEqual([1, ''])
@@ -289,25 +289,27 @@ test('templates of an index of the first revision are listed too, each once, and
 })
 
 test.each([
-  { args: ['mcp-source', 'resolve', 'au'], status: 2, says: 'wants a source and one of its templates' },
-  { args: ['mcp-source', 'resolve', 'au', '2', 'product=pay'], status: 1, says: '"au" has no template "2"' },
-  { args: ['mcp-source', 'resolve', 'au', 'skill://x/{y}/SKILL.md', 'y=1'], status: 1, says: 'has no template' },
-  { args: ['mcp-source', 'resolve', 'au', '1', 'pay'], status: 2, says: '"pay" is not of the form VARIABLE=VALUE' },
-  { args: ['mcp-source', 'resolve', 'au', '1', 'product=a', 'product=b'], status: 2, says: '"product" has two values' },
-  { args: ['mcp-source', 'resolve', 'au', '1', 'colour=red'], status: 2, says: 'has no variable "colour"' },
-  { args: ['mcp-source', 'resolve', 'nobody', '1', 'product=pay'], status: 2, says: 'No source is called "nobody"' },
-  { args: ['mcp-source', 'templates', 'local'], status: 1, says: '"local" is not an MCP source' },
-  { args: ['mcp-source', 'add-uri', 'local', PAY], status: 1, says: '"local" is not an MCP source' },
-  { args: ['mcp-source', 'add-uri', 'au', 'file:///etc/x/SKILL.md'], status: 1, says: 'leads out of the server' },
-  { args: ['mcp-source', 'add-uri', 'au', 'skill://docs/%2e%2e/SKILL.md'], status: 1, says: 'cannot name a file' },
-  { args: ['mcp-source', 'add-uri', 'au', 'skill://docs/pay/notes.md'], status: 1, says: 'does not name the SKILL.md' },
+  { args: ['mcp-source', 'add', 'au', '--unverified'], status: 2, says: 'wants a source and the URI of a SKILL.md' },
+  { args: ['mcp-source', 'add', 'au', '1', '--remove'], status: 2, says: '--remove with a URI' },
+  { args: ['mcp-source', 'add', 'au', PAY, 'product=pay'], status: 2, says: 'goes with a template alone' },
+  { args: ['mcp-source', 'add', 'au', '2', 'product=pay'], status: 1, says: '"au" has no template "2"' },
+  { args: ['mcp-source', 'add', 'au', 'skill://x/{y}/SKILL.md', 'y=1'], status: 1, says: 'has no template' },
+  { args: ['mcp-source', 'add', 'au', '1', 'pay'], status: 2, says: '"pay" is not of the form VARIABLE=VALUE' },
+  { args: ['mcp-source', 'add', 'au', '1', 'product=a', 'product=b'], status: 2, says: '"product" has two values' },
+  { args: ['mcp-source', 'add', 'au', '1', 'colour=red'], status: 2, says: 'has no variable "colour"' },
+  { args: ['mcp-source', 'add', 'nobody', '1', 'product=pay'], status: 2, says: 'No source is called "nobody"' },
+  { args: ['mcp-source', 'add', 'local'], status: 1, says: '"local" is not an MCP source' },
+  { args: ['mcp-source', 'add', 'local', PAY], status: 1, says: '"local" is not an MCP source' },
+  { args: ['mcp-source', 'add', 'au', 'file:///etc/x/SKILL.md'], status: 1, says: 'leads out of the server' },
+  { args: ['mcp-source', 'add', 'au', 'skill://docs/%2e%2e/SKILL.md'], status: 1, says: 'cannot name a file' },
+  { args: ['mcp-source', 'add', 'au', 'skill://docs/pay/notes.md'], status: 1, says: 'does not name the SKILL.md' },
   {
-    args: ['mcp-source', 'add-uri', 'au', 'skill://left/out/SKILL.md'],
+    args: ['mcp-source', 'add', 'au', 'skill://left/out/SKILL.md'],
     status: 1,
     says: 'include and exclude of "au" leave it out',
   },
-  { args: ['mcp-source', 'add-uri', 'au', PAY, '--remove'], status: 1, says: 'no operator added it' },
-  { args: ['mcp-source', 'add-uri', 'au', PAY, '--remove', '--unverified'], status: 2, says: 'exclude each other' },
+  { args: ['mcp-source', 'add', 'au', PAY, '--remove'], status: 1, says: 'no operator added it' },
+  { args: ['mcp-source', 'add', 'au', PAY, '--remove', '--unverified'], status: 2, says: 'exclude each other' },
 ])('what cannot be added is refused with the reason, and nothing is added: $says', async ({ args, status, says }) => {
   await using au = await today()
   await using home = await Home.create()
@@ -330,7 +332,7 @@ test('what a server says of its templates steers no terminal, and no number of t
   au.pageSize = 20
   await using home = await homeOf(au)
 
-  const { status, stdout, stderr } = await home.command('mcp-source', 'templates')
+  const { status, stdout, stderr } = await home.command('mcp-source', 'add')
 
   expect(status).toBe(0)
   expect(stdout.split('\n')).toHaveLength(201)

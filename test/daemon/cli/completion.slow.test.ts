@@ -14,12 +14,12 @@ const TYPED: readonly (readonly [readonly string[], readonly string[]])[] = [
   [['mcp'], ['mcp', 'mcp-source']],
   [
     ['mcp-source', ''],
-    ['add-uri', 'mirror', 'resolve', 'templates'],
+    ['add', 'mirror'],
   ],
   [['mcp-source', 'mirror', 'be'], ['beta']],
-  [['mcp-source', 'add-uri', '--unv'], ['--unverified']],
-  [['mcp-source', 'add-uri', 'te'], ['team']],
-  [['mcp-source', 'add-uri', 'team', ''], []],
+  [['mcp-source', 'add', '--unv'], ['--unverified']],
+  [['mcp-source', 'add', 'te'], ['team']],
+  [['mcp-source', 'add', 'team', ''], []],
   [['nope', ''], []],
   [
     ['sync', ''],

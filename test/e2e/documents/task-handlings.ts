@@ -175,10 +175,10 @@ export const SOURCES: Handlings = {
     skip: WEBHOOK,
   },
   [`printf %s "$body" | openssl dgst -sha256 -hmac "$SECRET" -r | cut -d' ' -f1)"`]: { skip: WEBHOOK },
-  'skillsyncd mcp-source add-uri hub skill://refunds/SKILL.md': { skip: TEMPLATES },
-  'skillsyncd mcp-source add-uri hub skill://refunds/SKILL.md --remove': { skip: TEMPLATES },
-  'skillsyncd mcp-source templates hub': { skip: TEMPLATES },
-  'skillsyncd mcp-source resolve hub 1 product=payments': { skip: TEMPLATES },
+  'skillsyncd mcp-source add hub skill://refunds/SKILL.md': { skip: TEMPLATES },
+  'skillsyncd mcp-source add hub skill://refunds/SKILL.md --remove': { skip: TEMPLATES },
+  'skillsyncd mcp-source add hub': { skip: TEMPLATES },
+  'skillsyncd mcp-source add hub 1 product=payments': { skip: TEMPLATES },
   'skillsyncd list --plugins team': {
     before: async (home) => {
       await teamOn('marketplace', 'marketplace: true')(home)

@@ -47,7 +47,7 @@ export async function namedSkill(named: NamedSkill, form: ListingForm, looking: 
   return entryFinding(
     'entry-refused',
     '',
-    `"${uri}" cannot be verified: the server has no skills/get, the only method that declares its files; skillsyncd mcp-source add-uri --unverified accepts what the server sends, and so does { uri: "${uri}", unverified: true } in \`uris\``,
+    `"${uri}" cannot be verified: the server has no skills/get, the only method that declares its files; skillsyncd mcp-source add --unverified accepts what the server sends, and so does { uri: "${uri}", unverified: true } in \`uris\``,
   )
 }
 

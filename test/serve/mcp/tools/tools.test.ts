@@ -241,7 +241,7 @@ test.each([OLD, undefined])(
     }
 
     expect(await textsIn(whole)).toContain(
-      'The operator can take more skills: "team" offers 2 templates: skillsyncd mcp-source templates team; "team" offers 1 skill only as archives: packed: read takes them.',
+      'The operator can take more skills: "team" offers 2 templates: skillsyncd mcp-source add team; "team" offers 1 skill only as archives: packed: read takes them.',
     )
     expect(await textsIn(runNow(packingCatalog(whole, [pack])))).not.toContain('offers')
   },
