@@ -83,16 +83,19 @@ test('a public page does not show the use of a skill', async () => {
 })
 
 test.each([
-  [['--by', 'skill,none'], 'Cannot add up by "skill,none": the dimensions are skill'],
-  [['--by', 'skill,skill'], 'Cannot add up by "skill,skill": the dimensions are skill'],
-  [['--since', 'long ago'], '"long ago" is neither a duration such as 30d nor a day'],
-  [['--since', '2026-13-01'], '"2026-13-01" is neither a duration such as 30d nor a day'],
-  [['--since', '2026-02-31'], '"2026-02-31" is neither a duration such as 30d nor a day'],
+  [['--usage', '--by', 'skill,none'], 'Cannot add up by "skill,none": the dimensions are skill'],
+  [['--usage', '--by', 'skill,skill'], 'Cannot add up by "skill,skill": the dimensions are skill'],
+  [['--usage', '--since', 'long ago'], '"long ago" is neither a duration such as 30d nor a day'],
+  [['--usage', '--since', '2026-13-01'], '"2026-13-01" is neither a duration such as 30d nor a day'],
+  [['--usage', '--since', '2026-02-31'], '"2026-02-31" is neither a duration such as 30d nor a day'],
   [['--unused', '9999-01-01'], '"9999-01-01" is in the future: give a day up to today'],
-  [['--unused', '3d', '--by', 'skill'], '--unused excludes --by and --since'],
-  [['--csv', '--json'], '--csv and --json exclude each other'],
+  [['--unused', '3d', '--by', 'skill'], '--by does not go with --unused'],
+  [['--since', '3d'], '--since goes with --usage'],
+  [['--usage', 'alpha'], 'leave out WORDS'],
+  [['--usage', '--served'], '--served does not go with --usage'],
+  [['--usage', '--csv', '--json'], '--csv and --json exclude each other'],
 ])('%j is wrong usage', async (args, why) => {
   await using site = await openSite({ 'skills/alpha/SKILL.md': skill('alpha', '') })
 
-  await expect(runSkillsyncd(site, 'list', '--usage', ...args)).rejects.toThrow(why)
+  await expect(runSkillsyncd(site, 'list', ...args)).rejects.toThrow(why)
 })

@@ -5,10 +5,10 @@ import { printableLine } from '../../daemon/runtime/log/log-line.ts'
 import { UsageError } from '../../daemon/runtime/usage-error.ts'
 import { addUriRequest, removeUriRequest } from './addition-requests.ts'
 import type { Addition } from './additions.ts'
-import { isTemplate, resolveTemplate, valuesIn } from './resolve.ts'
+import { isTemplate, resolveTemplate, templateValues } from './resolve.ts'
 import { printTemplates } from './templates.ts'
 
-export const add: Command = {
+export const addUnlisted: Command = {
   name: 'mcp-source add',
   summary: 'Add a skill that a server does not list',
   operands: {
@@ -47,7 +47,7 @@ export const add: Command = {
     }
     if (isTemplate(uri) ? isRemoved : rest.length > 0)
       throw new UsageError('VARIABLE=VALUE goes with a template alone, and --remove with a URI')
-    const values = valuesIn(rest)
+    const values = templateValues(rest)
     const skill = await withWriter(context, await configFor(context), async (ask) => {
       if (isTemplate(uri)) return resolveTemplate({ source, which: uri, isUnverified }, values, context, ask)
       return isRemoved ? ask(removeUriRequest, { source, uri }) : ask(addUriRequest, { source, uri, isUnverified })

@@ -6,7 +6,7 @@ import type { FileParts } from './file-requests.ts'
 export const mcpSourcesFeature: Feature<AdditionParts & FileParts> = {
   commands: {
     'mcp-source mirror': async () => (await import('./mirror.ts')).mirror,
-    'mcp-source add': async () => (await import('./add.ts')).add,
+    'mcp-source add': async () => (await import('./add.ts')).addUnlisted,
   },
   async requests() {
     const [files, additions] = await Promise.all([import('./file-requests.ts'), import('./addition-requests.ts')])

@@ -39,7 +39,7 @@ interface Chosen {
 }
 
 /** The values of operands of the form VARIABLE=VALUE. */
-export function valuesIn(operands: readonly string[]): ReadonlyMap<string, string> {
+export function templateValues(operands: readonly string[]): ReadonlyMap<string, string> {
   const values = new Map<string, string>()
   for (const operand of operands) {
     const at = operand.indexOf('=')

@@ -12,7 +12,7 @@ import { outWord } from '../../status/decision-text.ts'
 import { readOffered, readRows } from '../../status/skill-rows.ts'
 import type { SkillRow } from '../../status/skill-rows.ts'
 import { verifiedCount } from '../../status/verified-files.ts'
-import { printFound, queryOf } from './search.ts'
+import { printFound, listQueryOf } from './search.ts'
 
 export const list: Command = {
   name: 'list',
@@ -91,7 +91,7 @@ export const list: Command = {
       plugins: ['as'],
       '': OF_SKILLS,
     })
-    const query = variant === '' ? queryOf(context) : undefined
+    const query = variant === '' ? listQueryOf(context) : undefined
     const config = await configFor(context)
     if (variant === 'plugins')
       return (await import('../../../features/marketplace/marketplace.ts')).printPlugins(context, config)

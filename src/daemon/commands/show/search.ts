@@ -12,14 +12,14 @@ import type { Context } from '../../cli/command.ts'
 import { UsageError } from '../../runtime/usage-error.ts'
 
 /** The words of a search, and how much of what is found is shown. */
-export interface Query {
+export interface ListQuery {
   readonly text: string
   readonly limit: number
   readonly maxTokens: number | undefined
 }
 
 /** The search that the operands and options are; `undefined` without operands. */
-export function queryOf(context: Context): Query | undefined {
+export function listQueryOf(context: Context): ListQuery | undefined {
   const limit = numberIn(context, 'limit', 1, MOST_HITS)
   const maxTokens = numberIn(context, 'max-tokens', LEAST_TOKENS, Number.MAX_SAFE_INTEGER)
   const text = context.operands.join(' ')
@@ -33,7 +33,7 @@ export function queryOf(context: Context): Query | undefined {
 }
 
 /** The skills to search: those of these sources that tools offer. */
-export interface Searched {
+export interface SkillsToSearch {
   /** The state folder. */
   readonly state: string
   readonly offered: OfferedSkills
@@ -43,8 +43,8 @@ export interface Searched {
 /** Searches with or without a running daemon, and prints the skills that fit, the best first. */
 export async function printFound(
   context: Context,
-  { text, limit, maxTokens }: Query,
-  { state, offered, sources }: Searched,
+  { text, limit, maxTokens }: ListQuery,
+  { state, offered, sources }: SkillsToSearch,
 ): Promise<void> {
   using store = await Store.openExisting(state)
   const isWanted = (one: Offered): boolean => offered.placesOf(one).some(({ source }) => sources.includes(source))
