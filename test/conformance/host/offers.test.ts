@@ -62,7 +62,7 @@ test('add --mcp writes the entry of an MCP server, and the help names it', async
   const again = await home.command('add', '--mcp', au.url)
   const wrong = await home.command('add', '--mcp', 'ftp://example.com/mcp')
   const { stdout } = await home.command('status', 'au')
-  const help = await home.command('help', 'add')
+  const help = await home.command('add', '--help')
 
   expect(added).toMatchObject({ status: 0, stderr: '' })
   expect(stdout).toContain(au.url)
