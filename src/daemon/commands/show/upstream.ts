@@ -30,10 +30,10 @@ export async function printUpstream(context: Context, config: ServedConfig): Pro
   const running = { ...config, mode }
   const told: Standing[] = await withWriter(context, config, (ask) =>
     Promise.all(
-      sources.map(async (source) => ({
-        ...(await standingOf(source, entries.get(source.id), ask)),
-        lock: lockStateOf(lock, running, source, decisions?.get(source.id)),
-      })),
+      sources.map(async (source) => {
+        const standing = await standingOf(source, entries.get(source.id), ask)
+        return Object.assign(standing, { lock: lockStateOf(lock, running, source, decisions?.get(source.id)) })
+      }),
     ),
   )
   const known = new Set<string>(idsOf(config))

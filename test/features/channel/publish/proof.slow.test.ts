@@ -318,8 +318,8 @@ test('a running daemon whose log was changed behind it is found', async () => {
 })
 
 test.each([
-  [['--log', '--deep'], 2, '--log goes with neither --proof nor --deep'],
-  [['--log', '--proof', 'x'], 2, '--log goes with neither --proof nor --deep'],
+  [['--log', '--deep'], 2, '--deep does not go with --log'],
+  [['--log', '--proof', 'x'], 2, '--proof does not go with --log'],
   [['--log', 'drafts'], 1, 'no source follows a channel'],
 ])('verify %j ends with %i: %s', async (args, status, message) => {
   const { home } = await publishedHub()
