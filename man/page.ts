@@ -1,4 +1,5 @@
 import type { Command, Option, Options } from '../src/daemon/cli/command.ts'
+import { completion } from '../src/daemon/cli/completion.ts'
 import { COMMON, CONFIGURING, usageOf } from '../src/daemon/cli/help.ts'
 import type { LoadedGroup } from '../src/daemon/command-table.ts'
 
@@ -24,6 +25,7 @@ export function manualPage(groups: readonly LoadedGroup[], version: string): str
     '.P',
     text('Of all commands:'),
     ...optionItems(COMMON),
+    ...commandSection(completion),
     '.SH EXIT STATUS',
     ...STATUS.flatMap(([status, what]) => item(bold(status), what)),
     '.SH FILES',

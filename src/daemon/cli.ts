@@ -5,7 +5,7 @@ import { SyncError, mendOf, unwrapSuppressed } from '../sync/model/sync-error.ts
 import type { Command, Context, ExitStatus, Streams } from './cli/command.ts'
 import { helpOf, helpOfCommand } from './cli/help.ts'
 import { commandFirst, commandIn, helpAbout, isFamily, isJsonWanted, parseOptions } from './command-line.ts'
-import { COMMANDS, loadedGroups } from './command-table.ts'
+import { CALLS, loadedGroups } from './command-table.ts'
 import { processEnvironment } from './config/process-environment.ts'
 import { ConfigError } from './config/rules/config-error.ts'
 import type { WholeConfig } from './configuration.ts'
@@ -122,7 +122,7 @@ async function runCommand(
     configuration: async () => import('./configuration.ts'),
     items: async () => (await import('./features.ts')).loadItems(),
     becomeWriter: async (candidate, signal) => (await import('./writer.ts')).becomeWriter(candidate, signal),
-    commands: COMMANDS,
+    commands: CALLS,
   }
   return command.run(context)
 }

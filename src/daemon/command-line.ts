@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { closestTo } from '../base/text/closest.ts'
 import type { Command } from './cli/command.ts'
 import { COMMON, CONFIGURING, helpOfFamily, optionsOf } from './cli/help.ts'
-import { COMMANDS, SYNONYMS, loaded, verbsOf } from './command-table.ts'
+import { CALLS, COMMANDS, SYNONYMS, loaded, verbsOf } from './command-table.ts'
 import { printableLine } from './runtime/log/log-line.ts'
 import { UsageError } from './runtime/usage-error.ts'
 
@@ -18,7 +18,7 @@ export async function commandIn(words: readonly string[]): Promise<CommandCall> 
   const [second, ...others] = rest
   const inFamily = await COMMANDS.get(`${first} ${second}`)?.()
   if (inFamily !== undefined) return { command: inFamily, args: others }
-  const command = await COMMANDS.get(first)?.()
+  const command = await CALLS.get(first)?.()
   if (command === undefined) throw unknownCommand(words)
   return { command, args: rest }
 }

@@ -8,7 +8,7 @@ export interface CommandGroup {
   readonly commands: Commands
 }
 
-/** The commands of the core. */
+/** Those of the core. */
 const CORE_COMMANDS: CommandLoaders = {
   add: async () => (await import('./commands/run/add.ts')).add,
   remove: async () => (await import('./commands/run/remove.ts')).remove,
@@ -42,15 +42,16 @@ const CORE_COMMANDS: CommandLoaders = {
   export: async () => (await import('./commands/sbom/export.ts')).exportBill,
   backup: async () => (await import('./commands/run/backup.ts')).backupCommand,
   restore: async () => (await import('./commands/run/backup.ts')).restoreCommand,
-  completion: async () => (await import('./cli/completion.ts')).completion,
+  '--completion': async () => (await import('./cli/completion.ts')).completion,
 }
 
-const LOADERS: Commands = new Map(Object.entries({ ...CORE_COMMANDS, ...FEATURE_COMMANDS }))
+/** The commands, and what the program does by an option of its own. */
+export const CALLS: Commands = new Map(Object.entries({ ...CORE_COMMANDS, ...FEATURE_COMMANDS }))
 
 /** `names`: separated by commas. The commands of a feature that is left out are not there. */
 function group(heading: string, names: string): CommandGroup {
   const commands = names.split(', ').flatMap((name) => {
-    const load = LOADERS.get(name)
+    const load = CALLS.get(name)
     return load === undefined ? [] : [[name, load] as const]
   })
   return { heading, commands: new Map(commands) }
@@ -66,7 +67,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   group('For authors', 'new, validate, project, instructions'),
   group(
     'Administration',
-    'doctor, explain, reload, service, token, enroll, publish, channel, witness, export, backup, restore, store copy, store migrate, completion',
+    'doctor, explain, reload, service, token, enroll, publish, channel, witness, export, backup, restore, store copy, store migrate',
   ),
   group('Other MCP servers', 'mcp-source mirror, mcp-source add'),
 ]
@@ -78,6 +79,7 @@ export const COMMANDS: Commands = new Map(COMMAND_GROUPS.flatMap(({ commands }) 
 export const SYNONYMS: Readonly<Record<string, string>> = {
   apply: 'reload',
   check: 'doctor',
+  completion: '--completion',
   config: 'add',
   create: 'new',
   delete: 'remove',

@@ -26,7 +26,7 @@ test.each([
   ['docker exec hub skillsyncd hold team a b', 'too many operands'],
   ['npx -p skillsyncd skillsyncd why', 'too few operands'],
   ['skillsyncd token mint ada', 'not one of add, list, renew, revoke'],
-  ['source <(skillsyncd completion basch)', 'not one of bash, zsh, fish'],
+  ['source <(skillsyncd --completion basch)', 'not one of bash, zsh, fish'],
   ['skillsyncd backup \\\n  one two   # comment', 'too many operands'],
   ['skillsyncd list --limit', 'argument missing'],
 ])('%j is wrong', async (line, fault) => {

@@ -73,7 +73,7 @@ ${typings.map(commandCase).join('\n')}
   *)
     while IFS= read -r word; do
       [[ $word == "$current"* ]] && COMPREPLY+=("$word")
-    done < <("\${COMP_WORDS[0]}" completion "$offer" -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null </dev/null)
+    done < <("\${COMP_WORDS[0]}" --completion "$offer" -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null </dev/null)
     ;;
   esac
 }
@@ -116,7 +116,7 @@ const ASKED: Readonly<Record<string, (config: ServedConfig) => Promise<readonly 
 }
 
 export const completion: Command = {
-  name: 'completion',
+  name: '--completion',
   summary: 'Print a script for shell completion',
   operands: {
     text: 'bash | zsh | fish',
@@ -129,14 +129,14 @@ export const completion: Command = {
 
   Have your shell read it when it starts:
 
-    source <(skillsyncd completion bash)     # in ~/.bashrc
-    source <(skillsyncd completion zsh)      # in ~/.zshrc, after compinit
-    skillsyncd completion fish | source      # in ~/.config/fish/config.fish
+    source <(skillsyncd --completion bash)     # in ~/.bashrc
+    source <(skillsyncd --completion zsh)      # in ~/.zshrc, after compinit
+    skillsyncd --completion fish | source      # in ~/.config/fish/config.fish
 
   Sources, skills and packs come from the configuration and the state folder that the typed line names, whether a daemon
-  runs or not: the scripts call skillsyncd completion sources|skills|packs -- WORD…
+  runs or not: the scripts call skillsyncd --completion sources|skills|packs -- WORD…
 `,
-  examples: ['source <(skillsyncd completion bash)'],
+  examples: ['source <(skillsyncd --completion bash)'],
   async run(context) {
     const [what = '', ...line] = context.operands
     const [script, asked] = [entryOf(SHELLS, what), entryOf(ASKED, what)]
@@ -145,7 +145,7 @@ export const completion: Command = {
       return 0
     }
     if (script === undefined || line.length > 0)
-      throw new UsageError('"completion" wants bash, zsh or fish; see skillsyncd completion --help')
+      throw new UsageError('--completion wants bash, zsh or fish; see skillsyncd --completion --help')
     const commands = await Promise.all([...context.commands.values()].map((load) => load()))
     context.streams.stdout.write(script(typingsOf(commands)))
     return 0

@@ -68,7 +68,7 @@ ${typings.map(commandCase).join('\n')}
             case '=*'
                 string split ' ' -- (string sub -s 2 -- $offer)
             case '*'
-                $words[1] completion $offer -- $words[2..-1] 2>/dev/null </dev/null
+                $words[1] --completion $offer -- $words[2..-1] 2>/dev/null </dev/null
         end
     end | string replace -r -- '^' $prefix
 end

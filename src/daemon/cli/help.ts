@@ -22,7 +22,7 @@ ${sections.join('\n\n')}
 Options of all commands:
 ${optionRows({ ...CONFIGURING, ...COMMON }, width)}
 
-${wrapWords('skillsyncd COMMAND --help describes a command, with examples. skillsyncd --version shows the versions of this program and of Node.js.', width).join('\n')}
+${wrapWords('skillsyncd COMMAND --help describes a command, with examples. skillsyncd --version shows the versions of this program and of Node.js, and skillsyncd --completion SHELL prints a script for bash, zsh or fish.', width).join('\n')}
 ${wrapWords('Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 a check found something', width).join('\n')}
 `
 }

@@ -53,7 +53,7 @@ ${typings.map(commandCase).join('\n')}
   folders) _files -/ ;;
   '='*) compadd -- \${(s: :)offer#=} ;;
   *)
-    offered=("\${(@f)$($words[1] completion $offer -- "\${(@)words[2,CURRENT-1]}" 2>/dev/null </dev/null)}")
+    offered=("\${(@f)$($words[1] --completion $offer -- "\${(@)words[2,CURRENT-1]}" 2>/dev/null </dev/null)}")
     [[ -n $offered ]] && compadd -- $offered
     ;;
   esac

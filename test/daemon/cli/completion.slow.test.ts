@@ -68,7 +68,9 @@ const TYPED: readonly (readonly [readonly string[], readonly string[]])[] = [
     ['gamma', 'other/gamma'],
   ],
   [['show', '--config', 'absent.yaml', ''], []],
-  [['completion', 'b'], ['bash']],
+  [['--completion', 'b'], ['bash']],
+  [['--comp'], ['--completion']],
+  [['--h'], ['--help']],
 ]
 
 test('bash completes commands, options, their values, sources and skills', async () => {
@@ -85,7 +87,7 @@ test('bash completes commands, options, their values, sources and skills', async
 
 test('bash completes the value behind an equals sign, and files where a file is wanted', async () => {
   await using home = await homeWithSkills()
-  await writeFile(join(home.path, 'script'), (await home.command('completion', 'bash')).stdout)
+  await writeFile(join(home.path, 'script'), (await home.command('--completion', 'bash')).stdout)
   const typing = (...words: string[]): Promise<string[]> =>
     linesOf(home, 'bash', [
       'source ./script',
@@ -139,7 +141,7 @@ test('a name that a shell would take for more than a word is not offered', async
     await makeSkill(join(home.path, 'skills', name), 'gamma')
   await home.command('sync', 'drafts')
 
-  const { status, stdout } = await home.command('completion', 'skills', '--', 'show')
+  const { status, stdout } = await home.command('--completion', 'skills', '--', 'show')
 
   expect(status).toBe(0)
   expect(stdout.split('\n').toSorted()).toEqual(['', 'alpha', 'beta', 'drafts/-rf', 'drafts/alpha', 'team/beta'])
@@ -150,12 +152,12 @@ test('an operand that is no shell is wrong usage, and what is wrong with a confi
   await writeFile(home.configFile, 'sources: 5\n')
 
   const ends = [
-    await home.command('completion'),
-    await home.command('completion', 'tcsh'),
-    await home.command('completion', 'toString'),
-    await home.command('completion', 'bash', 'zsh'),
+    await home.command('--completion'),
+    await home.command('--completion', 'tcsh'),
+    await home.command('--completion', 'toString'),
+    await home.command('--completion', 'bash', 'zsh'),
   ]
-  const silent = await home.command('completion', 'sources', '--', 'sync')
+  const silent = await home.command('--completion', 'sources', '--', 'sync')
 
   for (const end of ends)
     expect(end).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining('bash, zsh or fish') })
@@ -198,7 +200,7 @@ async function typedIn(
   shell: string,
   linesFor: (words: readonly string[]) => readonly string[],
 ): Promise<unknown> {
-  const { status, stdout } = await home.command('completion', shell)
+  const { status, stdout } = await home.command('--completion', shell)
   expect(status).toBe(0)
   await writeFile(join(home.path, 'script'), stdout)
   return Promise.all(TYPED.map(async ([words]) => [words, await linesOf(home, shell, linesFor(words))]))

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { helpOf, helpOfCommand } from '../../../src/daemon/cli/help.ts'
 import { commandIn, parseOptions } from '../../../src/daemon/command-line.ts'
-import { SYNONYMS, COMMANDS, loadedGroups } from '../../../src/daemon/command-table.ts'
+import { CALLS, COMMANDS, SYNONYMS, loaded, loadedGroups } from '../../../src/daemon/command-table.ts'
 import { VERSION } from '../../../src/serve/version.ts'
 import { Home } from '../../support/process/program.ts'
 
 const groups = await loadedGroups()
-const commands = groups.flatMap((group) => group.commands)
+const commands = await loaded(CALLS)
 
 test.each([50, 80, 100, 200])('no line of the help is longer than a terminal of %i columns, or than 100', (columns) => {
   const texts = [helpOf(groups, columns), ...commands.map((command) => helpOfCommand(command, columns))]
@@ -49,7 +49,7 @@ test.each(commands.map((command) => [command.name, command] as const))(
 test('a command of another program, and a mistyped one, run nothing, and are answered with the command that is meant', async () => {
   for (const [word, meant] of Object.entries(SYNONYMS)) {
     const name = meant.startsWith('--') ? meant : (await commandIn(meant.split(' '))).command.name
-    expect(['--help', '--version', ...COMMANDS.keys()]).toContain(name)
+    expect(['--help', '--version', ...CALLS.keys()]).toContain(name)
     expect(COMMANDS.has(word)).toBe(false)
     await expect(commandIn([word])).rejects.toThrow(
       `There is no command "${word}"; did you mean "skillsyncd ${meant}"?`,
