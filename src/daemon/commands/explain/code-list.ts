@@ -65,7 +65,7 @@ const UNLISTED =
   'Noted, and left out of `skills/list`: clients would refuse the whole list; all other ways have the skill'
 const NOTED = 'Noted: served'
 
-/** What becomes of a skill with a finding; a source or a folder beside skills is noted. */
+/** The standing of a skill with a finding; a source or a folder beside skills is noted. */
 const STANDINGS: Readonly<Record<SkillCode, string>> = {
   'frontmatter-missing': WITHHELD,
   'frontmatter-unterminated': WITHHELD,
