@@ -192,7 +192,7 @@ describe('a lenient source', () => {
   })
 })
 
-describe('a strict source', () => {
+describe('a source with `on_broken: refuse`', () => {
   let repository: Repository
   let served: Served
   let peer: Peer
@@ -200,7 +200,7 @@ describe('a strict source', () => {
   beforeAll(async () => {
     repository = await Repository.create()
     await repository.commit({ ...NEIGHBOUR, 'docs/usage.md': '# Usage' })
-    served = await serve(repository, { source: [...CONTRACT_SOURCE, 'strict: true'] })
+    served = await serve(repository, { source: [...CONTRACT_SOURCE, 'on_broken: refuse'] })
     peer = await modernHttp(served.url)
   })
 

@@ -73,7 +73,7 @@ test('an edit of nested takes effect at the next pull, both ways, and every file
     'outer/in/data.md': 'data\n',
   })
   const seen: string[][] = []
-  for (const source of [[], ['nested: as-files'], ['nested: as-files', 'strict: true'], []]) {
+  for (const source of [[], ['nested: as-files'], ['nested: as-files', 'on_broken: refuse'], []]) {
     desk.source = source
     await desk.start()
     await desk.sync()

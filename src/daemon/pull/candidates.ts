@@ -110,7 +110,7 @@ export class Candidates {
 
   /** The lock entry that a new one would replace. A job without state has nothing else to keep skills from. */
   async #formerOf(source: Source): Promise<LockEntry | undefined> {
-    const read = source.onBroken === 'keep' ? await lockRead(this.#config) : undefined
+    const read = source.kind === 'git' && source.onBroken === 'keep' ? await lockRead(this.#config) : undefined
     return read instanceof SyncError ? undefined : read?.sources.get(source.id)
   }
 

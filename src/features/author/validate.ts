@@ -134,7 +134,6 @@ function rulesOf({ contract }: Asked): Rules {
     unlisted: [],
     names: 'remap',
     nested: 'as-skills',
-    strict: false,
     onBroken: 'withhold',
     lfs: 'leave-out',
     hiddenUnicode: 'deceptive',

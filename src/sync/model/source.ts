@@ -156,10 +156,11 @@ export interface Selection {
   readonly names: 'remap' | 'exact'
   /** The treatment of a skill inside the folder of a skill: a skill too, or only files of the outer one. */
   readonly nested: 'as-skills' | 'as-files'
-  /** Refuses a whole commit with an invalid skill, instead of withholding that skill. */
-  readonly strict: boolean
-  /** The treatment of a skill whose version in a new commit is broken: keep the earlier version, or withhold it. */
-  readonly onBroken: 'keep' | 'withhold'
+  /**
+   * The treatment of a skill whose version in a new commit is broken: keep the earlier version, which a repository alone
+   * has, withhold the skill, or refuse the whole commit. `refuse` is also for a skill that was never valid.
+   */
+  readonly onBroken: 'keep' | 'withhold' | 'refuse'
   /** The treatment of a skill that has a Git LFS pointer instead of a file. */
   readonly lfs: 'leave-out' | 'withhold' | 'pointers'
   /** The treatment of a skill with invisible characters. */

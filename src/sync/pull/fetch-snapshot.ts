@@ -75,7 +75,7 @@ async function fetchUnknown(pull: TreePull): Promise<Snapshot> {
 async function snapshotOf(tree: Tree, pull: TreePull): Promise<Snapshot> {
   const { source } = pull
   const signers = await signersOf(pull, tree)
-  const versions = source.onBroken === 'keep' ? new LastGoodVersions(pull) : undefined
+  const versions = source.kind === 'git' && source.onBroken === 'keep' ? new LastGoodVersions(pull) : undefined
   const found = await surveyStored(tree, pull, versions)
   const keptFrom = versions?.revisionsOf(found.skills) ?? []
   return {
@@ -103,7 +103,7 @@ async function surveyStored(tree: Tree, pull: TreePull, versions: LastGoodVersio
   const lastGood: LastGood | undefined = versions && (async (paths, again, root) => versions.of(paths, again, root))
   const before = { earlier: earlierIn(store, earlier), served: earlierIn(store, served), reader: io.reader, lastGood }
   const found = await survey(tree, rulesFor(pull), before, signal)
-  if (source.strict) refuseInvalid(found.skills, source.nested)
+  if (source.onBroken === 'refuse') refuseInvalid(found.skills, source.nested)
   const fresh = freshSkills(found, earlier)
   expectFits(fresh, io)
   await store.skills.expectWhole(fresh)
@@ -168,7 +168,7 @@ function expectFits(fresh: readonly StoredSkill[], { limits }: PullContext): voi
   throw new SyncError('limit-exceeded', message, { place: 'limits.disk.bytes' })
 }
 
-/** `strict: true`: a commit that holds an invalid skill is refused whole, the last good one stays. */
+/** `on_broken: refuse`: a commit that holds an invalid skill is refused whole, the last good one stays. */
 function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void {
   const isOffered = ({ standing }: Skill): boolean => standing === 'served' || standing === 'unlisted'
   const offered = new Set(skills.filter(isOffered).map(({ path }) => path))
@@ -180,8 +180,8 @@ function refuseInvalid(skills: readonly Skill[], nested: Source['nested']): void
   const count = invalid.length === 1 ? '1 of its skills is' : `${invalid.length} of its skills are`
   const named = invalid.slice(0, MOST_NAMED).map((skill) => `"${skill.path}": ${invalidReason(skill)}`)
   const more = invalid.length > MOST_NAMED ? `; and ${invalid.length - MOST_NAMED} more` : ''
-  const message = `Cannot serve the commit: ${count} invalid and the source is strict; ${named.join('; ')}${more}`
-  throw new SyncError('content-refused', message, { fix: STRICT, place: 'strict' })
+  const message = `Cannot serve the commit: ${count} invalid, and "on_broken" of the source is "refuse"; ${named.join('; ')}${more}`
+  throw new SyncError('content-refused', message, { fix: MEND, place: 'on_broken' })
 }
 
 /** True for a skill that is offered although a part of it is faulty. */
@@ -201,4 +201,4 @@ function invalidReason({ findings }: Skill): string {
   return `${reasons.slice(0, MOST_REASONS).join(', ')}${more}`
 }
 
-const STRICT = 'Have the skills corrected upstream, where skillsyncd validate lists each fault; or set `strict: false`'
+const MEND = 'Have the skills corrected upstream, where skillsyncd validate lists each fault; or set `on_broken: withhold`, for those skills alone'

@@ -58,7 +58,7 @@ function selectionJson({ hiddenUnicode, nested, onBroken, contract, docs, ...sel
   return {
     ...selection,
     ...(nested === 'as-files' && { nested }),
-    ...(onBroken === 'keep' && { on_broken: onBroken }),
+    ...(onBroken === 'withhold' && { on_broken: onBroken }),
     ...(contract && { contract }),
     ...(docs !== undefined && { docs }),
     'hidden-unicode': hiddenUnicode,
@@ -237,7 +237,7 @@ function selectionFrom(value: JsonValue | undefined, refuse: Refuse): LockedSele
   const { include, exclude, unlisted, names, lfs, 'hidden-unicode': hiddenUnicode } = isJsonObject(value) ? value : {}
   const {
     nested = 'as-skills',
-    on_broken: onBroken = 'withhold',
+    on_broken: onBroken = 'keep',
     contract = false,
     docs,
   } = isJsonObject(value) ? value : {}

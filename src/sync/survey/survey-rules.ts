@@ -23,13 +23,11 @@ export interface Rules {
 
 /** Digest of everything that a survey depends on, except the tree. */
 export function rulesOf({ selection, limits }: Rules): string {
-  // `strict` changes no finding, but decides if the commit is taken: a source that turns it on is surveyed again.
-  const { root, include, exclude, unlisted, names, nested, lfs, hiddenUnicode, strict, contract, docs } = selection
+  const { root, include, exclude, unlisted, names, nested, onBroken, lfs, hiddenUnicode, contract, docs } = selection
   const ofMarketplace = selection.marketplace ? [MARKETPLACE_VERSION] : []
-  const ofBroken = selection.onBroken === 'keep' ? ['keep'] : []
   const { skill, frontmatter, fetch } = limits
   const figures = [skill.files, skill.bytes, frontmatter.bytes, frontmatter.depth, fetch.segmentBytes]
-  const choices = [names, nested, lfs, hiddenUnicode, strict, contract, docs, ...ofMarketplace, ...ofBroken]
+  const choices = [names, nested, onBroken, lfs, hiddenUnicode, contract, docs, ...ofMarketplace]
   const rules = JSON.stringify([SURVEY_VERSION, root, include, exclude, unlisted, choices, figures])
   return createHash('sha256').update(rules).digest('hex')
 }

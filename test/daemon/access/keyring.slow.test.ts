@@ -351,7 +351,7 @@ describe('a proxy of the environment', () => {
   const PROXY = 'http://u:p%40ss@proxy.example.com:3128'
 
   test('leads to hosts by the scheme of their addresses, and what it wants to know is kept out of all that is said', async () => {
-    const desk = new Desk('strict: false')
+    const desk = new Desk('nested: as-skills')
     Object.assign(desk.variables, { HTTPS_PROXY: PROXY, HTTP_PROXY: 'http://other.example.com' })
 
     const { route } = await desk.way()
@@ -370,14 +370,14 @@ describe('a proxy of the environment', () => {
     ['HTTPS_PROXY', '  ', undefined],
     ['HTTP_PROXY', 'http://proxy.example.com', undefined],
   ])('%s=%s leads to an https address by way of %s', async (name, value, url) => {
-    const desk = new Desk('strict: false')
+    const desk = new Desk('nested: as-skills')
     desk.variables[name] = value
 
     expect((await desk.way()).route.proxy?.url).toBe(url)
   })
 
   test('that is none of HTTP is refused by name: nothing goes around it', async () => {
-    const desk = new Desk('strict: false')
+    const desk = new Desk('nested: as-skills')
     desk.variables['HTTPS_PROXY'] = 'socks5://user:CANARY@proxy.example.com'
 
     const failure = await desk.failure()
@@ -400,7 +400,7 @@ describe('a proxy of the environment', () => {
     ['', false],
     ['.', false],
   ])('NO_PROXY=%j leaves out git.example.com: %s', async (value, isLeftOut) => {
-    const desk = new Desk('strict: false')
+    const desk = new Desk('nested: as-skills')
     Object.assign(desk.variables, { HTTPS_PROXY: PROXY, NO_PROXY: value })
 
     expect((await desk.way()).route.proxy === undefined).toBe(isLeftOut)

@@ -235,7 +235,7 @@ test('sync of a strict source fails and names the skill and the field', async ()
   await using home = await Home.create()
   await using team = await Repository.create()
   await team.commit({ 'skills/pdf/SKILL.md': documentOf(contractFrontmatter('pdf', { version: 'one' })) })
-  await home.configure({ team: [urlOf(team), 'root: skills', 'contract: true', 'strict: true'] })
+  await home.configure({ team: [urlOf(team), 'root: skills', 'contract: true', 'on_broken: refuse'] })
 
   const { status, stderr, stdout } = await home.command('sync')
 

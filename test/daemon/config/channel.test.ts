@@ -174,7 +174,7 @@ test.each([
   ['signed: { require: commit, keyring: keys.asc }', 'goes with `url` alone'],
   ['root: skills', 'goes with `url` and `path` alone'],
   ['docs: docs', 'goes with `url` and `path` alone'],
-  ['strict: true', 'the hub of a channel has decided it'],
+  ['on_broken: refuse', 'the hub of a channel has decided it'],
   ['contract: true', 'the hub of a channel has decided it'],
   ["unlisted: ['a/**']", 'the hub of a channel has decided it'],
   ['policy: { hidden-unicode: withhold }', 'the hub of a channel has decided it'],

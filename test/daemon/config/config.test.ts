@@ -48,8 +48,7 @@ test('a source needs an id and an address; all else has the defaults of the desi
         unlisted: [],
         names: 'remap',
         nested: 'as-skills',
-        strict: false,
-        onBroken: 'withhold',
+        onBroken: 'keep',
         lfs: 'leave-out',
         hiddenUnicode: 'deceptive',
         contract: 'offer',
@@ -505,7 +504,7 @@ test('all that is wrong is told at once, in the order of the file, each with lin
     id: b
     url: https://git.example.com/x
     ref: 1.0
-    strict: yes
+    on_broken: always
     enabled:
   - id: a
     path: skills
@@ -523,7 +522,7 @@ limit: {}
     '4:12 sources[0].every: must be a duration such as 30s, 5m or 1h (ms, s, m, h or d)',
     '6:5 sources[1].id: the key is here a second time; keep one of the two',
     '8:10 sources[1].ref: must be text (quote a number), or a tag range { range: …, prefix: … }',
-    '9:13 sources[1].strict: must be true or false',
+    '9:16 sources[1].on_broken: must be keep or withhold or refuse',
     '10:13 sources[1].enabled: is empty; give it a value, or remove the key',
     '11:5 sources[2]: has `path` and `mcp`; keep one of them',
     '11:9 sources[2].id: is also the id of sources[1]; ids must differ',

@@ -111,7 +111,7 @@ describe('defaults', () => {
     ['http://git.example.com', false],
     ['https://example.com', false],
   ])('%s matches https://git.example.com/team/a.git: %s', (match, isMatch) => {
-    const [source] = parse(`${sourceWith('strict: false')}defaults: [{ match: '${match}', ca: /x.pem }]`).sources
+    const [source] = parse(`${sourceWith('nested: as-skills')}defaults: [{ match: '${match}', ca: /x.pem }]`).sources
 
     expect(source?.ca).toBe(isMatch ? '/x.pem' : undefined)
   })
@@ -122,7 +122,7 @@ describe('defaults', () => {
     ['https://user:CANARY@git.example.com', 'contains a user name or a password'],
     ['https://git.example.com?x=CANARY', 'must not contain a query'],
   ])('%s is refused as a beginning of addresses', (match, why) => {
-    const [problem, ...more] = problems(`${sourceWith('strict: false')}defaults: [{ match: '${match}', ca: /x.pem }]`)
+    const [problem, ...more] = problems(`${sourceWith('nested: as-skills')}defaults: [{ match: '${match}', ca: /x.pem }]`)
 
     expect(problem).toContain(`defaults[0].match: ${why}`)
     expect(problem).not.toContain('CANARY')
@@ -132,7 +132,7 @@ describe('defaults', () => {
   test.each(['git@git.example.com', 'git@git.example.com:', 'git@git.example.com:team', 'ssh://git.example.com/team'])(
     '%s can be matched',
     (match) => {
-      expect(parse(`${sourceWith('strict: false')}defaults: [{ match: '${match}', every: 1h }]`).sources).toHaveLength(
+      expect(parse(`${sourceWith('nested: as-skills')}defaults: [{ match: '${match}', every: 1h }]`).sources).toHaveLength(
         1,
       )
     },
@@ -140,7 +140,7 @@ describe('defaults', () => {
 
   test('the same addresses twice, or two times for a look, are refused', () => {
     const found = problems(
-      `${sourceWith('strict: false')}defaults: [{ match: 'https://a.example/' }, { match: 'https://A.example', every: 1h, schedule: '@daily' }]`,
+      `${sourceWith('nested: as-skills')}defaults: [{ match: 'https://a.example/' }, { match: 'https://A.example', every: 1h, schedule: '@daily' }]`,
     )
 
     expect(found).toEqual([

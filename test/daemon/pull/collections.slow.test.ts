@@ -15,7 +15,7 @@ const FIRST = { 'a/SKILL.md': skill('a') }
 const NEVER = new AbortController().signal
 
 test('what a refused pull has stored is collected, pull by pull', async () => {
-  await using scene = await Scene.synced('strict: true')
+  await using scene = await Scene.synced('on_broken: refuse')
   const refused = 'it has no frontmatter'
   await scene.repository.commit({ 'a/SKILL.md': refused })
 
@@ -42,7 +42,7 @@ test('what was fetched to be compared is collected after the next pull, when it 
 })
 
 test('a collection that failed runs again after the next pull', async () => {
-  await using scene = await Scene.synced('strict: true')
+  await using scene = await Scene.synced('on_broken: refuse')
   const refused = 'it has no frontmatter'
   await scene.repository.commit({ 'a/SKILL.md': refused })
   changeDatabase(scene.hub.state, 'CREATE TRIGGER fail BEFORE DELETE ON object BEGIN SELECT RAISE(ABORT, 1); END')

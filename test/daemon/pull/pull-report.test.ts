@@ -225,7 +225,6 @@ const TEAM: Source = {
   unlisted: [],
   names: 'remap',
   nested: 'as-skills',
-  strict: false,
   onBroken: 'withhold',
   lfs: 'withhold',
   hiddenUnicode: 'note',

@@ -30,7 +30,6 @@ function source(ref: AskedRef, more: Partial<GitSource> = {}): GitSource {
     unlisted: [],
     names: 'remap',
     nested: 'as-skills',
-    strict: false,
     onBroken: 'withhold',
     lfs: 'withhold',
     hiddenUnicode: 'note',

@@ -284,19 +284,19 @@ describe('a pull that fails', () => {
   })
 })
 
-describe('a strict source', () => {
+describe('a source with `on_broken: refuse`', () => {
   test.each([
     ['a skill that is withheld', { 'bad/SKILL.md': '# none' }],
     ['a skill for the tools alone', { 'bad/SKILL.md': skillText('Bad') }],
     ['two skills at one path', { 'bad/SKILL.md': skillText('pdf') }],
   ])('refuses a commit with %s, naming it, and keeps what it has', async (_, more) => {
     await using scene = await Scene.open()
-    await scene.updated({ strict: true })
+    await scene.updated({ onBroken: 'refuse' })
     await scene.collect()
     const before = scene.files()
     scene.upstream.files = { ...PDF, ...more }
 
-    const outcome = await scene.pull({ strict: true })
+    const outcome = await scene.pull({ onBroken: 'refuse' })
 
     expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
     expect(outcome.kind === 'failed' && outcome.error.message).toContain('"bad"')
@@ -309,7 +309,7 @@ describe('a strict source', () => {
     const notes = { 'one/a': { link: '../../b' }, 'one/c': { link: '../../d' } }
     scene.upstream.files = { ...PDF, 'one/SKILL.md': '# none', ...notes, 'two/SKILL.md': skillText('Two') }
 
-    const outcome = await scene.pull({ strict: true })
+    const outcome = await scene.pull({ onBroken: 'refuse' })
 
     const message = outcome.kind === 'failed' ? outcome.error.message : ''
     expect(message).toContain('2 of its skills are invalid')
@@ -321,23 +321,23 @@ describe('a strict source', () => {
 
   test('takes a SKILL.md inside of another skill for a file, where nested: as-files says that it is one', async () => {
     await using scene = await Scene.open()
-    const strict = { strict: true, contract: true } as const
+    const refusing = { onBroken: 'refuse', contract: true } as const
     const document = documentOf(contractFrontmatter('pdf'))
     scene.upstream.files = { 'pdf/SKILL.md': document, 'pdf/example/SKILL.md': skillText('example') }
 
-    const outcomes = [await scene.pull(strict), await scene.pull({ ...strict, nested: 'as-files' })]
+    const outcomes = [await scene.pull(refusing), await scene.pull({ ...refusing, nested: 'as-files' })]
     scene.upstream.files = { 'pdf/SKILL.md': '# none', 'pdf/example/SKILL.md': document }
-    outcomes.push(await scene.pull({ ...strict, nested: 'as-files' }))
+    outcomes.push(await scene.pull({ ...refusing, nested: 'as-files' }))
 
     expect(outcomes.map(({ kind }) => kind)).toEqual(['failed', 'updated', 'failed'])
   })
 
-  test('that becomes strict looks again at the commit that it has', async () => {
+  test('that begins to refuse looks again at the commit that it has', async () => {
     await using scene = await Scene.open()
     scene.upstream.files = { ...PDF, 'bad/SKILL.md': '# none' }
     await scene.updated()
 
-    const outcome = await scene.pull({ strict: true })
+    const outcome = await scene.pull({ onBroken: 'refuse' })
 
     expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
   })
@@ -346,7 +346,7 @@ describe('a strict source', () => {
     await using scene = await Scene.open()
     scene.upstream.files = { 'folder/SKILL.md': skillText('pdf') }
 
-    expect((await scene.pull({ strict: true })).kind).toBe('updated')
+    expect((await scene.pull({ onBroken: 'refuse' })).kind).toBe('updated')
   })
 })
 
@@ -419,20 +419,20 @@ describe('what is served and has to be taken anew', () => {
   const NEWEST = { ...PDF, 'pdf/ref.md': 'changed', 'bad/SKILL.md': '# none' }
   const MANY = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`s${at}/SKILL.md`, skillText(`s${at}`)]))
 
-  test('is so where it is damaged and a strict source refuses the newest commit, which is told', async () => {
+  test('is so where it is damaged and a source with `on_broken: refuse` refuses the newest commit, which is told', async () => {
     await using scene = await Scene.open()
-    const { revision } = await scene.updated({ strict: true })
+    const { revision } = await scene.updated({ onBroken: 'refuse' })
     await scene.damage('pdf', 'ref.md')
     scene.upstream.files = NEWEST
     scene.orders = { ...scene.orders, isDamaged: true }
 
-    const outcome = await scene.updated({ strict: true })
+    const outcome = await scene.updated({ onBroken: 'refuse' })
 
     const newest = { commit: scene.resolved[1] }
     expect(outcome).toMatchObject({ revision, from: revision, drift: { error: { code: 'content-refused' }, newest } })
     expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
     scene.orders = { ...scene.orders, isDamaged: false }
-    expect(await scene.pull({ strict: true })).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
+    expect(await scene.pull({ onBroken: 'refuse' })).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
   })
 
   test('is so where it is damaged and the newest commit is held for what it lost', async () => {
@@ -454,16 +454,16 @@ describe('what is served and has to be taken anew', () => {
   test('is so where the rules were edited and the newest commit is refused', async () => {
     await using scene = await Scene.open()
     scene.upstream.files = { ...PDF, ...MANY }
-    const { revision } = await scene.updated({ strict: true })
+    const { revision } = await scene.updated({ onBroken: 'refuse' })
     scene.upstream.files = { ...NEWEST, ...MANY }
 
-    const { snapshot, drift } = await scene.updated({ strict: true, exclude: ['s1'] })
+    const { snapshot, drift } = await scene.updated({ onBroken: 'refuse', exclude: ['s1'] })
 
     expect(snapshot.revision).toEqual(revision)
     expect(snapshot.skills.map(({ path }) => path)).not.toContain('s1')
     // A value, and no exception: it has to be the same after JSON.
     const text: unknown = expect.any(String)
-    expect(drift?.error).toStrictEqual({ code: 'content-refused', message: text, fix: text, place: 'strict' })
+    expect(drift?.error).toStrictEqual({ code: 'content-refused', message: text, fix: text, place: 'on_broken' })
   })
 
   test.each(['damaged', 'by other rules'])(
@@ -505,13 +505,13 @@ describe('what is served and has to be taken anew', () => {
 
   test('stays as it is where nobody gives it any more', async () => {
     await using scene = await Scene.open()
-    await scene.updated({ strict: true })
+    await scene.updated({ onBroken: 'refuse' })
     await scene.damage('pdf', 'ref.md')
     scene.upstream.files = NEWEST
     scene.upstream.isCollected = true
     scene.orders = { ...scene.orders, isDamaged: true }
 
-    const outcome = await scene.pull({ strict: true })
+    const outcome = await scene.pull({ onBroken: 'refuse' })
 
     expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
     expect(outcome).not.toHaveProperty('withdraw')

@@ -111,7 +111,6 @@ const SOURCE: Source = {
   unlisted: [],
   names: 'remap',
   nested: 'as-skills',
-  strict: false,
   onBroken: 'withhold',
   lfs: 'withhold',
   hiddenUnicode: 'note',

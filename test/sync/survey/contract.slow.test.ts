@@ -157,7 +157,7 @@ describe('a source that offers the contract', () => {
   test('withholds nothing, and notes the reason of a block that is not served', async () => {
     const found = await surveyed(
       { 'pdf/SKILL.md': document('pdf', { version: 1 }), 'g/folder/SKILL.md': document('xls') },
-      { ...OFFER, strict: true },
+      { ...OFFER, onBroken: 'refuse' },
     )
 
     for (const skill of found.skills) {

@@ -118,7 +118,6 @@ export function rulesWith(edit: Edited = {}): Rules {
       unlisted: [],
       names: 'remap',
       nested: 'as-skills',
-      strict: false,
       onBroken: 'withhold',
       lfs: 'withhold',
       hiddenUnicode: 'note',

@@ -148,7 +148,6 @@ function sourceAt(url: string, { ref, root = '', backend = BACKENDS.get(url) ?? 
   const rest = {
     names: 'remap',
     nested: 'as-skills',
-    strict: false,
     onBroken: 'withhold',
     lfs: 'withhold',
     hiddenUnicode: 'note',

@@ -20,8 +20,8 @@ export function sourceFaults(source: unknown, path: KeyPath): Fault[] {
   const isServer = Object.hasOwn(source, 'mcp')
   if (isServer && source['unverifiable'] === 'serve' && source['approval'] !== 'none')
     faults.push({ path: [...path, 'unverifiable'], message: UNAPPROVABLE })
-  if (source['strict'] === true && source['on_broken'] === 'keep')
-    faults.push({ path: [...path, 'on_broken'], message: 'is "keep" beside `strict: true`, which refuses the commit' })
+  if (source['on_broken'] === 'keep' && !Object.hasOwn(source, 'url'))
+    faults.push({ path: [...path, 'on_broken'], message: 'is "keep", and only a repository has the commit of an earlier version' })
   const strays = places.length === 1 ? strayFaults(source, path) : []
   return [...faults, ...timeFaults(source, path), ...strays, ...hostlessFaults(source, path)]
 }
@@ -59,7 +59,6 @@ const STRAYS: readonly Stray[] = [
       webhook: 'a folder is watched, and a server is listened to',
       backend: 'it chooses the git client',
       fallback: 'only a repository can lose commits',
-      on_broken: 'only a repository has the commit of an earlier version',
     },
   },
   {
@@ -89,7 +88,7 @@ const STRAYS: readonly Stray[] = [
       unlisted: OF_HUB,
       names: OF_HUB,
       nested: OF_HUB,
-      strict: OF_HUB,
+      on_broken: OF_HUB,
       contract: OF_HUB,
       policy: OF_HUB,
     },

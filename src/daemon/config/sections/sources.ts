@@ -104,12 +104,11 @@ const SELECTION = {
     .enum(['remap', 'exact'])
     .default('remap')
     .describe('A skill whose name differs from its folder. remap: it has its name. exact: it is withheld.'),
-  strict: z.boolean().default(false).describe('true: a commit with an invalid skill is refused as a whole.'),
   on_broken: z
-    .enum(['withhold', 'keep'])
-    .default('withhold')
+    .enum(['keep', 'withhold', 'refuse'])
+    .default('keep')
     .describe(
-      'A skill that a new commit breaks: it is withheld, or its earlier version is served until a commit mends or removes it.',
+      'A skill that a new commit breaks: its earlier version is served until a commit mends or removes it (of a repository alone), it is withheld, or a commit with an invalid skill is refused as a whole.',
     ),
   lfs: z
     .enum(['leave-out', 'withhold', 'pointers'])
@@ -355,7 +354,6 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
     unlisted,
     names,
     nested,
-    strict,
     on_broken: onBroken,
     lfs,
     policy,
@@ -365,7 +363,7 @@ function sourceOf(entry: SourceEntry, absolute: Absolute): Source {
   } = entry
   const hiddenUnicode = policy?.['hidden-unicode'] ?? 'deceptive'
   const marketplace = entry.mcp === undefined && entry.marketplace === true
-  const taken = { root, include, exclude, unlisted, names, nested, strict, onBroken, lfs }
+  const taken = { root, include, exclude, unlisted, names, nested, onBroken, lfs }
   const selection = { ...taken, hiddenUnicode, contract, docs, marketplace }
   const moves = { ref, update, brakes, schedule: scheduleOf(entry) }
   const following = { ...moves, ...(lifecycle !== undefined && { lifecycle }) }

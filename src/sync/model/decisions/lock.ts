@@ -48,8 +48,10 @@ export interface LockEntry {
 
 export type LockedSelection = Pick<
   Source,
-  'include' | 'exclude' | 'unlisted' | 'names' | 'nested' | 'onBroken' | 'lfs' | 'hiddenUnicode' | 'docs'
+  'include' | 'exclude' | 'unlisted' | 'names' | 'nested' | 'lfs' | 'hiddenUnicode' | 'docs'
 > & {
+  /** A lock has only commits that were taken, and so does not know `refuse`. */
+  readonly onBroken: Exclude<Source['onBroken'], 'refuse'>
   /** True if the contract is required. An offer decides no skill, so a lock does not know it. */
   readonly contract: boolean
 }
@@ -100,9 +102,10 @@ export function lockEntryOf(source: Source, snapshot: Snapshot, earlier?: LockEn
 }
 
 function selectionOf(source: Source): LockedSelection {
-  const { include, exclude, unlisted, names, nested, onBroken, lfs, hiddenUnicode, contract, docs } = source
-  const isRequired = contract === true
-  return { include, exclude, unlisted, names, nested, onBroken, lfs, hiddenUnicode, contract: isRequired, docs }
+  const { include, exclude, unlisted, names, nested, lfs, hiddenUnicode, docs } = source
+  const onBroken = source.onBroken === 'keep' ? 'keep' : 'withhold'
+  const contract = source.contract === true
+  return { include, exclude, unlisted, names, nested, onBroken, lfs, hiddenUnicode, contract, docs }
 }
 
 /** The skills that a lock contains: those with a digest that are `isLockable`. */

@@ -190,7 +190,7 @@ function marketplace(skills: readonly string[]): string {
 }
 
 test('sync and log name what became of each skill, and why tells of one that left', async () => {
-  await using world = await World.create(['every: 1h'])
+  await using world = await World.create(['every: 1h', 'on_broken: withhold'])
   await world.repository.commit({
     'beta/SKILL.md': skill('beta', 'text'),
     'gamma/SKILL.md': skill('gamma', 'text'),
