@@ -201,4 +201,5 @@ function invalidReason({ findings }: Skill): string {
   return `${reasons.slice(0, MOST_REASONS).join(', ')}${more}`
 }
 
-const MEND = 'Have the skills corrected upstream, where skillsyncd validate lists each fault; or set `on_broken: withhold`, for those skills alone'
+const MEND =
+  'Have the skills corrected upstream, where skillsyncd validate lists each fault; or set `on_broken: withhold`, for those skills alone'

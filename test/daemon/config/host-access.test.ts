@@ -122,7 +122,9 @@ describe('defaults', () => {
     ['https://user:CANARY@git.example.com', 'contains a user name or a password'],
     ['https://git.example.com?x=CANARY', 'must not contain a query'],
   ])('%s is refused as a beginning of addresses', (match, why) => {
-    const [problem, ...more] = problems(`${sourceWith('nested: as-skills')}defaults: [{ match: '${match}', ca: /x.pem }]`)
+    const [problem, ...more] = problems(
+      `${sourceWith('nested: as-skills')}defaults: [{ match: '${match}', ca: /x.pem }]`,
+    )
 
     expect(problem).toContain(`defaults[0].match: ${why}`)
     expect(problem).not.toContain('CANARY')
@@ -132,9 +134,9 @@ describe('defaults', () => {
   test.each(['git@git.example.com', 'git@git.example.com:', 'git@git.example.com:team', 'ssh://git.example.com/team'])(
     '%s can be matched',
     (match) => {
-      expect(parse(`${sourceWith('nested: as-skills')}defaults: [{ match: '${match}', every: 1h }]`).sources).toHaveLength(
-        1,
-      )
+      expect(
+        parse(`${sourceWith('nested: as-skills')}defaults: [{ match: '${match}', every: 1h }]`).sources,
+      ).toHaveLength(1)
     },
   )
 

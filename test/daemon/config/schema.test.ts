@@ -73,9 +73,7 @@ const HONOURED = [
   ...['', '.env', '.file', '.credential'].map((key) => `gate.auth.header.value${key}`),
   ...['', '.env', '.file', '.credential'].map((key) => `gate.auth.basic.password${key}`),
   'sources',
-  ...['id', 'url', 'ref', 'root', 'include', 'exclude', 'unlisted', 'names', 'lfs'].map(
-    (key) => `sources[].${key}`,
-  ),
+  ...['id', 'url', 'ref', 'root', 'include', 'exclude', 'unlisted', 'names', 'lfs'].map((key) => `sources[].${key}`),
   ...['schedule', 'every', 'enabled', 'auth', 'policy', 'policy.hidden-unicode'].map((key) => `sources[].${key}`),
   ...['require', 'allowed_signers', 'keyring', 'grace'].map((key) => `sources[].signed.${key}`),
   'sources[].signed',

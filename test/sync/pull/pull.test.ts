@@ -432,7 +432,10 @@ describe('what is served and has to be taken anew', () => {
     expect(outcome).toMatchObject({ revision, from: revision, drift: { error: { code: 'content-refused' }, newest } })
     expect(await scene.textOf('pdf', 'ref.md')).toBe('ref')
     scene.orders = { ...scene.orders, isDamaged: false }
-    expect(await scene.pull({ onBroken: 'refuse' })).toMatchObject({ kind: 'failed', error: { code: 'content-refused' } })
+    expect(await scene.pull({ onBroken: 'refuse' })).toMatchObject({
+      kind: 'failed',
+      error: { code: 'content-refused' },
+    })
   })
 
   test('is so where it is damaged and the newest commit is held for what it lost', async () => {

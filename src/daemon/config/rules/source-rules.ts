@@ -21,7 +21,10 @@ export function sourceFaults(source: unknown, path: KeyPath): Fault[] {
   if (isServer && source['unverifiable'] === 'serve' && source['approval'] !== 'none')
     faults.push({ path: [...path, 'unverifiable'], message: UNAPPROVABLE })
   if (source['on_broken'] === 'keep' && !Object.hasOwn(source, 'url'))
-    faults.push({ path: [...path, 'on_broken'], message: 'is "keep", and only a repository has the commit of an earlier version' })
+    faults.push({
+      path: [...path, 'on_broken'],
+      message: 'is "keep", and only a repository has the commit of an earlier version',
+    })
   const strays = places.length === 1 ? strayFaults(source, path) : []
   return [...faults, ...timeFaults(source, path), ...strays, ...hostlessFaults(source, path)]
 }
